@@ -1,0 +1,142 @@
+//! One flat error for the whole crate: what failed, what was needed and what was there.
+
+use core::convert::Infallible;
+use core::fmt;
+
+/// `Result` with this crate's [`Error`]; `S` is the error of the data source (none for data in memory).
+pub type Result<T, S = Infallible> = core::result::Result<T, Error<S>>;
+
+/// Why a call could not be carried out.
+///
+/// `S` is what reading samples may fail with: [`Infallible`] for slices, the bus error for a flash chip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Error<S = Infallible> {
+    /// A buffer or slice does not have the length that the call needs.
+    Length {
+        /// Which argument.
+        what: &'static str,
+        /// The length needed.
+        expected: usize,
+        /// The length given.
+        got: usize,
+    },
+    /// The caller's memory is smaller than the budget; both in bytes.
+    Budget {
+        /// Bytes that the chosen dimensions need.
+        needed: usize,
+        /// Bytes given.
+        got: usize,
+    },
+    /// A count or an index lies outside what the dimensions allow.
+    Range {
+        /// Which quantity.
+        what: &'static str,
+        /// The smallest value allowed.
+        min: usize,
+        /// The largest value allowed.
+        max: usize,
+        /// The value given.
+        got: usize,
+    },
+    /// Indices must rise strictly; this position does not.
+    Unsorted {
+        /// Position of the first index that is not above the one before it.
+        at: usize,
+    },
+    /// A NaN or an infinity where a finite number is needed.
+    NotFinite {
+        /// Which quantity.
+        what: &'static str,
+        /// Position of the first such value.
+        at: usize,
+    },
+    /// The iteration left the finite numbers; the step size is too large for this data.
+    Diverged {
+        /// The step, from 0, at which it happened.
+        step: usize,
+    },
+    /// Bytes that are no model, or none that this version reads.
+    Format {
+        /// What is wrong.
+        what: &'static str,
+        /// Byte offset at which it was seen.
+        at: usize,
+        /// What should stand there.
+        expected: u32,
+        /// What stands there.
+        got: u32,
+    },
+    /// The data source failed.
+    Source(S),
+}
+
+impl Error<Infallible> {
+    /// The same error for callers whose data source can fail.
+    #[must_use]
+    pub fn widen<S>(self) -> Error<S> {
+        match self {
+            Error::Length { what, expected, got } => Error::Length { what, expected, got },
+            Error::Budget { needed, got } => Error::Budget { needed, got },
+            Error::Range { what, min, max, got } => Error::Range { what, min, max, got },
+            Error::Unsorted { at } => Error::Unsorted { at },
+            Error::NotFinite { what, at } => Error::NotFinite { what, at },
+            Error::Diverged { step } => Error::Diverged { step },
+            Error::Format { what, at, expected, got } => Error::Format { what, at, expected, got },
+            Error::Source(never) => match never {},
+        }
+    }
+}
+
+impl<S: fmt::Display> fmt::Display for Error<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Length { what, expected, got } => {
+                write!(f, "{what}: expected length {expected}, got {got}")
+            }
+            Error::Budget { needed, got } => write!(f, "memory budget: needed {needed} bytes, got {got}"),
+            Error::Range { what, min, max, got } => write!(f, "{what}: expected {min} to {max}, got {got}"),
+            Error::Unsorted { at } => write!(f, "indices: expected strictly rising, position {at} is not"),
+            Error::NotFinite { what, at } => {
+                write!(f, "{what}: expected finite numbers, position {at} is not")
+            }
+            Error::Diverged { step } => {
+                write!(f, "diverged at step {step}: choose a smaller step size, or the normalised rule")
+            }
+            Error::Format { what, at, expected, got } => {
+                write!(f, "{what} at byte {at}: expected {expected:#x}, got {got:#x}")
+            }
+            Error::Source(source) => write!(f, "the data source failed: {source}"),
+        }
+    }
+}
+
+impl<S: fmt::Debug + fmt::Display> core::error::Error for Error<S> {}
+
+/// Checks that `what` has exactly `expected` elements.
+///
+/// # Errors
+/// [`Error::Length`] with both lengths if it has not.
+pub fn length<S>(what: &'static str, got: usize, expected: usize) -> Result<(), S> {
+    if got == expected { Ok(()) } else { Err(Error::Length { what, expected, got }) }
+}
+
+/// Checks that `got` lies in `min..=max`.
+///
+/// # Errors
+/// [`Error::Range`] with the bounds if it does not.
+pub fn range<S>(what: &'static str, got: usize, min: usize, max: usize) -> Result<(), S> {
+    if (min..=max).contains(&got) { Ok(()) } else { Err(Error::Range { what, min, max, got }) }
+}
+
+/// Checks that every value is finite.
+///
+/// # Errors
+/// [`Error::NotFinite`] with the position of the first value that is not.
+pub fn finite<S>(what: &'static str, values: &[f32]) -> Result<(), S> {
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Error::NotFinite { what, at }),
+    }
+}

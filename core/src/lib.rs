@@ -1,0 +1,17 @@
+//! Sparse MLPs where memory is the limit.
+//!
+//! `tamis` trains, prunes and runs networks of which only the nonzero weights exist. Everything here is `no_std`,
+//! needs no allocator, contains no `unsafe`, and gives the same bits on an x86-64 host and on every Cortex-M.
+//! Memory belongs to the caller; [`budget`] says in `const fn` how much each algorithm needs.
+//!
+//! Data flows one way, and a module may use only those before it in this list:
+//!
+//! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → gated → gaussian → loss → iht
+//! → train → wire → model`
+#![no_std]
+
+pub mod error;
+pub mod math;
+pub mod rng;
+
+pub use error::{Error, Result};

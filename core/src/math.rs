@@ -1,0 +1,157 @@
+//! Elementary functions and sums with the same bits on every target.
+//!
+//! `std` takes these functions from the platform, so their last bits differ from one to the next. Here they come
+//! from `libm`, compiled from source for every target. With the feature `micromath` the shorter approximations of
+//! that crate take their place: much less flash and time on parts without an FPU, and other bits.
+//!
+//! Sums run over eight lanes in blocks, block totals are added with a running compensation: fast on a host, no
+//! double precision on a part, and an error that does not grow with the length.
+
+#[cfg(feature = "micromath")]
+use micromath::F32Ext as _;
+
+/// Square root; correctly rounded unless the feature `micromath` is on.
+#[must_use]
+pub fn sqrt(x: f32) -> f32 {
+    #[cfg(not(feature = "micromath"))]
+    return libm::sqrtf(x);
+    #[cfg(feature = "micromath")]
+    return x.sqrt();
+}
+
+/// Natural exponential.
+#[must_use]
+pub fn exp(x: f32) -> f32 {
+    #[cfg(not(feature = "micromath"))]
+    return libm::expf(x);
+    #[cfg(feature = "micromath")]
+    return x.exp();
+}
+
+/// Natural logarithm.
+#[must_use]
+pub fn ln(x: f32) -> f32 {
+    #[cfg(not(feature = "micromath"))]
+    return libm::logf(x);
+    #[cfg(feature = "micromath")]
+    return x.ln();
+}
+
+/// Sine and cosine of an angle in radians.
+#[must_use]
+pub fn sin_cos(x: f32) -> (f32, f32) {
+    #[cfg(not(feature = "micromath"))]
+    return libm::sincosf(x);
+    #[cfg(feature = "micromath")]
+    return (x.sin(), x.cos());
+}
+
+/// Lanes that a sum runs over.
+const LANES: usize = 8;
+/// Elements between two compensated additions.
+const BLOCK: usize = 32 * LANES;
+
+/// Dot product of two vectors; the shorter length counts.
+///
+/// ```
+/// assert_eq!(tamis::math::dot(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 32.0);
+/// ```
+#[must_use]
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut total = Sum::default();
+    for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        let mut lanes = [0.0_f32; LANES];
+        let (pa, pb) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+        let (ra, rb) = (pa.remainder(), pb.remainder());
+        for (a, b) in pa.zip(pb) {
+            for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+                *lane += a * b;
+            }
+        }
+        // The longer side may still hold a full chunk here; zip stops with the shorter one.
+        let tail = if a.len() <= b.len() { ra.len() } else { rb.len() };
+        let from = a.len().min(b.len()) - tail;
+        for ((lane, a), b) in lanes.iter_mut().zip(a.iter().skip(from)).zip(b.iter().skip(from)) {
+            *lane += a * b;
+        }
+        let [s0, s1, s2, s3, s4, s5, s6, s7] = lanes;
+        total.add(((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7)));
+    }
+    total.value()
+}
+
+/// Squared Euclidean norm.
+#[must_use]
+pub fn norm2(a: &[f32]) -> f32 {
+    dot(a, a)
+}
+
+/// A compensated running sum (Neumaier): the error stays that of one rounding, not of one per term.
+///
+/// ```
+/// let mut sum = tamis::math::Sum::default();
+/// for _ in 0..10_000 { sum.add(0.1); }
+/// assert_eq!(sum.value(), 1000.0);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sum {
+    total: f32,
+    lost: f32,
+}
+
+impl Sum {
+    /// Adds one term.
+    pub fn add(&mut self, term: f32) {
+        let total = self.total + term;
+        self.lost += if self.total.abs() >= term.abs() {
+            (self.total - total) + term
+        } else {
+            (term - total) + self.total
+        };
+        self.total = total;
+    }
+
+    /// The sum so far.
+    #[must_use]
+    pub fn value(&self) -> f32 {
+        // Past the finite numbers the compensation is NaN; the total says more.
+        if self.lost.is_finite() { self.total + self.lost } else { self.total }
+    }
+}
+
+/// `y += a x`, element by element; the shorter length counts.
+pub fn axpy(a: f32, x: &[f32], y: &mut [f32]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[test]
+    fn dot_is_as_exact_as_one_rounding_per_block() {
+        let a: std::vec::Vec<f32> = (0..50_003).map(|i| ((i * 7919) % 1000) as f32 * 1e-3 - 0.3).collect();
+        let exact: f64 = a.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+        assert!((f64::from(norm2(&a)) / exact - 1.0).abs() < 2e-7);
+    }
+
+    #[test]
+    fn dot_takes_the_shorter_length_at_every_remainder() {
+        let a: std::vec::Vec<f32> = (0..600).map(|i| i as f32).collect();
+        for n in [0, 1, 7, 8, 9, 255, 256, 257, 263, 264, 511, 513] {
+            let expected: f64 = a.iter().take(n).map(|&x| f64::from(x)).sum();
+            let ones = std::vec![1.0_f32; n];
+            assert_eq!(f64::from(dot(&a, &ones)), expected, "n = {n}");
+            assert_eq!(f64::from(dot(&ones, &a)), expected, "n = {n}");
+        }
+    }
+
+    #[test]
+    fn sums_of_what_is_not_finite_say_so() {
+        assert_eq!(dot(&[f32::MAX, f32::MAX], &[2.0, 2.0]), f32::INFINITY);
+        assert!(dot(&[f32::NAN], &[1.0]).is_nan());
+    }
+}

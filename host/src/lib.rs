@@ -1,0 +1,10 @@
+//! Tamis on a host: data files in and out, the fast CPU operator, training runs, pictures and the command line.
+//!
+//! Algorithms live in the core crate [`tamis`]; this crate brings them data, speed and a user interface. A module may
+//! use only those before it: `error → file → data → plot → operator → run → bench → cli`.
+
+pub mod data;
+pub mod error;
+pub mod file;
+
+pub use error::{Error, Result};

@@ -1,0 +1,2 @@
+//! Tests that more than one backend shares.
+#![no_std]
