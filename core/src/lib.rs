@@ -10,8 +10,18 @@
 //! → train → wire → model`
 #![no_std]
 
+pub mod budget;
+pub mod dims;
 pub mod error;
+pub mod gated;
+pub mod gates;
+pub mod gaussian;
+pub mod loss;
 pub mod math;
 pub mod rng;
+pub mod samples;
+pub mod sensing;
+pub mod top;
+pub mod weights;
 
 pub use error::{Error, Result};
