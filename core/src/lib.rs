@@ -16,12 +16,14 @@ pub mod error;
 pub mod gated;
 pub mod gates;
 pub mod gaussian;
+pub mod iht;
 pub mod loss;
 pub mod math;
 pub mod rng;
 pub mod samples;
 pub mod sensing;
 pub mod top;
+pub mod train;
 pub mod weights;
 
 pub use error::{Error, Result};
