@@ -133,6 +133,12 @@ impl<'a> Block<'a> {
         self.index.is_empty()
     }
 
+    /// The values, in order of the inputs.
+    #[must_use]
+    pub const fn values(&self) -> &'a [f32] {
+        self.value
+    }
+
     /// (input, value) of every weight, in order of the inputs.
     pub fn entries(&self) -> impl Iterator<Item = (usize, f32)> + use<'a> {
         let base = self.base;

@@ -6,5 +6,6 @@
 pub mod data;
 pub mod error;
 pub mod file;
+pub mod operator;
 
 pub use error::{Error, Result};

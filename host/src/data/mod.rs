@@ -19,3 +19,5 @@ pub enum Values {
     /// Bytes, such as pixels, standing for 0 to 255.
     U8(Vec<u8>),
 }
+
+pub mod planted;
