@@ -7,11 +7,13 @@
 //! Data flows one way, and a module may use only those before it in this list:
 //!
 //! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → gated → gaussian → loss → iht
-//! → train → wire → model`
+//! → train → model → wire`
 #![no_std]
 
 pub mod error;
 pub mod math;
+pub mod model;
 pub mod rng;
+pub mod wire;
 
 pub use error::{Error, Result};
