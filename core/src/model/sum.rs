@@ -36,21 +36,21 @@ impl<'a> Sum<'a> {
         self.signs
     }
 
-    /// Adds the activations in order; they come as an iterator so that none has to be kept.
+    /// Adds the activations in order, as many as there are inputs; they come as an iterator so that none has to be
+    /// kept.
     #[inline(always)]
-    pub(super) fn apply(&self, mut x: impl Iterator<Item = Option<f32>>) -> Result<f32> {
+    pub(super) fn apply(&self, x: impl Iterator<Item = Option<f32>>) -> Result<f32> {
         let mut total = 0.0_f32;
-        let mut left = self.inputs;
-        for &word in self.signs {
-            let mut word = word;
-            for _ in 0..left.min(32) {
-                let missing =
-                    Error::Length { what: "activations", expected: self.inputs, got: self.inputs - left };
-                let value = x.next().flatten().ok_or(missing)?;
-                total = if word & 1 == 0 { total + value } else { total - value };
-                word >>= 1;
-                left -= 1;
+        let mut words = self.signs.iter();
+        let mut word = 0;
+        for (j, value) in x.enumerate() {
+            if j % 32 == 0 {
+                word = words.next().copied().unwrap_or(0);
             }
+            let missing = Error::Length { what: "activations", expected: self.inputs, got: j };
+            let value = value.ok_or(missing)?;
+            total = if word & 1 == 0 { total + value } else { total - value };
+            word >>= 1;
         }
         Ok(total)
     }
