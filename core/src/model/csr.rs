@@ -15,6 +15,7 @@ pub const MAX_INPUTS: usize = 1 << 16;
 
 /// What a layer does to each of its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Activation {
     /// Nothing.
     Identity,

@@ -87,7 +87,7 @@ fn sections<'a>(mut reader: Reader<'a>) -> Result<(Model<'a>, &'a [u8])> {
             expect("flags of a layer", at + 2, 0, u32::from(tag == TAG_CSR || tag == TAG_SUM))?;
             continue;
         }
-        expect("layer after the last section of layers", at, rest.at as u32, at as u32)?;
+        expect("layer behind a section that may be skipped", at, rest.at as u32, at as u32)?;
         let many = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: MAX_LAYERS + 1 };
         layers.push(layer(at, tag, payload)?).map_err(|_| many)?;
         rest = reader;
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         let left = self.bytes.len().saturating_sub(self.at);
         let end = self.at.checked_add(len);
         let taken = end.and_then(|end| self.bytes.get(self.at..end)).ok_or(Error::Format {
-            what: "end of the bytes before the end of a field of this length",
+            what: "bytes left for a field",
             at: self.at,
             expected: u32::try_from(len).unwrap_or(u32::MAX),
             got: left as u32,
