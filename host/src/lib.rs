@@ -6,5 +6,6 @@
 pub mod data;
 pub mod error;
 pub mod file;
+pub mod plot;
 
 pub use error::{Error, Result};
