@@ -74,20 +74,20 @@ pub(super) fn scatter(area: &Area<'_>, title: &str, labels: &[f32], predictions:
     let sample = Key::new(Mark::Dot, page::SERIES[0], "sample");
     let frame = Frame {
         title,
-        keys: vec![sample.clone(), Key::new(Mark::Line, page::FAINT, "prediction = label")],
+        keys: vec![sample.clone(), Key::new(Mark::Line, page::INK, "prediction = label")],
         x: shared("label"),
         y: shared("prediction"),
         notes,
         empty: points.is_empty(),
     };
     frame.draw(area, |chart| {
-        let diagonal = [(frame.x.low, frame.y.low), (frame.x.high, frame.y.high)];
-        chart.draw_series([PathElement::new(diagonal, page::FAINT.light.stroke_width(2))])?;
         let spread = (0..shown).map(|i| points[i * points.len() / shown]);
         let at = spread.map(|(label, prediction)| (f64::from(label), f64::from(prediction)));
         // Where points are many, darker means more of them.
         let style = page::SERIES[0].light.mix(if shown > 200 { 0.5 } else { 1.0 }).filled();
-        chart.draw_series(at.map(|at| Circle::new(at, 3, style))).map(drop)
+        chart.draw_series(at.map(|at| Circle::new(at, 3, style)))?;
+        let diagonal = [(frame.x.low, frame.y.low), (frame.x.high, frame.y.high)];
+        chart.draw_series([PathElement::new(diagonal, page::INK.light)]).map(drop)
     })
 }
 
