@@ -1,5 +1,7 @@
 //! Data in memory, and the files it comes from and goes to.
 
+pub mod digits;
+
 /// Samples as they lie in memory, row-major: `rows` samples of `cols` inputs each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
