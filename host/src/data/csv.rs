@@ -1,8 +1,9 @@
 //! CSV: rows of numbers, with or without a first line of column names.
 //!
-//! Cells are separated by tabs, semicolons, commas or single spaces, whichever the first line holds (in this order);
-//! they may be quoted, and where commas do not separate, `0,5` is one half. Empty lines are skipped. The first line is
-//! a header if it holds a cell that is no number, and its other cells are counts (`label,0,1,2`) or names.
+//! Cells are separated by tabs, semicolons, commas or, between numbers, single spaces: whichever the first line holds
+//! (in this order). They may be quoted, and where commas do not separate, `0,5` is one half. Empty lines are skipped.
+//! The first line is a header if it holds a cell that is no number, and its other cells are counts (`label,0,1,2`) or
+//! names.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -209,21 +210,35 @@ impl<R: Read> Lines<Source<R>> {
 
 /// What separates the cells of the first line that is not blank.
 fn delimiter(head: &[u8]) -> u8 {
-    let lines = head.split(|b| matches!(b, b'\n' | b'\r'));
-    let line = lines.map(<[u8]>::trim_ascii).find(|line| !line.is_empty()).unwrap_or_default();
+    let head = head.trim_ascii_start();
     let mut quoted = false;
-    let mut seen = [false; 4];
-    for byte in line {
-        match DELIMITERS.iter().position(|d| d == byte) {
-            _ if *byte == b'"' => quoted = !quoted,
-            Some(i) if !quoted => seen[i] = true,
-            _ => {}
+    let mut seen = [false; DELIMITERS.len()];
+    let mut end = head.len();
+    for (i, byte) in head.iter().enumerate() {
+        match byte {
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'\n' | b'\r' => {
+                end = i;
+                break;
+            }
+            _ => DELIMITERS.iter().zip(&mut seen).for_each(|(delimiter, seen)| *seen |= delimiter == byte),
         }
     }
-    seen.iter().position(|&s| s).map_or(b',', |i| DELIMITERS[i])
+    match DELIMITERS.iter().zip(seen).find(|(_, seen)| *seen) {
+        Some((&delimiter, _)) => delimiter,
+        None if are_numbers(&head[..end]) => b' ',
+        None => b',',
+    }
 }
 
-const DELIMITERS: [u8; 4] = *b"\t;, ";
+const DELIMITERS: [u8; 3] = *b"\t;,";
+
+/// Whether a line is several numbers with single spaces between, as numpy writes text.
+fn are_numbers(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line.trim_ascii());
+    line.contains(' ') && line.split(' ').all(|cell| number(cell, false).is_some())
+}
 
 /// Whether the cells of a first line are names: one is no number and no mark of a missing one, and those that are
 /// numbers are counts, as where columns are named 0, 1, 2.

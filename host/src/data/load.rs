@@ -173,15 +173,13 @@ fn append(part: &Path, matrix: &mut Matrix) -> Result<Option<Vec<String>>> {
 fn append_compressed(path: &Path, file: File, len: u64, matrix: &mut Matrix) -> Result<Option<Vec<String>>> {
     let mut reader = MultiGzDecoder::new(BufReader::new(file));
     let head = head(&mut reader)?;
-    let whole = Cursor::new(head.clone()).chain(reader);
+    let gz = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+    let path = if gz { path.with_extension("") } else { path.to_owned() };
     // Only text does not say how long it is.
-    let limit = len.saturating_mul(TEXT_RATIO).max(TEXT_FLOOR);
-    if is_binary(&head) {
-        append_plain(&path.with_extension(""), &head, Source::new(whole, Size::expanded(len)), matrix)
-    } else {
-        let limited = Limited { reader: whole, left: limit };
-        append_plain(&path.with_extension(""), &head, Source::new(limited, Size::expanded(len)), matrix)
-    }
+    let binary = npy::matches(&head) || idx::matches(&head);
+    let left = if binary { u64::MAX } else { len.saturating_mul(TEXT_RATIO).max(TEXT_FLOOR) };
+    let whole = Limited { reader: Cursor::new(head.clone()).chain(reader), left };
+    append_plain(&path, &head, Source::new(whole, Size::expanded(len)), matrix)
 }
 
 /// Compressed text may expand to this many times its size, or to `TEXT_FLOOR` bytes if that is more.
@@ -198,21 +196,17 @@ fn append_plain<R: Read>(
     if head.is_empty() {
         return Err(Error::new("the file is empty").expected("idx, NPY, NPZ or CSV").got("0 bytes"));
     }
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    if npy::matches(head) || extension == "npy" {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    if npy::matches(head) || name.ends_with(".npy") {
         return npy::append(source, matrix).map(|()| None);
     }
-    if idx::matches(head) || extension.ends_with("ubyte") || extension.ends_with("idx") {
+    if idx::matches(head) || name.ends_with("ubyte") || name.ends_with(".idx") {
         return idx::append(source, matrix).map(|()| None);
     }
-    if extension == "npz" {
+    if name.ends_with(".npz") {
         return Err(Error::new("not an NPZ archive").expected("magic PK").got(head.escape_ascii()));
     }
     csv::append(source, matrix)
-}
-
-fn is_binary(head: &[u8]) -> bool {
-    npy::matches(head) || idx::matches(head)
 }
 
 fn head(reader: &mut impl Read) -> Result<Vec<u8>> {
