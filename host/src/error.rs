@@ -15,7 +15,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// assert!(error.to_string().contains("train.gz"));
 /// ```
 #[derive(Debug)]
-pub struct Error {
+pub struct Error(Box<Report>);
+
+/// Kept behind a pointer, so that a `Result` stays small.
+#[derive(Debug)]
+struct Report {
     what: String,
     place: Option<PathBuf>,
     expected: Option<String>,
@@ -27,10 +31,12 @@ pub struct Error {
 impl Error {
     /// An error that says what failed.
     pub fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), place: None, expected: None, got: None, help: None, source: None }
+        let what = what.into();
+        Self(Box::new(Report { what, place: None, expected: None, got: None, help: None, source: None }))
     }
 
     /// A file operation that the system refused; `doing` reads like "cannot read".
+    #[must_use]
     pub fn io(doing: &str, path: &Path, source: std::io::Error) -> Self {
         Self::new(doing).at(path).source(source)
     }
@@ -38,55 +44,55 @@ impl Error {
     /// Where: the file or folder.
     #[must_use]
     pub fn at(mut self, place: impl AsRef<Path>) -> Self {
-        self.place = Some(place.as_ref().to_owned());
+        self.0.place = Some(place.as_ref().to_owned());
         self
     }
 
     /// What should have been there.
     #[must_use]
     pub fn expected(mut self, expected: impl fmt::Display) -> Self {
-        self.expected = Some(expected.to_string());
+        self.0.expected = Some(expected.to_string());
         self
     }
 
     /// What was there.
     #[must_use]
     pub fn got(mut self, got: impl fmt::Display) -> Self {
-        self.got = Some(got.to_string());
+        self.0.got = Some(got.to_string());
         self
     }
 
     /// What the user can do.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.0.help = Some(help.into());
         self
     }
 
     /// The error underneath.
     #[must_use]
     pub fn source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.0.source = Some(source.into());
         self
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
-        if let Some(place) = &self.place {
+        f.write_str(&self.0.what)?;
+        if let Some(place) = &self.0.place {
             write!(f, ": {}", place.display())?;
         }
-        if let Some(source) = &self.source {
+        if let Some(source) = &self.0.source {
             write!(f, ": {source}")?;
         }
-        if let Some(expected) = &self.expected {
+        if let Some(expected) = &self.0.expected {
             write!(f, "\n  expected: {expected}")?;
         }
-        if let Some(got) = &self.got {
+        if let Some(got) = &self.0.got {
             write!(f, "\n       got: {got}")?;
         }
-        if let Some(help) = &self.help {
+        if let Some(help) = &self.0.help {
             write!(f, "\n      help: {help}")?;
         }
         Ok(())
@@ -95,7 +101,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|e| e as _)
+        self.0.source.as_deref().map(|e| e as _)
     }
 }
 

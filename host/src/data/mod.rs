@@ -1,25 +1,32 @@
 //! Data in memory, and the files it comes from and goes to.
+//!
+//! [`load`] reads any of the formats by what is in the file; each format also reads from a [`Source`] of bytes:
+//!
+//! | format | module | becomes |
+//! |---|---|---|
+//! | idx, rank 1 to 4 | [`idx`] | bytes stay bytes, other types become `f32` |
+//! | NPY | [`npy`] | `u8` and `bool` stay bytes, other types become `f32` |
+//! | NPZ | [`npz`] | as NPY, one array of the archive |
+//! | CSV | [`csv`] | `f32`, with the column names of the header |
+//!
+//! All but NPZ may be compressed with gzip. The first axis counts samples; further axes are flattened into one row.
+//! Headers are not believed: nothing is allocated that the file could not fill. Values go straight into their final
+//! place, through one buffer of 64 KiB. Every value must be finite.
 
 pub mod digits;
-
-/// Samples as they lie in memory, row-major: `rows` samples of `cols` inputs each.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Matrix {
-    /// Number of samples, n.
-    pub rows: usize,
-    /// Number of inputs, d.
-    pub cols: usize,
-    /// `rows * cols` values.
-    pub values: Values,
-}
-
-/// The values of a [`Matrix`]: bytes stay bytes, a quarter of the memory.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Values {
-    /// Finite 32-bit floats.
-    F32(Vec<f32>),
-    /// Bytes, such as pixels, standing for 0 to 255.
-    U8(Vec<u8>),
-}
-
 pub mod planted;
+pub mod csv;
+mod element;
+pub mod idx;
+mod load;
+mod matrix;
+pub mod npy;
+pub mod npz;
+mod save;
+pub mod select;
+mod source;
+
+pub use load::{Table, load, load_labelled, load_labels, load_table};
+pub use matrix::{Matrix, Values};
+pub use save::{Array, Numbers, save, save_csv, save_npy, save_npz};
+pub use source::{Size, Source};

@@ -1,0 +1,265 @@
+//! CSV: rows of numbers, with or without a first line of column names.
+//!
+//! Cells are separated by tabs, semicolons, commas or, between numbers, single spaces: whichever the first line holds
+//! (in this order). They may be quoted, and where commas do not separate, `0,5` is one half. Empty lines are skipped.
+//! The first line is a header if it holds a cell that is no number, and its other cells are counts (`label,0,1,2`) or
+//! names.
+
+use std::io::{BufRead, BufReader, Read};
+
+use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
+
+use super::element::not_finite;
+use super::source::unreadable;
+use super::{Matrix, Source, Table};
+use crate::{Error, Result};
+
+/// Reads a CSV file.
+///
+/// # Errors
+/// No rows, a row that is longer or shorter than the first, a cell that is not a finite number: with line and column.
+///
+/// ```
+/// use tamis_host::data::{Source, csv};
+/// let table = csv::read(Source::bytes(b"width,height\n1.5,2\n3,4\n")).unwrap();
+/// assert_eq!((table.matrix.rows, table.matrix.cols), (2, 2));
+/// assert_eq!(table.names.unwrap(), ["width", "height"]);
+/// let error = csv::read(Source::bytes(b"1,2\n3,four\n")).unwrap_err();
+/// assert!(error.to_string().contains("line 2, column 2"));
+/// ```
+pub fn read<R: Read>(source: Source<R>) -> Result<Table> {
+    let mut matrix = Matrix::empty();
+    let names = append(source, &mut matrix)?;
+    Ok(Table { matrix, names })
+}
+
+/// Reads the rows of a CSV file to the end of `matrix`: the column names.
+pub(super) fn append<R: Read>(source: Source<R>, matrix: &mut Matrix) -> Result<Option<Vec<String>>> {
+    let mut lines = Lines::new(source)?;
+    let mut cells = Vec::new();
+    let mut names = None;
+    let before = matrix.rows;
+    while lines.row(&mut cells)? {
+        if lines.cols == 0 {
+            lines.cols = cells.len();
+            matrix.announce(0, cells.len(), false)?;
+            if is_header(&cells, lines.decimal_comma()) {
+                names = Some(cells.iter().map(|cell| cell.trim().to_owned()).collect());
+                continue;
+            }
+        }
+        lines.append(&cells, names.as_deref(), matrix)?;
+    }
+    if matrix.rows == before {
+        return Err(Error::new("the file holds no rows of numbers").expected("at least one line of numbers"));
+    }
+    matrix.floats().shrink_to_fit();
+    Ok(names)
+}
+
+/// Longest cell, in bytes: what is longer is not a number but a quote that nothing closes.
+const CELL_LIMIT: usize = 1 << 12;
+
+/// How much of the start is looked at to find the separator.
+const HEAD: u64 = 1 << 16;
+
+/// Rows of cells, and the line that each starts on.
+struct Lines<R> {
+    input: std::io::Chain<std::io::Cursor<Vec<u8>>, BufReader<R>>,
+    parser: Reader,
+    delimiter: u8,
+    /// Cells of the first row; 0 before it.
+    cols: usize,
+    buffer: Vec<u8>,
+    /// Ends of lines passed outside of rows.
+    skipped: u64,
+    /// Line on which the last row starts, from 1.
+    line: u64,
+}
+
+impl<R: Read> Lines<Source<R>> {
+    fn new(mut source: Source<R>) -> Result<Self> {
+        let mut head = Vec::new();
+        source.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
+        if head.starts_with(b"\xEF\xBB\xBF") {
+            head.drain(..3); // a byte order mark
+        }
+        if head.contains(&0) {
+            return Err(Error::new("not a text file")
+                .expected("CSV in UTF-8")
+                .got("bytes of zero")
+                .help("pass a file in idx, NPY, NPZ or CSV format; save text as UTF-8"));
+        }
+        let delimiter = delimiter(&head);
+        Ok(Self {
+            input: std::io::Cursor::new(head).chain(BufReader::new(source)),
+            parser: ReaderBuilder::new().delimiter(delimiter).build(),
+            delimiter,
+            cols: 0,
+            buffer: vec![0; CELL_LIMIT],
+            skipped: 0,
+            line: 0,
+        })
+    }
+
+    fn decimal_comma(&self) -> bool {
+        self.delimiter != b','
+    }
+
+    /// The cells of the next row that is not blank; false at the end.
+    fn row(&mut self, cells: &mut Vec<String>) -> Result<bool> {
+        loop {
+            if !self.skip_line_ends()? {
+                return Ok(false);
+            }
+            // The parser starts at line 1 and counts the ends of lines that it sees.
+            self.line = self.parser.line() + self.skipped;
+            self.cells(cells)?;
+            if !matches!(&cells[..], [cell] if cell.trim().is_empty()) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Passes the ends of blank lines; false at the end of the file.
+    fn skip_line_ends(&mut self) -> Result<bool> {
+        loop {
+            let input = self.input.fill_buf().map_err(unreadable)?;
+            let ends = input.iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
+            let (empty, more) = (input.is_empty(), ends < input.len());
+            self.skipped += input[..ends].iter().filter(|&&b| b == b'\n').count() as u64;
+            self.input.consume(ends);
+            if empty || more {
+                return Ok(!empty);
+            }
+        }
+    }
+
+    fn cells(&mut self, cells: &mut Vec<String>) -> Result<()> {
+        let mut len = 0;
+        let mut count = 0;
+        loop {
+            let input = self.input.fill_buf().map_err(unreadable)?;
+            let (result, read, written) = self.parser.read_field(input, &mut self.buffer[len..]);
+            self.input.consume(read);
+            len += written;
+            let record_end = match result {
+                ReadFieldResult::InputEmpty => continue,
+                ReadFieldResult::OutputFull => return Err(self.too_long(count)),
+                ReadFieldResult::Field { record_end } => record_end,
+                ReadFieldResult::End => true,
+            };
+            if count == cells.len() {
+                cells.push(String::new());
+            }
+            cells[count].clear();
+            cells[count].push_str(&String::from_utf8_lossy(&self.buffer[..len]));
+            (len, count) = (0, count + 1);
+            if record_end {
+                cells.truncate(count);
+                return Ok(());
+            }
+        }
+    }
+
+    fn append(&self, cells: &[String], names: Option<&[String]>, matrix: &mut Matrix) -> Result<()> {
+        let cols = self.cols;
+        if cells.len() != cols {
+            return Err(Error::new("the rows have different lengths")
+                .expected(format_args!("{cols} cells, as in the first line"))
+                .got(format_args!("{} cells in line {}", cells.len(), self.line))
+                .help("every line must have the same number of cells"));
+        }
+        let decimal_comma = self.decimal_comma();
+        let values = matrix.floats();
+        values.try_reserve(cols).map_err(|_| Error::new("not enough memory for the data"))?;
+        for (column, cell) in cells.iter().enumerate() {
+            let value = number(cell, decimal_comma).ok_or_else(|| self.not_a_number(cell, column, names))?;
+            if !value.is_finite() {
+                return Err(not_finite(cell.trim(), self.place(column)));
+            }
+            values.push(value);
+        }
+        matrix.rows += 1;
+        Ok(())
+    }
+
+    /// Where column `column` of the last row is, as editors count.
+    fn place(&self, column: usize) -> String {
+        format!("line {}, column {}", self.line, column + 1)
+    }
+
+    fn not_a_number(&self, cell: &str, column: usize, names: Option<&[String]>) -> Error {
+        let shown: String = cell.chars().take(40).collect();
+        let name =
+            names.and_then(|names| names.get(column)).map(|name| format!(" ({name})")).unwrap_or_default();
+        let what = if cell.trim().is_empty() { "a cell is empty" } else { "a cell is not a number" };
+        Error::new(what)
+            .expected("a number")
+            .got(format_args!("{shown:?} in {}{name}", self.place(column)))
+            .help("fill or remove the row, or remove the column; classes must be numbers")
+    }
+
+    fn too_long(&self, column: usize) -> Error {
+        Error::new("a cell is too long")
+            .expected(format_args!("at most {CELL_LIMIT} bytes"))
+            .got(format_args!("more in {}", self.place(column)))
+            .help("look for a quote that is not closed")
+    }
+}
+
+/// What separates the cells of the first line that is not blank.
+fn delimiter(head: &[u8]) -> u8 {
+    let head = head.trim_ascii_start();
+    let mut quoted = false;
+    let mut seen = [false; DELIMITERS.len()];
+    let mut end = head.len();
+    for (i, byte) in head.iter().enumerate() {
+        match byte {
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'\n' | b'\r' => {
+                end = i;
+                break;
+            }
+            _ => DELIMITERS.iter().zip(&mut seen).for_each(|(delimiter, seen)| *seen |= delimiter == byte),
+        }
+    }
+    match DELIMITERS.iter().zip(seen).find(|(_, seen)| *seen) {
+        Some((&delimiter, _)) => delimiter,
+        None if are_numbers(&head[..end]) => b' ',
+        None => b',',
+    }
+}
+
+const DELIMITERS: [u8; 3] = *b"\t;,";
+
+/// Whether a line is several numbers with single spaces between, as numpy writes text.
+fn are_numbers(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line.trim_ascii());
+    line.contains(' ') && line.split(' ').all(|cell| number(cell, false).is_some())
+}
+
+/// Whether the cells of a first line are names: one is no number and no mark of a missing one, and those that are
+/// numbers are counts, as where columns are named 0, 1, 2.
+fn is_header(cells: &[String], decimal_comma: bool) -> bool {
+    let count = |cell: &str| cell.bytes().all(|b| b.is_ascii_digit());
+    let mut names = cells.iter().map(|cell| cell.trim()).filter(|cell| number(cell, decimal_comma).is_none());
+    names.any(|cell| !is_missing(cell))
+        && cells
+            .iter()
+            .map(|cell| cell.trim())
+            .all(|cell| number(cell, decimal_comma).is_none() || count(cell))
+}
+
+fn is_missing(cell: &str) -> bool {
+    ["", "-", "?", "na", "n/a", "null", "none"].iter().any(|mark| cell.eq_ignore_ascii_case(mark))
+}
+
+fn number(cell: &str, decimal_comma: bool) -> Option<f32> {
+    let cell = cell.trim();
+    if decimal_comma && cell.contains(',') {
+        return cell.replacen(',', ".", 1).parse().ok();
+    }
+    cell.parse().ok()
+}

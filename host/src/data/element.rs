@@ -1,0 +1,228 @@
+//! The numbers of binary files, streamed into a matrix.
+//!
+//! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is never a second copy.
+
+use std::io::Read;
+
+use super::source::{Source, truncated};
+use super::{Matrix, Values};
+use crate::{Error, Result};
+
+/// The type of a number in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Element {
+    Bool,
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    F32,
+    F64,
+}
+
+/// How the values of an array lie in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) element: Element,
+    pub(super) big_endian: bool,
+    /// The first axis runs fastest.
+    pub(super) fortran: bool,
+    pub(super) dims: Vec<u64>,
+}
+
+impl Element {
+    fn size(self) -> usize {
+        match self {
+            Self::Bool | Self::U8 | Self::I8 => 1,
+            Self::U16 | Self::I16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::I64 | Self::F64 => 8,
+        }
+    }
+
+    /// Whether the values stay bytes in memory.
+    fn is_byte(self) -> bool {
+        matches!(self, Self::Bool | Self::U8)
+    }
+}
+
+impl Layout {
+    /// Appends the values that `source` still holds to `matrix`: one row per index of the first axis, the other axes
+    /// flattened in C order.
+    pub(super) fn append<R: Read>(&self, mut source: Source<R>, matrix: &mut Matrix) -> Result<()> {
+        let (rows, cols) = self.shape()?;
+        let bytes = self.bytes(rows, cols)?;
+        source.expect(bytes)?;
+        matrix.announce(rows, cols, self.element.is_byte())?;
+        match &mut matrix.values {
+            Values::U8(out) => self.stream(&mut source, out, (rows, cols), bytes, |chunk, out| {
+                decode_bytes(self.element, chunk, out);
+            })?,
+            Values::F32(out) => self.stream(&mut source, out, (rows, cols), bytes, |chunk, out| {
+                decode_floats(self.element, self.big_endian, chunk, out);
+            })?,
+        }
+        source.end(bytes)?;
+        matrix.rows += rows;
+        Ok(())
+    }
+
+    /// Rows and columns: the first axis, and the product of the others.
+    fn shape(&self) -> Result<(usize, usize)> {
+        let Some((&rows, rest)) = self.dims.split_first() else {
+            return Err(Error::new("the array is a single number").expected("at least one axis").got("none"));
+        };
+        if self.dims.contains(&0) {
+            return Err(Error::new("the array holds no values").got(format_args!("shape {:?}", self.dims)));
+        }
+        let cols = rest.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
+        let fits = |n: u64| usize::try_from(n).ok();
+        fits(rows).zip(cols.and_then(fits)).ok_or_else(|| self.too_large())
+    }
+
+    fn bytes(&self, rows: usize, cols: usize) -> Result<u64> {
+        let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(self.element.size()));
+        bytes.map(|n| n as u64).ok_or_else(|| self.too_large())
+    }
+
+    fn too_large(&self) -> Error {
+        Error::new("the shape in the header is larger than any file")
+            .got(format_args!("shape {:?}", self.dims))
+    }
+
+    /// Reads all values into `out`, which has room for them.
+    fn stream<T: Number, R: Read>(
+        &self,
+        source: &mut Source<R>,
+        out: &mut Vec<T>,
+        (rows, cols): (usize, usize),
+        bytes: u64,
+        decode: impl Fn(&[u8], &mut Vec<T>),
+    ) -> Result<()> {
+        let scattered = self.fortran && cols > 1;
+        let start = out.len();
+        let total = rows * cols;
+        let mut part = Vec::new();
+        if scattered {
+            out.resize(start + total, T::ZERO);
+        }
+        let mut buffer = vec![0; 1 << 16];
+        let mut done = 0;
+        while done < total {
+            let want = (buffer.len() / self.element.size()).min(total - done);
+            let chunk = &mut buffer[..want * self.element.size()];
+            let got = source.fill(chunk)?;
+            if got < chunk.len() {
+                let read = done * self.element.size() + got;
+                return Err(truncated(bytes, format_args!("{read} bytes")));
+            }
+            if scattered {
+                part.clear();
+                decode(chunk, &mut part);
+                self.finite(&part, done, rows, cols)?;
+                for (k, &value) in part.iter().enumerate() {
+                    out[start + self.place(done + k, rows, cols)] = value;
+                }
+            } else {
+                decode(chunk, out);
+                self.finite(&out[start + done..], done, rows, cols)?;
+            }
+            done += want;
+        }
+        Ok(())
+    }
+
+    /// Where value `k` of the file goes in row-major order.
+    fn place(&self, k: usize, rows: usize, cols: usize) -> usize {
+        if !self.fortran {
+            return k;
+        }
+        // k counts rows fastest, then the second axis, and so on; in memory the last axis is the fastest.
+        let (row, mut rest) = (k % rows, k / rows);
+        let (mut column, mut stride) = (0, cols);
+        for &dim in &self.dims[1..] {
+            let dim = dim as usize; // at most `cols`
+            stride /= dim;
+            column += rest % dim * stride;
+            rest /= dim;
+        }
+        row * cols + column
+    }
+
+    /// Checks `values`, of which the first is value `first` of the file.
+    fn finite<T: Number>(&self, values: &[T], first: usize, rows: usize, cols: usize) -> Result<()> {
+        let Some(at) = values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
+        let place = self.place(first + at, rows, cols);
+        Err(not_finite(
+            values[at],
+            format_args!("row {}, column {} (counted from 0)", place / cols, place % cols),
+        ))
+    }
+}
+
+/// The error for a value that is not finite.
+pub(super) fn not_finite(value: impl std::fmt::Display, place: impl std::fmt::Display) -> Error {
+    Error::new("a value is not a finite 32-bit float")
+        .expected("numbers between -3.4e38 and 3.4e38")
+        .got(format_args!("{value} in {place}"))
+        .help("remove or replace NaN, infinite and larger values first")
+}
+
+/// What a [`Matrix`] holds.
+trait Number: Copy + std::fmt::Display {
+    const ZERO: Self;
+    fn is_finite(self) -> bool;
+}
+
+impl Number for f32 {
+    const ZERO: Self = 0.0;
+
+    fn is_finite(self) -> bool {
+        f32::is_finite(self)
+    }
+}
+
+impl Number for u8 {
+    const ZERO: Self = 0;
+
+    fn is_finite(self) -> bool {
+        true
+    }
+}
+
+fn decode_bytes(element: Element, chunk: &[u8], out: &mut Vec<u8>) {
+    match element {
+        Element::Bool => out.extend(chunk.iter().map(|&byte| u8::from(byte != 0))),
+        _ => out.extend_from_slice(chunk),
+    }
+}
+
+fn decode_floats(element: Element, big_endian: bool, chunk: &[u8], out: &mut Vec<f32>) {
+    macro_rules! decode {
+        ($number:ty) => {{
+            let (words, _) = chunk.as_chunks::<{ size_of::<$number>() }>();
+            if big_endian {
+                out.extend(words.iter().map(|&word| <$number>::from_be_bytes(word) as f32));
+            } else {
+                out.extend(words.iter().map(|&word| <$number>::from_le_bytes(word) as f32));
+            }
+        }};
+    }
+    match element {
+        Element::Bool => out.extend(chunk.iter().map(|&byte| f32::from(u8::from(byte != 0)))),
+        Element::U8 => decode!(u8),
+        Element::I8 => decode!(i8),
+        Element::U16 => decode!(u16),
+        Element::I16 => decode!(i16),
+        Element::U32 => decode!(u32),
+        Element::I32 => decode!(i32),
+        Element::U64 => decode!(u64),
+        Element::I64 => decode!(i64),
+        Element::F32 => decode!(f32),
+        Element::F64 => decode!(f64),
+    }
+}

@@ -1,0 +1,65 @@
+//! idx, the format of the MNIST files: a magic number `00 00 type rank`, one big-endian `u32` per axis, the values.
+//!
+//! Bytes (type `08`) stay bytes; `09` i8, `0B` i16, `0C` i32, `0D` f32 and `0E` f64 become `f32`.
+
+use std::io::Read;
+
+use super::element::{Element, Layout};
+use super::{Matrix, Source};
+use crate::{Error, Result};
+
+/// Reads an idx file of rank 1 to 4: one row per index of the first axis, the others flattened.
+///
+/// # Errors
+/// Another magic number or rank, no values, too few or too many bytes, a value that is not finite.
+///
+/// ```
+/// use tamis_host::data::{Source, Values, idx};
+/// let file = [0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4]; // one image of 2 × 2 pixels
+/// let matrix = idx::read(Source::bytes(&file)).unwrap();
+/// assert_eq!((matrix.rows, matrix.cols, matrix.values), (1, 4, Values::U8(vec![1, 2, 3, 4])));
+/// ```
+pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
+    let mut matrix = Matrix::empty();
+    append(source, &mut matrix)?;
+    Ok(matrix)
+}
+
+/// Whether a file that starts with `head` is meant to be idx.
+pub(super) fn matches(head: &[u8]) -> bool {
+    matches!(head, [0, 0, kind, 1..=4, ..] if element(*kind).is_some())
+}
+
+/// Reads the rows of an idx file to the end of `matrix`.
+pub(super) fn append<R: Read>(mut source: Source<R>, matrix: &mut Matrix) -> Result<()> {
+    let magic: [u8; 4] = source.array("the idx header")?;
+    let [0, 0, kind, rank] = magic else { return Err(not_idx(magic)) };
+    let element = element(kind).ok_or_else(|| not_idx(magic))?;
+    if !(1..=4).contains(&rank) {
+        return Err(Error::new("the rank of the idx file is not supported").expected("1 to 4").got(rank));
+    }
+    let mut dims = Vec::new();
+    for _ in 0..rank {
+        dims.push(u64::from(u32::from_be_bytes(source.array("the idx header")?)));
+    }
+    Layout { element, big_endian: true, fortran: false, dims }.append(source, matrix)
+}
+
+fn element(kind: u8) -> Option<Element> {
+    Some(match kind {
+        0x08 => Element::U8,
+        0x09 => Element::I8,
+        0x0B => Element::I16,
+        0x0C => Element::I32,
+        0x0D => Element::F32,
+        0x0E => Element::F64,
+        _ => return None,
+    })
+}
+
+fn not_idx(magic: [u8; 4]) -> Error {
+    Error::new("not an idx file")
+        .expected("magic 0x00000801 to 0x00000e04")
+        .got(format_args!("0x{:08x}", u32::from_be_bytes(magic)))
+        .help("pass a file in idx, NPY, NPZ or CSV format")
+}

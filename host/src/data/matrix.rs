@@ -1,0 +1,172 @@
+//! Samples as they lie in memory.
+
+use crate::{Error, Result};
+
+/// Samples as they lie in memory, row-major: `rows` samples of `cols` inputs each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    /// Number of samples, n.
+    pub rows: usize,
+    /// Number of inputs, d.
+    pub cols: usize,
+    /// `rows * cols` values.
+    pub values: Values,
+}
+
+/// The values of a [`Matrix`]: bytes stay bytes, a quarter of the memory.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// Finite 32-bit floats.
+    F32(Vec<f32>),
+    /// Bytes, such as pixels, standing for 0 to 255.
+    U8(Vec<u8>),
+}
+
+impl Values {
+    /// Number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(v) => v.len(),
+            Self::U8(v) => v.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory that the values take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::F32(v) => size_of_val(&v[..]),
+            Self::U8(v) => v.len(),
+        }
+    }
+
+    /// The values as floats; those that are floats already are not copied.
+    #[must_use]
+    pub fn into_f32(self) -> Vec<f32> {
+        match self {
+            Self::F32(v) => v,
+            Self::U8(v) => v.into_iter().map(f32::from).collect(),
+        }
+    }
+}
+
+impl Matrix {
+    /// A matrix of `rows * cols` values, row-major.
+    ///
+    /// # Errors
+    /// The number of values is another.
+    pub fn new(rows: usize, cols: usize, values: Values) -> Result<Self> {
+        if rows.checked_mul(cols) != Some(values.len()) {
+            return Err(Error::new("the number of values does not fit the shape")
+                .expected(format_args!("{rows} × {cols}"))
+                .got(values.len()));
+        }
+        Ok(Self { rows, cols, values })
+    }
+
+    /// The values of the only column.
+    ///
+    /// # Errors
+    /// There are other columns.
+    pub fn into_column(self) -> Result<Vec<f32>> {
+        if self.cols != 1 {
+            return Err(Error::new("labels must be one column")
+                .expected("1 column")
+                .got(format_args!("{} columns", self.cols))
+                .help(
+                    "pass the file of labels, or name the column of the data that holds them with --target",
+                ));
+        }
+        Ok(self.values.into_f32())
+    }
+
+    /// Takes column `column` (counted from 0) out of the matrix, in place.
+    ///
+    /// # Errors
+    /// There is no such column, or no other.
+    ///
+    /// ```
+    /// use tamis_host::data::{Matrix, Values};
+    /// let mut matrix = Matrix::new(2, 2, Values::F32(vec![1.0, 10.0, 2.0, 20.0])).unwrap();
+    /// assert_eq!(matrix.take_column(1).unwrap(), [10.0, 20.0]);
+    /// assert_eq!(matrix, Matrix::new(2, 1, Values::F32(vec![1.0, 2.0])).unwrap());
+    /// ```
+    pub fn take_column(&mut self, column: usize) -> Result<Vec<f32>> {
+        let cols = self.cols;
+        if column >= cols {
+            return Err(Error::new("no such column")
+                .expected(format_args!("a column below {cols}, counted from 0"))
+                .got(column));
+        }
+        if cols == 1 {
+            return Err(Error::new("no inputs are left beside the target column")
+                .expected("at least 2 columns")
+                .got("1 column"));
+        }
+        self.cols -= 1;
+        Ok(match &mut self.values {
+            Values::F32(v) => remove_column(v, cols, column),
+            Values::U8(v) => remove_column(v, cols, column).into_iter().map(f32::from).collect(),
+        })
+    }
+
+    /// A matrix to append to.
+    pub(super) fn empty() -> Self {
+        Self { rows: 0, cols: 0, values: Values::U8(Vec::new()) }
+    }
+
+    /// Announces `rows` more rows of `cols` values, which are bytes or floats: checks that they fit, turns bytes into
+    /// floats where the two differ, and reserves exactly what is needed.
+    pub(super) fn announce(&mut self, rows: usize, cols: usize, bytes: bool) -> Result<()> {
+        if self.rows > 0 && self.cols != cols {
+            return Err(Error::new("the files have different numbers of columns")
+                .expected(format_args!("{} columns, as in the files before", self.cols))
+                .got(format_args!("{cols} columns")));
+        }
+        self.cols = cols;
+        if !bytes {
+            self.floats();
+        }
+        let more = rows.saturating_mul(cols);
+        let reserved = match &mut self.values {
+            Values::F32(v) => v.try_reserve_exact(more),
+            Values::U8(v) => v.try_reserve_exact(more),
+        };
+        reserved.map_err(|_| {
+            Error::new("not enough memory for the data")
+                .expected(format_args!("room for {rows} × {cols} values"))
+        })
+    }
+
+    /// The values as floats, to append to; bytes become floats.
+    pub(super) fn floats(&mut self) -> &mut Vec<f32> {
+        if let Values::U8(bytes) = &mut self.values {
+            let bytes = std::mem::take(bytes);
+            self.values = Values::F32(bytes.into_iter().map(f32::from).collect());
+        }
+        match &mut self.values {
+            Values::F32(v) => v,
+            Values::U8(_) => unreachable!("bytes were just turned into floats"),
+        }
+    }
+}
+
+/// Takes one of `cols` columns out of row-major `values`, in place; gives its memory back.
+fn remove_column<T: Copy>(values: &mut Vec<T>, cols: usize, column: usize) -> Vec<T> {
+    let taken = values.chunks_exact(cols).map(|row| row[column]).collect();
+    let mut at = 0;
+    values.retain(|_| {
+        let keep = at != column;
+        at = (at + 1) % cols;
+        keep
+    });
+    values.shrink_to_fit();
+    taken
+}

@@ -1,0 +1,282 @@
+//! NPY, numpy's format for one array: magic, version, a header in Python's syntax, the values.
+//!
+//! Types `f4 f8 u1 u2 u4 u8 i1 i2 i4 i8 b1`, either byte order, C and Fortran order. The header is read here and not
+//! with a crate: those that parse it as general Python recurse at every bracket, allocate the length it claims and
+//! multiply the shape unchecked, which hostile bytes turn into a crash.
+
+use std::io::{self, Read, Write};
+
+use super::element::{Element, Layout};
+use super::{Array, Matrix, Numbers, Source};
+use crate::{Error, Result};
+
+/// Reads an NPY file: one row per index of the first axis, the others flattened; a single axis is one column.
+///
+/// # Errors
+/// Not an NPY file, a type that is not a number, no values, too few or too many bytes, a value that is not finite.
+///
+/// ```
+/// use tamis_host::data::{Array, Matrix, Source, Values, npy};
+/// let mut file = Vec::new();
+/// npy::write(&mut file, &Array::new(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0]).unwrap()).unwrap();
+/// let matrix = npy::read(Source::bytes(&file)).unwrap();
+/// assert_eq!(matrix, Matrix::new(2, 2, Values::F32(vec![1.0, 2.0, 3.0, 4.0])).unwrap());
+/// ```
+pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
+    let mut matrix = Matrix::empty();
+    append(source, &mut matrix)?;
+    Ok(matrix)
+}
+
+/// Writes an array as NPY version 1.0, little-endian, C order; the same array always gives the same bytes.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, array: &Array<'_>) -> io::Result<()> {
+    out.write_all(&header(array))?;
+    match array.values() {
+        Numbers::F32(v) => write_numbers(out, v, |x| x.to_le_bytes()),
+        Numbers::U32(v) => write_numbers(out, v, |x| x.to_le_bytes()),
+        Numbers::I8(v) => write_numbers(out, v, |x| x.to_le_bytes()),
+        Numbers::U8(v) => out.write_all(v),
+    }
+}
+
+/// Whether a file that starts with `head` is meant to be NPY.
+pub(super) fn matches(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
+/// Reads the rows of an NPY file to the end of `matrix`.
+pub(super) fn append<R: Read>(mut source: Source<R>, matrix: &mut Matrix) -> Result<()> {
+    let text = header_text(&mut source)?;
+    Header::parse(&text)?.layout()?.append(source, matrix)
+}
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+
+/// Longest header taken, in bytes; numpy itself writes a few hundred at most.
+const HEADER_LIMIT: u32 = 1 << 16;
+
+fn header_text<R: Read>(source: &mut Source<R>) -> Result<String> {
+    const NAME: &str = "the NPY header";
+    let magic: [u8; 6] = source.array(NAME)?;
+    if &magic != MAGIC {
+        return Err(Error::new("not an NPY file")
+            .expected("magic \\x93NUMPY")
+            .got(magic.escape_ascii())
+            .help("pass a file in idx, NPY, NPZ or CSV format"));
+    }
+    let [major, minor] = source.array(NAME)?;
+    let len = match major {
+        1 => u32::from(u16::from_le_bytes(source.array(NAME)?)),
+        2 | 3 => u32::from_le_bytes(source.array(NAME)?),
+        _ => {
+            return Err(Error::new("the NPY version is not supported")
+                .expected("1.0, 2.0 or 3.0")
+                .got(format_args!("{major}.{minor}"))
+                .help("save the array again with numpy.save"));
+        }
+    };
+    if len > HEADER_LIMIT {
+        return Err(Error::new("the NPY header is too long")
+            .expected(format_args!("at most {HEADER_LIMIT} bytes"))
+            .got(format_args!("{len} bytes")));
+    }
+    let mut text = vec![0; len as usize];
+    let got = source.fill(&mut text)?;
+    if got < text.len() {
+        return Err(Error::new("the file ends inside the NPY header")
+            .expected(format_args!("{len} bytes"))
+            .got(format_args!("{got} bytes")));
+    }
+    String::from_utf8(text).map_err(|_| malformed("text in UTF-8", "other bytes"))
+}
+
+/// What a header says, such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Header {
+    descr: Option<String>,
+    fortran: Option<bool>,
+    dims: Option<Vec<u64>>,
+}
+
+impl Header {
+    fn parse(text: &str) -> Result<Self> {
+        let mut header = Self::default();
+        let mut cursor = Cursor { rest: text };
+        cursor.expect('{')?;
+        while !cursor.take('}') {
+            header.entry(&mut cursor)?;
+            if !cursor.take(',') {
+                cursor.expect('}')?;
+                break;
+            }
+        }
+        match cursor.rest.trim() {
+            "" => Ok(header),
+            rest => Err(malformed("the end of the header", rest)),
+        }
+    }
+
+    fn entry(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+        let key = cursor.string()?;
+        cursor.expect(':')?;
+        match key {
+            "descr" if cursor.at('[') => return Err(unsupported("a structured array")),
+            "descr" => self.descr = Some(cursor.string()?.to_owned()),
+            "fortran_order" => self.fortran = Some(cursor.boolean()?),
+            "shape" => self.dims = Some(cursor.tuple()?),
+            other => return Err(malformed("descr, fortran_order and shape", other)),
+        }
+        Ok(())
+    }
+
+    fn layout(self) -> Result<Layout> {
+        let missing = |key: &str| malformed(key, "a header without it");
+        let descr = self.descr.ok_or_else(|| missing("descr"))?;
+        let (element, big_endian) = element(&descr).ok_or_else(|| unsupported(&descr))?;
+        let fortran = self.fortran.ok_or_else(|| missing("fortran_order"))?;
+        let dims = self.dims.ok_or_else(|| missing("shape"))?;
+        Ok(Layout { element, big_endian, fortran, dims })
+    }
+}
+
+/// The type and byte order that a description such as `<f4` names.
+fn element(descr: &str) -> Option<(Element, bool)> {
+    let (order, kind) = descr.split_at_checked(1)?;
+    if !["<", ">", "|", "="].contains(&order) {
+        return None;
+    }
+    let element = match kind {
+        "b1" => Element::Bool,
+        "u1" => Element::U8,
+        "i1" => Element::I8,
+        "u2" => Element::U16,
+        "i2" => Element::I16,
+        "u4" => Element::U32,
+        "i4" => Element::I32,
+        "u8" => Element::U64,
+        "i8" => Element::I64,
+        "f4" => Element::F32,
+        "f8" => Element::F64,
+        _ => return None,
+    };
+    Some((element, order == ">"))
+}
+
+/// Reads tokens; what it does not know is an error, so nothing nests and nothing recurses.
+struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    fn at(&mut self, token: char) -> bool {
+        self.rest = self.rest.trim_start();
+        self.rest.starts_with(token)
+    }
+
+    fn take(&mut self, token: char) -> bool {
+        let there = self.at(token);
+        if there {
+            self.rest = &self.rest[token.len_utf8()..];
+        }
+        there
+    }
+
+    fn expect(&mut self, token: char) -> Result<()> {
+        if self.take(token) { Ok(()) } else { Err(malformed(token, self.rest)) }
+    }
+
+    /// The longest start of the rest whose characters all satisfy `of`.
+    fn word(&mut self, of: impl Fn(char) -> bool) -> &'a str {
+        self.rest = self.rest.trim_start();
+        let end = self.rest.find(|c| !of(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        word
+    }
+
+    fn string(&mut self) -> Result<&'a str> {
+        let quote = if self.at('"') { '"' } else { '\'' };
+        self.expect(quote)?;
+        let (string, rest) =
+            self.rest.split_once(quote).ok_or_else(|| malformed("a closed string", self.rest))?;
+        self.rest = rest;
+        Ok(string)
+    }
+
+    fn boolean(&mut self) -> Result<bool> {
+        match self.word(char::is_alphabetic) {
+            "True" => Ok(true),
+            "False" => Ok(false),
+            other => Err(malformed("True or False", other)),
+        }
+    }
+
+    fn tuple(&mut self) -> Result<Vec<u64>> {
+        let mut dims = Vec::new();
+        self.expect('(')?;
+        while !self.take(')') {
+            let digits = self.word(|c| c.is_ascii_digit());
+            self.take('L'); // Python 2 marked long integers
+            dims.push(digits.parse().map_err(|_| malformed("an axis length", digits))?);
+            if !self.take(',') {
+                self.expect(')')?;
+                break;
+            }
+        }
+        Ok(dims)
+    }
+}
+
+fn malformed(expected: impl std::fmt::Display, got: impl std::fmt::Display) -> Error {
+    let got: String = got.to_string().chars().take(40).collect();
+    Error::new("the NPY header is malformed")
+        .expected(expected)
+        .got(format_args!("{got:?}"))
+        .help("save the array again with numpy.save")
+}
+
+fn unsupported(descr: &str) -> Error {
+    let descr: String = descr.chars().take(40).collect();
+    Error::new("the values of the array are not of a supported type")
+        .expected("f4, f8, u1 to u8, i1 to i8 or b1")
+        .got(descr.escape_debug())
+        .help("convert it in numpy: array.astype('float32')")
+}
+
+/// Everything before the values, padded to a multiple of 64 bytes.
+fn header(array: &Array<'_>) -> Vec<u8> {
+    let descr = match array.values() {
+        Numbers::F32(_) => "<f4",
+        Numbers::U32(_) => "<u4",
+        Numbers::U8(_) => "|u1",
+        Numbers::I8(_) => "|i1",
+    };
+    let dims: String = array.shape().iter().map(|dim| format!("{dim}, ")).collect();
+    let shape = if array.shape().len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let unpadded = MAGIC.len() + 2 + 2 + text.len() + 1;
+    text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
+    text.push('\n');
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend([1, 0]);
+    bytes.extend((text.len() as u16).to_le_bytes()); // `Array` has at most 32 axes
+    bytes.extend(text.into_bytes());
+    bytes
+}
+
+fn write_numbers<T: Copy, const N: usize>(
+    out: &mut dyn Write,
+    values: &[T],
+    encode: impl Fn(T) -> [u8; N],
+) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(4096 * N);
+    for chunk in values.chunks(4096) {
+        buffer.clear();
+        buffer.extend(chunk.iter().flat_map(|&value| encode(value)));
+        out.write_all(&buffer)?;
+    }
+    Ok(())
+}

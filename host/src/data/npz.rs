@@ -1,0 +1,123 @@
+//! NPZ, numpy's archive of arrays: a ZIP of NPY files, stored or deflated.
+
+use std::borrow::Cow;
+use std::io::{self, Read, Seek, Write};
+
+use zip::read::ZipFile;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
+
+use super::{Array, Matrix, Size, Source, npy};
+use crate::{Error, Result};
+
+/// Reads the array `member` of an NPZ file of `len` bytes; without a name the archive must hold a single array.
+///
+/// # Errors
+/// Not a ZIP archive, no such array, several arrays and no name, or what [`npy::read`] refuses.
+///
+/// ```
+/// use std::io::Cursor;
+/// use tamis_host::data::{Array, npz};
+/// let mut file = Cursor::new(Vec::new());
+/// let x = Array::new(&[3], &[1.0f32, 2.0, 3.0]).unwrap();
+/// let y = Array::new(&[2], &[7u8, 8]).unwrap();
+/// npz::write(&mut file, &[("x", x), ("y", y)]).unwrap();
+/// let len = file.get_ref().len() as u64;
+/// assert_eq!(npz::read(&mut file, len, Some("x")).unwrap().rows, 3);
+/// assert!(npz::read(&mut file, len, None).unwrap_err().to_string().contains("x, y"));
+/// ```
+pub fn read<R: Read + Seek>(reader: R, len: u64, member: Option<&str>) -> Result<Matrix> {
+    let mut matrix = Matrix::empty();
+    append(reader, len, member, &mut matrix)?;
+    Ok(matrix)
+}
+
+/// Writes arrays under their names, uncompressed; the same arrays always give the same bytes.
+///
+/// # Errors
+/// Those of `out`, and an archive that breaks the rules of ZIP, such as one with two arrays of one name.
+pub fn write<W: Write + Seek>(out: W, arrays: &[(&str, Array<'_>)]) -> io::Result<()> {
+    let mut archive = ZipWriter::new(out);
+    for (name, array) in arrays {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(DateTime::default()) // 1980, always
+            .unix_permissions(0o644)
+            .large_file(array.bytes() >= u64::from(u32::MAX) / 2);
+        archive.start_file(format!("{name}{SUFFIX}"), options).map_err(io::Error::from)?;
+        npy::write(&mut archive, array)?;
+    }
+    archive.finish().map_err(io::Error::from)?.flush()
+}
+
+/// Whether a file that starts with `head` is meant to be a ZIP archive.
+pub(super) fn matches(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
+}
+
+/// Reads the rows of an array to the end of `matrix`.
+pub(super) fn append<R: Read + Seek>(
+    reader: R,
+    len: u64,
+    member: Option<&str>,
+    matrix: &mut Matrix,
+) -> Result<()> {
+    let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
+    let name = choose(&archive, member)?;
+    let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
+    let size = size(&file, len);
+    npy::append(Source::new(file, size), matrix)
+}
+
+const SUFFIX: &str = ".npy";
+
+/// The name in the archive of the array that is asked for.
+fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Result<String> {
+    let readable = archive.file_names().filter_map(|name| name.ok());
+    let names: Vec<_> = readable.filter(|name| name.ends_with(SUFFIX)).collect();
+    match (member, &names[..]) {
+        (None, [name]) => Ok(name.to_string()),
+        (None, []) => Err(Error::new("the archive holds no array").expected("a file that ends in .npy")),
+        (None, _) => Err(Error::new("the archive holds several arrays")
+            .expected("the name of one")
+            .got(list(&names))
+            .help("name it after a #, as in file.npz#X")),
+        (Some(member), _) => names
+            .iter()
+            .find(|name| *name == member || name.strip_suffix(SUFFIX) == Some(member))
+            .map(|name| name.to_string())
+            .ok_or_else(|| {
+                Error::new(format!("the archive holds no array {member:?}"))
+                    .expected("one of these")
+                    .got(list(&names))
+            }),
+    }
+}
+
+/// The first array names, as errors show them.
+fn list(names: &[Cow<'_, str>]) -> String {
+    let shown = names.iter().take(20).map(|name| {
+        let name = name.strip_suffix(SUFFIX).unwrap_or(name);
+        name.chars().take(60).flat_map(char::escape_debug).collect::<String>()
+    });
+    let mut list = shown.collect::<Vec<_>>().join(", ");
+    if names.len() > 20 {
+        list.push_str(", …");
+    }
+    list
+}
+
+/// What the array can hold: neither the size nor the compressed size in the archive is believed beyond the file.
+fn size<R: Read>(file: &ZipFile<'_, R>, len: u64) -> Size {
+    let stored = file.compressed_size().min(len);
+    match file.compression() {
+        CompressionMethod::Stored => Size::AtMost(stored),
+        _ => Size::expanded(stored),
+    }
+}
+
+fn damaged(e: zip::result::ZipError, doing: &str) -> Error {
+    Error::new(format!("cannot {doing}"))
+        .source(e)
+        .help("the file is not a ZIP archive, cut off or damaged: write it again")
+}

@@ -1,0 +1,162 @@
+//! Some of the rows: by label, and by how often a label has come before.
+//!
+//! Rows move within their own memory, which is then cut to size: there is no second copy of the values.
+
+use std::ops::Range;
+
+use super::{Matrix, Values};
+use crate::{Error, Result};
+
+/// Keeps the rows whose label is one of `keep`, in the order of the file.
+///
+/// # Errors
+/// `keep` is empty or names a label twice; a label has no rows; labels and rows differ in number.
+///
+/// ```
+/// use tamis_host::data::{Matrix, Values, select};
+/// let x = Matrix::new(3, 1, Values::U8(vec![10, 20, 30])).unwrap();
+/// let (x, y) = select::keep_labels(x, &[7.0, 1.0, 0.0], &[0.0, 7.0]).unwrap();
+/// assert_eq!((x.values, &y[..]), (Values::U8(vec![10, 30]), &[7.0, 0.0][..]));
+/// assert_eq!(select::class_indices(&y, &[0.0, 7.0]).unwrap(), [1.0, 0.0]);
+/// ```
+pub fn keep_labels(matrix: Matrix, labels: &[f32], keep: &[f32]) -> Result<(Matrix, Vec<f32>)> {
+    check_counts(&matrix, labels)?;
+    check_distinct(keep)?;
+    if let Some(missing) = keep.iter().find(|label| !labels.contains(label)) {
+        return Err(Error::new(format!("no sample has the label {missing}"))
+            .expected(format_args!("labels among {}", list(labels)))
+            .got(missing));
+    }
+    let rows: Vec<usize> = (0..matrix.rows).filter(|&row| keep.contains(&labels[row])).collect();
+    let labels = rows.iter().map(|&row| labels[row]).collect();
+    Ok((gather(matrix, rows)?, labels))
+}
+
+/// Labels as positions in `classes`: the first class becomes 0, the second 1, and so on.
+///
+/// # Errors
+/// A class is named twice, or a label is none of them.
+pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
+    check_distinct(classes)?;
+    let index = |(row, label): (usize, &f32)| {
+        classes.iter().position(|class| class == label).map(|index| index as f32).ok_or_else(|| {
+            Error::new("a label is none of the classes")
+                .expected(list(classes))
+                .got(format_args!("{label} in row {row} (counted from 0)"))
+        })
+    };
+    labels.iter().enumerate().map(index).collect()
+}
+
+/// Of every label, keeps its occurrences `range` (the first is 0), ordered by label and then as in the file; of a
+/// label that occurs less often, those there are.
+///
+/// The split of the IHT paper over MNIST's 60000 + 10000 images is `0..5000` to train and `5000..6000` to test.
+///
+/// # Errors
+/// A label has no occurrence in the range; labels and rows differ in number.
+///
+/// ```
+/// use tamis_host::data::{Matrix, Values, select};
+/// let x = Matrix::new(4, 1, Values::U8(vec![10, 20, 30, 40])).unwrap();
+/// let (x, y) = select::rows_per_label(x, &[1.0, 0.0, 1.0, 0.0], 0..1).unwrap();
+/// assert_eq!((x.values, y), (Values::U8(vec![20, 10]), vec![0.0, 1.0]));
+/// ```
+pub fn rows_per_label(matrix: Matrix, labels: &[f32], range: Range<usize>) -> Result<(Matrix, Vec<f32>)> {
+    check_counts(&matrix, labels)?;
+    let mut order: Vec<usize> = (0..labels.len()).collect();
+    order.sort_by(|&a, &b| labels[a].total_cmp(&labels[b])); // stable
+    let mut rows = Vec::new();
+    for group in order.chunk_by(|&a, &b| labels[a] == labels[b]) {
+        let kept = range.start..range.end.min(group.len());
+        if kept.is_empty() {
+            return Err(Error::new(format!("label {} has no rows in the range", labels[group[0]]))
+                .expected(format_args!("more than {} rows, for {range:?}", range.start))
+                .got(format_args!("{} rows", group.len())));
+        }
+        rows.extend_from_slice(&group[kept]);
+    }
+    let labels = rows.iter().map(|&row| labels[row]).collect();
+    Ok((gather(matrix, rows)?, labels))
+}
+
+/// The rows `rows` of `matrix`, in that order, within the memory of `matrix`.
+///
+/// # Errors
+/// A row is named twice or does not exist.
+pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
+    let kept = rows.len();
+    let order = complete(rows, matrix.rows)?;
+    match &mut matrix.values {
+        Values::F32(v) => permute(v, matrix.cols, order, kept),
+        Values::U8(v) => permute(v, matrix.cols, order, kept),
+    }
+    matrix.rows = kept;
+    Ok(matrix)
+}
+
+/// `rows`, followed by all other rows below `n`.
+fn complete(mut rows: Vec<usize>, n: usize) -> Result<Vec<usize>> {
+    let mut seen = vec![false; n];
+    for &row in &rows {
+        match seen.get_mut(row) {
+            Some(seen) if !*seen => *seen = true,
+            Some(_) => return Err(Error::new("a row is chosen twice").got(row)),
+            None => return Err(Error::new("no such row").expected(format_args!("below {n}")).got(row)),
+        }
+    }
+    rows.extend((0..n).filter(|&row| !seen[row]));
+    Ok(rows)
+}
+
+/// Puts row `order[i]` at place `i`, for every `i`, cycle by cycle; then keeps the first `kept` rows.
+fn permute<T: Copy>(values: &mut Vec<T>, cols: usize, mut order: Vec<usize>, kept: usize) {
+    let mut saved = Vec::with_capacity(cols);
+    for start in 0..order.len() {
+        if order[start] == start {
+            continue;
+        }
+        saved.clear();
+        saved.extend_from_slice(&values[start * cols..][..cols]);
+        let mut place = start;
+        loop {
+            let from = std::mem::replace(&mut order[place], place);
+            if from == start {
+                break;
+            }
+            values.copy_within(from * cols..(from + 1) * cols, place * cols);
+            place = from;
+        }
+        values[place * cols..][..cols].copy_from_slice(&saved);
+    }
+    values.truncate(kept * cols);
+    values.shrink_to_fit();
+}
+
+fn check_counts(matrix: &Matrix, labels: &[f32]) -> Result<()> {
+    if matrix.rows == labels.len() {
+        return Ok(());
+    }
+    Err(Error::new("the number of labels is not the number of samples")
+        .expected(format_args!("{} labels", matrix.rows))
+        .got(labels.len()))
+}
+
+fn check_distinct(labels: &[f32]) -> Result<()> {
+    if labels.is_empty() {
+        return Err(Error::new("the list of labels is empty").expected("at least one label, such as 0,1"));
+    }
+    match (0..labels.len()).find(|&i| labels[..i].contains(&labels[i])) {
+        Some(i) => Err(Error::new(format!("label {} is in the list twice", labels[i]))),
+        None => Ok(()),
+    }
+}
+
+/// The first distinct labels, sorted, as errors show them.
+fn list(labels: &[f32]) -> String {
+    let mut distinct: Vec<f32> = labels.to_vec();
+    distinct.sort_by(f32::total_cmp);
+    distinct.dedup();
+    let shown = distinct.iter().take(20).map(f32::to_string).collect::<Vec<_>>().join(", ");
+    if distinct.len() > 20 { shown + ", …" } else { shown }
+}

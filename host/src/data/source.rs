@@ -1,0 +1,154 @@
+//! Bytes from anywhere, with a bound on how many there can be.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+
+use crate::{Error, Result};
+
+/// How many bytes a source holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// This many.
+    Exact(u64),
+    /// No more than this: what a compressed file can expand to.
+    AtMost(u64),
+}
+
+impl Size {
+    /// The most that `compressed` bytes of gzip or deflate can expand to: 258 bytes per two bits, at best.
+    #[must_use]
+    pub fn expanded(compressed: u64) -> Self {
+        Self::AtMost(compressed.saturating_mul(1032))
+    }
+
+    fn most(self) -> u64 {
+        match self {
+            Self::Exact(n) | Self::AtMost(n) => n,
+        }
+    }
+
+    fn less(self, taken: u64) -> Self {
+        match self {
+            Self::Exact(n) => Self::Exact(n.saturating_sub(taken)),
+            Self::AtMost(n) => Self::AtMost(n.saturating_sub(taken)),
+        }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(n) => write!(f, "{n} bytes"),
+            Self::AtMost(n) => write!(f, "at most {n} bytes"),
+        }
+    }
+}
+
+/// A reader and a bound on what it can give, so that a header is checked before memory is asked for.
+///
+/// ```
+/// use tamis_host::data::{Source, idx};
+/// let file = [0, 0, 8, 1, 0, 0, 0, 2, 7, 9]; // two bytes: 7 and 9
+/// let matrix = idx::read(Source::bytes(&file)).unwrap();
+/// assert_eq!((matrix.rows, matrix.cols), (2, 1));
+/// ```
+#[derive(Debug)]
+pub struct Source<R> {
+    reader: R,
+    size: Size,
+    taken: u64,
+}
+
+impl<'a> Source<&'a [u8]> {
+    /// A source of the bytes given.
+    #[must_use]
+    pub fn bytes(bytes: &'a [u8]) -> Self {
+        Self::new(bytes, Size::Exact(bytes.len() as u64))
+    }
+}
+
+impl<R: Read> Source<R> {
+    /// A source of what `reader` gives, which is `size` bytes.
+    pub fn new(reader: R, size: Size) -> Self {
+        Self { reader, size, taken: 0 }
+    }
+
+    /// The next `N` bytes, of what is called `name`.
+    pub(super) fn array<const N: usize>(&mut self, name: &str) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        match self.fill(&mut bytes)? {
+            n if n == N => Ok(bytes),
+            n => Err(Error::new(format!("the file ends inside {name}"))
+                .expected(format_args!("{N} bytes"))
+                .got(format_args!("{n} bytes"))
+                .help(COPY_AGAIN)),
+        }
+    }
+
+    /// Fills `buffer` as far as the source goes: the number of bytes read. A compressed stream that is cut off
+    /// ends there.
+    pub(super) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.read(rest) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::UnexpectedEof => break,
+                Err(e) => return Err(unreadable(e)),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Checks that `bytes` more bytes of values, and no others, can follow.
+    pub(super) fn expect(&self, bytes: u64) -> Result<()> {
+        let left = self.size.less(self.taken);
+        match left {
+            Size::Exact(n) if n > bytes => Err(oversized(bytes, left)),
+            _ if left.most() < bytes => Err(truncated(bytes, left)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the source is at its end; a compressed one then also checks its sum.
+    pub(super) fn end(&mut self, bytes: u64) -> Result<()> {
+        let mut one = [0];
+        loop {
+            match self.reader.read(&mut one) {
+                Ok(0) => return Ok(()),
+                Ok(_) => return Err(oversized(bytes, format_args!("more than {bytes} bytes"))),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(unreadable(e)),
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(buffer)?;
+        self.taken += n as u64;
+        Ok(n)
+    }
+}
+
+const COPY_AGAIN: &str = "the file is cut off or damaged: copy or download it again";
+
+pub(super) fn truncated(bytes: u64, got: impl fmt::Display) -> Error {
+    Error::new("the file is truncated")
+        .expected(format_args!("{bytes} bytes of values"))
+        .got(got)
+        .help(COPY_AGAIN)
+}
+
+fn oversized(bytes: u64, got: impl fmt::Display) -> Error {
+    Error::new("the file is oversized: bytes follow the values that its header declares")
+        .expected(format_args!("{bytes} bytes of values"))
+        .got(got)
+        .help("the file is damaged, or its header was edited: write it again")
+}
+
+pub(super) fn unreadable(e: io::Error) -> Error {
+    Error::new("cannot read the bytes").source(e).help(COPY_AGAIN)
+}
