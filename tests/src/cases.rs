@@ -130,7 +130,11 @@ mod tests {
     fn digests_on_the_host_are_the_pinned_ones() {
         for case in Case::<()>::ALL {
             let digest = (case.run)(&mut ());
-            assert_eq!(digest, case.pinned, "{}: got {digest:#010x}, pinned {:#010x}", case.name, case.pinned);
+            assert_eq!(
+                digest, case.pinned,
+                "{}: got {digest:#010x}, pinned {:#010x}",
+                case.name, case.pinned
+            );
         }
     }
 
