@@ -17,9 +17,9 @@ pub(crate) fn deny(context: &Context) -> Outcome {
     for manifest in MANIFESTS.iter().filter(|manifest| root().join(manifest).exists()) {
         Cmd::new(&tool)
             .args(["--manifest-path", manifest])
-            .words("--all-features check --config")
+            .words("--all-features --config")
             .args([root().join("deny.toml")])
-            .words("bans licenses sources")
+            .words("check bans licenses sources")
             .run()?;
     }
     Ok(String::new())
