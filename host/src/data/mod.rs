@@ -13,15 +13,15 @@
 //! Headers are not believed: nothing is allocated that the file could not fill. Values go straight into their final
 //! place, through one buffer of 64 KiB. Every value must be finite.
 
-pub mod digits;
-pub mod planted;
 pub mod csv;
+pub mod digits;
 mod element;
 pub mod idx;
 mod load;
 mod matrix;
 pub mod npy;
 pub mod npz;
+pub mod planted;
 mod save;
 pub mod select;
 mod source;
