@@ -7,11 +7,25 @@
 //! Data flows one way, and a module may use only those before it in this list:
 //!
 //! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → gated → gaussian → loss → iht
-//! → train → wire → model`
+//! → train → model → wire`
 #![no_std]
 
+pub mod budget;
+pub mod dims;
 pub mod error;
+pub mod gated;
+pub mod gates;
+pub mod gaussian;
+pub mod iht;
+pub mod loss;
 pub mod math;
+pub mod model;
 pub mod rng;
+pub mod samples;
+pub mod sensing;
+pub mod top;
+pub mod train;
+pub mod weights;
+pub mod wire;
 
 pub use error::{Error, Result};

@@ -18,6 +18,8 @@ pub mod stream {
     pub const BATCH: u64 = 3 << 32;
     /// Blocks of the Gaussian sensing operator.
     pub const SENSING: u64 = 4 << 32;
+    /// Rows of generated data.
+    pub const DATA: u64 = 6 << 32;
     /// Random supports on which extreme eigenvalues are estimated.
     pub const SUPPORT: u64 = 5 << 32;
     /// First stream free for callers.

@@ -6,5 +6,7 @@
 pub mod data;
 pub mod error;
 pub mod file;
+pub mod operator;
+pub mod plot;
 
 pub use error::{Error, Result};

@@ -1,2 +1,4 @@
 //! Tests that more than one backend shares.
 #![no_std]
+
+pub mod cases;

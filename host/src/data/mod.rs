@@ -14,12 +14,14 @@
 //! place, through one buffer of 64 KiB. Every value must be finite.
 
 pub mod csv;
+pub mod digits;
 mod element;
 pub mod idx;
 mod load;
 mod matrix;
 pub mod npy;
 pub mod npz;
+pub mod planted;
 mod save;
 pub mod select;
 mod source;

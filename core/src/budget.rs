@@ -1,0 +1,172 @@
+//! Exactly how many bytes each algorithm needs, in `const fn`, and the one buffer they are carved from.
+//!
+//! The caller owns a slice of 32-bit words; [`Workspace`] hands out parts of it as indices or floats. Nothing else
+//! is allocated anywhere, so what these functions say is what a run uses.
+
+use crate::dims::Dims;
+use crate::error::{Error, Result};
+
+/// Bytes of one word: an index or a float.
+pub const WORD: usize = 4;
+
+/// Memory of a training run of [`crate::train`], in words; the operator's own buffers come on top.
+///
+/// *State* is what survives from step to step: two sparse vectors (iterate and next iterate, index and value), 16
+/// bytes per nonzero, and a third one only where the gates lag behind the weights. *Workspace* is the rest: one
+/// residual per row of a batch, the operator's scratch, and one buffer that holds either a gradient panel of p
+/// blocks or three vectors on the support, whichever is longer.
+///
+/// ```
+/// use tamis::{budget::Training, dims::Dims};
+/// const NEEDED: Training = Training::new(Dims::new(200, 64, 10, 100), 200, 1, 264);
+/// assert_eq!(NEEDED.state_bytes(), 16 * 100);
+/// assert_eq!(NEEDED.workspace_bytes(), 4 * (200 + 264 + 3 * 100));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Training {
+    /// The problem's sizes.
+    pub dims: Dims,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for.
+    pub scratch: usize,
+    /// Whether the gates may lag behind the weights and need a copy of their own.
+    pub lagging_gates: bool,
+    /// Whether columns are normalised (the `theory` step), which needs a second panel.
+    pub normalised_columns: bool,
+}
+
+impl Training {
+    /// The budget of the usual schedule: gates renewed at every step, columns as they are.
+    #[must_use]
+    pub const fn new(dims: Dims, batch: usize, panel: usize, scratch: usize) -> Self {
+        Self { dims, batch, panel, scratch, lagging_gates: false, normalised_columns: false }
+    }
+
+    /// Words that survive from step to step.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        let vectors: usize = if self.lagging_gates { 3 } else { 2 };
+        vectors.saturating_mul(2).saturating_mul(self.dims.nnz)
+    }
+
+    /// Floats of the buffer shared by gradient panels and restricted vectors.
+    #[must_use]
+    pub const fn panel_words(&self) -> usize {
+        let panels: usize = if self.normalised_columns { 2 } else { 1 };
+        let panel = panels.saturating_mul(self.panel).saturating_mul(self.dims.inputs);
+        let vectors = self.dims.nnz.saturating_mul(3);
+        if panel > vectors { panel } else { vectors }
+    }
+
+    /// Words needed within a step only.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        self.batch.saturating_add(self.scratch).saturating_add(self.panel_words())
+    }
+
+    /// All words together.
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        self.state_words().saturating_add(self.workspace_words())
+    }
+
+    /// [`Self::state_words`] in bytes.
+    #[must_use]
+    pub const fn state_bytes(&self) -> usize {
+        self.state_words().saturating_mul(WORD)
+    }
+
+    /// [`Self::workspace_words`] in bytes.
+    #[must_use]
+    pub const fn workspace_bytes(&self) -> usize {
+        self.workspace_words().saturating_mul(WORD)
+    }
+}
+
+/// Floats that [`crate::gated::Gated`] needs for itself: one row, one generator, one gate per neuron.
+#[must_use]
+pub const fn gated_words(inputs: usize, hidden: usize) -> usize {
+    inputs.saturating_mul(2).saturating_add(hidden)
+}
+
+/// Hands out disjoint parts of one caller-owned buffer.
+///
+/// ```
+/// let mut memory = [0; 8];
+/// let mut space = tamis::budget::Workspace::new(&mut memory);
+/// let index: &mut [u32] = space.indices(3).unwrap();
+/// let value: &mut [f32] = space.floats(3).unwrap();
+/// assert_eq!((index.len(), value.len()), (3, 3));
+/// assert!(matches!(space.floats(3), Err(tamis::Error::Budget { needed: 36, got: 32 })));
+/// ```
+#[derive(Debug)]
+pub struct Workspace<'a> {
+    free: &'a mut [u32],
+    taken: usize,
+}
+
+impl<'a> Workspace<'a> {
+    /// Starts handing out `memory`.
+    pub fn new(memory: &'a mut [u32]) -> Self {
+        Self { free: memory, taken: 0 }
+    }
+
+    /// The next `len` words as indices.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] with the bytes needed so far and the bytes given, if fewer than `len` are left.
+    pub fn indices(&mut self, len: usize) -> Result<&'a mut [u32]> {
+        if len > self.free.len() {
+            return Err(Error::Budget {
+                needed: self.taken.saturating_add(len).saturating_mul(WORD),
+                got: (self.taken + self.free.len()).saturating_mul(WORD),
+            });
+        }
+        let (part, rest) = core::mem::take(&mut self.free).split_at_mut(len);
+        self.free = rest;
+        self.taken += len;
+        Ok(part)
+    }
+
+    /// The next `len` words as floats.
+    ///
+    /// # Errors
+    /// As [`Self::indices`].
+    pub fn floats(&mut self, len: usize) -> Result<&'a mut [f32]> {
+        self.indices(len).map(bytemuck::cast_slice_mut)
+    }
+}
+
+/// A workspace with its size in its type, for parts where memory is laid out at link time.
+///
+/// ```
+/// use tamis::{budget::{Memory, Training}, dims::Dims};
+/// const NEEDED: usize = Training::new(Dims::new(200, 64, 10, 100), 200, 1, 264).words();
+/// let mut memory: Memory<NEEDED> = Memory::new();
+/// assert_eq!(memory.words().len(), NEEDED);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Memory<const WORDS: usize>([u32; WORDS]);
+
+impl<const WORDS: usize> Memory<WORDS> {
+    /// All zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([0; WORDS])
+    }
+
+    /// The words, to be lent to an algorithm.
+    pub fn words(&mut self) -> &mut [u32] {
+        &mut self.0
+    }
+}
+
+impl<const WORDS: usize> Default for Memory<WORDS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,98 @@
+//! Gaussian sensing: `y = G x`, G with independent N(0, 1/n) entries that exist only while they are used.
+//!
+//! The classical compressed-sensing problem on which hard thresholding is understood best; it has no gates. Row k of
+//! block i is drawn from (seed, i, k) whenever a product needs it.
+
+use crate::error::{self, Result};
+use crate::gates::Gates;
+use crate::math;
+use crate::rng::{Rng, stream};
+use crate::sensing::Sensing;
+use crate::weights::Block;
+use core::convert::Infallible;
+use core::ops::Range;
+
+/// An n×(m·d) Gaussian matrix in no memory.
+#[derive(Debug, Clone)]
+pub struct Gaussian {
+    seed: u64,
+    rows: usize,
+    inputs: usize,
+    blocks: usize,
+    batch: Range<usize>,
+    scale: f32,
+}
+
+impl Gaussian {
+    /// `rows` measurements of a vector of `blocks` times `inputs` entries.
+    ///
+    /// # Errors
+    /// [`error::Error::Range`] if a size is 0 or the measurements pass 2^32 numbers a column.
+    pub fn new(seed: u64, rows: usize, inputs: usize, blocks: usize) -> Result<Self> {
+        error::range("measurements", rows, 1, u32::MAX as usize)?;
+        error::range("inputs", inputs, 1, u32::MAX as usize)?;
+        error::range("blocks", blocks, 1, u32::MAX as usize)?;
+        Ok(Self { seed, rows, inputs, blocks, batch: 0..rows, scale: 1.0 / math::sqrt(rows as f32) })
+    }
+
+    /// The entries of row `k` in block `i`, from the first on.
+    fn row(&self, i: usize, k: usize) -> impl Iterator<Item = f32> + use<> {
+        // A block is a seed of its own, its rows are streams.
+        let mut rng = Rng::new(self.seed ^ ((i as u64) << 32), stream::SENSING + k as u64);
+        let scale = self.scale;
+        core::iter::repeat_with(move || scale * rng.normal()).take(self.inputs)
+    }
+}
+
+impl Sensing for Gaussian {
+    type Source = Infallible;
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn samples(&self) -> usize {
+        self.batch.len()
+    }
+
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    fn select(&mut self, rows: Range<usize>) -> Result<()> {
+        error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.rows)?;
+        self.batch = rows;
+        Ok(())
+    }
+
+    fn apply(&mut self, _: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<()> {
+        error::length("apply output", out.len(), self.samples())?;
+        for (k, out) in self.batch.clone().zip(out) {
+            let mut at = 0;
+            let mut row = self.row(w.neuron(), k);
+            let mut sum = 0.0;
+            for (input, value) in w.entries() {
+                sum += value * row.nth(input - at).unwrap_or(0.0);
+                at = input + 1;
+            }
+            *out += sum;
+        }
+        Ok(())
+    }
+
+    fn adjoint(&mut self, _: Gates<'_>, i: usize, v: &[f32], out: &mut [f32]) -> Result<()> {
+        error::range("block", i, 0, self.blocks - 1)?;
+        error::length("adjoint input", v.len(), self.samples())?;
+        error::length("adjoint output", out.len(), self.inputs)?;
+        for (k, v) in self.batch.clone().zip(v) {
+            for (out, g) in out.iter_mut().zip(self.row(i, k)) {
+                *out += v * g;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,505 @@
+//! One step of iterative hard thresholding, `w <- H_s(w + eta A^T (y - A w))`, and its refinement on the support.
+//!
+//! The dense gradient never exists. A panel of p blocks is formed, its entries are offered to the streaming top-s
+//! selection together with the weights, and the panel is overwritten by the next one; the result is exactly H_s of
+//! the full vector for every p. Step sizes and refinements need only products restricted to the support,
+//! `A_S^T A_S p`, each one read of the data.
+//!
+//! ```text
+//! r = y - A w                                     one read
+//! S = supp(w), or the s largest of |A^T r|
+//! g = A_S^T r,  h = A_S^T A_S g                   two reads
+//! eta = |g|² / g·h                                normalised step (paper IHT, eq. 7)
+//! w+ = H_s(w + eta A^T r)                         one read, panel by panel
+//! K times, on supp(w+):  w+ = w+ + eta g, g = g - eta h      one read each
+//! ```
+
+use crate::error::{Error, Result};
+use crate::gates::Gates;
+use crate::loss;
+use crate::math::{axpy, dot, norm2};
+use crate::rng::{Rng, stream};
+use crate::sensing::Sensing;
+use crate::top::Top;
+use crate::weights::Weights;
+
+/// How long the gradient step is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Step {
+    /// `|g_S|² / |A_S g_S|²`, the exact line search on the current support (paper IHT, eq. 7); needs no tuning.
+    Normalised,
+    /// `2 / (3 beta)` with the columns of A normalised to unit length (Theorem 1); beta from [`extremes`].
+    Theory {
+        /// Largest eigenvalue of `A_S^T A_S` over supports of s unit columns.
+        beta: f32,
+    },
+    /// A given length, in units of the mean over the batch: `w + eta A^T (y - A w) / n`.
+    Fixed(f32),
+}
+
+/// What is done on the support once it is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Refine {
+    /// Nothing.
+    None,
+    /// Gradient steps with `|y - A w|²` as loss f and `g = A_S^T (y - A w)`, from the thresholding step's eta,
+    /// halved until `f(w + eta g) <= f - decrease · eta |g|²` (the condition of the published code).
+    Armijo {
+        /// Steps, K.
+        steps: u32,
+        /// Part of the slope that a step must win; 0.9 as published.
+        decrease: f32,
+        /// Halvings before the refinement ends.
+        halvings: u32,
+    },
+    /// Conjugate gradients on the normal equations of the fixed-gate least squares.
+    ConjugateGradient {
+        /// Steps at the most.
+        steps: u32,
+        /// Ends where `|g|` has fallen to this part of its start.
+        tolerance: f32,
+    },
+}
+
+impl Refine {
+    /// The published setting: ten Armijo steps.
+    pub const PAPER: Self = Self::Armijo { steps: 10, decrease: 0.9, halvings: 10 };
+}
+
+/// What one step is to do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params {
+    /// Length of the gradient step.
+    pub step: Step,
+    /// Refinement on the new support.
+    pub refine: Refine,
+}
+
+impl Params {
+    /// Normalised steps with ten Armijo refinements, the published setting for scalar outputs.
+    pub const PAPER: Self = Self { step: Step::Normalised, refine: Refine::PAPER };
+}
+
+/// What one step did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// `|y - A w|²` before the step.
+    pub loss: f32,
+    /// The step size eta that was used; 0 where the gradient vanishes.
+    pub step_size: f32,
+    /// Nonzeros of the new weights.
+    pub nnz: usize,
+    /// Refinement steps that were accepted.
+    pub refinements: u32,
+    /// Reads of all rows of the batch.
+    pub reads: u32,
+}
+
+/// Buffers of one step, all the caller's; lengths as [`crate::budget::Training`] says.
+#[derive(Debug)]
+pub struct Work<'a> {
+    /// One float per row of the batch.
+    pub residual: &'a mut [f32],
+    /// A gradient panel, or three vectors on the support.
+    pub panel: &'a mut [f32],
+    /// Scratch of the operator.
+    pub scratch: &'a mut [f32],
+}
+
+/// One step from `w` to new weights in (`index`, `value`), whose length is s.
+///
+/// `gates` stay fixed during the step; they may be those of `w` itself.
+///
+/// # Errors
+/// [`Error::Length`] if a buffer is too short, [`Error::Diverged`] if the iterate leaves the finite numbers,
+/// [`Error::Source`] if reading the data fails.
+pub fn step<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    labels: &[f32],
+    w: Weights<'_>,
+    params: &Params,
+    (index, value): (&mut [u32], &mut [f32]),
+    work: &mut Work<'_>,
+) -> Result<Info, S::Source> {
+    let mut info = Info::default();
+    let n = sensing.samples();
+    info.loss = residual(sensing, gates, w, labels, work, &mut info)?;
+    info.step_size = match params.step {
+        Step::Normalised => normalised(sensing, gates, w, (&mut *index, &mut *value), work, &mut info)?,
+        Step::Theory { beta } => 2.0 / (3.0 * beta),
+        Step::Fixed(eta) => eta / n as f32,
+    };
+    info.nnz = match params.step {
+        Step::Theory { .. } => {
+            threshold_scaled(sensing, gates, w, info.step_size, (&mut *index, &mut *value), work, &mut info)?
+        }
+        _ => threshold(sensing, gates, w, info.step_size, (&mut *index, &mut *value), work, &mut info)?,
+    };
+    let (index, value) = (head(index, info.nnz)?, head_mut(value, info.nnz)?);
+    let new = |value| Weights::new(w.inputs(), w.hidden(), index, value).map_err(Error::widen);
+    let (steps, cg) = match params.refine {
+        Refine::None => return Ok(info),
+        Refine::Armijo { steps, .. } => (steps, false),
+        Refine::ConjugateGradient { steps, .. } => (steps, true),
+    };
+    if steps == 0 || index.is_empty() {
+        return Ok(info);
+    }
+    residual(sensing, gates, new(&*value)?, labels, work, &mut info)?;
+    let (g, rest) = carve(work.panel, index.len())?;
+    let (p, rest) = carve(rest, index.len())?;
+    let (h, _) = carve(rest, index.len())?;
+    sensing.gradient_at(gates, index, work.residual, g, work.scratch)?;
+    info.reads += 1;
+    let mut normal = |p: &[f32], h: &mut [f32]| {
+        let p = Weights::new(w.inputs(), w.hidden(), index, p).map_err(Error::widen)?;
+        sensing.normal_at(gates, p, h, work.scratch)
+    };
+    info.refinements = match params.refine {
+        Refine::ConjugateGradient { tolerance, .. } if cg => {
+            conjugate_gradient(steps, tolerance, value, g, p, h, &mut normal)?
+        }
+        Refine::Armijo { decrease, halvings, .. } => {
+            let rule = Armijo { eta: info.step_size, decrease, halvings };
+            armijo(steps, rule, value, g, h, &mut normal)?
+        }
+        _ => 0,
+    };
+    info.reads += info.refinements;
+    if value.iter().all(|v| v.is_finite()) { Ok(info) } else { Err(Error::Diverged { step: 0 }) }
+}
+
+/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns over random supports of the given size.
+///
+/// `supports` draws; on each, `iterations` power iterations for the largest eigenvalue and as many on the shifted
+/// matrix for the smallest (paper IHT, Lemma 1). `index` and `value` have the support's length s and hold no result;
+/// `work.panel` needs max(4 s, d).
+///
+/// # Errors
+/// As [`step`].
+pub fn extremes<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    seed: u64,
+    (supports, iterations): (u32, u32),
+    (index, value): (&mut [u32], &mut [f32]),
+    work: &mut Work<'_>,
+) -> Result<(f32, f32), S::Source> {
+    let (d, m) = (sensing.inputs(), sensing.blocks());
+    let (mut alpha, mut beta) = (f32::INFINITY, 0.0_f32);
+    for draw in 0..supports {
+        random_support(seed, draw, d.saturating_mul(m), index);
+        let mut support = Support { sensing, gates, index, d, m };
+        support.scales(value, work)?;
+        let top = support.eigenvalue(value, 0.0, iterations, (seed, draw), work)?;
+        let low = top - support.eigenvalue(value, top, iterations, (seed, draw), work)?;
+        (alpha, beta) = (alpha.min(low.max(0.0)), beta.max(top));
+    }
+    Ok((alpha, beta))
+}
+
+/// One support of unit columns whose Gram matrix is examined.
+struct Support<'a, 'g, S> {
+    sensing: &'a mut S,
+    gates: Gates<'g>,
+    index: &'a [u32],
+    d: usize,
+    m: usize,
+}
+
+impl<S: Sensing> Support<'_, '_, S> {
+    /// Writes 1/|column| of the support to `scale`; 0 for columns that vanish.
+    fn scales(&mut self, scale: &mut [f32], work: &mut Work<'_>) -> Result<(), S::Source> {
+        for (i, run) in crate::weights::runs(self.d, self.index) {
+            let norms = head_mut(work.panel, self.d)?;
+            self.sensing.column_norms(self.gates, i..i + 1, norms, work.scratch)?;
+            for at in run {
+                let (Some(&j), Some(scale)) = (self.index.get(at), scale.get_mut(at)) else { continue };
+                let norm = norms.get((j as usize).wrapping_sub(i * self.d)).copied().unwrap_or(0.0);
+                *scale = if norm > 0.0 { 1.0 / crate::math::sqrt(norm) } else { 0.0 };
+            }
+        }
+        Ok(())
+    }
+
+    /// The eigenvalue of `shift·I - M` (`M` itself for shift 0) of largest size, M the Gram matrix of unit columns.
+    fn eigenvalue(
+        &mut self,
+        scale: &[f32],
+        shift: f32,
+        iterations: u32,
+        (seed, draw): (u64, u32),
+        work: &mut Work<'_>,
+    ) -> Result<f32, S::Source> {
+        let s = self.index.len();
+        let (x, rest) = carve(work.panel, s)?;
+        let (p, rest) = carve(rest, s)?;
+        let (h, _) = carve(rest, s)?;
+        Rng::new(seed, stream::SUPPORT + (1 << 31) + u64::from(draw)).fill_normal(x);
+        let mut value = 0.0;
+        for _ in 0..iterations {
+            let norm = crate::math::sqrt(norm2(x));
+            if norm == 0.0 {
+                return Ok(0.0);
+            }
+            x.iter_mut().for_each(|x| *x /= norm);
+            for ((p, x), c) in p.iter_mut().zip(&*x).zip(scale) {
+                *p = x * c;
+            }
+            let w = Weights::new(self.d, self.m, self.index, p).map_err(Error::widen)?;
+            self.sensing.normal_at(self.gates, w, h, work.scratch)?;
+            for ((h, x), c) in h.iter_mut().zip(&*x).zip(scale) {
+                let product = *h * c;
+                *h = if shift > 0.0 { shift * x - product } else { product };
+            }
+            value = dot(x, h);
+            x.copy_from_slice(h);
+        }
+        Ok(value)
+    }
+}
+
+/// `r = y - A w` in `work.residual`; returns `|r|²`.
+fn residual<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    w: Weights<'_>,
+    labels: &[f32],
+    work: &mut Work<'_>,
+    info: &mut Info,
+) -> Result<f32, S::Source> {
+    if w.nnz() == 0 {
+        crate::error::length("residual", work.residual.len(), sensing.samples())?;
+        work.residual.fill(0.0);
+    } else {
+        sensing.forward(gates, w, work.residual)?;
+        info.reads += 1;
+    }
+    let loss = loss::square(labels, work.residual).map_err(Error::widen)?;
+    if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }
+}
+
+/// eta of the normalised rule; (`index`, `value`) serve as the first support where `w` has none.
+fn normalised<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    w: Weights<'_>,
+    (index, value): (&mut [u32], &mut [f32]),
+    work: &mut Work<'_>,
+    info: &mut Info,
+) -> Result<f32, S::Source> {
+    let support = if w.nnz() > 0 {
+        w.index()
+    } else {
+        let len = threshold(sensing, gates, w, 1.0, (&mut *index, value), work, info)?;
+        head(index, len)?
+    };
+    let (g, rest) = carve(work.panel, support.len())?;
+    let (h, _) = carve(rest, support.len())?;
+    sensing.gradient_at(gates, support, work.residual, g, work.scratch)?;
+    let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
+    sensing.normal_at(gates, p, h, work.scratch)?;
+    info.reads += 2;
+    let curvature = dot(g, h);
+    Ok(if curvature > 0.0 { norm2(g) / curvature } else { 0.0 })
+}
+
+/// `H_s(w + eta A^T r)` panel by panel; returns the number of entries.
+fn threshold<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    w: Weights<'_>,
+    eta: f32,
+    (index, value): (&mut [u32], &mut [f32]),
+    work: &mut Work<'_>,
+    info: &mut Info,
+) -> Result<usize, S::Source> {
+    let mut top = Top::new(index, value);
+    let mut old = w.index().iter().zip(w.value()).peekable();
+    panels(sensing, work.panel, 1, |sensing, first, panel| {
+        let blocks = first..first + panel.len() / w.inputs().max(1);
+        sensing.gradient(gates, work.residual, blocks, panel)?;
+        let base = first * w.inputs();
+        for (at, g) in panel.iter().enumerate() {
+            let j = (base + at) as u32;
+            let old = old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v);
+            top.push(j, old + eta * g);
+        }
+        Ok(())
+    })?;
+    info.reads += 1;
+    top.finish().ok_or(Error::Diverged { step: 0 })
+}
+
+/// As [`threshold`] in the coordinates `u = c w`, c the column norms of A: `H_s(u + eta A^T r / c)`, back in w.
+fn threshold_scaled<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    w: Weights<'_>,
+    eta: f32,
+    (index, value): (&mut [u32], &mut [f32]),
+    work: &mut Work<'_>,
+    info: &mut Info,
+) -> Result<usize, S::Source> {
+    let d = w.inputs();
+    let mut top = Top::new(&mut *index, &mut *value);
+    let mut old = w.index().iter().zip(w.value()).peekable();
+    panels(sensing, work.panel, 2, |sensing, first, panel| {
+        let (g, norms) = panel.split_at_mut(panel.len() / 2);
+        let blocks = first..first + g.len() / d.max(1);
+        sensing.gradient(gates, work.residual, blocks.clone(), g)?;
+        sensing.column_norms(gates, blocks, norms, work.scratch)?;
+        for (at, (g, norm2)) in g.iter().zip(&*norms).enumerate() {
+            let j = (first * d + at) as u32;
+            let old = old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v);
+            let c = crate::math::sqrt(*norm2);
+            if c > 0.0 {
+                top.push(j, old * c + eta * g / c);
+            }
+        }
+        Ok(())
+    })?;
+    let len = top.finish().ok_or(Error::Diverged { step: 0 })?;
+    let (index, value) = (head(index, len)?, head_mut(value, len)?);
+    for (i, run) in crate::weights::runs(d, index) {
+        let norms = head_mut(work.panel, d)?;
+        sensing.column_norms(gates, i..i + 1, norms, work.scratch)?;
+        for at in run {
+            let (Some(&j), Some(value)) = (index.get(at), value.get_mut(at)) else { continue };
+            let norm2 = norms.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(1.0);
+            *value /= crate::math::sqrt(norm2);
+        }
+    }
+    info.reads += 3;
+    Ok(len)
+}
+
+/// Calls `body(sensing, first block, panel)` over all blocks, as many at a time as `parts` panels fit the buffer.
+fn panels<S: Sensing>(
+    sensing: &mut S,
+    buffer: &mut [f32],
+    parts: usize,
+    mut body: impl FnMut(&mut S, usize, &mut [f32]) -> Result<(), S::Source>,
+) -> Result<(), S::Source> {
+    let (d, m) = (sensing.inputs(), sensing.blocks());
+    let room = buffer.len() / (parts * d).max(1);
+    if room == 0 {
+        return Err(Error::Length { what: "panel", expected: parts * d, got: buffer.len() });
+    }
+    let p = room.min(sensing.panel()).max(1);
+    for first in (0..m).step_by(p) {
+        let len = parts * d * p.min(m - first);
+        body(sensing, first, head_mut(buffer, len)?)?;
+    }
+    Ok(())
+}
+
+/// Step size and acceptance of [`Refine::Armijo`].
+#[derive(Clone, Copy)]
+struct Armijo {
+    eta: f32,
+    decrease: f32,
+    halvings: u32,
+}
+
+/// Armijo steps on the quadratic `f(w + eta g) = f - 2 eta |g|² + eta² g·h`, h = `A_S^T A_S g`: trials cost nothing.
+fn armijo<E>(
+    steps: u32,
+    rule: Armijo,
+    w: &mut [f32],
+    g: &mut [f32],
+    h: &mut [f32],
+    normal: &mut impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
+) -> Result<u32, E> {
+    let mut eta = rule.eta;
+    for done in 0..steps {
+        normal(g, h)?;
+        let (slope, curvature) = (norm2(g), dot(g, h));
+        let mut halvings = 0;
+        // 2 eta |g|² - eta² g·h >= decrease eta |g|²
+        while eta * curvature > (2.0 - rule.decrease) * slope {
+            if halvings == rule.halvings {
+                return Ok(done);
+            }
+            halvings += 1;
+            eta *= 0.5;
+        }
+        if slope == 0.0 || eta == 0.0 {
+            return Ok(done);
+        }
+        axpy(eta, g, w);
+        axpy(-eta, h, g);
+    }
+    Ok(steps)
+}
+
+/// Conjugate gradients on `A_S^T A_S x = A_S^T y` from `w`, with g the residual of these equations.
+fn conjugate_gradient<E>(
+    steps: u32,
+    tolerance: f32,
+    w: &mut [f32],
+    g: &mut [f32],
+    p: &mut [f32],
+    h: &mut [f32],
+    normal: &mut impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
+) -> Result<u32, E> {
+    p.copy_from_slice(g);
+    let mut gg = norm2(g);
+    let goal = gg * tolerance * tolerance;
+    for done in 0..steps {
+        if gg <= goal || gg == 0.0 {
+            return Ok(done);
+        }
+        normal(p, h)?;
+        let curvature = dot(p, h);
+        if curvature <= 0.0 {
+            return Ok(done);
+        }
+        let alpha = gg / curvature;
+        axpy(alpha, p, w);
+        axpy(-alpha, h, g);
+        let next = norm2(g);
+        let beta = next / gg;
+        for (p, g) in p.iter_mut().zip(&*g) {
+            *p = g + beta * *p;
+        }
+        gg = next;
+    }
+    Ok(steps)
+}
+
+/// A uniformly random support of `index.len()` of `len` flat indices (Floyd's method on a sorted slice).
+fn random_support(seed: u64, draw: u32, len: usize, index: &mut [u32]) {
+    let mut rng = Rng::new(seed, stream::SUPPORT + u64::from(draw));
+    let s = index.len();
+    for filled in 0..s {
+        let top = (len.saturating_sub(s) + filled) as u32;
+        let pick = rng.below(top.saturating_add(1));
+        let (kept, _) = index.split_at(filled);
+        let new = if kept.binary_search(&pick).is_ok() { top } else { pick };
+        let at = kept.partition_point(|&j| j < new);
+        if let Some(slot) = index.get_mut(at..=filled) {
+            slot.rotate_right(1);
+            slot.iter_mut().take(1).for_each(|first| *first = new);
+        }
+    }
+}
+
+fn carve<S>(buffer: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
+    let got = buffer.len();
+    buffer.split_at_mut_checked(len).ok_or(Error::Length { what: "panel", expected: len, got })
+}
+
+fn head<T, S>(slice: &[T], len: usize) -> Result<&[T], S> {
+    slice.get(..len).ok_or(Error::Length { what: "support", expected: len, got: slice.len() })
+}
+
+fn head_mut<T, S>(slice: &mut [T], len: usize) -> Result<&mut [T], S> {
+    let got = slice.len();
+    slice.get_mut(..len).ok_or(Error::Length { what: "support", expected: len, got })
+}

@@ -1,0 +1,241 @@
+//! The network as a linear measurement of its weights: `A = [A_1 … A_m]`, `A_i = diag(gate_i) X` of size n×d.
+//!
+//! [`Sensing`] is all that the algorithms know of data and machine. Two products per block are required; everything
+//! done in bulk has a provided body, which is its specification and the oracle of its tests ([`provided`]). Host and
+//! GPU override the bulk operations. Gates are an argument of every call, so an operator holds data and scratch and
+//! no state of the optimiser.
+//!
+//! The first two products *add* to their output, so that a sum over blocks needs no further buffer. n is the number
+//! of rows of the current batch, see [`Sensing::select`].
+
+use crate::error::{self, Result};
+use crate::gates::Gates;
+use crate::weights::{Block, Weights, runs};
+use core::ops::Range;
+
+/// A measurement operator with m blocks of size n×d.
+pub trait Sensing {
+    /// What reading the data may fail with.
+    type Source: core::fmt::Debug;
+
+    /// Rows of the whole data.
+    fn rows(&self) -> usize;
+
+    /// n, rows of the current batch.
+    fn samples(&self) -> usize;
+
+    /// d, columns of a block.
+    fn inputs(&self) -> usize;
+
+    /// m, blocks.
+    fn blocks(&self) -> usize;
+
+    /// Makes `rows` the current batch.
+    ///
+    /// # Errors
+    /// [`error::Error::Range`] if the rows are not all there.
+    fn select(&mut self, rows: Range<usize>) -> Result<(), Self::Source>;
+
+    /// `out += A_i w_i`, i the block's neuron; `out` has length n.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<(), Self::Source>;
+
+    /// `out += A_i^T v`; `v` has length n, `out` length d.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn adjoint(&mut self, gates: Gates<'_>, i: usize, v: &[f32], out: &mut [f32])
+    -> Result<(), Self::Source>;
+
+    /// p, blocks per gradient call that suit this operator; the panel's memory is the caller's.
+    fn panel(&self) -> usize {
+        1
+    }
+
+    /// Floats of scratch that the bulk operations need, for batches of up to `batch` rows.
+    fn scratch(&self, batch: usize) -> usize {
+        batch + self.inputs()
+    }
+
+    /// `out = A w`, length n.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<(), Self::Source> {
+        provided::forward(self, gates, w, out)
+    }
+
+    /// `out_i = A_i^T r` for a range of p blocks; `r` has length n, `out` length p·d.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn gradient(
+        &mut self,
+        gates: Gates<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        out: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::gradient(self, gates, r, blocks, out)
+    }
+
+    /// `out = A_S^T r` on a support S of s flat indices: n·s work instead of n·m·d; `out` has length s.
+    ///
+    /// # Errors
+    /// A wrong length or support, or reading the data failed.
+    fn gradient_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        r: &[f32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::gradient_at(self, gates, support, r, out, scratch)
+    }
+
+    /// `out = A_S^T A_S p` on the support of `p`, in one pass over the data where overridden; `out` has length s.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        p: Weights<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::normal_at(self, gates, p, out, scratch)
+    }
+
+    /// Squared column norms of a range of p blocks; `out` has length p·d.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn column_norms(
+        &mut self,
+        gates: Gates<'_>,
+        blocks: Range<usize>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::column_norms(self, gates, blocks, out, scratch)
+    }
+}
+
+/// The provided bodies of [`Sensing`], as functions, so that an override can be compared with them.
+pub mod provided {
+    use super::{Block, Gates, Range, Result, Sensing, Weights, error, runs};
+    use crate::math;
+
+    /// [`Sensing::forward`], block by block.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn forward<S: Sensing + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        w: Weights<'_>,
+        out: &mut [f32],
+    ) -> Result<(), S::Source> {
+        error::length("forward output", out.len(), sensing.samples())?;
+        out.fill(0.0);
+        w.blocks().try_for_each(|block| sensing.apply(gates, block, out))
+    }
+
+    /// [`Sensing::gradient`], block by block.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn gradient<S: Sensing + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        out: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let d = sensing.inputs();
+        error::length("gradient panel", out.len(), blocks.len().saturating_mul(d))?;
+        out.fill(0.0);
+        for (i, out) in blocks.zip(out.chunks_mut(d.max(1))) {
+            sensing.adjoint(gates, i, r, out)?;
+        }
+        Ok(())
+    }
+
+    /// [`Sensing::gradient_at`]: whole blocks, of which the support is kept. Scratch: d.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn gradient_at<S: Sensing + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        support: &[u32],
+        r: &[f32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let d = sensing.inputs();
+        error::length("restricted gradient", out.len(), support.len())?;
+        let block = part(scratch, d)?;
+        for (i, run) in runs(d, support) {
+            block.fill(0.0);
+            sensing.adjoint(gates, i, r, block)?;
+            let picks = support.get(run.clone()).unwrap_or(&[]);
+            for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
+                *out = block.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(0.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Sensing::normal_at`]: forward, then the restricted gradient. Scratch: n + d.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn normal_at<S: Sensing + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        p: Weights<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let n = sensing.samples();
+        let needed = n + sensing.inputs();
+        let (image, rest) = part(scratch, needed)?.split_at_mut(n);
+        sensing.forward(gates, p, image)?;
+        sensing.gradient_at(gates, p.index(), image, out, rest)
+    }
+
+    /// [`Sensing::column_norms`]: one unit vector after the other. Scratch: n.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn column_norms<S: Sensing + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        blocks: Range<usize>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let (n, d) = (sensing.samples(), sensing.inputs());
+        error::length("column norms", out.len(), blocks.len().saturating_mul(d))?;
+        let image = part(scratch, n)?;
+        for (i, out) in blocks.zip(out.chunks_mut(d.max(1))) {
+            for (j, out) in out.iter_mut().enumerate() {
+                image.fill(0.0);
+                sensing.apply(gates, Block::unit(i, d, &[(i * d + j) as u32]), image)?;
+                *out = math::norm2(image);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first `len` floats of a scratch buffer.
+    fn part<S>(scratch: &mut [f32], len: usize) -> Result<&mut [f32], S> {
+        let got = scratch.len();
+        scratch.get_mut(..len).ok_or(error::Error::Length { what: "scratch", expected: len, got })
+    }
+}

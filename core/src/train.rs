@@ -1,0 +1,383 @@
+//! Training runs: epochs, minibatches, and when the gates follow the weights.
+//!
+//! Phase 1 keeps random generators (a convex problem); from then on the gates are renewed from the current weights
+//! (sequential convex programming, paper IHT, section 1.3 of the method). With a renewal at every step the current
+//! weights *are* the generators, and two sparse vectors are all the state there is.
+
+use crate::budget::{Training, Workspace};
+use crate::dims::Dims;
+use crate::error::{self, Error, Result};
+use crate::gates::{Empty, Gates, Signs};
+use crate::iht::{self, Params, Refine, Step, Work};
+use crate::loss;
+use crate::rng::{Permutation, stream};
+use crate::sensing::Sensing;
+use crate::weights::{Weights, runs};
+
+/// When the gates follow the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Refresh {
+    /// After every r-th step, once phase 1 is over; 1 as published.
+    Every(u32),
+    /// Never: the convex problem with random gates to the end.
+    Never,
+}
+
+/// How a run goes through the data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Schedule {
+    /// Passes over all batches.
+    pub epochs: u32,
+    /// Rows of a batch; 0 for all rows. Batches are runs of consecutive rows, so rows must come in random order
+    /// (see [`crate::samples::Shuffled`]); their order is drawn anew each epoch.
+    pub batch: usize,
+    /// Epochs with random generators.
+    pub convex_epochs: u32,
+    /// When the gates follow the weights.
+    pub refresh: Refresh,
+    /// Signs of the output weights.
+    pub signs: Signs,
+    /// Gates of neurons without weights.
+    pub empty: Empty,
+    /// Seed of generators and batch orders.
+    pub seed: u64,
+    /// What a step does.
+    pub params: Params,
+}
+
+impl Schedule {
+    /// The published setting for scalar outputs: 15 full-batch epochs, one of them with random generators.
+    pub const PAPER: Self = Self {
+        epochs: 15,
+        batch: 0,
+        convex_epochs: 1,
+        refresh: Refresh::Every(1),
+        signs: Signs::Positive,
+        empty: Empty::Freeze,
+        seed: 0,
+        params: Params::PAPER,
+    };
+
+    /// The memory that a run needs, given the panel and the operator's scratch.
+    #[must_use]
+    pub const fn budget(&self, dims: Dims, panel: usize, scratch: usize) -> Training {
+        let batch = if self.batch == 0 || self.batch > dims.samples { dims.samples } else { self.batch };
+        let mut budget = Training::new(dims, batch, panel, scratch);
+        budget.lagging_gates = matches!(self.refresh, Refresh::Every(r) if r > 1);
+        budget.normalised_columns = matches!(self.params.step, Step::Theory { .. });
+        budget
+    }
+}
+
+/// What an observer sees before each step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Progress {
+    /// Steps done.
+    pub step: u32,
+    /// Steps of the whole run.
+    pub steps: u32,
+    /// Mean squared error on the batch before the last step.
+    pub loss: f32,
+    /// Step size of the last step.
+    pub step_size: f32,
+    /// Nonzeros after the last step.
+    pub nnz: usize,
+    /// Neurons that have weights.
+    pub live: usize,
+    /// Passes over all rows so far.
+    pub passes: f32,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// Steps done.
+    pub steps: u32,
+    /// Epochs done, the last one perhaps in part.
+    pub epochs: u32,
+    /// Mean squared error of the final weights over all rows, with the final gates.
+    pub loss: f32,
+    /// Nonzeros.
+    pub nnz: usize,
+    /// Neurons that have weights.
+    pub live: usize,
+    /// Passes over all rows.
+    pub passes: f32,
+    /// Whether the observer ended the run.
+    pub stopped: bool,
+}
+
+/// A finished run: the weights, borrowed from the memory it was given, and what was done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trained<'a> {
+    /// The sparse weights, ready for [`crate::gates`] and for a model.
+    pub weights: Weights<'a>,
+    /// What was done.
+    pub info: Info,
+}
+
+/// Trains a network of one hidden layer and one output from zero to at most `nnz` nonzero weights.
+///
+/// `memory` holds at least [`Schedule::budget`] words; `observe` is called after every step and ends the run by
+/// returning `false`.
+///
+/// # Errors
+/// [`Error::Range`] for sizes out of bounds, [`Error::Length`] for labels that do not fit, [`Error::NotFinite`] for
+/// labels that are no numbers, [`Error::Budget`] with the bytes needed and given, [`Error::Diverged`] with the step,
+/// [`Error::Source`] if reading the data fails.
+///
+/// ```
+/// use tamis::{budget, dims::Dims, gated::Gated, samples::NormalRows, sensing::Sensing, train::{self, Schedule}};
+/// let x = NormalRows::new(1, 400, 8);
+/// let mut row_memory = [0.0; budget::gated_words(8, 1)];
+/// let mut sensing = Gated::new(x, 1, 1, &mut row_memory).unwrap();
+/// // y = relu(2 x_3)
+/// let mut y = [0.0; 400];
+/// for (k, y) in y.iter_mut().enumerate() {
+///     let mut row = [0.0; 8];
+///     tamis::samples::Samples::row(&mut { x }, k, &mut row).unwrap();
+///     *y = (2.0 * row[3]).max(0.0);
+/// }
+/// const SCHEDULE: Schedule = Schedule::PAPER;
+/// let mut memory = [0; SCHEDULE.budget(Dims::new(400, 8, 1, 1), 1, 408).words()];
+/// let trained = train::run(&mut sensing, &y, 1, &SCHEDULE, &mut memory, |_| true).unwrap();
+/// assert_eq!(trained.weights.index(), [3]);
+/// assert!((trained.weights.value()[0] - 2.0).abs() < 1e-5);
+/// ```
+pub fn run<'a, S: Sensing>(
+    sensing: &mut S,
+    labels: &[f32],
+    nnz: usize,
+    schedule: &Schedule,
+    memory: &'a mut [u32],
+    mut observe: impl FnMut(&Progress) -> bool,
+) -> Result<Trained<'a>, S::Source> {
+    let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
+    check(&dims, labels, schedule).map_err(Error::widen)?;
+    let mut budget = schedule.budget(dims, sensing.panel(), 0);
+    budget.scratch = sensing.scratch(budget.batch);
+    let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
+    let batches = dims.samples.div_ceil(budget.batch);
+    let steps = schedule.epochs.saturating_mul(batches as u32);
+    let mut progress = Progress { step: 0, steps, loss: 0.0, step_size: 0.0, nnz: 0, live: 0, passes: 0.0 };
+    let mut epochs = 0;
+    let mut stopped = false;
+    'run: for epoch in 0..schedule.epochs {
+        epochs = epoch + 1;
+        let order = Permutation::new(schedule.seed, stream::BATCH + u64::from(epoch), batches);
+        for position in 0..batches {
+            let start = order.get(position) * budget.batch;
+            let rows = start..(start + budget.batch).min(dims.samples);
+            let labels = labels.get(rows.clone()).unwrap_or(&[]);
+            let part = rows.len() as f32 / dims.samples as f32;
+            sensing.select(rows)?;
+            let convex = epoch < schedule.convex_epochs;
+            let done = state.step(sensing, labels, schedule, convex, &mut work).map_err(|e| {
+                if let Error::Diverged { .. } = e {
+                    Error::Diverged { step: progress.step as usize }
+                } else {
+                    e
+                }
+            })?;
+            progress.step += 1;
+            progress.loss = done.loss / labels.len().max(1) as f32;
+            progress.step_size = done.step_size;
+            progress.nnz = done.nnz;
+            progress.live = runs(dims.inputs, state.weights().index()).count();
+            progress.passes += done.reads as f32 * part;
+            if !observe(&progress) {
+                stopped = true;
+                break 'run;
+            }
+        }
+    }
+    let (loss, reads) = state.loss(sensing, labels, schedule, &budget, &mut work)?;
+    let info = Info {
+        steps: progress.step,
+        epochs,
+        loss,
+        nnz: state.len,
+        live: progress.live,
+        passes: progress.passes + reads,
+        stopped,
+    };
+    Ok(Trained { weights: state.into_weights(), info })
+}
+
+/// The state of a run: iterate, next iterate, and the generators where they lag behind.
+struct State<'a> {
+    inputs: usize,
+    hidden: usize,
+    current: (&'a mut [u32], &'a mut [f32]),
+    next: (&'a mut [u32], &'a mut [f32]),
+    lagging: (&'a mut [u32], &'a mut [f32]),
+    len: usize,
+    lagging_len: usize,
+    round: u32,
+    since_refresh: u32,
+}
+
+impl<'a> State<'a> {
+    fn weights(&self) -> Weights<'_> {
+        view(self.inputs, self.hidden, self.current.0, self.current.1, self.len)
+    }
+
+    fn into_weights(self) -> Weights<'a> {
+        view(self.inputs, self.hidden, self.current.0, self.current.1, self.len)
+    }
+
+    /// One step with the gates that are due, and the swap to the new weights.
+    fn step<S: Sensing>(
+        &mut self,
+        sensing: &mut S,
+        labels: &[f32],
+        schedule: &Schedule,
+        convex: bool,
+        work: &mut Work<'_>,
+    ) -> Result<iht::Info, S::Source> {
+        self.refresh(schedule, convex);
+        let gates = gates(
+            schedule,
+            (self.inputs, self.hidden),
+            (self.current.0, self.current.1, self.len),
+            (self.lagging.0, self.lagging.1, self.lagging_len),
+            self.round,
+        );
+        let w = view(self.inputs, self.hidden, self.current.0, self.current.1, self.len);
+        let residual_len = work.residual.len();
+        let mut batch = Work {
+            residual: work.residual.get_mut(..labels.len().min(residual_len)).unwrap_or(&mut []),
+            panel: &mut *work.panel,
+            scratch: &mut *work.scratch,
+        };
+        let next = (&mut *self.next.0, &mut *self.next.1);
+        let info = iht::step(sensing, gates, labels, w, &schedule.params, next, &mut batch)?;
+        core::mem::swap(&mut self.current, &mut self.next);
+        self.len = info.nnz;
+        Ok(info)
+    }
+
+    /// Renews the gates where that is due; `round` 0 means that they are still random.
+    fn refresh(&mut self, schedule: &Schedule, convex: bool) {
+        let Refresh::Every(every) = schedule.refresh else { return };
+        if convex || (self.round > 0 && self.since_refresh + 1 < every) {
+            self.since_refresh += 1;
+            return;
+        }
+        self.round += 1;
+        self.since_refresh = 0;
+        if every > 1 {
+            self.lagging.0.copy_from_slice(self.current.0);
+            self.lagging.1.copy_from_slice(self.current.1);
+            self.lagging_len = self.len;
+        }
+    }
+
+    /// Mean squared error over all rows with the final gates, and the passes that took.
+    fn loss<S: Sensing>(
+        &self,
+        sensing: &mut S,
+        labels: &[f32],
+        schedule: &Schedule,
+        budget: &Training,
+        work: &mut Work<'_>,
+    ) -> Result<(f32, f32), S::Source> {
+        let w = self.weights();
+        let gates = match schedule.refresh {
+            Refresh::Never => Gates::seeded(schedule.seed),
+            Refresh::Every(_) => Gates::of(w, schedule.signs, schedule.empty, schedule.seed, self.round + 1),
+        };
+        let mut total = crate::math::Sum::default();
+        for start in (0..labels.len()).step_by(budget.batch.max(1)) {
+            let rows = start..(start + budget.batch).min(labels.len());
+            let labels = labels.get(rows.clone()).unwrap_or(&[]);
+            let out = work.residual.get_mut(..labels.len()).unwrap_or(&mut []);
+            sensing.select(rows)?;
+            sensing.forward(gates, w, out)?;
+            total.add(loss::square(labels, out).map_err(Error::widen)?);
+        }
+        sensing.select(0..labels.len())?;
+        let loss = total.value() / labels.len() as f32;
+        if loss.is_finite() { Ok((loss, 1.0)) } else { Err(Error::Diverged { step: 0 }) }
+    }
+}
+
+type Sparse<'a> = (&'a [u32], &'a [f32], usize);
+
+fn gates<'a>(
+    schedule: &Schedule,
+    (inputs, hidden): (usize, usize),
+    current: Sparse<'a>,
+    lagging: Sparse<'a>,
+    round: u32,
+) -> Gates<'a> {
+    if round == 0 {
+        return Gates::seeded(schedule.seed);
+    }
+    let (index, value, len) =
+        if matches!(schedule.refresh, Refresh::Every(r) if r > 1) { lagging } else { current };
+    let generators = view(inputs, hidden, index, value, len);
+    Gates::of(generators, schedule.signs, schedule.empty, schedule.seed, round)
+}
+
+fn view<'a>(inputs: usize, hidden: usize, index: &'a [u32], value: &'a [f32], len: usize) -> Weights<'a> {
+    let index = index.get(..len).unwrap_or(&[]);
+    let value = value.get(..len).unwrap_or(&[]);
+    // Written by the exact top-s selection: sorted and in range.
+    Weights::new(inputs, hidden, index, value).unwrap_or(Weights::empty(inputs, hidden))
+}
+
+fn carve<'a>(budget: &Training, memory: &'a mut [u32]) -> Result<(State<'a>, Work<'a>)> {
+    if memory.len() < budget.words() {
+        return Err(Error::Budget {
+            needed: budget.words().saturating_mul(crate::budget::WORD),
+            got: memory.len() * crate::budget::WORD,
+        });
+    }
+    let mut space = Workspace::new(memory);
+    let s = budget.dims.nnz;
+    let lagging = if budget.lagging_gates { s } else { 0 };
+    let state = State {
+        inputs: budget.dims.inputs,
+        hidden: budget.dims.hidden,
+        current: (space.indices(s)?, space.floats(s)?),
+        next: (space.indices(s)?, space.floats(s)?),
+        lagging: (space.indices(lagging)?, space.floats(lagging)?),
+        len: 0,
+        lagging_len: 0,
+        round: 0,
+        since_refresh: 0,
+    };
+    let work = Work {
+        residual: space.floats(budget.batch)?,
+        panel: space.floats(budget.panel_words())?,
+        scratch: space.floats(budget.scratch)?,
+    };
+    Ok((state, work))
+}
+
+fn check(dims: &Dims, labels: &[f32], schedule: &Schedule) -> Result<()> {
+    dims.check()?;
+    error::length("labels", labels.len(), dims.samples)?;
+    error::finite("labels", labels)?;
+    error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
+    if let Refresh::Every(every) = schedule.refresh {
+        error::range("steps between refreshes", every as usize, 1, u32::MAX as usize)?;
+    }
+    let sizes = match schedule.params.step {
+        Step::Fixed(eta) => [eta, 1.0],
+        Step::Theory { beta } => [beta, 1.0],
+        Step::Normalised => [1.0, 1.0],
+    };
+    let [size, tolerance] = match schedule.params.refine {
+        Refine::ConjugateGradient { tolerance, .. } => [sizes[0], tolerance],
+        _ => sizes,
+    };
+    error::finite("step size and tolerance", &[size, tolerance])?;
+    if size > 0.0 { Ok(()) } else { Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 }) }
+}

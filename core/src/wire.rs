@@ -1,0 +1,97 @@
+//! Models as bytes: little-endian, versioned, checksummed, and used where they lie.
+//!
+//! `docs/format.md` is the specification. [`View::parse`] checks every length, index, padding byte and reserved
+//! field, and the CRC-32 of the whole, before anything is used; what it gives borrows the bytes. [`View::encode`]
+//! writes a chain of layers and [`Trained::encode`] what the trainer holds, both into the caller's buffer. One model
+//! has one encoding: what was parsed encodes to the same bytes.
+//!
+//! ```
+//! use tamis::wire::{OwnedModel, Trained, View};
+//!
+//! // Two neurons of three have weights; the entry of neuron i on input j has the index i * inputs + j.
+//! let trained = Trained { inputs: 3, hidden: 3, index: &[0, 2, 7], value: &[1.0, -0.5, 2.0] };
+//! let owned: OwnedModel<92> = OwnedModel::from_trained(&trained, |neuron| neuron == 2)?;
+//! let view = View::parse(owned.as_bytes())?;
+//! let mut f = [0.0];
+//! view.model().predict(&[3.0, 0.25, 1.0], &mut [], &mut f)?;
+//! assert_eq!(f, [2.0]);
+//! # Ok::<(), tamis::Error>(())
+//! ```
+
+mod aligned;
+mod cost;
+mod read;
+mod trained;
+mod write;
+
+pub use aligned::{Aligned, OwnedModel};
+pub use cost::Cost;
+pub use read::{View, encoded_len};
+pub use trained::{Trained, max_len};
+
+use crc::{CRC_32_ISO_HDLC, Crc};
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("tamis reads models in place, which needs a little-endian target");
+
+/// The version that is written, and the only one that is read.
+pub const VERSION: u16 = 1;
+
+/// The first four bytes of a model, as a little-endian number.
+pub const MAGIC: u32 = u32::from_le_bytes([0x89, b'T', b'A', b'M']);
+
+/// Bytes of the header.
+const HEADER: usize = 24;
+/// Where the checksum lies; it does not cover itself.
+const CHECKSUM: core::ops::Range<usize> = 12..16;
+/// Bytes of the tag, the flags and the length of a section.
+const SECTION: usize = 8;
+/// Bytes of a sparse layer before its counts.
+const CSR_HEADER: usize = 20;
+/// Bytes of a sum before its signs.
+const SUM_HEADER: usize = 4;
+
+/// Tag of a sparse layer with `f32` values and `u16` columns.
+const TAG_CSR: u16 = 1;
+/// Tag of a scalar sum with signs.
+const TAG_SUM: u16 = 2;
+/// Flag of a section that a reader may skip.
+const OPTIONAL: u16 = 1;
+
+/// A part checks a model once, at start: 1 KiB of flash for a table is worth more there than the time, about 47
+/// instructions a byte on a Cortex-M4, the other checks included.
+#[cfg(target_os = "none")]
+type Table = crc::Table<0>;
+#[cfg(not(target_os = "none"))]
+type Table = crc::Table<16>;
+
+/// One copy of the table where there is one.
+static CRC: Crc<u32, Table> = Crc::<u32, Table>::new(&CRC_32_ISO_HDLC);
+
+/// The CRC-32 that the header of these bytes must hold; for tools that make or mend files.
+#[must_use]
+pub fn checksum(bytes: &[u8]) -> u32 {
+    let mut digest = CRC.digest();
+    digest.update(bytes.get(..CHECKSUM.start).unwrap_or(bytes));
+    digest.update(bytes.get(CHECKSUM.end..).unwrap_or_default());
+    digest.finalize()
+}
+
+/// The bytes up to the next multiple of 4.
+const fn padding(len: usize) -> usize {
+    len.wrapping_neg() % 4
+}
+
+/// Bytes of a sparse layer, its section header included.
+const fn csr_len(outputs: usize, nonzeros: usize) -> usize {
+    let (counts, columns) = (outputs.saturating_mul(2), nonzeros.saturating_mul(2));
+    (SECTION + CSR_HEADER)
+        .saturating_add(counts.saturating_add(padding(counts)))
+        .saturating_add(columns.saturating_add(padding(columns)))
+        .saturating_add(nonzeros.saturating_mul(4))
+}
+
+/// Bytes of a sum, its section header included.
+const fn sum_len(inputs: usize) -> usize {
+    SECTION + SUM_HEADER + inputs.div_ceil(32).saturating_mul(4)
+}

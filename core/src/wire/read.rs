@@ -1,0 +1,208 @@
+//! Bytes to a model that borrows them.
+
+use bytemuck::AnyBitPattern;
+
+use super::{HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_SUM, VERSION, checksum, padding};
+use crate::error::length;
+use crate::model::{Activation, Csr, Layer, MAX_LAYERS, Model, Sum};
+use crate::{Error, Result};
+
+/// A model and the sections behind it that this version does not know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View<'a> {
+    model: Model<'a>,
+    extra: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// A model to write, with nothing behind it.
+    #[must_use]
+    pub fn new(model: Model<'a>) -> Self {
+        Self { model, extra: &[] }
+    }
+
+    /// Reads `bytes`, exactly one model, in place; they must start at an address that is a multiple of 4, which
+    /// [`include_model!`](crate::include_model), [`Aligned`](super::Aligned) and
+    /// [`OwnedModel`](super::OwnedModel) see to.
+    ///
+    /// # Errors
+    /// [`Error::Format`] with the byte offset where the bytes are no model of this version or are damaged, and
+    /// [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a layer contradicts
+    /// itself, as [`Csr::new`], [`Sum::new`] and [`Model::new`] say.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        aligned(bytes)?;
+        let len = encoded_len(bytes)?;
+        expect("length of the model", 8, len as u32, u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
+        let mut reader = Reader { bytes, at: 12 };
+        expect("checksum", 12, checksum(bytes), reader.u32()?)?;
+        let (inputs, outputs) = (reader.u32()?, reader.u32()?);
+        let (model, extra) = sections(reader)?;
+        expect("inputs of the model", 16, model.inputs() as u32, inputs)?;
+        expect("outputs of the model", 20, model.outputs() as u32, outputs)?;
+        Ok(Self { model, extra })
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &Model<'a> {
+        &self.model
+    }
+
+    /// The sections behind the layers that this version does not know, as they are; they are written back.
+    #[must_use]
+    pub fn extra(&self) -> &'a [u8] {
+        self.extra
+    }
+}
+
+/// The length in bytes that a header states, for a model at the start of a longer region such as a flash sector.
+///
+/// Only magic and version are checked here; the header is the first 24 bytes.
+///
+/// # Errors
+/// [`Error::Format`] if `bytes` does not start with the header of a model of this version.
+pub fn encoded_len(bytes: &[u8]) -> Result<usize> {
+    let mut reader = Reader { bytes, at: 0 };
+    expect("magic of a model", 0, MAGIC, reader.u32()?)?;
+    expect("version", 4, u32::from(VERSION), u32::from(reader.u16()?))?;
+    expect("reserved", 6, 0, u32::from(reader.u16()?))?;
+    let len = reader.u32()?;
+    let at_least = (len.max(HEADER as u32)).saturating_add(padding(len as usize) as u32);
+    expect("length of the model", 8, at_least, len)?;
+    Ok(len as usize)
+}
+
+fn aligned(bytes: &[u8]) -> Result<()> {
+    let off = bytes.as_ptr().addr() % align_of::<u32>();
+    expect("address of the model, modulo 4 (see Aligned, include_model!)", 0, 0, off as u32)
+}
+
+/// The layers, then what may be skipped.
+fn sections<'a>(mut reader: Reader<'a>) -> Result<(Model<'a>, &'a [u8])> {
+    let mut layers = heapless::Vec::<Layer<'a>, MAX_LAYERS>::new();
+    let mut rest = reader;
+    while !reader.is_empty() {
+        let (at, tag, optional, payload) = reader.section()?;
+        if optional {
+            expect("flags of a layer", at + 2, 0, u32::from(tag == TAG_CSR || tag == TAG_SUM))?;
+            continue;
+        }
+        expect("layer behind a section that may be skipped", at, rest.at as u32, at as u32)?;
+        let many = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: MAX_LAYERS + 1 };
+        layers.push(layer(at, tag, payload)?).map_err(|_| many)?;
+        rest = reader;
+    }
+    Ok((Model::new(&layers)?, rest.bytes.get(rest.at..).unwrap_or_default()))
+}
+
+fn layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<Layer<'a>> {
+    let layer = match tag {
+        TAG_CSR => Layer::Csr(csr(&mut payload)?),
+        TAG_SUM => Layer::Sum(sum(&mut payload)?),
+        _ => {
+            let what = "layer tag, unknown to this version";
+            return Err(Error::Format { what, at, expected: u32::from(TAG_SUM), got: u32::from(tag) });
+        }
+    };
+    let end = payload.at as u32;
+    expect("end of a layer", payload.at, end, payload.bytes.len() as u32)?;
+    Ok(layer)
+}
+
+fn csr<'a>(payload: &mut Reader<'a>) -> Result<Csr<'a>> {
+    let inputs = payload.u32()? as usize;
+    let outputs = payload.u32()? as usize;
+    let nonzeros = payload.u32()? as usize;
+    let requested = payload.u32()? as usize;
+    let activation = activation(payload)?;
+    expect("reserved", payload.at, 0, u32::from(payload.u16()?))?;
+    let counts = payload.slice::<u16>(outputs)?;
+    let columns = payload.slice::<u16>(nonzeros)?;
+    let values = payload.slice::<f32>(nonzeros)?;
+    Csr::new(inputs, counts, columns, values, activation)?.with_requested(requested)
+}
+
+fn activation(payload: &mut Reader<'_>) -> Result<Activation> {
+    let at = payload.at;
+    match payload.u16()? {
+        0 => Ok(Activation::Identity),
+        1 => Ok(Activation::Relu),
+        got => Err(Error::Format {
+            what: "activation, unknown to this version",
+            at,
+            expected: 1,
+            got: u32::from(got),
+        }),
+    }
+}
+
+fn sum<'a>(payload: &mut Reader<'a>) -> Result<Sum<'a>> {
+    let inputs = payload.u32()? as usize;
+    Sum::new(inputs, payload.slice::<u32>(inputs.div_ceil(32))?)
+}
+
+fn expect(what: &'static str, at: usize, expected: u32, got: u32) -> Result<()> {
+    if expected == got { Ok(()) } else { Err(Error::Format { what, at, expected, got }) }
+}
+
+/// Reads forward; `at` is the offset from the start of the model, and `bytes` end where the part that is read ends.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn is_empty(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let left = self.bytes.len().saturating_sub(self.at);
+        let end = self.at.checked_add(len);
+        let taken = end.and_then(|end| self.bytes.get(self.at..end)).ok_or(Error::Format {
+            what: "bytes left for a field",
+            at: self.at,
+            expected: u32::try_from(len).unwrap_or(u32::MAX),
+            got: left as u32,
+        })?;
+        self.at = self.at.saturating_add(len);
+        Ok(taken)
+    }
+
+    fn u16(&mut self) -> Result<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        Ok(self.take(N)?.first_chunk().copied().unwrap_or([0; N]))
+    }
+
+    /// `len` numbers in place, and the zero bytes that fill the last word.
+    fn slice<T: AnyBitPattern>(&mut self, len: usize) -> Result<&'a [T]> {
+        let at = self.at;
+        let bytes = self.take(len.saturating_mul(size_of::<T>()))?;
+        for (at, &zero) in (self.at..).zip(self.take(padding(bytes.len()))?) {
+            expect("padding", at, 0, u32::from(zero))?;
+        }
+        let off = Error::Format { what: "alignment", at, expected: align_of::<T>() as u32, got: 1 };
+        let slice = bytemuck::try_cast_slice(bytes).map_err(|_| off)?;
+        length("numbers of a section", slice.len(), len)?;
+        Ok(slice)
+    }
+
+    /// Offset, tag, whether it may be skipped, and payload of the next section.
+    fn section(&mut self) -> Result<(usize, u16, bool, Self)> {
+        let at = self.at;
+        let (tag, flags, len) = (self.u16()?, self.u16()?, self.u32()? as usize);
+        expect("flags of a section", at + 2, u32::from(flags & OPTIONAL), u32::from(flags))?;
+        expect("length of a section, modulo 4", at + 4, 0, (len % 4) as u32)?;
+        self.take(len)?;
+        let payload = self.bytes.get(..self.at).unwrap_or_default();
+        Ok((at, tag, flags == OPTIONAL, Self { bytes: payload, at: at + SECTION }))
+    }
+}

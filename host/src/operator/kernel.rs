@@ -1,0 +1,160 @@
+//! The inner loops of the blocked operator: one tile, one neuron, a few columns.
+//!
+//! Every loop is written over fixed-size chunks that the compiler turns into vector code, and inlined into
+//! [`pulp::Arch::dispatch`], which picks the widest instruction set of the machine at run time. Sums over the columns
+//! of one neuron are taken in the order of the reference operator and without fused multiply-add, so activations,
+//! gates and outputs have its bits on every machine.
+
+use tamis::weights::Block;
+
+/// Lanes of a chunk: eight 128-bit, four 256-bit or two 512-bit registers of floats.
+const LANES: usize = 32;
+
+/// A value of a data column.
+pub(super) trait Element: Copy + Send + Sync + 'static {
+    fn widen(self) -> f32;
+
+    /// The values themselves where they are floats.
+    fn as_floats(values: &[Self]) -> Option<&[f32]>;
+}
+
+impl Element for f32 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self
+    }
+
+    fn as_floats(values: &[Self]) -> Option<&[f32]> {
+        Some(values)
+    }
+}
+
+impl Element for u8 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from(self)
+    }
+
+    fn as_floats(_: &[Self]) -> Option<&[f32]> {
+        None
+    }
+}
+
+/// Rows `lo..hi` of a tile whose `stride` rows lie column by column.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'a, T> {
+    pub(super) tile: &'a [T],
+    pub(super) stride: usize,
+    pub(super) lo: usize,
+    pub(super) hi: usize,
+    /// Position of the first row in the batch.
+    pub(super) at: usize,
+}
+
+impl<'a, T: Element> Piece<'a, T> {
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.hi - self.lo
+    }
+
+    /// Column `j`, one value per row of the piece.
+    #[inline(always)]
+    pub(super) fn column(&self, j: usize) -> &'a [T] {
+        &self.tile[j * self.stride + self.lo..j * self.stride + self.hi]
+    }
+}
+
+/// `out = w · x` for every row of the piece.
+#[inline(always)]
+pub(super) fn activate<T: Element>(piece: Piece<'_, T>, w: Block<'_>, out: &mut [f32]) {
+    let mut start = 0;
+    let mut chunks = out[..piece.len()].chunks_exact_mut(LANES);
+    for out in &mut chunks {
+        let mut sums = [0.0_f32; LANES];
+        for (j, value) in w.entries() {
+            let column = &piece.tile[j * piece.stride + piece.lo + start..][..LANES];
+            for (sum, x) in sums.iter_mut().zip(column) {
+                *sum += value * x.widen();
+            }
+        }
+        out.copy_from_slice(&sums);
+        start += LANES;
+    }
+    for out in chunks.into_remainder() {
+        let mut sum = 0.0;
+        for (j, value) in w.entries() {
+            sum += value * piece.tile[j * piece.stride + piece.lo + start].widen();
+        }
+        *out = sum;
+        start += 1;
+    }
+}
+
+/// `v · x_j` over the rows of the piece, over 32 lanes whatever the machine.
+#[inline(always)]
+pub(super) fn project<T: Element>(v: &[f32], column: &[T]) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (vs, xs) = (v.chunks_exact(LANES), column.chunks_exact(LANES));
+    let (v_rest, x_rest) = (vs.remainder(), xs.remainder());
+    for (v, x) in vs.zip(xs) {
+        for ((lane, v), x) in lanes.iter_mut().zip(v).zip(x) {
+            *lane += v * x.widen();
+        }
+    }
+    for ((lane, v), x) in lanes.iter_mut().zip(v_rest).zip(x_rest) {
+        *lane += v * x.widen();
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for l in 0..width {
+            lanes[l] += lanes[l + width];
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// `C = A B` or `C += A B` on strided matrices, through the `gemm` crate on the calling thread.
+///
+/// `(rows, depth, cols)` are the sizes; each matrix is a slice with its row and column strides.
+#[inline]
+pub(super) fn gemm(
+    (rows, depth, cols): (usize, usize, usize),
+    c: (&mut [f32], usize, usize),
+    add: bool,
+    a: (&[f32], usize, usize),
+    b: (&[f32], usize, usize),
+) {
+    if rows == 0 || cols == 0 || depth == 0 {
+        return;
+    }
+    let last = |r: usize, c: usize, (rs, cs): (usize, usize)| (r - 1) * rs + (c - 1) * cs;
+    assert!(last(rows, cols, (c.1, c.2)) < c.0.len(), "the product does not fit its buffer");
+    assert!(last(rows, depth, (a.1, a.2)) < a.0.len(), "the left factor is too short");
+    assert!(last(depth, cols, (b.1, b.2)) < b.0.len(), "the right factor is too short");
+    // SAFETY: the largest offset that the strides reach lies within each slice (asserted above), offsets are
+    // nonnegative, and `c` is borrowed mutably, so it overlaps neither factor.
+    unsafe {
+        gemm::gemm(
+            rows,
+            cols,
+            depth,
+            c.0.as_mut_ptr(),
+            c.2 as isize,
+            c.1 as isize,
+            add,
+            a.0.as_ptr(),
+            a.2 as isize,
+            a.1 as isize,
+            b.0.as_ptr(),
+            b.2 as isize,
+            b.1 as isize,
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! The data as the blocked operator keeps it: tiles of rows, each stored column by column.
+//!
+//! A tile holds the rows `t·T .. (t+1)·T`. Its columns are contiguous, so that sparse products run along them with
+//! vector loads, and the matrix product takes them as they are. The layout is made in place, tile by tile: the data
+//! is never in memory twice.
+
+use super::kernel::{Element, Piece};
+use crate::data::{Matrix, Values};
+use std::ops::Range;
+
+/// Rows in tiles.
+#[derive(Debug)]
+pub(super) struct Tiles {
+    pub(super) values: Values,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) tile: usize,
+}
+
+impl Tiles {
+    /// Takes row-major data over, `tile` rows a tile.
+    pub(super) fn new(data: Matrix, tile: usize) -> Self {
+        let Matrix { rows, cols, mut values } = data;
+        match &mut values {
+            Values::F32(values) => transpose_tiles(values, cols, tile),
+            Values::U8(values) => transpose_tiles(values, cols, tile),
+        }
+        Self { values, rows, cols, tile }
+    }
+
+    /// How many pieces a batch has: the tiles that it touches.
+    pub(super) fn pieces(&self, batch: &Range<usize>) -> usize {
+        batch.end.div_ceil(self.tile) - batch.start / self.tile
+    }
+
+    /// The rows of tile `batch.start / T + k` that lie in the batch.
+    pub(super) fn piece<'a, T: Element>(
+        &self,
+        values: &'a [T],
+        batch: &Range<usize>,
+        k: usize,
+    ) -> Piece<'a, T> {
+        let first = (batch.start / self.tile + k) * self.tile;
+        let stride = self.tile.min(self.rows - first);
+        let (lo, hi) = (batch.start.max(first), batch.end.min(first + stride));
+        Piece {
+            tile: &values[first * self.cols..(first + stride) * self.cols],
+            stride,
+            lo: lo - first,
+            hi: hi - first,
+            at: lo - batch.start,
+        }
+    }
+}
+
+/// Turns each run of `tile` rows from row-major to column-major, through a buffer of one tile.
+fn transpose_tiles<T: Element>(values: &mut [T], cols: usize, tile: usize) {
+    let mut buffer = Vec::with_capacity(tile * cols);
+    for chunk in values.chunks_mut(tile * cols) {
+        buffer.clear();
+        buffer.extend_from_slice(chunk);
+        let rows = chunk.len() / cols;
+        for (j, column) in chunk.chunks_mut(rows).enumerate() {
+            for (value, row) in column.iter_mut().zip(buffer.chunks(cols)) {
+                *value = row[j];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_found_in_its_tile() {
+        let values: Vec<u8> = (0..7 * 3).collect();
+        for tile in [1, 2, 3, 7, 10] {
+            let tiles = Tiles::new(Matrix { rows: 7, cols: 3, values: Values::U8(values.clone()) }, tile);
+            let Values::U8(stored) = &tiles.values else { panic!("bytes stay bytes") };
+            for batch in [0..7, 1..6, 3..4, 6..7] {
+                let mut seen = 0;
+                for k in 0..tiles.pieces(&batch) {
+                    let piece = tiles.piece(stored, &batch, k);
+                    assert_eq!(piece.at, seen);
+                    for j in 0..3 {
+                        let expected: Vec<u8> =
+                            (0..piece.len()).map(|r| ((batch.start + seen + r) * 3 + j) as u8).collect();
+                        assert_eq!(piece.column(j), expected);
+                    }
+                    seen += piece.len();
+                }
+                assert_eq!(seen, batch.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Axes: which range to show, where the ticks go and what they say.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+
+/// Letters that fit under a figure.
+const MOST_LETTERS: usize = 48;
+
+/// A range to draw in, in the units of the drawing (logarithms on a logarithmic axis), and its labelled ticks.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Axis {
+    pub(super) name: String,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// A linear axis that holds every finite value, with a margin.
+    pub(super) fn linear(name: &str, values: impl Iterator<Item = f32>) -> Self {
+        let (low, high) = range(values.map(f64::from)).unwrap_or((0.0, 1.0));
+        let (low, high) = widen(low, high);
+        let margin = 0.05 * (high - low);
+        Self::new(name, low - margin, high + margin, roomy_ticks(low - margin, high + margin, 0.0))
+    }
+
+    /// An axis of whole numbers. Far from 0 it is as wide as its labels need to differ.
+    pub(super) fn count(name: &str, values: impl Iterator<Item = usize>) -> Self {
+        let (low, high) = range(values.map(|v| v as f64)).unwrap_or((0.0, 1.0));
+        let high = high.max(low + 1.0).max(1.002 * low);
+        let margin = 0.03 * (high - low);
+        Self::new(name, low - margin, high + margin, roomy_ticks(low, high, 1.0))
+    }
+
+    /// A logarithmic axis (base 10) that holds every positive value, with a line for 0 below if `zero` is set.
+    pub(super) fn log(name: &str, values: impl Iterator<Item = f32>, zero: bool) -> Self {
+        let logs = values.filter(|&v| v > 0.0).map(|v| f64::from(v).log10());
+        let (low, high) = range(logs).unwrap_or((-1.0, 0.0));
+        let (low, high) = if high - low < 0.02 { (low - 0.1, high + 0.1) } else { (low, high) };
+        let margin = 0.05 * (high - low);
+        let (bottom, top) = (low - margin, high + margin);
+        let mut ticks = log_ticks(bottom, top);
+        if !zero {
+            return Self::new(name, bottom, top, ticks);
+        }
+        let below = 0.12 * (top - bottom);
+        ticks.push((bottom - below, "0".to_owned()));
+        Self::new(name, bottom - 1.4 * below, top, ticks)
+    }
+
+    /// Where a value lies on a logarithmic axis; 0 and less on the line marked 0, nowhere what is not finite.
+    pub(super) fn place(&self, value: f32) -> Option<f64> {
+        let zero = || self.ticks.iter().find(|(_, label)| label == "0").map(|&(at, _)| at);
+        match value {
+            v if !v.is_finite() => None,
+            v if v > 0.0 => Some(f64::from(v).log10()),
+            _ => zero(),
+        }
+    }
+
+    fn new(name: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
+        Self { name: name.to_owned(), low, high, ticks }
+    }
+}
+
+impl Ranged for Axis {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        let share = (value - self.low) / (self.high - self.low);
+        (f64::from(from) + share * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        // Light lines are those between the ticks; there are none.
+        if hint.weight().allow_light_points() {
+            Vec::new()
+        } else {
+            self.ticks.iter().map(|(at, _)| *at).collect()
+        }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format_ext(&self, at: &f64) -> String {
+        self.ticks.iter().find(|(tick, _)| tick == at).map(|(_, label)| label.clone()).unwrap_or_default()
+    }
+}
+
+/// Least and greatest of the finite values.
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.filter(|v| v.is_finite()).fold(None, |range, v| match range {
+        None => Some((v, v)),
+        Some((low, high)) => Some((v.min(low), v.max(high))),
+    })
+}
+
+/// A range wide enough for its ticks to differ in four digits.
+fn widen(low: f64, high: f64) -> (f64, f64) {
+    let size = low.abs().max(high.abs());
+    let least = if size > 0.0 { 2e-3 * size } else { 2.0 };
+    if high - low >= least {
+        return (low, high);
+    }
+    let middle = 0.5 * (low + high);
+    (middle - 0.5 * least, middle + 0.5 * least)
+}
+
+/// Ticks whose labels can stand beside each other under a figure, no closer than `least`.
+fn roomy_ticks(low: f64, high: f64, least: f64) -> Vec<(f64, String)> {
+    let letters = |ticks: &[(f64, String)]| ticks.iter().map(|(_, l)| l.chars().count() + 2).sum::<usize>();
+    let choices = [6, 4, 3].into_iter().map(|most| linear_ticks(low, high, least, most));
+    choices
+        .into_iter()
+        .find(|ticks| letters(ticks) <= MOST_LETTERS)
+        .unwrap_or_else(|| linear_ticks(low, high, least, 2))
+}
+
+/// Multiples of 1, 2 or 5 times a power of ten inside the range, at most about `most` of them and no closer than
+/// `least`.
+fn linear_ticks(low: f64, high: f64, least: f64, most: usize) -> Vec<(f64, String)> {
+    let step = nice_step(((high - low) / most as f64).max(least));
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    let largest = step * first.abs().max(last.abs()) as f64;
+    (first..=last).map(|i| (i as f64 * step, number(i as f64 * step, step, largest))).collect()
+}
+
+/// The least of 1, 2, 5 times a power of ten that is not below `least`.
+fn nice_step(least: f64) -> f64 {
+    let power = 10.0_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|step| *step >= least).unwrap_or(10.0 * power)
+}
+
+/// Ticks between two logarithms: powers of ten, with 2 and 5 times them over few decades, linear over less than one.
+fn log_ticks(low: f64, high: f64) -> Vec<(f64, String)> {
+    if high - low < 1.0 {
+        let linear = linear_ticks(10.0_f64.powf(low), 10.0_f64.powf(high), 0.0, 6);
+        return linear.into_iter().map(|(at, label)| (at.log10(), label)).collect();
+    }
+    let (first, last) = (low.floor() as i32, high.floor() as i32);
+    let mantissas: &[u8] = if high - low < 2.0 { &[1, 2, 5] } else { &[1] };
+    let stride = (last - first) / 7 + 1;
+    let plain = first >= -4 && last <= 4;
+    let decades = (first..=last).filter(|decade| decade % stride == 0);
+    let all = decades.flat_map(|decade| mantissas.iter().map(move |&m| (decade, m)));
+    let placed = all.map(|(decade, m)| (f64::from(decade) + f64::from(m).log10(), power(m, decade, plain)));
+    placed.filter(|(at, _)| (low..=high).contains(at)).collect()
+}
+
+/// `mantissa · 10^exponent` in words of the axis.
+fn power(mantissa: u8, exponent: i32, plain: bool) -> String {
+    match (plain, mantissa) {
+        (true, _) => {
+            let value = f64::from(mantissa) * 10.0_f64.powi(exponent);
+            format!("{value:.*}", (-exponent).max(0) as usize)
+        }
+        (false, 1) => format!("10{}", superscript(exponent)),
+        (false, _) => format!("{mantissa}×10{}", superscript(exponent)),
+    }
+}
+
+/// A tick of a linear axis whose step is `step` and whose largest tick is `largest`.
+fn number(value: f64, step: f64, largest: f64) -> String {
+    let digits = step.log10().floor();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if (-3.0..=0.0).contains(&digits) && largest < 1e5 || digits > 0.0 && largest < 1e6 {
+        return minus(format!("{value:.*}", (-digits).max(0.0) as usize));
+    }
+    // One exponent for the whole axis, so that the mantissas can be compared.
+    let exponent = largest.log10().floor();
+    let mantissa = value / 10.0_f64.powf(exponent);
+    minus(format!("{mantissa:.*}×10{}", (exponent - digits).max(0.0) as usize, superscript(exponent as i32)))
+}
+
+/// With the sign that is as wide as a digit.
+fn minus(text: String) -> String {
+    if let Some(rest) = text.strip_prefix('-') { format!("−{rest}") } else { text }
+}
+
+fn superscript(exponent: i32) -> String {
+    let raise = |c: char| match c {
+        '-' => '⁻',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        digit => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
+    };
+    exponent.to_string().chars().map(raise).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ticks: &[(f64, String)]) -> Vec<&str> {
+        ticks.iter().map(|(_, label)| label.as_str()).collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round_numbers() {
+        assert_eq!(labels(&linear_ticks(-1.2, 1.1, 0.0, 6)), ["−1.0", "−0.5", "0", "0.5", "1.0"]);
+        assert_eq!(
+            labels(&linear_ticks(0.0, 52_000.0, 0.0, 6)),
+            ["0", "10000", "20000", "30000", "40000", "50000"]
+        );
+        assert_eq!(labels(&linear_ticks(0.0, 2.5e-7, 0.0, 3)), ["0", "1×10⁻⁷", "2×10⁻⁷"]);
+        assert_eq!(labels(&linear_ticks(9.99e6, 1.001e7, 0.0, 2)), ["0.999×10⁷", "1.000×10⁷", "1.001×10⁷"]);
+    }
+
+    #[test]
+    fn log_ticks_thin_out_over_many_decades() {
+        assert_eq!(labels(&log_ticks(-2.1, 1.2)), ["0.01", "0.1", "1", "10"]);
+        assert_eq!(labels(&log_ticks(-0.5, 0.8)), ["0.5", "1", "2", "5"]);
+        assert_eq!(labels(&log_ticks(-13.0, 1.0)), ["10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³", "10⁰"]);
+        assert_eq!(labels(&log_ticks(0.0, 0.5)), ["1.0", "1.5", "2.0", "2.5", "3.0"]);
+    }
+
+    #[test]
+    fn ticks_are_few_distinct_and_inside_whatever_the_values() {
+        let sizes = [0.0, 1e-45, 1e-38, 1e-7, 0.3, 1.0, 1.000_000_1, 99.0, 16_777_216.0, f32::MAX];
+        let signed = || sizes.into_iter().chain(sizes.map(|s| -s));
+        for (a, b) in signed().flat_map(|a| signed().map(move |b| (a, b))) {
+            let whole = |v: f32| v.abs().min(1e18) as usize;
+            let axes = [
+                Axis::linear("", [a, b].into_iter()),
+                Axis::log("", [a, b].into_iter(), true),
+                Axis::log("", [a, b].into_iter(), false),
+                Axis::count("", [whole(a), whole(b)].into_iter()),
+            ];
+            for axis in axes {
+                assert!(axis.low < axis.high && (axis.high - axis.low).is_finite(), "{a} {b}: {axis:?}");
+                assert!((1..=10).contains(&axis.ticks.len()), "{a} {b}: {axis:?}");
+                assert!(
+                    axis.ticks.iter().all(|(at, _)| (axis.low..=axis.high).contains(at)),
+                    "{a} {b}: {axis:?}"
+                );
+                assert!(axis.ticks.iter().all(|(_, label)| label.chars().count() <= 13), "{a} {b}: {axis:?}");
+                let letters: usize = labels(&axis.ticks).iter().map(|l| l.chars().count() + 2).sum();
+                assert!(letters <= 60, "{a} {b}: {axis:?}");
+                let mut names = labels(&axis.ticks);
+                names.sort_unstable();
+                assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{a} {b}: {axis:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_axis_without_values_still_has_ticks() {
+        for axis in [Axis::linear("", [f32::NAN].into_iter()), Axis::log("", std::iter::empty(), false)] {
+            assert!(axis.low < axis.high && axis.ticks.len() >= 2, "{axis:?}");
+        }
+        assert!(Axis::count("", std::iter::empty()).ticks.len() == 2);
+    }
+
+    #[test]
+    fn a_log_axis_places_zero_below_everything_and_infinity_nowhere() {
+        let axis = Axis::log("", [1e-3, 10.0].into_iter(), true);
+        assert!(axis.place(0.0).unwrap() < axis.place(1e-3).unwrap());
+        assert_eq!(axis.place(-1.0), axis.place(0.0));
+        assert_eq!((axis.place(f32::NAN), axis.place(f32::INFINITY)), (None, None));
+        assert_eq!(axis.place(100.0), Some(2.0));
+    }
+}

@@ -1,0 +1,100 @@
+//! Pictures of a training run, as SVG text: loss curves, weights beside those planted, predictions beside labels, all
+//! of them on one page, and sparklines for the terminal.
+//!
+//! Every function takes plain slices, draws what is finite and says on the picture what it left out. None fails and
+//! none panics, whatever the numbers. Pictures are 600 units wide with letters of 14 and more, so that they can be read on
+//! a phone; they follow the reader's light or dark setting, and the palette keeps apart for the colour-blind.
+//!
+//! The caller writes the text to a file; nothing here touches the disk.
+
+mod axis;
+mod figures;
+mod mark;
+mod page;
+mod spark;
+
+pub use spark::{SPARKLINE_WIDTH, sparkline};
+
+/// A named line of a loss curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Series<'a> {
+    /// Name in the legend.
+    pub label: &'a str,
+    /// Step or epoch of the first value: 0 when it was taken before training.
+    pub first: usize,
+    /// One value per step or epoch.
+    pub values: &'a [f32],
+}
+
+/// What [`panel`] draws on one page. An empty part says that there is no data.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Panel<'a> {
+    /// Heading of the page.
+    pub title: &'a str,
+    /// Names and values for the box under the heading, such as the byte budget.
+    pub facts: &'a [(&'a str, String)],
+    /// What the loss is counted against: `"epoch"`, `"step"`.
+    pub time: &'a str,
+    /// Loss curves.
+    pub losses: &'a [Series<'a>],
+    /// Planted weights: flat index and value.
+    pub planted: &'a [(usize, f32)],
+    /// Recovered weights: flat index and value.
+    pub recovered: &'a [(usize, f32)],
+    /// Labels of the samples.
+    pub labels: &'a [f32],
+    /// Predictions for the same samples.
+    pub predictions: &'a [f32],
+}
+
+/// Losses against `time` (`"epoch"`, `"step"`) on a logarithmic axis; values of 0 and less lie on a line marked 0
+/// below it, and gaps stand where a value is not finite. Colours repeat after six series.
+///
+/// ```
+/// use tamis_host::plot::{Series, loss_curve};
+/// let training = Series { label: "training", first: 0, values: &[1.0, 0.1, 1e-4, 0.0] };
+/// let svg = loss_curve("Loss", "epoch", &[training]);
+/// assert!(svg.starts_with("<svg") && svg.contains("training"));
+/// ```
+#[must_use]
+pub fn loss_curve(title: &str, time: &str, series: &[Series<'_>]) -> String {
+    page::page(title, page::FIGURE_HEIGHT, |area| figures::loss(area, title, time, series))
+}
+
+/// Planted weights as rings and recovered ones as dots, over their flat index: a dot inside its ring is a weight
+/// recovered. Planted weights that are missing and recovered ones that were never planted have marks of their own.
+///
+/// Entries come in any order; of two with one index the later counts.
+///
+/// ```
+/// let svg = tamis_host::plot::weights("Weights", &[(3, 1.0), (9, -2.0)], &[(3, 0.99), (40, 0.1)]);
+/// assert!(svg.contains("1 of 2 planted weights found, 1 missing, 1 extra"));
+/// ```
+#[must_use]
+pub fn weights(title: &str, planted: &[(usize, f32)], recovered: &[(usize, f32)]) -> String {
+    page::page(title, page::FIGURE_HEIGHT, |area| figures::weights(area, title, planted, recovered))
+}
+
+/// Predictions against labels, with the diagonal on which they agree. The shorter length counts.
+///
+/// ```
+/// let svg = tamis_host::plot::scatter("Predictions", &[0.0, 1.0, 2.0], &[0.1, 0.9, 2.0]);
+/// assert!(svg.contains("label") && svg.contains("prediction"));
+/// ```
+#[must_use]
+pub fn scatter(title: &str, labels: &[f32], predictions: &[f32]) -> String {
+    page::page(title, page::SQUARE_HEIGHT, |area| figures::scatter(area, title, labels, predictions))
+}
+
+/// One page with the facts, the loss, the weights and the predictions under each other.
+///
+/// ```
+/// use tamis_host::plot::{Panel, panel};
+/// let facts = [("state", "1 216 bytes".to_string())];
+/// let svg = panel(&Panel { title: "Demo", facts: &facts, time: "epoch", ..Panel::default() });
+/// assert!(svg.contains("1 216 bytes") && svg.contains("no data"));
+/// ```
+#[must_use]
+pub fn panel(panel: &Panel<'_>) -> String {
+    figures::panel(panel)
+}

@@ -1,0 +1,108 @@
+//! A compiler for the firmware's targets.
+//!
+//! Usually rustup's, with `rustup target add`. Where rustup cannot download, Debian's packages hold a compiler and the
+//! sources of `core`, which is then built with the firmware; that needs `RUSTC_BOOTSTRAP`, which is set for this one
+//! command and nowhere else, and a linker, which rustup's host toolchain has.
+//! `TAMIS_CROSS=debian` takes the second way at once.
+
+use crate::command::Cmd;
+use crate::install;
+use crate::part::Stop;
+use std::path::{Path, PathBuf};
+
+/// Debian's compiler, its cargo and the library sources it needs to build `core`.
+const DEBIAN: [(&str, &str); 3] = [
+    ("/usr/bin/rustc", "rustc-web"),
+    ("/usr/bin/cargo", "cargo-web"),
+    ("/usr/lib/rustlib/src/rust/library/core/Cargo.toml", "rust-web-src"),
+];
+
+/// How to build for the targets.
+#[derive(Debug)]
+pub(crate) enum Cross {
+    Rustup,
+    Debian { linker: PathBuf },
+}
+
+/// Finds or installs a compiler for all the targets.
+pub(crate) fn compiler(targets: &[&str]) -> Result<Cross, Stop> {
+    let forced = std::env::var("TAMIS_CROSS").is_ok_and(|way| way == "debian");
+    if !forced && (has_targets(targets) || add_targets(targets)) {
+        return Ok(Cross::Rustup);
+    }
+    let absent: Vec<&str> =
+        DEBIAN.iter().filter(|(path, _)| !Path::new(path).exists()).map(|&(_, package)| package).collect();
+    if !absent.is_empty() {
+        install::debian(&absent)?;
+    }
+    let linker =
+        linker().ok_or_else(|| Stop::Missing("no rust-lld and no ld.lld to link for the targets".into()))?;
+    Ok(Cross::Debian { linker })
+}
+
+impl Cross {
+    /// `cargo build` for every target.
+    pub(crate) fn build(&self, targets: &[&str]) -> Cmd {
+        let command = match self {
+            Self::Rustup => Cmd::new("cargo").words("build"),
+            Self::Debian { linker } => debian_cargo(linker, targets).words("build -Zbuild-std=core"),
+        };
+        targets.iter().fold(command, |command, target| command.args(["--target", target]))
+    }
+}
+
+fn debian_cargo(linker: &Path, targets: &[&str]) -> Cmd {
+    let command = Cmd::new(DEBIAN[1].0)
+        .env("RUSTC", DEBIAN[0].0)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .without("RUSTUP_TOOLCHAIN");
+    targets.iter().fold(command, |command, target| command.env(linker_variable(target), linker))
+}
+
+/// The variable by which cargo learns a target's linker.
+fn linker_variable(target: &str) -> String {
+    format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace(['-', '.'], "_"))
+}
+
+fn has_targets(targets: &[&str]) -> bool {
+    let Some(sysroot) = sysroot() else { return false };
+    targets.iter().all(|target| sysroot.join("lib/rustlib").join(target).join("lib").is_dir())
+}
+
+fn add_targets(targets: &[&str]) -> bool {
+    install::find("rustup").is_some()
+        && Cmd::new("rustup").words("target add").args(targets).within(600).run().is_ok()
+        && has_targets(targets)
+}
+
+/// LLVM's linker: in the host's part of the Rust toolchain, or the system's.
+fn linker() -> Option<PathBuf> {
+    let sysroot = sysroot()?;
+    let version = Cmd::new("rustc").words("-vV").ask()?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "))?;
+    let own = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
+    if own.is_file() { Some(own) } else { install::find("ld.lld") }
+}
+
+fn sysroot() -> Option<PathBuf> {
+    Cmd::new("rustc").words("--print sysroot").ask().map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linkers_are_named_as_cargo_reads_them() {
+        assert_eq!(
+            linker_variable("thumbv8m.main-none-eabihf"),
+            "CARGO_TARGET_THUMBV8M_MAIN_NONE_EABIHF_LINKER"
+        );
+    }
+
+    #[test]
+    fn a_target_that_no_toolchain_has_is_not_there() {
+        assert!(has_targets(&[]));
+        assert!(!has_targets(&["no-such-target"]));
+    }
+}

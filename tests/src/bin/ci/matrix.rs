@@ -1,0 +1,276 @@
+//! What the boards reported: parsed, joined with the plugin's counts, judged and printed.
+
+use crate::part::Stop;
+use std::fmt::Write as _;
+use tamis_tests::cases::Case;
+
+/// A bound on instructions per unit of work of a counted region.
+#[derive(Debug)]
+struct Ceiling {
+    core: &'static str,
+    region: &'static str,
+    per_unit: f64,
+}
+
+/// To hold another region to a bound, add an entry.
+const CEILINGS: &[Ceiling] = &[Ceiling { core: "Cortex-M4F", region: "dot", per_unit: 4.5 }];
+
+/// Digest and RAM bound of one case, from the host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    name: &'static str,
+    digest: u32,
+    ram: u64,
+}
+
+/// Computes every case on the host.
+pub(crate) fn expected() -> Vec<Expected> {
+    let run =
+        |case: &Case<()>| Expected { name: case.name, digest: (case.run)(&mut ()), ram: case.ram.into() };
+    Case::<()>::ALL.iter().map(run).collect()
+}
+
+/// Instructions, loads and stores of a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    insns: u64,
+    loads: u64,
+    stores: u64,
+}
+
+/// A counted region: what the firmware said and what the plugin counted.
+#[derive(Debug)]
+struct Region {
+    name: String,
+    units: u64,
+    counts: Option<Counts>,
+}
+
+/// A case as the firmware reported it, with the regions inside.
+#[derive(Debug)]
+struct Report {
+    name: String,
+    digest: u32,
+    fixed: u64,
+    stack: u64,
+    counts: Option<Counts>,
+    regions: Vec<Region>,
+}
+
+/// One board's run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    core: &'static str,
+    flash: u64,
+    reports: Vec<Report>,
+    problems: Vec<String>,
+}
+
+impl Run {
+    /// Joins the firmware's lines with the plugin's, both in the order in which regions ended.
+    pub(crate) fn new(
+        core: &'static str,
+        flash: u64,
+        ended: Result<(), Stop>,
+        log: &str,
+        counts: &str,
+    ) -> Self {
+        let mut run = Self { core, flash, reports: Vec::new(), problems: Vec::new() };
+        let mut counts = counts.lines();
+        let mut regions = Vec::new();
+        let mut done = false;
+        for line in log.lines() {
+            let mut next = || counts.next().and_then(parse_counts);
+            match line.split_once(' ') {
+                Some(("region", rest)) => regions.extend(parse_region(rest, next())),
+                Some(("case", rest)) => run.reports.extend(parse_case(rest, next(), &mut regions)),
+                None if line == "done" => done = true,
+                _ => run.problems.push(format!("{core}: {line}")),
+            }
+        }
+        if let Err(Stop::Failed(why) | Stop::Missing(why) | Stop::Excused(why)) = ended {
+            run.problems.push(format!("{core}: {why}"));
+        }
+        if !done {
+            run.problems.push(format!("{core}: stopped before the end"));
+        }
+        if counts.next().is_some() {
+            run.problems.push(format!("{core}: more counted regions than reported ones"));
+        }
+        run
+    }
+}
+
+/// Everything that is not as it should be, one line each.
+pub(crate) fn problems(runs: &[Run], expected: &[Expected]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for run in runs {
+        problems.extend(run.problems.iter().cloned());
+        for expected in expected {
+            match run.reports.iter().find(|report| report.name == expected.name) {
+                Some(report) => problems.extend(judge(run.core, report, expected)),
+                None => problems.push(format!("{}: case {} did not report", run.core, expected.name)),
+            }
+        }
+    }
+    problems
+}
+
+fn judge(core: &str, report: &Report, expected: &Expected) -> Vec<String> {
+    let at = format!("{core}, case {}", report.name);
+    let mut problems = Vec::new();
+    if report.digest != expected.digest {
+        problems
+            .push(format!("{at}: digest {:#010x}, the host's is {:#010x}", report.digest, expected.digest));
+    }
+    let ram = report.fixed + report.stack;
+    if ram > expected.ram {
+        problems.push(format!("{at}: {ram} bytes of RAM, allowed are {}", expected.ram));
+    }
+    if report.counts.is_none() {
+        problems.push(format!("{at}: nothing was counted"));
+    }
+    for region in &report.regions {
+        problems.extend(too_many(core, region).map(|what| format!("{at}, region {}: {what}", region.name)));
+    }
+    problems
+}
+
+fn too_many(core: &str, region: &Region) -> Option<String> {
+    let Some(per_unit) = region.per_unit() else { return Some("nothing was counted".into()) };
+    let ceiling = CEILINGS.iter().find(|ceiling| ceiling.core == core && ceiling.region == region.name)?;
+    (per_unit > ceiling.per_unit)
+        .then(|| format!("{per_unit:.2} instructions per unit, allowed are {:.2}", ceiling.per_unit))
+}
+
+impl Region {
+    fn per_unit(&self) -> Option<f64> {
+        self.counts.map(|counts| counts.insns as f64 / self.units.max(1) as f64)
+    }
+}
+
+/// The matrix: a row per board and case, a row below for each counted region.
+pub(crate) fn table(runs: &[Run], expected: &[Expected]) -> String {
+    let mut text = format!(
+        "{:<11} {:<14} {:<6} {:<10} {:>6} {:>6} {:>7} {:>12} {:>11} {:>11}\n",
+        "core", "case", "result", "digest", "static", "stack", "flash", "instructions", "loads", "stores"
+    );
+    for run in runs {
+        for report in &run.reports {
+            let expected = expected.iter().find(|expected| expected.name == report.name);
+            let fine = expected.is_some_and(|expected| judge(run.core, report, expected).is_empty());
+            let _ = writeln!(
+                text,
+                "{:<11} {:<14} {:<6} {:#010x} {:>6} {:>6} {:>7} {}",
+                run.core,
+                report.name,
+                if fine { "ok" } else { "WRONG" },
+                report.digest,
+                report.fixed,
+                report.stack,
+                run.flash,
+                columns(report.counts)
+            );
+            report.regions.iter().for_each(|region| text += &row(region));
+        }
+    }
+    text
+}
+
+fn row(region: &Region) -> String {
+    let per_unit = region.per_unit().map(|value| format!("{value:.2} per unit of {}", region.units));
+    format!(
+        "{:<11}  {:<13} {:<41} {}\n",
+        "",
+        region.name,
+        per_unit.unwrap_or_default(),
+        columns(region.counts)
+    )
+}
+
+fn columns(counts: Option<Counts>) -> String {
+    counts.map(|c| format!("{:>12} {:>11} {:>11}", c.insns, c.loads, c.stores)).unwrap_or_default()
+}
+
+/// `NAME units=N`
+fn parse_region(line: &str, counts: Option<Counts>) -> Option<Region> {
+    let (name, rest) = line.split_once(' ')?;
+    Some(Region { name: name.into(), units: field(rest, "units")?, counts })
+}
+
+/// `NAME digest=0xN static=N stack=N`, and the regions that ended before.
+fn parse_case(line: &str, counts: Option<Counts>, regions: &mut Vec<Region>) -> Option<Report> {
+    let (name, rest) = line.split_once(' ')?;
+    Some(Report {
+        name: name.into(),
+        digest: u32::from_str_radix(value(rest, "digest")?.strip_prefix("0x")?, 16).ok()?,
+        fixed: field(rest, "static")?,
+        stack: field(rest, "stack")?,
+        counts,
+        regions: std::mem::take(regions),
+    })
+}
+
+/// `insns=N loads=N stores=N`
+fn parse_counts(line: &str) -> Option<Counts> {
+    Some(Counts {
+        insns: field(line, "insns")?,
+        loads: field(line, "loads")?,
+        stores: field(line, "stores")?,
+    })
+}
+
+fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.split(' ').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn field(line: &str, name: &str) -> Option<u64> {
+    value(line, name)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "region dot units=300\ncase math digest=0x0000002a static=16 stack=1000\ndone\n";
+    const COUNTS: &str = "insns=1200 loads=600 stores=3\ninsns=9000 loads=10 stores=20\n";
+    const EXPECTED: [Expected; 1] = [Expected { name: "math", digest: 42, ram: 1016 }];
+
+    fn found(core: &'static str, log: &str, counts: &str) -> Vec<String> {
+        problems(&[Run::new(core, 5000, Ok(()), log, counts)], &EXPECTED)
+    }
+
+    #[test]
+    fn reports_and_counts_are_joined_in_order() {
+        let run = Run::new("Cortex-M4F", 5000, Ok(()), LOG, COUNTS);
+        let report = &run.reports[0];
+        assert_eq!((report.digest, report.fixed, report.stack), (42, 16, 1000));
+        assert_eq!(report.counts, Some(Counts { insns: 9000, loads: 10, stores: 20 }));
+        assert_eq!(report.regions[0].per_unit(), Some(4.0));
+        let table = table(&[run], &EXPECTED);
+        assert!(table.contains("4.00 per unit of 300") && table.contains("ok     0x0000002a"), "{table}");
+        assert_eq!(found("Cortex-M4F", LOG, COUNTS), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_kind_of_wrong_result_is_a_problem() {
+        let one = |log: &str, counts: &str, words: &str| {
+            let problems = found("Cortex-M4F", log, counts);
+            assert!(problems.len() == 1 && problems[0].contains(words), "{words}: {problems:?}");
+        };
+        one(&LOG.replace("2a", "2b"), COUNTS, "the host's is 0x0000002a");
+        one(&LOG.replace("stack=1000", "stack=1001"), COUNTS, "1017 bytes of RAM, allowed are 1016");
+        one(&LOG.replace("done", "panic src/a.rs:3\ndone"), COUNTS, "panic src/a.rs:3");
+        one(&LOG.replace("done\n", ""), COUNTS, "stopped before the end");
+        one(LOG, &COUNTS.replace("insns=1200", "insns=1500"), "5.00 instructions per unit, allowed are 4.50");
+        one(LOG, &format!("{COUNTS}insns=1 loads=1 stores=1\n"), "more counted regions");
+        one(LOG, COUNTS.lines().next().unwrap_or_default(), "nothing was counted");
+        one("done\n", "", "case math did not report");
+    }
+
+    #[test]
+    fn a_failed_emulator_is_a_problem_even_if_its_output_is_fine() {
+        let run = Run::new("Cortex-M0", 5000, Err(Stop::Failed("killed after 120 s".into())), LOG, COUNTS);
+        assert_eq!(problems(&[run], &EXPECTED), ["Cortex-M0: killed after 120 s"]);
+    }
+}

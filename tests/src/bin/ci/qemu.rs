@@ -1,0 +1,113 @@
+//! Builds the firmware for every board, runs it under QEMU with the counting plugin, and holds the results to the
+//! host's digests and to the limits.
+
+use crate::command::{Cmd, root};
+use crate::matrix::{self, Run};
+use crate::part::{Context, Outcome, Stop};
+use crate::{cross, elf, install};
+use boards::{BOARDS, Board};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[path = "../../../firmware/boards.rs"]
+#[allow(dead_code, unreachable_pub, reason = "shared with the build script of the firmware")]
+mod boards;
+
+/// Seconds after which a board that has not finished is stopped.
+const LIMIT: u64 = 120;
+/// Where firmware images go; the target's name follows.
+const IMAGES: &str = "tests/firmware/target";
+/// Built plugin and logs.
+const WORK: &str = "target/qemu";
+/// Emulators and the Debian packages that have them.
+const EMULATORS: [(&str, &str); 2] =
+    [("qemu-system-arm", "qemu-system-arm"), ("qemu-system-riscv32", "qemu-system-misc")];
+
+pub(crate) fn run(_: &Context) -> Outcome {
+    install::programs(&EMULATORS)?;
+    build_firmware()?;
+    let plugin = build_plugin()?;
+    let expected = matrix::expected();
+    let runs = BOARDS.iter().map(|board| emulate(board, &plugin)).collect::<Result<Vec<_>, _>>()?;
+    print!("{}", matrix::table(&runs, &expected));
+    let problems = matrix::problems(&runs, &expected);
+    problems.iter().for_each(|problem| println!("{problem}"));
+    match problems.len() {
+        0 => Ok(format!("{} boards, {} cases, the host's bits on each", runs.len(), expected.len())),
+        count => Err(Stop::Failed(format!("{count} problems in the matrix"))),
+    }
+}
+
+fn build_firmware() -> Result<(), Stop> {
+    let targets = targets();
+    let build = cross::compiler(&targets)?.build(&targets);
+    build.words("--release --manifest-path tests/firmware/Cargo.toml --target-dir").args([IMAGES]).run()
+}
+
+/// Each target once.
+fn targets() -> Vec<&'static str> {
+    let mut targets: Vec<_> = BOARDS.iter().map(|board| board.target).collect();
+    targets.dedup();
+    targets
+}
+
+fn build_plugin() -> Result<PathBuf, Stop> {
+    let plugin = root().join(WORK).join("insncount.so");
+    fs::create_dir_all(root().join(WORK)).map_err(|error| Stop::Failed(format!("{WORK}: {error}")))?;
+    Cmd::new("cc")
+        .words("-O2 -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden tests/plugin/insncount.c -o")
+        .args([&plugin])
+        .run()?;
+    Ok(plugin)
+}
+
+fn emulate(board: &Board, plugin: &Path) -> Result<Run, Stop> {
+    let image = root().join(IMAGES).join(board.target).join("release/tamis-firmware");
+    let work = root().join(WORK);
+    let (log, counts) =
+        (work.join(format!("{}.log", board.core)), work.join(format!("{}.counts", board.core)));
+    // Left-over counts must not be taken for new ones.
+    let _ = fs::remove_file(&counts);
+    let ended = Cmd::new(board.emulator)
+        .args(["-M", board.machine])
+        .args(board.options)
+        .words("-display none -serial null -monitor none -semihosting-config enable=on,target=native -plugin")
+        .args([format!("{},out={}", plugin.display(), counts.display())])
+        .args([Path::new("-kernel"), &image])
+        .within(LIMIT)
+        .log(&log)
+        .run();
+    let flash = elf::flash_bytes(&read(&image)?)
+        .ok_or_else(|| Stop::Failed(format!("{}: no ELF", image.display())))?;
+    let text =
+        |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    Ok(Run::new(board.core, flash, ended, &text(&log), &text(&counts)))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Stop> {
+    fs::read(path).map_err(|error| Stop::Failed(format!("{}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They share an image, and the image one memory layout.
+    #[test]
+    fn boards_of_one_target_stand_together_and_agree_on_memory() {
+        for pair in BOARDS.windows(2).filter(|pair| pair[0].target == pair[1].target) {
+            assert_eq!((pair[0].flash, pair[0].ram), (pair[1].flash, pair[1].ram), "{}", pair[1].core);
+        }
+        let targets = targets();
+        for (i, target) in targets.iter().enumerate() {
+            assert!(!targets[..i].contains(target), "boards of {target} are apart in the table");
+        }
+    }
+
+    #[test]
+    fn every_board_has_an_emulator_that_can_be_installed() {
+        for board in BOARDS {
+            assert!(EMULATORS.iter().any(|(program, _)| *program == board.emulator), "{}", board.core);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Computations whose bits must be the same on the host and on every microcontroller.
+//!
+//! A case is a plain function that returns a digest of every bit it computed. The firmware runs all of them on each
+//! emulated board, the `cargo ci` runner runs them on the host, and a test holds the host to the pinned values.
+//! Buffers are locals, so that the stack's high water counts them; the smallest board has 16 KiB of RAM.
+
+use tamis::math;
+use tamis::rng::{Permutation, Rng, stream};
+
+/// Counts instructions between `start` and `stop` where that is possible. Pairs may nest.
+pub trait Probe {
+    /// Counting starts behind this call.
+    fn start(&mut self);
+    /// Counting stops before this call: `region` did `units` of work, such as multiplications by a nonzero.
+    fn stop(&mut self, region: &'static str, units: u32);
+}
+
+/// Counts nothing.
+impl Probe for () {
+    fn start(&mut self) {}
+    fn stop(&mut self, _region: &'static str, _units: u32) {}
+}
+
+/// One computation.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<P> {
+    /// What the result table calls it.
+    pub name: &'static str,
+    /// The digest that it must have everywhere.
+    pub pinned: u32,
+    /// Most bytes of RAM it may use on a part: static data of the whole firmware, and stack.
+    pub ram: u32,
+    /// Computes the digest.
+    pub run: fn(&mut P) -> u32,
+}
+
+impl<P: Probe + 'static> Case<P> {
+    /// Every case. To add one, add an entry.
+    pub const ALL: &'static [Self] = &[
+        Self { name: "math", pinned: 0xdbaf_5d1d, ram: 5120, run: elementary::<P> },
+        Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
+    ];
+}
+
+/// FNV-1a over the bytes of 32-bit words.
+#[derive(Debug, Clone, Copy)]
+pub struct Digest(u32);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0x811c_9dc5)
+    }
+}
+
+impl Digest {
+    /// Adds a word, lowest byte first.
+    pub fn word(&mut self, word: u32) {
+        for byte in word.to_le_bytes() {
+            self.0 = (self.0 ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        }
+    }
+
+    /// Adds the bits of a number. All NaN count as one: their payload is the platform's choice.
+    pub fn float(&mut self, value: f32) {
+        self.word(if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() });
+    }
+
+    /// The digest so far.
+    #[must_use]
+    pub fn value(self) -> u32 {
+        self.0
+    }
+}
+
+/// Elementary functions on ordinary and extreme arguments, and sums across the block length of [`math::dot`].
+fn elementary<P: Probe>(probe: &mut P) -> u32 {
+    let mut digest = Digest::default();
+    let mut rng = Rng::new(1, stream::USER);
+    let extreme = [0.0, -0.0, f32::MIN_POSITIVE / 4.0, f32::MAX, f32::INFINITY, f32::NAN];
+    for value in extreme {
+        functions(value, &mut digest);
+        functions(-value, &mut digest);
+    }
+    for _ in 0..500 {
+        functions(40.0 * rng.normal(), &mut digest);
+    }
+    let (mut a, mut b) = ([0.0; 300], [0.0; 300]);
+    rng.fill_normal(&mut a);
+    rng.fill_normal(&mut b);
+    for len in [0, 1, 7, 8, 255, 256, 257, 300] {
+        digest.float(math::dot(a.get(..len).unwrap_or_default(), &b));
+    }
+    probe.start();
+    let whole = math::dot(&a, &b);
+    probe.stop("dot", a.len() as u32);
+    math::axpy(whole, &a, &mut b);
+    b.iter().for_each(|&value| digest.float(value));
+    digest.value()
+}
+
+fn functions(x: f32, digest: &mut Digest) {
+    let (sin, cos) = math::sin_cos(x);
+    for value in [math::exp(x), math::ln(x), math::sqrt(x), sin, cos] {
+        digest.float(value);
+    }
+}
+
+/// Every kind of draw, from several seeds and streams.
+fn randomness<P: Probe>(_probe: &mut P) -> u32 {
+    let mut digest = Digest::default();
+    for seed in 0..4 {
+        let mut rng = Rng::new(seed, stream::GATE + seed);
+        for _ in 0..250 {
+            digest.word(rng.bits());
+            digest.word(rng.below(1000));
+            digest.float(rng.uniform());
+            digest.float(rng.normal());
+        }
+        let order = Permutation::new(seed, stream::ROWS, 200 + seed as usize);
+        (0..200).for_each(|i| digest.word(order.get(i) as u32));
+    }
+    digest.value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_on_the_host_are_the_pinned_ones() {
+        for case in Case::<()>::ALL {
+            let digest = (case.run)(&mut ());
+            assert_eq!(
+                digest, case.pinned,
+                "{}: got {digest:#010x}, pinned {:#010x}",
+                case.name, case.pinned
+            );
+        }
+    }
+
+    #[test]
+    fn a_digest_depends_on_every_word_and_its_place() {
+        let of = |words: &[u32]| {
+            let mut digest = Digest::default();
+            words.iter().for_each(|&word| digest.word(word));
+            digest.value()
+        };
+        assert_eq!(of(&[]), 0x811c_9dc5);
+        // FNV-1a of the four bytes "foob" continues that of "foo"; the published value for "foobar" needs six.
+        assert_eq!(of(&[u32::from_le_bytes(*b"foob")]), 0x3f5076ef);
+        assert_ne!(of(&[1, 2]), of(&[2, 1]));
+    }
+}
