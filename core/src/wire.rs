@@ -2,15 +2,17 @@
 //!
 //! `docs/format.md` is the specification. [`View::parse`] checks every length, index, padding byte and reserved
 //! field, and the CRC-32 of the whole, before anything is used; what it gives borrows the bytes. [`View::encode`]
-//! writes a chain of layers and [`Trained::encode`] what the trainer holds, both into the caller's buffer. One model
+//! writes a chain of layers and [`encode`] what the trainer holds, both into the caller's buffer. One model
 //! has one encoding: what was parsed encodes to the same bytes.
 //!
 //! ```
-//! use tamis::wire::{OwnedModel, Trained, View};
+//! use tamis::gates::Signs;
+//! use tamis::weights::Weights;
+//! use tamis::wire::{OwnedModel, View};
 //!
 //! // Two neurons of three have weights; the entry of neuron i on input j has the index i * inputs + j.
-//! let trained = Trained { inputs: 3, hidden: 3, index: &[0, 2, 7], value: &[1.0, -0.5, 2.0] };
-//! let owned: OwnedModel<92> = OwnedModel::from_trained(&trained, |neuron| neuron == 2)?;
+//! let trained = Weights::new(3, 3, &[0, 2, 4], &[1.0, -0.5, -2.0])?;
+//! let owned: OwnedModel<92> = OwnedModel::from_trained(trained, Signs::Balanced)?;
 //! let view = View::parse(owned.as_bytes())?;
 //! let mut f = [0.0];
 //! view.model().predict(&[3.0, 0.25, 1.0], &mut [], &mut f)?;
@@ -27,7 +29,7 @@ mod write;
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
 pub use read::{View, encoded_len};
-pub use trained::{Trained, max_len};
+pub use trained::{encode, max_len, trained_len};
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 

@@ -9,8 +9,10 @@
 
 use proptest::prelude::*;
 use tamis::Error;
+use tamis::gates::Signs;
 use tamis::model::{Activation, Csr, Layer, Model, Sum};
-use tamis::wire::{OwnedModel, Trained, View, max_len};
+use tamis::weights::Weights;
+use tamis::wire::{OwnedModel, View, encode, max_len, trained_len};
 
 const BYTES: usize = 16 << 10;
 
@@ -123,9 +125,13 @@ proptest! {
         let entries: Vec<_> = layer.weights.iter().enumerate().filter(|(_, value)| **value != 0.0).collect();
         let index: Vec<u32> = entries.iter().map(|(index, _)| *index as u32).collect();
         let value: Vec<f32> = entries.iter().map(|(_, value)| **value).collect();
-        let trained = Trained { inputs: layer.inputs, hidden: layer.outputs(), index: &index, value: &value };
-        let owned = OwnedModel::<BYTES>::from_trained(&trained, |i| negative[i]).unwrap();
-        prop_assert_eq!(trained.encoded_len(), Ok(owned.as_bytes().len()));
+        let signs = if negative[0] { Signs::Balanced } else { Signs::Positive };
+        let minus = |i: usize| signs.sign(i) < 0.0;
+        let fused: Vec<f32> =
+            index.iter().zip(&value).map(|(&j, v)| signs.sign(j as usize / layer.inputs) * v).collect();
+        let trained = Weights::new(layer.inputs, layer.outputs(), &index, &fused).unwrap();
+        let owned = OwnedModel::<BYTES>::from_trained(trained, signs).unwrap();
+        prop_assert_eq!(trained_len(trained), Ok(owned.as_bytes().len()));
         prop_assert!(owned.as_bytes().len() <= max_len(layer.outputs(), index.len()));
 
         let view = owned.view().unwrap();
@@ -135,7 +141,7 @@ proptest! {
         prop_assert!(hidden.counts().iter().all(|&count| count > 0));
         prop_assert_eq!(hidden.requested(), layer.outputs());
 
-        let signed = layer.apply(&x).into_iter().zip(&negative).map(|(h, &minus)| if minus { -h } else { h });
+        let signed = layer.apply(&x).into_iter().enumerate().map(|(i, h)| if minus(i) { -h } else { h });
         let expected = signed.fold(0.0_f32, |f, h| f + h);
         prop_assert_eq!(predict(view.model(), &x)[0].to_bits(), expected.to_bits());
     }
@@ -164,44 +170,36 @@ proptest! {
 
 #[test]
 fn what_the_trainer_may_not_hold_is_named() {
-    let fine = Trained { inputs: 4, hidden: 2, index: &[1, 6], value: &[0.5, 2.0] };
-    let error = |trained: Trained<'_>| trained.encode(&mut [0; 200], |_| false).unwrap_err().to_string();
-    assert_eq!(fine.encode(&mut [0; 83], |_| false), Err(Error::Budget { needed: 84, got: 83 }));
-    assert_eq!(fine.encode(&mut [0; 200], |_| false), Ok(84));
-    assert_eq!(error(Trained { inputs: 0, ..fine }), "inputs of a layer: expected 1 to 65536, got 0");
-    assert_eq!(
-        error(Trained { inputs: 65_537, ..fine }),
-        "inputs of a layer: expected 1 to 65536, got 65537"
-    );
-    assert_eq!(error(Trained { hidden: 1, ..fine }), "neurons used: expected 0 to 1, got 2");
-    assert_eq!(
-        error(Trained { index: &[6, 6], ..fine }),
-        "indices: expected strictly rising, position 1 is not"
-    );
-    assert_eq!(error(Trained { index: &[6], ..fine }), "values: expected length 1, got 2");
-    assert_eq!(
-        error(Trained { value: &[1.0, f32::NAN], ..fine }),
-        "weights: expected finite numbers, position 1 is not"
-    );
+    let fine = Weights::new(4, 2, &[1, 6], &[0.5, 2.0]).unwrap();
+    assert_eq!(encode(fine, Signs::Positive, &mut [0; 83]), Err(Error::Budget { needed: 84, got: 83 }));
+    assert_eq!(encode(fine, Signs::Positive, &mut [0; 200]), Ok(84));
+    let error =
+        |weights: Weights<'_>| encode(weights, Signs::Positive, &mut [0; 200]).unwrap_err().to_string();
+    let wide = Weights::new(65_537, 2, &[1, 6], &[0.5, 2.0]).unwrap();
+    assert_eq!(error(wide), "inputs of a layer: expected 1 to 65536, got 65537");
+    assert_eq!(error(Weights::empty(0, 2)), "inputs of a layer: expected 1 to 65536, got 0");
+    let bad = Weights::new(4, 2, &[1, 6], &[1.0, f32::NAN]).unwrap();
+    assert_eq!(error(bad), "weights: expected finite numbers, position 1 is not");
 }
 
 #[test]
 fn a_neuron_with_every_column_does_not_fit_its_count() {
     let index: Vec<u32> = (0..65_536).collect();
-    let value = vec![1.0; 65_536];
-    let trained = Trained { inputs: 65_536, hidden: 1, index: &index, value: &value };
-    let many = Error::Range { what: "entries of one neuron", min: 0, max: 65_535, got: 65_536 };
-    assert_eq!(trained.encoded_len(), Err(many));
-    let most = Trained { index: &index[1..], value: &value[1..], ..trained };
-    let mut words = vec![0_u32; most.encoded_len().unwrap() / 4];
+    let value = vec![-1.0; 65_536];
+    let trained = Weights::new(65_536, 2, &index, &value).unwrap();
+    let many = Error::Range { what: "weights of one neuron", min: 0, max: 65_535, got: 65_536 };
+    assert_eq!(trained_len(trained), Err(many));
+    // The second neuron of two, which is negative.
+    let second: Vec<u32> = (65_537..131_072).collect();
+    let most = Weights::new(65_536, 2, &second, &value[1..]).unwrap();
+    let mut words = vec![0_u32; trained_len(most).unwrap() / 4];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    most.encode(bytes, |_| true).unwrap();
+    encode(most, Signs::Balanced, bytes).unwrap();
     assert_eq!(predict(View::parse(bytes).unwrap().model(), &vec![1.0; 65_536]), [-65_535.0]);
 }
 
 #[test]
 fn a_model_without_weights_predicts_zero() {
-    let nothing = Trained { inputs: 5, hidden: 3, index: &[], value: &[] };
-    let owned = OwnedModel::<{ max_len(3, 0) }>::from_trained(&nothing, |_| false).unwrap();
+    let owned = OwnedModel::<{ max_len(3, 0) }>::from_trained(Weights::empty(5, 3), Signs::Positive).unwrap();
     assert_eq!(predict(owned.view().unwrap().model(), &[1.0; 5]), [0.0]);
 }

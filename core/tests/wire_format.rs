@@ -8,10 +8,15 @@
 )]
 
 use tamis::Error;
+use tamis::gates::Signs;
 use tamis::model::{Activation, Csr, Layer, Model, Sum};
-use tamis::wire::{Aligned, OwnedModel, Trained, View, checksum, encoded_len, max_len};
+use tamis::weights::Weights;
+use tamis::wire::{Aligned, OwnedModel, View, checksum, encoded_len, max_len, trained_len};
 
-const EXAMPLE: Trained<'_> = Trained { inputs: 3, hidden: 3, index: &[0, 2, 7], value: &[1.0, -0.5, 2.0] };
+/// The second neuron counts negatively, so its weights are fused with -1.
+fn example() -> Weights<'static> {
+    Weights::new(3, 3, &[0, 2, 4], &[1.0, -0.5, -2.0]).unwrap()
+}
 
 static GOLDEN: &[u8] = tamis::include_model!("wire_golden.tamis");
 
@@ -56,10 +61,10 @@ fn extended(sections: &[u8]) -> Vec<u8> {
 
 #[test]
 fn writer_file_and_specification_hold_the_same_bytes() {
-    let owned: OwnedModel<{ max_len(3, 3) }> = OwnedModel::from_trained(&EXAMPLE, |i| i == 2).unwrap();
+    let owned: OwnedModel<{ max_len(3, 3) }> = OwnedModel::from_trained(example(), Signs::Balanced).unwrap();
     assert_eq!(owned.as_bytes(), documented());
     assert_eq!(GOLDEN, documented());
-    assert_eq!(EXAMPLE.encoded_len(), Ok(GOLDEN.len()));
+    assert_eq!(trained_len(example()), Ok(GOLDEN.len()));
 }
 
 #[test]

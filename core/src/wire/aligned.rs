@@ -1,6 +1,8 @@
 //! Bytes at an address that is a multiple of 4, as a model needs them.
 
-use super::{Trained, View};
+use super::{View, encode};
+use crate::gates::Signs;
+use crate::weights::Weights;
 use crate::{Error, Result};
 
 /// A value at an address that is a multiple of 4.
@@ -42,10 +44,12 @@ macro_rules! include_model {
 /// [`max_len`](super::max_len).
 ///
 /// ```
-/// use tamis::wire::{OwnedModel, Trained, max_len};
+/// use tamis::gates::Signs;
+/// use tamis::weights::Weights;
+/// use tamis::wire::{OwnedModel, max_len};
 ///
-/// let trained = Trained { inputs: 4, hidden: 2, index: &[1, 6], value: &[0.5, 2.0] };
-/// let owned: OwnedModel<{ max_len(2, 2) }> = OwnedModel::from_trained(&trained, |_| false)?;
+/// let trained = Weights::new(4, 2, &[1, 6], &[0.5, 2.0])?;
+/// let owned: OwnedModel<{ max_len(2, 2) }> = OwnedModel::from_trained(trained, Signs::Positive)?;
 /// let view = owned.view()?;
 /// let mut f = [0.0];
 /// view.model().predict(&[0.0, 4.0, 1.0, 0.0], &mut [], &mut f)?;
@@ -59,12 +63,12 @@ pub struct OwnedModel<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> OwnedModel<BYTES> {
-    /// Encodes what the trainer holds; `negative(i)` says that `v_i` is -1.
+    /// Encodes what the trainer holds.
     ///
     /// # Errors
-    /// As [`Trained::encode`]; [`Error::Budget`] if `BYTES` is too small.
-    pub fn from_trained(trained: &Trained<'_>, negative: impl Fn(usize) -> bool) -> Result<Self> {
-        Self::fill(|buffer| trained.encode(buffer, negative))
+    /// As [`encode`]; [`Error::Budget`] if `BYTES` is too small.
+    pub fn from_trained(trained: Weights<'_>, signs: Signs) -> Result<Self> {
+        Self::fill(|buffer| encode(trained, signs, buffer))
     }
 
     /// Copies bytes from anywhere, aligned or not, such as a serial line, and checks them.

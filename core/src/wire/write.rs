@@ -104,7 +104,7 @@ impl<'o> Writer<'o> {
                 })?;
                 self.u16s(csr.counts().iter().copied())?;
                 self.u16s(csr.columns().iter().copied())?;
-                self.f32s(csr.values())
+                self.f32s(csr.values().iter().copied())
             }
             Layer::Sum(sum) => {
                 self.sum_head(sum.inputs())?;
@@ -135,8 +135,8 @@ impl<'o> Writer<'o> {
         self.pad()
     }
 
-    pub(super) fn f32s(&mut self, values: &[f32]) -> Result<()> {
-        values.iter().try_for_each(|value| self.put(&value.to_le_bytes()))
+    pub(super) fn f32s(&mut self, mut values: impl Iterator<Item = f32>) -> Result<()> {
+        values.try_for_each(|value| self.put(&value.to_le_bytes()))
     }
 
     pub(super) fn sum_head(&mut self, inputs: usize) -> Result<()> {
