@@ -10,6 +10,15 @@ use tamis::weights::Block;
 /// Lanes of a chunk: eight 128-bit, four 256-bit or two 512-bit registers of floats.
 const LANES: usize = 32;
 
+/// Runs `work` compiled for the widest vectors of this machine.
+///
+/// The bound matters: only a closure whose kind is `FnOnce` is inlined into the vector code, and the compiler takes
+/// the kind from here. Mark the closure `#[inline(always)]`.
+#[inline(always)]
+pub(super) fn vectorise<R, F: FnOnce() -> R>(arch: pulp::Arch, work: F) -> R {
+    arch.dispatch(work)
+}
+
 /// A value of a data column.
 pub(super) trait Element: Copy + Send + Sync + 'static {
     fn widen(self) -> f32;

@@ -12,7 +12,7 @@ mod kernel;
 mod tiles;
 
 use crate::data::{Matrix, Values};
-use kernel::{Element, Piece, activate, gemm, project};
+use kernel::{Element, Piece, activate, gemm, project, vectorise};
 use pulp::Arch;
 use std::convert::Infallible;
 use std::ops::Range;
@@ -269,7 +269,7 @@ impl Sensing for Blocked {
         self.each_row(out, |shared, group, k, out| {
             with_values!(shared, values => {
                 let piece = shared.tiles.piece(values, shared.batch, k);
-                shared.arch.dispatch(|| add_gated(piece, gate, shared.generator(), w, group, out));
+                vectorise(shared.arch, #[inline(always)] || add_gated(piece, gate, shared.generator(), w, group, out));
             });
         });
         Ok(())
@@ -287,7 +287,7 @@ impl Sensing for Blocked {
             for k in pieces {
                 with_values!(shared, values => {
                     let piece = shared.tiles.piece(values, shared.batch, k);
-                    shared.arch.dispatch(|| add_block(piece, gate, shared.generator(), v, group));
+                    vectorise(shared.arch, #[inline(always)] || add_block(piece, gate, shared.generator(), v, group));
                 });
             }
         });
@@ -307,7 +307,7 @@ impl Sensing for Blocked {
         self.each_row(out, |shared, group, k, out| {
             with_values!(shared, values => {
                 let piece = shared.tiles.piece(values, shared.batch, k);
-                shared.arch.dispatch(|| {
+                vectorise(shared.arch, #[inline(always)] || {
                     out.fill(0.0);
                     let mut cursor = gates.cursor();
                     for block in w.blocks() {
@@ -352,7 +352,7 @@ impl Sensing for Blocked {
             for k in pieces {
                 with_values!(shared, values => {
                     let piece = shared.tiles.piece(values, shared.batch, k);
-                    shared.arch.dispatch(|| {
+                    vectorise(shared.arch, #[inline(always)] || {
                         let mut cursor = gates.cursor();
                         for (i, run) in runs(d, support) {
                             let gate = cursor.at(i);
@@ -385,7 +385,7 @@ impl Sensing for Blocked {
             for k in pieces {
                 with_values!(shared, values => {
                     let piece = shared.tiles.piece(values, shared.batch, k);
-                    shared.arch.dispatch(|| add_normal(piece, gates, p, group));
+                    vectorise(shared.arch, #[inline(always)] || add_normal(piece, gates, p, group));
                 });
             }
         });
@@ -411,7 +411,7 @@ impl Sensing for Blocked {
                 for k in pieces {
                     with_values!(shared, values => {
                         let piece = shared.tiles.piece(values, shared.batch, k);
-                        shared.arch.dispatch(|| add_norms(piece, gate, shared.generator(), group));
+                        vectorise(shared.arch, #[inline(always)] || add_norms(piece, gate, shared.generator(), group));
                     });
                 }
             });
@@ -657,7 +657,11 @@ fn add_panel<T: Element>(
 ) {
     let (len, d) = (piece.len(), shared.tiles.cols);
     let Group { z, gated, random: images, product, expanded, .. } = group;
-    shared.arch.dispatch(|| widen(piece, d, expanded));
+    vectorise(
+        shared.arch,
+        #[inline(always)]
+        || widen(piece, d, expanded),
+    );
     let (data, stride) = match T::as_floats(piece.tile) {
         Some(tile) => (&tile[piece.lo..], piece.stride),
         None => (&expanded[..], len),
@@ -674,30 +678,34 @@ fn add_panel<T: Element>(
             }
         }
     }
-    shared.arch.dispatch(|| {
-        let r = &r[piece.at..][..len];
-        let mut cursor = gates.cursor();
-        for slot in 0..padded {
-            let column = gated[slot..].iter_mut().step_by(padded);
-            let Some(&i) = shared.live.get(slot) else {
-                column.for_each(|g| *g = 0.0);
-                continue;
-            };
-            let gate = cursor.at(i as usize);
-            let z = match gate {
-                Gate::Random { .. } => &images[slot * len..][..len],
-                _ => {
-                    gate_activation(piece, gate, &[], z);
-                    &z[..len]
+    vectorise(
+        shared.arch,
+        #[inline(always)]
+        || {
+            let r = &r[piece.at..][..len];
+            let mut cursor = gates.cursor();
+            for slot in 0..padded {
+                let column = gated[slot..].iter_mut().step_by(padded);
+                let Some(&i) = shared.live.get(slot) else {
+                    column.for_each(|g| *g = 0.0);
+                    continue;
+                };
+                let gate = cursor.at(i as usize);
+                let z = match gate {
+                    Gate::Random { .. } => &images[slot * len..][..len],
+                    _ => {
+                        gate_activation(piece, gate, &[], z);
+                        &z[..len]
+                    }
+                };
+                if gate == Gate::Open {
+                    column.zip(r).for_each(|(g, r)| *g = *r);
+                } else {
+                    column.zip(z.iter().zip(r)).for_each(|(g, (z, r))| *g = if *z > 0.0 { *r } else { 0.0 });
                 }
-            };
-            if gate == Gate::Open {
-                column.zip(r).for_each(|(g, r)| *g = *r);
-            } else {
-                column.zip(z.iter().zip(r)).for_each(|(g, (z, r))| *g = if *z > 0.0 { *r } else { 0.0 });
             }
-        }
-    });
+        },
+    );
     gemm((padded, len, d), (product, 1, padded), true, (gated, 1, padded), (data, 1, stride));
 }
 
