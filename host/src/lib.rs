@@ -3,6 +3,7 @@
 //! Algorithms live in the core crate [`tamis`]; this crate brings them data, speed and a user interface. A module may
 //! use only those before it: `error → file → data → plot → operator → run → bench → cli`.
 
+pub mod bench;
 pub mod data;
 pub mod error;
 pub mod file;
