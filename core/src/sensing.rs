@@ -59,6 +59,16 @@ pub trait Sensing {
         batch + self.inputs()
     }
 
+    /// Says that restricted products with these gates on this support follow: an operator may compute the gates of
+    /// the support's neurons once, and use them as long as [`Gates::key`] and the neurons stay the same.
+    ///
+    /// # Errors
+    /// A wrong support, or reading the data failed.
+    fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<(), Self::Source> {
+        let _ = (gates, support);
+        Ok(())
+    }
+
     /// `out = A w`, length n.
     ///
     /// # Errors

@@ -7,8 +7,18 @@
 
 use tamis::weights::Block;
 
-/// Lanes of a chunk: eight 128-bit, four 256-bit or two 512-bit registers of floats.
-const LANES: usize = 32;
+/// Lanes of a chunk: sixteen 128-bit, eight 256-bit or four 512-bit registers of floats, so that as many additions
+/// are under way at once.
+const LANES: usize = 64;
+
+/// Runs `work` compiled for the widest vectors of this machine.
+///
+/// The bound matters: only a closure whose kind is `FnOnce` is inlined into the vector code, and the compiler takes
+/// the kind from here. Mark the closure `#[inline(always)]`.
+#[inline(always)]
+pub(super) fn vectorise<R, F: FnOnce() -> R>(arch: pulp::Arch, work: F) -> R {
+    arch.dispatch(work)
+}
 
 /// A value of a data column.
 pub(super) trait Element: Copy + Send + Sync + 'static {
@@ -90,7 +100,7 @@ pub(super) fn activate<T: Element>(piece: Piece<'_, T>, w: Block<'_>, out: &mut 
     }
 }
 
-/// `v · x_j` over the rows of the piece, over 32 lanes whatever the machine.
+/// `v · x_j` over the rows of the piece, over 64 lanes whatever the machine.
 #[inline(always)]
 pub(super) fn project<T: Element>(v: &[f32], column: &[T]) -> f32 {
     let mut lanes = [0.0_f32; LANES];
@@ -112,6 +122,28 @@ pub(super) fn project<T: Element>(v: &[f32], column: &[T]) -> f32 {
         width /= 2;
     }
     lanes[0]
+}
+
+/// Packs `z > 0` into words of 32 rows each.
+#[inline(always)]
+pub(super) fn pack(z: &[f32], bits: &mut [u32]) {
+    for (word, z) in bits.iter_mut().zip(z.chunks(32)) {
+        let mut packed = 0;
+        for (l, z) in z.iter().enumerate() {
+            packed |= u32::from(*z > 0.0) << l;
+        }
+        *word = packed;
+    }
+}
+
+/// `out = bits ∘ r`.
+#[inline(always)]
+pub(super) fn unpack(bits: &[u32], r: &[f32], out: &mut [f32]) {
+    for ((word, r), out) in bits.iter().zip(r.chunks(32)).zip(out.chunks_mut(32)) {
+        for (l, (r, out)) in r.iter().zip(out).enumerate() {
+            *out = if (word >> l) & 1 == 1 { *r } else { 0.0 };
+        }
+    }
 }
 
 /// `C = A B` or `C += A B` on strided matrices, through the `gemm` crate on the calling thread.
