@@ -4,6 +4,13 @@
 //! emulated board, the `cargo ci` runner runs them on the host, and a test holds the host to the pinned values.
 //! Buffers are locals, so that the stack's high water counts them; the smallest board has 16 KiB of RAM.
 
+mod operator;
+mod predict;
+mod train;
+mod wire;
+
+pub use train::{DIGITS_SEED, IMAGES, LABELS, PIXELS};
+
 use tamis::math;
 use tamis::rng::{Permutation, Rng, stream};
 
@@ -39,6 +46,10 @@ impl<P: Probe + 'static> Case<P> {
     pub const ALL: &'static [Self] = &[
         Self { name: "math", pinned: 0xdbaf_5d1d, ram: 5120, run: elementary::<P> },
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
+        Self { name: "conformance", pinned: 0, ram: 8192, run: operator::conformance::<P> },
+        Self { name: "predict", pinned: 0, ram: 2048, run: predict::predict::<P> },
+        Self { name: "wire", pinned: 0, ram: 4096, run: wire::damaged::<P> },
+        Self { name: "train", pinned: 0, ram: 16384, run: train::train::<P> },
     ];
 }
 

@@ -206,6 +206,29 @@ pub(super) fn normal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, toleran
     agree("A_S^T A_S p", expected, got, limit)
 }
 
+/// Announced products: on the support that was announced, on a part of it, and on another batch.
+pub(super) fn hold<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, d, m) = t.sizes();
+    call(t.sensing.hold(t.gates, t.w.index()))?;
+    normal_at(t, tolerance)?;
+    gradient_at(t, tolerance)?;
+    forward(t, tolerance)?;
+    let all = t.w;
+    let kept = all.index().iter().take_while(|&&j| (j as usize) < m * d / 2).count();
+    let (index, value) = (all.index().get(..kept), all.value().get(..kept));
+    t.w = Weights::new(d, m, index.unwrap_or(&[]), value.unwrap_or(&[])).unwrap_or(all);
+    normal_at(t, tolerance)?;
+    t.w = all;
+    let (rows, other) = (t.situation.rows(t.sensing.rows()), t.sensing.rows() - n.div_ceil(2));
+    for rows in [other..t.sensing.rows(), rows] {
+        call(t.oracle.select(rows.clone()))?;
+        call(t.sensing.select(rows))?;
+        gradient_at(t, tolerance)?;
+        normal_at(t, tolerance)?;
+    }
+    Ok(())
+}
+
 pub(super) fn norms<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (_, d, m) = t.sizes();
     let limit = t.allow(tolerance * t.scale.column * t.scale.column);

@@ -13,6 +13,8 @@ pub struct Calls {
     pub apply: usize,
     /// [`Sensing::adjoint`].
     pub adjoint: usize,
+    /// [`Sensing::hold`].
+    pub hold: usize,
     /// [`Sensing::forward`].
     pub forward: usize,
     /// Blocks of which [`Sensing::gradient`] was asked for; m of them are one read.
@@ -97,6 +99,11 @@ impl<S: Sensing + ?Sized> Sensing for Spy<'_, S> {
     ) -> Result<(), Self::Source> {
         self.calls.adjoint += 1;
         self.inner.adjoint(gates, i, v, out)
+    }
+
+    fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<(), Self::Source> {
+        self.calls.hold += 1;
+        if self.provided { Ok(()) } else { self.inner.hold(gates, support) }
     }
 
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<(), Self::Source> {
