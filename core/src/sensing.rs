@@ -276,7 +276,6 @@ impl<S: Sensing + ?Sized> Sensing for First<'_, S> {
 /// The provided bodies of [`Sensing`], as functions, so that an override can be compared with them.
 pub mod provided {
     use super::{Block, Gates, Range, Result, Sensing, Weights, error, runs};
-    use crate::math;
 
     /// [`Sensing::forward`], block by block.
     ///
@@ -369,13 +368,14 @@ pub mod provided {
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
         let (n, d) = (sensing.samples(), sensing.inputs());
+        error::range("block", blocks.end, blocks.start, sensing.blocks())?;
         error::length("column norms", out.len(), blocks.len().saturating_mul(d))?;
         let image = part(scratch, n)?;
         for (i, out) in blocks.zip(out.chunks_mut(d.max(1))) {
             for (j, out) in out.iter_mut().enumerate() {
                 image.fill(0.0);
                 sensing.apply(gates, Block::unit(i, d, &[(i * d + j) as u32]), image)?;
-                *out = math::norm2(image);
+                *out = image.iter().fold(0.0, |sum, x| sum + x * x);
             }
         }
         Ok(())
