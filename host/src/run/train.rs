@@ -164,6 +164,11 @@ impl Run<'_> {
         };
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
         let mut memory = vec![0; budget.words()];
+        let plan = Plan {
+            state_bytes: budget.state_bytes() as u64,
+            workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
+            ..self.plan
+        };
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
         let trained =
             core_train::run(&mut operator, &labels, self.dims.nnz, &schedule, &mut memory, observe)?;
@@ -173,7 +178,7 @@ impl Run<'_> {
         let weights = Weights::new(self.dims.inputs, self.dims.hidden, &index, &value)?;
         let score = score(&mut operator, task, &labels, weights, &schedule, &mut memory[..budget.batch])?;
         let seconds = start.elapsed().as_secs_f64();
-        let report = Report { beta, data_bytes, seconds, ..self.report(task, &info, &score) };
+        let report = Report { beta, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
         Ok(Outcome { index, value, model, report })
     }
 
