@@ -322,7 +322,7 @@ fn draw(
         ("unseen samples", format!("PSNR {}", decibel(object.unseen.psnr_db))),
     ];
     plot::panel(&plot::Panel {
-        title: "A sparse network, recovered from what it computes",
+        title: "A sparse network, recovered",
         facts: &facts,
         time: "step",
         losses: &[Series { label: "training loss", first: 0, values: losses }],

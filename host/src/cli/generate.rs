@@ -120,7 +120,8 @@ impl Sizes {
     fn check(&self, hidden: usize) -> Result<Dims> {
         let dims = Dims::new(self.samples, self.inputs, hidden, self.nnz);
         dims.check()?;
-        room_for("the samples", 4 * (self.samples as u64).saturating_mul(self.inputs as u64 + 1))?;
+        let numbers = (self.samples as u64).saturating_mul(self.inputs as u64 + 1);
+        room_for("the samples", numbers.saturating_mul(4))?;
         Ok(dims)
     }
 

@@ -133,11 +133,12 @@ pub(super) fn bytes(text: &str) -> Parsed<u64> {
         "G" | "GB" | "GIB" => 1 << 30,
         _ => return Err(wrong()),
     };
-    if let Ok(whole) = number.trim().parse::<u64>() {
-        return whole.checked_mul(unit).ok_or_else(wrong);
+    let number = number.trim();
+    if number.bytes().all(|digit| digit.is_ascii_digit()) {
+        return number.parse::<u64>().ok().and_then(|whole| whole.checked_mul(unit)).ok_or_else(wrong);
     }
-    match number.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() && value >= 0.0 => Ok((value * unit as f64) as u64),
+    match number.parse::<f64>().map(|value| value * unit as f64) {
+        Ok(value) if (0.0..u64::MAX as f64).contains(&value) => Ok(value as u64),
         _ => Err(wrong()),
     }
 }

@@ -119,7 +119,8 @@ impl ModelFile {
                     "pass the columns that the model was trained on; name a column of labels with --target",
                 ));
         }
-        room_for("the predictions", 4 * data.rows as u64 * model.outputs() as u64)?;
+        let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
+        room_for("the predictions", numbers.saturating_mul(4))?;
         match &data.values {
             Values::F32(values) => predict(model, values, data),
             Values::U8(values) => predict(model, values, data),
