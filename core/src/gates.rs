@@ -1,6 +1,6 @@
-//! Which rows each neuron is active on: `1[v_i · X h_i > 0]`, and where the generators h_i come from.
+//! Which rows each neuron is active on: `1[v_i · X h_i > 0]`, and where the generators `h_i` come from.
 //!
-//! With fixed generators the network is linear in its weights; with `h_i = w_i` it is the ReLU network itself
+//! With fixed generators the network is linear in its weights; with `h_i = w_i` it is the `ReLU` network itself
 //! (sequential convex programming). Gates are a function of a seed or of sparse weights and are computed where they
 //! are needed: nothing of the size of the data or of the dense network is stored.
 
@@ -8,7 +8,7 @@ use crate::math;
 use crate::rng::{Rng, stream};
 use crate::weights::{Block, Weights};
 
-/// Signs of the fixed output weights v_i.
+/// Signs of the fixed output weights `v_i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Signs {
@@ -20,7 +20,7 @@ pub enum Signs {
 }
 
 impl Signs {
-    /// v_i of neuron `i`: 1 or -1.
+    /// `v_i` of neuron `i`: 1 or -1.
     #[must_use]
     pub const fn sign(self, i: usize) -> f32 {
         match self {
@@ -64,7 +64,8 @@ impl<'a> Gates<'a> {
         Self { generators: Generators::Seeded, seed, round: 0 }
     }
 
-    /// The current weights as generators. `round` counts the refreshes and keys [`Empty::Reseed`].
+    /// The current weights as generators. `round` counts the refreshes: it keys
+    /// [`Empty::Reseed`], and must grow with every change of the generators (see [`Self::key`]).
     #[must_use]
     pub const fn of(weights: Weights<'a>, signs: Signs, empty: Empty, seed: u64, round: u32) -> Self {
         Self { generators: Generators::Weights { weights, signs, empty }, seed, round }
@@ -89,6 +90,19 @@ impl<'a> Gates<'a> {
         Cursor { gates: *self, rest }
     }
 
+    /// What tells these gates from others of the same run: equal keys mean equal gates, provided that `round` grows
+    /// with every change of the generators.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        let place = match self.generators {
+            Generators::Seeded => None,
+            Generators::Weights { weights, signs, empty } => {
+                Some((weights.index().as_ptr() as usize, weights.nnz(), signs, empty))
+            }
+        };
+        Key { seed: self.seed, round: self.round, place }
+    }
+
     /// Whether some gate may be random, and so costs d random numbers to form.
     #[must_use]
     pub const fn may_be_random(&self) -> bool {
@@ -111,6 +125,14 @@ impl<'a> Gates<'a> {
         let seed = self.seed ^ (u64::from(self.round) << 32);
         Gate::Random { seed, stream: stream::GATE + i as u64 }
     }
+}
+
+/// See [`Gates::key`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    seed: u64,
+    round: u32,
+    place: Option<(usize, usize, Signs, Empty)>,
 }
 
 /// Walks the gates in rising order of the neurons; see [`Gates::cursor`].

@@ -1,7 +1,7 @@
 //! One step of iterative hard thresholding, `w <- H_s(w + eta A^T (y - A w))`, and its refinement on the support.
 //!
 //! The dense gradient never exists. A panel of p blocks is formed, its entries are offered to the streaming top-s
-//! selection together with the weights, and the panel is overwritten by the next one; the result is exactly H_s of
+//! selection together with the weights, and the panel is overwritten by the next one; the result is exactly `H_s` of
 //! the full vector for every p. Step sizes and refinements need only products restricted to the support,
 //! `A_S^T A_S p`, each one read of the data.
 //!
@@ -150,6 +150,7 @@ pub fn step<S: Sensing>(
     if steps == 0 || index.is_empty() {
         return Ok(info);
     }
+    sensing.hold(gates, index)?;
     residual(sensing, gates, new(&*value)?, labels, work, &mut info)?;
     let (g, rest) = carve(work.panel, index.len())?;
     let (p, rest) = carve(rest, index.len())?;
@@ -301,6 +302,7 @@ fn normalised<S: Sensing>(
     };
     let (g, rest) = carve(work.panel, support.len())?;
     let (h, _) = carve(rest, support.len())?;
+    sensing.hold(gates, support)?;
     sensing.gradient_at(gates, support, work.residual, g, work.scratch)?;
     let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
     sensing.normal_at(gates, p, h, work.scratch)?;

@@ -35,11 +35,16 @@ fn main() {
         let labels = p.labels.clone();
         let peak = labels.iter().fold(0f32, |a, b| a.max(b.abs()));
         let mut op = Blocked::new(p.data, m, s, Layout::new(m, 100)).unwrap();
-        schedule.seed = seed;
+        schedule.seed = seed + std::env::var("GS").map_or(0, |v| v.parse::<u64>().unwrap());
         let dims = Dims::new(50000, 100, m, s);
         let b = schedule.budget(dims, op.panel(), op.scratch(50000));
         let mut mem = vec![0u32; b.words()];
         let t = std::time::Instant::now();
+        let (trials, n0): (u64, usize) = (
+            std::env::var("TRIALS").map_or(1, |v| v.parse().unwrap()),
+            std::env::var("N0").map_or(2000, |v| v.parse().unwrap()),
+        );
+        schedule.trials = Trials { count: trials as u32, rows: n0 };
         let r = pool
             .install(|| {
                 run(&mut op, &labels, s, &schedule, &mut mem, |p| {
@@ -50,6 +55,16 @@ fn main() {
                 })
             })
             .unwrap();
+        if std::env::var("SHOW").is_ok() {
+            let f = |i: &[u32], v: &[f32]| {
+                i.iter()
+                    .zip(v)
+                    .map(|(i, v)| format!("{}:{}={:.3}", i / 100, i % 100, v))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            println!("P {}\nR {}", f(&p.index, &p.value), f(r.weights.index(), r.weights.value()));
+        }
         let psnr = 20.0 * (peak as f64).log10() - 10.0 * (r.info.loss as f64).log10();
         println!("seed {seed} {psnr:.1} dB {:.3} s {:?}", t.elapsed().as_secs_f64(), r.info);
         all.push(psnr);

@@ -73,7 +73,8 @@ pub fn check_folder(path: impl AsRef<Path>) -> Result<()> {
 /// written again stay.
 ///
 /// # Errors
-/// As for [`write`]; or `fill` failed. Then the files written so far are removed, and so is the folder if it was made here.
+/// As for [`write()`]; or `fill` failed. Then the files written so far are removed, and so is the folder if it was
+/// made here.
 ///
 /// ```
 /// use std::io::Write;
@@ -104,7 +105,7 @@ impl Folder {
     /// Writes the file `name` of this folder with `fill`.
     ///
     /// # Errors
-    /// As for [`write`].
+    /// As for [`write()`].
     pub fn write(&mut self, name: &str, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<()> {
         let path = self.path.join(name);
         match Target::of(&path)? {

@@ -423,6 +423,7 @@ fn csv_dialects() {
         assert_eq!(table.matrix, floats(1, 2, vec![1.0, 2.0]), "{text:?}");
         assert_eq!(table.names.unwrap().len(), 2, "{text:?}");
     }
+    assert_eq!(read("# a,b\n1,2\n").names.unwrap(), ["a", "b"]);
     assert_eq!(read("a name\n7\n").names.unwrap(), ["a name"]);
     assert_eq!(read("\"two\nlines\",b\n1,2\n").names.unwrap(), ["two\nlines", "b"]);
 }

@@ -44,7 +44,7 @@ pub(super) fn append<R: Read>(source: Source<R>, matrix: &mut Matrix) -> Result<
             lines.cols = cells.len();
             matrix.announce(0, cells.len(), false)?;
             if is_header(&cells, lines.decimal_comma()) {
-                names = Some(cells.iter().map(|cell| cell.trim().to_owned()).collect());
+                names = Some(column_names(&cells));
                 continue;
             }
         }
@@ -250,6 +250,17 @@ fn is_header(cells: &[String], decimal_comma: bool) -> bool {
             .iter()
             .map(|cell| cell.trim())
             .all(|cell| number(cell, decimal_comma).is_none() || count(cell))
+}
+
+/// The names in a header; numpy marks its headers with `#`.
+fn column_names(cells: &[String]) -> Vec<String> {
+    let mut names: Vec<_> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
+    if let Some(first) = names.first_mut()
+        && let Some(unmarked) = first.strip_prefix("# ")
+    {
+        *first = unmarked.to_owned();
+    }
+    names
 }
 
 fn is_missing(cell: &str) -> bool {

@@ -115,7 +115,7 @@ impl<'a> Array<'a> {
 /// Saves one array as NPY.
 ///
 /// # Errors
-/// The values do not fit the shape, or the file cannot be written (see [`file::write`]).
+/// The values do not fit the shape, or the file cannot be written (see [`file::write()`]).
 ///
 /// ```
 /// let folder = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ pub fn save_npy<'a>(path: impl AsRef<Path>, values: impl Into<Numbers<'a>>, shap
 /// Saves named arrays as NPZ; the same arrays always give the same bytes.
 ///
 /// # Errors
-/// Two arrays of one name, or the file cannot be written (see [`file::write`]).
+/// Two arrays of one name, or the file cannot be written (see [`file::write()`]).
 pub fn save_npz(path: impl AsRef<Path>, arrays: &[(&str, Array<'_>)]) -> Result<()> {
     file::write(path, |w| npz::write(w, arrays))
 }

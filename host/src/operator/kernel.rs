@@ -7,8 +7,18 @@
 
 use tamis::weights::Block;
 
-/// Lanes of a chunk: eight 128-bit, four 256-bit or two 512-bit registers of floats.
-const LANES: usize = 32;
+/// Lanes of a chunk: sixteen 128-bit, eight 256-bit or four 512-bit registers of floats, so that as many additions
+/// are under way at once.
+const LANES: usize = 64;
+
+/// Runs `work` compiled for the widest vectors of this machine.
+///
+/// The bound matters: only a closure whose kind is `FnOnce` is inlined into the vector code, and the compiler takes
+/// the kind from here. Mark the closure `#[inline(always)]`.
+#[inline(always)]
+pub(super) fn vectorise<R, F: FnOnce() -> R>(arch: pulp::Arch, work: F) -> R {
+    arch.dispatch(work)
+}
 
 /// A value of a data column.
 pub(super) trait Element: Copy + Send + Sync + 'static {
@@ -90,7 +100,7 @@ pub(super) fn activate<T: Element>(piece: Piece<'_, T>, w: Block<'_>, out: &mut 
     }
 }
 
-/// `v · x_j` over the rows of the piece, over 32 lanes whatever the machine.
+/// `v · x_j` over the rows of the piece, over 64 lanes whatever the machine.
 #[inline(always)]
 pub(super) fn project<T: Element>(v: &[f32], column: &[T]) -> f32 {
     let mut lanes = [0.0_f32; LANES];
@@ -114,13 +124,36 @@ pub(super) fn project<T: Element>(v: &[f32], column: &[T]) -> f32 {
     lanes[0]
 }
 
+/// Packs `z > 0` into words of 32 rows each.
+#[inline(always)]
+pub(super) fn pack(z: &[f32], bits: &mut [u32]) {
+    for (word, z) in bits.iter_mut().zip(z.chunks(32)) {
+        let mut packed = 0;
+        for (l, z) in z.iter().enumerate() {
+            packed |= u32::from(*z > 0.0) << l;
+        }
+        *word = packed;
+    }
+}
+
+/// `out = bits ∘ r`.
+#[inline(always)]
+pub(super) fn unpack(bits: &[u32], r: &[f32], out: &mut [f32]) {
+    for ((word, r), out) in bits.iter().zip(r.chunks(32)).zip(out.chunks_mut(32)) {
+        for (l, (r, out)) in r.iter().zip(out).enumerate() {
+            *out = if (word >> l) & 1 == 1 { *r } else { 0.0 };
+        }
+    }
+}
+
 /// `C = A B` or `C += A B` on strided matrices, through the `gemm` crate on the calling thread.
 ///
 /// `(rows, depth, cols)` are the sizes; each matrix is a slice with its row and column strides.
 #[inline]
-pub(super) fn gemm(
+pub(crate) fn gemm(
     (rows, depth, cols): (usize, usize, usize),
-    c: (&mut [f32], usize, usize),
+    c: &mut [f32],
+    c_strides: (usize, usize),
     add: bool,
     a: (&[f32], usize, usize),
     b: (&[f32], usize, usize),
@@ -129,7 +162,7 @@ pub(super) fn gemm(
         return;
     }
     let last = |r: usize, c: usize, (rs, cs): (usize, usize)| (r - 1) * rs + (c - 1) * cs;
-    assert!(last(rows, cols, (c.1, c.2)) < c.0.len(), "the product does not fit its buffer");
+    assert!(last(rows, cols, c_strides) < c.len(), "the product does not fit its buffer");
     assert!(last(rows, depth, (a.1, a.2)) < a.0.len(), "the left factor is too short");
     assert!(last(depth, cols, (b.1, b.2)) < b.0.len(), "the right factor is too short");
     // SAFETY: the largest offset that the strides reach lies within each slice (asserted above), offsets are
@@ -139,9 +172,9 @@ pub(super) fn gemm(
             rows,
             cols,
             depth,
-            c.0.as_mut_ptr(),
-            c.2 as isize,
-            c.1 as isize,
+            c.as_mut_ptr(),
+            c_strides.1 as isize,
+            c_strides.0 as isize,
             add,
             a.0.as_ptr(),
             a.2 as isize,

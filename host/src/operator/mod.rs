@@ -8,16 +8,20 @@
 //! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed order: the result
 //! does not depend on the number of threads. Nothing is allocated after construction.
 
-mod kernel;
+mod fork;
+pub(crate) mod kernel;
+mod piece;
 mod tiles;
 
 use crate::data::{Matrix, Values};
-use kernel::{Element, Piece, activate, gemm, project};
+use fork::{fork, fork_parts};
+use kernel::vectorise;
 use pulp::Arch;
 use std::convert::Infallible;
 use std::ops::Range;
+use tamis::dims::Dims;
 use tamis::error::{self, Result};
-use tamis::gates::{Gate, Gates};
+use tamis::gates::{Gate, Gates, Key};
 use tamis::sensing::{Sensing, provided};
 use tamis::weights::{Block, Weights, runs};
 use tiles::Tiles;
@@ -52,16 +56,19 @@ impl Layout {
         Self { tile, panel }
     }
 
-    /// Bytes that the operator allocates besides the data, for s nonzeros and data of n rows and d columns.
+    /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.
     #[must_use]
-    pub const fn bytes(&self, samples: usize, inputs: usize, nnz: usize, bytes: bool) -> usize {
+    pub const fn bytes(&self, dims: Dims, bytes: bool) -> usize {
+        let Dims { samples, inputs, hidden, nnz, .. } = dims;
         let padded = self.panel.next_multiple_of(PAD);
         let product = if padded * inputs > nnz { padded * inputs } else { nnz };
         let expanded = if bytes { self.tile * inputs } else { 0 };
-        let group = product + 2 * padded * self.tile + 2 * self.tile + expanded;
+        let group = product + 2 * padded * self.tile + 3 * self.tile + expanded;
         let tiles = samples.div_ceil(self.tile);
         let groups = if tiles < GROUPS { tiles } else { GROUPS };
-        4 * (groups * group + self.panel * inputs + self.panel)
+        let held = if hidden < nnz { hidden } else { nnz };
+        let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
+        4 * (groups * group + self.panel * inputs + self.panel + bits)
     }
 }
 
@@ -79,6 +86,31 @@ pub struct Blocked {
     generators: Vec<f32>,
     /// Neurons of the panel that are not closed.
     live: Vec<u32>,
+    held: Held,
+}
+
+/// Gates computed ahead for the restricted products: one bit per row and neuron of the support.
+#[derive(Debug)]
+struct Held {
+    key: Option<Key>,
+    neurons: Vec<u32>,
+    /// By piece of the batch, then neuron, then word of 32 rows.
+    bits: Vec<u32>,
+    /// Words of a tile.
+    words: usize,
+}
+
+impl Held {
+    /// The words of piece `k`, all neurons, and how many a neuron has.
+    fn piece(&self, k: usize) -> (&[u32], usize) {
+        let stride = self.neurons.len() * self.words;
+        (&self.bits[k * stride..(k + 1) * stride], self.words)
+    }
+
+    /// Whether these are the gates of exactly these neurons.
+    fn fits(&self, gates: Gates<'_>, neurons: impl Iterator<Item = usize>) -> bool {
+        self.key == Some(gates.key()) && neurons.eq(self.neurons.iter().map(|&i| i as usize))
+    }
 }
 
 /// Accumulators and buffers of one group of tiles.
@@ -86,7 +118,7 @@ pub struct Blocked {
 struct Group {
     /// A gradient panel, one column per input, or one number per nonzero.
     product: Vec<f32>,
-    /// `gate ∘ r` of a panel, row by row; or gates, neuron by neuron.
+    /// `gate ∘ r` of a panel, row by row.
     gated: Vec<f32>,
     /// Activations of a panel's random generators, neuron by neuron.
     random: Vec<f32>,
@@ -94,6 +126,8 @@ struct Group {
     z: Vec<f32>,
     /// One number per row of a tile.
     v: Vec<f32>,
+    /// `A_S p` on the rows of a tile.
+    image: Vec<f32>,
     /// A tile of bytes as floats.
     expanded: Vec<f32>,
 }
@@ -112,12 +146,15 @@ impl Blocked {
         error::range("panel", layout.panel, 1, hidden)?;
         let bytes = matches!(data.values, Values::U8(_));
         let padded = layout.panel.next_multiple_of(PAD);
+        let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
+        let held = hidden.min(nnz);
         let group = || Group {
             product: vec![0.0; (padded * d).max(nnz)],
             gated: vec![0.0; padded * layout.tile],
             random: vec![0.0; padded * layout.tile],
             z: vec![0.0; layout.tile],
             v: vec![0.0; layout.tile],
+            image: vec![0.0; layout.tile],
             expanded: vec![0.0; if bytes { layout.tile * d } else { 0 }],
         };
         Ok(Self {
@@ -129,6 +166,13 @@ impl Blocked {
             groups: (0..n.div_ceil(layout.tile).min(GROUPS)).map(|_| group()).collect(),
             generators: vec![0.0; layout.panel * d],
             live: Vec::with_capacity(layout.panel),
+            // A batch may begin and end within a tile, and so have one piece more than its rows fill.
+            held: Held {
+                key: None,
+                neurons: Vec::with_capacity(held),
+                bits: vec![0; (tiles + 1) * held * words],
+                words,
+            },
             tiles: Tiles::new(data, layout.tile),
         })
     }
@@ -137,7 +181,7 @@ impl Blocked {
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
         let bytes = matches!(self.tiles.values, Values::U8(_));
-        self.layout.bytes(self.tiles.rows, self.tiles.cols, self.nnz, bytes)
+        self.layout.bytes(Dims::new(self.tiles.rows, self.tiles.cols, self.hidden, self.nnz), bytes)
     }
 
     fn check_support(&self, len: usize) -> Result<()> {
@@ -153,6 +197,7 @@ impl Blocked {
             batch: &self.batch,
             generators: &self.generators,
             live: &self.live,
+            held: &self.held,
             arch: self.arch,
         };
         fork(&mut self.groups[..groups], 0, &|g, group| {
@@ -171,11 +216,12 @@ impl Blocked {
         }
     }
 
-    /// `out[rows of each piece] = or += body(piece)`, pieces in parallel.
-    fn each_row(
+    /// Calls `body(group, k, part)` for every piece k, in parallel, with `out[start(k)..start(k + 1)]`.
+    fn each_part<T: Send>(
         &mut self,
-        out: &mut [f32],
-        body: impl Fn(&Shared<'_>, &mut Group, usize, &mut [f32]) + Sync,
+        out: &mut [T],
+        start: impl Fn(usize) -> usize + Sync,
+        body: impl Fn(&Shared<'_>, &mut Group, usize, &mut [T]) + Sync,
     ) {
         let pieces = self.tiles.pieces(&self.batch);
         let groups = self.groups.len().min(pieces);
@@ -184,22 +230,30 @@ impl Blocked {
             batch: &self.batch,
             generators: &self.generators,
             live: &self.live,
+            held: &self.held,
             arch: self.arch,
         };
-        let first = self.batch.start / self.tiles.tile;
-        let end_of = |k: usize| {
-            ((first + k) * self.tiles.tile).clamp(self.batch.start, self.batch.end) - self.batch.start
-        };
-        let work = |g: usize, group: &mut Group, out: &mut [f32]| {
-            let (from, to) = (pieces * g / groups, pieces * (g + 1) / groups);
+        let work = |g: usize, group: &mut Group, out: &mut [T]| {
             let mut rest = out;
-            for k in from..to {
-                let (part, tail) = rest.split_at_mut(end_of(k + 1) - end_of(k));
+            for k in pieces * g / groups..pieces * (g + 1) / groups {
+                let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
                 body(&shared, group, k, part);
                 rest = tail;
             }
         };
-        fork_rows(&mut self.groups[..groups], 0, out, &|g| end_of(pieces * g / groups), &work);
+        fork_parts(&mut self.groups[..groups], 0, out, &|g| start(pieces * g / groups), &work);
+    }
+
+    /// [`Self::each_part`] where the parts are the rows of the pieces.
+    fn each_row(
+        &mut self,
+        out: &mut [f32],
+        body: impl Fn(&Shared<'_>, &mut Group, usize, &mut [f32]) + Sync,
+    ) {
+        let (tile, batch) = (self.tiles.tile, self.batch.clone());
+        let first = batch.start / tile;
+        let start = |k: usize| ((first + k) * tile).clamp(batch.start, batch.end) - batch.start;
+        self.each_part(out, start, body);
     }
 }
 
@@ -209,6 +263,7 @@ struct Shared<'a> {
     batch: &'a Range<usize>,
     generators: &'a [f32],
     live: &'a [u32],
+    held: &'a Held,
     arch: Arch,
 }
 
@@ -259,6 +314,7 @@ impl Sensing for Blocked {
     fn select(&mut self, rows: Range<usize>) -> Result<()> {
         error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.tiles.rows)?;
         self.batch = rows;
+        self.held.key = None;
         Ok(())
     }
 
@@ -269,7 +325,7 @@ impl Sensing for Blocked {
         self.each_row(out, |shared, group, k, out| {
             with_values!(shared, values => {
                 let piece = shared.tiles.piece(values, shared.batch, k);
-                shared.arch.dispatch(|| add_gated(piece, gate, shared.generator(), w, group, out));
+                vectorise(shared.arch, #[inline(always)] || piece::add_gated(piece, gate, shared.generator(), w, group, out));
             });
         });
         Ok(())
@@ -287,7 +343,7 @@ impl Sensing for Blocked {
             for k in pieces {
                 with_values!(shared, values => {
                     let piece = shared.tiles.piece(values, shared.batch, k);
-                    shared.arch.dispatch(|| add_block(piece, gate, shared.generator(), v, group));
+                    vectorise(shared.arch, #[inline(always)] || piece::add_block(piece, gate, shared.generator(), v, group));
                 });
             }
         });
@@ -299,19 +355,55 @@ impl Sensing for Blocked {
         Ok(())
     }
 
+    fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<()> {
+        self.check_support(support.len())?;
+        let (d, words, panel) = (self.tiles.cols, self.held.words, self.layout.panel);
+        self.held.key = None;
+        self.held.neurons.clear();
+        self.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
+        let (neurons, mut bits) =
+            (std::mem::take(&mut self.held.neurons), std::mem::take(&mut self.held.bits));
+        let stride = neurons.len() * words;
+        let used = self.tiles.pieces(&self.batch) * stride;
+        for (first, neurons) in (0..).step_by(panel).zip(neurons.chunks(panel)) {
+            let mut cursor = gates.cursor();
+            for (&i, h) in neurons.iter().zip(self.generators.chunks_mut(d)) {
+                cursor.at(i as usize).generator(h);
+            }
+            self.each_part(
+                &mut bits[..used],
+                |k| k * stride,
+                |shared, group, k, bits| {
+                    let bits = &mut bits[first * words..][..neurons.len() * words];
+                    with_values!(shared, values => {
+                        let piece = shared.tiles.piece(values, shared.batch, k);
+                        piece::hold(shared, piece, gates, neurons, (bits, words), group);
+                    });
+                },
+            );
+        }
+        self.held = Held { key: Some(gates.key()), neurons, bits, words };
+        Ok(())
+    }
+
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         error::length("forward output", out.len(), self.samples())?;
-        if gates.may_be_random() {
+        let held = self.held.fits(gates, w.blocks().map(|block| block.neuron()));
+        if !held && gates.may_be_random() {
             return provided::forward(self, gates, w, out);
         }
         self.each_row(out, |shared, group, k, out| {
             with_values!(shared, values => {
                 let piece = shared.tiles.piece(values, shared.batch, k);
-                shared.arch.dispatch(|| {
+                vectorise(shared.arch, #[inline(always)] || {
                     out.fill(0.0);
+                    if held {
+                        piece::add_forward_held(piece, shared.held.piece(k), w, group, out);
+                        return;
+                    }
                     let mut cursor = gates.cursor();
                     for block in w.blocks() {
-                        add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
+                        piece::add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
                     }
                 });
             });
@@ -343,23 +435,20 @@ impl Sensing for Blocked {
         error::length("residual", r.len(), self.samples())?;
         error::length("restricted gradient", out.len(), support.len())?;
         self.check_support(support.len())?;
-        if gates.may_be_random() {
+        let d = self.tiles.cols;
+        let held = self.held.fits(gates, runs(d, support).map(|(i, _)| i));
+        if !held && gates.may_be_random() {
             return provided::gradient_at(self, gates, support, r, out, scratch);
         }
-        let d = self.tiles.cols;
         let groups = self.each_group(|shared, group, pieces| {
             group.product[..support.len()].fill(0.0);
             for k in pieces {
                 with_values!(shared, values => {
                     let piece = shared.tiles.piece(values, shared.batch, k);
-                    shared.arch.dispatch(|| {
-                        let mut cursor = gates.cursor();
-                        for (i, run) in runs(d, support) {
-                            let gate = cursor.at(i);
-                            let Group { z, v, product, .. } = group;
-                            mask(piece, gate, &[], &r[piece.at..][..piece.len()], z, v);
-                            project_run(piece, v, i * d, support, run, product);
-                        }
+                    let r = &r[piece.at..][..piece.len()];
+                    vectorise(shared.arch, #[inline(always)] || match held {
+                        true => piece::add_restricted_held(piece, shared.held.piece(k), d, support, r, group),
+                        false => piece::add_restricted(piece, gates, d, support, r, group),
                     });
                 });
             }
@@ -377,7 +466,8 @@ impl Sensing for Blocked {
     ) -> Result<()> {
         error::length("restricted product", out.len(), p.nnz())?;
         self.check_support(p.nnz())?;
-        if gates.may_be_random() {
+        let held = self.held.fits(gates, p.blocks().map(|block| block.neuron()));
+        if !held && gates.may_be_random() {
             return provided::normal_at(self, gates, p, out, scratch);
         }
         let groups = self.each_group(|shared, group, pieces| {
@@ -385,7 +475,10 @@ impl Sensing for Blocked {
             for k in pieces {
                 with_values!(shared, values => {
                     let piece = shared.tiles.piece(values, shared.batch, k);
-                    shared.arch.dispatch(|| add_normal(piece, gates, p, group));
+                    vectorise(shared.arch, #[inline(always)] || match held {
+                        true => piece::add_normal_held(piece, shared.held.piece(k), p, group),
+                        false => piece::add_normal(piece, gates, p, group),
+                    });
                 });
             }
         });
@@ -411,7 +504,7 @@ impl Sensing for Blocked {
                 for k in pieces {
                     with_values!(shared, values => {
                         let piece = shared.tiles.piece(values, shared.batch, k);
-                        shared.arch.dispatch(|| add_norms(piece, gate, shared.generator(), group));
+                        vectorise(shared.arch, #[inline(always)] || piece::add_norms(piece, gate, shared.generator(), group));
                     });
                 }
             });
@@ -449,7 +542,7 @@ impl Blocked {
             for k in pieces {
                 with_values!(shared, values => {
                     let piece = shared.tiles.piece(values, shared.batch, k);
-                    add_panel(shared, piece, gates, random, r, padded, group);
+                    piece::add_panel(shared, piece, gates, random, r, padded, group);
                 });
             }
         });
@@ -460,292 +553,6 @@ impl Blocked {
                     *out += column[slot];
                 }
             }
-        }
-    }
-}
-
-/// `z` = activation that opens the gate, for every row of the piece; `false` if the gate needs none.
-#[inline(always)]
-fn gate_activation<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], z: &mut [f32]) -> bool {
-    match gate {
-        Gate::Closed | Gate::Open => return false,
-        Gate::Weights { block, sign } => {
-            activate(piece, block, z);
-            if sign < 0.0 {
-                z.iter_mut().for_each(|z| *z = -*z);
-            }
-        }
-        Gate::Random { .. } => dense(piece, h, z),
-    }
-    true
-}
-
-/// `z = h · x` for every row of the piece, h dense.
-#[inline(always)]
-fn dense<T: Element>(piece: Piece<'_, T>, h: &[f32], z: &mut [f32]) {
-    z[..piece.len()].fill(0.0);
-    for (j, h) in h.iter().enumerate() {
-        for (z, x) in z.iter_mut().zip(piece.column(j)) {
-            *z += h * x.widen();
-        }
-    }
-}
-
-/// `v = gate ∘ r` on the rows of the piece.
-#[inline(always)]
-fn mask<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], r: &[f32], z: &mut [f32], v: &mut [f32]) {
-    if gate_activation(piece, gate, h, z) {
-        for ((v, z), r) in v.iter_mut().zip(&*z).zip(r) {
-            *v = if *z > 0.0 { *r } else { 0.0 };
-        }
-    } else if gate == Gate::Open {
-        v[..r.len()].copy_from_slice(r);
-    } else {
-        v[..r.len()].fill(0.0);
-    }
-}
-
-/// `product[run] += v · x_j` for the inputs j that `support[run]` names in the block that starts at `base`.
-#[inline(always)]
-fn project_run<T: Element>(
-    piece: Piece<'_, T>,
-    v: &[f32],
-    base: usize,
-    support: &[u32],
-    run: Range<usize>,
-    product: &mut [f32],
-) {
-    for (out, &j) in product[run.clone()].iter_mut().zip(&support[run]) {
-        *out += project(&v[..piece.len()], piece.column(j as usize - base));
-    }
-}
-
-/// `out += A_i w_i` on the rows of the piece.
-#[inline(always)]
-fn add_gated<T: Element>(
-    piece: Piece<'_, T>,
-    gate: Gate<'_>,
-    h: &[f32],
-    w: Block<'_>,
-    group: &mut Group,
-    out: &mut [f32],
-) {
-    let Group { z, v, .. } = group;
-    activate(piece, w, v);
-    // A neuron under its own gate, the usual case: no second activation.
-    if let Gate::Weights { block, sign } = gate
-        && std::ptr::eq(block.values(), w.values())
-    {
-        for (out, v) in out.iter_mut().zip(&*v) {
-            *out += if sign * *v > 0.0 { *v } else { 0.0 };
-        }
-    } else if gate_activation(piece, gate, h, z) {
-        for ((out, z), v) in out.iter_mut().zip(&*z).zip(&*v) {
-            *out += if *z > 0.0 { *v } else { 0.0 };
-        }
-    } else if gate == Gate::Open {
-        for (out, v) in out.iter_mut().zip(&*v) {
-            *out += v;
-        }
-    }
-}
-
-/// `product += A_i^T v` over the rows of the piece.
-#[inline(always)]
-fn add_block<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], r: &[f32], group: &mut Group) {
-    let Group { z, v, product, .. } = group;
-    mask(piece, gate, h, &r[piece.at..][..piece.len()], z, v);
-    for (j, out) in product[..piece.tile.len() / piece.stride].iter_mut().enumerate() {
-        *out += project(&v[..piece.len()], piece.column(j));
-    }
-}
-
-/// `product += |A_i e_j|²` over the rows of the piece.
-#[inline(always)]
-fn add_norms<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], group: &mut Group) {
-    let Group { z, v, product, .. } = group;
-    let open = &mut v[..piece.len()];
-    if gate_activation(piece, gate, h, z) {
-        for (open, z) in open.iter_mut().zip(&*z) {
-            *open = if *z > 0.0 { 1.0 } else { 0.0 };
-        }
-    } else {
-        open.fill(if gate == Gate::Open { 1.0 } else { 0.0 });
-    }
-    for (j, out) in product[..piece.tile.len() / piece.stride].iter_mut().enumerate() {
-        let squares = &mut z[..piece.len()];
-        for ((square, x), open) in squares.iter_mut().zip(piece.column(j)).zip(&*open) {
-            let x = open * x.widen();
-            *square = x * x;
-        }
-        *out += squares.iter().map(|&s| f64::from(s)).sum::<f64>() as f32;
-    }
-}
-
-/// `product += A_S^T A_S p` over the rows of the piece; gates of the first neurons are kept between the two halves.
-#[inline(always)]
-fn add_normal<T: Element>(piece: Piece<'_, T>, gates: Gates<'_>, p: Weights<'_>, group: &mut Group) {
-    let len = piece.len();
-    let Group { z, v, product, gated, random, .. } = group;
-    let image = &mut random[..len];
-    image.fill(0.0);
-    let kept = gated.len() / len;
-    let mut cursor = gates.cursor();
-    for (slot, block) in p.blocks().enumerate() {
-        activate(piece, block, v);
-        let gate = cursor.at(block.neuron());
-        if slot < kept {
-            let open = &mut gated[slot * len..][..len];
-            gate_flags(piece, gate, z, open);
-            for ((image, v), open) in image.iter_mut().zip(&*v).zip(&*open) {
-                *image += v * open;
-            }
-        } else {
-            gate_flags(piece, gate, z, &mut gated[..0]);
-            add_open(gate, z, &v[..len], image);
-        }
-    }
-    let mut cursor = gates.cursor();
-    for (slot, (i, run)) in runs(p.inputs(), p.index()).enumerate() {
-        let gate = cursor.at(i);
-        if slot < kept {
-            let open = &gated[slot * len..][..len];
-            for ((v, image), open) in v.iter_mut().zip(&*image).zip(open) {
-                *v = image * open;
-            }
-        } else {
-            mask(piece, gate, &[], image, z, v);
-        }
-        project_run(piece, v, i * p.inputs(), p.index(), run, product);
-    }
-}
-
-/// Writes 1 or 0 per row to `open` (as far as it reaches), and the activation behind it to `z`.
-#[inline(always)]
-fn gate_flags<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, z: &mut [f32], open: &mut [f32]) {
-    if gate_activation(piece, gate, &[], z) {
-        for (open, z) in open.iter_mut().zip(&*z) {
-            *open = if *z > 0.0 { 1.0 } else { 0.0 };
-        }
-    } else {
-        open.fill(if gate == Gate::Open { 1.0 } else { 0.0 });
-    }
-}
-
-/// `out += gate ∘ v`, with the activation of the gate in `z`.
-#[inline(always)]
-fn add_open(gate: Gate<'_>, z: &[f32], v: &[f32], out: &mut [f32]) {
-    for ((out, z), v) in out.iter_mut().zip(z).zip(v) {
-        let open = match gate {
-            Gate::Closed => false,
-            Gate::Open => true,
-            _ => *z > 0.0,
-        };
-        *out += if open { *v } else { 0.0 };
-    }
-}
-
-/// `product += X^T [gate ∘ r]` for the live neurons of a panel over the rows of the piece.
-fn add_panel<T: Element>(
-    shared: &Shared<'_>,
-    piece: Piece<'_, T>,
-    gates: Gates<'_>,
-    random: bool,
-    r: &[f32],
-    padded: usize,
-    group: &mut Group,
-) {
-    let (len, d) = (piece.len(), shared.tiles.cols);
-    let Group { z, gated, random: images, product, expanded, .. } = group;
-    shared.arch.dispatch(|| widen(piece, d, expanded));
-    let (data, stride) = match T::as_floats(piece.tile) {
-        Some(tile) => (&tile[piece.lo..], piece.stride),
-        None => (&expanded[..], len),
-    };
-    let gated = &mut gated[..padded * len];
-    if random {
-        // All activations of the panel at once; whole vectors of rows by the matrix product, the rest one by one.
-        let whole = len / PAD * PAD;
-        let p = shared.live.len();
-        gemm((whole, d, p), (images, 1, len), false, (data, 1, stride), (shared.generators, 1, d));
-        for (image, h) in images.chunks_mut(len).zip(shared.generators.chunks(d)).take(p) {
-            for (t, z) in image.iter_mut().enumerate().skip(whole) {
-                *z = h.iter().enumerate().map(|(j, h)| h * data[j * stride + t]).sum();
-            }
-        }
-    }
-    shared.arch.dispatch(|| {
-        let r = &r[piece.at..][..len];
-        let mut cursor = gates.cursor();
-        for slot in 0..padded {
-            let column = gated[slot..].iter_mut().step_by(padded);
-            let Some(&i) = shared.live.get(slot) else {
-                column.for_each(|g| *g = 0.0);
-                continue;
-            };
-            let gate = cursor.at(i as usize);
-            let z = match gate {
-                Gate::Random { .. } => &images[slot * len..][..len],
-                _ => {
-                    gate_activation(piece, gate, &[], z);
-                    &z[..len]
-                }
-            };
-            if gate == Gate::Open {
-                column.zip(r).for_each(|(g, r)| *g = *r);
-            } else {
-                column.zip(z.iter().zip(r)).for_each(|(g, (z, r))| *g = if *z > 0.0 { *r } else { 0.0 });
-            }
-        }
-    });
-    gemm((padded, len, d), (product, 1, padded), true, (gated, 1, padded), (data, 1, stride));
-}
-
-/// Writes a piece of bytes as floats, column by column; floats are used where they are.
-#[inline(always)]
-fn widen<T: Element>(piece: Piece<'_, T>, cols: usize, out: &mut [f32]) {
-    if T::as_floats(piece.tile).is_some() {
-        return;
-    }
-    for (j, column) in out.chunks_mut(piece.len()).take(cols).enumerate() {
-        for (out, x) in column.iter_mut().zip(piece.column(j)) {
-            *out = x.widen();
-        }
-    }
-}
-
-/// `work(index, group)` for every group, by halves in parallel.
-fn fork(groups: &mut [Group], first: usize, work: &(impl Fn(usize, &mut Group) + Sync)) {
-    match groups {
-        [] => {}
-        [group] => work(first, group),
-        _ => {
-            let half = groups.len() / 2;
-            let (left, right) = groups.split_at_mut(half);
-            rayon::join(|| fork(left, first, work), || fork(right, first + half, work));
-        }
-    }
-}
-
-/// As [`fork`], where group g writes the rows from `start(g)` to `start(g + 1)` of `out`.
-fn fork_rows(
-    groups: &mut [Group],
-    first: usize,
-    out: &mut [f32],
-    start: &(impl Fn(usize) -> usize + Sync),
-    work: &(impl Fn(usize, &mut Group, &mut [f32]) + Sync),
-) {
-    match groups {
-        [] => {}
-        [group] => work(first, group, out),
-        _ => {
-            let half = groups.len() / 2;
-            let (left, right) = groups.split_at_mut(half);
-            let (top, bottom) = out.split_at_mut(start(first + half) - start(first));
-            rayon::join(
-                || fork_rows(left, first, top, start, work),
-                || fork_rows(right, first + half, bottom, start, work),
-            );
         }
     }
 }

@@ -4,7 +4,8 @@ use crate::checks::has_toolchain;
 use crate::command::{Cmd, root};
 use crate::install;
 use crate::part::{Context, Outcome, Stop};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Root of the installed tools.
 const TOOLS: &str = "target/tools";
@@ -35,16 +36,45 @@ pub(crate) fn fuzz(context: &Context) -> Outcome {
         ));
     }
     let tool = tool("cargo-fuzz", context.named)?;
-    let fuzz = |args: &str| Cmd::new("rustup").words("run nightly").args([&tool]).words(args);
-    let list = fuzz("fuzz list").ask().ok_or_else(|| Stop::Failed("cargo fuzz list failed".into()))?;
-    for target in list.lines() {
-        fuzz("fuzz run")
-            .args([target])
-            .words("-- -print_final_stats=1")
-            .args([format!("-max_total_time={}", context.fuzz_seconds)])
-            .run()?;
+    let list =
+        cargo_fuzz(&tool, "list").ask().ok_or_else(|| Stop::Failed("cargo fuzz list failed".into()))?;
+    let runs = list
+        .lines()
+        .map(|target| fuzz_one(&tool, target, context.fuzz_seconds))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(format!("{} s each: {}", context.fuzz_seconds, runs.join(", ")))
+}
+
+/// Runs one target from its grown corpus and its kept seeds; says how many inputs it tried.
+fn fuzz_one(tool: &Path, target: &str, seconds: u64) -> Result<String, Stop> {
+    let failed = |error: io::Error| Stop::Failed(format!("{target}: {error}"));
+    let (corpus, seeds) = (format!("fuzz/corpus/{target}"), format!("fuzz/seeds/{target}"));
+    let log = root().join("target").join(format!("fuzz-{target}.log"));
+    fs::create_dir_all(root().join(&corpus)).map_err(failed)?;
+    let mut folders = vec![corpus];
+    folders.extend(root().join(&seeds).is_dir().then_some(seeds));
+    let ended = cargo_fuzz(tool, "run")
+        .args([target])
+        .args(folders)
+        .words("-- -print_final_stats=1")
+        .args([format!("-max_total_time={seconds}")])
+        .log(&log)
+        .run();
+    let text = fs::read(&log).map_err(failed)?;
+    let text = String::from_utf8_lossy(&text);
+    if ended.is_err() {
+        println!("{text}");
     }
-    Ok(format!("{} targets, {} s each", list.lines().count(), context.fuzz_seconds))
+    ended.map(|()| format!("{target} {}", units(&text).unwrap_or("?")))
+}
+
+fn cargo_fuzz(tool: &Path, verb: &str) -> Cmd {
+    Cmd::new("rustup").words("run nightly").args([tool]).args(["fuzz", verb])
+}
+
+/// Inputs that libFuzzer tried, from its final statistics.
+fn units(log: &str) -> Option<&str> {
+    log.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:")).map(str::trim)
 }
 
 /// Where a tool lies, installing it first if that is allowed.
@@ -69,4 +99,15 @@ fn tool(name: &str, install: bool) -> Result<PathBuf, Stop> {
         .run()
         .map_err(|_| Stop::Missing(format!("cargo install {name} failed")))?;
     Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_inputs_is_read_from_the_statistics() {
+        assert_eq!(units("Done\nstat::number_of_executed_units: 995731\nstat::x: 1\n"), Some("995731"));
+        assert_eq!(units("Done\n"), None);
+    }
 }

@@ -1,0 +1,39 @@
+//! Work on groups of tiles, by halves in parallel; no allocation.
+
+use super::Group;
+
+/// `work(index, group)` for every group, by halves in parallel.
+pub(super) fn fork(groups: &mut [Group], first: usize, work: &(impl Fn(usize, &mut Group) + Sync)) {
+    match groups {
+        [] => {}
+        [group] => work(first, group),
+        _ => {
+            let half = groups.len() / 2;
+            let (left, right) = groups.split_at_mut(half);
+            rayon::join(|| fork(left, first, work), || fork(right, first + half, work));
+        }
+    }
+}
+
+/// As [`fork`], where group g writes `out[start(g)..start(g + 1)]`.
+pub(super) fn fork_parts<T: Send>(
+    groups: &mut [Group],
+    first: usize,
+    out: &mut [T],
+    start: &(impl Fn(usize) -> usize + Sync),
+    work: &(impl Fn(usize, &mut Group, &mut [T]) + Sync),
+) {
+    match groups {
+        [] => {}
+        [group] => work(first, group, out),
+        _ => {
+            let half = groups.len() / 2;
+            let (left, right) = groups.split_at_mut(half);
+            let (top, bottom) = out.split_at_mut(start(first + half) - start(first));
+            rayon::join(
+                || fork_parts(left, first, top, start, work),
+                || fork_parts(right, first + half, bottom, start, work),
+            );
+        }
+    }
+}

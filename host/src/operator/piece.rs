@@ -1,0 +1,378 @@
+//! What the blocked operator does with one piece of a tile.
+
+use super::kernel::{Element, Piece, activate, gemm, pack, project, unpack, vectorise};
+use super::{Group, PAD, Shared};
+use std::ops::Range;
+use tamis::gates::{Gate, Gates};
+use tamis::weights::{Block, Weights, runs};
+
+/// `z` = activation that opens the gate, for every row of the piece; `false` if the gate needs none.
+#[inline(always)]
+fn gate_activation<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], z: &mut [f32]) -> bool {
+    match gate {
+        Gate::Closed | Gate::Open => return false,
+        Gate::Weights { block, sign } => {
+            activate(piece, block, z);
+            if sign < 0.0 {
+                z.iter_mut().for_each(|z| *z = -*z);
+            }
+        }
+        Gate::Random { .. } => dense(piece, h, z),
+    }
+    true
+}
+
+/// `z = h · x` for every row of the piece, h dense.
+#[inline(always)]
+fn dense<T: Element>(piece: Piece<'_, T>, h: &[f32], z: &mut [f32]) {
+    z[..piece.len()].fill(0.0);
+    for (j, h) in h.iter().enumerate() {
+        for (z, x) in z.iter_mut().zip(piece.column(j)) {
+            *z += h * x.widen();
+        }
+    }
+}
+
+/// `v = gate ∘ r` on the rows of the piece.
+#[inline(always)]
+fn mask<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], r: &[f32], z: &mut [f32], v: &mut [f32]) {
+    if gate_activation(piece, gate, h, z) {
+        for ((v, z), r) in v.iter_mut().zip(&*z).zip(r) {
+            *v = if *z > 0.0 { *r } else { 0.0 };
+        }
+    } else if gate == Gate::Open {
+        v[..r.len()].copy_from_slice(r);
+    } else {
+        v[..r.len()].fill(0.0);
+    }
+}
+
+/// `product[run] += v · x_j` for the inputs j that `support[run]` names in the block that starts at `base`.
+#[inline(always)]
+fn project_run<T: Element>(
+    piece: Piece<'_, T>,
+    v: &[f32],
+    base: usize,
+    support: &[u32],
+    run: Range<usize>,
+    product: &mut [f32],
+) {
+    for (out, &j) in product[run.clone()].iter_mut().zip(&support[run]) {
+        *out += project(&v[..piece.len()], piece.column(j as usize - base));
+    }
+}
+
+/// `out += A_i w_i` on the rows of the piece.
+#[inline(always)]
+pub(super) fn add_gated<T: Element>(
+    piece: Piece<'_, T>,
+    gate: Gate<'_>,
+    h: &[f32],
+    w: Block<'_>,
+    group: &mut Group,
+    out: &mut [f32],
+) {
+    let Group { z, v, .. } = group;
+    activate(piece, w, v);
+    // A neuron under its own gate, the usual case: no second activation.
+    if let Gate::Weights { block, sign } = gate
+        && std::ptr::eq(block.values(), w.values())
+    {
+        for (out, v) in out.iter_mut().zip(&*v) {
+            *out += if sign * *v > 0.0 { *v } else { 0.0 };
+        }
+    } else if gate_activation(piece, gate, h, z) {
+        for ((out, z), v) in out.iter_mut().zip(&*z).zip(&*v) {
+            *out += if *z > 0.0 { *v } else { 0.0 };
+        }
+    } else if gate == Gate::Open {
+        for (out, v) in out.iter_mut().zip(&*v) {
+            *out += v;
+        }
+    }
+}
+
+/// `product += A_i^T v` over the rows of the piece.
+#[inline(always)]
+pub(super) fn add_block<T: Element>(
+    piece: Piece<'_, T>,
+    gate: Gate<'_>,
+    h: &[f32],
+    r: &[f32],
+    group: &mut Group,
+) {
+    let Group { z, v, product, .. } = group;
+    mask(piece, gate, h, &r[piece.at..][..piece.len()], z, v);
+    for (j, out) in product[..piece.tile.len() / piece.stride].iter_mut().enumerate() {
+        *out += project(&v[..piece.len()], piece.column(j));
+    }
+}
+
+/// `product += |A_i e_j|²` over the rows of the piece.
+#[inline(always)]
+pub(super) fn add_norms<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], group: &mut Group) {
+    let Group { z, v, product, .. } = group;
+    let open = &mut v[..piece.len()];
+    if gate_activation(piece, gate, h, z) {
+        for (open, z) in open.iter_mut().zip(&*z) {
+            *open = if *z > 0.0 { 1.0 } else { 0.0 };
+        }
+    } else {
+        open.fill(if gate == Gate::Open { 1.0 } else { 0.0 });
+    }
+    for (j, out) in product[..piece.tile.len() / piece.stride].iter_mut().enumerate() {
+        let squares = &mut z[..piece.len()];
+        for ((square, x), open) in squares.iter_mut().zip(piece.column(j)).zip(&*open) {
+            let x = open * x.widen();
+            *square = x * x;
+        }
+        *out += squares.iter().map(|&s| f64::from(s)).sum::<f64>() as f32;
+    }
+}
+
+/// `product += A_S^T r` on a support over the rows of the piece, gates computed here.
+#[inline(always)]
+pub(super) fn add_restricted<T: Element>(
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    inputs: usize,
+    support: &[u32],
+    r: &[f32],
+    group: &mut Group,
+) {
+    let Group { z, v, product, .. } = group;
+    let mut cursor = gates.cursor();
+    for (i, run) in runs(inputs, support) {
+        mask(piece, cursor.at(i), &[], r, z, v);
+        project_run(piece, v, i * inputs, support, run, product);
+    }
+}
+
+/// As [`add_restricted`] with gates held in `bits`, `words` a neuron.
+#[inline(always)]
+pub(super) fn add_restricted_held<T: Element>(
+    piece: Piece<'_, T>,
+    (bits, words): (&[u32], usize),
+    inputs: usize,
+    support: &[u32],
+    r: &[f32],
+    group: &mut Group,
+) {
+    let Group { v, product, .. } = group;
+    for ((i, run), bits) in runs(inputs, support).zip(bits.chunks(words)) {
+        unpack(bits, r, v);
+        project_run(piece, v, i * inputs, support, run, product);
+    }
+}
+
+/// `product += A_S^T A_S p` over the rows of the piece, gates computed here.
+#[inline(always)]
+pub(super) fn add_normal<T: Element>(
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    p: Weights<'_>,
+    group: &mut Group,
+) {
+    let mut image = std::mem::take(&mut group.image);
+    let out = &mut image[..piece.len()];
+    out.fill(0.0);
+    let mut cursor = gates.cursor();
+    for block in p.blocks() {
+        add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
+    }
+    add_restricted(piece, gates, p.inputs(), p.index(), out, group);
+    group.image = image;
+}
+
+/// As [`add_normal`] with gates held in `bits`, `words` a neuron.
+#[inline(always)]
+pub(super) fn add_normal_held<T: Element>(
+    piece: Piece<'_, T>,
+    (bits, words): (&[u32], usize),
+    p: Weights<'_>,
+    group: &mut Group,
+) {
+    let mut image = std::mem::take(&mut group.image);
+    let out = &mut image[..piece.len()];
+    out.fill(0.0);
+    add_forward_held(piece, (bits, words), p, group, out);
+    add_restricted_held(piece, (bits, words), p.inputs(), p.index(), out, group);
+    group.image = image;
+}
+
+/// `out += A w` over the rows of the piece with gates held in `bits`, `words` a neuron.
+#[inline(always)]
+pub(super) fn add_forward_held<T: Element>(
+    piece: Piece<'_, T>,
+    (bits, words): (&[u32], usize),
+    w: Weights<'_>,
+    group: &mut Group,
+    out: &mut [f32],
+) {
+    let Group { z, v, .. } = group;
+    let v = &mut v[..piece.len()];
+    for (block, bits) in w.blocks().zip(bits.chunks(words)) {
+        activate(piece, block, v);
+        unpack(bits, v, z);
+        for (out, z) in out.iter_mut().zip(&*z) {
+            *out += z;
+        }
+    }
+}
+
+/// Writes the gates of `neurons` on the rows of the piece to `bits`, `words` a neuron.
+pub(super) fn hold<T: Element>(
+    shared: &Shared<'_>,
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    neurons: &[u32],
+    (bits, words): (&mut [u32], usize),
+    group: &mut Group,
+) {
+    let len = piece.len();
+    let random = gates.may_be_random();
+    if random {
+        random_activations(shared, piece, neurons.len(), group);
+    }
+    let Group { z, random: images, .. } = group;
+    vectorise(
+        shared.arch,
+        #[inline(always)]
+        || {
+            let mut cursor = gates.cursor();
+            for (slot, (&i, bits)) in neurons.iter().zip(bits.chunks_mut(words)).enumerate() {
+                let gate = cursor.at(i as usize);
+                if let Gate::Random { .. } = gate {
+                    pack(&images[slot * len..][..len], bits);
+                } else if gate_activation(piece, gate, &[], z) {
+                    pack(&z[..len], bits);
+                } else {
+                    bits.fill(if gate == Gate::Open { u32::MAX } else { 0 });
+                }
+            }
+        },
+    );
+}
+
+/// Activations of the first `count` of the panel's generators, neuron by neuron, in `group.random`.
+fn random_activations<T: Element>(shared: &Shared<'_>, piece: Piece<'_, T>, count: usize, group: &mut Group) {
+    let (len, d) = (piece.len(), shared.tiles.cols);
+    let Group { random: images, expanded, .. } = group;
+    vectorise(
+        shared.arch,
+        #[inline(always)]
+        || widen(piece, d, expanded),
+    );
+    let (data, stride) = floats(piece, expanded);
+    // Whole vectors of rows by the matrix product, the rest one by one.
+    let whole = len / PAD * PAD;
+    gemm((whole, d, count), images, (1, len), false, (data, 1, stride), (shared.generators, 1, d));
+    for (image, h) in images.chunks_mut(len).zip(shared.generators.chunks(d)).take(count) {
+        for (t, z) in image.iter_mut().enumerate().skip(whole) {
+            *z = h.iter().enumerate().map(|(j, h)| h * data[j * stride + t]).sum();
+        }
+    }
+}
+
+/// The columns of the piece as floats, and their stride: the data itself, or what [`widen`] wrote.
+fn floats<'a, T: Element>(piece: Piece<'a, T>, expanded: &'a [f32]) -> (&'a [f32], usize) {
+    match T::as_floats(piece.tile) {
+        Some(tile) => (&tile[piece.lo..], piece.stride),
+        None => (expanded, piece.len()),
+    }
+}
+
+/// `product += X^T [gate ∘ r]` for the live neurons of a panel over the rows of the piece.
+pub(super) fn add_panel<T: Element>(
+    shared: &Shared<'_>,
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    random: bool,
+    r: &[f32],
+    padded: usize,
+    group: &mut Group,
+) {
+    let (len, d) = (piece.len(), shared.tiles.cols);
+    if random {
+        random_activations(shared, piece, shared.live.len(), group);
+    } else {
+        vectorise(
+            shared.arch,
+            #[inline(always)]
+            || widen(piece, d, &mut group.expanded),
+        );
+    }
+    let Group { gated, random: images, product, expanded, .. } = group;
+    let (data, stride) = floats(piece, expanded);
+    let (gated, images) = (&mut gated[..padded * len], &mut images[..padded * len]);
+    vectorise(
+        shared.arch,
+        #[inline(always)]
+        || {
+            let r = &r[piece.at..][..len];
+            let mut cursor = gates.cursor();
+            for (slot, image) in images.chunks_mut(len).enumerate() {
+                match shared.live.get(slot) {
+                    None => image.fill(0.0),
+                    Some(&i) => gate_in_place(piece, cursor.at(i as usize), r, image),
+                }
+            }
+            for (first, images) in (0..).step_by(PAD).zip(images.chunks(PAD * len)) {
+                interleave(images, len, &mut gated[first..], padded);
+            }
+        },
+    );
+    gemm((padded, len, d), product, (1, padded), true, (gated, 1, padded), (data, 1, stride));
+}
+
+/// `image = gate ∘ r`, where `image` holds the activations of a random gate already.
+#[inline(always)]
+fn gate_in_place<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, r: &[f32], image: &mut [f32]) {
+    match gate {
+        Gate::Closed => image.fill(0.0),
+        Gate::Open => image.copy_from_slice(r),
+        Gate::Random { .. } | Gate::Weights { .. } => {
+            if !matches!(gate, Gate::Random { .. }) {
+                gate_activation(piece, gate, &[], image);
+            }
+            for (z, r) in image.iter_mut().zip(r) {
+                *z = if *z > 0.0 { *r } else { 0.0 };
+            }
+        }
+    }
+}
+
+/// Columns of length `len` become the first [`PAD`] columns of a row-major matrix with rows of `width`.
+#[inline(always)]
+fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: usize) {
+    let columns: [&[f32]; PAD] = std::array::from_fn(|l| &columns[l * len..][..len]);
+    let whole = len / PAD * PAD;
+    for t in (0..whole).step_by(PAD) {
+        let tile: [[f32; PAD]; PAD] =
+            std::array::from_fn(|l| std::array::from_fn(|k| columns[l][t..t + PAD][k]));
+        for (k, row) in out[t * width..].chunks_mut(width).take(PAD).enumerate() {
+            let row = &mut row[..PAD];
+            for l in 0..PAD {
+                row[l] = tile[l][k];
+            }
+        }
+    }
+    for t in whole..len {
+        for (out, column) in out[t * width..][..PAD].iter_mut().zip(columns) {
+            *out = column[t];
+        }
+    }
+}
+
+/// Writes a piece of bytes as floats, column by column; floats are used where they are.
+#[inline(always)]
+fn widen<T: Element>(piece: Piece<'_, T>, cols: usize, out: &mut [f32]) {
+    if T::as_floats(piece.tile).is_some() {
+        return;
+    }
+    for (j, column) in out.chunks_mut(piece.len()).take(cols).enumerate() {
+        for (out, x) in column.iter_mut().zip(piece.column(j)) {
+            *out = x.widen();
+        }
+    }
+}
