@@ -4,10 +4,12 @@
 //! use only those before it: `error → file → data → plot → operator → run → bench → cli`.
 
 pub mod bench;
+pub mod cli;
 pub mod data;
 pub mod error;
 pub mod file;
 pub mod operator;
 pub mod plot;
+pub mod run;
 
 pub use error::{Error, Result};
