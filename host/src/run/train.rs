@@ -7,13 +7,13 @@ use serde::Serialize;
 use tamis::budget::{Training, Workspace};
 use tamis::dims::Dims;
 use tamis::gates::Gates;
-use tamis::iht::{self, Step};
+use tamis::iht::Step;
 use tamis::model::MAX_INPUTS;
 use tamis::rng::{Permutation, stream};
-use tamis::sensing::Sensing;
+use tamis::sensing::{Sensing, Work};
 use tamis::train::{Info, Progress, Schedule};
 use tamis::weights::Weights;
-use tamis::{train as core_train, wire};
+use tamis::{spectrum, train as core_train, wire};
 
 use super::memory::room_for;
 use super::score::Tally;
@@ -84,6 +84,8 @@ pub struct Report {
     pub epochs: u32,
     /// Steps done.
     pub steps: u32,
+    /// Random starts tried on a part of the rows.
+    pub trials: u32,
     /// Passes over all rows.
     pub passes: f64,
     /// Largest eigenvalue that the `theory` step was given.
@@ -157,11 +159,9 @@ impl Run<'_> {
         let Problem { data, labels, task } = problem;
         let mut schedule = self.options.schedule;
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
-        let (data, labels) = if budget.batch < self.dims.samples {
-            shuffle(data, &labels, schedule.seed)?
-        } else {
-            (data, labels)
-        };
+        // Batches and trials are runs of rows.
+        let in_parts = budget.batch < self.dims.samples || schedule.trials.count > 1;
+        let (data, labels) = if in_parts { shuffle(data, &labels, schedule.seed)? } else { (data, labels) };
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
         let mut memory = vec![0; budget.words()];
         let plan = Plan {
@@ -196,6 +196,7 @@ impl Run<'_> {
             accuracy: score.accuracy,
             epochs: info.epochs,
             steps: info.steps,
+            trials: info.trials,
             passes: f64::from(info.passes),
             beta: None,
             stopped: info.stopped,
@@ -265,13 +266,13 @@ fn set_beta(
     let (s, d) = (budget.dims.nnz, budget.dims.inputs);
     let mut space = Workspace::new(memory);
     let support = (space.indices(s)?, space.floats(s)?);
-    let mut work = iht::Work {
+    let mut work = Work {
         residual: &mut [],
-        panel: space.floats((4 * s).max(d))?,
+        panel: space.floats((3 * s).max(d))?,
         scratch: space.floats(budget.scratch)?,
     };
     let gates = Gates::seeded(schedule.seed);
-    let (_, beta) = iht::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
+    let (_, beta) = spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
     if !(beta.is_finite() && beta > 0.0) {
         return Err(Error::new("the theory step has nothing to measure")
             .expected("data with columns that are not all zero")
