@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use tamis::iht::{Params, Refine, Step};
-use tamis::train::Schedule;
+use tamis::train::{Schedule, Trials};
 
 use super::console::{self, bytes, count};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
@@ -47,6 +47,12 @@ pub(super) struct Train {
     /// Rows of a batch; 0 for all rows
     #[arg(long, value_name = "N", default_value_t = 0)]
     batch: usize,
+    /// Random starts that are tried first, of which the best goes on; 1 is the published method to the letter
+    #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.count)]
+    trials: u32,
+    /// Rows of a trial
+    #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows)]
+    trial_rows: usize,
     /// Settings to start from
     #[arg(long, value_enum, default_value_t = Recipe::Paper)]
     recipe: Recipe,
@@ -92,7 +98,9 @@ impl Train {
         let outcome = interrupt::training(|| {
             run::train(problem, &options, |progress| {
                 bar.update(progress);
-                losses.push(progress.loss);
+                if progress.trial == 0 {
+                    losses.push(progress.loss);
+                }
                 !interrupt::asked()
             })
         });
@@ -115,6 +123,7 @@ impl Train {
         let schedule = Schedule {
             epochs: self.epochs,
             batch: self.batch,
+            trials: Trials { count: self.trials, rows: self.trial_rows },
             signs: self.signs.into(),
             empty: self.empty.into(),
             seed: common.seed,

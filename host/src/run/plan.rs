@@ -86,7 +86,7 @@ impl Plan {
 
     fn of(dims: Dims, bytes: bool, schedule: &Schedule, layout: Layout) -> Self {
         let budget = budget(dims, schedule, layout);
-        let operator = layout.bytes(dims.samples, dims.inputs, dims.nnz, bytes) as u64;
+        let operator = layout.bytes(dims, bytes) as u64;
         Self {
             panel: layout.panel,
             tile: layout.tile,
