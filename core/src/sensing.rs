@@ -135,6 +135,29 @@ pub trait Sensing {
     }
 }
 
+/// Buffers that an algorithm shares with the operator, all the caller's; lengths as [`crate::budget::Training`] says.
+#[derive(Debug)]
+pub struct Work<'a> {
+    /// One float per row of the batch.
+    pub residual: &'a mut [f32],
+    /// A gradient panel, or three vectors on the support.
+    pub panel: &'a mut [f32],
+    /// Scratch of the operator.
+    pub scratch: &'a mut [f32],
+}
+
+/// The first `len` floats of a buffer, and the rest.
+pub(crate) fn carve<S>(buffer: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
+    let got = buffer.len();
+    buffer.split_at_mut_checked(len).ok_or(error::Error::Length { what: "panel", expected: len, got })
+}
+
+/// The first `len` elements of a slice.
+pub(crate) fn head_mut<T, S>(slice: &mut [T], len: usize) -> Result<&mut [T], S> {
+    let got = slice.len();
+    slice.get_mut(..len).ok_or(error::Error::Length { what: "support", expected: len, got })
+}
+
 /// The first rows of another operator: a trial on a part of the data costs a part of the time.
 #[derive(Debug)]
 pub struct First<'a, S: ?Sized> {
@@ -253,7 +276,6 @@ impl<S: Sensing + ?Sized> Sensing for First<'_, S> {
 /// The provided bodies of [`Sensing`], as functions, so that an override can be compared with them.
 pub mod provided {
     use super::{Block, Gates, Range, Result, Sensing, Weights, error, runs};
-    use crate::math;
 
     /// [`Sensing::forward`], block by block.
     ///
@@ -346,13 +368,14 @@ pub mod provided {
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
         let (n, d) = (sensing.samples(), sensing.inputs());
+        error::range("block", blocks.end, blocks.start, sensing.blocks())?;
         error::length("column norms", out.len(), blocks.len().saturating_mul(d))?;
         let image = part(scratch, n)?;
         for (i, out) in blocks.zip(out.chunks_mut(d.max(1))) {
             for (j, out) in out.iter_mut().enumerate() {
                 image.fill(0.0);
                 sensing.apply(gates, Block::unit(i, d, &[(i * d + j) as u32]), image)?;
-                *out = math::norm2(image);
+                *out = image.iter().fold(0.0, |sum, x| sum + x * x);
             }
         }
         Ok(())

@@ -4,6 +4,13 @@
 //! emulated board, the `cargo ci` runner runs them on the host, and a test holds the host to the pinned values.
 //! Buffers are locals, so that the stack's high water counts them; the smallest board has 16 KiB of RAM.
 
+mod operator;
+mod predict;
+mod train;
+mod wire;
+
+pub use train::{DIGITS_SEED, IMAGES, LABELS, PIXELS};
+
 use tamis::math;
 use tamis::rng::{Permutation, Rng, stream};
 
@@ -39,6 +46,10 @@ impl<P: Probe + 'static> Case<P> {
     pub const ALL: &'static [Self] = &[
         Self { name: "math", pinned: 0xdbaf_5d1d, ram: 5120, run: elementary::<P> },
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
+        Self { name: "conformance", pinned: 0x2a72_5812, ram: 8192, run: operator::conformance::<P> },
+        Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
+        Self { name: "wire", pinned: 0xae73_1104, ram: 4096, run: wire::damaged::<P> },
+        Self { name: "train", pinned: 0xb219_6e4c, ram: 10_240, run: train::train::<P> },
     ];
 }
 
@@ -124,18 +135,16 @@ fn randomness<P: Probe>(_probe: &mut P) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
+    use std::{format, string::String, vec::Vec};
 
     #[test]
     fn digests_on_the_host_are_the_pinned_ones() {
-        for case in Case::<()>::ALL {
-            let digest = (case.run)(&mut ());
-            assert_eq!(
-                digest, case.pinned,
-                "{}: got {digest:#010x}, pinned {:#010x}",
-                case.name, case.pinned
-            );
-        }
+        let digests = |digest: fn(&Case<()>) -> u32| -> Vec<(&str, String)> {
+            Case::ALL.iter().map(|case| (case.name, format!("{:#010x}", digest(case)))).collect()
+        };
+        assert_eq!(digests(|case| (case.run)(&mut ())), digests(|case| case.pinned));
     }
 
     #[test]

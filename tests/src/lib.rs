@@ -1,4 +1,7 @@
-//! Tests that more than one backend shares.
+//! Tests that more than one backend shares: they run on a host, on every operator, and on emulated parts.
+//!
+//! A module may use only those before it: `conformance → cases`.
 #![no_std]
 
 pub mod cases;
+pub mod conformance;

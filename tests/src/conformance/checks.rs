@@ -1,0 +1,447 @@
+//! The checks of the table.
+
+use super::situation::{Buffers, Room, Situation};
+use super::{Agreement, Failure, Outcome, Spy};
+use tamis::Error;
+use tamis::budget::Training;
+use tamis::dims::Dims;
+use tamis::gates::Gates;
+use tamis::iht::{self, Info, Params, Refine, Step, Work};
+use tamis::math::{dot, norm2, sqrt};
+use tamis::sensing::Sensing;
+use tamis::weights::{Block, Weights};
+
+/// One check in one situation.
+pub(super) struct Trial<'t, O, S> {
+    oracle: &'t mut O,
+    sensing: &'t mut S,
+    situation: Situation,
+    gates: Gates<'t>,
+    w: Weights<'t>,
+    agreement: Agreement,
+    scale: Scale,
+    buffers: Buffers<'t>,
+}
+
+/// What rounding errors are measured against: bounds of every partial sum, so that cancellation is no failure.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    /// The largest norm of a column.
+    column: f32,
+    /// `|v|`, v the residual or the labels.
+    v: f32,
+    /// The sum of `|w_j|`.
+    w: f32,
+}
+
+impl Scale {
+    /// Of a batch, at weights and gates; draws `v` too.
+    pub(super) fn measure<O: Sensing>(
+        oracle: &mut O,
+        situation: Situation,
+        (gates, w): (Gates<'_>, Weights<'_>),
+        buffers: &mut Buffers<'_>,
+    ) -> Result<Self, Failure> {
+        let (n, d, m) = (oracle.samples(), oracle.inputs(), oracle.blocks());
+        let norms = part(buffers.expected, m * d)?;
+        call(oracle.column_norms(gates, 0..m, norms, buffers.scratch))?;
+        let column = sqrt(largest(norms));
+        situation.rng(2).fill_normal(buffers.v);
+        let v = sqrt(norm2(part(buffers.v, n)?));
+        Ok(Self { column, v, w: w.value().iter().map(|w| w.abs()).sum() })
+    }
+
+    /// Of outputs.
+    fn output(self) -> f32 {
+        self.w * self.column
+    }
+
+    /// Of gradients.
+    fn gradient(self) -> f32 {
+        self.v * self.column
+    }
+}
+
+/// Step rules, each with a refinement.
+const RULES: [Params; 3] = [
+    Params { step: Step::Normalised, refine: Refine::Armijo { steps: 3, decrease: 0.9, halvings: 10 } },
+    Params { step: Step::Fixed(0.5), refine: Refine::None },
+    Params {
+        step: Step::Theory { beta: 4.0 },
+        refine: Refine::ConjugateGradient { steps: 2, tolerance: 0.1 },
+    },
+];
+
+/// Part of a support that must be common where it need not be the same.
+const OVERLAP: f32 = 0.9;
+
+impl<'t, O: Sensing, S: Sensing> Trial<'t, O, S> {
+    pub(super) fn new(
+        oracle: &'t mut O,
+        sensing: &'t mut S,
+        situation: Situation,
+        (gates, w): (Gates<'t>, Weights<'t>),
+        (agreement, scale): (Agreement, Scale),
+        buffers: Buffers<'t>,
+    ) -> Self {
+        Self { oracle, sensing, situation, gates, w, agreement, scale, buffers }
+    }
+
+    /// n of the batch, d and m.
+    fn sizes(&self) -> (usize, usize, usize) {
+        (self.sensing.samples(), self.sensing.inputs(), self.sensing.blocks())
+    }
+
+    /// The difference allowed; `None` where every bit must agree.
+    fn allow(&self, difference: f32) -> Option<f32> {
+        (self.agreement != Agreement::Bits).then_some(difference)
+    }
+
+    /// As [`Self::allow`], for outputs.
+    fn allow_output(&self, difference: f32) -> Option<f32> {
+        let exact = self.agreement == Agreement::Outputs && !self.situation.is_random();
+        self.allow(difference).filter(|_| !exact)
+    }
+}
+
+/// `<A_i w_i, v> = <w_i, A_i^T v>` for every block that has weights.
+pub(super) fn adjoint_identity<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, d, _) = t.sizes();
+    let v = part(t.buffers.v, n)?;
+    let image = part(t.buffers.expected, n)?;
+    let (back, norms) = part(t.buffers.panel, 2 * d)?.split_at_mut(d);
+    for block in t.w.blocks() {
+        let i = block.neuron();
+        image.fill(0.0);
+        back.fill(0.0);
+        call(t.sensing.apply(t.gates, block, image))?;
+        call(t.sensing.adjoint(t.gates, i, v, back))?;
+        call(t.sensing.column_norms(t.gates, i..i + 1, norms, t.buffers.scratch))?;
+        let (left, right) = (dot(image, v), block.dot(back));
+        norms.iter_mut().for_each(|norm| *norm = sqrt(*norm));
+        let bound: f32 = block.entries().map(|(j, w)| w.abs() * norms.get(j).copied().unwrap_or(0.0)).sum();
+        let allowed = tolerance * bound * t.scale.v;
+        if (left - right).abs() > allowed || !left.is_finite() {
+            return Err(Failure::new("<A w, v> - <w, A^T v>", i, left, right));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn apply<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, ..) = t.sizes();
+    let limit = t.allow_output(tolerance * t.scale.output());
+    for block in t.w.blocks() {
+        let (expected, got) = (part(t.buffers.expected, n)?, part(t.buffers.got, n)?);
+        // Products add to what is there.
+        expected.fill(0.5);
+        got.fill(0.5);
+        call(t.oracle.apply(t.gates, block, expected))?;
+        call(t.sensing.apply(t.gates, block, got))?;
+        agree("A_i w_i", expected, got, limit)?;
+    }
+    Ok(())
+}
+
+pub(super) fn adjoint<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, d, m) = t.sizes();
+    let limit = t.allow(tolerance * t.scale.gradient());
+    let v = part(t.buffers.v, n)?;
+    let (expected, got) = (part(t.buffers.expected, d)?, part(t.buffers.got, d)?);
+    for i in 0..m {
+        expected.fill(0.5);
+        got.fill(0.5);
+        call(t.oracle.adjoint(t.gates, i, v, expected))?;
+        call(t.sensing.adjoint(t.gates, i, v, got))?;
+        agree("A_i^T v", expected, got, limit)?;
+    }
+    Ok(())
+}
+
+pub(super) fn forward<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, ..) = t.sizes();
+    let limit = t.allow_output(tolerance * t.scale.output());
+    let (expected, got) = (part(t.buffers.expected, n)?, part(t.buffers.got, n)?);
+    // Bulk operations overwrite.
+    got.fill(f32::NAN);
+    call(t.oracle.forward(t.gates, t.w, expected))?;
+    call(t.sensing.forward(t.gates, t.w, got))?;
+    agree("A w", expected, got, limit)
+}
+
+/// In panels of 1, 3 and m blocks.
+pub(super) fn gradient<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, d, m) = t.sizes();
+    let limit = t.allow(tolerance * t.scale.gradient());
+    let v = part(t.buffers.v, n)?;
+    let (expected, got) = (part(t.buffers.expected, m * d)?, part(t.buffers.got, m * d)?);
+    call(t.oracle.gradient(t.gates, v, 0..m, expected))?;
+    for p in [1, 3, m] {
+        got.fill(f32::NAN);
+        for (first, panel) in (0..m).step_by(p).zip(got.chunks_mut(p * d)) {
+            call(t.sensing.gradient(t.gates, v, first..(first + p).min(m), panel))?;
+        }
+        agree("A^T r", expected, got, limit)?;
+    }
+    Ok(())
+}
+
+pub(super) fn gradient_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, ..) = t.sizes();
+    let (limit, support) = (t.allow(tolerance * t.scale.gradient()), t.w.index());
+    let v = part(t.buffers.v, n)?;
+    let (expected, got) = (part(t.buffers.expected, support.len())?, part(t.buffers.got, support.len())?);
+    got.fill(f32::NAN);
+    call(t.oracle.gradient_at(t.gates, support, v, expected, t.buffers.scratch))?;
+    call(t.sensing.gradient_at(t.gates, support, v, got, t.buffers.scratch))?;
+    agree("A_S^T r", expected, got, limit)
+}
+
+pub(super) fn normal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let limit = t.allow(tolerance * t.scale.output() * t.scale.column);
+    let (expected, got) = (part(t.buffers.expected, t.w.nnz())?, part(t.buffers.got, t.w.nnz())?);
+    got.fill(f32::NAN);
+    call(t.oracle.normal_at(t.gates, t.w, expected, t.buffers.scratch))?;
+    call(t.sensing.normal_at(t.gates, t.w, got, t.buffers.scratch))?;
+    agree("A_S^T A_S p", expected, got, limit)
+}
+
+/// Announced products: on the support that was announced, on a part of it, and on another batch.
+pub(super) fn hold<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, d, m) = t.sizes();
+    call(t.sensing.hold(t.gates, t.w.index()))?;
+    normal_at(t, tolerance)?;
+    gradient_at(t, tolerance)?;
+    forward(t, tolerance)?;
+    let all = t.w;
+    let kept = all.index().iter().take_while(|&&j| (j as usize) < m * d / 2).count();
+    let (index, value) = (all.index().get(..kept), all.value().get(..kept));
+    t.w = Weights::new(d, m, index.unwrap_or(&[]), value.unwrap_or(&[])).unwrap_or(all);
+    normal_at(t, tolerance)?;
+    t.w = all;
+    let (rows, other) = (t.situation.rows(t.sensing.rows()), t.sensing.rows() - n.div_ceil(2));
+    for rows in [other..t.sensing.rows(), rows] {
+        call(t.oracle.select(rows.clone()))?;
+        call(t.sensing.select(rows))?;
+        gradient_at(t, tolerance)?;
+        normal_at(t, tolerance)?;
+    }
+    Ok(())
+}
+
+pub(super) fn norms<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (_, d, m) = t.sizes();
+    let limit = t.allow(tolerance * t.scale.column * t.scale.column);
+    let (expected, got) = (part(t.buffers.expected, m * d)?, part(t.buffers.got, m * d)?);
+    call(t.oracle.column_norms(t.gates, 0..m, expected, t.buffers.scratch))?;
+    for p in [1, m] {
+        got.fill(f32::NAN);
+        for (first, panel) in (0..m).step_by(p).zip(got.chunks_mut(p * d)) {
+            call(t.sensing.column_norms(t.gates, first..(first + p).min(m), panel, t.buffers.scratch))?;
+        }
+        agree("squared column norms", expected, got, limit)?;
+    }
+    Ok(())
+}
+
+/// A step under every rule with panels of 1, 3 and m blocks, against the oracle's step with its own panel.
+pub(super) fn step<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (n, _, m) = t.sizes();
+    let (limit, scale) = (t.allow(tolerance), t.scale);
+    let s = new_nonzeros(t.w);
+    for params in &RULES {
+        let b = &mut t.buffers;
+        let labels = part(b.v, n)?;
+        let mut work = (&mut *b.got, &mut *b.panel, &mut *b.scratch);
+        let first = one_step(t.oracle, t.gates, labels, t.w, params, (s, &mut b.first), &mut work)?;
+        for p in [1, 3.min(m), m] {
+            let mut sensing = Spy::with_panel(&mut *t.sensing, p);
+            let second = one_step(&mut sensing, t.gates, labels, t.w, params, (s, &mut b.second), &mut work)?;
+            steps_agree((&first, &b.first), (&second, &b.second), limit, scale)?;
+        }
+    }
+    Ok(())
+}
+
+/// Steps use bulk operations only, and report how often they read the data. Nothing is learned from zero labels.
+pub(super) fn reads<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -> Outcome {
+    let (n, d, m) = t.sizes();
+    let s = new_nonzeros(t.w);
+    for params in &RULES {
+        let b = &mut t.buffers;
+        let labels = part(b.v, n)?;
+        let mut work = (&mut *b.got, &mut *b.panel, &mut *b.scratch);
+        let mut spy = Spy::new(&mut *t.sensing);
+        let info = one_step(&mut spy, t.gates, labels, t.w, params, (s, &mut b.first), &mut work)?;
+        let c = spy.calls;
+        count("calls of apply and adjoint", 0, c.apply + c.adjoint)?;
+        let is_normalised = matches!(params.step, Step::Normalised);
+        // The first support of the normalised rule takes a pass of its own.
+        let passes = 1 + usize::from(is_normalised && t.w.nnz() == 0);
+        count("gradient passes, in blocks", passes * m, c.gradient_blocks)?;
+        let is_theory = matches!(params.step, Step::Theory { .. });
+        if !is_theory {
+            count("column norms", 0, c.norm_blocks)?;
+            let reads = c.forward + passes + c.gradient_at + c.normal_at;
+            // A refinement step that was tried and not taken is read for, but not counted.
+            let tried = usize::from(c.normal_at > usize::from(is_normalised) + info.refinements as usize);
+            count("reads", reads - tried, info.reads as usize)?;
+        }
+        labels.fill(0.0);
+        let nothing = Weights::empty(d, m);
+        let info = one_step(&mut spy, t.gates, labels, nothing, params, (s, &mut b.first), &mut work)?;
+        count("nonzeros from zero labels", 0, info.nnz)?;
+        t.situation.rng(2).fill_normal(labels);
+    }
+    Ok(())
+}
+
+/// Arguments of other lengths and blocks that are not there are errors.
+pub(super) fn lengths<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -> Outcome {
+    let (n, d, m) = t.sizes();
+    let unit = [0];
+    let block = t.w.blocks().next().unwrap_or(Block::unit(0, d, &unit));
+    let (gates, w, sensing) = (t.gates, t.w, &mut *t.sensing);
+    let Buffers { expected: out, got: long, scratch, .. } = t.buffers.reborrow();
+    let at = |len: usize| long.get(..len).ok_or(Failure::new("memory", len, 0.0, 0.0));
+    for (wrong, other) in [(n + 1, d + 1), (n - 1, d - 1)] {
+        let (v, bad_v) = (at(n)?, at(wrong)?);
+        let rows = part(out, wrong)?;
+        refused("apply, output", sensing.apply(gates, block, rows))?;
+        refused("forward, output", sensing.forward(gates, w, rows))?;
+        let cols = part(out, d)?;
+        refused("adjoint, input", sensing.adjoint(gates, 0, bad_v, cols))?;
+        refused("gradient, residual", sensing.gradient(gates, bad_v, 0..1, cols))?;
+        let cols = part(out, other)?;
+        refused("adjoint, output", sensing.adjoint(gates, 0, v, cols))?;
+        refused("gradient, output", sensing.gradient(gates, v, 0..1, cols))?;
+        refused("column_norms, output", sensing.column_norms(gates, 0..1, cols, scratch))?;
+        let (support, s) = (w.index(), w.nnz());
+        if s > 0 {
+            let kept = part(out, s)?;
+            refused("gradient_at, residual", sensing.gradient_at(gates, support, bad_v, kept, scratch))?;
+            let fewer = part(out, s - 1)?;
+            refused("gradient_at, output", sensing.gradient_at(gates, support, v, fewer, scratch))?;
+            refused("normal_at, output", sensing.normal_at(gates, w, fewer, scratch))?;
+        }
+    }
+    let (v, cols) = (at(n)?, part(out, d)?);
+    refused("adjoint, block", sensing.adjoint(gates, m, v, cols))?;
+    refused("gradient, blocks", sensing.gradient(gates, v, m..m + 1, cols))?;
+    refused("column_norms, blocks", sensing.column_norms(gates, m..m + 1, cols, scratch))?;
+    let rows = sensing.rows();
+    for bad in [0..rows + 1, rows..rows, 0..0, rows..rows + 1] {
+        refused("select", sensing.select(bad))?;
+        count("rows after a refused batch", n, sensing.samples())?;
+    }
+    Ok(())
+}
+
+/// Nonzeros that a step from `w` may keep: as many as `w` has, half of all where it has none.
+fn new_nonzeros(w: Weights<'_>) -> usize {
+    if w.nnz() > 0 { w.nnz() } else { (w.inputs() * w.hidden()).div_ceil(2) }
+}
+
+/// One step with buffers exactly as long as the budget says.
+fn one_step<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    labels: &[f32],
+    w: Weights<'_>,
+    params: &Params,
+    (s, new): (usize, &mut Room<'_>),
+    (residual, panel, scratch): &mut (&mut [f32], &mut [f32], &mut [f32]),
+) -> Result<Info, Failure> {
+    let n = sensing.samples();
+    let dims = Dims::new(n, sensing.inputs(), sensing.blocks(), s);
+    let mut budget = Training::new(dims, n, sensing.panel(), sensing.scratch(n));
+    budget.normalised_columns = matches!(params.step, Step::Theory { .. });
+    let mut work = Work {
+        residual: part(residual, n)?,
+        panel: part(panel, budget.panel_words())?,
+        scratch: part(scratch, budget.scratch)?,
+    };
+    let new = (index_part(new.0, s)?, part(new.1, s)?);
+    call(iht::step(sensing, gates, labels, w, params, new, &mut work))
+}
+
+fn steps_agree(
+    (a, first): (&Info, &Room<'_>),
+    (b, second): (&Info, &Room<'_>),
+    limit: Option<f32>,
+    scale: Scale,
+) -> Outcome {
+    let residual = scale.v + scale.output();
+    agree("loss", &[a.loss], &[b.loss], limit.map(|limit| limit * residual * residual))?;
+    agree("step size", &[a.step_size], &[b.step_size], limit.map(|limit| limit * a.step_size))?;
+    count("nonzeros", a.nnz, b.nnz)?;
+    let (Some((ai, av)), Some((bi, bv))) = (entries(first, a.nnz), entries(second, b.nnz)) else {
+        return Err(Failure::new("nonzeros", 0, a.nnz as f32, b.nnz as f32));
+    };
+    if limit.is_none() {
+        return match ai.iter().zip(bi).enumerate().find(|(_, (a, b))| a != b) {
+            Some((at, (a, b))) => Err(Failure::new("support", at, *a as f32, *b as f32)),
+            None => agree("weights", av, bv, None),
+        };
+    }
+    // Old weights cancel; least squares divide the cancelling products A^T v by squared column norms.
+    let weight = largest(av).max(scale.w).max(scale.v / scale.column);
+    let mut common = 0;
+    for (at, (j, got)) in bi.iter().zip(bv).enumerate() {
+        let Ok(found) = ai.binary_search(j) else { continue };
+        common += 1;
+        let expected = av.get(found).copied().unwrap_or(f32::NAN);
+        if !((expected - got).abs() <= limit.unwrap_or(0.0) * weight) {
+            return Err(Failure::new("weights", at, expected, *got));
+        }
+    }
+    if (common as f32) < OVERLAP * a.nnz as f32 {
+        return Err(Failure::new("support overlap", 0, a.nnz as f32, common as f32));
+    }
+    Ok(())
+}
+
+fn entries<'r>(room: &'r Room<'_>, len: usize) -> Option<(&'r [u32], &'r [f32])> {
+    Some((room.0.get(..len)?, room.1.get(..len)?))
+}
+
+fn largest(values: &[f32]) -> f32 {
+    values.iter().fold(0.0, |top, value| top.max(value.abs()))
+}
+
+/// Element by element: the same bits, or a difference of at most `limit`.
+fn agree(what: &'static str, expected: &[f32], got: &[f32], limit: Option<f32>) -> Outcome {
+    let is_wrong = |expected: f32, got: f32| match limit {
+        None => expected.to_bits() != got.to_bits(),
+        // Negated, so that NaN is wrong.
+        Some(limit) => !((expected - got).abs() <= limit),
+    };
+    let mut pairs = expected.iter().zip(got).enumerate();
+    match pairs.find(|(_, (expected, got))| is_wrong(**expected, **got)) {
+        None => Ok(()),
+        Some((at, (expected, got))) => Err(Failure::new(what, at, *expected, *got)),
+    }
+}
+
+fn count(what: &'static str, expected: usize, got: usize) -> Outcome {
+    if expected == got { Ok(()) } else { Err(Failure::new(what, 0, expected as f32, got as f32)) }
+}
+
+fn call<T, E>(result: Result<T, Error<E>>) -> Result<T, Failure> {
+    result.map_err(Failure::refused)
+}
+
+fn refused<T, E>(what: &'static str, result: Result<T, Error<E>>) -> Outcome {
+    match result {
+        Err(Error::Length { .. } | Error::Range { .. }) => Ok(()),
+        _ => Err(Failure::new(what, 0, f32::NAN, 0.0)),
+    }
+}
+
+fn part(buffer: &mut [f32], len: usize) -> Result<&mut [f32], Failure> {
+    buffer.get_mut(..len).ok_or(Failure::new("memory", len, 0.0, 0.0))
+}
+
+fn index_part(buffer: &mut [u32], len: usize) -> Result<&mut [u32], Failure> {
+    buffer.get_mut(..len).ok_or(Failure::new("memory", len, 0.0, 0.0))
+}

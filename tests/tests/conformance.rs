@@ -1,0 +1,175 @@
+//! The conformance suite on every operator that runs on a host.
+
+use tamis::budget::gated_words;
+use tamis::gated::Gated;
+use tamis::gaussian::Gaussian;
+use tamis::rng::{Rng, stream};
+use tamis::samples::{ByteRows, FnRows, NormalRows, Rows, Samples, Shuffled};
+use tamis::sensing::Sensing;
+use tamis_host::data::{Matrix, Values};
+use tamis_host::operator::{Blocked, Layout};
+use tamis_tests::conformance::{Agreement, Situation, Spy, run, table, words};
+
+/// (n, d, m): single rows, inputs and neurons, and sizes that no panel or vector length divides.
+const SHAPES: [(usize, usize, usize); 9] = [
+    (1, 1, 1),
+    (1, 5, 3),
+    (7, 1, 4),
+    (9, 6, 1),
+    (2, 3, 8),
+    (17, 5, 3),
+    (40, 12, 7),
+    (67, 33, 5),
+    (130, 7, 19),
+];
+
+/// What the columns are like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Data {
+    Normal,
+    /// Every second column is zero.
+    ZeroColumns,
+    /// Every column is there twice.
+    TwinColumns,
+}
+
+fn floats((n, d, _): (usize, usize, usize), data: Data) -> Vec<f32> {
+    let mut rng = Rng::new(n as u64, stream::USER);
+    let mut values = vec![0.0; n * d];
+    rng.fill_normal(&mut values);
+    for row in values.chunks_mut(d) {
+        for j in (1..d).step_by(2) {
+            match data {
+                Data::Normal => {}
+                Data::ZeroColumns => row[j] = 0.0,
+                Data::TwinColumns => row[j] = row[j - 1],
+            }
+        }
+    }
+    values
+}
+
+fn bytes((n, d, _): (usize, usize, usize)) -> Vec<u8> {
+    let mut rng = Rng::new(d as u64, stream::USER + 1);
+    (0..n * d).map(|_| rng.below(256) as u8).collect()
+}
+
+/// Runs the suite and sees that it was all of it.
+fn hold<O: Sensing, S: Sensing>(name: &str, oracle: &mut O, sensing: &mut S, agreement: Agreement) {
+    hold_every(1, name, oracle, sensing, agreement);
+}
+
+/// As [`hold`], in every `stride`-th situation.
+fn hold_every<O: Sensing, S: Sensing>(
+    stride: usize,
+    name: &str,
+    oracle: &mut O,
+    sensing: &mut S,
+    agreement: Agreement,
+) {
+    let (n, d, m) = (sensing.rows(), sensing.inputs(), sensing.blocks());
+    let mut memory = vec![0; words(n, d, m, sensing.scratch(n).max(oracle.scratch(n)))];
+    match run(oracle, sensing, agreement, stride, &mut memory) {
+        Ok(passed) => assert_eq!(passed as usize, Situation::COUNT.div_ceil(stride) * table::<O, S>().len()),
+        Err(failure) => panic!("{name}, {n} × {d}, {m} neurons: {failure:?}"),
+    }
+}
+
+/// The reference operator over any samples: overrides and provided bodies give the same bits.
+fn hold_gated<X: Samples + Clone>(name: &str, samples: &X, m: usize) {
+    let d = samples.inputs();
+    let (mut a, mut b) = (vec![0.0; gated_words(d, m)], vec![0.0; gated_words(d, m)]);
+    let mut inner = Gated::new(samples.clone(), m, 1, &mut a).unwrap();
+    let mut sensing = Gated::new(samples.clone(), m, m, &mut b).unwrap();
+    hold(name, &mut Spy::provided(&mut inner), &mut sensing, Agreement::Bits);
+}
+
+#[test]
+fn the_reference_operator_conforms_over_every_source_of_rows() {
+    for shape @ (n, d, m) in SHAPES {
+        let (floats, bytes) = (floats(shape, Data::Normal), bytes(shape));
+        let rows = Rows::new(&floats, d).unwrap();
+        hold_gated("rows", &rows, m);
+        hold_gated("bytes", &ByteRows::new(&bytes, d, 1.0 / 255.0).unwrap(), m);
+        hold_gated("normal", &NormalRows::new(3, n, d), m);
+        hold_gated("shuffled", &Shuffled::new(rows, 5), m);
+        let read = |k: usize, out: &mut [f32]| {
+            out.copy_from_slice(&floats[k * d..(k + 1) * d]);
+            Ok::<(), ()>(())
+        };
+        hold_gated("function", &FnRows::new(n, d, read), m);
+    }
+}
+
+#[test]
+fn the_reference_operator_conforms_on_degenerate_columns() {
+    for shape @ (_, d, m) in SHAPES {
+        for data in [Data::ZeroColumns, Data::TwinColumns] {
+            let values = floats(shape, data);
+            hold_gated(&format!("{data:?}"), &Rows::new(&values, d).unwrap(), m);
+        }
+    }
+}
+
+#[test]
+fn the_gaussian_operator_conforms() {
+    for (n, d, m) in SHAPES {
+        let make = || Gaussian::new(11, n, d, m).unwrap();
+        hold("Gaussian", &mut Spy::provided(&mut make()), &mut make(), Agreement::Bits);
+    }
+}
+
+fn layouts(m: usize) -> Vec<Layout> {
+    let mut layouts = Vec::new();
+    for tile in [1, 3, 16, 512] {
+        for panel in [1, 3, m] {
+            layouts.push(Layout { tile, panel: panel.min(m) });
+        }
+    }
+    layouts
+}
+
+/// The blocked operator against its own provided bodies and against the reference operator.
+fn hold_blocked(name: &str, (n, d, m): (usize, usize, usize), values: &Values, threads: usize) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    for layout in layouts(m) {
+        let name = format!("{name}, {layout:?}, {threads} threads");
+        // One layout is seen everywhere, the others where gates, supports and batches of every kind meet.
+        let stride = if layout == (Layout { tile: 16, panel: 3.min(m) }) { 1 } else { 7 };
+        let blocked = || {
+            let data = Matrix::new(n, d, values.clone()).unwrap();
+            Blocked::new(data, m, m * d, layout).unwrap()
+        };
+        let floats = values.clone().into_f32();
+        let mut memory = vec![0.0; gated_words(d, m)];
+        pool.install(|| {
+            let mut inner = blocked();
+            hold_every(stride, &name, &mut Spy::provided(&mut inner), &mut blocked(), Agreement::Close);
+            let mut reference = Gated::new(Rows::new(&floats, d).unwrap(), m, 1, &mut memory).unwrap();
+            hold_every(stride, &name, &mut reference, &mut blocked(), Agreement::Outputs);
+        });
+    }
+}
+
+#[test]
+fn the_blocked_operator_conforms_on_floats() {
+    for (i, shape) in SHAPES.into_iter().enumerate() {
+        hold_blocked("floats", shape, &Values::F32(floats(shape, Data::Normal)), 1 + i % 2);
+    }
+}
+
+#[test]
+fn the_blocked_operator_conforms_on_bytes() {
+    for (i, shape) in SHAPES.into_iter().enumerate() {
+        hold_blocked("bytes", shape, &Values::U8(bytes(shape)), 2 - i % 2);
+    }
+}
+
+#[test]
+fn the_blocked_operator_conforms_on_degenerate_columns() {
+    for shape in SHAPES {
+        for data in [Data::ZeroColumns, Data::TwinColumns] {
+            hold_blocked(&format!("{data:?}"), shape, &Values::F32(floats(shape, data)), 1);
+        }
+    }
+}
