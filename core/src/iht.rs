@@ -18,8 +18,7 @@ use crate::error::{Error, Result};
 use crate::gates::Gates;
 use crate::loss;
 use crate::math::{axpy, dot, norm2};
-use crate::rng::{Rng, stream};
-use crate::sensing::Sensing;
+use crate::sensing::{Sensing, Work, carve, head_mut};
 use crate::top::Top;
 use crate::weights::Weights;
 
@@ -29,7 +28,7 @@ use crate::weights::Weights;
 pub enum Step {
     /// `|g_S|² / |A_S g_S|²`, the exact line search on the current support (paper IHT, eq. 7); needs no tuning.
     Normalised,
-    /// `2 / (3 beta)` with the columns of A normalised to unit length (Theorem 1); beta from [`extremes`].
+    /// `2 / (3 beta)` with the columns of A normalised to unit length (Theorem 1); beta from [`crate::spectrum::extremes`].
     Theory {
         /// Largest eigenvalue of `A_S^T A_S` over supports of s unit columns.
         beta: f32,
@@ -99,17 +98,6 @@ pub struct Info {
     pub reads: u32,
 }
 
-/// Buffers of one step, all the caller's; lengths as [`crate::budget::Training`] says.
-#[derive(Debug)]
-pub struct Work<'a> {
-    /// One float per row of the batch.
-    pub residual: &'a mut [f32],
-    /// A gradient panel, or three vectors on the support.
-    pub panel: &'a mut [f32],
-    /// Scratch of the operator.
-    pub scratch: &'a mut [f32],
-}
-
 /// One step from `w` to new weights in (`index`, `value`), whose length is s.
 ///
 /// `gates` stay fixed during the step; they may be those of `w` itself.
@@ -173,96 +161,6 @@ pub fn step<S: Sensing>(
     };
     info.reads += info.refinements;
     if value.iter().all(|v| v.is_finite()) { Ok(info) } else { Err(Error::Diverged { step: 0 }) }
-}
-
-/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns over random supports of the given size.
-///
-/// `supports` draws; on each, `iterations` power iterations for the largest eigenvalue and as many on the shifted
-/// matrix for the smallest (paper IHT, Lemma 1). `index` and `value` have the support's length s and hold no result;
-/// `work.panel` needs max(4 s, d).
-///
-/// # Errors
-/// As [`step`].
-pub fn extremes<S: Sensing>(
-    sensing: &mut S,
-    gates: Gates<'_>,
-    seed: u64,
-    (supports, iterations): (u32, u32),
-    (index, value): (&mut [u32], &mut [f32]),
-    work: &mut Work<'_>,
-) -> Result<(f32, f32), S::Source> {
-    let (d, m) = (sensing.inputs(), sensing.blocks());
-    let (mut alpha, mut beta) = (f32::INFINITY, 0.0_f32);
-    for draw in 0..supports {
-        random_support(seed, draw, d.saturating_mul(m), index);
-        let mut support = Support { sensing, gates, index, d, m };
-        support.scales(value, work)?;
-        let top = support.eigenvalue(value, 0.0, iterations, (seed, draw), work)?;
-        let low = top - support.eigenvalue(value, top, iterations, (seed, draw), work)?;
-        (alpha, beta) = (alpha.min(low.max(0.0)), beta.max(top));
-    }
-    Ok((alpha, beta))
-}
-
-/// One support of unit columns whose Gram matrix is examined.
-struct Support<'a, 'g, S> {
-    sensing: &'a mut S,
-    gates: Gates<'g>,
-    index: &'a [u32],
-    d: usize,
-    m: usize,
-}
-
-impl<S: Sensing> Support<'_, '_, S> {
-    /// Writes 1/|column| of the support to `scale`; 0 for columns that vanish.
-    fn scales(&mut self, scale: &mut [f32], work: &mut Work<'_>) -> Result<(), S::Source> {
-        for (i, run) in crate::weights::runs(self.d, self.index) {
-            let norms = head_mut(work.panel, self.d)?;
-            self.sensing.column_norms(self.gates, i..i + 1, norms, work.scratch)?;
-            for at in run {
-                let (Some(&j), Some(scale)) = (self.index.get(at), scale.get_mut(at)) else { continue };
-                let norm = norms.get((j as usize).wrapping_sub(i * self.d)).copied().unwrap_or(0.0);
-                *scale = if norm > 0.0 { 1.0 / crate::math::sqrt(norm) } else { 0.0 };
-            }
-        }
-        Ok(())
-    }
-
-    /// The eigenvalue of `shift·I - M` (`M` itself for shift 0) of largest size, M the Gram matrix of unit columns.
-    fn eigenvalue(
-        &mut self,
-        scale: &[f32],
-        shift: f32,
-        iterations: u32,
-        (seed, draw): (u64, u32),
-        work: &mut Work<'_>,
-    ) -> Result<f32, S::Source> {
-        let s = self.index.len();
-        let (x, rest) = carve(work.panel, s)?;
-        let (p, rest) = carve(rest, s)?;
-        let (h, _) = carve(rest, s)?;
-        Rng::new(seed, stream::SUPPORT + (1 << 31) + u64::from(draw)).fill_normal(x);
-        let mut value = 0.0;
-        for _ in 0..iterations {
-            let norm = crate::math::sqrt(norm2(x));
-            if norm == 0.0 {
-                return Ok(0.0);
-            }
-            x.iter_mut().for_each(|x| *x /= norm);
-            for ((p, x), c) in p.iter_mut().zip(&*x).zip(scale) {
-                *p = x * c;
-            }
-            let w = Weights::new(self.d, self.m, self.index, p).map_err(Error::widen)?;
-            self.sensing.normal_at(self.gates, w, h, work.scratch)?;
-            for ((h, x), c) in h.iter_mut().zip(&*x).zip(scale) {
-                let product = *h * c;
-                *h = if shift > 0.0 { shift * x - product } else { product };
-            }
-            value = dot(x, h);
-            x.copy_from_slice(h);
-        }
-        Ok(value)
-    }
 }
 
 /// `r = y - A w` in `work.residual`; returns `|r|²`.
@@ -475,33 +373,6 @@ fn conjugate_gradient<E>(
     Ok(steps)
 }
 
-/// A uniformly random support of `index.len()` of `len` flat indices (Floyd's method on a sorted slice).
-fn random_support(seed: u64, draw: u32, len: usize, index: &mut [u32]) {
-    let mut rng = Rng::new(seed, stream::SUPPORT + u64::from(draw));
-    let s = index.len();
-    for filled in 0..s {
-        let top = (len.saturating_sub(s) + filled) as u32;
-        let pick = rng.below(top.saturating_add(1));
-        let (kept, _) = index.split_at(filled);
-        let new = if kept.binary_search(&pick).is_ok() { top } else { pick };
-        let at = kept.partition_point(|&j| j < new);
-        if let Some(slot) = index.get_mut(at..=filled) {
-            slot.rotate_right(1);
-            slot.iter_mut().take(1).for_each(|first| *first = new);
-        }
-    }
-}
-
-fn carve<S>(buffer: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
-    let got = buffer.len();
-    buffer.split_at_mut_checked(len).ok_or(Error::Length { what: "panel", expected: len, got })
-}
-
 fn head<T, S>(slice: &[T], len: usize) -> Result<&[T], S> {
     slice.get(..len).ok_or(Error::Length { what: "support", expected: len, got: slice.len() })
-}
-
-fn head_mut<T, S>(slice: &mut [T], len: usize) -> Result<&mut [T], S> {
-    let got = slice.len();
-    slice.get_mut(..len).ok_or(Error::Length { what: "support", expected: len, got })
 }

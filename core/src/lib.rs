@@ -6,8 +6,8 @@
 //!
 //! Data flows one way, and a module may use only those before it in this list:
 //!
-//! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → gated → gaussian → loss → iht
-//! → train → model → wire`
+//! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → gated → gaussian → loss →
+//! spectrum → iht → train → model → wire`
 #![no_std]
 
 pub mod budget;
@@ -23,6 +23,7 @@ pub mod model;
 pub mod rng;
 pub mod samples;
 pub mod sensing;
+pub mod spectrum;
 pub mod top;
 pub mod train;
 pub mod weights;

@@ -135,6 +135,144 @@ pub trait Sensing {
     }
 }
 
+/// Buffers that an algorithm shares with the operator, all the caller's; lengths as [`crate::budget::Training`] says.
+#[derive(Debug)]
+pub struct Work<'a> {
+    /// One float per row of the batch.
+    pub residual: &'a mut [f32],
+    /// A gradient panel, or three vectors on the support.
+    pub panel: &'a mut [f32],
+    /// Scratch of the operator.
+    pub scratch: &'a mut [f32],
+}
+
+/// The first `len` floats of a buffer, and the rest.
+pub(crate) fn carve<S>(buffer: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
+    let got = buffer.len();
+    buffer.split_at_mut_checked(len).ok_or(error::Error::Length { what: "panel", expected: len, got })
+}
+
+/// The first `len` elements of a slice.
+pub(crate) fn head_mut<T, S>(slice: &mut [T], len: usize) -> Result<&mut [T], S> {
+    let got = slice.len();
+    slice.get_mut(..len).ok_or(error::Error::Length { what: "support", expected: len, got })
+}
+
+/// The first rows of another operator: a trial on a part of the data costs a part of the time.
+#[derive(Debug)]
+pub struct First<'a, S: ?Sized> {
+    inner: &'a mut S,
+    rows: usize,
+}
+
+impl<'a, S: Sensing + ?Sized> First<'a, S> {
+    /// The first `rows` rows of `inner`, or all of them if there are fewer.
+    ///
+    /// # Errors
+    /// [`error::Error::Range`] if `rows` is 0.
+    pub fn new(inner: &'a mut S, rows: usize) -> Result<Self, S::Source> {
+        let rows = rows.min(inner.rows());
+        inner.select(0..rows)?;
+        Ok(Self { inner, rows })
+    }
+}
+
+impl<S: Sensing + ?Sized> Sensing for First<'_, S> {
+    type Source = S::Source;
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn samples(&self) -> usize {
+        self.inner.samples()
+    }
+
+    fn inputs(&self) -> usize {
+        self.inner.inputs()
+    }
+
+    fn blocks(&self) -> usize {
+        self.inner.blocks()
+    }
+
+    fn select(&mut self, rows: Range<usize>) -> Result<(), Self::Source> {
+        error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.rows)?;
+        self.inner.select(rows)
+    }
+
+    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<(), Self::Source> {
+        self.inner.apply(gates, w, out)
+    }
+
+    fn adjoint(
+        &mut self,
+        gates: Gates<'_>,
+        i: usize,
+        v: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        self.inner.adjoint(gates, i, v, out)
+    }
+
+    fn panel(&self) -> usize {
+        self.inner.panel()
+    }
+
+    fn scratch(&self, batch: usize) -> usize {
+        self.inner.scratch(batch)
+    }
+
+    fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<(), Self::Source> {
+        self.inner.hold(gates, support)
+    }
+
+    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<(), Self::Source> {
+        self.inner.forward(gates, w, out)
+    }
+
+    fn gradient(
+        &mut self,
+        gates: Gates<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        out: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        self.inner.gradient(gates, r, blocks, out)
+    }
+
+    fn gradient_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        r: &[f32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        self.inner.gradient_at(gates, support, r, out, scratch)
+    }
+
+    fn normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        p: Weights<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        self.inner.normal_at(gates, p, out, scratch)
+    }
+
+    fn column_norms(
+        &mut self,
+        gates: Gates<'_>,
+        blocks: Range<usize>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        self.inner.column_norms(gates, blocks, out, scratch)
+    }
+}
+
 /// The provided bodies of [`Sensing`], as functions, so that an override can be compared with them.
 pub mod provided {
     use super::{Block, Gates, Range, Result, Sensing, Weights, error, runs};

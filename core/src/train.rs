@@ -4,15 +4,17 @@
 //! (sequential convex programming, paper IHT, section 1.3 of the method). With a renewal at every step the current
 //! weights *are* the generators, and two sparse vectors are all the state there is.
 
-use crate::budget::{Training, Workspace};
+mod state;
+
+use crate::budget::Training;
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
-use crate::gates::{Empty, Gates, Signs};
-use crate::iht::{self, Params, Refine, Step, Work};
-use crate::loss;
+use crate::gates::{Empty, Signs};
+use crate::iht::{self, Params, Refine, Step};
 use crate::rng::{Permutation, stream};
-use crate::sensing::Sensing;
+use crate::sensing::{First, Sensing, Work};
 use crate::weights::{Weights, runs};
+use state::{State, carve};
 
 /// When the gates follow the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct Schedule {
     pub batch: usize,
     /// Epochs with random generators.
     pub convex_epochs: u32,
+    /// Starts tried on a part of the rows before the run on all of them.
+    pub trials: Trials,
     /// When the gates follow the weights.
     pub refresh: Refresh,
     /// Signs of the output weights.
@@ -46,12 +50,37 @@ pub struct Schedule {
     pub params: Params,
 }
 
+/// Starts from several random generators, of which the best goes on.
+///
+/// Hard thresholding ends where its random start leads it, and where that is differs from one to the next. A start is
+/// the whole schedule on the first `rows` rows; the run on all rows goes on from the best one's weights. The best is
+/// computed again rather than stored, so trials need no memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Trials {
+    /// Starts; 1 for none but the run itself.
+    pub count: u32,
+    /// Rows of a trial, the first of the data, which must come in random order.
+    pub rows: usize,
+}
+
+impl Trials {
+    /// No trials: the published method to the letter.
+    pub const NONE: Self = Self { count: 1, rows: 0 };
+    /// Sixteen starts on 2000 rows: less work than the run itself on the 50 000 rows of the paper's problems.
+    pub const DEFAULT: Self = Self { count: 16, rows: 2000 };
+    /// A trial ends the search where its mean squared error is below this part of the labels' mean square.
+    const EXACT: f32 = 1e-11;
+}
+
 impl Schedule {
-    /// The published setting for scalar outputs: 15 full-batch epochs, one of them with random generators.
+    /// The published setting for scalar outputs: 15 full-batch epochs. The published code keeps random generators for
+    /// two steps.
     pub const PAPER: Self = Self {
         epochs: 15,
         batch: 0,
-        convex_epochs: 1,
+        convex_epochs: 2,
+        trials: Trials::NONE,
         refresh: Refresh::Every(1),
         signs: Signs::Positive,
         empty: Empty::Freeze,
@@ -62,7 +91,7 @@ impl Schedule {
     /// The memory that a run needs, given the panel and the operator's scratch.
     #[must_use]
     pub const fn budget(&self, dims: Dims, panel: usize, scratch: usize) -> Training {
-        let batch = if self.batch == 0 || self.batch > dims.samples { dims.samples } else { self.batch };
+        let batch = batch_of(self, dims.samples);
         let mut budget = Training::new(dims, batch, panel, scratch);
         budget.lagging_gates = matches!(self.refresh, Refresh::Every(r) if r > 1);
         budget.normalised_columns = matches!(self.params.step, Step::Theory { .. });
@@ -77,8 +106,10 @@ impl Schedule {
 pub struct Progress {
     /// Steps done.
     pub step: u32,
-    /// Steps of the whole run.
+    /// Steps of the whole run, trials included, at the most.
     pub steps: u32,
+    /// Which trial, from 1; 0 in the run on all rows.
+    pub trial: u32,
     /// Mean squared error on the batch before the last step.
     pub loss: f32,
     /// Step size of the last step.
@@ -96,9 +127,9 @@ pub struct Progress {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Info {
-    /// Steps done.
+    /// Steps done, trials included.
     pub steps: u32,
-    /// Epochs done, the last one perhaps in part.
+    /// Epochs done on all rows, the last one perhaps in part.
     pub epochs: u32,
     /// Mean squared error of the final weights over all rows, with the final gates.
     pub loss: f32,
@@ -108,6 +139,8 @@ pub struct Info {
     pub live: usize,
     /// Passes over all rows.
     pub passes: f32,
+    /// Trials run on a part of the rows.
+    pub trials: u32,
     /// Whether the observer ended the run.
     pub stopped: bool,
 }
@@ -161,210 +194,183 @@ pub fn run<'a, S: Sensing>(
     check(&dims, labels, schedule).map_err(Error::widen)?;
     let mut budget = schedule.budget(dims, sensing.panel(), 0);
     budget.scratch = sensing.scratch(budget.batch);
-    let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
-    let batches = dims.samples.div_ceil(budget.batch);
-    let steps = schedule.epochs.saturating_mul(batches as u32);
-    let mut progress = Progress { step: 0, steps, loss: 0.0, step_size: 0.0, nnz: 0, live: 0, passes: 0.0 };
-    let mut epochs = 0;
-    let mut stopped = false;
-    'run: for epoch in 0..schedule.epochs {
-        epochs = epoch + 1;
-        let order = Permutation::new(schedule.seed, stream::BATCH + u64::from(epoch), batches);
-        for position in 0..batches {
-            let start = order.get(position) * budget.batch;
-            let rows = start..(start + budget.batch).min(dims.samples);
-            let labels = labels.get(rows.clone()).unwrap_or(&[]);
-            let part = rows.len() as f32 / dims.samples as f32;
-            sensing.select(rows)?;
-            let convex = epoch < schedule.convex_epochs;
-            let done = state.step(sensing, labels, schedule, convex, &mut work).map_err(|e| {
-                if let Error::Diverged { .. } = e {
-                    Error::Diverged { step: progress.step as usize }
-                } else {
-                    e
-                }
-            })?;
-            progress.step += 1;
-            progress.loss = done.loss / labels.len().max(1) as f32;
-            progress.step_size = done.step_size;
-            progress.nnz = done.nnz;
-            progress.live = runs(dims.inputs, state.weights().index()).count();
-            progress.passes += done.reads as f32 * part;
-            if !observe(&progress) {
-                stopped = true;
-                break 'run;
-            }
-        }
-    }
-    let (loss, reads) = state.loss(sensing, labels, schedule, &budget, &mut work)?;
+    let (mut state, mut work) = carve(&budget, schedule, memory).map_err(Error::widen)?;
+    let mut run = Run::new(schedule, &dims, &mut observe);
+    let start = run.trials(sensing, labels, &mut state, &mut work)?;
+    run.epochs(sensing, labels, &start, &mut state, &mut work)?;
+    let (loss, reads) = state.loss(sensing, labels, &start, &mut work)?;
+    let Progress { step: steps, live, passes, .. } = run.progress;
     let info = Info {
-        steps: progress.step,
-        epochs,
+        steps,
+        epochs: run.epochs,
         loss,
         nnz: state.len,
-        live: progress.live,
-        passes: progress.passes + reads,
-        stopped,
+        live,
+        passes: passes + reads,
+        trials: run.trials,
+        stopped: run.stopped,
     };
     Ok(Trained { weights: state.into_weights(), info })
 }
 
-/// The state of a run: iterate, next iterate, and the generators where they lag behind.
-struct State<'a> {
-    inputs: usize,
-    hidden: usize,
-    current: (&'a mut [u32], &'a mut [f32]),
-    next: (&'a mut [u32], &'a mut [f32]),
-    lagging: (&'a mut [u32], &'a mut [f32]),
-    len: usize,
-    lagging_len: usize,
-    round: u32,
-    since_refresh: u32,
+/// Counts and the observer of one call of [`run`].
+struct Run<'o, F> {
+    rows: usize,
+    progress: Progress,
+    epochs: u32,
+    trials: u32,
+    stopped: bool,
+    observe: &'o mut F,
 }
 
-impl<'a> State<'a> {
-    fn weights(&self) -> Weights<'_> {
-        view(self.inputs, self.hidden, self.current.0, self.current.1, self.len)
+impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
+    fn new(schedule: &Schedule, dims: &Dims, observe: &'o mut F) -> Self {
+        let per_epoch = |rows: usize| rows.div_ceil(batch_of(schedule, rows)) as u32;
+        let all = per_epoch(dims.samples);
+        let tried = match schedule.trials {
+            Trials { count: 0 | 1, .. } => 0,
+            Trials { count, rows } => per_epoch(rows.min(dims.samples)).saturating_mul(count),
+        };
+        let steps = all.saturating_add(tried).saturating_mul(schedule.epochs);
+        let progress =
+            Progress { step: 0, steps, trial: 0, loss: 0.0, step_size: 0.0, nnz: 0, live: 0, passes: 0.0 };
+        Self { rows: dims.samples, progress, epochs: 0, trials: 0, stopped: false, observe }
     }
 
-    fn into_weights(self) -> Weights<'a> {
-        view(self.inputs, self.hidden, self.current.0, self.current.1, self.len)
+    /// Leaves the weights of the best start in `state`; the schedule that goes on from there.
+    fn trials<S: Sensing>(
+        &mut self,
+        sensing: &mut S,
+        labels: &[f32],
+        state: &mut State<'_>,
+        work: &mut Work<'_>,
+    ) -> Result<Schedule, S::Source> {
+        let schedule = state.schedule;
+        let Trials { count, rows } = schedule.trials;
+        let labels = labels.get(..rows.min(labels.len())).unwrap_or(labels);
+        let exact = Trials::EXACT * crate::math::norm2(labels) / labels.len().max(1) as f32;
+        let (mut best, mut last) = ((f32::INFINITY, 0), 0);
+        for trial in 0..if count > 1 { count } else { 0 } {
+            last = trial;
+            let loss = self.trial(sensing, labels, trial, state, work)?;
+            if loss < best.0 {
+                best = (loss, trial);
+            }
+            if self.stopped || loss <= exact {
+                break;
+            }
+        }
+        if last != best.1 && !self.stopped {
+            self.trial(sensing, labels, best.1, state, work)?;
+        }
+        self.progress.trial = 0;
+        let chosen = Schedule { seed: trial_seed(schedule.seed, best.1), ..schedule };
+        // What a trial found is a network already; without one the run starts with random generators.
+        let convex_epochs = if state.len > 0 { 0 } else { schedule.convex_epochs };
+        Ok(Schedule { convex_epochs, ..chosen })
     }
 
-    /// One step with the gates that are due, and the swap to the new weights.
-    fn step<S: Sensing>(
+    /// One start on the rows of `labels`; infinity where it diverges.
+    fn trial<S: Sensing>(
+        &mut self,
+        sensing: &mut S,
+        labels: &[f32],
+        trial: u32,
+        state: &mut State<'_>,
+        work: &mut Work<'_>,
+    ) -> Result<f32, S::Source> {
+        let part = &mut First::new(sensing, labels.len())?;
+        let schedule = Schedule { seed: trial_seed(state.schedule.seed, trial), ..state.schedule };
+        state.clear();
+        self.trials += 1;
+        self.progress.trial = trial + 1;
+        let done = self
+            .epochs(part, labels, &schedule, state, work)
+            .and_then(|()| state.loss(part, labels, &schedule, work));
+        self.epochs = 0;
+        match done {
+            Ok((loss, reads)) => {
+                self.progress.passes += reads * labels.len() as f32 / self.rows as f32;
+                Ok(loss)
+            }
+            Err(Error::Diverged { .. }) => {
+                state.clear();
+                Ok(f32::INFINITY)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The epochs of a schedule on the rows of `labels`, from the weights in `state`.
+    fn epochs<S: Sensing>(
         &mut self,
         sensing: &mut S,
         labels: &[f32],
         schedule: &Schedule,
-        convex: bool,
+        state: &mut State<'_>,
         work: &mut Work<'_>,
-    ) -> Result<iht::Info, S::Source> {
-        self.refresh(schedule, convex);
-        let gates = gates(
-            schedule,
-            (self.inputs, self.hidden),
-            (self.current.0, self.current.1, self.len),
-            (self.lagging.0, self.lagging.1, self.lagging_len),
-            self.round,
-        );
-        let w = view(self.inputs, self.hidden, self.current.0, self.current.1, self.len);
-        let residual_len = work.residual.len();
-        let mut batch = Work {
-            residual: work.residual.get_mut(..labels.len().min(residual_len)).unwrap_or(&mut []),
-            panel: &mut *work.panel,
-            scratch: &mut *work.scratch,
-        };
-        let next = (&mut *self.next.0, &mut *self.next.1);
-        let info = iht::step(sensing, gates, labels, w, &schedule.params, next, &mut batch)?;
-        core::mem::swap(&mut self.current, &mut self.next);
-        self.len = info.nnz;
-        Ok(info)
+    ) -> Result<(), S::Source> {
+        let batch = batch_of(schedule, labels.len());
+        let batches = labels.len().div_ceil(batch);
+        for epoch in 0..schedule.epochs {
+            if self.stopped {
+                break;
+            }
+            self.epochs = epoch + 1;
+            let order = Permutation::new(schedule.seed, stream::BATCH + u64::from(epoch), batches);
+            for position in 0..batches {
+                let start = order.get(position) * batch;
+                let rows = start..(start + batch).min(labels.len());
+                let labels = labels.get(rows.clone()).unwrap_or(&[]);
+                sensing.select(rows)?;
+                let convex = epoch < schedule.convex_epochs;
+                let done = state.step(sensing, labels, schedule, convex, work).map_err(|e| self.place(e))?;
+                if !self.report(state, &done, labels.len()) {
+                    self.stopped = true;
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// Renews the gates where that is due; `round` 0 means that they are still random.
-    fn refresh(&mut self, schedule: &Schedule, convex: bool) {
-        let Refresh::Every(every) = schedule.refresh else { return };
-        if convex || (self.round > 0 && self.since_refresh + 1 < every) {
-            self.since_refresh += 1;
-            return;
-        }
-        self.round += 1;
-        self.since_refresh = 0;
-        if every > 1 {
-            self.lagging.0.copy_from_slice(self.current.0);
-            self.lagging.1.copy_from_slice(self.current.1);
-            self.lagging_len = self.len;
-        }
+    /// Counts a step and shows it to the observer.
+    fn report(&mut self, state: &State<'_>, done: &iht::Info, rows: usize) -> bool {
+        self.progress.step += 1;
+        self.progress.loss = done.loss / rows.max(1) as f32;
+        self.progress.step_size = done.step_size;
+        self.progress.nnz = done.nnz;
+        self.progress.live = runs(state.inputs, state.weights().index()).count();
+        self.progress.passes += done.reads as f32 * rows as f32 / self.rows as f32;
+        (self.observe)(&self.progress)
     }
 
-    /// Mean squared error over all rows with the final gates, and the passes that took.
-    fn loss<S: Sensing>(
-        &self,
-        sensing: &mut S,
-        labels: &[f32],
-        schedule: &Schedule,
-        budget: &Training,
-        work: &mut Work<'_>,
-    ) -> Result<(f32, f32), S::Source> {
-        let w = self.weights();
-        let gates = match schedule.refresh {
-            Refresh::Never => Gates::seeded(schedule.seed),
-            Refresh::Every(_) => Gates::of(w, schedule.signs, schedule.empty, schedule.seed, self.round + 1),
-        };
-        let mut total = crate::math::Sum::default();
-        for start in (0..labels.len()).step_by(budget.batch.max(1)) {
-            let rows = start..(start + budget.batch).min(labels.len());
-            let labels = labels.get(rows.clone()).unwrap_or(&[]);
-            let out = work.residual.get_mut(..labels.len()).unwrap_or(&mut []);
-            sensing.select(rows)?;
-            sensing.forward(gates, w, out)?;
-            total.add(loss::square(labels, out).map_err(Error::widen)?);
+    /// Says at which step a divergence happened.
+    fn place<E>(&self, error: Error<E>) -> Error<E> {
+        match error {
+            Error::Diverged { .. } => Error::Diverged { step: self.progress.step as usize },
+            other => other,
         }
-        sensing.select(0..labels.len())?;
-        let loss = total.value() / labels.len() as f32;
-        if loss.is_finite() { Ok((loss, 1.0)) } else { Err(Error::Diverged { step: 0 }) }
     }
 }
 
-type Sparse<'a> = (&'a [u32], &'a [f32], usize);
-
-fn gates<'a>(
-    schedule: &Schedule,
-    (inputs, hidden): (usize, usize),
-    current: Sparse<'a>,
-    lagging: Sparse<'a>,
-    round: u32,
-) -> Gates<'a> {
-    if round == 0 {
-        return Gates::seeded(schedule.seed);
-    }
-    let (index, value, len) =
-        if matches!(schedule.refresh, Refresh::Every(r) if r > 1) { lagging } else { current };
-    let generators = view(inputs, hidden, index, value, len);
-    Gates::of(generators, schedule.signs, schedule.empty, schedule.seed, round)
+/// Rows of a batch.
+const fn batch_of(schedule: &Schedule, rows: usize) -> usize {
+    if schedule.batch == 0 || schedule.batch > rows { rows } else { schedule.batch }
 }
 
-fn view<'a>(inputs: usize, hidden: usize, index: &'a [u32], value: &'a [f32], len: usize) -> Weights<'a> {
-    let index = index.get(..len).unwrap_or(&[]);
-    let value = value.get(..len).unwrap_or(&[]);
-    // Written by the exact top-s selection: sorted and in range.
-    Weights::new(inputs, hidden, index, value).unwrap_or(Weights::empty(inputs, hidden))
-}
-
-fn carve<'a>(budget: &Training, memory: &'a mut [u32]) -> Result<(State<'a>, Work<'a>)> {
-    if memory.len() < budget.words() {
-        return Err(Error::Budget {
-            needed: budget.words().saturating_mul(crate::budget::WORD),
-            got: memory.len() * crate::budget::WORD,
-        });
-    }
-    let mut space = Workspace::new(memory);
-    let s = budget.dims.nnz;
-    let lagging = if budget.lagging_gates { s } else { 0 };
-    let state = State {
-        inputs: budget.dims.inputs,
-        hidden: budget.dims.hidden,
-        current: (space.indices(s)?, space.floats(s)?),
-        next: (space.indices(s)?, space.floats(s)?),
-        lagging: (space.indices(lagging)?, space.floats(lagging)?),
-        len: 0,
-        lagging_len: 0,
-        round: 0,
-        since_refresh: 0,
-    };
-    let work = Work {
-        residual: space.floats(budget.batch)?,
-        panel: space.floats(budget.panel_words())?,
-        scratch: space.floats(budget.scratch)?,
-    };
-    Ok((state, work))
+/// Seeds of trials lie far apart, so that those of neighbouring runs do not meet.
+const fn trial_seed(seed: u64, trial: u32) -> u64 {
+    seed ^ ((trial as u64) << 40)
 }
 
 fn check(dims: &Dims, labels: &[f32], schedule: &Schedule) -> Result<()> {
     dims.check()?;
     error::length("labels", labels.len(), dims.samples)?;
     error::finite("labels", labels)?;
+    if schedule.trials.count > 1 {
+        error::range("rows of a trial", schedule.trials.rows, 1, usize::MAX)?;
+    }
     error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
     if let Refresh::Every(every) = schedule.refresh {
         error::range("steps between refreshes", every as usize, 1, u32::MAX as usize)?;

@@ -40,6 +40,11 @@ fn main() {
         let b = schedule.budget(dims, op.panel(), op.scratch(50000));
         let mut mem = vec![0u32; b.words()];
         let t = std::time::Instant::now();
+        let (trials, n0): (u64, usize) = (
+            std::env::var("TRIALS").map_or(1, |v| v.parse().unwrap()),
+            std::env::var("N0").map_or(2000, |v| v.parse().unwrap()),
+        );
+        schedule.trials = Trials { count: trials as u32, rows: n0 };
         let r = pool
             .install(|| {
                 run(&mut op, &labels, s, &schedule, &mut mem, |p| {

@@ -39,6 +39,34 @@ pub fn write(path: impl AsRef<Path>, fill: impl FnOnce(&mut Writer<'_>) -> io::R
     }
 }
 
+/// Whether [`write`] can write `path`, found out before the work that makes its content; nothing is left behind.
+///
+/// # Errors
+/// The folder is missing or may not be written to, or `path` is a folder.
+///
+/// ```
+/// let folder = tempfile::tempdir().unwrap();
+/// assert!(tamis_host::file::check(folder.path().join("model.tamis")).is_ok());
+/// assert!(tamis_host::file::check(folder.path().join("missing/model.tamis")).is_err());
+/// ```
+pub fn check(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    match Target::of(path)? {
+        Target::Device => Ok(()),
+        Target::Plain(place) => temporary_beside(&place).map(drop).map_err(|e| refused(path, e)),
+    }
+}
+
+/// Whether [`write_folder`] can write into the folder `path`; nothing is left behind.
+///
+/// # Errors
+/// The folder cannot be made or may not be written to.
+pub fn check_folder(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    let folder = Folder::new(path)?;
+    temporary_beside(&folder.path.join("file")).map(drop).map_err(|e| refused(path, e))
+}
+
 /// Writes several files into the folder `path`, made if missing: all of them or none of them.
 ///
 /// Every [`Folder::write`] is kept under a temporary name until `fill` returns `Ok`; files of the folder that are not

@@ -3,10 +3,13 @@
 //! Algorithms live in the core crate [`tamis`]; this crate brings them data, speed and a user interface. A module may
 //! use only those before it: `error → file → data → plot → operator → run → bench → cli`.
 
+pub mod bench;
+pub mod cli;
 pub mod data;
 pub mod error;
 pub mod file;
 pub mod operator;
 pub mod plot;
+pub mod run;
 
 pub use error::{Error, Result};

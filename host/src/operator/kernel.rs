@@ -150,9 +150,10 @@ pub(super) fn unpack(bits: &[u32], r: &[f32], out: &mut [f32]) {
 ///
 /// `(rows, depth, cols)` are the sizes; each matrix is a slice with its row and column strides.
 #[inline]
-pub(super) fn gemm(
+pub(crate) fn gemm(
     (rows, depth, cols): (usize, usize, usize),
-    c: (&mut [f32], usize, usize),
+    c: &mut [f32],
+    c_strides: (usize, usize),
     add: bool,
     a: (&[f32], usize, usize),
     b: (&[f32], usize, usize),
@@ -161,7 +162,7 @@ pub(super) fn gemm(
         return;
     }
     let last = |r: usize, c: usize, (rs, cs): (usize, usize)| (r - 1) * rs + (c - 1) * cs;
-    assert!(last(rows, cols, (c.1, c.2)) < c.0.len(), "the product does not fit its buffer");
+    assert!(last(rows, cols, c_strides) < c.len(), "the product does not fit its buffer");
     assert!(last(rows, depth, (a.1, a.2)) < a.0.len(), "the left factor is too short");
     assert!(last(depth, cols, (b.1, b.2)) < b.0.len(), "the right factor is too short");
     // SAFETY: the largest offset that the strides reach lies within each slice (asserted above), offsets are
@@ -171,9 +172,9 @@ pub(super) fn gemm(
             rows,
             cols,
             depth,
-            c.0.as_mut_ptr(),
-            c.2 as isize,
-            c.1 as isize,
+            c.as_mut_ptr(),
+            c_strides.1 as isize,
+            c_strides.0 as isize,
             add,
             a.0.as_ptr(),
             a.2 as isize,

@@ -9,7 +9,7 @@
 //! does not depend on the number of threads. Nothing is allocated after construction.
 
 mod fork;
-mod kernel;
+pub(crate) mod kernel;
 mod piece;
 mod tiles;
 

@@ -266,7 +266,7 @@ fn random_activations<T: Element>(shared: &Shared<'_>, piece: Piece<'_, T>, coun
     let (data, stride) = floats(piece, expanded);
     // Whole vectors of rows by the matrix product, the rest one by one.
     let whole = len / PAD * PAD;
-    gemm((whole, d, count), (images, 1, len), false, (data, 1, stride), (shared.generators, 1, d));
+    gemm((whole, d, count), images, (1, len), false, (data, 1, stride), (shared.generators, 1, d));
     for (image, h) in images.chunks_mut(len).zip(shared.generators.chunks(d)).take(count) {
         for (t, z) in image.iter_mut().enumerate().skip(whole) {
             *z = h.iter().enumerate().map(|(j, h)| h * data[j * stride + t]).sum();
@@ -302,38 +302,66 @@ pub(super) fn add_panel<T: Element>(
             || widen(piece, d, &mut group.expanded),
         );
     }
-    let Group { z, gated, random: images, product, expanded, .. } = group;
+    let Group { gated, random: images, product, expanded, .. } = group;
     let (data, stride) = floats(piece, expanded);
-    let gated = &mut gated[..padded * len];
+    let (gated, images) = (&mut gated[..padded * len], &mut images[..padded * len]);
     vectorise(
         shared.arch,
         #[inline(always)]
         || {
             let r = &r[piece.at..][..len];
             let mut cursor = gates.cursor();
-            for slot in 0..padded {
-                let column = gated[slot..].iter_mut().step_by(padded);
-                let Some(&i) = shared.live.get(slot) else {
-                    column.for_each(|g| *g = 0.0);
-                    continue;
-                };
-                let gate = cursor.at(i as usize);
-                let z = match gate {
-                    Gate::Random { .. } => &images[slot * len..][..len],
-                    _ => {
-                        gate_activation(piece, gate, &[], z);
-                        &z[..len]
-                    }
-                };
-                if gate == Gate::Open {
-                    column.zip(r).for_each(|(g, r)| *g = *r);
-                } else {
-                    column.zip(z.iter().zip(r)).for_each(|(g, (z, r))| *g = if *z > 0.0 { *r } else { 0.0 });
+            for (slot, image) in images.chunks_mut(len).enumerate() {
+                match shared.live.get(slot) {
+                    None => image.fill(0.0),
+                    Some(&i) => gate_in_place(piece, cursor.at(i as usize), r, image),
                 }
+            }
+            for (first, images) in (0..).step_by(PAD).zip(images.chunks(PAD * len)) {
+                interleave(images, len, &mut gated[first..], padded);
             }
         },
     );
-    gemm((padded, len, d), (product, 1, padded), true, (gated, 1, padded), (data, 1, stride));
+    gemm((padded, len, d), product, (1, padded), true, (gated, 1, padded), (data, 1, stride));
+}
+
+/// `image = gate ∘ r`, where `image` holds the activations of a random gate already.
+#[inline(always)]
+fn gate_in_place<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, r: &[f32], image: &mut [f32]) {
+    match gate {
+        Gate::Closed => image.fill(0.0),
+        Gate::Open => image.copy_from_slice(r),
+        Gate::Random { .. } | Gate::Weights { .. } => {
+            if !matches!(gate, Gate::Random { .. }) {
+                gate_activation(piece, gate, &[], image);
+            }
+            for (z, r) in image.iter_mut().zip(r) {
+                *z = if *z > 0.0 { *r } else { 0.0 };
+            }
+        }
+    }
+}
+
+/// Columns of length `len` become the first [`PAD`] columns of a row-major matrix with rows of `width`.
+#[inline(always)]
+fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: usize) {
+    let columns: [&[f32]; PAD] = std::array::from_fn(|l| &columns[l * len..][..len]);
+    let whole = len / PAD * PAD;
+    for t in (0..whole).step_by(PAD) {
+        let tile: [[f32; PAD]; PAD] =
+            std::array::from_fn(|l| std::array::from_fn(|k| columns[l][t..t + PAD][k]));
+        for (k, row) in out[t * width..].chunks_mut(width).take(PAD).enumerate() {
+            let row = &mut row[..PAD];
+            for l in 0..PAD {
+                row[l] = tile[l][k];
+            }
+        }
+    }
+    for t in whole..len {
+        for (out, column) in out[t * width..][..PAD].iter_mut().zip(columns) {
+            *out = column[t];
+        }
+    }
 }
 
 /// Writes a piece of bytes as floats, column by column; floats are used where they are.

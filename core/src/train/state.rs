@@ -1,0 +1,172 @@
+//! What a run keeps from step to step, and the step itself.
+
+use super::{Refresh, Schedule, batch_of};
+use crate::budget::{Training, Workspace};
+use crate::error::{Error, Result};
+use crate::gates::Gates;
+use crate::sensing::{Sensing, Work};
+use crate::weights::Weights;
+use crate::{iht, loss};
+
+/// The state of a run: iterate, next iterate, and the generators where they lag behind.
+pub(super) struct State<'a> {
+    pub(super) schedule: Schedule,
+    pub(super) inputs: usize,
+    hidden: usize,
+    current: (&'a mut [u32], &'a mut [f32]),
+    next: (&'a mut [u32], &'a mut [f32]),
+    lagging: (&'a mut [u32], &'a mut [f32]),
+    pub(super) len: usize,
+    lagging_len: usize,
+    round: u32,
+    since_refresh: u32,
+}
+
+impl<'a> State<'a> {
+    /// Back to no weights and random gates.
+    pub(super) fn clear(&mut self) {
+        (self.len, self.lagging_len, self.since_refresh, self.round) = (0, 0, 0, 0);
+    }
+
+    pub(super) fn weights(&self) -> Weights<'_> {
+        view(self.inputs, self.hidden, self.current.0, self.current.1, self.len)
+    }
+
+    pub(super) fn into_weights(self) -> Weights<'a> {
+        view(self.inputs, self.hidden, self.current.0, self.current.1, self.len)
+    }
+
+    /// One step with the gates that are due, and the swap to the new weights.
+    pub(super) fn step<S: Sensing>(
+        &mut self,
+        sensing: &mut S,
+        labels: &[f32],
+        schedule: &Schedule,
+        convex: bool,
+        work: &mut Work<'_>,
+    ) -> Result<iht::Info, S::Source> {
+        self.refresh(schedule, convex);
+        let gates = gates(
+            schedule,
+            (self.inputs, self.hidden),
+            (self.current.0, self.current.1, self.len),
+            (self.lagging.0, self.lagging.1, self.lagging_len),
+            self.round,
+        );
+        let w = view(self.inputs, self.hidden, self.current.0, self.current.1, self.len);
+        let residual_len = work.residual.len();
+        let mut batch = Work {
+            residual: work.residual.get_mut(..labels.len().min(residual_len)).unwrap_or(&mut []),
+            panel: &mut *work.panel,
+            scratch: &mut *work.scratch,
+        };
+        let next = (&mut *self.next.0, &mut *self.next.1);
+        let info = iht::step(sensing, gates, labels, w, &schedule.params, next, &mut batch)?;
+        core::mem::swap(&mut self.current, &mut self.next);
+        self.len = info.nnz;
+        Ok(info)
+    }
+
+    /// Renews the gates where that is due; `round` 0 means that they are still random.
+    fn refresh(&mut self, schedule: &Schedule, convex: bool) {
+        let Refresh::Every(every) = schedule.refresh else { return };
+        if convex || (self.round > 0 && self.since_refresh + 1 < every) {
+            self.since_refresh += 1;
+            return;
+        }
+        self.round += 1;
+        self.since_refresh = 0;
+        if every > 1 {
+            self.lagging.0.copy_from_slice(self.current.0);
+            self.lagging.1.copy_from_slice(self.current.1);
+            self.lagging_len = self.len;
+        }
+    }
+
+    /// Mean squared error over all rows with the final gates, and the passes that took.
+    pub(super) fn loss<S: Sensing>(
+        &self,
+        sensing: &mut S,
+        labels: &[f32],
+        schedule: &Schedule,
+        work: &mut Work<'_>,
+    ) -> Result<(f32, f32), S::Source> {
+        let batch = batch_of(schedule, labels.len()).max(1);
+        let w = self.weights();
+        let gates = match schedule.refresh {
+            Refresh::Never => Gates::seeded(schedule.seed),
+            Refresh::Every(_) => Gates::of(w, schedule.signs, schedule.empty, schedule.seed, self.round + 1),
+        };
+        let mut total = crate::math::Sum::default();
+        for start in (0..labels.len()).step_by(batch) {
+            let rows = start..(start + batch).min(labels.len());
+            let labels = labels.get(rows.clone()).unwrap_or(&[]);
+            let out = work.residual.get_mut(..labels.len()).unwrap_or(&mut []);
+            sensing.select(rows)?;
+            sensing.forward(gates, w, out)?;
+            total.add(loss::square(labels, out).map_err(Error::widen)?);
+        }
+        sensing.select(0..labels.len())?;
+        let loss = total.value() / labels.len() as f32;
+        if loss.is_finite() { Ok((loss, 1.0)) } else { Err(Error::Diverged { step: 0 }) }
+    }
+}
+
+type Sparse<'a> = (&'a [u32], &'a [f32], usize);
+
+fn gates<'a>(
+    schedule: &Schedule,
+    (inputs, hidden): (usize, usize),
+    current: Sparse<'a>,
+    lagging: Sparse<'a>,
+    round: u32,
+) -> Gates<'a> {
+    if round == 0 {
+        return Gates::seeded(schedule.seed);
+    }
+    let (index, value, len) =
+        if matches!(schedule.refresh, Refresh::Every(r) if r > 1) { lagging } else { current };
+    let generators = view(inputs, hidden, index, value, len);
+    Gates::of(generators, schedule.signs, schedule.empty, schedule.seed, round)
+}
+
+fn view<'a>(inputs: usize, hidden: usize, index: &'a [u32], value: &'a [f32], len: usize) -> Weights<'a> {
+    let index = index.get(..len).unwrap_or(&[]);
+    let value = value.get(..len).unwrap_or(&[]);
+    // Written by the exact top-s selection: sorted and in range.
+    Weights::new(inputs, hidden, index, value).unwrap_or(Weights::empty(inputs, hidden))
+}
+
+pub(super) fn carve<'a>(
+    budget: &Training,
+    schedule: &Schedule,
+    memory: &'a mut [u32],
+) -> Result<(State<'a>, Work<'a>)> {
+    if memory.len() < budget.words() {
+        return Err(Error::Budget {
+            needed: budget.words().saturating_mul(crate::budget::WORD),
+            got: memory.len() * crate::budget::WORD,
+        });
+    }
+    let mut space = Workspace::new(memory);
+    let s = budget.dims.nnz;
+    let lagging = if budget.lagging_gates { s } else { 0 };
+    let state = State {
+        schedule: *schedule,
+        inputs: budget.dims.inputs,
+        hidden: budget.dims.hidden,
+        current: (space.indices(s)?, space.floats(s)?),
+        next: (space.indices(s)?, space.floats(s)?),
+        lagging: (space.indices(lagging)?, space.floats(lagging)?),
+        len: 0,
+        lagging_len: 0,
+        round: 0,
+        since_refresh: 0,
+    };
+    let work = Work {
+        residual: space.floats(budget.batch)?,
+        panel: space.floats(budget.panel_words())?,
+        scratch: space.floats(budget.scratch)?,
+    };
+    Ok((state, work))
+}

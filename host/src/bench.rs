@@ -1,0 +1,194 @@
+//! Speed as ratios within one run: the blocked operator against the matrix product it rests on, against the core's
+//! reference operator, and two threads against one.
+//!
+//! Machines differ and are noisy; what is compared is timed in turn, round by round, and a figure is the median of
+//! the rounds' ratios.
+
+use crate::data::{Values, planted};
+use crate::error::{Error, Result};
+use crate::operator::kernel::gemm;
+use crate::operator::{Blocked, Layout};
+use serde::Serialize;
+use std::time::Instant;
+use tamis::budget;
+use tamis::dims::Dims;
+use tamis::gated::Gated;
+use tamis::gates::{Gates, Signs};
+use tamis::samples::Rows;
+use tamis::sensing::Sensing;
+
+/// What to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct BenchOptions {
+    /// Rows of the data.
+    pub samples: usize,
+    /// Rounds, of which the median counts.
+    pub rounds: usize,
+    /// Seed of the planted problems.
+    pub seed: u64,
+}
+
+impl Default for BenchOptions {
+    fn default() -> Self {
+        Self { samples: 50_000, rounds: 7, seed: 0 }
+    }
+}
+
+/// Figures of one run.
+#[derive(Debug, Clone, Serialize)]
+pub struct BenchReport {
+    /// Hardware threads.
+    pub threads: usize,
+    /// One entry per problem size.
+    pub shapes: Vec<ShapeReport>,
+}
+
+/// Figures of one problem size; every ratio is above 1 where the first is faster.
+#[derive(Debug, Clone, Serialize)]
+pub struct ShapeReport {
+    /// n, rows.
+    pub samples: usize,
+    /// d, inputs.
+    pub inputs: usize,
+    /// m, hidden neurons.
+    pub hidden: usize,
+    /// s, nonzero weights.
+    pub nnz: usize,
+    /// Rate of the matrix product alone, one thread, in billions of operations a second (two per multiply-add).
+    pub gemm_gflops: f64,
+    /// Rate of the whole gradient, gates included, one thread; dense operations as for the product.
+    pub gradient_gflops: f64,
+    /// Gradient rate over product rate.
+    pub gradient_over_gemm: f64,
+    /// Gradient on one thread over two threads, in seconds; null on a machine with one.
+    pub two_threads_over_one: Option<f64>,
+    /// Gradient of the core's reference operator over the blocked one's, in seconds.
+    pub blocked_over_reference: f64,
+    /// Rate of the restricted product `A_S^T A_S p`, one thread, in billions of multiply-adds on the support a second.
+    pub normal_gmacs: f64,
+}
+
+/// Measures every shape.
+///
+/// # Errors
+/// If a thread pool cannot be started.
+pub fn run(options: &BenchOptions, mut progress: impl FnMut(&str)) -> Result<BenchReport> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut shapes = Vec::new();
+    for (hidden, nnz) in [(10, 50), (100, 500)] {
+        progress(&format!("{hidden} neurons, {nnz} nonzeros"));
+        shapes.push(shape(Dims::new(options.samples, 100, hidden, nnz), threads, options)?);
+    }
+    Ok(BenchReport { threads, shapes })
+}
+
+fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeReport> {
+    let Dims { samples: n, inputs: d, hidden: m, nnz: s, .. } = dims;
+    let problem = planted::network(dims, Signs::Positive, options.seed)?;
+    let w = problem.weights()?;
+    let gates = Gates::of(w, Signs::Positive, Default::default(), options.seed, 1);
+    let labels = &problem.labels;
+    let Values::F32(rows) = problem.data.values.clone() else {
+        return Err(Error::new("planted data are not floats"));
+    };
+    let mut blocked = Blocked::new(problem.data.clone(), m, s, Layout::new(m, d))?;
+    // The product takes what the gradient takes: all neurons that have weights, at the panel's width.
+    let columns = w.blocks().count();
+    let right: Vec<f32> = (0..n * columns).map(|at| labels[at / columns]).collect();
+    let (mut panel, mut product, mut normal) = (vec![0.0; m * d], vec![0.0; d * columns], vec![0.0; s]);
+
+    let (one, two) = (pool(1)?, pool(2)?);
+    let mut times = Times::default();
+    for _ in 0..options.rounds.max(1) {
+        times.gemm.push(seconds(|| {
+            gemm((d, n, columns), &mut product, (1, d), false, (&rows, 1, d), (&right, columns, 1));
+        }));
+        let gradient =
+            |blocked: &mut Blocked, panel: &mut [f32]| blocked.gradient(gates, labels, 0..m, panel);
+        times.gradient.push(one.install(|| timed(|| gradient(&mut blocked, &mut panel)))?);
+        if threads > 1 {
+            times.pair.push(two.install(|| timed(|| gradient(&mut blocked, &mut panel)))?);
+        }
+        times.normal.push(one.install(|| {
+            blocked.hold(gates, w.index())?;
+            timed(|| blocked.normal_at(gates, w, &mut normal, &mut []))
+        })?);
+    }
+    // The reference operator is slower by orders of magnitude: a part of the rows, once.
+    let part = (n / 50).max(1);
+    let mut memory = vec![0.0; budget::gated_words(d, m)];
+    let mut reference = Gated::new(Rows::new(&rows[..part * d], d)?, m, m, &mut memory)?;
+    let reference =
+        timed(|| reference.gradient(gates, &labels[..part], 0..m, &mut panel))? * n as f64 / part as f64;
+
+    let work = 2.0 * (n * d * columns) as f64;
+    Ok(ShapeReport {
+        samples: n,
+        inputs: d,
+        hidden: m,
+        nnz: s,
+        gemm_gflops: work / median(times.gemm.iter().copied()) / 1e9,
+        gradient_gflops: work / median(times.gradient.iter().copied()) / 1e9,
+        gradient_over_gemm: median(times.gemm.iter().zip(&times.gradient).map(|(gemm, g)| gemm / g)),
+        two_threads_over_one: (threads > 1)
+            .then(|| median(times.gradient.iter().zip(&times.pair).map(|(one, two)| one / two))),
+        blocked_over_reference: reference / median(times.gradient.iter().copied()),
+        normal_gmacs: 2.0 * (n * s) as f64 / median(times.normal.iter().copied()) / 1e9,
+    })
+}
+
+/// Seconds of each round.
+#[derive(Default)]
+struct Times {
+    gemm: Vec<f64>,
+    gradient: Vec<f64>,
+    pair: Vec<f64>,
+    normal: Vec<f64>,
+}
+
+fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|e| Error::new("cannot start the worker threads").source(e))
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn timed(work: impl FnOnce() -> tamis::Result<()>) -> tamis::Result<f64> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_a_positive_number() {
+        let options = BenchOptions { samples: 2000, rounds: 1, seed: 0 };
+        let report = run(&options, |_| {}).unwrap();
+        for shape in report.shapes {
+            let figures = [
+                shape.gemm_gflops,
+                shape.gradient_gflops,
+                shape.gradient_over_gemm,
+                shape.two_threads_over_one.unwrap_or(1.0),
+                shape.blocked_over_reference,
+                shape.normal_gmacs,
+            ];
+            assert!(figures.iter().all(|f| f.is_finite() && *f > 0.0), "{figures:?}");
+        }
+    }
+}

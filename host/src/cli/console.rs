@@ -1,0 +1,128 @@
+//! What people and programs read.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::{Error, Result};
+
+/// How to talk.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Console {
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+}
+
+impl Console {
+    /// The result: `object` with `--json`, else `text` unless `--quiet`.
+    pub(super) fn result(&self, object: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
+        if self.json {
+            let json = serde_json::to_string(object);
+            return print(&json.map_err(|error| Error::new("cannot write JSON").source(error))?);
+        }
+        if self.quiet { Ok(()) } else { print(&text()) }
+    }
+
+    /// A line that belongs to the report but comes before the end.
+    pub(super) fn say(&self, text: impl Display) -> Result<()> {
+        if self.json || self.quiet { Ok(()) } else { print(&text.to_string()) }
+    }
+
+    /// Whether progress may be drawn on standard error.
+    pub(super) fn shows_progress(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+}
+
+/// Prints to standard output; a reader that has gone away is no error.
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::new("cannot write to standard output").source(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A block of names and values, aligned.
+pub(super) fn facts(title: &str, facts: &[(&str, String)]) -> String {
+    let wide = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let lines = facts.iter().map(|(name, value)| format!("\n  {name:wide$}  {value}"));
+    format!("{title}{}", lines.collect::<String>())
+}
+
+/// Rows of a table with a heading: the first column to the left, the others to the right.
+pub(super) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |c: usize| rows.iter().filter_map(|row| row.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let cell = |(c, text): (usize, &String)| match c {
+        0 => format!("  {text:<0$}", widths[c]),
+        _ => format!("  {text:>0$}", widths[c]),
+    };
+    rows.iter()
+        .map(|row| row.iter().enumerate().map(cell).collect::<String>().trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A count with its thousands apart.
+pub(super) fn count(n: impl TryInto<u64>) -> String {
+    let digits = n.try_into().unwrap_or(u64::MAX).to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Bytes as people read them: exact below 10 KB, else with three digits.
+pub(super) fn bytes(n: impl TryInto<u64>) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    let (unit, name) = match n {
+        0..10_240 => return format!("{} B", count(n)),
+        10_240..10_485_760 => (1024.0, "KiB"),
+        10_485_760..10_737_418_240 => (1_048_576.0, "MiB"),
+        _ => (1_073_741_824.0, "GiB"),
+    };
+    let value = n as f64 / unit;
+    if value < 100.0 { format!("{value:.1} {name}") } else { format!("{value:.0} {name}") }
+}
+
+/// PSNR as people read it.
+pub(super) fn decibel(psnr: Option<f64>) -> String {
+    psnr.map_or("none (all labels are 0)".into(), |db| format!("{db:.1} dB"))
+}
+
+/// A part of a whole.
+pub(super) fn percent(part: f64) -> String {
+    format!("{:.2} %", 100.0 * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_people_read_them() {
+        assert_eq!(
+            (count(7_u64), count(1000_u64), count(1_234_567_u64)),
+            ("7".into(), "1 000".into(), "1 234 567".into())
+        );
+        assert_eq!((bytes(9999_u64), bytes(10_240_u64)), ("9 999 B".into(), "10.0 KiB".into()));
+        assert_eq!((bytes(20_000_000_u64), bytes(u64::MAX)), ("19.1 MiB".into(), "17179869184 GiB".into()));
+    }
+
+    #[test]
+    fn tables_align_whatever_the_letters() {
+        let rows = [vec!["ä".into(), "1".into()], vec!["long".into(), "1000".into()]];
+        assert_eq!(table(&rows), "  ä        1\n  long  1000");
+        assert_eq!(table(&[]), "");
+    }
+}

@@ -1,0 +1,206 @@
+//! `tamis generate`
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use tamis::dims::Dims;
+
+use super::console::count;
+use super::parse::SignsName;
+use super::{Common, Console, interrupt};
+use crate::data::planted::{self, Planted};
+use crate::data::{Array, Matrix, Values, digits, npy, npz};
+use crate::file::{self, Folder};
+use crate::run::room_for;
+use crate::{Error, Result};
+
+/// Make data sets from a seed: X.npy and y.npy, and the planted weights where there are any.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis generate planted --samples 50000 --inputs 100 --hidden 10 --nnz 50 --seed 0 -o planted
+  tamis generate gaussian --samples 400 --inputs 1000 --nnz 20 -o sensing
+  tamis generate digits --samples 2000 --side 8 -o digits")]
+pub(super) struct Generate {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Debug, Subcommand)]
+enum Kind {
+    /// Labels from a network with known sparse weights, on standard normal samples
+    ///
+    /// weights.npz holds `index` (neuron · inputs + input), `value` (fused with the output sign), `shape` and `signs`.
+    Planted {
+        #[command(flatten)]
+        size: Sizes,
+        /// Hidden neurons
+        #[arg(long, value_name = "M")]
+        hidden: usize,
+        /// Signs of the output weights
+        #[arg(long, value_enum, default_value_t = SignsName::Positive)]
+        signs: SignsName,
+    },
+    /// Labels from sparse linear weights, y = X w, on standard normal samples
+    Gaussian {
+        #[command(flatten)]
+        size: Sizes,
+    },
+    /// Drawn digits 0 to 9 as bytes, with random shapes, places and noise
+    Digits {
+        /// Images
+        #[arg(long, value_name = "N")]
+        samples: usize,
+        /// Pixels of a side
+        #[arg(long, value_name = "PIXELS", default_value_t = 8)]
+        side: usize,
+        /// The folder to write
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+struct Sizes {
+    /// Rows
+    #[arg(long, value_name = "N")]
+    samples: usize,
+    /// Columns
+    #[arg(long, value_name = "D")]
+    inputs: usize,
+    /// Nonzero weights
+    #[arg(long, value_name = "S")]
+    nnz: usize,
+    /// The folder to write
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Object {
+    kind: &'static str,
+    samples: usize,
+    inputs: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nnz: Option<usize>,
+    seed: u64,
+    files: Vec<String>,
+}
+
+impl Generate {
+    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+        let object = match &self.kind {
+            Kind::Planted { size, hidden, signs } => {
+                let dims = size.check(*hidden)?;
+                size.make("planted", common, || planted::network(dims, (*signs).into(), common.seed))?
+            }
+            Kind::Gaussian { size } => {
+                size.check(1)?;
+                let linear = || planted::linear(size.samples, size.inputs, size.nnz, common.seed);
+                size.make("gaussian", common, linear)?
+            }
+            Kind::Digits { samples, side, output } => make_digits(*samples, *side, output, common)?,
+        };
+        console.result(&object, || {
+            format!(
+                "{} rows of {} inputs, seed {}\n  {}",
+                count(object.samples as u64),
+                count(object.inputs as u64),
+                object.seed,
+                object.files.join("\n  ")
+            )
+        })
+    }
+}
+
+impl Sizes {
+    fn check(&self, hidden: usize) -> Result<Dims> {
+        let dims = Dims::new(self.samples, self.inputs, hidden, self.nnz);
+        dims.check()?;
+        let numbers = (self.samples as u64).saturating_mul(self.inputs as u64 + 1);
+        room_for("the samples", numbers.saturating_mul(4))?;
+        Ok(dims)
+    }
+
+    fn make(
+        &self,
+        kind: &'static str,
+        common: &Common,
+        plant: impl FnOnce() -> tamis::Result<Planted> + Send,
+    ) -> Result<Object> {
+        file::check_folder(&self.output)?;
+        let made = common.on_pool(plant)??;
+        let labels = Array::new(&[made.labels.len()], &made.labels[..])?;
+        save(&self.output, &made.data, &labels, |folder| write_weights(folder, &made))?;
+        Ok(Object {
+            kind,
+            samples: self.samples,
+            inputs: self.inputs,
+            hidden: Some(made.hidden),
+            nnz: Some(made.index.len()),
+            seed: common.seed,
+            files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
+        })
+    }
+}
+
+fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> Result<Object> {
+    if samples == 0 {
+        return Err(Error::new("a data set needs samples").expected("--samples 1 or more").got(0));
+    }
+    let pixels = (samples as u64).saturating_mul((side as u64).saturating_mul(side as u64));
+    room_for("the images", pixels.saturating_add(samples as u64))?;
+    file::check_folder(output)?;
+    let (images, labels) = common.on_pool(|| digits::generate(samples, side, common.seed))??;
+    save(output, &images, &Array::new(&[samples], &labels[..])?, |_| Ok(()))?;
+    let files = names(output, &["X.npy", "y.npy"]);
+    Ok(Object {
+        kind: "digits",
+        samples,
+        inputs: images.cols,
+        hidden: None,
+        nnz: None,
+        seed: common.seed,
+        files,
+    })
+}
+
+/// Samples, labels and what `more` writes: all of them or none.
+fn save(
+    output: &Path,
+    data: &Matrix,
+    labels: &Array<'_>,
+    more: impl FnOnce(&mut Folder) -> Result<()>,
+) -> Result<()> {
+    let shape = [data.rows, data.cols];
+    let samples = match &data.values {
+        Values::F32(values) => Array::new(&shape, &values[..])?,
+        Values::U8(values) => Array::new(&shape, &values[..])?,
+    };
+    interrupt::saving(|| {
+        file::write_folder(output, |folder| {
+            folder.write("X.npy", |w| npy::write(w, &samples))?;
+            folder.write("y.npy", |w| npy::write(w, labels))?;
+            more(folder)
+        })
+    })
+}
+
+fn write_weights(folder: &mut Folder, made: &Planted) -> Result<()> {
+    let shape = [made.hidden, made.data.cols].map(|len| len as u32);
+    let signs: Vec<i8> = (0..made.hidden).map(|i| made.signs.sign(i) as i8).collect();
+    let arrays = [
+        ("index", Array::new(&[made.index.len()], &made.index[..])?),
+        ("value", Array::new(&[made.value.len()], &made.value[..])?),
+        ("shape", Array::new(&[2], &shape[..])?),
+        ("signs", Array::new(&[signs.len()], &signs[..])?),
+    ];
+    folder.write("weights.npz", |w| npz::write(w, &arrays))
+}
+
+fn names(folder: &Path, files: &[&str]) -> Vec<String> {
+    files.iter().map(|name| folder.join(name).display().to_string()).collect()
+}

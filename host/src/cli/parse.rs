@@ -1,0 +1,184 @@
+//! Values of flags that are more than a number.
+
+use std::ops::Range;
+
+use clap::ValueEnum;
+use tamis::gates::{Empty, Signs};
+use tamis::iht::{Refine, Step};
+
+use crate::run::Task;
+use crate::{Error, Result};
+
+/// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
+type Parsed<T> = std::result::Result<T, String>;
+
+/// `--task`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TaskName {
+    /// A number; squared loss
+    Regression,
+    /// Two classes: squared loss to 0 and 1, class 1 from 0.5 on
+    Binary,
+    /// More classes (comes with vector outputs)
+    Multiclass,
+}
+
+impl TaskName {
+    pub(super) fn task(self) -> Result<Task> {
+        match self {
+            Self::Regression => Ok(Task::Regression),
+            Self::Binary => Ok(Task::Binary),
+            Self::Multiclass => Err(Error::new("more than two classes are not supported yet")
+                .expected("--task regression or binary")
+                .got("multiclass")
+                .help("tell two classes apart with --task binary --keep-labels A,B")),
+        }
+    }
+}
+
+/// `--signs`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SignsName {
+    /// All output weights are +1, as published
+    Positive,
+    /// Half of them are -1: for labels of both signs
+    Balanced,
+}
+
+impl From<SignsName> for Signs {
+    fn from(name: SignsName) -> Self {
+        match name {
+            SignsName::Positive => Self::Positive,
+            SignsName::Balanced => Self::Balanced,
+        }
+    }
+}
+
+/// `--empty`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EmptyName {
+    /// They stay without, as in the published code
+    Freeze,
+    /// Their gates are open on every row, as in the paper's formula
+    Open,
+    /// They start again from a random generator
+    Reseed,
+}
+
+impl From<EmptyName> for Empty {
+    fn from(name: EmptyName) -> Self {
+        match name {
+            EmptyName::Freeze => Self::Freeze,
+            EmptyName::Open => Self::Open,
+            EmptyName::Reseed => Self::Reseed,
+        }
+    }
+}
+
+/// `--recipe`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Recipe {
+    /// The published settings
+    Paper,
+}
+
+/// `normalised`, `theory` (beta is estimated) or `fixed:ETA`.
+pub(super) fn step(text: &str) -> Parsed<Step> {
+    match text.split_once(':') {
+        None if text == "normalised" => Ok(Step::Normalised),
+        None if text == "theory" => Ok(Step::Theory { beta: 0.0 }),
+        Some(("fixed", eta)) => match eta.parse::<f32>() {
+            Ok(eta) if eta.is_finite() && eta > 0.0 => Ok(Step::Fixed(eta)),
+            _ => Err(format!("the step size is a number above 0, not {eta:?}")),
+        },
+        _ => Err("one of normalised, theory, fixed:ETA".into()),
+    }
+}
+
+/// `armijo`, `cg` or `none`, with a number of steps if wanted: `cg:20`.
+pub(super) fn refine(text: &str) -> Parsed<Refine> {
+    let (name, steps) = match text.split_once(':') {
+        Some((name, steps)) => (name, steps.parse().map_err(|_| format!("no number of steps: {steps:?}"))?),
+        None => (text, 10),
+    };
+    match (name, Refine::PAPER) {
+        ("none", _) if name == text => Ok(Refine::None),
+        ("cg", _) => Ok(Refine::ConjugateGradient { steps, tolerance: 1e-4 }),
+        ("armijo", Refine::Armijo { decrease, halvings, .. }) => {
+            Ok(Refine::Armijo { steps, decrease, halvings })
+        }
+        _ => Err("one of armijo, cg, none; armijo:K and cg:K set the number of steps".into()),
+    }
+}
+
+/// `A..B`, the second above the first.
+pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
+    let parsed =
+        text.split_once("..").and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
+    match parsed {
+        Some(range) if !range.is_empty() => Ok(range),
+        _ => Err("a range A..B of counts with A below B, such as 0..5000".into()),
+    }
+}
+
+/// A number of bytes: `65536`, `64K`, `1.5M`, `2G` (powers of 1024; `KB` and `KiB` are the same).
+pub(super) fn bytes(text: &str) -> Parsed<u64> {
+    let wrong = || "a number of bytes, such as 65536, 64K, 1.5M or 2G".to_owned();
+    let upper = text.trim().to_ascii_uppercase();
+    let number = upper.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &upper[number.len()..] {
+        "" | "B" => 1_u64,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number = number.trim();
+    if number.bytes().all(|digit| digit.is_ascii_digit()) {
+        return number.parse::<u64>().ok().and_then(|whole| whole.checked_mul(unit)).ok_or_else(wrong);
+    }
+    match number.parse::<f64>().map(|value| value * unit as f64) {
+        Ok(value) if (0.0..u64::MAX as f64).contains(&value) => Ok(value as u64),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_suffixes() {
+        let read = |text| bytes(text).ok();
+        assert_eq!(
+            (read("0"), read("17"), read("64K"), read("64kb")),
+            (Some(0), Some(17), Some(65536), Some(65536))
+        );
+        assert_eq!((read("1.5M"), read("2 GiB")), (Some(3 << 19), Some(2 << 30)));
+        for wrong in ["", "K", "-1", "1T", "1e400", "nan", "99999999999999999999", "17179869184G"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ranges_have_something_in_them() {
+        assert_eq!(range("0..5000"), Ok(0..5000));
+        for wrong in ["", "5", "5..5", "6..5", "a..b", "..5", "1..=3", "-1..3"] {
+            assert!(range(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rules_are_named_and_checked() {
+        assert_eq!(step("fixed:0.5"), Ok(Step::Fixed(0.5)));
+        assert_eq!(step("theory"), Ok(Step::Theory { beta: 0.0 }));
+        for wrong in ["", "fixed", "fixed:0", "fixed:-1", "fixed:nan", "fixed:inf", "theory:2", "newton"] {
+            assert!(step(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(refine("armijo"), Ok(Refine::PAPER));
+        assert_eq!(refine("cg:3"), Ok(Refine::ConjugateGradient { steps: 3, tolerance: 1e-4 }));
+        for wrong in ["", "cg:", "cg:-1", "none:3", "newton"] {
+            assert!(refine(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `tamis predict`
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::console::count;
+use super::{Common, Console, interrupt};
+use crate::data;
+use crate::run::ModelFile;
+use crate::{Error, Result, file};
+
+/// Predict every row of a file, into NPY or CSV.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis predict model.tamis --data X.npy -o predictions.npy
+  tamis predict model.tamis --data table.csv --target price -o predictions.csv")]
+pub(super) struct Predict {
+    /// The model
+    #[arg(value_name = "M.tamis")]
+    model: PathBuf,
+    /// Samples, in any format that train reads
+    #[arg(long, value_name = "F[,F2…]")]
+    data: PathBuf,
+    /// A column of the data to leave out: the labels that the model was trained on
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+    /// The file to write, .npy or .csv: one number per row, 0.5 and more is class 1 of a binary model
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Object {
+    model: String,
+    n: usize,
+    outputs: usize,
+    output: String,
+}
+
+impl Predict {
+    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+        check_ending(&self.output)?;
+        file::check(&self.output)?;
+        let model = ModelFile::load(&self.model)?;
+        let table = data::load_table(&self.data)?;
+        let samples = match &self.target {
+            Some(target) => table.split(target).map_err(|error| error.at(&self.data))?.0,
+            None => table.matrix,
+        };
+        let n = samples.rows;
+        let predictions = common.on_pool(|| model.predict(&samples))??;
+        let outputs = predictions.len() / n.max(1);
+        interrupt::saving(|| data::save(&self.output, &predictions, outputs))?;
+        let (model, output) = (self.model.display().to_string(), self.output.display().to_string());
+        let object = Object { model, n, outputs, output };
+        console
+            .result(&object, || format!("Saved {}: predictions for {} rows", object.output, count(n as u64)))
+    }
+}
+
+/// Other endings would hold another format than they say.
+fn check_ending(path: &Path) -> Result<()> {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some(ending) if !["npy", "csv"].contains(&ending.to_ascii_lowercase().as_str()) => {
+            Err(Error::new("predictions are saved as NPY or CSV")
+                .at(path)
+                .expected("a name that ends in .npy or .csv")
+                .got(format_args!(".{ending}")))
+        }
+        _ => Ok(()),
+    }
+}

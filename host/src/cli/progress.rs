@@ -1,0 +1,39 @@
+//! The progress bar of a training run, on standard error and only on a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tamis::train::Progress;
+
+use super::Console;
+
+/// A bar that fills step by step; hidden where nobody watches.
+#[derive(Debug)]
+pub(super) struct Bar(Option<ProgressBar>);
+
+impl Bar {
+    pub(super) fn new(console: &Console) -> Self {
+        Self(console.shows_progress().then(|| {
+            let style =
+                ProgressStyle::with_template("  {bar:30} step {pos} of {len}, loss {msg}, {eta} left");
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            match style {
+                Ok(style) => bar.with_style(style.progress_chars("━╸·")),
+                Err(_) => bar,
+            }
+        }))
+    }
+
+    pub(super) fn update(&self, progress: &Progress) {
+        if let Self(Some(bar)) = self {
+            bar.set_length(u64::from(progress.steps));
+            bar.set_message(format!("{:.3e}", progress.loss));
+            bar.set_position(u64::from(progress.step));
+        }
+    }
+
+    /// Takes the bar off the screen.
+    pub(super) fn clear(&self) {
+        if let Self(Some(bar)) = self {
+            bar.finish_and_clear();
+        }
+    }
+}

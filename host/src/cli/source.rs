@@ -1,0 +1,44 @@
+//! The flags that say which rows of which files to take.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::parse;
+use crate::run::{Labels, Source};
+
+/// Data and labels.
+#[derive(Debug, Args)]
+pub(super) struct SourceArgs {
+    /// Samples: idx, NPY, NPZ (FILE.npz#NAME) or CSV, also compressed with gzip; F,F2 appends the rows of F2
+    #[arg(long, value_name = "F[,F2…]")]
+    data: PathBuf,
+    /// Labels, one per sample, in any of these formats
+    #[arg(long, value_name = "F[,F2…]", required_unless_present = "target", conflicts_with = "target")]
+    labels: Option<PathBuf>,
+    /// The column of the data that holds the labels: its name, or its number counted from 1
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+    /// Keep only the rows with these labels; for a binary task A becomes 0 and B becomes 1
+    #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
+    keep_labels: Option<Vec<f32>>,
+    /// Keep only the occurrences A to B-1 of each label, counted from 0, ordered by label
+    #[arg(long, value_name = "A..B", value_parser = parse::range)]
+    rows_per_label: Option<Range<usize>>,
+}
+
+impl SourceArgs {
+    pub(super) fn source(&self) -> Source {
+        let labels = match (&self.labels, &self.target) {
+            (Some(path), _) => Labels::File(path.clone()),
+            (None, target) => Labels::Column(target.clone().unwrap_or_default()),
+        };
+        Source {
+            data: self.data.clone(),
+            labels,
+            keep: self.keep_labels.clone(),
+            rows_per_label: self.rows_per_label.clone(),
+        }
+    }
+}

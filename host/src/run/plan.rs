@@ -1,0 +1,182 @@
+//! Memory before training: which panel and tile fit a byte budget, and what they take.
+
+use serde::Serialize;
+use tamis::budget::Training;
+use tamis::dims::Dims;
+use tamis::train::Schedule;
+
+use crate::operator::Layout;
+use crate::{Error, Result};
+
+/// Rows of the smallest tile that a budget leads to.
+const SMALLEST_TILE: usize = 32;
+/// Neurons of a panel that one vector register holds: smaller panels save little.
+const SMALL_PANEL: usize = 16;
+
+/// How much memory training may take beside the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Memory {
+    /// Panels and tiles that suit the machine.
+    #[default]
+    Auto,
+    /// Panels of p neurons; all of them if there are fewer.
+    Panel(usize),
+    /// State and workspace in at most so many bytes.
+    Ram(u64),
+}
+
+/// What training takes beside the data, known before it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Neurons of a gradient panel, p.
+    pub panel: usize,
+    /// Rows of a tile of the operator.
+    pub tile: usize,
+    /// Bytes that survive from step to step: 16 per nonzero.
+    pub state_bytes: u64,
+    /// All other bytes: residual, panel, scratch and the operator's buffers.
+    pub workspace_bytes: u64,
+}
+
+impl Plan {
+    /// Chooses panel and tile for data of the given sizes, of bytes or of floats.
+    ///
+    /// # Errors
+    /// A panel of no neuron; or a budget that is too small, with the bytes needed and given.
+    ///
+    /// ```
+    /// use tamis::{dims::Dims, train::Schedule};
+    /// use tamis_host::run::{Memory, Plan};
+    /// let dims = Dims::new(50_000, 100, 100, 500);
+    /// let free = Plan::new(dims, false, &Schedule::PAPER, Memory::Auto)?;
+    /// let tight = Plan::new(dims, false, &Schedule::PAPER, Memory::Ram(1 << 20))?;
+    /// assert!(tight.total_bytes() <= 1 << 20 && tight.total_bytes() < free.total_bytes());
+    /// assert!(Plan::new(dims, false, &Schedule::PAPER, Memory::Ram(1000)).is_err());
+    /// # Ok::<(), tamis_host::Error>(())
+    /// ```
+    pub fn new(dims: Dims, bytes: bool, schedule: &Schedule, memory: Memory) -> Result<Self> {
+        let usual = Layout::new(dims.hidden, dims.inputs);
+        let with = |layout| Self::of(dims, bytes, schedule, layout);
+        match memory {
+            Memory::Auto => Ok(with(usual)),
+            Memory::Panel(0) => {
+                Err(Error::new("a gradient panel needs a neuron").expected("--panel 1 or more").got(0))
+            }
+            Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(dims.hidden), ..usual })),
+            Memory::Ram(ram) => {
+                layouts(usual).map(with).find(|plan| plan.total_bytes() <= ram).ok_or_else(|| {
+                    let least = with(Layout { tile: SMALLEST_TILE.min(usual.tile), panel: 1 });
+                    too_small(&least, ram)
+                })
+            }
+        }
+    }
+
+    /// State and workspace together.
+    #[must_use]
+    pub const fn total_bytes(&self) -> u64 {
+        self.state_bytes.saturating_add(self.workspace_bytes)
+    }
+
+    /// The operator's layout.
+    #[must_use]
+    pub const fn layout(&self) -> Layout {
+        Layout { tile: self.tile, panel: self.panel }
+    }
+
+    fn of(dims: Dims, bytes: bool, schedule: &Schedule, layout: Layout) -> Self {
+        let budget = budget(dims, schedule, layout);
+        let operator = layout.bytes(dims.samples, dims.inputs, dims.nnz, bytes) as u64;
+        Self {
+            panel: layout.panel,
+            tile: layout.tile,
+            state_bytes: budget.state_bytes() as u64,
+            workspace_bytes: operator.saturating_add(budget.workspace_bytes() as u64),
+        }
+    }
+}
+
+/// The core's part of the memory for the blocked operator with this layout.
+pub(super) fn budget(dims: Dims, schedule: &Schedule, layout: Layout) -> Training {
+    let mut budget = schedule.budget(dims, layout.panel, 0);
+    budget.scratch = budget.batch + dims.inputs;
+    budget
+}
+
+/// Layouts from the fastest to the smallest: first the tile shrinks, then the panel below a vector.
+fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
+    let tiles = move || {
+        std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))
+    };
+    let vector = SMALL_PANEL.min(usual.panel);
+    let wide =
+        tiles().flat_map(move |tile| (vector..=usual.panel).rev().map(move |panel| Layout { tile, panel }));
+    let narrow = tiles().flat_map(move |tile| (1..vector).rev().map(move |panel| Layout { tile, panel }));
+    wide.chain(narrow)
+}
+
+fn too_small(least: &Plan, ram: u64) -> Error {
+    Error::new("the memory budget is too small for these sizes")
+        .expected(format_args!(
+            "at least {} bytes needed: {} of state, {} of workspace",
+            least.total_bytes(),
+            least.state_bytes,
+            least.workspace_bytes
+        ))
+        .got(format_args!("{ram} bytes"))
+        .help("raise --ram, or take fewer rows a step (--batch) or fewer nonzeros (--nnz)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Matrix, Values};
+    use crate::operator::Blocked;
+    use tamis::sensing::Sensing;
+
+    fn plan(ram: u64) -> Result<Plan> {
+        Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Ram(ram))
+    }
+
+    #[test]
+    fn every_budget_is_kept_or_refused_with_what_it_takes() {
+        let error = plan(1).unwrap_err().to_string();
+        let needed: u64 =
+            error.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert!(plan(needed - 1).is_err());
+        let mut last = 0;
+        for ram in (needed..needed * 20).step_by(9973) {
+            let plan = plan(ram).unwrap();
+            assert!((1..=40).contains(&plan.panel) && plan.total_bytes() <= ram);
+            last = plan.total_bytes();
+        }
+        let free = Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Auto).unwrap();
+        assert_eq!(last, free.total_bytes(), "the largest budget lacks nothing");
+    }
+
+    #[test]
+    fn the_plan_is_what_the_operator_takes() {
+        for (batch, bytes) in [(0, false), (300, false), (0, true), (9999, true)] {
+            let schedule = Schedule { batch, ..Schedule::PAPER };
+            let (n, d, m, s) = (1000, 30, 50, 60);
+            let dims = Dims::new(n, d, m, s);
+            let plan = Plan::new(dims, bytes, &schedule, Memory::Panel(7)).unwrap();
+            let values = if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
+            let operator = Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout()).unwrap();
+            let budget = budget(dims, &schedule, plan.layout());
+            assert_eq!(budget.scratch, operator.scratch(budget.batch));
+            assert_eq!(budget.panel, operator.panel());
+            let workspace = budget.workspace_bytes() + operator.workspace_bytes();
+            assert_eq!(plan.workspace_bytes, workspace as u64);
+            assert_eq!(plan.state_bytes, 16 * s as u64);
+        }
+    }
+
+    #[test]
+    fn a_panel_is_at_most_all_neurons() {
+        let dims = Dims::new(100, 5, 3, 4);
+        let panel = |p| Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.panel);
+        assert_eq!((panel(2).unwrap(), panel(100).unwrap()), (2, 3));
+        assert!(panel(0).is_err());
+    }
+}

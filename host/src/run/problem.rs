@@ -1,0 +1,183 @@
+//! What is learnt from: samples and labels, from files, selected and mapped to what the task needs.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::data::{self, Matrix, select};
+use crate::{Error, Result};
+
+/// What the output of the network stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    /// A number; squared loss.
+    Regression,
+    /// Class 0 or 1: squared loss to these two numbers, class 1 from 0.5 on.
+    Binary,
+}
+
+/// Where the labels are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Labels {
+    /// In a file of their own; several, separated by commas, follow each other.
+    File(PathBuf),
+    /// In a column of the data: its name, or its number counted from 1.
+    Column(String),
+}
+
+/// Which rows of which files to take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// A file of any format that [`data::load`] reads; several, separated by commas, follow each other.
+    pub data: PathBuf,
+    /// Where the labels are.
+    pub labels: Labels,
+    /// Only rows with these labels.
+    pub keep: Option<Vec<f32>>,
+    /// Only these occurrences of each label, in order of the labels (see [`select::rows_per_label`]).
+    pub rows_per_label: Option<Range<usize>>,
+}
+
+/// Samples, their labels and what these mean.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// n×d samples.
+    pub data: Matrix,
+    /// n labels; 0 or 1 for [`Task::Binary`].
+    pub labels: Vec<f32>,
+    /// What they mean.
+    pub task: Task,
+}
+
+impl Source {
+    /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1, else regression.
+    ///
+    /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels they must be 0 and 1.
+    ///
+    /// # Errors
+    /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is missing or outside
+    /// the task.
+    pub fn load(&self, task: Option<Task>) -> Result<Problem> {
+        if let (Some(Task::Binary), Some(keep)) = (task, &self.keep)
+            && keep.len() != 2
+        {
+            return Err(Error::new("a binary task has two classes")
+                .expected("two labels to keep, such as 0,1")
+                .got(format_args!("{} labels", keep.len())));
+        }
+        let (mut data, mut labels) = self.read()?;
+        if let Some(keep) = &self.keep {
+            (data, labels) = select::keep_labels(data, &labels, keep)?;
+        }
+        if let Some(range) = &self.rows_per_label {
+            (data, labels) = select::rows_per_label(data, &labels, range.clone())?;
+        }
+        let task = task.unwrap_or_else(|| self.guess(&labels));
+        if task == Task::Binary {
+            labels = self.classes(labels)?;
+        }
+        Ok(Problem { data, labels, task })
+    }
+
+    fn read(&self) -> Result<(Matrix, Vec<f32>)> {
+        match &self.labels {
+            Labels::File(path) => data::load_labelled(&self.data, path),
+            Labels::Column(name) => {
+                data::load_table(&self.data)?.split(name).map_err(|error| error.at(&self.data))
+            }
+        }
+    }
+
+    fn guess(&self, labels: &[f32]) -> Task {
+        let two = self.keep.as_ref().is_some_and(|keep| keep.len() == 2);
+        if two || labels.iter().all(|&label| is_class(label)) { Task::Binary } else { Task::Regression }
+    }
+
+    /// Labels as 0 and 1.
+    fn classes(&self, labels: Vec<f32>) -> Result<Vec<f32>> {
+        if let Some(keep) = &self.keep {
+            return select::class_indices(&labels, keep);
+        }
+        match labels.iter().position(|&label| !is_class(label)) {
+            None => Ok(labels),
+            Some(row) => Err(Error::new("a label is outside the binary task")
+                .expected("0 or 1")
+                .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
+                .help("name the two classes with --keep-labels A,B, or use --task regression")),
+        }
+    }
+}
+
+impl Problem {
+    /// Checks that there is something to learn: for a binary task, rows of both classes.
+    ///
+    /// # Errors
+    /// All labels of a binary task are the same.
+    pub fn check(&self) -> Result<()> {
+        let first = self.labels.first().copied().unwrap_or(0.0);
+        if self.task == Task::Binary && self.labels.iter().all(|&label| label == first) {
+            return Err(Error::new("there is nothing to tell apart")
+                .expected("labels 0 and 1")
+                .got(format_args!("{first} in all {} rows", self.labels.len()))
+                .help("check which file the labels come from"));
+        }
+        Ok(())
+    }
+
+    /// Bytes of samples and labels.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.data.values.bytes() + size_of_val(&self.labels[..])
+    }
+}
+
+fn is_class(label: f32) -> bool {
+    label == 0.0 || label == 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn source(csv: &str, keep: Option<&[f32]>) -> (TempDir, Source) {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("d.csv");
+        std::fs::write(&data, csv).unwrap();
+        let labels = Labels::Column("y".into());
+        (folder, Source { data, labels, keep: keep.map(<[f32]>::to_vec), rows_per_label: None })
+    }
+
+    const THREE: &str = "a,y\n10,7\n20,3\n30,7\n40,5\n";
+
+    #[test]
+    fn kept_labels_become_classes_in_the_order_given() {
+        for task in [Some(Task::Binary), None] {
+            let (_folder, source) = source(THREE, Some(&[7.0, 5.0]));
+            let problem = source.load(task).unwrap();
+            assert_eq!((problem.task, &problem.labels[..]), (Task::Binary, &[0.0, 0.0, 1.0][..]));
+        }
+        let (_folder, source) = source(THREE, Some(&[7.0, 5.0]));
+        assert_eq!(source.load(Some(Task::Regression)).unwrap().labels, [7.0, 7.0, 5.0]);
+    }
+
+    #[test]
+    fn labels_outside_the_task_are_refused() {
+        let (_folder, three) = source(THREE, None);
+        let error = three.load(Some(Task::Binary)).unwrap_err().to_string();
+        assert!(error.contains("7 in row 0") && error.contains("0 or 1"), "{error}");
+        assert_eq!(three.load(None).unwrap().task, Task::Regression);
+        let (_folder, keep) = source(THREE, Some(&[7.0, 5.0, 3.0]));
+        assert!(keep.load(Some(Task::Binary)).unwrap_err().to_string().contains("two classes"));
+    }
+
+    #[test]
+    fn one_class_alone_is_nothing_to_learn() {
+        let (_folder, one) = source("a,y\n1,1\n2,1\n", None);
+        let problem = one.load(None).unwrap();
+        assert_eq!(problem.task, Task::Binary);
+        assert!(problem.check().unwrap_err().to_string().contains("1 in all 2 rows"));
+    }
+}

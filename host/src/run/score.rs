@@ -1,0 +1,114 @@
+//! How good predictions are: mean squared error, PSNR, accuracy and the confusion matrix.
+
+use serde::Serialize;
+
+use super::Task;
+
+/// The PSNR of a zero error, and the most that is ever reported, in dB.
+pub const MAX_PSNR_DB: f64 = 200.0;
+
+/// The score of predictions for a set of labels.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Score {
+    /// Rows.
+    pub n: usize,
+    /// Mean squared error.
+    pub loss: f64,
+    /// `20 log10(max|y|) - 10 log10(loss)`, at most [`MAX_PSNR_DB`]; none where all labels are 0 and the error is not.
+    pub psnr_db: Option<f64>,
+    /// Part of the rows whose class is right; none for regression.
+    pub accuracy: Option<f64>,
+    /// `confusion[label][prediction]` counts rows; none for regression.
+    pub confusion: Option<[[usize; 2]; 2]>,
+}
+
+impl Score {
+    /// The score of a whole set. The shorter length counts.
+    ///
+    /// ```
+    /// use tamis_host::run::{Score, Task};
+    /// let score = Score::new(Task::Binary, &[0.0, 1.0, 1.0, 1.0], &[0.5, 0.5, 1.0, 0.0]);
+    /// assert_eq!(score.loss, 1.5 / 4.0);
+    /// assert_eq!((score.accuracy, score.confusion), (Some(0.5), Some([[0, 1], [1, 2]])));
+    /// ```
+    #[must_use]
+    pub fn new(task: Task, labels: &[f32], predictions: &[f32]) -> Self {
+        let mut tally = Tally::default();
+        tally.add(labels, predictions.iter().copied());
+        tally.score(task)
+    }
+}
+
+/// Sums over rows, part by part.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    n: usize,
+    squares: f64,
+    peak: f32,
+    confusion: [[usize; 2]; 2],
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, labels: &[f32], predictions: impl IntoIterator<Item = f32>) {
+        for (&label, prediction) in labels.iter().zip(predictions) {
+            self.n += 1;
+            self.squares += (f64::from(label) - f64::from(prediction)).powi(2);
+            self.peak = self.peak.max(label.abs());
+            self.confusion[class(label)][class(prediction)] += 1;
+        }
+    }
+
+    pub(super) fn score(&self, task: Task) -> Score {
+        let n = self.n.max(1) as f64;
+        let loss = self.squares / n;
+        let binary = task == Task::Binary;
+        let right = self.confusion[0][0] + self.confusion[1][1];
+        Score {
+            n: self.n,
+            loss,
+            psnr_db: psnr_db(f64::from(self.peak), loss),
+            accuracy: binary.then_some(right as f64 / n),
+            confusion: binary.then_some(self.confusion),
+        }
+    }
+}
+
+/// 1 from the threshold 0.5 on.
+fn class(value: f32) -> usize {
+    usize::from(value >= 0.5)
+}
+
+fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
+    if loss == 0.0 {
+        return Some(MAX_PSNR_DB);
+    }
+    let db = 20.0 * peak.log10() - 10.0 * loss.log10();
+    db.is_finite().then_some(db.min(MAX_PSNR_DB))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn psnr_is_finite_or_absent() {
+        assert_eq!(psnr_db(0.0, 0.0), Some(MAX_PSNR_DB));
+        assert_eq!(psnr_db(10.0, 1e-2), Some(40.0));
+        assert_eq!(psnr_db(1e30, 1e-300), Some(MAX_PSNR_DB));
+        assert_eq!(psnr_db(0.0, 1.0), None);
+        assert_eq!(psnr_db(1.0, f64::INFINITY), None);
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        let labels: Vec<f32> = (0..10).map(|i| (i % 2) as f32).collect();
+        let predictions: Vec<f32> = (0..10).map(|i| i as f32 / 10.0).collect();
+        let mut tally = Tally::default();
+        tally.add(&labels[..3], predictions[..3].iter().copied());
+        tally.add(&labels[3..], predictions[3..].iter().copied());
+        let score = Score::new(Task::Binary, &labels, &predictions);
+        assert_eq!(tally.score(Task::Binary), score);
+        assert_eq!((score.n, score.confusion), (10, Some([[3, 2], [2, 3]])));
+        assert_eq!(Score::new(Task::Regression, &labels, &predictions).accuracy, None);
+    }
+}

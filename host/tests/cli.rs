@@ -1,0 +1,326 @@
+//! Every verb and flag does what it says.
+
+mod cli_common;
+
+use cli_common::*;
+use serde_json::{Value, json};
+use tamis_host::data;
+use tamis_host::run::ModelFile;
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))
+}
+
+#[test]
+fn demo_recovers_within_its_budget_and_draws() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = json(folder.path(), "demo");
+    assert_eq!((&report["recovered"], &report["budget_kept"]), (&json!(true), &json!(true)));
+    assert_eq!(report["support_match"], report["requested_nnz"]);
+    assert!(number(&report, "max_error") < 1e-5 && number(&report, "psnr_db") > 100.0);
+    let used = number(&report, "state_bytes") + number(&report, "workspace_bytes");
+    assert!(used <= number(&report, "budget_bytes"));
+    assert!(number(&report["unseen"], "psnr_db") > 100.0);
+    let picture = std::fs::read_to_string(folder.path().join(report["picture"].as_str().unwrap())).unwrap();
+    roxmltree::Document::parse(&picture).unwrap();
+    let model = ModelFile::load(folder.path().join(report["model"].as_str().unwrap())).unwrap();
+    assert_eq!(model.cost().unwrap().total.nnz, 10);
+}
+
+#[test]
+fn what_the_demo_proposes_next_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ok(folder.path(), "demo -o out");
+    let next: Vec<&str> = text.split("Try next:").nth(1).unwrap().trim().lines().collect();
+    assert_eq!(next.len(), 3, "{text}");
+    for line in next {
+        ok(folder.path(), line.trim().strip_prefix("tamis ").unwrap());
+    }
+    assert!(text.contains("Recovered: all 10 weights") && text.contains("kept"), "{text}");
+}
+
+#[test]
+fn demo_says_so_where_it_does_not_recover() {
+    let folder = tempfile::tempdir().unwrap();
+    let reports: Vec<_> = (1..12).map(|seed| json(folder.path(), &format!("demo --seed {seed}"))).collect();
+    for report in &reports {
+        let all = report["support_match"] == report["requested_nnz"] && number(report, "max_error") < 1e-4;
+        assert_eq!(report["recovered"], json!(all));
+        assert_eq!(report["budget_kept"], json!(true));
+    }
+    let missed =
+        reports.iter().find(|report| report["recovered"] == false).expect("a seed that ends elsewhere");
+    let text = ok(folder.path(), &format!("demo --seed {}", missed["seed"]));
+    assert!(text.contains("Not recovered with this seed"), "{text}");
+}
+
+#[test]
+fn generate_planted_writes_a_network_that_gives_the_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "generate planted --samples 300 --inputs 7 --hidden 4 --nnz 9 --signs balanced --seed 5 -o d";
+    let report = json(folder.path(), line);
+    assert_eq!(report["files"], json!(["d/X.npy", "d/y.npy", "d/weights.npz"]));
+    let column = |name: &str| data::load_labels(folder.path().join(format!("d/weights.npz#{name}"))).unwrap();
+    let (index, value, signs) = (column("index"), column("value"), column("signs"));
+    assert_eq!((column("shape"), &signs), (vec![4.0, 7.0], &vec![1.0, -1.0, 1.0, -1.0]));
+    let x = data::load(folder.path().join("d/X.npy")).unwrap().values.into_f32();
+    let y = data::load_labels(folder.path().join("d/y.npy")).unwrap();
+    assert_eq!((x.len(), y.len(), index.len()), (300 * 7, 300, 9));
+    for (x, y) in x.chunks(7).zip(y) {
+        let mut z = [0.0; 4];
+        for (j, v) in index.iter().zip(&value) {
+            z[*j as usize / 7] += v * x[*j as usize % 7];
+        }
+        let f: f32 = z.iter().zip(&signs).map(|(z, v)| v * (v * z).max(0.0)).sum();
+        assert!((f - y).abs() < 1e-4, "{f} {y}");
+    }
+}
+
+#[test]
+fn generate_gaussian_is_linear() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), "generate gaussian --samples 50 --inputs 80 --nnz 5 -o g");
+    let load = |name: &str| data::load(folder.path().join(name)).unwrap().values.into_f32();
+    let (x, y, index, value) =
+        (load("g/X.npy"), load("g/y.npy"), load("g/weights.npz#index"), load("g/weights.npz#value"));
+    for (x, y) in x.chunks(80).zip(y) {
+        let f: f32 = index.iter().zip(&value).map(|(&j, v)| v * x[j as usize]).sum();
+        assert!((f - y).abs() < 1e-4, "{f} {y}");
+    }
+}
+
+#[test]
+fn generate_digits_are_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (flag, inputs) in [("", 64), ("--side 28", 784)] {
+        ok(folder.path(), &format!("generate digits --samples 30 {flag} -o d"));
+        let x = data::load(folder.path().join("d/X.npy")).unwrap();
+        assert!(matches!(x.values, data::Values::U8(_)) && x.cols == inputs);
+        assert_eq!(data::load_labels(folder.path().join("d/y.npy")).unwrap().len(), 30);
+    }
+}
+
+#[test]
+fn train_reports_under_the_agreed_names() {
+    let folder = prepared();
+    let report =
+        json(folder.path(), &format!("{TRAIN} --epochs 15 --batch 0 --seed 0 --recipe paper -o n.tamis"));
+    assert_eq!((&report["requested_nnz"], &report["nnz"]), (&json!(6), &json!(6)));
+    assert_eq!((&report["model"], &report["accuracy"]), (&json!("n.tamis"), &Value::Null));
+    assert_eq!((&report["epochs"], &report["state_bytes"]), (&json!(15), &json!(16 * 6)));
+    assert_eq!(report["data_bytes"], json!(400 * 12 * 4 + 400 * 4));
+    for key in ["loss", "psnr_db", "passes", "seconds", "workspace_bytes"] {
+        assert!(number(&report, key) > 0.0, "{key}");
+    }
+    if cfg!(target_os = "linux") {
+        assert!(number(&report, "peak_rss_bytes") > number(&report, "data_bytes"));
+    }
+}
+
+#[test]
+fn eval_agrees_with_training_and_with_the_predictions() {
+    let folder = prepared();
+    let trained = json(folder.path(), &format!("{TRAIN} -o n.tamis"));
+    let eval = json(folder.path(), "eval n.tamis --data p/X.npy --labels p/y.npy");
+    assert_eq!((&eval["n"], &eval["accuracy"]), (&json!(400), &Value::Null));
+    for key in ["loss", "psnr_db"] {
+        let (a, b) = (number(&trained, key), number(&eval, key));
+        assert!((a - b).abs() <= 1e-6 * a.abs(), "{key}: {a} {b}");
+    }
+    let y = data::load_labels(folder.path().join("p/y.npy")).unwrap();
+    for name in ["o.npy", "o.csv", "O.NPY"] {
+        assert_eq!(
+            json(folder.path(), &format!("predict n.tamis --data p/X.npy -o {name}"))["n"],
+            json!(400)
+        );
+        let f = data::load_labels(folder.path().join(name)).unwrap();
+        let loss = f.iter().zip(&y).map(|(f, y)| f64::from(f - y).powi(2)).sum::<f64>() / 400.0;
+        assert!((loss - number(&eval, "loss")).abs() <= 1e-5 * loss, "{name}");
+    }
+}
+
+#[test]
+fn inspect_adds_up() {
+    let folder = prepared();
+    let cost = json(folder.path(), "inspect m.tamis");
+    let file = std::fs::read(folder.path().join("m.tamis")).unwrap();
+    let layers = cost["layers"].as_array().unwrap();
+    for key in ["nnz", "macs", "dense_flash_bytes", "dense_macs"] {
+        assert_eq!(layers.iter().map(|l| number(l, key)).sum::<f64>(), number(&cost["total"], key), "{key}");
+    }
+    assert_eq!(number(&cost["total"], "flash_bytes"), file.len() as f64);
+    assert_eq!(number(&cost["total"], "ram_bytes"), 0.0);
+    assert_eq!((&cost["total"]["nnz"], &cost["hidden"]), (&json!(6), &json!([3])));
+    assert_eq!((&layers[0]["dense_flash_bytes"], &layers[0]["dense_macs"]), (&json!(144), &json!(36)));
+    let stored = u32::from_le_bytes(file[12..16].try_into().unwrap());
+    assert_eq!(cost["crc32"], json!(format!("{stored:08x}")));
+    assert!(ok(folder.path(), "inspect m.tamis").contains("Sparse wins: 1.4 times less flash"));
+    let full = TRAIN.replace("--nnz 6", "--nnz 36");
+    ok(folder.path(), &format!("{full} -o full.tamis"));
+    assert!(ok(folder.path(), "inspect full.tamis").contains("Dense wins on flash here"));
+}
+
+#[test]
+fn every_rule_and_policy_trains() {
+    let folder = prepared();
+    for flags in [
+        "--step normalised",
+        "--step theory",
+        "--step fixed:0.3",
+        "--refine armijo",
+        "--refine cg:5",
+        "--refine none",
+        "--signs positive",
+        "--signs balanced",
+        "--empty freeze",
+        "--empty open",
+        "--empty reseed",
+        "--panel 1",
+        "--panel 99",
+        "--ram 1M",
+        "--ram 200000",
+        "--threads 1",
+        "--batch 100",
+        "--batch 100000",
+        "--epochs 1",
+    ] {
+        let report = json(folder.path(), &format!("{TRAIN} {flags} -o n.tamis"));
+        assert_eq!(report["nnz"], json!(6), "{flags}");
+        // 0.5 is the variance that a constant would leave, and more
+        assert!(number(&report, "loss").is_finite(), "{flags}");
+        let ram: Option<f64> = match flags {
+            "--ram 1M" => Some(1048576.0),
+            "--ram 200000" => Some(200000.0),
+            _ => None,
+        };
+        let used = number(&report, "state_bytes") + number(&report, "workspace_bytes");
+        assert!(ram.is_none_or(|ram| used <= ram), "{flags}: {used}");
+    }
+    assert!(number(&json(folder.path(), &format!("{TRAIN} --step theory -o n.tamis")), "beta") > 0.0);
+    let line = TRAIN.replace("--nnz 6", "--density 0.25");
+    assert_eq!(json(folder.path(), &format!("{line} -o n.tamis"))["requested_nnz"], json!(9));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = "generate planted --samples 5000 --inputs 40 --hidden 8 --nnz 30 --seed 3";
+    let train = "train --data t1/X.npy --labels t1/y.npy --task regression --hidden 8 --nnz 30 --seed 3";
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    for threads in [1, 2] {
+        ok(folder.path(), &format!("{make} --threads {threads} -o t{threads}"));
+    }
+    for file in ["X.npy", "y.npy", "weights.npz"] {
+        assert_eq!(read(&format!("t1/{file}")), read(&format!("t2/{file}")), "{file}");
+    }
+    for batch in [0, 700] {
+        for threads in [1, 2, 3] {
+            ok(folder.path(), &format!("{train} --batch {batch} --threads {threads} -o {threads}.tamis"));
+            assert_eq!(
+                read("1.tamis"),
+                read(&format!("{threads}.tamis")),
+                "batch {batch}, {threads} threads"
+            );
+        }
+    }
+    ok(folder.path(), &format!("{train} --seed 4 -o other.tamis").replacen("--seed 3 ", "", 1));
+    assert_ne!(read("1.tamis"), read("other.tamis"));
+}
+
+const TABLE: &str = "\
+a,class,b
+1.0,3,0.5
+2.0,8,-0.5
+1.1,3,0.4
+2.1,8,-0.4
+0.9,3,0.6
+1.9,8,-0.6
+5.0,1,0
+";
+
+#[test]
+fn one_csv_with_two_of_its_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.csv"), TABLE).unwrap();
+    let source = "--data t.csv --target class --keep-labels 3,8";
+    let report = json(folder.path(), &format!("train {source} --task binary --hidden 2 --nnz 3 -o m.tamis"));
+    assert_eq!((&report["samples"], &report["inputs"]), (&json!(6), &json!(2)));
+    let eval = json(folder.path(), &format!("eval m.tamis {source}"));
+    assert_eq!((&eval["n"], &eval["accuracy"]), (&json!(6), &report["accuracy"]));
+    let counts: u64 = eval["confusion"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|row| row.as_array().unwrap())
+        .map(|n| n.as_u64().unwrap())
+        .sum();
+    assert_eq!(counts, 6);
+    let swapped = json(folder.path(), &format!("eval m.tamis {}", source.replace("3,8", "8,3")));
+    assert_eq!(swapped["confusion"][0], eval["confusion"][1]);
+    let raw = json(folder.path(), &format!("eval m.tamis {source} --task regression"));
+    assert_eq!(raw["accuracy"], Value::Null);
+    let first = json(folder.path(), &format!("eval m.tamis {source} --rows-per-label 0..2"));
+    assert_eq!(first["n"], json!(4));
+    let text = ok(folder.path(), "predict m.tamis --data t.csv --target 2 -o o.csv");
+    assert!(text.contains("o.csv"), "{text}");
+    assert_eq!(data::load_labels(folder.path().join("o.csv")).unwrap().len(), 7);
+}
+
+#[test]
+fn quiet_says_nothing_and_files_in_the_way_are_replaced() {
+    let folder = prepared();
+    let before = std::fs::read(folder.path().join("m.tamis")).unwrap();
+    std::fs::write(folder.path().join("m.tamis"), "old").unwrap();
+    assert_eq!(ok(folder.path(), &format!("{TRAIN} -o m.tamis --quiet")), "");
+    assert_eq!(std::fs::read(folder.path().join("m.tamis")).unwrap(), before);
+    for line in [
+        "eval m.tamis --data p/X.npy --labels p/y.npy",
+        "inspect m.tamis",
+        "demo",
+        "predict m.tamis --data p/X.npy -o o.npy",
+    ] {
+        assert_eq!(ok(folder.path(), &format!("{line} -q")), "");
+    }
+}
+
+#[test]
+fn help_has_an_example_for_every_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    for verb in ["demo", "generate", "train", "eval", "predict", "inspect", "bench"] {
+        let help = ok(folder.path(), &format!("{verb} --help"));
+        assert!(help.contains(&format!("tamis {verb}")) && help.contains("--json"), "{help}");
+    }
+    assert!(ok(folder.path(), "--version").starts_with("tamis "));
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_saves_what_there_is() {
+    use std::time::Duration;
+    let folder = prepared();
+    let line = format!("{TRAIN} --epochs 100000000 --json -o long.tamis");
+    let path = folder.path().join("long.tamis");
+    for wait in [300, 1000, 3000, 10_000] {
+        let mut command = command(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+        let child = command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        if !path.exists() {
+            continue; // interrupted while it was still loading
+        }
+        let (out, err) = texts(&output);
+        assert!(err.contains("interrupted"), "{err}");
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((&report["stopped"], &report["nnz"]), (&json!(true), &json!(6)));
+        ModelFile::load(&path).unwrap();
+        return;
+    }
+    panic!("training never began");
+}
