@@ -13,7 +13,7 @@ use tamis::rng::Rng;
 use tamis::samples::Rows;
 use tamis::sensing::Sensing;
 use tamis::top::Top;
-use tamis::train::{self, Refresh, Schedule};
+use tamis::train::{self, Refresh, Schedule, Trials};
 use tamis::weights::Weights;
 use tamis_host::data::planted::{self, Planted};
 use tamis_host::data::{Matrix, Values};
@@ -35,6 +35,7 @@ fn schedules() -> impl Iterator<Item = Schedule> {
         batch: [0, 13, 7][k / 2 % 3],
         // Frozen gates start closed: they need random ones before them.
         convex_epochs: if k < 6 { 1 + k % 2 } else { k % 3 } as u32,
+        trials: [Trials::NONE, Trials { count: 3, rows: 20 }][k / 5 % 2],
         refresh: refreshes[k / 3 % 3],
         signs: [Signs::Positive, Signs::Balanced][k % 2],
         empty: [Empty::Freeze, Empty::Open, Empty::Reseed][k / 6],
