@@ -98,7 +98,9 @@ impl Train {
         let outcome = interrupt::training(|| {
             run::train(problem, &options, |progress| {
                 bar.update(progress);
-                losses.push(progress.loss);
+                if progress.trial == 0 {
+                    losses.push(progress.loss);
+                }
                 !interrupt::asked()
             })
         });
