@@ -20,10 +20,10 @@
 //! | restricted vectors | s floats | up and down with each `normal_at` |
 //!
 //! At n = 50 000, d = 100, m = 100, s = 500 that is 20 MB of X resident; per step 0.2 MB down for the outputs, 0.2 MB
-//! up for the residual and 40 kB down for the gradient; and 2 kB each way per refinement. Top-s, step sizes and the schedule stay in [`tamis::iht`] on the
-//! host, unchanged: the optimiser does not know where its operator runs. The caller's scratch is not needed, so
-//! [`scratch`](tamis::sensing::Sensing::scratch) will be 0, and [`panel`](tamis::sensing::Sensing::panel) will be m
-//! as long as m·d floats fit beside X.
+//! up for the residual and 40 kB down for the gradient; and 2 kB each way per refinement. Top-s, step sizes and the
+//! schedule stay in [`tamis::iht`] on the host, unchanged: the optimiser does not know where its operator runs. The
+//! caller's scratch is not needed, so [`scratch`](tamis::sensing::Sensing::scratch) will be 0, and
+//! [`panel`](tamis::sensing::Sensing::panel) will be m as long as m·d floats fit beside X.
 //!
 //! # How the calls become compute passes
 //!
