@@ -123,7 +123,7 @@ fn layouts(m: usize) -> Vec<Layout> {
     let mut layouts = Vec::new();
     for tile in [1, 3, 16, 512] {
         for panel in [1, 3, m] {
-            layouts.push(Layout { tile, panel: panel.min(m) });
+            layouts.push(Layout { tile, panel: panel.min(m), hold: panel != 3 });
         }
     }
     layouts
@@ -135,7 +135,7 @@ fn hold_blocked(name: &str, (n, d, m): (usize, usize, usize), values: &Values, t
     for layout in layouts(m) {
         let name = format!("{name}, {layout:?}, {threads} threads");
         // One layout is seen everywhere, the others where gates, supports and batches of every kind meet.
-        let stride = if layout == (Layout { tile: 16, panel: 3.min(m) }) { 1 } else { 7 };
+        let stride = if layout == (Layout { tile: 16, panel: 3.min(m), hold: false }) { 1 } else { 7 };
         let blocked = || {
             let data = Matrix::new(n, d, values.clone()).unwrap();
             Blocked::new(data, m, m * d, layout).unwrap()

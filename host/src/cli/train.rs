@@ -44,15 +44,15 @@ pub(super) struct Train {
     /// Passes over all batches
     #[arg(long, value_name = "E", default_value_t = Schedule::PAPER.epochs)]
     epochs: u32,
-    /// Rows of a batch; 0 for all rows
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    batch: usize,
-    /// Random starts that are tried first, of which the best goes on; 1 is the published method to the letter
-    #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.count)]
+    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone
+    #[arg(long, value_name = "R", default_value_t = Trials::DEFAULT.count)]
     trials: u32,
     /// Rows of a trial
     #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows)]
     trial_rows: usize,
+    /// Rows of a batch; 0 for all rows
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    batch: usize,
     /// Settings to start from
     #[arg(long, value_enum, default_value_t = Recipe::Paper)]
     recipe: Recipe,

@@ -7,13 +7,13 @@ use serde::Serialize;
 use tamis::budget::{Training, Workspace};
 use tamis::dims::Dims;
 use tamis::gates::Gates;
-use tamis::iht::{self, Step};
+use tamis::iht::Step;
 use tamis::model::MAX_INPUTS;
 use tamis::rng::{Permutation, stream};
-use tamis::sensing::Sensing;
+use tamis::sensing::{Sensing, Work};
 use tamis::train::{Info, Progress, Schedule, Trials};
 use tamis::weights::Weights;
-use tamis::{train as core_train, wire};
+use tamis::{spectrum, train as core_train, wire};
 
 use super::memory::room_for;
 use super::score::Tally;
@@ -160,8 +160,8 @@ impl Run<'_> {
         let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
-        let part = budget.batch < self.dims.samples || schedule.trials.count > 1;
-        if part {
+        // Batches and trials are runs of rows.
+        if budget.batch < self.dims.samples || schedule.trials.count > 1 {
             data = shuffle(data, &mut labels, schedule.seed)?;
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
@@ -268,13 +268,13 @@ fn set_beta(
     let (s, d) = (budget.dims.nnz, budget.dims.inputs);
     let mut space = Workspace::new(memory);
     let support = (space.indices(s)?, space.floats(s)?);
-    let mut work = iht::Work {
+    let mut work = Work {
         residual: &mut [],
-        panel: space.floats((4 * s).max(d))?,
+        panel: space.floats((3 * s).max(d))?,
         scratch: space.floats(budget.scratch)?,
     };
     let gates = Gates::seeded(schedule.seed);
-    let (_, beta) = iht::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
+    let (_, beta) = spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
     if !(beta.is_finite() && beta > 0.0) {
         return Err(Error::new("the theory step has nothing to measure")
             .expected("data with columns that are not all zero")

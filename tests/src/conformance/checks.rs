@@ -6,9 +6,9 @@ use tamis::Error;
 use tamis::budget::Training;
 use tamis::dims::Dims;
 use tamis::gates::Gates;
-use tamis::iht::{self, Info, Params, Refine, Step, Work};
+use tamis::iht::{self, Info, Params, Refine, Step};
 use tamis::math::{dot, norm2, sqrt};
-use tamis::sensing::Sensing;
+use tamis::sensing::{Sensing, Work};
 use tamis::weights::{Block, Weights};
 
 /// One check in one situation.

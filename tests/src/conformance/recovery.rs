@@ -5,9 +5,9 @@ use tamis::Result as Core;
 use tamis::budget::{Training, Workspace};
 use tamis::dims::Dims;
 use tamis::gates::Gates;
-use tamis::iht::{self, Params, Refine, Step, Work};
+use tamis::iht::{self, Params, Refine, Step};
 use tamis::math::{norm2, sqrt};
-use tamis::sensing::{Sensing, provided};
+use tamis::sensing::{Sensing, Work, provided};
 use tamis::weights::Weights;
 
 /// Normalised steps, conjugate gradients on each support.
