@@ -110,8 +110,7 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
             for threads in [1, 2] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 for schedule in schedules() {
-                    let mut run =
-                        |epochs| allocations(&pool, &mut sensing, &made.labels, &schedule, epochs);
+                    let mut run = |epochs| allocations(&pool, &mut sensing, &made.labels, &schedule, epochs);
                     // What is made once per thread or process is made here.
                     run(4);
                     let few = run(4);
