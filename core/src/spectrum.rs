@@ -27,6 +27,7 @@ pub fn extremes<S: Sensing>(
     let (mut alpha, mut beta) = (f32::INFINITY, 0.0_f32);
     for draw in 0..supports {
         random_support(seed, draw, d.saturating_mul(m), index);
+        sensing.hold(gates, index)?;
         let mut support = Support { sensing, gates, index, d, m };
         support.scales(value, work)?;
         let top = support.eigenvalue(value, 0.0, iterations, (seed, draw), work)?;

@@ -16,7 +16,6 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 fn grow(bytes: usize) {
-    if bytes > 100000 {}
     CALLS.fetch_add(1, Ordering::Relaxed);
     let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
     PEAK.fetch_max(now, Ordering::Relaxed);

@@ -10,13 +10,20 @@ use crate::bench::{self, BenchOptions};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  tamis bench --threads 2")]
-pub(super) struct Bench {}
+  tamis bench --rounds 21")]
+pub(super) struct Bench {
+    /// Rows of the data
+    #[arg(long, value_name = "N", default_value_t = BenchOptions::default().samples)]
+    samples: usize,
+    /// Rounds; the fastest of each counts
+    #[arg(long, value_name = "R", default_value_t = BenchOptions::default().rounds)]
+    rounds: usize,
+}
 
 impl Bench {
-    #[expect(clippy::unused_self, reason = "every verb runs the same way")]
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let report = bench::run(&BenchOptions { seed: common.seed, threads: common.threads() })?;
+        let options = BenchOptions { samples: self.samples, rounds: self.rounds, seed: common.seed };
+        let report = bench::run(&options)?;
         console.result(&report, || report.to_string())
     }
 }

@@ -77,7 +77,9 @@ impl Demo {
         let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
         let outcome = interrupt::training(|| {
             run::train(problem, &options, |progress| {
-                losses.push(progress.loss);
+                if progress.trial == 0 {
+                    losses.push(progress.loss);
+                }
                 !interrupt::asked()
             })
         })?;
@@ -186,11 +188,12 @@ fn plant(common: &Common) -> Result<(Planted, Problem)> {
 }
 
 fn options(common: &Common) -> Options {
+    let usual = Options::new(DIMS.hidden, Size::Nonzeros(DIMS.nnz));
     Options {
-        schedule: Schedule { seed: common.seed, ..Schedule::PAPER },
+        schedule: Schedule { seed: common.seed, ..usual.schedule },
         memory: Memory::Ram(BUDGET),
         threads: common.threads(),
-        ..Options::new(DIMS.hidden, Size::Nonzeros(DIMS.nnz))
+        ..usual
     }
 }
 

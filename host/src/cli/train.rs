@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use tamis::iht::{Params, Refine, Step};
-use tamis::train::Schedule;
+use tamis::train::{Schedule, Trials};
 
 use super::console::{self, bytes, count};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
@@ -44,6 +44,12 @@ pub(super) struct Train {
     /// Passes over all batches
     #[arg(long, value_name = "E", default_value_t = Schedule::PAPER.epochs)]
     epochs: u32,
+    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone
+    #[arg(long, value_name = "R", default_value_t = Trials::DEFAULT.count)]
+    trials: u32,
+    /// Rows of a trial
+    #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows)]
+    trial_rows: usize,
     /// Rows of a batch; 0 for all rows
     #[arg(long, value_name = "N", default_value_t = 0)]
     batch: usize,
@@ -92,7 +98,9 @@ impl Train {
         let outcome = interrupt::training(|| {
             run::train(problem, &options, |progress| {
                 bar.update(progress);
-                losses.push(progress.loss);
+                if progress.trial == 0 {
+                    losses.push(progress.loss);
+                }
                 !interrupt::asked()
             })
         });
@@ -115,6 +123,7 @@ impl Train {
         let schedule = Schedule {
             epochs: self.epochs,
             batch: self.batch,
+            trials: Trials { count: self.trials, rows: self.trial_rows },
             signs: self.signs.into(),
             empty: self.empty.into(),
             seed: common.seed,

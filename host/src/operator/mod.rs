@@ -38,6 +38,8 @@ pub struct Layout {
     pub tile: usize,
     /// Neurons of a gradient panel.
     pub panel: usize,
+    /// Whether gates are held between products: one bit per row and neuron of the support, for a third of the time.
+    pub hold: bool,
 }
 
 impl Layout {
@@ -53,7 +55,7 @@ impl Layout {
         } else {
             128
         };
-        Self { tile, panel }
+        Self { tile, panel, hold: true }
     }
 
     /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.
@@ -66,7 +68,13 @@ impl Layout {
         let group = product + 2 * padded * self.tile + 3 * self.tile + expanded;
         let tiles = samples.div_ceil(self.tile);
         let groups = if tiles < GROUPS { tiles } else { GROUPS };
-        let held = if hidden < nnz { hidden } else { nnz };
+        let held = if !self.hold {
+            0
+        } else if hidden < nnz {
+            hidden
+        } else {
+            nnz
+        };
         let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
         4 * (groups * group + self.panel * inputs + self.panel + bits)
     }
@@ -147,7 +155,7 @@ impl Blocked {
         let bytes = matches!(data.values, Values::U8(_));
         let padded = layout.panel.next_multiple_of(PAD);
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
-        let held = hidden.min(nnz);
+        let held = if layout.hold { hidden.min(nnz) } else { 0 };
         let group = || Group {
             product: vec![0.0; (padded * d).max(nnz)],
             gated: vec![0.0; padded * layout.tile],
@@ -359,6 +367,9 @@ impl Sensing for Blocked {
         self.check_support(support.len())?;
         let (d, words, panel) = (self.tiles.cols, self.held.words, self.layout.panel);
         self.held.key = None;
+        if !self.layout.hold {
+            return Ok(());
+        }
         self.held.neurons.clear();
         self.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
         let (neurons, mut bits) =

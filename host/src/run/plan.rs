@@ -32,6 +32,8 @@ pub struct Plan {
     pub panel: usize,
     /// Rows of a tile of the operator.
     pub tile: usize,
+    /// Whether gates are held between products, a bit per row and neuron.
+    pub hold: bool,
     /// Bytes that survive from step to step: 16 per nonzero.
     pub state_bytes: u64,
     /// All other bytes: residual, panel, scratch and the operator's buffers.
@@ -65,7 +67,7 @@ impl Plan {
             Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(dims.hidden), ..usual })),
             Memory::Ram(ram) => {
                 layouts(usual).map(with).find(|plan| plan.total_bytes() <= ram).ok_or_else(|| {
-                    let least = with(Layout { tile: SMALLEST_TILE.min(usual.tile), panel: 1 });
+                    let least = with(Layout { tile: SMALLEST_TILE.min(usual.tile), panel: 1, hold: false });
                     too_small(&least, ram)
                 })
             }
@@ -81,15 +83,16 @@ impl Plan {
     /// The operator's layout.
     #[must_use]
     pub const fn layout(&self) -> Layout {
-        Layout { tile: self.tile, panel: self.panel }
+        Layout { tile: self.tile, panel: self.panel, hold: self.hold }
     }
 
     fn of(dims: Dims, bytes: bool, schedule: &Schedule, layout: Layout) -> Self {
         let budget = budget(dims, schedule, layout);
-        let operator = layout.bytes(dims.samples, dims.inputs, dims.nnz, bytes) as u64;
+        let operator = layout.bytes(dims, bytes) as u64;
         Self {
             panel: layout.panel,
             tile: layout.tile,
+            hold: layout.hold,
             state_bytes: budget.state_bytes() as u64,
             workspace_bytes: operator.saturating_add(budget.workspace_bytes() as u64),
         }
@@ -103,16 +106,18 @@ pub(super) fn budget(dims: Dims, schedule: &Schedule, layout: Layout) -> Trainin
     budget
 }
 
-/// Layouts from the fastest to the smallest: first the tile shrinks, then the panel below a vector.
+/// Layouts from the fastest to the smallest: the tile shrinks, then the panel below a vector; last, without held gates.
 fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
         std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))
     };
     let vector = SMALL_PANEL.min(usual.panel);
-    let wide =
-        tiles().flat_map(move |tile| (vector..=usual.panel).rev().map(move |panel| Layout { tile, panel }));
-    let narrow = tiles().flat_map(move |tile| (1..vector).rev().map(move |panel| Layout { tile, panel }));
-    wide.chain(narrow)
+    [true, false].into_iter().flat_map(move |hold| {
+        let of = move |tile| move |panel| Layout { tile, panel, hold };
+        let wide = tiles().flat_map(move |tile| (vector..=usual.panel).rev().map(of(tile)));
+        let narrow = tiles().flat_map(move |tile| (1..vector).rev().map(of(tile)));
+        wide.chain(narrow)
+    })
 }
 
 fn too_small(least: &Plan, ram: u64) -> Error {

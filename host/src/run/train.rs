@@ -7,13 +7,13 @@ use serde::Serialize;
 use tamis::budget::{Training, Workspace};
 use tamis::dims::Dims;
 use tamis::gates::Gates;
-use tamis::iht::{self, Step};
+use tamis::iht::Step;
 use tamis::model::MAX_INPUTS;
 use tamis::rng::{Permutation, stream};
-use tamis::sensing::Sensing;
-use tamis::train::{Info, Progress, Schedule};
+use tamis::sensing::{Sensing, Work};
+use tamis::train::{Info, Progress, Schedule, Trials};
 use tamis::weights::Weights;
-use tamis::{train as core_train, wire};
+use tamis::{spectrum, train as core_train, wire};
 
 use super::memory::room_for;
 use super::score::Tally;
@@ -50,10 +50,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// The published schedule ([`Schedule::PAPER`]) on all cores.
+    /// The published schedule with trials ([`Schedule::PAPER`], [`Trials::DEFAULT`]) on all cores.
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
-        Self { hidden, size, schedule: Schedule::PAPER, memory: Memory::Auto, threads: 0 }
+        let schedule = Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER };
+        Self { hidden, size, schedule, memory: Memory::Auto, threads: 0 }
     }
 }
 
@@ -82,8 +83,10 @@ pub struct Report {
     pub accuracy: Option<f64>,
     /// Epochs done, the last one perhaps in part.
     pub epochs: u32,
-    /// Steps done.
+    /// Steps done, those of trials included.
     pub steps: u32,
+    /// Random starts that were tried on a part of the rows.
+    pub trials: u32,
     /// Passes over all rows.
     pub passes: f64,
     /// Largest eigenvalue that the `theory` step was given.
@@ -121,7 +124,7 @@ pub struct Outcome {
 /// Trains a network of one hidden layer on `problem`.
 ///
 /// `observe` is called after every step and ends the run by returning `false`; what was reached until then is the
-/// outcome. With minibatches the rows are first put into a random order that the seed fixes. Everything is allocated
+/// outcome. With minibatches or trials the rows are first put into a random order that the seed fixes. Everything is allocated
 /// before the first step.
 ///
 /// # Errors
@@ -154,14 +157,13 @@ impl Run<'_> {
     fn train(&self, problem: Problem, observe: impl FnMut(&Progress) -> bool) -> Result<Outcome> {
         let start = Instant::now();
         let data_bytes = problem.bytes() as u64;
-        let Problem { data, labels, task } = problem;
+        let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
-        let (data, labels) = if budget.batch < self.dims.samples {
-            shuffle(data, &labels, schedule.seed)?
-        } else {
-            (data, labels)
-        };
+        let part = budget.batch < self.dims.samples || schedule.trials.count > 1;
+        if part {
+            data = shuffle(data, &mut labels, schedule.seed)?;
+        }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
         let mut memory = vec![0; budget.words()];
         let plan = Plan {
@@ -196,6 +198,7 @@ impl Run<'_> {
             accuracy: score.accuracy,
             epochs: info.epochs,
             steps: info.steps,
+            trials: info.trials,
             passes: f64::from(info.passes),
             beta: None,
             stopped: info.stopped,
@@ -244,11 +247,11 @@ fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
 }
 
 /// The rows in a random order, in place.
-fn shuffle(data: Matrix, labels: &[f32], seed: u64) -> Result<(Matrix, Vec<f32>)> {
+fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<Matrix> {
     let order = Permutation::new(seed, stream::ROWS, labels.len());
     let rows: Vec<usize> = (0..labels.len()).map(|row| order.get(row)).collect();
-    let labels = rows.iter().map(|&row| labels[row]).collect();
-    Ok((select::gather(data, rows)?, labels))
+    *labels = rows.iter().map(|&row| labels[row]).collect();
+    select::gather(data, rows)
 }
 
 /// Estimates beta where the schedule asks for it; `memory` serves as the workspace.
@@ -265,13 +268,13 @@ fn set_beta(
     let (s, d) = (budget.dims.nnz, budget.dims.inputs);
     let mut space = Workspace::new(memory);
     let support = (space.indices(s)?, space.floats(s)?);
-    let mut work = iht::Work {
+    let mut work = Work {
         residual: &mut [],
-        panel: space.floats((4 * s).max(d))?,
+        panel: space.floats((3 * s).max(d))?,
         scratch: space.floats(budget.scratch)?,
     };
     let gates = Gates::seeded(schedule.seed);
-    let (_, beta) = iht::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
+    let (_, beta) = spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
     if !(beta.is_finite() && beta > 0.0) {
         return Err(Error::new("the theory step has nothing to measure")
             .expected("data with columns that are not all zero")
