@@ -31,12 +31,12 @@
 //! range of rows; the first and the last tile are masked, so batches need not be whole tiles.
 //!
 //! * `hold`: one pass. Each invocation computes `sign · w_i · x` for the neurons of the support, entry by entry in
-//!   the order of the weights, and packs the outcomes into words of 32 rows by a ballot in workgroup memory. With random
-//!   generators the pass is a product of a tile with the generators of a panel. The bits are valid while
+//!   the order of the weights, and packs the outcomes into words of 32 rows by a ballot in workgroup memory. With
+//!   random generators the pass is a product of a tile with the generators of a panel. The bits are valid while
 //!   [`Gates::key`](tamis::gates::Gates::key) and the neurons stay the same, as on the host.
 //! * `forward`: one pass. Each invocation adds `gate_i(x) (w_i · x)` over the neurons in rising order, with held bits
 //!   if they fit these gates and with computed ones otherwise. Nothing is reduced across rows; n floats come down.
-//! * `gradient`: two passes. The first is the product `X^T [gate_1 ∘ r, …, gate_p ∘ r]` of each group of tiles, with the
+//! * `gradient`: two passes. The first is the product `X^T [gate_1 ∘ r, …, gate_p ∘ r]` of each group of tiles, the
 //!   gated residual built in workgroup memory and never in a buffer; neurons that are closed on every row are left
 //!   out, as the host does. The second adds the groups' partial panels in a fixed order.
 //! * `normal_at`: two passes. In the first, each invocation computes `a = A_S p` of its row into workgroup memory;
