@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tamis::dims::Dims;
 use tamis::gates::Signs;
+use tamis::train::{Schedule, Trials};
 use tamis_host::data::planted;
 use tamis_host::run::{self, Memory, Options, Plan, Problem, Size, Task};
 
@@ -43,7 +44,9 @@ static ALLOCATOR: Counting = Counting;
 fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let planted = planted::network(dims, Signs::Positive, 0).unwrap();
     let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-    let options = Options { memory, threads: 1, ..Options::new(dims.hidden, Size::Nonzeros(dims.nnz)) };
+    let usual = Options::new(dims.hidden, Size::Nonzeros(dims.nnz));
+    let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
+    let options = Options { memory, threads: 1, schedule, ..usual };
     let plan = Plan::new(dims, false, &options.schedule, memory).unwrap();
     let before = NOW.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
