@@ -127,7 +127,7 @@ pub struct Progress {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Info {
-    /// Steps done, trials included.
+    /// Steps done on all rows.
     pub steps: u32,
     /// Epochs done on all rows, the last one perhaps in part.
     pub epochs: u32,
@@ -197,11 +197,12 @@ pub fn run<'a, S: Sensing>(
     let (mut state, mut work) = carve(&budget, schedule, memory).map_err(Error::widen)?;
     let mut run = Run::new(schedule, &dims, &mut observe);
     let start = run.trials(sensing, labels, &mut state, &mut work)?;
+    let tried = run.progress.step;
     run.epochs(sensing, labels, &start, &mut state, &mut work)?;
     let (loss, reads) = state.loss(sensing, labels, &start, &mut work)?;
     let Progress { step: steps, live, passes, .. } = run.progress;
     let info = Info {
-        steps,
+        steps: steps - tried,
         epochs: run.epochs,
         loss,
         nnz: state.len,

@@ -58,6 +58,7 @@ impl Failure {
     }
 
     /// A call that failed and should not have.
+    #[allow(clippy::needless_pass_by_value, reason = "goes to map_err")]
     fn refused<S>(error: Error<S>) -> Self {
         let what = match error {
             Error::Length { what, .. } | Error::Range { what, .. } | Error::NotFinite { what, .. } => what,

@@ -5,7 +5,7 @@ use tamis::gated::Gated;
 use tamis::gaussian::Gaussian;
 use tamis::rng::{Rng, stream};
 use tamis::samples::{ByteRows, FnRows, NormalRows, Rows, Samples, Shuffled};
-use tamis::sensing::Sensing;
+use tamis::sensing::{First, Sensing};
 use tamis_host::data::{Matrix, Values};
 use tamis_host::operator::{Blocked, Layout};
 use tamis_tests::conformance::{Agreement, Situation, Spy, run, table, words};
@@ -116,6 +116,18 @@ fn the_gaussian_operator_conforms() {
     for (n, d, m) in SHAPES {
         let make = || Gaussian::new(11, n, d, m).unwrap();
         hold("Gaussian", &mut Spy::provided(&mut make()), &mut make(), Agreement::Bits);
+    }
+}
+
+/// A part of the rows is an operator like one over these rows alone.
+#[test]
+fn the_first_rows_of_an_operator_conform() {
+    for shape @ (n, d, m) in SHAPES {
+        let (values, rows) = (floats(shape, Data::Normal), n.div_ceil(2));
+        let (mut a, mut b) = (vec![0.0; gated_words(d, m)], vec![0.0; gated_words(d, m)]);
+        let mut all = Gated::new(Rows::new(&values, d).unwrap(), m, m, &mut a).unwrap();
+        let mut part = Gated::new(Rows::new(&values[..rows * d], d).unwrap(), m, m, &mut b).unwrap();
+        hold("first rows", &mut part, &mut First::new(&mut all, rows).unwrap(), Agreement::Bits);
     }
 }
 

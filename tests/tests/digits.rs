@@ -38,8 +38,8 @@ fn the_committed_digits_are_what_the_generator_draws() {
 
 #[test]
 fn the_committed_digits_are_idx_files_and_what_the_firmware_holds() {
-    let images = data::load(&file("digits01-images.idx")).unwrap();
-    let labels = data::load(&file("digits01-labels.idx")).unwrap();
+    let images = data::load(file("digits01-images.idx")).unwrap();
+    let labels = data::load(file("digits01-labels.idx")).unwrap();
     assert_eq!((images.rows, images.cols, labels.rows), (IMAGES, 64, IMAGES));
     assert_eq!(images.values, Values::U8(PIXELS.to_vec()));
     assert_eq!(labels.values.into_f32(), LABELS);

@@ -31,6 +31,7 @@ const ENOUGH: u32 = 190;
 
 const SCHEDULE: Schedule = Schedule {
     epochs: 8,
+    convex_epochs: 1,
     params: Params {
         step: Step::Normalised,
         refine: Refine::Armijo { steps: 5, decrease: 0.9, halvings: 10 },

@@ -1,0 +1,126 @@
+//! Training on the host operator allocates nothing per step, and the operator holds the bytes that it states.
+//!
+//! With `TAMIS_TRACE=1` the stack of every allocation in the longer run is printed.
+
+use std::alloc::{GlobalAlloc, Layout as Block, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use tamis::dims::Dims;
+use tamis::gates::{Empty, Signs};
+use tamis::iht::{Params, Refine, Step};
+use tamis::sensing::Sensing;
+use tamis::train::{self, Refresh, Schedule};
+use tamis_host::data::{Matrix, Values, planted};
+use tamis_host::operator::{Blocked, Layout};
+
+struct Counting;
+
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+static TRACE: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Printing a stack allocates too.
+    static PRINTING: Cell<bool> = const { Cell::new(false) };
+}
+
+fn seen(bytes: usize) {
+    CALLS.fetch_add(1, SeqCst);
+    BYTES.fetch_add(bytes, SeqCst);
+    if TRACE.load(SeqCst) && !PRINTING.replace(true) {
+        eprintln!("{bytes} bytes\n{}", std::backtrace::Backtrace::force_capture());
+        PRINTING.set(false);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting does not touch the memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Block) -> *mut u8 {
+        seen(layout.size());
+        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Block) {
+        BYTES.fetch_sub(layout.size(), SeqCst);
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const DIMS: Dims = Dims::new(3000, 40, 24, 90);
+
+fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule {
+    Schedule {
+        params: Params { step, refine },
+        batch,
+        empty,
+        refresh: Refresh::Every(2),
+        signs: Signs::Balanced,
+        ..Schedule::PAPER
+    }
+}
+
+/// Every operation of the operator occurs: products, norms, and gates of every kind.
+fn schedules() -> [Schedule; 3] {
+    let armijo = Refine::Armijo { steps: 3, decrease: 0.9, halvings: 10 };
+    let cg = Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 };
+    [
+        schedule(Step::Normalised, armijo, Empty::Freeze, 0),
+        schedule(Step::Normalised, cg, Empty::Reseed, 700),
+        schedule(Step::Theory { beta: 4.0 }, armijo, Empty::Open, 0),
+    ]
+}
+
+/// Allocations of a run of `epochs` epochs.
+fn allocations(
+    pool: &rayon::ThreadPool,
+    sensing: &mut Blocked,
+    labels: &[f32],
+    schedule: &Schedule,
+    epochs: u32,
+) -> usize {
+    let schedule = Schedule { epochs, ..*schedule };
+    let batch = schedule.budget(DIMS, 1, 0).batch;
+    let words = schedule.budget(DIMS, sensing.panel(), sensing.scratch(batch)).words();
+    let mut memory = vec![0; words];
+    pool.install(|| {
+        let before = CALLS.load(SeqCst);
+        train::run(sensing, labels, DIMS.nnz, &schedule, &mut memory, |_| true).unwrap();
+        CALLS.load(SeqCst) - before
+    })
+}
+
+/// One test: others beside it would be counted.
+#[test]
+fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
+    let made = planted::network(DIMS, Signs::Balanced, 0).unwrap();
+    let bytes: Vec<u8> =
+        made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
+    for values in [made.data.values.clone(), Values::U8(bytes)] {
+        for layout in [Layout::new(24, 40), Layout { tile: 64, panel: 5 }] {
+            let data = Matrix::new(DIMS.samples, DIMS.inputs, values.clone()).unwrap();
+            let before = BYTES.load(SeqCst);
+            let mut sensing = Blocked::new(data, DIMS.hidden, DIMS.nnz, layout).unwrap();
+            assert_eq!(BYTES.load(SeqCst) - before, sensing.workspace_bytes(), "{layout:?}");
+            for threads in [1, 2] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                for schedule in schedules() {
+                    let mut run =
+                        |epochs| allocations(&pool, &mut sensing, &made.labels, &schedule, epochs);
+                    // What is made once per thread or process is made here.
+                    run(4);
+                    let few = run(4);
+                    TRACE.store(std::env::var_os("TAMIS_TRACE").is_some(), SeqCst);
+                    let many = run(24);
+                    TRACE.store(false, SeqCst);
+                    assert_eq!(few, many, "{layout:?}, {threads} threads, {schedule:?}");
+                }
+            }
+        }
+    }
+}

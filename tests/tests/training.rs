@@ -1,0 +1,358 @@
+//! Training on every operator: planted weights, degenerate labels and columns, exact budgets, and results that depend
+//! neither on the panel nor on threads.
+
+use proptest::prelude::*;
+use tamis::Error;
+use tamis::budget::{WORD, gated_words};
+use tamis::dims::Dims;
+use tamis::gated::Gated;
+use tamis::gates::{Empty, Gates, Signs};
+use tamis::gaussian::Gaussian;
+use tamis::iht::{Params, Refine, Step};
+use tamis::rng::Rng;
+use tamis::samples::Rows;
+use tamis::sensing::Sensing;
+use tamis::top::Top;
+use tamis::train::{self, Refresh, Schedule, Trials};
+use tamis::weights::Weights;
+use tamis_host::data::planted::{self, Planted};
+use tamis_host::data::{Matrix, Values};
+use tamis_host::operator::{Blocked, Layout};
+use tamis_tests::conformance::{Spy, fill_support, recover, recovery_words};
+
+const STEPS: [Step; 3] = [Step::Normalised, Step::Fixed(0.3), Step::Theory { beta: 3.0 }];
+const REFINEMENTS: [Refine; 3] = [
+    Refine::None,
+    Refine::Armijo { steps: 3, decrease: 0.9, halvings: 10 },
+    Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 },
+];
+
+/// Every step rule, refinement, policy and refresh once or more.
+fn schedules() -> impl Iterator<Item = Schedule> {
+    let refreshes = [Refresh::Every(1), Refresh::Every(3), Refresh::Never];
+    (0..18).map(move |k| Schedule {
+        epochs: 4,
+        batch: [0, 13, 7][k / 2 % 3],
+        // Frozen gates start closed: they need random ones before them.
+        convex_epochs: if k < 6 { 1 + k % 2 } else { k % 3 } as u32,
+        trials: [Trials::NONE, Trials { count: 3, rows: 20 }][k / 5 % 2],
+        refresh: refreshes[k / 3 % 3],
+        signs: [Signs::Positive, Signs::Balanced][k % 2],
+        empty: [Empty::Freeze, Empty::Open, Empty::Reseed][k / 6],
+        seed: k as u64,
+        params: Params { step: STEPS[k % 3], refine: REFINEMENTS[k / 3 % 3] },
+    })
+}
+
+/// What a run leaves, bit by bit.
+#[derive(Debug, PartialEq)]
+struct Bits {
+    index: Vec<u32>,
+    value: Vec<u32>,
+    loss: u32,
+}
+
+fn train<S: Sensing>(
+    sensing: &mut S,
+    labels: &[f32],
+    nnz: usize,
+    schedule: &Schedule,
+) -> Result<Bits, Error<S::Source>> {
+    let mut memory = vec![0; needed(sensing, nnz, schedule)];
+    let trained = train::run(sensing, labels, nnz, schedule, &mut memory, |_| true)?;
+    assert_eq!(trained.info.nnz, trained.weights.nnz());
+    Ok(Bits {
+        index: trained.weights.index().to_vec(),
+        value: trained.weights.value().iter().map(|v| v.to_bits()).collect(),
+        loss: trained.info.loss.to_bits(),
+    })
+}
+
+/// Words of the budget.
+fn needed<S: Sensing>(sensing: &S, nnz: usize, schedule: &Schedule) -> usize {
+    let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
+    let batch = schedule.budget(dims, 1, 0).batch;
+    schedule.budget(dims, sensing.panel(), sensing.scratch(batch)).words()
+}
+
+fn blocked(made: &Planted, nnz: usize, layout: Layout) -> Blocked {
+    Blocked::new(made.data.clone(), made.hidden, nnz, layout).unwrap()
+}
+
+fn floats(made: &Planted) -> Vec<f32> {
+    made.data.values.clone().into_f32()
+}
+
+#[test]
+fn training_on_the_reference_operator_does_not_depend_on_the_panel() {
+    let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
+    let x = floats(&made);
+    let mut memory = vec![0.0; gated_words(9, 5)];
+    let mut trained = 0;
+    for schedule in schedules() {
+        let mut with_panel = |p| {
+            let mut sensing = Gated::new(Rows::new(&x, 9).unwrap(), 5, p, &mut memory).unwrap();
+            train(&mut sensing, &made.labels, 8, &schedule).unwrap()
+        };
+        let one = with_panel(1);
+        trained += usize::from(!one.index.is_empty());
+        assert_eq!(one, with_panel(3), "{schedule:?}");
+        assert_eq!(one, with_panel(5), "{schedule:?}");
+    }
+    // Normalised columns lose what is closed on a whole batch.
+    assert!(trained >= 15, "{trained}");
+}
+
+#[test]
+fn overrides_and_provided_bodies_train_to_the_same_bits() {
+    let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
+    let x = floats(&made);
+    let mut memory = vec![0.0; gated_words(9, 5)];
+    let mut sensing = Gated::new(Rows::new(&x, 9).unwrap(), 5, 2, &mut memory).unwrap();
+    for schedule in schedules() {
+        let overridden = train(&mut sensing, &made.labels, 8, &schedule).unwrap();
+        let provided = train(&mut Spy::provided(&mut sensing), &made.labels, 8, &schedule).unwrap();
+        assert_eq!(overridden, provided, "{schedule:?}");
+    }
+}
+
+#[test]
+fn training_on_the_blocked_operator_does_not_depend_on_the_number_of_threads() {
+    let made = planted::network(Dims::new(700, 19, 11, 30), Signs::Balanced, 2).unwrap();
+    let pools = [1, 2, 3].map(|n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap());
+    let bytes = made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
+    for values in [made.data.values.clone(), Values::U8(bytes)] {
+        let data = Matrix::new(700, 19, values).unwrap();
+        for (i, schedule) in schedules().enumerate() {
+            let layout = [Layout { tile: 16, panel: 3 }, Layout { tile: 512, panel: 11 }][i % 2];
+            // Fixed steps suit data of unit scale only.
+            let wide = matches!(data.values, Values::U8(_));
+            let params =
+                if wide { Params { step: Step::Normalised, ..schedule.params } } else { schedule.params };
+            let schedule = Schedule { batch: 10 * schedule.batch, params, ..schedule };
+            let runs = pools.each_ref().map(|pool| {
+                let mut sensing = Blocked::new(data.clone(), 11, 30, layout).unwrap();
+                pool.install(|| train(&mut sensing, &made.labels, 30, &schedule)).unwrap()
+            });
+            assert!(!runs[0].index.is_empty());
+            assert_eq!(runs[0], runs[1], "{schedule:?}");
+            assert_eq!(runs[0], runs[2], "{schedule:?}");
+        }
+    }
+}
+
+#[test]
+fn a_gaussian_measurement_of_a_sparse_vector_is_solved() {
+    for seed in 0..10 {
+        let (n, d, m, s) = (120, 50, 6, 8);
+        let mut index = vec![0; s];
+        let mut rng = Rng::new(seed, 1 << 50);
+        let step = d * m / s;
+        index.iter_mut().enumerate().for_each(|(k, j)| *j = (k * step) as u32 + rng.below(step as u32));
+        let value: Vec<f32> =
+            (0..s).map(|k| if k % 2 == 0 { 1.0 } else { -1.0 } + 0.3 * rng.normal()).collect();
+        let planted = Weights::new(d, m, &index, &value).unwrap();
+        let mut sensing = Gaussian::new(seed, n, d, m).unwrap();
+        let mut memory = vec![0; recovery_words(Dims::new(n, d, m, s), 1, n + d)];
+        let error = recover(&mut sensing, Gates::seeded(0), planted, 12, &mut memory).unwrap();
+        assert!(error < 1e-5, "seed {seed}: {error}");
+    }
+}
+
+/// Under given gates a network is a linear measurement with the guarantees of hard thresholding.
+#[test]
+fn a_planted_network_is_found_under_given_gates_by_both_operators() {
+    for seed in 0..10 {
+        let dims = Dims::new(600, 15, 2, 4);
+        let made = planted::network(dims, Signs::Balanced, seed).unwrap();
+        let x = floats(&made);
+        let mut row_memory = vec![0.0; gated_words(15, 2)];
+        let mut reference = Gated::new(Rows::new(&x, 15).unwrap(), 2, 1, &mut row_memory).unwrap();
+        let mut fast = blocked(&made, 4, Layout { tile: 64, panel: 2 });
+        // No weight so small that others hide it.
+        let value: Vec<f32> = made.value.iter().map(|v| v + v.signum()).collect();
+        let planted = Weights::new(15, 2, &made.index, &value).unwrap();
+        let gates = Gates::seeded(seed);
+        let mut memory = vec![0; recovery_words(dims, 2, 600 + 15)];
+        let errors = [
+            recover(&mut reference, gates, planted, 30, &mut memory),
+            recover(&mut fast, gates, planted, 30, &mut memory),
+        ];
+        for error in errors {
+            assert!(error.unwrap() < 1e-5, "seed {seed}: {error:?}");
+        }
+    }
+}
+
+/// From zero, gates unknown: one neuron, so that there is no permutation to undo.
+#[test]
+fn a_planted_neuron_is_found_from_zero() {
+    for seed in 0..5 {
+        let made = planted::network(Dims::new(400, 20, 1, 4), Signs::Positive, seed).unwrap();
+        let schedule = Schedule { seed, ..Schedule::PAPER };
+        let mut sensing = blocked(&made, 4, Layout { tile: 64, panel: 1 });
+        let bits = train(&mut sensing, &made.labels, 4, &schedule).unwrap();
+        assert_eq!(bits.index, made.index, "seed {seed}");
+        for (got, value) in bits.value.iter().zip(&made.value) {
+            assert!((f32::from_bits(*got) - value).abs() < 1e-4, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn memory_of_exactly_the_budget_is_enough_and_one_word_less_is_not() {
+    let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
+    let x = floats(&made);
+    let mut row_memory = vec![0.0; gated_words(9, 5)];
+    for nnz in [1, 8, 45] {
+        for schedule in schedules() {
+            for p in [1, 2, 5] {
+                let mut reference = Gated::new(Rows::new(&x, 9).unwrap(), 5, p, &mut row_memory).unwrap();
+                exact(&mut reference, &made.labels, nnz, &schedule);
+                exact(&mut blocked(&made, nnz, Layout { tile: 16, panel: p }), &made.labels, nnz, &schedule);
+            }
+        }
+    }
+}
+
+fn exact<S: Sensing>(sensing: &mut S, labels: &[f32], nnz: usize, schedule: &Schedule) {
+    let words = needed(sensing, nnz, schedule);
+    let mut memory = vec![0; words];
+    train::run(sensing, labels, nnz, schedule, &mut memory, |_| true).unwrap();
+    match train::run(sensing, labels, nnz, schedule, &mut memory[1..], |_| true) {
+        Err(Error::Budget { needed, got }) => {
+            assert_eq!((needed, got), (words * WORD, (words - 1) * WORD));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_state_is_16_bytes_a_nonzero_and_the_rest_is_residual_scratch_and_panel() {
+    let budget = Schedule::PAPER.budget(Dims::new(1000, 30, 8, 20), 4, 1030);
+    assert_eq!((budget.state_bytes(), budget.workspace_bytes()), (16 * 20, 4 * (1000 + 1030 + 4 * 30)));
+    assert_eq!(budget.words() * WORD, budget.state_bytes() + budget.workspace_bytes());
+}
+
+#[test]
+fn nothing_is_learned_from_zero_labels() {
+    let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
+    let x = floats(&made);
+    let mut memory = vec![0.0; gated_words(9, 5)];
+    let nothing = Bits { index: vec![], value: vec![], loss: 0 };
+    for schedule in schedules() {
+        let mut reference = Gated::new(Rows::new(&x, 9).unwrap(), 5, 2, &mut memory).unwrap();
+        assert_eq!(train(&mut reference, &[0.0; 40], 8, &schedule).unwrap(), nothing, "{schedule:?}");
+        let mut fast = blocked(&made, 8, Layout { tile: 16, panel: 2 });
+        assert_eq!(train(&mut fast, &[0.0; 40], 8, &schedule).unwrap(), nothing, "{schedule:?}");
+    }
+}
+
+/// Inputs 1, 3, 5, … are zero; none gets a weight, even where there is room for all.
+#[test]
+fn columns_of_zeros_get_no_weight() {
+    let mut made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
+    let Values::F32(values) = &mut made.data.values else { panic!("floats") };
+    values.chunks_mut(9).for_each(|row| row.iter_mut().skip(1).step_by(2).for_each(|x| *x = 0.0));
+    let x = floats(&made);
+    let mut memory = vec![0.0; gated_words(9, 5)];
+    let mut trained = 0;
+    for schedule in schedules() {
+        let mut reference = Gated::new(Rows::new(&x, 9).unwrap(), 5, 2, &mut memory).unwrap();
+        let mut fast = blocked(&made, 45, Layout { tile: 16, panel: 2 });
+        for bits in [
+            train(&mut reference, &made.labels, 45, &schedule).unwrap(),
+            train(&mut fast, &made.labels, 45, &schedule).unwrap(),
+        ] {
+            trained += usize::from(!bits.index.is_empty());
+            assert!(bits.index.iter().all(|j| j % 9 % 2 == 0), "{schedule:?} {bits:?}");
+        }
+    }
+    assert!(trained >= 30, "{trained}");
+}
+
+/// Two equal columns have equal gradients; the first of them is taken.
+#[test]
+fn of_equal_columns_the_first_is_chosen() {
+    let (n, d) = (30, 6);
+    let mut x = vec![0.0; n * d];
+    Rng::new(4, 1 << 50).fill_normal(&mut x);
+    x.chunks_mut(d).for_each(|row| row.copy_within(0..3, 3));
+    let labels: Vec<f32> = x.chunks(d).map(|row| row[1].max(0.0)).collect();
+    let mut memory = vec![0.0; gated_words(d, 1)];
+    let mut reference = Gated::new(Rows::new(&x, d).unwrap(), 1, 1, &mut memory).unwrap();
+    let data = Matrix::new(n, d, Values::F32(x.clone())).unwrap();
+    let mut fast = Blocked::new(data, 1, 1, Layout { tile: 16, panel: 1 }).unwrap();
+    for seed in 0..5 {
+        let schedule = Schedule { seed, ..Schedule::PAPER };
+        let chosen = train(&mut reference, &labels, 1, &schedule).unwrap().index;
+        assert!(chosen.len() == 1 && chosen[0] < 3, "{chosen:?}");
+        assert_eq!(train(&mut fast, &labels, 1, &schedule).unwrap().index, chosen);
+    }
+}
+
+#[test]
+fn bad_labels_and_sizes_are_errors() {
+    let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
+    let mut fast = blocked(&made, 45, Layout { tile: 16, panel: 2 });
+    let mut of = |labels: &[f32], nnz, schedule: Schedule| {
+        let mut memory = vec![0; 10_000];
+        train::run(&mut fast, labels, nnz, &schedule, &mut memory, |_| true).map(|trained| trained.info)
+    };
+    let mut labels = made.labels.clone();
+    assert!(matches!(of(&labels[1..], 8, Schedule::PAPER), Err(Error::Length { expected: 40, got: 39, .. })));
+    assert!(matches!(of(&labels, 0, Schedule::PAPER), Err(Error::Range { .. })));
+    assert!(matches!(of(&labels, 46, Schedule::PAPER), Err(Error::Range { max: 45, got: 46, .. })));
+    assert!(matches!(of(&labels, 8, Schedule { epochs: 0, ..Schedule::PAPER }), Err(Error::Range { .. })));
+    for bad in [f32::NAN, f32::INFINITY] {
+        labels[7] = bad;
+        assert!(matches!(of(&labels, 8, Schedule::PAPER), Err(Error::NotFinite { at: 7, .. })));
+    }
+    let steep = Params { step: Step::Fixed(1e30), refine: Refine::None };
+    let far = Schedule { params: steep, ..Schedule::PAPER };
+    assert!(matches!(of(&made.labels, 8, far), Err(Error::Diverged { .. })));
+}
+
+fn top(candidates: &[f32], capacity: usize) -> Vec<(u32, u32)> {
+    let (mut index, mut value) = (vec![0; capacity], vec![0.0; capacity]);
+    let mut top = Top::new(&mut index, &mut value);
+    candidates.iter().enumerate().for_each(|(j, &v)| top.push(j as u32, v));
+    let len = top.finish().unwrap();
+    index.into_iter().zip(value.iter().map(|v| v.to_bits())).take(len).collect()
+}
+
+fn sorted(candidates: &[f32], capacity: usize) -> Vec<(u32, u32)> {
+    let mut all: Vec<(u32, f32)> = (0..).zip(candidates.iter().copied()).filter(|c| c.1 != 0.0).collect();
+    all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+    all.truncate(capacity);
+    all.sort_by_key(|c| c.0);
+    all.into_iter().map(|(j, v)| (j, v.to_bits())).collect()
+}
+
+/// Many ties, zeros of both signs, and numbers across the whole range.
+fn candidates() -> impl Strategy<Value = Vec<f32>> {
+    let number = prop_oneof![
+        (-3_i8..4).prop_map(f32::from),
+        Just(-0.0_f32),
+        any::<f32>().prop_filter("finite", |v| v.is_finite()),
+    ];
+    proptest::collection::vec(number, 0..400)
+}
+
+proptest! {
+    #[test]
+    fn the_streaming_selection_equals_a_sort(candidates in candidates(), capacity in 0_usize..420) {
+        prop_assert_eq!(top(&candidates, capacity), sorted(&candidates, capacity));
+    }
+
+    #[test]
+    fn supports_are_written_as_far_as_there_is_room(
+        keep in proptest::collection::vec(any::<bool>(), 0..50),
+        room in 0_usize..50,
+    ) {
+        let mut index = vec![0; room];
+        let len = fill_support(&mut index, keep.len() as u32, |j| keep[j as usize]);
+        let all: Vec<u32> = (0..keep.len() as u32).filter(|&j| keep[j as usize]).collect();
+        prop_assert_eq!(&index[..len], &all[..all.len().min(room)]);
+    }
+}
