@@ -135,19 +135,25 @@ fn layouts(m: usize) -> Vec<Layout> {
     let mut layouts = Vec::new();
     for tile in [1, 3, 16, 512] {
         for panel in [1, 3, m] {
-            layouts.push(Layout { tile, panel: panel.min(m), hold: panel != 3 });
+            layouts.push(Layout { tile, panel: panel.min(m), hold: tile != 3 });
         }
     }
     layouts
 }
 
 /// The blocked operator against its own provided bodies and against the reference operator.
-fn hold_blocked(name: &str, (n, d, m): (usize, usize, usize), values: &Values, threads: usize) {
+fn hold_blocked(
+    name: &str,
+    (n, d, m): (usize, usize, usize),
+    values: &Values,
+    threads: usize,
+    layouts: &[Layout],
+) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    for layout in layouts(m) {
+    for &layout in layouts {
         let name = format!("{name}, {layout:?}, {threads} threads");
         // One layout is seen everywhere, the others where gates, supports and batches of every kind meet.
-        let stride = if layout == (Layout { tile: 16, panel: 3.min(m), hold: false }) { 1 } else { 7 };
+        let stride = if (layout.tile, layout.panel) == (16, 3.min(m)) { 1 } else { 7 };
         let blocked = || {
             let data = Matrix::new(n, d, values.clone()).unwrap();
             Blocked::new(data, m, m * d, layout).unwrap()
@@ -166,14 +172,20 @@ fn hold_blocked(name: &str, (n, d, m): (usize, usize, usize), values: &Values, t
 #[test]
 fn the_blocked_operator_conforms_on_floats() {
     for (i, shape) in SHAPES.into_iter().enumerate() {
-        hold_blocked("floats", shape, &Values::F32(floats(shape, Data::Normal)), 1 + i % 2);
+        hold_blocked(
+            "floats",
+            shape,
+            &Values::F32(floats(shape, Data::Normal)),
+            1 + i % 2,
+            &layouts(shape.2),
+        );
     }
 }
 
 #[test]
 fn the_blocked_operator_conforms_on_bytes() {
     for (i, shape) in SHAPES.into_iter().enumerate() {
-        hold_blocked("bytes", shape, &Values::U8(bytes(shape)), 2 - i % 2);
+        hold_blocked("bytes", shape, &Values::U8(bytes(shape)), 2 - i % 2, &layouts(shape.2));
     }
 }
 
@@ -181,7 +193,8 @@ fn the_blocked_operator_conforms_on_bytes() {
 fn the_blocked_operator_conforms_on_degenerate_columns() {
     for shape in SHAPES {
         for data in [Data::ZeroColumns, Data::TwinColumns] {
-            hold_blocked(&format!("{data:?}"), shape, &Values::F32(floats(shape, data)), 1);
+            let layouts = [Layout { tile: 16, panel: 3.min(shape.2), hold: true }];
+            hold_blocked(&format!("{data:?}"), shape, &Values::F32(floats(shape, data)), 1, &layouts);
         }
     }
 }

@@ -79,6 +79,10 @@ fn blocked(made: &Planted, nnz: usize, layout: Layout) -> Blocked {
     Blocked::new(made.data.clone(), made.hidden, nnz, layout).unwrap()
 }
 
+fn layout(tile: usize, panel: usize) -> Layout {
+    Layout { tile, panel, ..Layout::new(1, 1) }
+}
+
 fn floats(made: &Planted) -> Vec<f32> {
     made.data.values.clone().into_f32()
 }
@@ -124,7 +128,7 @@ fn training_on_the_blocked_operator_does_not_depend_on_the_number_of_threads() {
     for values in [made.data.values.clone(), Values::U8(bytes)] {
         let data = Matrix::new(700, 19, values).unwrap();
         for (i, schedule) in schedules().enumerate() {
-            let layout = [Layout { tile: 16, panel: 3 }, Layout { tile: 512, panel: 11 }][i % 2];
+            let layout = [layout(16, 3), layout(512, 11)][i % 2];
             // Fixed steps suit data of unit scale only.
             let wide = matches!(data.values, Values::U8(_));
             let params =
@@ -168,7 +172,7 @@ fn a_planted_network_is_found_under_given_gates_by_both_operators() {
         let x = floats(&made);
         let mut row_memory = vec![0.0; gated_words(15, 2)];
         let mut reference = Gated::new(Rows::new(&x, 15).unwrap(), 2, 1, &mut row_memory).unwrap();
-        let mut fast = blocked(&made, 4, Layout { tile: 64, panel: 2 });
+        let mut fast = blocked(&made, 4, layout(64, 2));
         // No weight so small that others hide it.
         let value: Vec<f32> = made.value.iter().map(|v| v + v.signum()).collect();
         let planted = Weights::new(15, 2, &made.index, &value).unwrap();
@@ -190,7 +194,7 @@ fn a_planted_neuron_is_found_from_zero() {
     for seed in 0..5 {
         let made = planted::network(Dims::new(400, 20, 1, 4), Signs::Positive, seed).unwrap();
         let schedule = Schedule { seed, ..Schedule::PAPER };
-        let mut sensing = blocked(&made, 4, Layout { tile: 64, panel: 1 });
+        let mut sensing = blocked(&made, 4, layout(64, 1));
         let bits = train(&mut sensing, &made.labels, 4, &schedule).unwrap();
         assert_eq!(bits.index, made.index, "seed {seed}");
         for (got, value) in bits.value.iter().zip(&made.value) {
@@ -209,7 +213,7 @@ fn memory_of_exactly_the_budget_is_enough_and_one_word_less_is_not() {
             for p in [1, 2, 5] {
                 let mut reference = Gated::new(Rows::new(&x, 9).unwrap(), 5, p, &mut row_memory).unwrap();
                 exact(&mut reference, &made.labels, nnz, &schedule);
-                exact(&mut blocked(&made, nnz, Layout { tile: 16, panel: p }), &made.labels, nnz, &schedule);
+                exact(&mut blocked(&made, nnz, layout(16, p)), &made.labels, nnz, &schedule);
             }
         }
     }
@@ -243,7 +247,7 @@ fn nothing_is_learned_from_zero_labels() {
     for schedule in schedules() {
         let mut reference = Gated::new(Rows::new(&x, 9).unwrap(), 5, 2, &mut memory).unwrap();
         assert_eq!(train(&mut reference, &[0.0; 40], 8, &schedule).unwrap(), nothing, "{schedule:?}");
-        let mut fast = blocked(&made, 8, Layout { tile: 16, panel: 2 });
+        let mut fast = blocked(&made, 8, layout(16, 2));
         assert_eq!(train(&mut fast, &[0.0; 40], 8, &schedule).unwrap(), nothing, "{schedule:?}");
     }
 }
@@ -259,7 +263,7 @@ fn columns_of_zeros_get_no_weight() {
     let mut trained = 0;
     for schedule in schedules() {
         let mut reference = Gated::new(Rows::new(&x, 9).unwrap(), 5, 2, &mut memory).unwrap();
-        let mut fast = blocked(&made, 45, Layout { tile: 16, panel: 2 });
+        let mut fast = blocked(&made, 45, layout(16, 2));
         for bits in [
             train(&mut reference, &made.labels, 45, &schedule).unwrap(),
             train(&mut fast, &made.labels, 45, &schedule).unwrap(),
@@ -282,7 +286,7 @@ fn of_equal_columns_the_first_is_chosen() {
     let mut memory = vec![0.0; gated_words(d, 1)];
     let mut reference = Gated::new(Rows::new(&x, d).unwrap(), 1, 1, &mut memory).unwrap();
     let data = Matrix::new(n, d, Values::F32(x.clone())).unwrap();
-    let mut fast = Blocked::new(data, 1, 1, Layout { tile: 16, panel: 1 }).unwrap();
+    let mut fast = Blocked::new(data, 1, 1, layout(16, 1)).unwrap();
     for seed in 0..5 {
         let schedule = Schedule { seed, ..Schedule::PAPER };
         let chosen = train(&mut reference, &labels, 1, &schedule).unwrap().index;
@@ -294,7 +298,7 @@ fn of_equal_columns_the_first_is_chosen() {
 #[test]
 fn bad_labels_and_sizes_are_errors() {
     let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
-    let mut fast = blocked(&made, 45, Layout { tile: 16, panel: 2 });
+    let mut fast = blocked(&made, 45, layout(16, 2));
     let mut of = |labels: &[f32], nnz, schedule: Schedule| {
         let mut memory = vec![0; 10_000];
         train::run(&mut fast, labels, nnz, &schedule, &mut memory, |_| true).map(|trained| trained.info)
