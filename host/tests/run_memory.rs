@@ -2,6 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tamis::dims::Dims;
 use tamis::gates::Signs;
@@ -40,6 +41,21 @@ const SLACK: usize = 32 << 10;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Bytes allocated, once the threads of the pool before have ended: a pool that is dropped does not wait for them.
+fn settled() -> usize {
+    let (mut now, mut same) = (NOW.load(Ordering::Relaxed), 0);
+    for _ in 0..500 {
+        std::thread::sleep(Duration::from_millis(10));
+        let next = NOW.load(Ordering::Relaxed);
+        same = if next == now { same + 1 } else { 0 };
+        now = next;
+        if same == 20 {
+            return now;
+        }
+    }
+    panic!("the allocator never came to rest");
+}
+
 /// Bytes at the peak of a run, above what was there before it, and what its plan states.
 fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let planted = planted::network(dims, Signs::Positive, 0).unwrap();
@@ -48,7 +64,7 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
     let options = Options { memory, threads: 1, schedule, ..usual };
     let plan = Plan::new(dims, false, &options.schedule, memory).unwrap();
-    let before = NOW.load(Ordering::Relaxed);
+    let before = settled();
     PEAK.store(before, Ordering::Relaxed);
     let mut held = Vec::with_capacity(1000);
     let outcome = run::train(problem, &options, |_| {
@@ -58,7 +74,7 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     .unwrap();
     let peak = PEAK.load(Ordering::Relaxed) - before;
     assert_eq!(outcome.report.plan, plan, "{memory:?}");
-    assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step");
+    assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step: {held:?}");
     (peak, plan.total_bytes() as usize)
 }
 
