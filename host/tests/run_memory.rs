@@ -2,9 +2,11 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tamis::dims::Dims;
 use tamis::gates::Signs;
+use tamis::train::{Schedule, Trials};
 use tamis_host::data::planted;
 use tamis_host::run::{self, Memory, Options, Plan, Problem, Size, Task};
 
@@ -39,13 +41,30 @@ const SLACK: usize = 32 << 10;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Bytes allocated, once the threads of the pool before have ended: a pool that is dropped does not wait for them.
+fn settled() -> usize {
+    let (mut now, mut same) = (NOW.load(Ordering::Relaxed), 0);
+    for _ in 0..500 {
+        std::thread::sleep(Duration::from_millis(10));
+        let next = NOW.load(Ordering::Relaxed);
+        same = if next == now { same + 1 } else { 0 };
+        now = next;
+        if same == 20 {
+            return now;
+        }
+    }
+    panic!("the allocator never came to rest");
+}
+
 /// Bytes at the peak of a run, above what was there before it, and what its plan states.
 fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let planted = planted::network(dims, Signs::Positive, 0).unwrap();
     let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-    let options = Options { memory, threads: 1, ..Options::new(dims.hidden, Size::Nonzeros(dims.nnz)) };
+    let usual = Options::new(dims.hidden, Size::Nonzeros(dims.nnz));
+    let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
+    let options = Options { memory, threads: 1, schedule, ..usual };
     let plan = Plan::new(dims, false, &options.schedule, memory).unwrap();
-    let before = NOW.load(Ordering::Relaxed);
+    let before = settled();
     PEAK.store(before, Ordering::Relaxed);
     let mut held = Vec::with_capacity(1000);
     let outcome = run::train(problem, &options, |_| {
@@ -55,7 +74,7 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     .unwrap();
     let peak = PEAK.load(Ordering::Relaxed) - before;
     assert_eq!(outcome.report.plan, plan, "{memory:?}");
-    assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step");
+    assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step: {held:?}");
     (peak, plan.total_bytes() as usize)
 }
 
