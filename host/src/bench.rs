@@ -6,7 +6,6 @@
 
 use crate::data::{Values, planted};
 use crate::error::{Error, Result};
-use crate::operator::kernel::gemm;
 use crate::operator::{Blocked, Layout};
 use serde::Serialize;
 use std::fmt;
@@ -100,9 +99,7 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
     let (one, two) = (pool(1)?, pool(2)?);
     let mut times = Times::default();
     for _ in 0..options.rounds.max(1) {
-        times.gemm.push(seconds(|| {
-            gemm((d, n, columns), &mut product, (1, d), false, (&rows, 1, d), (&right, columns, 1));
-        }));
+        times.gemm.push(seconds(|| whole_product(&rows, &right, &mut product, (n, d, columns))));
         let gradient =
             |blocked: &mut Blocked, panel: &mut [f32]| blocked.gradient(gates, labels, 0..m, panel);
         times.gradient.push(one.install(|| timed(|| gradient(&mut blocked, &mut panel)))?);
@@ -168,6 +165,35 @@ struct Times {
     gradient: Vec<f64>,
     pair: Vec<f64>,
     normal: Vec<f64>,
+}
+
+/// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the gradient is held to.
+fn whole_product(rows: &[f32], right: &[f32], product: &mut [f32], (n, d, columns): (usize, usize, usize)) {
+    assert!(rows.len() == n * d && right.len() == n * columns && product.len() == d * columns);
+    // SAFETY: the three slices have exactly the lengths that the sizes and strides reach (asserted above).
+    unsafe {
+        gemm::gemm(
+            d,
+            columns,
+            n,
+            product.as_mut_ptr(),
+            d as isize,
+            1,
+            false,
+            rows.as_ptr(),
+            d as isize,
+            1,
+            right.as_ptr(),
+            1,
+            columns as isize,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
 }
 
 fn pool(threads: usize) -> Result<rayon::ThreadPool> {

@@ -146,48 +146,48 @@ pub(super) fn unpack(bits: &[u32], r: &[f32], out: &mut [f32]) {
     }
 }
 
-/// `C = A B` or `C += A B` on strided matrices, through the `gemm` crate on the calling thread.
+/// `C += A B`, each column by column with unit row stride and a column stride; on the calling thread.
 ///
-/// `(rows, depth, cols)` are the sizes; each matrix is a slice with its row and column strides.
+/// The factors are cache-sized and lie as the kernel reads them, so a library of kernels without packing does: it
+/// allocates nothing and keeps no buffers.
 #[inline]
-pub(crate) fn gemm(
+pub(super) fn add_product(
     (rows, depth, cols): (usize, usize, usize),
-    c: &mut [f32],
-    c_strides: (usize, usize),
-    add: bool,
-    a: (&[f32], usize, usize),
-    b: (&[f32], usize, usize),
+    (c, c_stride): (&mut [f32], usize),
+    (a, a_stride): (&[f32], usize),
+    (b, b_stride): (&[f32], usize),
 ) {
     if rows == 0 || cols == 0 || depth == 0 {
         return;
     }
-    let last = |r: usize, c: usize, (rs, cs): (usize, usize)| (r - 1) * rs + (c - 1) * cs;
-    assert!(last(rows, cols, c_strides) < c.len(), "the product does not fit its buffer");
-    assert!(last(rows, depth, (a.1, a.2)) < a.0.len(), "the left factor is too short");
-    assert!(last(depth, cols, (b.1, b.2)) < b.0.len(), "the right factor is too short");
-    // SAFETY: the largest offset that the strides reach lies within each slice (asserted above), offsets are
-    // nonnegative, and `c` is borrowed mutably, so it overlaps neither factor.
+    let reach = |rows: usize, cols: usize, stride: usize| (cols - 1) * stride + rows;
+    assert!(
+        rows <= c_stride && reach(rows, cols, c_stride) <= c.len(),
+        "the product does not fit its buffer"
+    );
+    assert!(reach(rows, depth, a_stride) <= a.len(), "the left factor is too short");
+    assert!(reach(depth, cols, b_stride) <= b.len(), "the right factor is too short");
+    let plan = nano_gemm::Plan::new_colmajor_lhs_and_dst_f32(rows, cols, depth);
+    // SAFETY: the plan is of these sizes; every matrix lies within its slice (asserted above) with unit row stride,
+    // as the plan expects of C and A; `c` is borrowed mutably and its columns do not overlap.
     unsafe {
-        gemm::gemm(
+        plan.execute_unchecked(
             rows,
             cols,
             depth,
             c.as_mut_ptr(),
-            c_strides.1 as isize,
-            c_strides.0 as isize,
-            add,
-            a.0.as_ptr(),
-            a.2 as isize,
-            a.1 as isize,
-            b.0.as_ptr(),
-            b.2 as isize,
-            b.1 as isize,
+            1,
+            c_stride as isize,
+            a.as_ptr(),
+            1,
+            a_stride as isize,
+            b.as_ptr(),
+            1,
+            b_stride as isize,
             1.0,
             1.0,
             false,
             false,
-            false,
-            gemm::Parallelism::None,
         );
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! The data lies in tiles of rows that stay in cache while all neurons of a panel pass over them
 //! ([`tiles`](self)). Sparse products run along the columns of a tile; the dense gradient of a panel,
-//! `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile, by the `gemm` crate. Neurons whose gates are
+//! `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile, by the `nano-gemm` crate. Neurons whose gates are
 //! closed on every row take no part.
 //!
 //! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed order: the result
 //! does not depend on the number of threads. Nothing is allocated after construction.
 
 mod fork;
-pub(crate) mod kernel;
+mod kernel;
 mod piece;
 mod tiles;
 

@@ -1,10 +1,13 @@
 //! What the blocked operator does with one piece of a tile.
 
-use super::kernel::{Element, Piece, activate, gemm, pack, project, unpack, vectorise};
+use super::kernel::{Element, Piece, activate, add_product, pack, project, unpack, vectorise};
 use super::{Group, PAD, Shared};
 use std::ops::Range;
 use tamis::gates::{Gate, Gates};
 use tamis::weights::{Block, Weights, runs};
+
+/// Rows of one matrix product: a strip of the left factor then stays in the first cache.
+const DEPTH: usize = 128;
 
 /// `z` = activation that opens the gate, for every row of the piece; `false` if the gate needs none.
 #[inline(always)]
@@ -266,7 +269,8 @@ fn random_activations<T: Element>(shared: &Shared<'_>, piece: Piece<'_, T>, coun
     let (data, stride) = floats(piece, expanded);
     // Whole vectors of rows by the matrix product, the rest one by one.
     let whole = len / PAD * PAD;
-    gemm((whole, d, count), images, (1, len), false, (data, 1, stride), (shared.generators, 1, d));
+    images[..len * count].fill(0.0);
+    add_product((whole, d, count), (images, len), (data, stride), (shared.generators, d));
     for (image, h) in images.chunks_mut(len).zip(shared.generators.chunks(d)).take(count) {
         for (t, z) in image.iter_mut().enumerate().skip(whole) {
             *z = h.iter().enumerate().map(|(j, h)| h * data[j * stride + t]).sum();
@@ -322,7 +326,11 @@ pub(super) fn add_panel<T: Element>(
             }
         },
     );
-    gemm((padded, len, d), product, (1, padded), true, (gated, 1, padded), (data, 1, stride));
+    for t in (0..len).step_by(DEPTH) {
+        let depth = DEPTH.min(len - t);
+        let (gated, data) = (&gated[t * padded..], &data[t..]);
+        add_product((padded, depth, d), (product, padded), (gated, padded), (data, stride));
+    }
 }
 
 /// `image = gate ∘ r`, where `image` holds the activations of a random gate already.
