@@ -39,7 +39,7 @@ pub fn write(path: impl AsRef<Path>, fill: impl FnOnce(&mut Writer<'_>) -> io::R
     }
 }
 
-/// Whether [`write`] can write `path`, found out before the work that makes its content; nothing is left behind.
+/// Whether [`write()`] can write `path`, found out before the work that makes its content; nothing is left behind.
 ///
 /// # Errors
 /// The folder is missing or may not be written to, or `path` is a folder.

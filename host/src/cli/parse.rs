@@ -78,7 +78,7 @@ impl From<EmptyName> for Empty {
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Recipe {
-    /// The published settings
+    /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
 }
 

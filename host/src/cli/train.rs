@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use tamis::iht::{Params, Refine, Step};
-use tamis::train::{Schedule, Trials};
+use tamis::train::{Progress, Schedule, Trials};
 
 use super::console::{self, bytes, count};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
@@ -71,7 +71,8 @@ pub(super) struct Train {
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in rounding only
     #[arg(long, value_name = "P", conflicts_with = "ram")]
     panel: Option<usize>,
-    /// Most bytes for state and workspace, beside the data; with K, M or G for powers of 1024
+    /// Most bytes for state and workspace, beside the data; with K, M or G for powers of 1024. Not counted: the matrix
+    /// product's own buffer, as large as the L2 cache, on each thread
     #[arg(long, value_name = "BYTES", value_parser = parse::bytes)]
     ram: Option<u64>,
     /// The model to write
@@ -94,19 +95,17 @@ impl Train {
         file::check(&self.output)?;
         let problem = self.source.source().load(Some(task))?;
         let bar = Bar::new(console);
-        let mut losses = Vec::new();
+        let mut losses = Losses::default();
         let outcome = interrupt::training(|| {
             run::train(problem, &options, |progress| {
                 bar.update(progress);
-                if progress.trial == 0 {
-                    losses.push(progress.loss);
-                }
+                losses.add(progress);
                 !interrupt::asked()
             })
         });
         bar.clear();
         let outcome = outcome?;
-        losses.push(outcome.report.loss as f32);
+        losses.run.push(outcome.report.loss as f32);
         save(&self.output, &outcome.model)?;
         let model = self.output.display().to_string();
         let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
@@ -148,13 +147,27 @@ pub(super) fn save(path: &Path, model: &[u8]) -> Result<()> {
     interrupt::saving(|| file::write(path, |w| std::io::Write::write_all(w, model)))
 }
 
-/// A loss that falls over decades, as a line of bars.
-pub(super) fn loss_line(losses: &[f32]) -> String {
-    let logs: Vec<f32> = losses.iter().map(|loss| loss.log10()).collect();
-    sparkline(&logs)
+/// Losses step by step: those of the random starts, one after the other, and of the run on all rows.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    pub(super) trials: Vec<f32>,
+    pub(super) run: Vec<f32>,
 }
 
-fn summary(object: &Object<'_>, losses: &[f32]) -> String {
+impl Losses {
+    pub(super) fn add(&mut self, progress: &Progress) {
+        let part = if progress.trial > 0 { &mut self.trials } else { &mut self.run };
+        part.push(progress.loss);
+    }
+
+    /// As bars; the loss falls over decades, so its logarithm is shown.
+    pub(super) fn line(&self) -> String {
+        let logs: Vec<f32> = self.trials.iter().chain(&self.run).map(|loss| loss.log10()).collect();
+        sparkline(&logs)
+    }
+}
+
+fn summary(object: &Object<'_>, losses: &Losses) -> String {
     let r = object.report;
     let all = r.hidden * r.inputs;
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
@@ -173,7 +186,7 @@ fn summary(object: &Object<'_>, losses: &[f32]) -> String {
             ),
         ),
         ("neurons", format!("{} of {} have weights", r.live, r.hidden)),
-        ("loss", format!("{:.4e} mean squared error  {}", r.loss, loss_line(losses))),
+        ("loss", format!("{:.4e} mean squared error  {}", r.loss, losses.line())),
         ("PSNR", console::decibel(r.psnr_db)),
     ];
     rows.extend(

@@ -160,8 +160,8 @@ impl Run<'_> {
         let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
-        let part = budget.batch < self.dims.samples || schedule.trials.count > 1;
-        if part {
+        // Batches and trials are runs of rows.
+        if budget.batch < self.dims.samples || schedule.trials.count > 1 {
             data = shuffle(data, &mut labels, schedule.seed)?;
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;

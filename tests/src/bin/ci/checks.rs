@@ -8,7 +8,7 @@ use std::fs;
 const CORE_FEATURES: &[&str] = &["micromath", "embedded-hal", "defmt", "micromath,embedded-hal,defmt"];
 
 /// Crates outside the workspace that are formatted with it.
-const OUTSIDE: &[&str] = &["tests/firmware", "fuzz"];
+const OUTSIDE: &[&str] = &["examples/firmware/deploy", "tests/firmware", "fuzz"];
 
 pub(crate) fn fmt(_: &Context) -> Outcome {
     cargo("fmt --all --check").run()?;

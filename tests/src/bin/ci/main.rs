@@ -14,6 +14,7 @@
 mod checks;
 mod command;
 mod cross;
+mod deploy;
 mod elf;
 mod install;
 mod matrix;
