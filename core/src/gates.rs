@@ -4,6 +4,7 @@
 //! (sequential convex programming). Gates are a function of a seed or of sparse weights and are computed where they
 //! are needed: nothing of the size of the data or of the dense network is stored.
 
+use crate::error::Result;
 use crate::math;
 use crate::rng::{Rng, stream};
 use crate::weights::{Block, Weights};
@@ -101,6 +102,17 @@ impl<'a> Gates<'a> {
             }
         };
         Key { seed: self.seed, round: self.round, place }
+    }
+
+    /// Checks that the generators belong to `hidden` neurons of `inputs` inputs.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] or [`crate::Error::Range`] if they do not.
+    pub fn check(&self, inputs: usize, hidden: usize) -> Result<()> {
+        match self.generators {
+            Generators::Seeded => Ok(()),
+            Generators::Weights { weights, .. } => weights.check(inputs, hidden),
+        }
     }
 
     /// Whether some gate may be random, and so costs d random numbers to form.

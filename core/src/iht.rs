@@ -145,7 +145,9 @@ pub fn step<S: Sensing>(
     let (h, _) = carve(rest, index.len())?;
     sensing.gradient_at(gates, index, work.residual, g, work.scratch)?;
     info.reads += 1;
+    let mut products = 0;
     let mut normal = |p: &[f32], h: &mut [f32]| {
+        products += 1;
         let p = Weights::new(w.inputs(), w.hidden(), index, p).map_err(Error::widen)?;
         sensing.normal_at(gates, p, h, work.scratch)
     };
@@ -159,7 +161,7 @@ pub fn step<S: Sensing>(
         }
         _ => 0,
     };
-    info.reads += info.refinements;
+    info.reads += products;
     if value.iter().all(|v| v.is_finite()) { Ok(info) } else { Err(Error::Diverged { step: 0 }) }
 }
 

@@ -372,6 +372,10 @@ fn check(dims: &Dims, labels: &[f32], schedule: &Schedule) -> Result<()> {
     if schedule.trials.count > 1 {
         error::range("rows of a trial", schedule.trials.rows, 1, usize::MAX)?;
     }
+    if schedule.empty == Empty::Freeze && matches!(schedule.refresh, Refresh::Every(_)) {
+        // From no weights every gate would be closed, and stay so.
+        error::range("epochs with random gates", schedule.convex_epochs as usize, 1, u32::MAX as usize)?;
+    }
     error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
     if let Refresh::Every(every) = schedule.refresh {
         error::range("steps between refreshes", every as usize, 1, u32::MAX as usize)?;

@@ -39,6 +39,15 @@ impl<'a> Weights<'a> {
         Self { inputs, hidden, index: &[], value: &[] }
     }
 
+    /// Checks that these are weights of `hidden` neurons of `inputs` inputs.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if either differs.
+    pub fn check(&self, inputs: usize, hidden: usize) -> Result<()> {
+        error::length("inputs of the weights", self.inputs, inputs)?;
+        error::length("neurons of the weights", self.hidden, hidden)
+    }
+
     /// d, inputs of a neuron.
     #[must_use]
     pub const fn inputs(&self) -> usize {
@@ -127,10 +136,28 @@ impl<'a> Block<'a> {
         self.neuron
     }
 
+    /// Checks that the block belongs to one of `hidden` neurons of `inputs` inputs, and that its weights lie within.
+    ///
+    /// # Errors
+    /// [`Error::Range`] with what lies outside.
+    pub fn check(&self, inputs: usize, hidden: usize) -> Result<()> {
+        error::range("block", self.neuron, 0, hidden.saturating_sub(1))?;
+        let last = self.index.last().map_or(0, |&j| (j as usize).wrapping_sub(self.base));
+        error::range("input of a weight", last, 0, inputs.saturating_sub(1))?;
+        let first = self.index.first().map_or(0, |&j| (j as usize).wrapping_sub(self.base));
+        error::range("input of a weight", first, 0, last)
+    }
+
     /// Whether it has no weights.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.index.is_empty()
+    }
+
+    /// Whether both are the same weights in the same memory; a cheap test that never errs on the side of yes.
+    #[must_use]
+    pub fn is(&self, other: &Block<'_>) -> bool {
+        core::ptr::eq(self.index, other.index) && core::ptr::eq(self.value, other.value)
     }
 
     /// The values, in order of the inputs.

@@ -78,10 +78,8 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     (peak, plan.total_bytes() as usize)
 }
 
-/// One test: others beside it would be counted.
-///
-/// The crate of the matrix product keeps a buffer of its own on each thread, as large as the L2 cache; like the thread
-/// itself, it is there for the smallest problem too, and is taken off.
+/// One test: others beside it would be counted. What the thread itself takes is there for the smallest problem too, and
+/// is taken off.
 #[test]
 fn training_takes_what_its_plan_states_and_keeps_nothing_per_step() {
     let (least, stated) = peak(Dims::new(5000, 4, 1, 1), Memory::Auto);

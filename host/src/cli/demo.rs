@@ -272,11 +272,7 @@ fn closing(object: &Object, losses: &Losses, truth: &Weights, found: &Weights, f
                 "{} used of {}: {}",
                 bytes(used),
                 bytes(object.budget_bytes),
-                if object.budget_kept {
-                    "kept (not counted: the matrix product's own buffer on each thread)"
-                } else {
-                    "NOT kept"
-                }
+                if object.budget_kept { "kept" } else { "NOT kept" }
             ),
         ),
         ("saved", format!("{} ({}), read back", object.model, bytes(object.model_bytes as u64))),

@@ -71,8 +71,7 @@ pub(super) struct Train {
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in rounding only
     #[arg(long, value_name = "P", conflicts_with = "ram")]
     panel: Option<usize>,
-    /// Most bytes for state and workspace, beside the data; with K, M or G for powers of 1024. Not counted: the matrix
-    /// product's own buffer, as large as the L2 cache, on each thread
+    /// Most bytes for state and workspace, beside the data; with K, M or G for powers of 1024
     #[arg(long, value_name = "BYTES", value_parser = parse::bytes)]
     ram: Option<u64>,
     /// The model to write

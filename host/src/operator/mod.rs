@@ -23,7 +23,7 @@ use tamis::dims::Dims;
 use tamis::error::{self, Result};
 use tamis::gates::{Gate, Gates, Key};
 use tamis::sensing::{Sensing, provided};
-use tamis::weights::{Block, Weights, runs};
+use tamis::weights::{Block, Weights, check_support, runs};
 use tiles::Tiles;
 
 /// Groups that tiles are divided into, whatever the number of threads.
@@ -76,7 +76,7 @@ impl Layout {
             nnz
         };
         let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
-        4 * (groups * group + self.panel * inputs + self.panel + bits)
+        groups * size_of::<Group>() + 4 * (groups * group + self.panel * inputs + self.panel + bits)
     }
 }
 
@@ -192,8 +192,13 @@ impl Blocked {
         self.layout.bytes(Dims::new(self.tiles.rows, self.tiles.cols, self.hidden, self.nnz), bytes)
     }
 
-    fn check_support(&self, len: usize) -> Result<()> {
-        error::range("nonzeros", len, 0, self.nnz)
+    fn check(&self, gates: Gates<'_>) -> Result<()> {
+        gates.check(self.tiles.cols, self.hidden)
+    }
+
+    fn check_support(&self, support: &[u32]) -> Result<()> {
+        error::range("nonzeros", support.len(), 0, self.nnz)?;
+        check_support(self.tiles.cols, self.hidden, support)
     }
 
     /// Runs `body(group, pieces)` for every group, in parallel, on the pieces that belong to it.
@@ -328,6 +333,8 @@ impl Sensing for Blocked {
 
     fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<()> {
         error::length("apply output", out.len(), self.samples())?;
+        self.check(gates)?;
+        w.check(self.tiles.cols, self.hidden)?;
         let gate = gates.gate(w.neuron());
         gate.generator(&mut self.generators[..self.tiles.cols]);
         self.each_row(out, |shared, group, k, out| {
@@ -344,6 +351,7 @@ impl Sensing for Blocked {
         error::length("adjoint input", v.len(), self.samples())?;
         let d = self.tiles.cols;
         error::length("adjoint output", out.len(), d)?;
+        self.check(gates)?;
         let gate = gates.gate(i);
         gate.generator(&mut self.generators[..d]);
         let groups = self.each_group(|shared, group, pieces| {
@@ -364,7 +372,8 @@ impl Sensing for Blocked {
     }
 
     fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<()> {
-        self.check_support(support.len())?;
+        self.check(gates)?;
+        self.check_support(support)?;
         let (d, words, panel) = (self.tiles.cols, self.held.words, self.layout.panel);
         self.held.key = None;
         if !self.layout.hold {
@@ -399,6 +408,8 @@ impl Sensing for Blocked {
 
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         error::length("forward output", out.len(), self.samples())?;
+        self.check(gates)?;
+        w.check(self.tiles.cols, self.hidden)?;
         let held = self.held.fits(gates, w.blocks().map(|block| block.neuron()));
         if !held && gates.may_be_random() {
             return provided::forward(self, gates, w, out);
@@ -427,6 +438,7 @@ impl Sensing for Blocked {
         error::range("block", blocks.end, blocks.start, self.hidden)?;
         error::length("residual", r.len(), self.samples())?;
         error::length("gradient panel", out.len(), blocks.len() * d)?;
+        self.check(gates)?;
         for (first, out) in
             blocks.clone().step_by(self.layout.panel).zip(out.chunks_mut(self.layout.panel * d))
         {
@@ -445,7 +457,8 @@ impl Sensing for Blocked {
     ) -> Result<()> {
         error::length("residual", r.len(), self.samples())?;
         error::length("restricted gradient", out.len(), support.len())?;
-        self.check_support(support.len())?;
+        self.check(gates)?;
+        self.check_support(support)?;
         let d = self.tiles.cols;
         let held = self.held.fits(gates, runs(d, support).map(|(i, _)| i));
         if !held && gates.may_be_random() {
@@ -476,7 +489,9 @@ impl Sensing for Blocked {
         scratch: &mut [f32],
     ) -> Result<()> {
         error::length("restricted product", out.len(), p.nnz())?;
-        self.check_support(p.nnz())?;
+        self.check(gates)?;
+        p.check(self.tiles.cols, self.hidden)?;
+        self.check_support(p.index())?;
         let held = self.held.fits(gates, p.blocks().map(|block| block.neuron()));
         if !held && gates.may_be_random() {
             return provided::normal_at(self, gates, p, out, scratch);
@@ -507,6 +522,7 @@ impl Sensing for Blocked {
         let d = self.tiles.cols;
         error::range("block", blocks.end, blocks.start, self.hidden)?;
         error::length("column norms", out.len(), blocks.len() * d)?;
+        self.check(gates)?;
         for (i, out) in blocks.zip(out.chunks_mut(d)) {
             let gate = gates.gate(i);
             gate.generator(&mut self.generators[..d]);

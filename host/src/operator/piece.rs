@@ -79,7 +79,7 @@ pub(super) fn add_gated<T: Element>(
     activate(piece, w, v);
     // A neuron under its own gate, the usual case: no second activation.
     if let Gate::Weights { block, sign } = gate
-        && std::ptr::eq(block.values(), w.values())
+        && block.is(&w)
     {
         for (out, v) in out.iter_mut().zip(&*v) {
             *out += if sign * *v > 0.0 { *v } else { 0.0 };

@@ -36,8 +36,7 @@ pub struct Plan {
     pub hold: bool,
     /// Bytes that survive from step to step: 16 per nonzero.
     pub state_bytes: u64,
-    /// All other bytes: residual, panel, scratch and the operator's buffers. On top, the crate of the matrix product
-    /// keeps a buffer of the size of the L2 cache on each thread, whatever the problem.
+    /// All other bytes: residual, panel, scratch and the operator's buffers.
     pub workspace_bytes: u64,
 }
 

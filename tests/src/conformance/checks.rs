@@ -283,9 +283,7 @@ pub(super) fn reads<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -> 
         if !is_theory {
             count("column norms", 0, c.norm_blocks)?;
             let reads = c.forward + passes + c.gradient_at + c.normal_at;
-            // A refinement step that was tried and not taken is read for, but not counted.
-            let tried = usize::from(c.normal_at > usize::from(is_normalised) + info.refinements as usize);
-            count("reads", reads - tried, info.reads as usize)?;
+            count("reads", reads, info.reads as usize)?;
         }
         labels.fill(0.0);
         let nothing = Weights::empty(d, m);
