@@ -9,19 +9,23 @@
 //! does not depend on the number of threads. Nothing is allocated after construction.
 
 mod fork;
+mod held;
 mod kernel;
+mod layout;
 mod piece;
 mod tiles;
 
 use crate::data::{Matrix, Values};
 use fork::{fork, fork_parts};
+use held::Held;
 use kernel::vectorise;
+pub use layout::Layout;
 use pulp::Arch;
 use std::convert::Infallible;
 use std::ops::Range;
 use tamis::dims::Dims;
 use tamis::error::{self, Result};
-use tamis::gates::{Gate, Gates, Key};
+use tamis::gates::{Gate, Gates};
 use tamis::sensing::{Sensing, provided};
 use tamis::weights::{Block, Weights, check_support, runs};
 use tiles::Tiles;
@@ -31,94 +35,27 @@ const GROUPS: usize = 8;
 /// Panels are padded to whole vectors, so that the matrix product need not pack them.
 const PAD: usize = 16;
 
-/// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte of cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// Rows of a tile.
-    pub tile: usize,
-    /// Neurons of a gradient panel.
-    pub panel: usize,
-    /// Whether gates are held between products: one bit per row and neuron of the support, for a third of the time.
-    pub hold: bool,
-}
-
-impl Layout {
-    /// The layout for m hidden neurons and d inputs.
-    #[must_use]
-    pub const fn new(hidden: usize, inputs: usize) -> Self {
-        let panel = if hidden < 128 { hidden } else { 128 };
-        // A tile of floats takes a quarter of a megabyte or less.
-        let tile = if inputs <= 128 {
-            512
-        } else if inputs <= 512 {
-            256
-        } else {
-            128
-        };
-        Self { tile, panel, hold: true }
-    }
-
-    /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.
-    #[must_use]
-    pub const fn bytes(&self, dims: Dims, bytes: bool) -> usize {
-        let Dims { samples, inputs, hidden, nnz, .. } = dims;
-        let padded = self.panel.next_multiple_of(PAD);
-        let product = if padded * inputs > nnz { padded * inputs } else { nnz };
-        let expanded = if bytes { self.tile * inputs } else { 0 };
-        let group = product + 2 * padded * self.tile + 3 * self.tile + expanded;
-        let tiles = samples.div_ceil(self.tile);
-        let groups = if tiles < GROUPS { tiles } else { GROUPS };
-        let held = if !self.hold {
-            0
-        } else if hidden < nnz {
-            hidden
-        } else {
-            nnz
-        };
-        let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
-        groups * size_of::<Group>() + 4 * (groups * group + self.panel * inputs + self.panel + bits)
-    }
-}
-
 /// The gated network over data in memory, blocked and parallel; runs on the current rayon pool.
 #[derive(Debug)]
 pub struct Blocked {
-    tiles: Tiles,
     hidden: usize,
     nnz: usize,
     layout: Layout,
+    shared: Shared,
+    groups: Vec<Group>,
+}
+
+/// What all groups read.
+#[derive(Debug)]
+struct Shared {
+    tiles: Tiles,
     batch: Range<usize>,
     arch: Arch,
-    groups: Vec<Group>,
     /// Random generators of a panel, p×d.
     generators: Vec<f32>,
     /// Neurons of the panel that are not closed.
     live: Vec<u32>,
     held: Held,
-}
-
-/// Gates computed ahead for the restricted products: one bit per row and neuron of the support.
-#[derive(Debug)]
-struct Held {
-    key: Option<Key>,
-    neurons: Vec<u32>,
-    /// By piece of the batch, then neuron, then word of 32 rows.
-    bits: Vec<u32>,
-    /// Words of a tile.
-    words: usize,
-}
-
-impl Held {
-    /// The words of piece `k`, all neurons, and how many a neuron has.
-    fn piece(&self, k: usize) -> (&[u32], usize) {
-        let stride = self.neurons.len() * self.words;
-        (&self.bits[k * stride..(k + 1) * stride], self.words)
-    }
-
-    /// Whether these are the gates of exactly these neurons.
-    fn fits(&self, gates: Gates<'_>, neurons: impl Iterator<Item = usize>) -> bool {
-        self.key == Some(gates.key()) && neurons.eq(self.neurons.iter().map(|&i| i as usize))
-    }
 }
 
 /// Accumulators and buffers of one group of tiles.
@@ -165,13 +102,10 @@ impl Blocked {
             image: vec![0.0; layout.tile],
             expanded: vec![0.0; if bytes { layout.tile * d } else { 0 }],
         };
-        Ok(Self {
-            hidden,
-            nnz,
-            layout,
+        let groups = (0..tiles.min(GROUPS)).map(|_| group()).collect();
+        let shared = Shared {
             batch: 0..n,
             arch: Arch::new(),
-            groups: (0..n.div_ceil(layout.tile).min(GROUPS)).map(|_| group()).collect(),
             generators: vec![0.0; layout.panel * d],
             live: Vec::with_capacity(layout.panel),
             // A batch may begin and end within a tile, and so have one piece more than its rows fill.
@@ -182,39 +116,34 @@ impl Blocked {
                 words,
             },
             tiles: Tiles::new(data, layout.tile),
-        })
+        };
+        Ok(Self { hidden, nnz, layout, shared, groups })
     }
 
     /// Bytes allocated besides the data.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
-        let bytes = matches!(self.tiles.values, Values::U8(_));
-        self.layout.bytes(Dims::new(self.tiles.rows, self.tiles.cols, self.hidden, self.nnz), bytes)
+        let bytes = matches!(self.shared.tiles.values, Values::U8(_));
+        self.layout
+            .bytes(Dims::new(self.shared.tiles.rows, self.shared.tiles.cols, self.hidden, self.nnz), bytes)
     }
 
     fn check(&self, gates: Gates<'_>) -> Result<()> {
-        gates.check(self.tiles.cols, self.hidden)
+        gates.check(self.shared.tiles.cols, self.hidden)
     }
 
     fn check_support(&self, support: &[u32]) -> Result<()> {
         error::range("nonzeros", support.len(), 0, self.nnz)?;
-        check_support(self.tiles.cols, self.hidden, support)
+        check_support(self.shared.tiles.cols, self.hidden, support)
     }
 
     /// Runs `body(group, pieces)` for every group, in parallel, on the pieces that belong to it.
-    fn each_group(&mut self, body: impl Fn(&Shared<'_>, &mut Group, Range<usize>) + Sync) -> usize {
-        let pieces = self.tiles.pieces(&self.batch);
+    fn each_group(&mut self, body: impl Fn(&Shared, &mut Group, Range<usize>) + Sync) -> usize {
+        let pieces = self.shared.tiles.pieces(&self.shared.batch);
         let groups = self.groups.len().min(pieces);
-        let shared = Shared {
-            tiles: &self.tiles,
-            batch: &self.batch,
-            generators: &self.generators,
-            live: &self.live,
-            held: &self.held,
-            arch: self.arch,
-        };
+        let shared = &self.shared;
         fork(&mut self.groups[..groups], 0, &|g, group| {
-            body(&shared, group, pieces * g / groups..pieces * (g + 1) / groups);
+            body(shared, group, pieces * g / groups..pieces * (g + 1) / groups);
         });
         groups
     }
@@ -234,23 +163,16 @@ impl Blocked {
         &mut self,
         out: &mut [T],
         start: impl Fn(usize) -> usize + Sync,
-        body: impl Fn(&Shared<'_>, &mut Group, usize, &mut [T]) + Sync,
+        body: impl Fn(&Shared, &mut Group, usize, &mut [T]) + Sync,
     ) {
-        let pieces = self.tiles.pieces(&self.batch);
+        let pieces = self.shared.tiles.pieces(&self.shared.batch);
         let groups = self.groups.len().min(pieces);
-        let shared = Shared {
-            tiles: &self.tiles,
-            batch: &self.batch,
-            generators: &self.generators,
-            live: &self.live,
-            held: &self.held,
-            arch: self.arch,
-        };
+        let shared = &self.shared;
         let work = |g: usize, group: &mut Group, out: &mut [T]| {
             let mut rest = out;
             for k in pieces * g / groups..pieces * (g + 1) / groups {
                 let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
-                body(&shared, group, k, part);
+                body(shared, group, k, part);
                 rest = tail;
             }
         };
@@ -258,29 +180,15 @@ impl Blocked {
     }
 
     /// [`Self::each_part`] where the parts are the rows of the pieces.
-    fn each_row(
-        &mut self,
-        out: &mut [f32],
-        body: impl Fn(&Shared<'_>, &mut Group, usize, &mut [f32]) + Sync,
-    ) {
-        let (tile, batch) = (self.tiles.tile, self.batch.clone());
+    fn each_row(&mut self, out: &mut [f32], body: impl Fn(&Shared, &mut Group, usize, &mut [f32]) + Sync) {
+        let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
         let first = batch.start / tile;
         let start = |k: usize| ((first + k) * tile).clamp(batch.start, batch.end) - batch.start;
         self.each_part(out, start, body);
     }
 }
 
-/// What all groups read.
-struct Shared<'a> {
-    tiles: &'a Tiles,
-    batch: &'a Range<usize>,
-    generators: &'a [f32],
-    live: &'a [u32],
-    held: &'a Held,
-    arch: Arch,
-}
-
-impl Shared<'_> {
+impl Shared {
     /// The generator of a single random gate, d numbers.
     fn generator(&self) -> &[f32] {
         &self.generators[..self.tiles.cols]
@@ -301,15 +209,15 @@ impl Sensing for Blocked {
     type Source = Infallible;
 
     fn rows(&self) -> usize {
-        self.tiles.rows
+        self.shared.tiles.rows
     }
 
     fn samples(&self) -> usize {
-        self.batch.len()
+        self.shared.batch.len()
     }
 
     fn inputs(&self) -> usize {
-        self.tiles.cols
+        self.shared.tiles.cols
     }
 
     fn blocks(&self) -> usize {
@@ -321,25 +229,25 @@ impl Sensing for Blocked {
     }
 
     fn scratch(&self, batch: usize) -> usize {
-        batch + self.tiles.cols
+        batch + self.shared.tiles.cols
     }
 
     fn select(&mut self, rows: Range<usize>) -> Result<()> {
-        error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.tiles.rows)?;
-        self.batch = rows;
-        self.held.key = None;
+        error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.shared.tiles.rows)?;
+        self.shared.batch = rows;
+        self.shared.held.key = None;
         Ok(())
     }
 
     fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<()> {
         error::length("apply output", out.len(), self.samples())?;
         self.check(gates)?;
-        w.check(self.tiles.cols, self.hidden)?;
+        w.check(self.shared.tiles.cols, self.hidden)?;
         let gate = gates.gate(w.neuron());
-        gate.generator(&mut self.generators[..self.tiles.cols]);
+        gate.generator(&mut self.shared.generators[..self.shared.tiles.cols]);
         self.each_row(out, |shared, group, k, out| {
             with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, shared.batch, k);
+                let piece = shared.tiles.piece(values, &shared.batch, k);
                 vectorise(shared.arch, #[inline(always)] || piece::add_gated(piece, gate, shared.generator(), w, group, out));
             });
         });
@@ -349,16 +257,16 @@ impl Sensing for Blocked {
     fn adjoint(&mut self, gates: Gates<'_>, i: usize, v: &[f32], out: &mut [f32]) -> Result<()> {
         error::range("block", i, 0, self.hidden - 1)?;
         error::length("adjoint input", v.len(), self.samples())?;
-        let d = self.tiles.cols;
+        let d = self.shared.tiles.cols;
         error::length("adjoint output", out.len(), d)?;
         self.check(gates)?;
         let gate = gates.gate(i);
-        gate.generator(&mut self.generators[..d]);
+        gate.generator(&mut self.shared.generators[..d]);
         let groups = self.each_group(|shared, group, pieces| {
             group.product[..d].fill(0.0);
             for k in pieces {
                 with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, shared.batch, k);
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
                     vectorise(shared.arch, #[inline(always)] || piece::add_block(piece, gate, shared.generator(), v, group));
                 });
             }
@@ -374,20 +282,20 @@ impl Sensing for Blocked {
     fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<()> {
         self.check(gates)?;
         self.check_support(support)?;
-        let (d, words, panel) = (self.tiles.cols, self.held.words, self.layout.panel);
-        self.held.key = None;
+        let (d, words, panel) = (self.shared.tiles.cols, self.shared.held.words, self.layout.panel);
+        self.shared.held.key = None;
         if !self.layout.hold {
             return Ok(());
         }
-        self.held.neurons.clear();
-        self.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
+        self.shared.held.neurons.clear();
+        self.shared.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
         let (neurons, mut bits) =
-            (std::mem::take(&mut self.held.neurons), std::mem::take(&mut self.held.bits));
+            (std::mem::take(&mut self.shared.held.neurons), std::mem::take(&mut self.shared.held.bits));
         let stride = neurons.len() * words;
-        let used = self.tiles.pieces(&self.batch) * stride;
+        let used = self.shared.tiles.pieces(&self.shared.batch) * stride;
         for (first, neurons) in (0..).step_by(panel).zip(neurons.chunks(panel)) {
             let mut cursor = gates.cursor();
-            for (&i, h) in neurons.iter().zip(self.generators.chunks_mut(d)) {
+            for (&i, h) in neurons.iter().zip(self.shared.generators.chunks_mut(d)) {
                 cursor.at(i as usize).generator(h);
             }
             self.each_part(
@@ -396,27 +304,27 @@ impl Sensing for Blocked {
                 |shared, group, k, bits| {
                     let bits = &mut bits[first * words..][..neurons.len() * words];
                     with_values!(shared, values => {
-                        let piece = shared.tiles.piece(values, shared.batch, k);
+                        let piece = shared.tiles.piece(values, &shared.batch, k);
                         piece::hold(shared, piece, gates, neurons, (bits, words), group);
                     });
                 },
             );
         }
-        self.held = Held { key: Some(gates.key()), neurons, bits, words };
+        self.shared.held = Held { key: Some(gates.key()), neurons, bits, words };
         Ok(())
     }
 
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         error::length("forward output", out.len(), self.samples())?;
         self.check(gates)?;
-        w.check(self.tiles.cols, self.hidden)?;
-        let held = self.held.fits(gates, w.blocks().map(|block| block.neuron()));
+        w.check(self.shared.tiles.cols, self.hidden)?;
+        let held = self.shared.held.fits(gates, w.blocks().map(|block| block.neuron()));
         if !held && gates.may_be_random() {
             return provided::forward(self, gates, w, out);
         }
         self.each_row(out, |shared, group, k, out| {
             with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, shared.batch, k);
+                let piece = shared.tiles.piece(values, &shared.batch, k);
                 vectorise(shared.arch, #[inline(always)] || {
                     out.fill(0.0);
                     if held {
@@ -434,7 +342,7 @@ impl Sensing for Blocked {
     }
 
     fn gradient(&mut self, gates: Gates<'_>, r: &[f32], blocks: Range<usize>, out: &mut [f32]) -> Result<()> {
-        let d = self.tiles.cols;
+        let d = self.shared.tiles.cols;
         error::range("block", blocks.end, blocks.start, self.hidden)?;
         error::length("residual", r.len(), self.samples())?;
         error::length("gradient panel", out.len(), blocks.len() * d)?;
@@ -459,8 +367,8 @@ impl Sensing for Blocked {
         error::length("restricted gradient", out.len(), support.len())?;
         self.check(gates)?;
         self.check_support(support)?;
-        let d = self.tiles.cols;
-        let held = self.held.fits(gates, runs(d, support).map(|(i, _)| i));
+        let d = self.shared.tiles.cols;
+        let held = self.shared.held.fits(gates, runs(d, support).map(|(i, _)| i));
         if !held && gates.may_be_random() {
             return provided::gradient_at(self, gates, support, r, out, scratch);
         }
@@ -468,7 +376,7 @@ impl Sensing for Blocked {
             group.product[..support.len()].fill(0.0);
             for k in pieces {
                 with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, shared.batch, k);
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
                     let r = &r[piece.at..][..piece.len()];
                     vectorise(shared.arch, #[inline(always)] || match held {
                         true => piece::add_restricted_held(piece, shared.held.piece(k), d, support, r, group),
@@ -490,9 +398,9 @@ impl Sensing for Blocked {
     ) -> Result<()> {
         error::length("restricted product", out.len(), p.nnz())?;
         self.check(gates)?;
-        p.check(self.tiles.cols, self.hidden)?;
+        p.check(self.shared.tiles.cols, self.hidden)?;
         self.check_support(p.index())?;
-        let held = self.held.fits(gates, p.blocks().map(|block| block.neuron()));
+        let held = self.shared.held.fits(gates, p.blocks().map(|block| block.neuron()));
         if !held && gates.may_be_random() {
             return provided::normal_at(self, gates, p, out, scratch);
         }
@@ -500,7 +408,7 @@ impl Sensing for Blocked {
             group.product[..p.nnz()].fill(0.0);
             for k in pieces {
                 with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, shared.batch, k);
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
                     vectorise(shared.arch, #[inline(always)] || match held {
                         true => piece::add_normal_held(piece, shared.held.piece(k), p, group),
                         false => piece::add_normal(piece, gates, p, group),
@@ -519,18 +427,18 @@ impl Sensing for Blocked {
         out: &mut [f32],
         _scratch: &mut [f32],
     ) -> Result<()> {
-        let d = self.tiles.cols;
+        let d = self.shared.tiles.cols;
         error::range("block", blocks.end, blocks.start, self.hidden)?;
         error::length("column norms", out.len(), blocks.len() * d)?;
         self.check(gates)?;
         for (i, out) in blocks.zip(out.chunks_mut(d)) {
             let gate = gates.gate(i);
-            gate.generator(&mut self.generators[..d]);
+            gate.generator(&mut self.shared.generators[..d]);
             let groups = self.each_group(|shared, group, pieces| {
                 group.product[..d].fill(0.0);
                 for k in pieces {
                     with_values!(shared, values => {
-                        let piece = shared.tiles.piece(values, shared.batch, k);
+                        let piece = shared.tiles.piece(values, &shared.batch, k);
                         vectorise(shared.arch, #[inline(always)] || piece::add_norms(piece, gate, shared.generator(), group));
                     });
                 }
@@ -544,8 +452,8 @@ impl Sensing for Blocked {
 impl Blocked {
     /// The gradient of at most p blocks: one matrix product a tile.
     fn gradient_panel(&mut self, gates: Gates<'_>, r: &[f32], blocks: Range<usize>, out: &mut [f32]) {
-        let d = self.tiles.cols;
-        self.live.clear();
+        let d = self.shared.tiles.cols;
+        self.shared.live.clear();
         let mut cursor = gates.cursor();
         let mut random = false;
         for i in blocks.clone() {
@@ -554,27 +462,27 @@ impl Blocked {
                 continue;
             }
             if matches!(gate, Gate::Random { .. }) {
-                gate.generator(&mut self.generators[self.live.len() * d..][..d]);
+                gate.generator(&mut self.shared.generators[self.shared.live.len() * d..][..d]);
                 random = true;
             }
-            self.live.push(i as u32);
+            self.shared.live.push(i as u32);
         }
         out.fill(0.0);
-        if self.live.is_empty() {
+        if self.shared.live.is_empty() {
             return;
         }
-        let padded = self.live.len().next_multiple_of(PAD);
+        let padded = self.shared.live.len().next_multiple_of(PAD);
         let groups = self.each_group(|shared, group, pieces| {
             group.product[..padded * d].fill(0.0);
             for k in pieces {
                 with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, shared.batch, k);
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
                     piece::add_panel(shared, piece, gates, random, r, padded, group);
                 });
             }
         });
         for group in &self.groups[..groups] {
-            for (slot, &i) in self.live.iter().enumerate() {
+            for (slot, &i) in self.shared.live.iter().enumerate() {
                 let out = &mut out[(i as usize - blocks.start) * d..][..d];
                 for (out, column) in out.iter_mut().zip(group.product.chunks(padded)) {
                     *out += column[slot];

@@ -225,7 +225,7 @@ pub(super) fn add_forward_held<T: Element>(
 
 /// Writes the gates of `neurons` on the rows of the piece to `bits`, `words` a neuron.
 pub(super) fn hold<T: Element>(
-    shared: &Shared<'_>,
+    shared: &Shared,
     piece: Piece<'_, T>,
     gates: Gates<'_>,
     neurons: &[u32],
@@ -258,7 +258,7 @@ pub(super) fn hold<T: Element>(
 }
 
 /// Activations of the first `count` of the panel's generators, neuron by neuron, in `group.random`.
-fn random_activations<T: Element>(shared: &Shared<'_>, piece: Piece<'_, T>, count: usize, group: &mut Group) {
+fn random_activations<T: Element>(shared: &Shared, piece: Piece<'_, T>, count: usize, group: &mut Group) {
     let (len, d) = (piece.len(), shared.tiles.cols);
     let Group { random: images, expanded, .. } = group;
     vectorise(
@@ -270,7 +270,7 @@ fn random_activations<T: Element>(shared: &Shared<'_>, piece: Piece<'_, T>, coun
     // Whole vectors of rows by the matrix product, the rest one by one.
     let whole = len / PAD * PAD;
     images[..len * count].fill(0.0);
-    add_product((whole, d, count), (images, len), (data, stride), (shared.generators, d));
+    add_product((whole, d, count), (images, len), (data, stride), (&shared.generators, d));
     for (image, h) in images.chunks_mut(len).zip(shared.generators.chunks(d)).take(count) {
         for (t, z) in image.iter_mut().enumerate().skip(whole) {
             *z = h.iter().enumerate().map(|(j, h)| h * data[j * stride + t]).sum();
@@ -288,7 +288,7 @@ fn floats<'a, T: Element>(piece: Piece<'a, T>, expanded: &'a [f32]) -> (&'a [f32
 
 /// `product += X^T [gate ∘ r]` for the live neurons of a panel over the rows of the piece.
 pub(super) fn add_panel<T: Element>(
-    shared: &Shared<'_>,
+    shared: &Shared,
     piece: Piece<'_, T>,
     gates: Gates<'_>,
     random: bool,

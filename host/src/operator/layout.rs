@@ -1,0 +1,53 @@
+//! Sizes of the operator's buffers, and the bytes they add up to.
+
+use super::{GROUPS, Group, PAD};
+use tamis::dims::Dims;
+
+/// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte of cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Rows of a tile.
+    pub tile: usize,
+    /// Neurons of a gradient panel.
+    pub panel: usize,
+    /// Whether gates are held between products: one bit per row and neuron of the support, for a third of the time.
+    pub hold: bool,
+}
+
+impl Layout {
+    /// The layout for m hidden neurons and d inputs.
+    #[must_use]
+    pub const fn new(hidden: usize, inputs: usize) -> Self {
+        let panel = if hidden < 128 { hidden } else { 128 };
+        // A tile of floats takes a quarter of a megabyte or less.
+        let tile = if inputs <= 128 {
+            512
+        } else if inputs <= 512 {
+            256
+        } else {
+            128
+        };
+        Self { tile, panel, hold: true }
+    }
+
+    /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.
+    #[must_use]
+    pub const fn bytes(&self, dims: Dims, bytes: bool) -> usize {
+        let Dims { samples, inputs, hidden, nnz, .. } = dims;
+        let padded = self.panel.next_multiple_of(PAD);
+        let product = if padded * inputs > nnz { padded * inputs } else { nnz };
+        let expanded = if bytes { self.tile * inputs } else { 0 };
+        let group = product + 2 * padded * self.tile + 3 * self.tile + expanded;
+        let tiles = samples.div_ceil(self.tile);
+        let groups = if tiles < GROUPS { tiles } else { GROUPS };
+        let held = if !self.hold {
+            0
+        } else if hidden < nnz {
+            hidden
+        } else {
+            nnz
+        };
+        let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
+        groups * size_of::<Group>() + 4 * (groups * group + self.panel * inputs + self.panel + bits)
+    }
+}
