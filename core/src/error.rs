@@ -102,7 +102,10 @@ impl<S: fmt::Display> fmt::Display for Error<S> {
                 write!(f, "{what}: expected finite numbers, position {at} is not")
             }
             Error::Diverged { step } => {
-                write!(f, "diverged at step {step}: choose a smaller step size, or the normalised rule")
+                write!(
+                    f,
+                    "diverged at step {step}: choose a smaller step size or the normalised rule, or scale inputs and labels to about 1"
+                )
             }
             Error::Format { what, at, expected, got } => {
                 write!(f, "{what} at byte {at}: expected {expected:#x}, got {got:#x}")

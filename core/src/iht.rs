@@ -17,7 +17,7 @@
 use crate::error::{Error, Result};
 use crate::gates::Gates;
 use crate::loss;
-use crate::math::{axpy, dot, norm2};
+use crate::math::{axpy, dot, norm2, scale, unit_scale};
 use crate::sensing::{Sensing, Work, carve, head_mut};
 use crate::top::Top;
 use crate::weights::Weights;
@@ -145,6 +145,10 @@ pub fn step<S: Sensing>(
     let (h, _) = carve(rest, index.len())?;
     sensing.gradient_at(gates, index, work.residual, g, work.scratch)?;
     info.reads += 1;
+    // Squares of the gradient may leave the range of floats: gradient and weights are scaled alike, exactly.
+    let unit = unit_scale(g);
+    scale(unit, g);
+    scale(unit, value);
     let mut products = 0;
     let mut normal = |p: &[f32], h: &mut [f32]| {
         products += 1;
@@ -156,12 +160,15 @@ pub fn step<S: Sensing>(
             conjugate_gradient(steps, tolerance, value, g, p, h, &mut normal)?
         }
         Refine::Armijo { decrease, halvings, .. } => {
-            let rule = Armijo { eta: info.step_size, decrease, halvings };
+            // The theory step is a length in other coordinates; a line search gives one in these.
+            let eta = (!matches!(params.step, Step::Theory { .. })).then_some(info.step_size);
+            let rule = Armijo { eta, decrease, halvings };
             armijo(steps, rule, value, g, h, &mut normal)?
         }
         _ => 0,
     };
     info.reads += products;
+    scale(1.0 / unit, value);
     if value.iter().all(|v| v.is_finite()) { Ok(info) } else { Err(Error::Diverged { step: 0 }) }
 }
 
@@ -204,11 +211,17 @@ fn normalised<S: Sensing>(
     let (h, _) = carve(rest, support.len())?;
     sensing.hold(gates, support)?;
     sensing.gradient_at(gates, support, work.residual, g, work.scratch)?;
+    // The ratio does not depend on the length of g; its squares may leave the range of floats, so that is made 1.
+    scale(unit_scale(g), g);
     let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
     sensing.normal_at(gates, p, h, work.scratch)?;
     info.reads += 2;
-    let curvature = dot(g, h);
-    Ok(if curvature > 0.0 { norm2(g) / curvature } else { 0.0 })
+    let (slope, curvature) = (norm2(g), dot(g, h));
+    match slope / curvature {
+        _ if slope == 0.0 => Ok(0.0),
+        eta if eta.is_normal() && eta > 0.0 => Ok(eta),
+        _ => Err(Error::Diverged { step: 0 }),
+    }
 }
 
 /// `H_s(w + eta A^T r)` panel by panel; returns the number of entries.
@@ -304,7 +317,8 @@ fn panels<S: Sensing>(
 /// Step size and acceptance of [`Refine::Armijo`].
 #[derive(Clone, Copy)]
 struct Armijo {
-    eta: f32,
+    /// Length to start from; the exact line search where there is none.
+    eta: Option<f32>,
     decrease: f32,
     halvings: u32,
 }
@@ -322,20 +336,21 @@ fn armijo<E>(
     for done in 0..steps {
         normal(g, h)?;
         let (slope, curvature) = (norm2(g), dot(g, h));
+        let eta = eta.get_or_insert(slope / curvature);
         let mut halvings = 0;
         // 2 eta |g|² - eta² g·h >= decrease eta |g|²
-        while eta * curvature > (2.0 - rule.decrease) * slope {
+        while *eta * curvature > (2.0 - rule.decrease) * slope {
             if halvings == rule.halvings {
                 return Ok(done);
             }
             halvings += 1;
-            eta *= 0.5;
+            *eta *= 0.5;
         }
-        if slope == 0.0 || eta == 0.0 {
+        if slope == 0.0 || !eta.is_normal() {
             return Ok(done);
         }
-        axpy(eta, g, w);
-        axpy(-eta, h, g);
+        axpy(*eta, g, w);
+        axpy(-*eta, h, g);
     }
     Ok(steps)
 }

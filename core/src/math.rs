@@ -119,6 +119,27 @@ impl Sum {
     }
 }
 
+/// The power of two that brings the largest magnitude of `values` into [1, 2): scaling by it rounds nothing, and keeps
+/// the squares of large and small vectors within range. 1 for zeros and for what is not finite.
+///
+/// ```
+/// assert_eq!(tamis::math::unit_scale(&[0.1, -12.0]), 0.125);
+/// ```
+#[must_use]
+pub fn unit_scale(values: &[f32]) -> f32 {
+    let largest = values.iter().fold(0.0_f32, |largest, v| largest.max(v.abs()));
+    if !largest.is_normal() {
+        return 1.0;
+    }
+    let exponent = largest.to_bits() >> 23;
+    f32::from_bits(254_u32.saturating_sub(exponent).max(1) << 23)
+}
+
+/// `x *= a`, element by element.
+pub fn scale(a: f32, x: &mut [f32]) {
+    x.iter_mut().for_each(|x| *x *= a);
+}
+
 /// `y += a x`, element by element; the shorter length counts.
 pub fn axpy(a: f32, x: &[f32], y: &mut [f32]) {
     for (y, x) in y.iter_mut().zip(x) {

@@ -57,6 +57,27 @@ pub fn check(path: impl AsRef<Path>) -> Result<()> {
     }
 }
 
+/// Whether `output` is none of the files that a run reads; each of `inputs` may name several, separated by commas, and
+/// an array of an archive behind `#`.
+///
+/// # Errors
+/// Names the input that would be overwritten.
+pub fn check_distinct<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    let Ok(output) = output.canonicalize() else { return Ok(()) };
+    for input in inputs {
+        let whole = input.to_string_lossy();
+        let parts = whole.split(',').map(|part| part.split('#').next().unwrap_or(part));
+        if parts.chain([whole.as_ref()]).any(|part| Path::new(part).canonicalize().is_ok_and(|p| p == output))
+        {
+            return Err(Error::new("the output is also an input")
+                .at(input)
+                .expected("a file that is not read")
+                .help("choose another name for the output"));
+        }
+    }
+    Ok(())
+}
+
 /// Whether [`write_folder`] can write into the folder `path`; nothing is left behind.
 ///
 /// # Errors

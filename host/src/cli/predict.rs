@@ -44,6 +44,7 @@ impl Predict {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         check_ending(&self.output)?;
         file::check(&self.output)?;
+        file::check_distinct(&self.output, [self.model.as_path(), self.data.as_path()])?;
         let model = ModelFile::load(&self.model)?;
         let table = data::load_table(&self.data)?;
         let samples = match &self.target {

@@ -1,7 +1,7 @@
 //! The flags that say which rows of which files to take.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -29,6 +29,11 @@ pub(super) struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// The files that are read.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(self.data.as_path()).chain(self.labels.as_deref())
+    }
+
     pub(super) fn source(&self) -> Source {
         let labels = match (&self.labels, &self.target) {
             (Some(path), _) => Labels::File(path.clone()),

@@ -16,7 +16,7 @@ use crate::plot::sparkline;
 use crate::run::{self, Memory, Options, Report, Size};
 use crate::{Error, Result, file};
 
-/// Train a sparse network on your own data, to a model of exactly S nonzero weights.
+/// Train a sparse network on your own data, to a model of at most S nonzero weights.
 ///
 /// Ctrl-C ends the run after the current step, saves the model reached so far and exits with 130.
 #[derive(Debug, Args)]
@@ -92,6 +92,7 @@ impl Train {
         let options = self.options(common)?;
         let task = self.task.task()?;
         file::check(&self.output)?;
+        file::check_distinct(&self.output, self.source.inputs())?;
         let problem = self.source.source().load(Some(task))?;
         let bar = Bar::new(console);
         let mut losses = Losses::default();
@@ -121,6 +122,8 @@ impl Train {
         let schedule = Schedule {
             epochs: self.epochs,
             batch: self.batch,
+            // Random generators for the first epoch, and for two steps where an epoch is one.
+            convex_epochs: if self.batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
             trials: Trials { count: self.trials, rows: self.trial_rows },
             signs: self.signs.into(),
             empty: self.empty.into(),

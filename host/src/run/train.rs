@@ -83,9 +83,9 @@ pub struct Report {
     pub accuracy: Option<f64>,
     /// Epochs done, the last one perhaps in part.
     pub epochs: u32,
-    /// Steps done, those of trials included.
+    /// Steps done on all rows.
     pub steps: u32,
-    /// Random starts that were tried on a part of the rows.
+    /// Random starts run on a part of the rows, the best one run again included.
     pub trials: u32,
     /// Passes over all rows.
     pub passes: f64,
@@ -175,6 +175,12 @@ impl Run<'_> {
         let trained =
             core_train::run(&mut operator, &labels, self.dims.nnz, &schedule, &mut memory, observe)?;
         let (info, weights) = (trained.info, trained.weights);
+        if info.nnz == 0 && !info.stopped && labels.iter().any(|&label| label != 0.0) {
+            return Err(Error::new("training found no weight that explains the labels")
+                .expected(format_args!("{} nonzeros", self.dims.nnz))
+                .got("0")
+                .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised"));
+        }
         let model = encode(weights, &schedule)?;
         let (index, value) = (weights.index().to_vec(), weights.value().to_vec());
         let weights = Weights::new(self.dims.inputs, self.dims.hidden, &index, &value)?;
