@@ -200,6 +200,19 @@ fn steps_that_diverge() {
 }
 
 #[test]
+fn an_input_is_never_overwritten() {
+    let folder = prepared();
+    let data = fs::read(folder.path().join("p/X.npy")).unwrap();
+    for output in ["p/X.npy", "p/../p/X.npy", "p/y.npy"] {
+        let error = fails(folder.path(), &format!("{TRAIN} -o {output}"));
+        assert!(error.contains("also an input"), "{error}");
+    }
+    let error = fails(folder.path(), "predict m.tamis --data p/X.npy -o ./p/X.npy");
+    assert!(error.contains("also an input"), "{error}");
+    assert_eq!(fs::read(folder.path().join("p/X.npy")).unwrap(), data);
+}
+
+#[test]
 fn outputs_that_cannot_be_written_are_found_before_training() {
     let folder = prepared();
     fs::write(folder.path().join("file"), "x").unwrap();

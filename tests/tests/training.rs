@@ -379,6 +379,33 @@ fn gates_and_weights_that_share_their_values_are_told_apart() {
     assert_eq!(expected, got);
 }
 
+/// Powers of two in inputs and labels come out in the weights and nowhere else, far beyond the range of their squares.
+#[test]
+fn scales_of_inputs_and_labels_change_nothing_but_the_scale_of_the_weights() {
+    let dims = Dims::new(600, 8, 3, 5);
+    let made = planted::network(dims, Signs::Positive, 4).unwrap();
+    let cg = Refine::ConjugateGradient { steps: 5, tolerance: 1e-4 };
+    for refine in [Refine::PAPER, cg] {
+        let schedule = Schedule { params: Params { step: Step::Normalised, refine }, ..Schedule::PAPER };
+        let run = |x: f32, y: f32| {
+            let values: Vec<f32> = floats(&made).iter().map(|v| v * x).collect();
+            let labels: Vec<f32> = made.labels.iter().map(|v| v * y).collect();
+            let data = Matrix::new(600, 8, Values::F32(values)).unwrap();
+            let mut sensing = Blocked::new(data, 3, 5, layout(64, 3)).unwrap();
+            let mut memory = vec![0; needed(&sensing, 5, &schedule)];
+            let trained = train::run(&mut sensing, &labels, 5, &schedule, &mut memory, |_| true).unwrap();
+            let w = trained.weights;
+            (w.index().to_vec(), w.value().iter().map(|v| v * x / y).collect::<Vec<f32>>())
+        };
+        let plain = run(1.0, 1.0);
+        assert_eq!(plain.0.len(), 5);
+        let two = |exponent: i32| 2.0_f32.powi(exponent);
+        for (x, y) in [(14, 20), (20, 0), (-20, -20), (0, 30), (14, -20)] {
+            assert_eq!(run(two(x), two(y)), plain, "2^{x} and 2^{y}, {refine:?}");
+        }
+    }
+}
+
 /// Weights of other sizes than the operator's: an error or a result, but no panic.
 #[test]
 fn weights_of_other_sizes_do_not_panic() {
