@@ -27,12 +27,13 @@ impl Meter {
 }
 
 impl Probe for Meter {
-    #[inline(always)]
+    // Not inlined: inside a case the optimiser may move, predicate or split the code around a marker.
+    #[inline(never)]
     fn start(&mut self) {
         start();
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn stop(&mut self, region: &'static str, units: u32) {
         stop();
         let slot = self.regions.get_mut(self.used).expect("a case counts at most eight regions");
