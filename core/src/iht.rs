@@ -130,10 +130,9 @@ pub fn step<S: Sensing>(
     };
     let (index, value) = (head(index, info.nnz)?, head_mut(value, info.nnz)?);
     let new = |value| Weights::new(w.inputs(), w.hidden(), index, value).map_err(Error::widen);
-    let (steps, cg) = match params.refine {
+    let steps = match params.refine {
         Refine::None => return Ok(info),
-        Refine::Armijo { steps, .. } => (steps, false),
-        Refine::ConjugateGradient { steps, .. } => (steps, true),
+        Refine::Armijo { steps, .. } | Refine::ConjugateGradient { steps, .. } => steps,
     };
     if steps == 0 || index.is_empty() {
         return Ok(info);
@@ -156,7 +155,7 @@ pub fn step<S: Sensing>(
         sensing.normal_at(gates, p, h, work.scratch)
     };
     info.refinements = match params.refine {
-        Refine::ConjugateGradient { tolerance, .. } if cg => {
+        Refine::ConjugateGradient { tolerance, .. } => {
             conjugate_gradient(steps, tolerance, value, g, p, h, &mut normal)?
         }
         Refine::Armijo { decrease, halvings, .. } => {
@@ -165,7 +164,7 @@ pub fn step<S: Sensing>(
             let rule = Armijo { eta, decrease, halvings };
             armijo(steps, rule, value, g, h, &mut normal)?
         }
-        _ => 0,
+        Refine::None => 0,
     };
     info.reads += products;
     scale(1.0 / unit, value);
