@@ -87,6 +87,49 @@ impl Training {
     }
 }
 
+/// Memory of a run of [`crate::lm`], in words; the operator's own buffers come on top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// The problem's sizes.
+    pub dims: Dims,
+    /// Rows that the search looks at.
+    pub rows: usize,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for.
+    pub scratch: usize,
+}
+
+impl Recovery {
+    /// The budget for a search on `rows` rows.
+    #[must_use]
+    pub const fn new(dims: Dims, rows: usize, panel: usize, scratch: usize) -> Self {
+        Self { dims, rows, panel, scratch }
+    }
+
+    /// Weights that the search keeps: 1.25 s.
+    #[must_use]
+    pub const fn work(&self) -> usize {
+        self.dims.nnz.saturating_add(self.dims.nnz.div_ceil(4)).saturating_add(8)
+    }
+
+    /// Weights that it may have at once: 1.75 s and a few.
+    #[must_use]
+    pub const fn room(&self) -> usize {
+        self.work().saturating_add(self.dims.nnz.div_ceil(2)).saturating_add(8)
+    }
+
+    /// All words together.
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        let d = self.dims.inputs;
+        // Result, six vectors and two networks with room to grow, two at the work size, the weights to be added.
+        let support = 3 * self.dims.nnz + 10 * self.room() + 4 * self.work();
+        support + self.dims.samples + self.scratch + 2 * self.rows + (4 + self.panel) * d
+    }
+}
+
 /// Floats that [`crate::gated::Gated`] needs for itself: one row, one generator, one gate per neuron.
 #[must_use]
 pub const fn gated_words(inputs: usize, hidden: usize) -> usize {

@@ -294,7 +294,7 @@ fn threshold_scaled<S: Sensing>(
 }
 
 /// Calls `body(sensing, first block, panel)` over all blocks, as many at a time as `parts` panels fit the buffer.
-fn panels<S: Sensing>(
+pub(crate) fn panels<S: Sensing + ?Sized>(
     sensing: &mut S,
     buffer: &mut [f32],
     parts: usize,

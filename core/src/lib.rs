@@ -7,7 +7,7 @@
 //! Data flows one way, and a module may use only those before it in this list:
 //!
 //! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → gated → gaussian → loss →
-//! spectrum → iht → train → model → wire`
+//! spectrum → iht → lm → train → model → wire`
 #![no_std]
 
 pub mod budget;
@@ -17,6 +17,7 @@ pub mod gated;
 pub mod gates;
 pub mod gaussian;
 pub mod iht;
+pub mod lm;
 pub mod loss;
 pub mod math;
 pub mod model;

@@ -120,6 +120,20 @@ pub trait Sensing {
         provided::normal_at(self, gates, p, out, scratch)
     }
 
+    /// The diagonal of `A_S^T A_S`, squared norms of the columns of a support; `out` has length s.
+    ///
+    /// # Errors
+    /// A wrong length or support, or reading the data failed.
+    fn diagonal_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::diagonal_at(self, gates, support, out, scratch)
+    }
+
     /// Squared column norms of a range of p blocks; `out` has length p·d.
     ///
     /// # Errors
@@ -262,6 +276,16 @@ impl<S: Sensing + ?Sized> Sensing for First<'_, S> {
         self.inner.normal_at(gates, p, out, scratch)
     }
 
+    fn diagonal_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        self.inner.diagonal_at(gates, support, out, scratch)
+    }
+
     fn column_norms(
         &mut self,
         gates: Gates<'_>,
@@ -354,6 +378,31 @@ pub mod provided {
         let (image, rest) = part(scratch, needed)?.split_at_mut(n);
         sensing.forward(gates, p, image)?;
         sensing.gradient_at(gates, p.index(), image, out, rest)
+    }
+
+    /// [`Sensing::diagonal_at`]: one unit vector after the other. Scratch: n.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn diagonal_at<S: Sensing + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let (n, d) = (sensing.samples(), sensing.inputs());
+        error::length("diagonal", out.len(), support.len())?;
+        let image = part(scratch, n)?;
+        for (i, run) in runs(d, support) {
+            let picks = support.get(run.clone()).unwrap_or(&[]);
+            for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
+                image.fill(0.0);
+                sensing.apply(gates, Block::unit(i, d, &[j]), image)?;
+                *out = image.iter().fold(0.0, |sum, x| sum + x * x);
+            }
+        }
+        Ok(())
     }
 
     /// [`Sensing::column_norms`]: one unit vector after the other. Scratch: n.

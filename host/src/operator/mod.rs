@@ -420,6 +420,37 @@ impl Sensing for Blocked {
         Ok(())
     }
 
+    fn diagonal_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        error::length("diagonal", out.len(), support.len())?;
+        self.check(gates)?;
+        self.check_support(support)?;
+        let d = self.shared.tiles.cols;
+        let held = self.shared.held.fits(gates, runs(d, support).map(|(i, _)| i));
+        if !held && gates.may_be_random() {
+            return provided::diagonal_at(self, gates, support, out, scratch);
+        }
+        let groups = self.each_group(|shared, group, pieces| {
+            group.product[..support.len()].fill(0.0);
+            for k in pieces {
+                with_values!(shared, values => {
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
+                    let held = held.then(|| shared.held.piece(k));
+                    vectorise(shared.arch, #[inline(always)] || {
+                        piece::add_diagonal(piece, gates, held, d, support, group);
+                    });
+                });
+            }
+        });
+        self.reduce(groups, out);
+        Ok(())
+    }
+
     fn column_norms(
         &mut self,
         gates: Gates<'_>,
