@@ -126,7 +126,7 @@ impl Recovery {
         let d = self.dims.inputs;
         // Result, six vectors and two networks with room to grow, two at the work size, the weights to be added.
         let support = 3 * self.dims.nnz + 10 * self.room() + 4 * self.work();
-        support + self.dims.samples + self.scratch + 2 * self.rows + (4 + self.panel) * d
+        support + 3 * self.dims.samples + self.scratch + (4 + self.panel) * d
     }
 }
 

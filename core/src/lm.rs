@@ -34,6 +34,8 @@ pub struct Params {
     pub steps: u32,
     /// Steps on all rows at the end.
     pub final_steps: u32,
+    /// Outer steps at exactly s weights at the end, where the fit is not exact.
+    pub polish: u32,
 }
 
 impl Params {
@@ -47,6 +49,7 @@ impl Params {
         kicks: 40,
         steps: 4000,
         final_steps: 4,
+        polish: 10,
     };
 
     /// Weights while searching.
@@ -90,6 +93,8 @@ pub enum Phase {
     Finish,
     /// Steps on all rows.
     AllRows,
+    /// Outer steps at s weights on all rows.
+    Polish,
 }
 
 /// Where a run stands, after each outer step.
@@ -188,7 +193,7 @@ pub fn run<'a, S: Sensing>(
         };
         let (value, base, kept, best) = (floats(cap)?, floats(cap)?, floats(work)?, floats(work)?);
         let (scales, panel) = (floats(d)?, floats(panel * d)?);
-        let (single_value, block, z, t) = (floats(d)?, floats(d)?, floats(rows)?, floats(rows)?);
+        let (single_value, block, z, t) = (floats(d)?, floats(d)?, floats(n)?, floats(n)?);
         let mut indices = |len: usize| space.indices(len).map_err(Error::widen::<S::Source>);
         let mut search = Search {
             net: Editable::new(d, p, indices(cap)?, value),
@@ -207,14 +212,9 @@ pub fn run<'a, S: Sensing>(
             observe,
             goal: 0.0,
             best_loss: f32::INFINITY,
-            rows,
             turn: 0,
         };
-        search.fit.select(rows)?;
-        support::scales(&mut search.fit, search.scales)?;
-        search.run()?;
-        search.info.loss = search.all_rows(n)?;
-        search.info.exact = search.info.loss <= search.goal;
+        search.run(rows)?;
         search.info.rows_read = search.fit.rows_read;
         search.net.retain(|_, w| w != 0.0);
         last.set(search.net.view());

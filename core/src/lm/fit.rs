@@ -17,7 +17,7 @@ const LAMBDA_START: f32 = 1e-2;
 /// Damping at the start of a step is at most this.
 const LAMBDA_CAP: f32 = 0.1;
 /// Damping never falls below this.
-const LAMBDA_LEAST: f32 = 1e-8;
+const LAMBDA_LEAST: f32 = 1e-6;
 /// Least damping after a step that failed, before it is raised.
 const LAMBDA_RETRY: f32 = 1e-5;
 /// Attempts of one step.
@@ -25,7 +25,7 @@ const ATTEMPTS: u32 = 7;
 /// Conjugate gradients end at this relative residual, in the norm of the preconditioner …
 const TOLERANCE: f32 = 1e-2;
 /// … or after so many products.
-const PRODUCTS: u32 = 80;
+const PRODUCTS: u32 = 40;
 /// A step that is to win less than this part of the loss is not worth a try in single precision.
 const WORTHLESS: f32 = 1e-6;
 

@@ -4,7 +4,7 @@ use super::fit::Fit;
 use super::neuron::{self, Candidate, Single};
 use super::{Info, Params, Phase, Progress, support};
 use crate::error::Result;
-use crate::math::{dot, norm2, sqrt};
+use crate::math::{norm2, sqrt};
 use crate::rng::{Rng, stream};
 use crate::sensing::{Sensing, head_mut};
 use crate::weights::{Editable, Weights};
@@ -47,7 +47,6 @@ pub(super) struct Search<'a, S: ?Sized, F> {
     /// Loss at which the fit counts as exact.
     pub(super) goal: f32,
     pub(super) best_loss: f32,
-    pub(super) rows: usize,
     pub(super) turn: u32,
 }
 
@@ -122,14 +121,53 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         }
     }
 
-    /// From the start to the end on the rows selected now; the result is in `net`, its loss is returned.
-    pub(super) fn run(&mut self) -> Result<f32, S::Source> {
-        let labels = norm2(self.fit.labels()) / self.fit.rows() as f32;
-        self.goal = self.params.exact * labels;
+    /// From the start to the end: searches on a part of the rows, then fits all of them, and goes on with more rows
+    /// where they show what the part did not. The result is in `net`.
+    pub(super) fn run(&mut self, rows: usize) -> Result<(), S::Source> {
+        let all = self.fit.sensing.rows();
+        let mut rows = rows.min(all);
+        self.select(rows)?;
+        support::scales(&mut self.fit, self.scales)?;
         let start = (&*self.scales, &mut *self.panel, &mut *self.added);
         support::start(&mut self.fit, &mut self.net, start, self.nnz, self.params.seed)?;
         let mut loss = self.fit.loss(self.net.view())?;
         loss = self.fit.improve(&mut self.net, loss, 3, self.goal)?;
+        loop {
+            loss = self.search(loss)?;
+            let claimed = loss <= self.goal;
+            self.select(all)?;
+            loss = self.fit.loss(self.net.view())?;
+            loss = self.fit.improve(&mut self.net, loss, self.params.final_steps, 0.0)?;
+            self.report(Phase::AllRows, loss);
+            if loss <= self.goal || self.done() || rows == all {
+                break;
+            }
+            if !claimed {
+                // No exact fit in sight: a better support for all rows is what is left to find.
+                self.best_loss = f32::INFINITY;
+                loss = self.descend(loss, DESCENT, Phase::AllRows)?;
+                loss = self.finish(loss)?;
+                break;
+            }
+            rows = rows.saturating_mul(4).min(all);
+            self.select(rows)?;
+            loss = self.fit.loss(self.net.view())?;
+        }
+        loss = self.polish(loss)?;
+        self.info.loss = loss;
+        self.info.exact = loss <= self.goal;
+        Ok(())
+    }
+
+    /// Fits the first `rows` rows from now on.
+    fn select(&mut self, rows: usize) -> Result<(), S::Source> {
+        self.fit.select(rows)?;
+        self.goal = self.params.exact * norm2(self.fit.labels()) / rows as f32;
+        Ok(())
+    }
+
+    /// Searches on the rows selected now from `net`, whose loss is `loss`, down to s weights.
+    fn search(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         self.best_loss = f32::INFINITY;
         self.keep_best(loss);
         loss = self.descend(loss, DESCENT, Phase::Descend)?;
@@ -156,6 +194,28 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         self.net.set(self.best.view());
         let loss = self.fit.loss(self.net.view())?;
         self.finish(loss)
+    }
+
+    /// Outer steps at exactly s weights, as long as they lower the loss; weights that are missing are added first.
+    fn polish(&mut self, mut loss: f32) -> Result<f32, S::Source> {
+        let missing = self.nnz.saturating_sub(self.net.nnz());
+        if missing > 0 {
+            support::grow(&mut self.fit, &mut self.net, (self.scales, self.panel, self.added), missing)?;
+            loss = self.fit.improve(&mut self.net, loss, 3, 0.0)?;
+        }
+        for _ in 0..self.params.polish {
+            if loss <= self.goal || self.done() {
+                break;
+            }
+            self.base.set(self.net.view());
+            let next = self.outer(loss, self.nnz, Phase::Polish)?;
+            if !(next < loss) {
+                self.net.set(self.base.view());
+                break;
+            }
+            loss = next;
+        }
+        self.fit.loss(self.net.view())
     }
 
     /// Back to the best state without a fifth of its neurons.
@@ -494,15 +554,6 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
             self.net.remove(i);
         }
     }
-
-    /// All rows: a few more steps on the support that was found.
-    pub(super) fn all_rows(&mut self, rows: usize) -> Result<f32, S::Source> {
-        self.fit.select(rows)?;
-        let loss = self.fit.loss(self.net.view())?;
-        let loss = self.fit.improve(&mut self.net, loss, self.params.final_steps, 0.0)?;
-        self.report(Phase::AllRows, loss);
-        Ok(loss)
-    }
 }
 
 /// The cosine of neurons `i` and `j` in the metric of the columns' scales.
@@ -531,9 +582,4 @@ fn rank<const N: usize>(list: &mut heapless::Vec<(f32, Candidate), N>, entry: (f
         list.pop();
     }
     let _ = list.insert(at.min(list.len()), entry);
-}
-
-#[allow(unused)]
-fn unused(a: &[f32]) -> f32 {
-    dot(a, a)
 }
