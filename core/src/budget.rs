@@ -99,19 +99,22 @@ pub struct Recovery {
     pub panel: usize,
     /// Floats of scratch that the operator asks for.
     pub scratch: usize,
+    /// Whether there is a linear term, d weights more.
+    pub linear: bool,
 }
 
 impl Recovery {
     /// The budget for a search on `rows` rows.
     #[must_use]
-    pub const fn new(dims: Dims, rows: usize, panel: usize, scratch: usize) -> Self {
-        Self { dims, rows, panel, scratch }
+    pub const fn new(dims: Dims, rows: usize, panel: usize, scratch: usize, linear: bool) -> Self {
+        Self { dims, rows, panel, scratch, linear }
     }
 
     /// Weights that the search keeps: 1.25 s.
     #[must_use]
     pub const fn work(&self) -> usize {
-        self.dims.nnz.saturating_add(self.dims.nnz.div_ceil(4)).saturating_add(8)
+        let linear = if self.linear { self.dims.inputs } else { 0 };
+        self.dims.nnz.saturating_add(self.dims.nnz.div_ceil(4)).saturating_add(8).saturating_add(linear)
     }
 
     /// Weights that it may have at once: 1.75 s and a few.

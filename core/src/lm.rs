@@ -139,6 +139,8 @@ pub struct Info {
     pub flips: u32,
     /// Neurons merged into others.
     pub merges: u32,
+    /// Times that the linear term was done away with.
+    pub folds: u32,
     /// Kicks.
     pub kicks: u32,
     /// Rows read by all operations together.
@@ -149,8 +151,14 @@ pub struct Info {
 
 /// Blocks that the operator of a run should have for m neurons: a tenth more, so that the search has room.
 #[must_use]
-pub const fn slots(hidden: usize) -> usize {
-    hidden + hidden.div_ceil(10) + 2
+pub const fn slots(hidden: usize, signs: Signs) -> usize {
+    let slots = hidden + hidden.div_ceil(10) + 2;
+    match signs {
+        Signs::Positive => slots,
+        Signs::Balanced => slots + slots % 2,
+        // As many of either sign, and the linear term.
+        Signs::Free => 2 * slots + 1,
+    }
 }
 
 /// Recovers a network of at most `dims.hidden` neurons and `dims.nnz` weights.
@@ -170,7 +178,7 @@ pub fn run<'a, S: Sensing>(
     let (d, p, n) = (sensing.inputs(), sensing.blocks(), sensing.rows());
     let rows = params.search_rows(dims.nnz, n);
     let panel = sensing.panel();
-    let budget = Recovery::new(dims, rows, panel, sensing.scratch(n));
+    let budget = Recovery::new(dims, rows, panel, sensing.scratch(n), params.signs.linear(0));
     if memory.len() < budget.words() {
         return Err(Error::Budget { needed: budget.words().saturating_mul(WORD), got: memory.len() * WORD });
     }

@@ -11,12 +11,12 @@ fn main() {
     let verbose = get(7, 0);
     let limit = var("LIMIT", 60.0);
     let mode = std::env::var("DATA").unwrap_or_default();
-    let signs = if std::env::var("SIGNS").is_ok() { Signs::Balanced } else { Signs::Positive };
+    let signs = match std::env::var("SIGNS").as_deref() { Ok("free") => Signs::Free, Ok(_) => Signs::Balanced, _ => Signs::Positive };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let pixels: Vec<u8> = if mode == "mnist" { std::fs::read("/tmp/mnist100.bin").unwrap() } else { vec![] };
     for seed in first..first + seeds {
         let dims = Dims::new(n, 100, m, s);
-        let mut made = planted::network(dims, signs, seed as u64).unwrap();
+        let mut made = planted::network(dims, if signs.both() {Signs::Balanced} else {signs}, seed as u64).unwrap();
         if !mode.is_empty() {
             let mut x = vec![0f32; n * 100];
             let mut rng = Rng::new(seed as u64, 77);
@@ -32,12 +32,12 @@ fn main() {
         }
         let params = lm::Params { rows: var("ROWS", 0.0) as usize, kicks: var("KICKS", 40.0) as u32, random_births: var("RANDOM", 6.0) as u32, signs, seed: seed as u64 + 1000, ..lm::Params::DEFAULT };
         let peak = made.labels.iter().fold(0f32, |a, b| a.max(b.abs()));
-        let slots = lm::slots(m);
+        let slots = lm::slots(m, signs);
         let rows = params.search_rows(s, n);
-        let cap = Recovery::new(dims, rows, 1, 0).room();
+        let cap = Recovery::new(dims, rows, 1, 0, signs.linear(0)).room();
         let layout = Layout::new(slots, 100);
         let mut op = Blocked::new(made.data.clone(), slots, cap, layout).unwrap();
-        let budget = Recovery::new(dims, rows, op.panel(), op.scratch(n));
+        let budget = Recovery::new(dims, rows, op.panel(), op.scratch(n), signs.linear(0));
         let mut memory = vec![0; budget.words()];
         let start = Instant::now();
         let (w, info) = pool.install(|| lm::run(&mut op, &made.labels, dims, &params, &mut memory, |p| {

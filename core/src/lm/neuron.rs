@@ -21,13 +21,29 @@ const SPLIT_BAND: f32 = 0.35;
 /// Lengths of the two halves' difference that are tried, in parts of the neuron's activation.
 const SPLIT_LENGTHS: [f32; 5] = [0.15, 0.3, 0.5, 0.8, 1.2];
 
+/// The sign of a neuron's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Positive,
+    Negative,
+}
+
+impl Sign {
+    pub(super) const fn value(self) -> f32 {
+        match self {
+            Self::Positive => 1.0,
+            Self::Negative => -1.0,
+        }
+    }
+}
+
 /// A way to add one neuron.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Candidate {
     /// A neuron that starts as `relu(±x_j)`; the number is `2 j + sign`.
-    Atom(u32),
+    Atom(u32, Sign),
     /// A neuron that starts with the random gate of this number.
-    Random(u32),
+    Random(u32, Sign),
     /// Two halves of this neuron.
     Split(u32),
 }
@@ -89,7 +105,7 @@ pub(super) fn birth<S: Sensing + ?Sized>(
 ) -> Result<f32, S::Source> {
     let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
     match candidate {
-        Candidate::Atom(atom) => {
+        Candidate::Atom(atom, _) => {
             let (j, c) = (atom / 2, scales.get(atom as usize / 2).copied().unwrap_or(0.0));
             if let (Some(index), Some(value)) = (single.index.first_mut(), single.value.first_mut()) {
                 *index = i as u32 * d as u32 + j;
@@ -97,7 +113,7 @@ pub(super) fn birth<S: Sensing + ?Sized>(
             }
             single.len = 1;
         }
-        Candidate::Random(number) => {
+        Candidate::Random(number, _) => {
             // Gates are drawn by neuron: a seed for every number, so that any neuron serves.
             let gates = Gates::seeded(seed ^ (u64::from(number) << 32));
             let block = head_mut(&mut *single.block, d)?;

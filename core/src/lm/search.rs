@@ -1,13 +1,13 @@
 //! The search: descend, try moves, keep the best, kick, finish.
 
 use super::fit::Fit;
-use super::neuron::{self, Candidate, Single};
+use super::neuron::{self, Candidate, Sign, Single};
 use super::{Info, Params, Phase, Progress, support};
 use crate::error::Result;
 use crate::math::{norm2, sqrt};
 use crate::rng::{Rng, stream};
 use crate::sensing::{Sensing, head_mut};
-use crate::weights::{Editable, Weights};
+use crate::weights::{Block, Editable, Weights};
 
 /// A descent has stalled where the loss does not fall below this part of the last one.
 const STALL: f32 = 0.85;
@@ -23,6 +23,8 @@ const PROGRESS: f32 = 0.98;
 const BATCH: usize = 6;
 /// Batches before the search gives up.
 const BATCHES: usize = 4;
+/// Sweeps of the coordinate descent that folds the linear term.
+const FOLD_SWEEPS: u32 = 300;
 /// Neurons with a cosine above these become one, by turns.
 const COSINES: [f32; 5] = [0.995, 0.98, 0.95, 0.995, 0.9];
 
@@ -55,9 +57,25 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         self.params.work_size(self.nnz)
     }
 
-    /// Neurons that have weights.
-    pub(super) fn live(&self) -> usize {
-        self.net.view().blocks().count()
+    /// Neurons that have weights, without the linear term.
+    fn live(&self) -> usize {
+        self.neurons().count()
+    }
+
+    /// The neurons that have weights, without the linear term.
+    fn neurons(&self) -> impl Iterator<Item = Block<'_>> {
+        let signs = self.fit.signs;
+        self.net.view().blocks().filter(move |block| !signs.linear(block.neuron()))
+    }
+
+    /// The number of the first neuron.
+    fn first(&self) -> usize {
+        usize::from(self.fit.signs.linear(0))
+    }
+
+    /// Weights of the linear term: they do not count in s.
+    fn linear(&self) -> usize {
+        if self.fit.signs.linear(0) { self.net.range(0).len() } else { 0 }
     }
 
     /// Tells the observer, once per outer step; true if the run is to end.
@@ -84,7 +102,7 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
 
     /// Grow, fit, threshold to `size`, fit.
     fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Result<f32, S::Source> {
-        let extra = self.params.growth(self.nnz).min(self.net.room().saturating_sub(size));
+        let extra = self.params.growth(self.nnz);
         support::grow(&mut self.fit, &mut self.net, (self.scales, self.panel, self.added), extra)?;
         self.fit.improve(&mut self.net, loss, 2, 0.0)?;
         let loss = self.cut(size, 2)?;
@@ -94,7 +112,8 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
 
     /// Thresholds to `size` weights and fits them with `steps` steps.
     fn cut(&mut self, size: usize, steps: u32) -> Result<f32, S::Source> {
-        support::threshold(&mut self.net, self.scales, self.fit.p, size);
+        let linear = self.fit.signs.linear(0).then_some(self.scales.len());
+        support::threshold(&mut self.net, self.scales, self.fit.p, (linear.unwrap_or(0), size));
         let loss = self.fit.loss(self.net.view())?;
         self.fit.improve(&mut self.net, loss, steps, 0.0)
     }
@@ -130,6 +149,7 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         support::scales(&mut self.fit, self.scales)?;
         let start = (&*self.scales, &mut *self.panel, &mut *self.added);
         support::start(&mut self.fit, &mut self.net, start, self.nnz, self.params.seed)?;
+        self.add_linear();
         let mut loss = self.fit.loss(self.net.view())?;
         loss = self.fit.improve(&mut self.net, loss, 3, self.goal)?;
         loop {
@@ -157,6 +177,18 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         self.info.loss = loss;
         self.info.exact = loss <= self.goal;
         Ok(())
+    }
+
+    /// Makes neuron 0 the linear term, with all inputs, where signs are free.
+    fn add_linear(&mut self) {
+        if !self.fit.signs.linear(0) {
+            return;
+        }
+        self.net.remove(0);
+        for ((index, value), j) in self.single.index.iter_mut().zip(&mut *self.single.value).zip(0..) {
+            (*index, *value) = (j, 0.0);
+        }
+        self.net.add(self.single.index, self.single.value);
     }
 
     /// Fits the first `rows` rows from now on.
@@ -198,7 +230,7 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
 
     /// Outer steps at exactly s weights, as long as they lower the loss; weights that are missing are added first.
     fn polish(&mut self, mut loss: f32) -> Result<f32, S::Source> {
-        let missing = self.nnz.saturating_sub(self.net.nnz());
+        let missing = self.nnz.saturating_sub(self.net.nnz() - self.linear());
         if missing > 0 {
             support::grow(&mut self.fit, &mut self.net, (self.scales, self.panel, self.added), missing)?;
             loss = self.fit.improve(&mut self.net, loss, 3, 0.0)?;
@@ -226,7 +258,7 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         let mut rng = Rng::new(self.params.seed, stream::SUPPORT + (1 << 31) + u64::from(kick));
         for _ in 0..(live / 5).max(1) {
             let nth = rng.below(self.live() as u32) as usize;
-            let neuron = self.net.view().blocks().nth(nth).map(|block| block.neuron());
+            let neuron = self.neurons().nth(nth).map(|block| block.neuron());
             neuron.into_iter().for_each(|i| self.net.remove(i));
         }
         self.fit.damp();
@@ -317,7 +349,7 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
                 break;
             }
         }
-        if self.net.nnz() > self.work_size() {
+        if self.net.nnz() - self.linear() > self.work_size() {
             tried = self.cut(self.work_size(), 2)?;
         }
         self.keep_best(tried);
@@ -330,18 +362,21 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         let d = self.scales.len();
         let seed = self.params.seed ^ u64::from(self.turn);
         let k = self.birth_size();
-        let slot = self.vacant(1.0).unwrap_or(0);
-        let mut atoms = heapless::Vec::<(f32, Candidate), BATCH>::new();
-        for number in 0..2 * d as u32 {
-            let gain = neuron::atom(&mut self.fit, &mut self.single, d, (number, slot))?;
-            rank(&mut atoms, (gain, Candidate::Atom(number)));
+        for sign in self.signs() {
+            let Some(slot) = self.slot(sign) else { continue };
+            let mut atoms = heapless::Vec::<(f32, Candidate), BATCH>::new();
+            for number in 0..2 * d as u32 {
+                let gain = neuron::atom(&mut self.fit, &mut self.single, d, (number, slot))?;
+                rank(&mut atoms, (gain, Candidate::Atom(number, sign)));
+            }
+            let random = (0..self.params.random_births).map(|number| (0.0, Candidate::Random(number, sign)));
+            for (_, candidate) in atoms.into_iter().chain(random) {
+                let gain =
+                    neuron::birth(&mut self.fit, &mut self.single, self.scales, (candidate, slot, k), seed)?;
+                rank(&mut list, (gain, candidate));
+            }
         }
-        let random = (0..self.params.random_births).map(|number| (0.0, Candidate::Random(number)));
-        for (_, candidate) in atoms.into_iter().chain(random) {
-            let gain = neuron::birth(&mut self.fit, &mut self.single, self.scales, (candidate, slot, k), seed)?;
-            rank(&mut list, (gain, candidate));
-        }
-        for i in 0..self.fit.sensing.blocks() {
+        for i in self.first()..self.fit.sensing.blocks() {
             if self.net.range(i).is_empty() {
                 continue;
             }
@@ -351,6 +386,17 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         Ok(list)
     }
 
+    /// The signs that neurons may have.
+    fn signs(&self) -> impl Iterator<Item = Sign> + use<S, F> {
+        let signs = if self.fit.signs.both() { 2 } else { 1 };
+        [Sign::Positive, Sign::Negative].into_iter().take(signs)
+    }
+
+    /// Any neuron of this sign.
+    fn slot(&self, sign: Sign) -> Option<usize> {
+        (self.first()..self.fit.sensing.blocks()).find(|&i| self.fit.signs.sign(i) == sign.value())
+    }
+
     /// Weights that a new neuron starts with.
     fn birth_size(&self) -> usize {
         self.nnz.div_ceil(self.hidden.max(1)).max(2)
@@ -358,8 +404,8 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
 
     /// The first neuron without weights whose output has this sign.
     fn vacant(&self, sign: f32) -> Option<usize> {
-        let mut blocks = self.net.view().blocks().map(|block| block.neuron()).peekable();
-        (0..self.fit.sensing.blocks())
+        let mut blocks = self.neurons().map(|block| block.neuron()).peekable();
+        (self.first()..self.fit.sensing.blocks())
             .find(|&i| blocks.next_if_eq(&i).is_none() && self.fit.signs.sign(i) == sign)
     }
 
@@ -370,9 +416,7 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         }
         let d = self.scales.len();
         let weakest = self
-            .net
-            .view()
-            .blocks()
+            .neurons()
             .filter(|block| Some(block.neuron()) != but && self.fit.signs.sign(block.neuron()) == sign)
             .map(|block| {
                 let strength: f32 = block
@@ -392,8 +436,8 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         let k = self.birth_size();
         let seed = self.params.seed ^ u64::from(self.turn);
         match candidate {
-            Candidate::Atom(_) | Candidate::Random(_) => {
-                let Some(i) = self.vacate(1.0, None) else { return Ok(false) };
+            Candidate::Atom(_, sign) | Candidate::Random(_, sign) => {
+                let Some(i) = self.vacate(sign.value(), None) else { return Ok(false) };
                 neuron::birth(&mut self.fit, &mut self.single, self.scales, (candidate, i, k), seed)?;
                 // As long as the residual asks for: the least-squares factor comes with the next steps.
                 Ok(self.add_single(1.0))
@@ -437,7 +481,11 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         let rows = self.fit.rows();
         let mut total = loss * rows as f32;
         let mut flipped = 0;
-        for i in 0..self.fit.sensing.blocks() {
+        if self.linear() > 0 {
+            // With a linear term both ways are the same.
+            return Ok(loss);
+        }
+        for i in self.first()..self.fit.sensing.blocks() {
             let range = self.net.range(i);
             if range.is_empty() {
                 continue;
@@ -482,17 +530,20 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
     fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
         let (m, d) = (self.fit.sensing.blocks(), self.scales.len());
         let mut merged = 0;
-        for i in 0..m {
+        for i in self.first()..m {
             if self.net.range(i).is_empty() {
                 continue;
             }
             for j in i + 1..m {
                 let w = self.net.view();
                 let other = w.block(j);
-                if other.is_empty()
-                    || self.fit.signs.sign(i) != self.fit.signs.sign(j)
-                    || !(cosine(w, i, j, self.scales) > least)
-                {
+                if other.is_empty() || self.fit.signs.sign(i) != self.fit.signs.sign(j) {
+                    continue;
+                }
+                let cosine = cosine(w, i, j, self.scales);
+                // Opposite neurons share their hinge too; the linear term takes the difference.
+                let opposite = self.linear() > 0 && cosine < -least;
+                if !(cosine > least || opposite) {
                     continue;
                 }
                 let len = other.values().len();
@@ -506,7 +557,11 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
                 }
                 self.single.len = len;
                 self.net.remove(j);
-                self.add_single(1.0);
+                self.add_single(if opposite { -1.0 } else { 1.0 });
+                if opposite {
+                    self.single.shift(i, 0, d);
+                    self.add_single(1.0);
+                }
                 merged += 1;
             }
         }
@@ -521,13 +576,16 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
             loss = self.fit.improve(&mut self.net, loss, 3, self.goal)?;
         }
         loop {
-            let excess = self.net.nnz().saturating_sub(self.nnz);
+            let excess = (self.net.nnz() - self.linear()).saturating_sub(self.nnz);
             if excess == 0 {
                 break;
             }
-            let size = self.net.nnz() - excess.div_ceil(3);
+            let size = self.net.nnz() - self.linear() - excess.div_ceil(3);
             loss = self.cut(size, 5)?;
             self.report(Phase::Finish, loss);
+        }
+        if self.linear() > 0 {
+            loss = self.fold_linear()?;
         }
         let mut live = self.live();
         while live > self.hidden {
@@ -542,14 +600,80 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         Ok(loss)
     }
 
+    /// Does away with the linear term l: neurons are turned round where that cancels it, since
+    /// `relu(w·x) = w·x + relu(-w·x)`; what is left becomes a neuron of either sign. Down to s weights, fitted.
+    fn fold_linear(&mut self) -> Result<f32, S::Source> {
+        let d = self.scales.len();
+        self.info.folds += 1;
+        // l + Σ b_i w_i with b_i in [0, 1], by coordinate descent in the metric of the columns.
+        let left = head_mut(&mut *self.single.block, d)?;
+        left.fill(0.0);
+        for (j, w) in self.net.view().block(0).entries() {
+            if let Some(left) = left.get_mut(j) {
+                *left = w;
+            }
+        }
+        let live = self.net.view().blocks().filter(|block| block.neuron() > 0).count();
+        let parts = head_mut(&mut *self.fit.p, live)?;
+        parts.fill(0.0);
+        let scale = |j: usize| self.scales.get(j).map_or(0.0, |c| c * c);
+        for _ in 0..FOLD_SWEEPS {
+            let blocks = self.net.view().blocks().filter(|block| block.neuron() > 0);
+            for (part, block) in parts.iter_mut().zip(blocks) {
+                let (mut along, mut norm) = (0.0, 0.0);
+                for (j, w) in block.entries() {
+                    along += scale(j) * w * left.get(j).copied().unwrap_or(0.0);
+                    norm += scale(j) * w * w;
+                }
+                let new = (*part - along / norm).clamp(0.0, 1.0);
+                if !new.is_finite() {
+                    continue;
+                }
+                for (j, w) in block.entries() {
+                    if let Some(left) = left.get_mut(j) {
+                        *left += (new - *part) * w;
+                    }
+                }
+                *part = new;
+            }
+        }
+        self.net.remove(0);
+        // Rounded to whole turns; what does not come out even stays in l.
+        for (j, left) in left.iter_mut().enumerate() {
+            *left = self.single.value.get(j).map_or(0.0, |_| *left);
+        }
+        let mut at = 0;
+        for i in 1..self.fit.sensing.blocks() {
+            let range = self.net.range(i);
+            if range.is_empty() {
+                continue;
+            }
+            let part = parts.get(at).copied().unwrap_or(0.0);
+            at += 1;
+            let turned = if part > 0.5 { 1.0 } else { 0.0 };
+            for (j, w) in self.net.view().block(i).entries() {
+                if let Some(left) = left.get_mut(j) {
+                    *left += (turned - part) * w;
+                }
+            }
+            if turned > 0.0 {
+                self.net.values().get_mut(range).unwrap_or(&mut []).iter_mut().for_each(|w| *w = -*w);
+            }
+        }
+        self.fit.damp();
+        let mut loss = self.fit.loss(self.net.view())?;
+        loss = self.fit.improve(&mut self.net, loss, 5, self.goal)?;
+        Ok(loss)
+    }
+
     /// Empties the neuron that contributes least.
     fn vacate_weakest(&mut self) {
         let d = self.scales.len().max(1);
-        let strength = |block: crate::weights::Block<'_>| -> f32 {
+        let strength = |block: Block<'_>| -> f32 {
             block.entries().map(|(j, w)| w * self.scales.get(j % d).copied().unwrap_or(0.0)).map(|x| x * x).sum()
         };
         let weakest =
-            self.net.view().blocks().map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
+            self.neurons().map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((_, i)) = weakest {
             self.net.remove(i);
         }
@@ -568,7 +692,7 @@ fn cosine(w: Weights<'_>, i: usize, j: usize, scales: &[f32]) -> f32 {
             product += x * y;
         }
     }
-    let norm = |b: crate::weights::Block<'_>| b.entries().map(scaled).map(|(_, x)| x * x).sum::<f32>();
+    let norm = |b: Block<'_>| b.entries().map(scaled).map(|(_, x)| x * x).sum::<f32>();
     product / sqrt(norm(a) * norm(b))
 }
 

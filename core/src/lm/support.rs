@@ -101,11 +101,16 @@ fn pick<S: Sensing + ?Sized>(
 }
 
 /// Keeps the `count` weights of largest `|w| c`, of equal ones the first; `buffer` has room for as many numbers as
-/// there are weights.
-pub(super) fn threshold(net: &mut Editable<'_>, scales: &[f32], buffer: &mut [f32], count: usize) {
+/// there are weights. Flat indices below `free` stay and do not count.
+pub(super) fn threshold(net: &mut Editable<'_>, scales: &[f32], buffer: &mut [f32], (free, count): (usize, usize)) {
     let (len, d) = (net.nnz(), scales.len().max(1));
-    let Some(drop) = len.checked_sub(count).filter(|&drop| drop > 0) else { return };
-    let salience = |j: u32, w: f32| w.abs() * scales.get(j as usize % d).copied().unwrap_or(0.0);
+    let exempt = net.view().index().partition_point(|&j| (j as usize) < free);
+    let Some(drop) = (len - exempt).checked_sub(count).filter(|&drop| drop > 0) else { return };
+    let salience = |j: u32, w: f32| match scales.get(j as usize % d) {
+        _ if (j as usize) < free => f32::INFINITY,
+        Some(c) => w.abs() * c,
+        None => 0.0,
+    };
     let Some(buffer) = buffer.get_mut(..len) else { return };
     for ((out, &j), &w) in buffer.iter_mut().zip(net.view().index()).zip(net.view().value()) {
         *out = salience(j, w);
