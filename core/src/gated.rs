@@ -266,7 +266,8 @@ impl<X: Samples> Sensing for Gated<'_, X> {
                 let open = this.open(&mut cursor, i);
                 let picks = support.get(run.clone()).unwrap_or(&[]);
                 for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
-                    let x = this.row.get((j as usize).wrapping_sub(i * this.row.len())).copied().unwrap_or(0.0);
+                    let x =
+                        this.row.get((j as usize).wrapping_sub(i * this.row.len())).copied().unwrap_or(0.0);
                     *out += (open * x) * (open * x);
                 }
             }

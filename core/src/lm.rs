@@ -184,10 +184,8 @@ pub fn run<'a, S: Sensing>(
     }
     let (result, rest) = memory.split_at_mut(2 * dims.nnz);
     let mut result = Workspace::new(result);
-    let (index, value) = (
-        result.indices(dims.nnz).map_err(Error::widen)?,
-        result.floats(dims.nnz).map_err(Error::widen)?,
-    );
+    let (index, value) =
+        (result.indices(dims.nnz).map_err(Error::widen)?, result.floats(dims.nnz).map_err(Error::widen)?);
     let mut last = Editable::new(d, p, index, value);
     let info = {
         let mut space = Workspace::new(rest);

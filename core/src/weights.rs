@@ -507,7 +507,10 @@ mod tests {
             };
             refused += u32::from(!fits);
             let view = net.view();
-            assert!(view.index().iter().eq(dense.keys()) && view.value().iter().eq(dense.values()), "step {step}");
+            assert!(
+                view.index().iter().eq(dense.keys()) && view.value().iter().eq(dense.values()),
+                "step {step}"
+            );
         }
         assert!(refused > 50, "{refused}");
         assert!(!net.add(&[3, 2], &[1.0, 1.0]) && !net.add(&[20], &[1.0]));

@@ -130,7 +130,12 @@ impl<'a, S: Sensing + ?Sized> Fit<'a, S> {
     }
 
     /// `out += φ`, the output of one neuron with its own gate; `block` belongs to `w`, which holds it alone.
-    pub(super) fn image(&mut self, w: Weights<'_>, block: Block<'_>, out: &mut [f32]) -> Result<(), S::Source> {
+    pub(super) fn image(
+        &mut self,
+        w: Weights<'_>,
+        block: Block<'_>,
+        out: &mut [f32],
+    ) -> Result<(), S::Source> {
         let gates = self.gates(w);
         self.read();
         self.sensing.apply(gates, block, out)
@@ -217,8 +222,8 @@ impl<'a, S: Sensing + ?Sized> Fit<'a, S> {
         let (s, rows) = (w.nnz(), self.rows() as u64);
         let gates = Gates::of(w, self.signs, Empty::Freeze, 0, held);
         let damping = 1.0 + self.lambda;
-        let [delta, g, p, h] =
-            [&mut *self.delta, &mut *self.g, &mut *self.p, &mut *self.h].map(|v| head_mut::<_, S::Source>(v, s));
+        let [delta, g, p, h] = [&mut *self.delta, &mut *self.g, &mut *self.p, &mut *self.h]
+            .map(|v| head_mut::<_, S::Source>(v, s));
         let (delta, g, p, h) = (delta?, g?, p?, h?);
         let rhs = self.rhs.get(..s).unwrap_or(&[]);
         let diagonal = self.diagonal.get(..s).unwrap_or(&[]);

@@ -72,7 +72,8 @@ impl Single<'_> {
     /// The neuron's entries become the `k` largest `|g| / c` of the block, with value `g / c²`, as neuron `i`.
     fn keep(&mut self, scales: &[f32], i: usize, k: usize) {
         let d = scales.len();
-        let (Some(index), Some(value)) = (self.index.get_mut(..k.min(d)), self.value.get_mut(..k.min(d))) else {
+        let (Some(index), Some(value)) = (self.index.get_mut(..k.min(d)), self.value.get_mut(..k.min(d)))
+        else {
             return;
         };
         let mut top = Top::new(&mut *index, &mut *value);

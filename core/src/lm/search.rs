@@ -467,7 +467,8 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
     /// Adds the entries of the single neuron, times `factor`, to the network.
     fn add_single(&mut self, factor: f32) -> bool {
         let len = self.single.len;
-        let (Some(index), Some(value)) = (self.single.index.get(..len), self.single.value.get_mut(..len)) else {
+        let (Some(index), Some(value)) = (self.single.index.get(..len), self.single.value.get_mut(..len))
+        else {
             return false;
         };
         value.iter_mut().for_each(|v| *v *= factor);
@@ -536,16 +537,20 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
             }
             for j in i + 1..m {
                 let w = self.net.view();
-                let other = w.block(j);
-                if other.is_empty() || self.fit.signs.sign(i) != self.fit.signs.sign(j) {
+                if w.block(j).is_empty() {
                     continue;
                 }
-                let cosine = cosine(w, i, j, self.scales);
-                // Opposite neurons share their hinge too; the linear term takes the difference.
-                let opposite = self.linear() > 0 && cosine < -least;
-                if !(cosine > least || opposite) {
+                let (cosine, stronger) = compare(w, i, j, self.scales);
+                if !(cosine.abs() > least) {
                     continue;
                 }
+                // Both are open on the same rows, or one where the other is closed; the latter needs the linear term.
+                let same_rows = (cosine > 0.0) == (self.fit.signs.sign(i) == self.fit.signs.sign(j));
+                if !same_rows && self.linear() == 0 {
+                    continue;
+                }
+                let (to, from) = if stronger { (i, j) } else { (j, i) };
+                let other = w.block(from);
                 let len = other.values().len();
                 let (Some(index), Some(value)) =
                     (self.single.index.get_mut(..len), self.single.value.get_mut(..len))
@@ -553,16 +558,19 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
                     continue;
                 };
                 for ((index, value), (input, v)) in index.iter_mut().zip(&mut *value).zip(other.entries()) {
-                    (*index, *value) = ((i * d + input) as u32, v);
+                    (*index, *value) = ((to * d + input) as u32, v);
                 }
                 self.single.len = len;
-                self.net.remove(j);
-                self.add_single(if opposite { -1.0 } else { 1.0 });
-                if opposite {
-                    self.single.shift(i, 0, d);
+                self.net.remove(from);
+                self.add_single(if same_rows { 1.0 } else { -1.0 });
+                if !same_rows {
+                    self.single.shift(to, 0, d);
                     self.add_single(1.0);
                 }
                 merged += 1;
+                if from == i {
+                    break;
+                }
             }
         }
         self.info.merges += merged;
@@ -670,18 +678,21 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
     fn vacate_weakest(&mut self) {
         let d = self.scales.len().max(1);
         let strength = |block: Block<'_>| -> f32 {
-            block.entries().map(|(j, w)| w * self.scales.get(j % d).copied().unwrap_or(0.0)).map(|x| x * x).sum()
+            block
+                .entries()
+                .map(|(j, w)| w * self.scales.get(j % d).copied().unwrap_or(0.0))
+                .map(|x| x * x)
+                .sum()
         };
-        let weakest =
-            self.neurons().map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
+        let weakest = self.neurons().map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((_, i)) = weakest {
             self.net.remove(i);
         }
     }
 }
 
-/// The cosine of neurons `i` and `j` in the metric of the columns' scales.
-fn cosine(w: Weights<'_>, i: usize, j: usize, scales: &[f32]) -> f32 {
+/// The cosine of neurons `i` and `j` in the metric of the columns' scales, and whether i is the longer.
+fn compare(w: Weights<'_>, i: usize, j: usize, scales: &[f32]) -> (f32, bool) {
     let scaled = |(j, v): (usize, f32)| (j, v * scales.get(j).copied().unwrap_or(0.0));
     let (a, b) = (w.block(i), w.block(j));
     let mut others = b.entries().map(scaled).peekable();
@@ -693,7 +704,8 @@ fn cosine(w: Weights<'_>, i: usize, j: usize, scales: &[f32]) -> f32 {
         }
     }
     let norm = |b: Block<'_>| b.entries().map(scaled).map(|(_, x)| x * x).sum::<f32>();
-    product / sqrt(norm(a) * norm(b))
+    let (a, b) = (norm(a), norm(b));
+    (product / sqrt(a * b), a >= b)
 }
 
 /// Enters a candidate into a list that is sorted by gain, best first, and drops the last where it is full.

@@ -102,7 +102,12 @@ fn pick<S: Sensing + ?Sized>(
 
 /// Keeps the `count` weights of largest `|w| c`, of equal ones the first; `buffer` has room for as many numbers as
 /// there are weights. Flat indices below `free` stay and do not count.
-pub(super) fn threshold(net: &mut Editable<'_>, scales: &[f32], buffer: &mut [f32], (free, count): (usize, usize)) {
+pub(super) fn threshold(
+    net: &mut Editable<'_>,
+    scales: &[f32],
+    buffer: &mut [f32],
+    (free, count): (usize, usize),
+) {
     let (len, d) = (net.nnz(), scales.len().max(1));
     let exempt = net.view().index().partition_point(|&j| (j as usize) < free);
     let Some(drop) = (len - exempt).checked_sub(count).filter(|&drop| drop > 0) else { return };
@@ -118,7 +123,8 @@ pub(super) fn threshold(net: &mut Editable<'_>, scales: &[f32], buffer: &mut [f3
     let (below, &mut edge, _) = buffer.select_nth_unstable_by(drop, f32::total_cmp);
     // Of those at the edge, as many go as are needed; the later ones.
     let below = below.iter().filter(|&&x| x < edge).count();
-    let mut at_edge = net.view().index().iter().zip(net.view().value()).filter(|&(&j, &w)| salience(j, w) == edge).count();
+    let mut at_edge =
+        net.view().index().iter().zip(net.view().value()).filter(|&(&j, &w)| salience(j, w) == edge).count();
     at_edge -= (drop - below).min(at_edge);
     net.retain(|j, w| {
         let salience = salience(j, w);
