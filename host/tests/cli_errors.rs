@@ -100,10 +100,34 @@ fn damaged_models() {
             assert!(error.contains(says) && error.contains("bad.tamis"), "{name}: {error}");
         }
     }
+    let later = fails_with(&folder, &version);
+    assert!(later.contains("expected: format version 1") && later.contains("help: update tamis"), "{later}");
+    assert!(!later.contains("damaged"), "{later}");
     for not_there in ["missing.tamis", "p", "p/X.npy/x"] {
         assert!(fails(folder.path(), &format!("inspect {not_there}")).contains(not_there));
     }
     assert!(fails(folder.path(), "inspect p/X.npy").contains("magic"));
+}
+
+/// The error of inspecting these bytes.
+fn fails_with(folder: &tempfile::TempDir, bytes: &[u8]) -> String {
+    fs::write(folder.path().join("bad.tamis"), bytes).unwrap();
+    fails(folder.path(), "inspect bad.tamis")
+}
+
+#[test]
+fn labels_outside_the_task_of_the_model() {
+    let folder = prepared();
+    let rows: String = (0..40).map(|k| format!("{},{}\n", k % 9, u8::from(k % 9 > 4))).collect();
+    fs::write(folder.path().join("t.csv"), format!("a,y\n{rows}")).unwrap();
+    fs::write(folder.path().join("u.csv"), "a,y\n1,0\n2,1\n3,7\n").unwrap();
+    ok(folder.path(), "train --data t.csv --target y --task binary --hidden 2 --nnz 2 -o b.tamis");
+    let error = fails(folder.path(), "eval b.tamis --data u.csv --target y");
+    for says in ["outside the binary task", "u.csv", "expected: 0 or 1", "got: 7 in row 2", "--keep-labels"] {
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    ok(folder.path(), "eval b.tamis --data u.csv --target y --task regression");
+    ok(folder.path(), "eval b.tamis --data u.csv --target y --keep-labels 7,0");
 }
 
 #[test]

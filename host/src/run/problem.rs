@@ -1,12 +1,13 @@
 //! What is learnt from: samples and labels, from files, selected and mapped to what the task needs.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::data::{self, Matrix, select};
 use crate::{Error, Result};
+use tamis::wire;
 
 /// What the output of the network stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -14,8 +15,19 @@ use crate::{Error, Result};
 pub enum Task {
     /// A number; squared loss.
     Regression,
-    /// Class 0 or 1: squared loss to these two numbers, class 1 from 0.5 on.
+    /// Class 0 or 1: squared loss to these two numbers.
     Binary,
+}
+
+impl Task {
+    /// What a model file says of it.
+    #[must_use]
+    pub const fn stored(self) -> wire::Task {
+        match self {
+            Self::Regression => wire::Task::Regression,
+            Self::Binary => wire::Task::BINARY,
+        }
+    }
 }
 
 /// Where the labels are.
@@ -90,6 +102,13 @@ impl Source {
         }
     }
 
+    fn labels_file(&self) -> &Path {
+        match &self.labels {
+            Labels::File(path) => path,
+            Labels::Column(_) => &self.data,
+        }
+    }
+
     fn guess(&self, labels: &[f32]) -> Task {
         let two = self.keep.as_ref().is_some_and(|keep| keep.len() == 2);
         if two || labels.iter().all(|&label| is_class(label)) { Task::Binary } else { Task::Regression }
@@ -103,6 +122,7 @@ impl Source {
         match labels.iter().position(|&label| !is_class(label)) {
             None => Ok(labels),
             Some(row) => Err(Error::new("a label is outside the binary task")
+                .at(self.labels_file())
                 .expected("0 or 1")
                 .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
                 .help("name the two classes with --keep-labels A,B, or use --task regression")),

@@ -181,7 +181,7 @@ impl Run<'_> {
                 .got("0")
                 .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised"));
         }
-        let model = encode(weights, &schedule)?;
+        let model = encode(weights, &schedule, task)?;
         let (index, value) = (weights.index().to_vec(), weights.value().to_vec());
         let weights = Weights::new(self.dims.inputs, self.dims.hidden, &index, &value)?;
         let score = score(&mut operator, task, &labels, weights, &schedule, &mut memory[..budget.batch])?;
@@ -291,9 +291,10 @@ fn set_beta(
     Ok(Some(beta))
 }
 
-fn encode(weights: Weights<'_>, schedule: &Schedule) -> Result<Vec<u8>> {
-    let mut model = vec![0; wire::trained_len(weights)?];
-    wire::encode(weights, schedule.signs, &mut model)?;
+fn encode(weights: Weights<'_>, schedule: &Schedule, task: Task) -> Result<Vec<u8>> {
+    let task = Some(task.stored());
+    let mut model = vec![0; wire::trained_len(weights, task)?];
+    wire::encode(weights, schedule.signs, task, &mut model)?;
     Ok(model)
 }
 
@@ -307,7 +308,7 @@ fn score(
     memory: &mut [u32],
 ) -> Result<Score> {
     let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
-    let mut tally = Tally::default();
+    let mut tally = Tally::new(Score::THRESHOLD);
     let mut start = 0;
     for labels in labels.chunks(memory.len()) {
         let out: &mut [f32] = cast_slice_mut(&mut memory[..labels.len()]);
