@@ -8,10 +8,10 @@ use tamis::dims::Dims;
 use tamis::gated::Gated;
 use tamis::gates::{Empty, Gates, Signs};
 use tamis::gaussian::Gaussian;
-use tamis::iht::{Params, Refine, Step};
+use tamis::iht::{self, Params, Refine, Step};
 use tamis::rng::Rng;
 use tamis::samples::Rows;
-use tamis::sensing::Sensing;
+use tamis::sensing::{Sensing, Work};
 use tamis::top::Top;
 use tamis::train::{self, Refresh, Schedule, Trials};
 use tamis::weights::Weights;
@@ -273,6 +273,54 @@ fn columns_of_zeros_get_no_weight() {
         }
     }
     assert!(trained >= 30, "{trained}");
+}
+
+/// One theory step from the weights 0.7 of input 0 and 1 of input 1, on rows of which input 0 is zero.
+fn theory_step<S: Sensing>(sensing: &mut S, labels: &[f32], unit: f32, nnz: usize) -> (Vec<u32>, Vec<f32>) {
+    let (d, n) = (sensing.inputs(), sensing.samples());
+    let gates = Gates::of(Weights::empty(d, 1), Signs::Positive, Empty::Open, 0, 1);
+    let value = [0.7 / unit, 1.0 / unit];
+    let w = Weights::new(d, 1, &[0, 1], &value).unwrap();
+    let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
+    let (mut residual, mut panel) = (vec![0.0; n], vec![0.0; 2 * d]);
+    let mut scratch = vec![0.0; sensing.scratch(n)];
+    let mut work = Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch };
+    let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None };
+    let info = iht::step(sensing, gates, labels, w, &params, (&mut index, &mut value), &mut work).unwrap();
+    index.truncate(info.nnz);
+    value.truncate(info.nnz);
+    (index, value)
+}
+
+/// A batch on which a column vanishes says nothing of its weight: it is not dropped for that, it does not move, and it
+/// competes as if its column were as long as the others, in whatever unit the inputs come.
+#[test]
+fn weights_on_columns_that_vanish_on_the_batch_stay_as_they_are() {
+    let (n, d) = (60, 4);
+    for unit in [1.0_f32, 1e-4, 1e6] {
+        let mut x = vec![0.0; n * d];
+        Rng::new(8, 1 << 50).fill_normal(&mut x);
+        x.chunks_mut(d).for_each(|row| row[0] = 0.0);
+        let labels = |of: fn(&[f32]) -> f32| -> Vec<f32> { x.chunks(d).map(of).collect() };
+        let (same, other) = (labels(|row| row[1]), labels(|row| row[1] + 9.0 * row[2]));
+        let x: Vec<f32> = x.iter().map(|x| x * unit).collect();
+        let mut memory = vec![0.0; gated_words(d, 1)];
+        let mut reference = Gated::new(Rows::new(&x, d).unwrap(), 1, 1, &mut memory).unwrap();
+        let data = Matrix::new(n, d, Values::F32(x.clone())).unwrap();
+        let mut fast = Blocked::new(data, 1, 3, layout(16, 1)).unwrap();
+        let mut each = |labels: &[f32], nnz| {
+            let found = theory_step(&mut reference, labels, unit, nnz);
+            assert_eq!(theory_step(&mut fast, labels, unit, nnz).0, found.0);
+            found
+        };
+        let (index, value) = each(&same, 2);
+        assert_eq!((&index[..], value[0]), (&[0, 1][..], 0.7 / unit), "unit {unit}");
+        // Input 2 becomes about 9/3, larger than both.
+        let (index, value) = each(&other, 3);
+        assert_eq!((&index[..], value[0]), (&[0, 1, 2][..], 0.7 / unit), "unit {unit}");
+        assert!((value[2] * unit - 3.0).abs() < 1.0, "{value:?}");
+        assert_eq!(each(&other, 2).0, [1, 2], "unit {unit}");
+    }
 }
 
 /// Two equal columns have equal gradients; the first of them is taken.
