@@ -11,7 +11,7 @@ use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::gates::{Empty, Signs};
 use crate::iht::{self, Params, Refine, Step};
-use crate::rng::{Permutation, stream};
+use crate::rng::{Permutation, seed_of, stream};
 use crate::sensing::{First, Sensing, Work};
 use crate::weights::{Weights, runs};
 use state::{State, carve};
@@ -265,7 +265,7 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
             self.trial(sensing, labels, best.1, state, work)?;
         }
         self.progress.trial = 0;
-        let chosen = Schedule { seed: trial_seed(schedule.seed, best.1), ..schedule };
+        let chosen = Schedule { seed: seed_of(schedule.seed, stream::TRIAL, best.1), ..schedule };
         // What a trial found is a network already; without one the run starts with random generators.
         let convex_epochs = if state.len > 0 { 0 } else { schedule.convex_epochs };
         Ok(Schedule { convex_epochs, ..chosen })
@@ -281,7 +281,8 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         work: &mut Work<'_>,
     ) -> Result<f32, S::Source> {
         let part = &mut First::new(sensing, labels.len())?;
-        let schedule = Schedule { seed: trial_seed(state.schedule.seed, trial), ..state.schedule };
+        let schedule =
+            Schedule { seed: seed_of(state.schedule.seed, stream::TRIAL, trial), ..state.schedule };
         state.clear();
         self.trials += 1;
         self.progress.trial = trial + 1;
@@ -358,11 +359,6 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
 /// Rows of a batch.
 const fn batch_of(schedule: &Schedule, rows: usize) -> usize {
     if schedule.batch == 0 || schedule.batch > rows { rows } else { schedule.batch }
-}
-
-/// Seeds of trials lie far apart, so that those of neighbouring runs do not meet.
-const fn trial_seed(seed: u64, trial: u32) -> u64 {
-    seed ^ ((trial as u64) << 40)
 }
 
 fn check(dims: &Dims, labels: &[f32], schedule: &Schedule) -> Result<()> {
