@@ -51,7 +51,10 @@ pub(super) fn append<R: Read>(source: Source<R>, matrix: &mut Matrix) -> Result<
         lines.append(&cells, names.as_deref(), matrix)?;
     }
     if matrix.rows == before {
-        return Err(Error::new("the file holds no rows of numbers").expected("at least one line of numbers"));
+        return Err(Error::new("the file holds no rows of numbers")
+            .expected("at least one line of numbers")
+            .got(if names.is_some() { "a line of names" } else { "blank lines" })
+            .help("check what wrote the file, or pass another"));
     }
     matrix.floats().shrink_to_fit();
     Ok(names)

@@ -74,10 +74,16 @@ impl Layout {
     /// Rows and columns: the first axis, and the product of the others.
     fn shape(&self) -> Result<(usize, usize)> {
         let Some((&rows, rest)) = self.dims.split_first() else {
-            return Err(Error::new("the array is a single number").expected("at least one axis").got("none"));
+            return Err(Error::new("the array is a single number")
+                .expected("at least one axis, of rows")
+                .got("shape []")
+                .help("save an array, in numpy: array.reshape(1, -1) is one row"));
         };
         if self.dims.contains(&0) {
-            return Err(Error::new("the array holds no values").got(format_args!("shape {:?}", self.dims)));
+            return Err(Error::new("the array holds no values")
+                .expected("every axis to be 1 or longer")
+                .got(format_args!("shape {:?}", self.dims))
+                .help("check what wrote the file, or pass another"));
         }
         let cols = rest.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
         let fits = |n: u64| usize::try_from(n).ok();
@@ -91,7 +97,9 @@ impl Layout {
 
     fn too_large(&self) -> Error {
         Error::new("the shape in the header is larger than any file")
+            .expected("a shape whose values fill the file")
             .got(format_args!("shape {:?}", self.dims))
+            .help("the header is damaged or was edited: write the file again")
     }
 
     /// Reads all values into `out`, which has room for them.

@@ -59,11 +59,15 @@ impl Table {
         let numbers = format!("a number from 1 to {}", self.matrix.cols);
         let names = self.names.as_deref().unwrap_or_default();
         let listed = names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-        Error::new("no such column").got(format_args!("{target:?}")).expected(match names.len() {
+        let expected = match names.len() {
             0 => numbers,
             1..=20 => format!("{listed} or {numbers}"),
             _ => format!("{listed}, … or {numbers}"),
-        })
+        };
+        Error::new("no such column")
+            .expected(expected)
+            .got(format_args!("{target:?}"))
+            .help("pass the name of a column, or its number, to --target")
     }
 }
 
@@ -133,7 +137,10 @@ fn parts(path: &Path) -> Result<Vec<PathBuf>> {
     let Some(text) = text else { return Ok(vec![path.to_owned()]) };
     let parts: Vec<_> = text.split(',').map(|part| PathBuf::from(part.trim())).collect();
     if parts.iter().any(|part| part.as_os_str().is_empty()) {
-        return Err(Error::new("a file name is empty").expected("file names separated by commas").got(text));
+        return Err(Error::new("a file name is empty")
+            .expected("file names separated by commas")
+            .got(text)
+            .help("take out the comma that has no name beside it"));
     }
     Ok(parts)
 }
@@ -194,7 +201,10 @@ fn append_plain<R: Read>(
     matrix: &mut Matrix,
 ) -> Result<Option<Vec<String>>> {
     if head.is_empty() {
-        return Err(Error::new("the file is empty").expected("idx, NPY, NPZ or CSV").got("0 bytes"));
+        return Err(Error::new("the file is empty")
+            .expected("idx, NPY, NPZ or CSV")
+            .got("0 bytes")
+            .help("check what wrote the file, or pass another"));
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     if npy::matches(head) || name.ends_with(".npy") {
@@ -204,7 +214,10 @@ fn append_plain<R: Read>(
         return idx::append(source, matrix).map(|()| None);
     }
     if name.ends_with(".npz") {
-        return Err(Error::new("not an NPZ archive").expected("magic PK").got(head.escape_ascii()));
+        return Err(Error::new("not an NPZ archive")
+            .expected("magic PK")
+            .got(head.escape_ascii())
+            .help("give the file the ending of its format, or save it again with numpy.savez"));
     }
     csv::append(source, matrix)
 }

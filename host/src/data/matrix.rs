@@ -108,7 +108,8 @@ impl Matrix {
         if cols == 1 {
             return Err(Error::new("no inputs are left beside the target column")
                 .expected("at least 2 columns")
-                .got("1 column"));
+                .got("1 column")
+                .help("pass a table that also holds the inputs"));
         }
         self.cols -= 1;
         Ok(match &mut self.values {
@@ -128,7 +129,8 @@ impl Matrix {
         if self.rows > 0 && self.cols != cols {
             return Err(Error::new("the files have different numbers of columns")
                 .expected(format_args!("{} columns, as in the files before", self.cols))
-                .got(format_args!("{cols} columns")));
+                .got(format_args!("{cols} columns"))
+                .help("join only files with the same columns, in the same order"));
         }
         self.cols = cols;
         if !bytes {
@@ -142,6 +144,7 @@ impl Matrix {
         reserved.map_err(|_| {
             Error::new("not enough memory for the data")
                 .expected(format_args!("room for {rows} × {cols} values"))
+                .help("pass fewer rows, or use a machine with more memory")
         })
     }
 

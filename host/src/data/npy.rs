@@ -81,14 +81,16 @@ fn header_text<R: Read>(source: &mut Source<R>) -> Result<String> {
     if len > HEADER_LIMIT {
         return Err(Error::new("the NPY header is too long")
             .expected(format_args!("at most {HEADER_LIMIT} bytes"))
-            .got(format_args!("{len} bytes")));
+            .got(format_args!("{len} bytes"))
+            .help("the header is damaged: save the array again with numpy.save"));
     }
     let mut text = vec![0; len as usize];
     let got = source.fill(&mut text)?;
     if got < text.len() {
         return Err(Error::new("the file ends inside the NPY header")
             .expected(format_args!("{len} bytes"))
-            .got(format_args!("{got} bytes")));
+            .got(format_args!("{got} bytes"))
+            .help("the file is cut off or damaged: copy or download it again"));
     }
     String::from_utf8(text).map_err(|_| malformed("text in UTF-8", "other bytes"))
 }

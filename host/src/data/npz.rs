@@ -77,7 +77,10 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Resu
     let names: Vec<_> = readable.filter(|name| name.ends_with(SUFFIX)).collect();
     match (member, &names[..]) {
         (None, [name]) => Ok(name.to_string()),
-        (None, []) => Err(Error::new("the archive holds no array").expected("a file that ends in .npy")),
+        (None, []) => Err(Error::new("the archive holds no array")
+            .expected("a file that ends in .npy")
+            .got(format_args!("{} other files", archive.len()))
+            .help("save the arrays with numpy.savez")),
         (None, _) => Err(Error::new("the archive holds several arrays")
             .expected("the name of one")
             .got(list(&names))
@@ -90,6 +93,7 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Resu
                 Error::new(format!("the archive holds no array {member:?}"))
                     .expected("one of these")
                     .got(list(&names))
+                    .help("name one of them after the #")
             }),
     }
 }

@@ -25,7 +25,8 @@ pub fn keep_labels(matrix: Matrix, labels: &[f32], keep: &[f32]) -> Result<(Matr
     if let Some(missing) = keep.iter().find(|label| !labels.contains(label)) {
         return Err(Error::new(format!("no sample has the label {missing}"))
             .expected(format_args!("labels among {}", list(labels)))
-            .got(missing));
+            .got(missing)
+            .help("keep labels that are there"));
     }
     let rows: Vec<usize> = (0..matrix.rows).filter(|&row| keep.contains(&labels[row])).collect();
     let labels = rows.iter().map(|&row| labels[row]).collect();
@@ -43,6 +44,7 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
             Error::new("a label is none of the classes")
                 .expected(list(classes))
                 .got(format_args!("{label} in row {row} (counted from 0)"))
+                .help("name every class that the labels hold")
         })
     };
     labels.iter().enumerate().map(index).collect()
@@ -72,7 +74,8 @@ pub fn rows_per_label(matrix: Matrix, labels: &[f32], range: Range<usize>) -> Re
         if kept.is_empty() {
             return Err(Error::new(format!("label {} has no rows in the range", labels[group[0]]))
                 .expected(format_args!("more than {} rows, for {range:?}", range.start))
-                .got(format_args!("{} rows", group.len())));
+                .got(format_args!("{} rows", group.len()))
+                .help("choose an earlier range, or append more files"));
         }
         rows.extend_from_slice(&group[kept]);
     }
@@ -139,17 +142,28 @@ fn check_counts(matrix: &Matrix, labels: &[f32]) -> Result<()> {
     }
     Err(Error::new("the number of labels is not the number of samples")
         .expected(format_args!("{} labels", matrix.rows))
-        .got(labels.len()))
+        .got(labels.len())
+        .help("pass the labels that belong to the data, in the same order"))
 }
 
 fn check_distinct(labels: &[f32]) -> Result<()> {
     if labels.is_empty() {
-        return Err(Error::new("the list of labels is empty").expected("at least one label, such as 0,1"));
+        return Err(Error::new("the list of labels is empty")
+            .expected("at least one label, such as 0,1")
+            .got("none")
+            .help("name the labels to keep"));
     }
     match (0..labels.len()).find(|&i| labels[..i].contains(&labels[i])) {
-        Some(i) => Err(Error::new(format!("label {} is in the list twice", labels[i]))),
+        Some(i) => Err(Error::new(format!("label {} is in the list twice", labels[i]))
+            .expected("different labels")
+            .got(list_as_given(labels))
+            .help("name every label once")),
         None => Ok(()),
     }
+}
+
+fn list_as_given(labels: &[f32]) -> String {
+    labels.iter().map(f32::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The first distinct labels, sorted, as errors show them.

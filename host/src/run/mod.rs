@@ -31,4 +31,5 @@ pub use model::{Bytes, LayerCost, ModelCost, ModelFile};
 pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
 pub use score::{MAX_PSNR_DB, Score};
+pub(crate) use train::check_dims;
 pub use train::{Options, Outcome, Report, Size, train};

@@ -65,7 +65,8 @@ impl Source {
         {
             return Err(Error::new("a binary task has two classes")
                 .expected("two labels to keep, such as 0,1")
-                .got(format_args!("{} labels", keep.len())));
+                .got(format_args!("{} labels", keep.len()))
+                .help("name two labels, or use --task regression"));
         }
         let (mut data, mut labels) = self.read()?;
         if let Some(keep) = &self.keep {

@@ -138,7 +138,7 @@ pub fn train(
     let dims = dims(&problem, options)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
     let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
-    room_for("training", plan.total_bytes())?;
+    room_for("training", plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
         Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
     })?;
@@ -221,35 +221,63 @@ impl Run<'_> {
 /// The sizes of the problem, each within its bounds.
 fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
     let (n, d, m) = (problem.data.rows, problem.data.cols, options.hidden);
-    if m == 0 {
-        return Err(Error::new("a network needs hidden neurons").expected("--hidden 1 or more").got(0));
-    }
     if d > MAX_INPUTS {
         return Err(Error::new("too many inputs for a model")
             .expected(format_args!("at most {MAX_INPUTS} columns"))
-            .got(d));
+            .got(d)
+            .help("leave out columns, or scale the images down"));
     }
     let all = m.saturating_mul(d);
     let nnz = match options.size {
-        Size::Nonzeros(nnz) if (1..=all).contains(&nnz) => nnz,
-        Size::Nonzeros(nnz) => {
-            return Err(Error::new("the number of nonzeros is out of bounds")
-                .expected(format_args!("--nnz 1 to {all} ({m} hidden × {d} inputs)"))
-                .got(nnz));
-        }
+        Size::Nonzeros(nnz) => nnz,
         Size::Density(part) if part > 0.0 && part <= 1.0 => ((part * all as f64).round() as usize).max(1),
         Size::Density(part) => {
             return Err(Error::new("the density is out of bounds")
                 .expected("--density above 0 and at most 1")
-                .got(part));
+                .got(part)
+                .help("pass the part of all weights that may stay, such as 0.05"));
         }
     };
-    if options.schedule.epochs == 0 {
-        return Err(Error::new("training needs an epoch").expected("--epochs 1 or more").got(0));
-    }
     let dims = Dims::new(n, d, m, nnz);
-    dims.check()?;
+    check_dims(&dims)?;
+    let schedule = &options.schedule;
+    let at_least_one = |flag: &str, value: usize, help: &str| match value {
+        0 => Err(Error::new("a setting is out of bounds")
+            .expected(format_args!("{flag} 1 or more"))
+            .got(0)
+            .help(help)),
+        _ => Ok(()),
+    };
+    at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
+    at_least_one("--trials", schedule.trials.count as usize, "1 goes without trials, as published")?;
+    if schedule.trials.count > 1 {
+        at_least_one("--trial-rows", schedule.trials.rows, "pass --trials 1 to go without trials")?;
+    }
     Ok(dims)
+}
+
+/// Checks every size under the name of its flag, as [`Dims::check`] does without.
+///
+/// # Errors
+/// A size that is 0 or too large.
+pub(crate) fn check_dims(dims: &Dims) -> Result<()> {
+    let most = u32::MAX as usize;
+    let (n, d, m) = (dims.samples, dims.inputs, dims.hidden);
+    let (weights, all) = (most / d.max(1), dims.parameters());
+    let within = |what: &str, flag: &str, value: usize, max: usize, why: String, help: &str| {
+        if (1..=max).contains(&value) {
+            return Ok(());
+        }
+        let error = Error::new(format!("the number of {what} is out of bounds")).got(value).help(help);
+        Err(error.expected(format_args!("{flag} 1 to {max}{why}")))
+    };
+    within("samples", "--samples", n, most, String::new(), "choose a number of rows within these bounds")?;
+    within("inputs", "--inputs", d, most, String::new(), "choose a number of columns within these bounds")?;
+    let why = format!(" for {d} inputs: weights are counted in 32 bits");
+    within("hidden neurons", "--hidden", m, weights, why, "choose fewer neurons; 10 to 1000 are usual")?;
+    let why = format!(" ({m} hidden × {d} inputs)");
+    within("nonzeros", "--nnz", dims.nnz, all, why, "choose a part of all weights, such as a tenth")?;
+    Ok(dims.check()?)
 }
 
 /// The rows in a random order, in place.
