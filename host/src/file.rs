@@ -273,6 +273,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
 fn cannot_open(path: &Path, e: io::Error) -> Error {
     let help = match e.kind() {
         ErrorKind::NotFound => "check the name and the folder it is in",
+        ErrorKind::NotADirectory => "a part of the path is a file: check the folders",
         ErrorKind::PermissionDenied => "ask for the right to read it, or run as its owner",
         _ => return Error::io("cannot open", path, e),
     };

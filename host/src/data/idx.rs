@@ -5,6 +5,7 @@
 use std::io::Read;
 
 use super::element::{Element, Layout};
+use super::matrix::Incoming;
 use super::{Matrix, Source};
 use crate::{Error, Result};
 
@@ -20,9 +21,9 @@ use crate::{Error, Result};
 /// assert_eq!((matrix.rows, matrix.cols, matrix.values), (1, 4, Values::U8(vec![1, 2, 3, 4])));
 /// ```
 pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
-    let mut matrix = Matrix::empty();
-    append(source, &mut matrix)?;
-    Ok(matrix)
+    let mut rows = Incoming::new(None);
+    append(source, &mut rows)?;
+    Ok(rows.matrix)
 }
 
 /// Whether a file that starts with `head` is meant to be idx.
@@ -30,8 +31,8 @@ pub(super) fn matches(head: &[u8]) -> bool {
     matches!(head, [0, 0, kind, 1..=4, ..] if element(*kind).is_some())
 }
 
-/// Reads the rows of an idx file to the end of `matrix`.
-pub(super) fn append<R: Read>(mut source: Source<R>, matrix: &mut Matrix) -> Result<()> {
+/// Reads the rows of an idx file to the end of `rows`.
+pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
     let magic: [u8; 4] = source.array("the idx header")?;
     let [0, 0, kind, rank] = magic else { return Err(not_idx(magic)) };
     let element = element(kind).ok_or_else(|| not_idx(magic))?;
@@ -45,7 +46,7 @@ pub(super) fn append<R: Read>(mut source: Source<R>, matrix: &mut Matrix) -> Res
     for _ in 0..rank {
         dims.push(u64::from(u32::from_be_bytes(source.array("the idx header")?)));
     }
-    Layout { element, big_endian: true, fortran: false, dims }.append(source, matrix)
+    Layout { element, big_endian: true, fortran: false, dims }.append(source, rows)
 }
 
 fn element(kind: u8) -> Option<Element> {

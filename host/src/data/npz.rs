@@ -7,6 +7,7 @@ use zip::read::ZipFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
+use super::matrix::Incoming;
 use super::{Array, Matrix, Size, Source, npy};
 use crate::{Error, Result};
 
@@ -27,9 +28,9 @@ use crate::{Error, Result};
 /// assert!(npz::read(&mut file, len, None).unwrap_err().to_string().contains("x, y"));
 /// ```
 pub fn read<R: Read + Seek>(reader: R, len: u64, member: Option<&str>) -> Result<Matrix> {
-    let mut matrix = Matrix::empty();
-    append(reader, len, member, &mut matrix)?;
-    Ok(matrix)
+    let mut rows = Incoming::new(None);
+    append(reader, len, member, &mut rows)?;
+    Ok(rows.matrix)
 }
 
 /// Writes arrays under their names, uncompressed; the same arrays always give the same bytes.
@@ -55,18 +56,18 @@ pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
 
-/// Reads the rows of an array to the end of `matrix`.
+/// Reads the rows of an array to the end of `rows`.
 pub(super) fn append<R: Read + Seek>(
     reader: R,
     len: u64,
     member: Option<&str>,
-    matrix: &mut Matrix,
+    rows: &mut Incoming<'_>,
 ) -> Result<()> {
     let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
     let name = choose(&archive, member)?;
     let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
     let size = size(&file, len);
-    npy::append(Source::new(file, size), matrix)
+    npy::append(Source::new(file, size), rows)
 }
 
 const SUFFIX: &str = ".npy";
