@@ -68,6 +68,8 @@ pub enum Error<S = Infallible> {
         /// What stands there.
         got: u32,
     },
+    /// The operator was asked to end before the call was done; what it has written is of no use.
+    Stopped,
     /// The data source failed.
     Source(S),
 }
@@ -84,6 +86,7 @@ impl Error<Infallible> {
             Error::NotFinite { what, at } => Error::NotFinite { what, at },
             Error::Diverged { step } => Error::Diverged { step },
             Error::Format { what, at, expected, got } => Error::Format { what, at, expected, got },
+            Error::Stopped => Error::Stopped,
             Error::Source(never) => match never {},
         }
     }
@@ -110,6 +113,7 @@ impl<S: fmt::Display> fmt::Display for Error<S> {
             Error::Format { what, at, expected, got } => {
                 write!(f, "{what} at byte {at}: expected {expected:#x}, got {got:#x}")
             }
+            Error::Stopped => f.write_str("ended on request"),
             Error::Source(source) => write!(f, "the data source failed: {source}"),
         }
     }

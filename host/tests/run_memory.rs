@@ -8,6 +8,7 @@ use tamis::dims::Dims;
 use tamis::gates::Signs;
 use tamis::train::{Schedule, Trials};
 use tamis_host::data::planted;
+use tamis_host::operator::Stop;
 use tamis_host::run::{self, Memory, Options, Plan, Problem, Size, Task};
 
 struct Counting;
@@ -67,7 +68,7 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let before = settled();
     PEAK.store(before, Ordering::Relaxed);
     let mut held = Vec::with_capacity(1000);
-    let outcome = run::train(problem, &options, |_| {
+    let outcome = run::train(problem, &options, &Stop::new(), |_| {
         held.push(NOW.load(Ordering::Relaxed));
         true
     })

@@ -1,7 +1,7 @@
 //! The command `tamis`: verbs, their flags, and what they print.
 //!
 //! Results go to standard output, for people or with `--json` as one object; progress and notes go to standard error.
-//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 130 interrupted (what training had reached is saved); 101
+//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 130 interrupted (what training had reached is saved, if there was a step); 101
 //! an internal error.
 
 mod bench;
@@ -99,11 +99,11 @@ pub fn main() -> ExitCode {
     let console = Console { json: cli.common.json, quiet: cli.common.quiet };
     let done = interrupt::install().and_then(|()| run(&cli.verb, &cli.common, &console));
     match done {
-        Ok(()) if interrupt::asked() => ExitCode::from(INTERRUPTED),
+        Ok(()) if interrupt::stop().asked() => ExitCode::from(INTERRUPTED),
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say_error(format_args!("error: {error}"));
-            ExitCode::FAILURE
+            if error.is_interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -18,7 +18,8 @@ use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 ///
-/// Ctrl-C ends the run after the current step, saves the model reached so far and exits with 130.
+/// Ctrl-C ends the run within a step, saves the model that the steps so far have reached and exits with 130; before the
+/// first step nothing is saved. During the trials the best start so far is run again first. A second Ctrl-C ends at once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -97,10 +98,10 @@ impl Train {
         let bar = Bar::new(console);
         let mut losses = Losses::default();
         let outcome = interrupt::training(|| {
-            run::train(problem, &options, |progress| {
+            run::train(problem, &options, interrupt::stop(), |progress| {
                 bar.update(progress);
                 losses.add(progress);
-                !interrupt::asked()
+                true
             })
         });
         bar.clear();

@@ -19,7 +19,7 @@ use super::memory::room_for;
 use super::score::Tally;
 use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
 use crate::data::{Matrix, Values, select};
-use crate::operator::Blocked;
+use crate::operator::{Blocked, Stop};
 use crate::{Error, Result};
 
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
@@ -85,13 +85,13 @@ pub struct Report {
     pub epochs: u32,
     /// Steps done on all rows.
     pub steps: u32,
-    /// Random starts run on a part of the rows, the best one run again included.
+    /// Random starts tried on a part of the rows.
     pub trials: u32,
     /// Passes over all rows.
     pub passes: f64,
     /// Largest eigenvalue that the `theory` step was given.
     pub beta: Option<f32>,
-    /// Whether the observer ended the run early.
+    /// Whether the run was ended early.
     pub stopped: bool,
     /// Seconds of training and of scoring the result, without reading files.
     pub seconds: f64,
@@ -123,15 +123,18 @@ pub struct Outcome {
 
 /// Trains a network of one hidden layer on `problem`.
 ///
-/// `observe` is called after every step and ends the run by returning `false`; what was reached until then is the
-/// outcome. With minibatches or trials the rows are first put into a random order that the seed fixes. Everything is allocated
+/// `observe` is called after every step and ends the run by returning `false`; `stop` ends it within a step, in the time
+/// of a tile or a panel, and what that step did is dropped. What was reached until then is the outcome; during the
+/// trials that is the best start so far, which may first have to be run again. With minibatches or trials the rows are first put into a random order that the seed fixes. Everything is allocated
 /// before the first step.
 ///
 /// # Errors
-/// A size out of bounds, a budget that is too small, labels outside the task, or steps that diverge.
+/// A size out of bounds, a budget that is too small, labels outside the task, or steps that diverge; or the run was ended
+/// before its first step ([`Error::is_interrupted`]).
 pub fn train(
     problem: Problem,
     options: &Options,
+    stop: &Stop,
     observe: impl FnMut(&Progress) -> bool + Send,
 ) -> Result<Outcome> {
     problem.check()?;
@@ -142,7 +145,9 @@ pub fn train(
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
         Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
     })?;
-    pool.install(|| Run { dims, plan, options, threads: pool.current_num_threads() }.train(problem, observe))
+    pool.install(|| {
+        Run { dims, plan, options, stop, threads: pool.current_num_threads() }.train(problem, observe)
+    })
 }
 
 /// A run whose sizes are settled.
@@ -150,6 +155,7 @@ struct Run<'a> {
     dims: Dims,
     plan: Plan,
     options: &'a Options,
+    stop: &'a Stop,
     threads: usize,
 }
 
@@ -165,6 +171,7 @@ impl Run<'_> {
             data = shuffle(data, &mut labels, schedule.seed)?;
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
+        operator.heed(Some(self.stop.clone()));
         let mut memory = vec![0; budget.words()];
         let plan = Plan {
             state_bytes: budget.state_bytes() as u64,
@@ -174,8 +181,13 @@ impl Run<'_> {
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
         let trained =
             core_train::run(&mut operator, &labels, self.dims.nnz, &schedule, &mut memory, observe)?;
+        // What is left is little, and the result needs it.
+        operator.heed(None);
         let (info, weights) = (trained.info, trained.weights);
-        if info.nnz == 0 && !info.stopped && labels.iter().any(|&label| label != 0.0) {
+        if info.nnz == 0 && info.stopped {
+            return Err(Error::interrupted());
+        }
+        if info.nnz == 0 && labels.iter().any(|&label| label != 0.0) {
             return Err(Error::new("training found no weight that explains the labels")
                 .expected(format_args!("{} nonzeros", self.dims.nnz))
                 .got("0")
