@@ -45,7 +45,8 @@ fn during<T>(phase: u8, work: impl FnOnce() -> T) -> T {
 }
 
 fn interrupted() {
-    let again = STOP.ask();
+    let again = STOP.asked();
+    STOP.ask();
     match PHASE.load(Ordering::SeqCst) {
         TRAINING if !again => {
             say_error(format_args!(

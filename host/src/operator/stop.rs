@@ -34,9 +34,9 @@ impl Stop {
         Self { asked: Arc::clone(&self.asked), deadline: Some(deadline) }
     }
 
-    /// Asks for the end, for good: whether that had been asked before.
-    pub fn ask(&self) -> bool {
-        self.asked.swap(true, Ordering::SeqCst)
+    /// Asks for the end, for good.
+    pub fn ask(&self) {
+        self.asked.store(true, Ordering::Relaxed);
     }
 
     /// Whether the work should end.
