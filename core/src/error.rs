@@ -75,6 +75,8 @@ pub enum Error<S = Infallible> {
         /// What stands there.
         got: u32,
     },
+    /// The operator was asked to end before the call was done; what it has written is of no use.
+    Stopped,
     /// The data source failed.
     Source(S),
 }
@@ -92,6 +94,7 @@ impl Error<Infallible> {
             Error::Diverged { step } => Error::Diverged { step },
             Error::Version { reads, got } => Error::Version { reads, got },
             Error::Format { what, at, expected, got } => Error::Format { what, at, expected, got },
+            Error::Stopped => Error::Stopped,
             Error::Source(never) => match never {},
         }
     }
@@ -124,6 +127,7 @@ impl<S: fmt::Display> fmt::Display for Error<S> {
             Error::Format { what, at, expected, got } => {
                 write!(f, "{what} at byte {at}: expected {expected:#x}, got {got:#x}")
             }
+            Error::Stopped => f.write_str("ended on request"),
             Error::Source(source) => write!(f, "the data source failed: {source}"),
         }
     }

@@ -367,3 +367,31 @@ fn ctrl_c_saves_what_there_is() {
     }
     panic!("training never began");
 }
+
+/// A step of these sizes takes minutes; before the first one there is nothing to save, and what is there stays.
+#[test]
+#[cfg(unix)]
+fn ctrl_c_is_seen_within_a_step() {
+    use std::time::{Duration, Instant};
+    let folder = prepared();
+    let before = std::fs::read(folder.path().join("m.tamis")).unwrap();
+    for flags in ["--trials 1", "--trials 16", "--trials 1 --step theory"] {
+        let sizes = TRAIN.replace("--hidden 3", "--hidden 357913941");
+        let line = format!("{sizes} {flags} --json -o m.tamis");
+        let child = command(folder.path(), &line.split_whitespace().collect::<Vec<_>>())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(1500));
+        let asked = Instant::now();
+        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(5), "{flags}: {:?}", asked.elapsed());
+        let (out, err) = texts(&output);
+        assert_eq!((output.status.code(), &out[..]), (Some(130), ""), "{flags}\n{err}");
+        assert!(err.contains("interrupted") && err.contains("nothing is saved"), "{err}");
+        assert_eq!(std::fs::read(folder.path().join("m.tamis")).unwrap(), before);
+    }
+}

@@ -68,6 +68,77 @@ fn generators_check_their_sizes() {
 }
 
 #[test]
+fn sizes_are_refused_under_their_flag_with_what_to_do() {
+    let folder = prepared();
+    let planted = |flags: &str| format!("generate planted --samples 5 --inputs 5 {flags} -o d");
+    let train = |flags: &str| format!("{TRAIN} {flags} -o n.tamis");
+    for (line, flag, got) in [
+        (planted("--hidden 0 --nnz 1"), "--hidden 1 to 858993459", "got: 0"),
+        (planted("--hidden 99999999999 --nnz 1"), "--hidden 1 to 858993459", "got: 99999999999"),
+        (planted("--hidden 2 --nnz 0"), "--nnz 1 to 10", "got: 0"),
+        (planted("--hidden 2 --nnz 11"), "--nnz 1 to 10", "got: 11"),
+        (planted("--hidden 800000000 --nnz 4000000000"), "choose smaller --nnz", "bytes free"),
+        ("generate planted --samples 0 --inputs 5 --hidden 1 --nnz 1 -o d".into(), "--samples 1", "got: 0"),
+        ("generate gaussian --samples 5 --inputs 0 --nnz 1 -o d".into(), "--inputs 1", "got: 0"),
+        (
+            "generate gaussian --samples 4000000000 --inputs 90000 --nnz 1 -o d".into(),
+            "--samples or",
+            "bytes free",
+        ),
+        ("generate digits --samples 5 --side 7 -o d".into(), "--side", "got: 7"),
+        (train("--epochs 0"), "--epochs 1", "got: 0"),
+        (train("--trials 0"), "--trials 1", "got: 0"),
+        (train("--trial-rows 0"), "--trial-rows 1", "got: 0"),
+        (train("--panel 0"), "--panel 1", "got: 0"),
+        (
+            TRAIN.replace("--hidden 3", "--hidden 99999999999") + " -o n.tamis",
+            "--hidden 1 to",
+            "got: 99999999999",
+        ),
+        ("bench --samples 0".into(), "--samples 1", "got: 0"),
+        ("bench --samples 4000000000".into(), "smaller --samples", "bytes free"),
+        ("bench --rounds 0".into(), "--rounds 1", "got: 0"),
+    ] {
+        let error = fails(folder.path(), &line);
+        for part in ["expected:", "help:", flag, got] {
+            assert!(error.contains(part), "{line}: no {part:?} in {error}");
+        }
+    }
+}
+
+#[test]
+fn negative_numbers_are_refused_under_their_flag() {
+    let folder = prepared();
+    for (flag, value) in [
+        ("--nnz", "-3"),
+        ("--seed", "-1"),
+        ("--epochs", "-2"),
+        ("--hidden", "-7"),
+        ("--batch", "-1"),
+        ("--trials", "-1"),
+        ("--trial-rows", "-1"),
+        ("--panel", "-4"),
+        ("--threads", "-1"),
+        ("--ram", "-1M"),
+        ("--rows-per-label", "-1..2"),
+    ] {
+        let line = match TRAIN.split_once(&format!("{flag} ")) {
+            Some((before, after)) => {
+                let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+                format!("{before}{flag} {value}{after} -o n.tamis")
+            }
+            None => format!("{TRAIN} {flag} {value} -o n.tamis"),
+        };
+        let output = run(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+        let (_, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}\n{err}");
+        assert!(err.contains(&format!("invalid value '{value}' for '{flag} ")), "{line}\n{err}");
+    }
+    let error = fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("--nnz 6", "--density -2")));
+    assert!(error.contains("--density above 0"), "{error}");
+}
+
+#[test]
 fn damaged_models() {
     let folder = prepared();
     let good = fs::read(folder.path().join("m.tamis")).unwrap();
@@ -243,10 +314,10 @@ fn outputs_that_cannot_be_written_are_found_before_training() {
     let long = TRAIN.replace("--nnz 6", "--nnz 6 --epochs 1000000000");
     for output in ["missing/n.tamis", "p", "file/n.tamis", "/proc/n.tamis"] {
         if !output.starts_with('/') || Path::new("/proc/self").exists() {
-            assert!(
-                fails(folder.path(), &format!("{long} -o {output}")).contains("cannot write"),
-                "{output}"
-            );
+            let error = fails(folder.path(), &format!("{long} -o {output}"));
+            assert!(error.contains("cannot write") && error.contains(output), "{error}");
+            assert!(error.contains("help:") && !error.contains(".partial"), "{error}");
+            assert_eq!(error.contains("mkdir"), output.starts_with("missing"), "{error}");
             fails(folder.path(), &format!("predict m.tamis --data p/X.npy -o {output}"));
         }
     }

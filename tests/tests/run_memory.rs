@@ -9,6 +9,7 @@ use tamis::dims::Dims;
 use tamis::gates::Signs;
 use tamis::train::{Schedule, Trials};
 use tamis_host::data::planted;
+use tamis_host::operator::Stop;
 use tamis_host::run::{self, Memory, Options, Plan, Problem, Size, Task};
 
 /// Model bytes, the report, and the order of the rows while they are shuffled into place (given back before training).
@@ -40,7 +41,7 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     settled();
     let mut held = Vec::with_capacity(1000);
     let (outcome, peak) = counting::peak(|| {
-        run::train(problem, &options, |_| {
+        run::train(problem, &options, &Stop::new(), |_| {
             held.push(bytes());
             true
         })

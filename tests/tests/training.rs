@@ -1,6 +1,8 @@
 //! Training on every operator: planted weights, degenerate labels and columns, exact budgets, and results that depend
 //! neither on the panel nor on threads.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 use tamis::Error;
 use tamis::budget::{WORD, gated_words};
@@ -13,8 +15,8 @@ use tamis::rng::Rng;
 use tamis::samples::Rows;
 use tamis::sensing::{Sensing, Work};
 use tamis::top::Top;
-use tamis::train::{self, Refresh, Schedule, Trials};
-use tamis::weights::Weights;
+use tamis::train::{self, Info, Progress, Refresh, Schedule, Trials};
+use tamis::weights::{Block, Weights};
 use tamis_host::data::planted::{self, Planted};
 use tamis_host::data::{Matrix, Values};
 use tamis_host::operator::{Blocked, Layout};
@@ -485,4 +487,126 @@ fn tolerate<S: Sensing>(sensing: &mut S, gates: Gates<'_>, w: Weights<'_>) {
     let mut panel = vec![0.0; 6];
     let _ = sensing.gradient(gates, &r, 0..1, &mut panel);
     let _ = sensing.adjoint(gates, 0, &r, &mut panel);
+}
+
+/// Fails once with [`Error::Stopped`] in the next gradient after it was asked, and works on.
+struct Stopping<'a, S> {
+    inner: &'a mut S,
+    asked: &'a Cell<bool>,
+}
+
+impl<S: Sensing> Sensing for Stopping<'_, S> {
+    type Source = S::Source;
+
+    fn rows(&self) -> usize {
+        self.inner.rows()
+    }
+
+    fn samples(&self) -> usize {
+        self.inner.samples()
+    }
+
+    fn inputs(&self) -> usize {
+        self.inner.inputs()
+    }
+
+    fn blocks(&self) -> usize {
+        self.inner.blocks()
+    }
+
+    fn select(&mut self, rows: std::ops::Range<usize>) -> Result<(), Error<S::Source>> {
+        self.inner.select(rows)
+    }
+
+    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<(), Error<S::Source>> {
+        self.inner.apply(gates, w, out)
+    }
+
+    fn adjoint(
+        &mut self,
+        gates: Gates<'_>,
+        i: usize,
+        v: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), Error<S::Source>> {
+        self.inner.adjoint(gates, i, v, out)
+    }
+
+    fn gradient(
+        &mut self,
+        gates: Gates<'_>,
+        r: &[f32],
+        blocks: std::ops::Range<usize>,
+        out: &mut [f32],
+    ) -> Result<(), Error<S::Source>> {
+        if self.asked.take() {
+            return Err(Error::Stopped);
+        }
+        self.inner.gradient(gates, r, blocks, out)
+    }
+}
+
+const STARTS: Schedule =
+    Schedule { epochs: 6, trials: Trials { count: 6, rows: 150 }, seed: 11, ..Schedule::PAPER };
+
+/// A run of `count` starts that the operator ends in the step after the one that `last` accepts: its weights.
+fn ended(made: &Planted, count: u32, mut last: impl FnMut(&Progress) -> bool) -> (Vec<(u32, f32)>, Info) {
+    let x = floats(made);
+    let mut memory = vec![0.0; gated_words(20, 4)];
+    let mut inner = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
+    let asked = Cell::new(false);
+    let mut sensing = Stopping { inner: &mut inner, asked: &asked };
+    let schedule = Schedule { trials: Trials { count, ..STARTS.trials }, ..STARTS };
+    let mut words = vec![0; needed(&sensing, 10, &schedule)];
+    let observe = |progress: &Progress| {
+        asked.set(last(progress));
+        true
+    };
+    let trained = train::run(&mut sensing, &made.labels, 10, &schedule, &mut words, observe).unwrap();
+    let weights = trained.weights;
+    (weights.index().iter().copied().zip(weights.value().iter().copied()).collect(), trained.info)
+}
+
+#[test]
+fn a_run_ended_during_the_trials_gives_the_best_start_so_far() {
+    let made = planted::network(Dims::new(600, 20, 4, 10), Signs::Positive, 3).unwrap();
+    let per_trial = STARTS.epochs;
+    let mut again = 0;
+    for tried in 2..STARTS.trials.count {
+        // The best of so many starts is what the run on all rows begins with.
+        let mut before = 0;
+        let (_, whole) = ended(&made, tried, |p| {
+            before += u32::from(p.trial > 0);
+            false
+        });
+        assert_eq!((whole.trials, whole.stopped), (tried, false), "the best one counts once");
+        assert_eq!(whole.steps, per_trial);
+        let (best, info) = ended(&made, tried, |p| p.step == before);
+        assert_eq!((info.trials, info.stopped, info.steps), (tried, true, 0));
+        again += u32::from(before > tried * per_trial);
+        // Ended in the first step of the next start, the run gives the same.
+        let (found, info) = ended(&made, STARTS.trials.count, |p| p.step == tried * per_trial);
+        assert_eq!((info.trials, info.stopped, info.steps), (tried + 1, true, 0));
+        assert_eq!(found, best, "after {tried} starts");
+        assert!(!found.is_empty());
+    }
+    assert!(again > 0, "the best start was always the last: the test shows nothing");
+}
+
+#[test]
+fn an_operator_that_stops_leaves_the_last_complete_step() {
+    let made = planted::network(Dims::new(600, 20, 4, 10), Signs::Positive, 3).unwrap();
+    for steps in 1..STARTS.epochs {
+        let (found, info) = ended(&made, 1, |p| p.step == steps);
+        assert_eq!((info.steps, info.stopped), (steps, true));
+        let x = floats(&made);
+        let mut memory = vec![0.0; gated_words(20, 4)];
+        let mut sensing = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
+        let schedule = Schedule { epochs: steps, trials: Trials::NONE, ..STARTS };
+        let mut words = vec![0; needed(&sensing, 10, &schedule)];
+        let short = train::run(&mut sensing, &made.labels, 10, &schedule, &mut words, |_| true).unwrap();
+        let expected = short.weights.index().iter().copied().zip(short.weights.value().iter().copied());
+        assert_eq!(found, expected.collect::<Vec<_>>());
+        assert_eq!(info.loss.to_bits(), short.info.loss.to_bits());
+    }
 }

@@ -69,7 +69,8 @@ fn check_ending(path: &Path) -> Result<()> {
             Err(Error::new("predictions are saved as NPY or CSV")
                 .at(path)
                 .expected("a name that ends in .npy or .csv")
-                .got(format_args!(".{ending}")))
+                .got(format_args!(".{ending}"))
+                .help("choose one of these endings"))
         }
         _ => Ok(()),
     }

@@ -158,7 +158,7 @@ impl ModelFile {
                 ));
         }
         let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
-        room_for("the predictions", numbers.saturating_mul(4))?;
+        room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
         match &data.values {
             Values::F32(values) => predict(model, values, data),
             Values::U8(values) => predict(model, values, data),
