@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::math;
-use crate::rng::{Rng, stream};
+use crate::rng::{Rng, seed_of, stream};
 use crate::weights::{Block, Weights};
 
 /// Signs of the fixed output weights `v_i`.
@@ -150,8 +150,7 @@ impl<'a> Gates<'a> {
     }
 
     fn random(&self, i: usize) -> Gate<'a> {
-        // Rounds are keyed by the seed, so that streams of one round stay together.
-        let seed = self.seed ^ (u64::from(self.round) << 32);
+        let seed = seed_of(self.seed, stream::ROUND, self.round);
         Gate::Random { seed, stream: stream::GATE + i as u64 }
     }
 }

@@ -172,6 +172,46 @@ pub(crate) fn head_mut<T, S>(slice: &mut [T], len: usize) -> Result<&mut [T], S>
     slice.get_mut(..len).ok_or(error::Error::Length { what: "support", expected: len, got })
 }
 
+/// Calls `body(sensing, first block, panel)` over all blocks, as many at a time as `parts` panels fit the buffer.
+pub(crate) fn panels<S: Sensing + ?Sized>(
+    sensing: &mut S,
+    buffer: &mut [f32],
+    parts: usize,
+    mut body: impl FnMut(&mut S, usize, &mut [f32]) -> Result<(), S::Source>,
+) -> Result<(), S::Source> {
+    let (d, m) = (sensing.inputs(), sensing.blocks());
+    let room = buffer.len() / (parts * d).max(1);
+    if room == 0 {
+        return Err(error::Error::Length { what: "panel", expected: parts * d, got: buffer.len() });
+    }
+    let p = room.min(sensing.panel()).max(1);
+    for first in (0..m).step_by(p) {
+        let len = parts * d * p.min(m - first);
+        body(sensing, first, head_mut(buffer, len)?)?;
+    }
+    Ok(())
+}
+
+/// Calls `use_it(position, |A_j|²)` for every index j of a support in order, neuron by neuron.
+pub(crate) fn norms_at<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    support: &[u32],
+    work: &mut Work<'_>,
+    mut use_it: impl FnMut(usize, f32),
+) -> Result<(), S::Source> {
+    let d = sensing.inputs();
+    for (i, run) in runs(d, support) {
+        let norms = head_mut(work.panel, d)?;
+        sensing.column_norms(gates, i..i + 1, norms, work.scratch)?;
+        for at in run {
+            let Some(&j) = support.get(at) else { continue };
+            use_it(at, norms.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(0.0));
+        }
+    }
+    Ok(())
+}
+
 /// The first rows of another operator: a trial on a part of the data costs a part of the time.
 #[derive(Debug)]
 pub struct First<'a, S: ?Sized> {

@@ -6,9 +6,8 @@
 use super::fit::Fit;
 use crate::error::{self, Error, Result};
 use crate::gates::{Empty, Gates, Signs};
-use crate::iht::panels;
 use crate::math::{dot, norm2, sqrt};
-use crate::sensing::{Sensing, head_mut};
+use crate::sensing::{Sensing, head_mut, panels};
 use crate::top::Top;
 use crate::weights::{Editable, Weights};
 

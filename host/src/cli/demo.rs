@@ -79,9 +79,9 @@ impl Demo {
         let mut losses = Losses::default();
         let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
         let outcome = interrupt::training(|| {
-            run::train(problem, &options, |progress| {
+            run::train(problem, &options, interrupt::stop(), |progress| {
                 losses.add(progress);
-                !interrupt::asked()
+                true
             })
         })?;
         losses.run.push(outcome.report.loss as f32);

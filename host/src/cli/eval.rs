@@ -24,7 +24,8 @@ pub(super) struct Eval {
     model: PathBuf,
     #[command(flatten)]
     source: SourceArgs,
-    /// What the labels are [default: binary if two labels are kept or all are 0 or 1, else regression]
+    /// What the labels are [default: what the model was trained for; where the file does not say, binary if two labels
+    /// are kept or all are 0 or 1, else regression]
     #[arg(long)]
     task: Option<TaskName>,
 }
@@ -33,18 +34,34 @@ pub(super) struct Eval {
 struct Object {
     model: String,
     task: Task,
+    task_from: TaskFrom,
     #[serde(flatten)]
     score: Score,
 }
 
+/// Where the task comes from.
+#[derive(Serialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum TaskFrom {
+    Option,
+    Model,
+    Labels,
+}
+
 impl Eval {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let task = self.task.map(TaskName::task).transpose()?;
+        let asked = self.task.map(TaskName::task).transpose()?;
         let model = ModelFile::load(&self.model)?;
-        let problem = self.source.source().load(task)?;
+        let stored = model.task()?;
+        let task_from = match (asked, stored) {
+            (Some(_), _) => TaskFrom::Option,
+            (None, Some(_)) => TaskFrom::Model,
+            (None, None) => TaskFrom::Labels,
+        };
+        let problem = self.source.source().load(asked.or(stored))?;
         let predictions = common.on_pool(|| model.predict(&problem.data))??;
-        let score = Score::new(problem.task, &problem.labels, &predictions);
-        let object = Object { model: self.model.display().to_string(), task: problem.task, score };
+        let score = model.score(problem.task, &problem.labels, &predictions)?;
+        let object = Object { model: self.model.display().to_string(), task: problem.task, task_from, score };
         console.result(&object, || summary(&object))
     }
 }
@@ -52,7 +69,17 @@ impl Eval {
 fn summary(object: &Object) -> String {
     let score = &object.score;
     let title = format!("{} on {} rows", object.model, count(score.n as u64));
+    let task = match object.task {
+        Task::Regression => "regression",
+        Task::Binary => "binary",
+    };
+    let from = match object.task_from {
+        TaskFrom::Option => "as asked",
+        TaskFrom::Model => "as the model says",
+        TaskFrom::Labels => "guessed from the labels: the model does not say",
+    };
     let mut rows = vec![
+        ("task", format!("{task}, {from}")),
         ("loss", format!("{:.4e} mean squared error", score.loss)),
         ("PSNR", console::decibel(score.psnr_db)),
     ];

@@ -24,7 +24,7 @@ pub(super) struct SourceArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     keep_labels: Option<Vec<f32>>,
     /// Keep only the occurrences A to B-1 of each label, counted from 0, ordered by label
-    #[arg(long, value_name = "A..B", value_parser = parse::range)]
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true, value_parser = parse::range)]
     rows_per_label: Option<Range<usize>>,
 }
 

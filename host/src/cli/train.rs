@@ -18,7 +18,8 @@ use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 ///
-/// Ctrl-C ends the run after the current step, saves the model reached so far and exits with 130.
+/// Ctrl-C ends the run within a step, saves the model that the steps so far have reached and exits with 130; before the
+/// first step nothing is saved. During the trials the best start so far is run again first. A second Ctrl-C ends at once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,25 +34,25 @@ pub(super) struct Train {
     #[arg(long)]
     task: TaskName,
     /// Hidden neurons
-    #[arg(long, value_name = "M", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
     hidden: Vec<usize>,
     /// Nonzero weights that the model may have
-    #[arg(long, value_name = "S", required_unless_present = "density", conflicts_with = "density")]
+    #[arg(long, value_name = "S", required_unless_present = "density", conflicts_with = "density", value_parser = parse::whole::<usize>)]
     nnz: Option<usize>,
     /// The same as a part of all weights, above 0 and at most 1
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", value_parser = parse::number)]
     density: Option<f64>,
     /// Passes over all batches
-    #[arg(long, value_name = "E", default_value_t = Schedule::PAPER.epochs)]
+    #[arg(long, value_name = "E", default_value_t = Schedule::PAPER.epochs, value_parser = parse::whole::<u32>)]
     epochs: u32,
     /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone
-    #[arg(long, value_name = "R", default_value_t = Trials::DEFAULT.count)]
+    #[arg(long, value_name = "R", default_value_t = Trials::DEFAULT.count, value_parser = parse::whole::<u32>)]
     trials: u32,
     /// Rows of a trial
-    #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows)]
+    #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows, value_parser = parse::whole::<usize>)]
     trial_rows: usize,
     /// Rows of a batch; 0 for all rows
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse::whole::<usize>)]
     batch: usize,
     /// Settings to start from
     #[arg(long, value_enum, default_value_t = Recipe::Paper)]
@@ -69,10 +70,10 @@ pub(super) struct Train {
     #[arg(long, value_enum, default_value_t = EmptyName::Freeze)]
     empty: EmptyName,
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in rounding only
-    #[arg(long, value_name = "P", conflicts_with = "ram")]
+    #[arg(long, value_name = "P", conflicts_with = "ram", value_parser = parse::whole::<usize>)]
     panel: Option<usize>,
     /// Most bytes for state and workspace, beside the data; with K, M or G for powers of 1024
-    #[arg(long, value_name = "BYTES", value_parser = parse::bytes)]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = parse::bytes)]
     ram: Option<u64>,
     /// The model to write
     #[arg(short, long, value_name = "M.tamis")]
@@ -97,10 +98,10 @@ impl Train {
         let bar = Bar::new(console);
         let mut losses = Losses::default();
         let outcome = interrupt::training(|| {
-            run::train(problem, &options, |progress| {
+            run::train(problem, &options, interrupt::stop(), |progress| {
                 bar.update(progress);
                 losses.add(progress);
-                !interrupt::asked()
+                true
             })
         });
         bar.clear();
@@ -116,7 +117,8 @@ impl Train {
         let &[hidden] = &self.hidden[..] else {
             return Err(Error::new("networks of several hidden layers are not supported yet")
                 .expected("--hidden M")
-                .got(format_args!("{} layers", self.hidden.len())));
+                .got(format_args!("{} layers", self.hidden.len()))
+                .help("pass the neurons of one layer"));
         };
         let Recipe::Paper = self.recipe;
         let schedule = Schedule {

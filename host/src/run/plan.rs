@@ -61,9 +61,10 @@ impl Plan {
         let with = |layout| Self::of(dims, bytes, schedule, layout);
         match memory {
             Memory::Auto => Ok(with(usual)),
-            Memory::Panel(0) => {
-                Err(Error::new("a gradient panel needs a neuron").expected("--panel 1 or more").got(0))
-            }
+            Memory::Panel(0) => Err(Error::new("a gradient panel needs a neuron")
+                .expected("--panel 1 or more")
+                .got(0)
+                .help("leave --panel out for one that suits the machine")),
             Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(dims.hidden), ..usual })),
             Memory::Ram(ram) => {
                 layouts(usual).map(with).find(|plan| plan.total_bytes() <= ram).ok_or_else(|| {

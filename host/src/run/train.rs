@@ -19,7 +19,7 @@ use super::memory::room_for;
 use super::score::Tally;
 use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
 use crate::data::{Matrix, Values, select};
-use crate::operator::Blocked;
+use crate::operator::{Blocked, Stop};
 use crate::{Error, Result};
 
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
@@ -85,13 +85,13 @@ pub struct Report {
     pub epochs: u32,
     /// Steps done on all rows.
     pub steps: u32,
-    /// Random starts run on a part of the rows, the best one run again included.
+    /// Random starts tried on a part of the rows.
     pub trials: u32,
     /// Passes over all rows.
     pub passes: f64,
     /// Largest eigenvalue that the `theory` step was given.
     pub beta: Option<f32>,
-    /// Whether the observer ended the run early.
+    /// Whether the run was ended early.
     pub stopped: bool,
     /// Seconds of training and of scoring the result, without reading files.
     pub seconds: f64,
@@ -123,26 +123,31 @@ pub struct Outcome {
 
 /// Trains a network of one hidden layer on `problem`.
 ///
-/// `observe` is called after every step and ends the run by returning `false`; what was reached until then is the
-/// outcome. With minibatches or trials the rows are first put into a random order that the seed fixes. Everything is allocated
+/// `observe` is called after every step and ends the run by returning `false`; `stop` ends it within a step, in the time
+/// of a tile or a panel, and what that step did is dropped. What was reached until then is the outcome; during the
+/// trials that is the best start so far, which may first have to be run again. With minibatches or trials the rows are first put into a random order that the seed fixes. Everything is allocated
 /// before the first step.
 ///
 /// # Errors
-/// A size out of bounds, a budget that is too small, labels outside the task, or steps that diverge.
+/// A size out of bounds, a budget that is too small, labels outside the task, or steps that diverge; or the run was ended
+/// before its first step ([`Error::is_interrupted`]).
 pub fn train(
     problem: Problem,
     options: &Options,
+    stop: &Stop,
     observe: impl FnMut(&Progress) -> bool + Send,
 ) -> Result<Outcome> {
     problem.check()?;
     let dims = dims(&problem, options)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
     let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
-    room_for("training", plan.total_bytes())?;
+    room_for("training", plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
         Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
     })?;
-    pool.install(|| Run { dims, plan, options, threads: pool.current_num_threads() }.train(problem, observe))
+    pool.install(|| {
+        Run { dims, plan, options, stop, threads: pool.current_num_threads() }.train(problem, observe)
+    })
 }
 
 /// A run whose sizes are settled.
@@ -150,6 +155,7 @@ struct Run<'a> {
     dims: Dims,
     plan: Plan,
     options: &'a Options,
+    stop: &'a Stop,
     threads: usize,
 }
 
@@ -165,6 +171,7 @@ impl Run<'_> {
             data = shuffle(data, &mut labels, schedule.seed)?;
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
+        operator.heed(Some(self.stop.clone()));
         let mut memory = vec![0; budget.words()];
         let plan = Plan {
             state_bytes: budget.state_bytes() as u64,
@@ -174,14 +181,19 @@ impl Run<'_> {
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
         let trained =
             core_train::run(&mut operator, &labels, self.dims.nnz, &schedule, &mut memory, observe)?;
+        // What is left is little, and the result needs it.
+        operator.heed(None);
         let (info, weights) = (trained.info, trained.weights);
-        if info.nnz == 0 && !info.stopped && labels.iter().any(|&label| label != 0.0) {
+        if info.nnz == 0 && info.stopped {
+            return Err(Error::interrupted());
+        }
+        if info.nnz == 0 && labels.iter().any(|&label| label != 0.0) {
             return Err(Error::new("training found no weight that explains the labels")
                 .expected(format_args!("{} nonzeros", self.dims.nnz))
                 .got("0")
                 .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised"));
         }
-        let model = encode(weights, &schedule)?;
+        let model = encode(weights, &schedule, task)?;
         let (index, value) = (weights.index().to_vec(), weights.value().to_vec());
         let weights = Weights::new(self.dims.inputs, self.dims.hidden, &index, &value)?;
         let score = score(&mut operator, task, &labels, weights, &schedule, &mut memory[..budget.batch])?;
@@ -221,35 +233,63 @@ impl Run<'_> {
 /// The sizes of the problem, each within its bounds.
 fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
     let (n, d, m) = (problem.data.rows, problem.data.cols, options.hidden);
-    if m == 0 {
-        return Err(Error::new("a network needs hidden neurons").expected("--hidden 1 or more").got(0));
-    }
     if d > MAX_INPUTS {
         return Err(Error::new("too many inputs for a model")
             .expected(format_args!("at most {MAX_INPUTS} columns"))
-            .got(d));
+            .got(d)
+            .help("leave out columns, or scale the images down"));
     }
     let all = m.saturating_mul(d);
     let nnz = match options.size {
-        Size::Nonzeros(nnz) if (1..=all).contains(&nnz) => nnz,
-        Size::Nonzeros(nnz) => {
-            return Err(Error::new("the number of nonzeros is out of bounds")
-                .expected(format_args!("--nnz 1 to {all} ({m} hidden × {d} inputs)"))
-                .got(nnz));
-        }
+        Size::Nonzeros(nnz) => nnz,
         Size::Density(part) if part > 0.0 && part <= 1.0 => ((part * all as f64).round() as usize).max(1),
         Size::Density(part) => {
             return Err(Error::new("the density is out of bounds")
                 .expected("--density above 0 and at most 1")
-                .got(part));
+                .got(part)
+                .help("pass the part of all weights that may stay, such as 0.05"));
         }
     };
-    if options.schedule.epochs == 0 {
-        return Err(Error::new("training needs an epoch").expected("--epochs 1 or more").got(0));
-    }
     let dims = Dims::new(n, d, m, nnz);
-    dims.check()?;
+    check_dims(&dims)?;
+    let schedule = &options.schedule;
+    let at_least_one = |flag: &str, value: usize, help: &str| match value {
+        0 => Err(Error::new("a setting is out of bounds")
+            .expected(format_args!("{flag} 1 or more"))
+            .got(0)
+            .help(help)),
+        _ => Ok(()),
+    };
+    at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
+    at_least_one("--trials", schedule.trials.count as usize, "1 goes without trials, as published")?;
+    if schedule.trials.count > 1 {
+        at_least_one("--trial-rows", schedule.trials.rows, "pass --trials 1 to go without trials")?;
+    }
     Ok(dims)
+}
+
+/// Checks every size under the name of its flag, as [`Dims::check`] does without.
+///
+/// # Errors
+/// A size that is 0 or too large.
+pub(crate) fn check_dims(dims: &Dims) -> Result<()> {
+    let most = u32::MAX as usize;
+    let (n, d, m) = (dims.samples, dims.inputs, dims.hidden);
+    let (weights, all) = (most / d.max(1), dims.parameters());
+    let within = |what: &str, flag: &str, value: usize, max: usize, why: String, help: &str| {
+        if (1..=max).contains(&value) {
+            return Ok(());
+        }
+        let error = Error::new(format!("the number of {what} is out of bounds")).got(value).help(help);
+        Err(error.expected(format_args!("{flag} 1 to {max}{why}")))
+    };
+    within("samples", "--samples", n, most, String::new(), "choose a number of rows within these bounds")?;
+    within("inputs", "--inputs", d, most, String::new(), "choose a number of columns within these bounds")?;
+    let why = format!(" for {d} inputs: weights are counted in 32 bits");
+    within("hidden neurons", "--hidden", m, weights, why, "choose fewer neurons; 10 to 1000 are usual")?;
+    let why = format!(" ({m} hidden × {d} inputs)");
+    within("nonzeros", "--nnz", dims.nnz, all, why, "choose a part of all weights, such as a tenth")?;
+    Ok(dims.check()?)
 }
 
 /// The rows in a random order, in place.
@@ -291,9 +331,10 @@ fn set_beta(
     Ok(Some(beta))
 }
 
-fn encode(weights: Weights<'_>, schedule: &Schedule) -> Result<Vec<u8>> {
-    let mut model = vec![0; wire::trained_len(weights)?];
-    wire::encode(weights, schedule.signs, &mut model)?;
+fn encode(weights: Weights<'_>, schedule: &Schedule, task: Task) -> Result<Vec<u8>> {
+    let task = Some(task.stored());
+    let mut model = vec![0; wire::trained_len(weights, task)?];
+    wire::encode(weights, schedule.signs, task, &mut model)?;
     Ok(model)
 }
 
@@ -307,7 +348,7 @@ fn score(
     memory: &mut [u32],
 ) -> Result<Score> {
     let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
-    let mut tally = Tally::default();
+    let mut tally = Tally::new(Score::THRESHOLD);
     let mut start = 0;
     for labels in labels.chunks(memory.len()) {
         let out: &mut [f32] = cast_slice_mut(&mut memory[..labels.len()]);
