@@ -492,7 +492,7 @@ impl Sensing for Blocked {
                     });
                 });
             }
-        });
+        })?;
         self.reduce(groups, out);
         Ok(())
     }
