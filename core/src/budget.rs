@@ -123,13 +123,35 @@ impl Recovery {
         self.work().saturating_add(self.dims.nnz.div_ceil(2)).saturating_add(8)
     }
 
+    /// Words of the optimiser: result, six vectors and two networks with room to grow, two at the work size, and the
+    /// weights to be added.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        3 * self.dims.nnz + 10 * self.room() + 4 * self.work()
+    }
+
+    /// All other words: three per row, the panel, four per input, and the operator's scratch.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        3 * self.dims.samples + self.scratch + (4 + self.panel) * self.dims.inputs
+    }
+
     /// All words together.
     #[must_use]
     pub const fn words(&self) -> usize {
-        let d = self.dims.inputs;
-        // Result, six vectors and two networks with room to grow, two at the work size, the weights to be added.
-        let support = 3 * self.dims.nnz + 10 * self.room() + 4 * self.work();
-        support + 3 * self.dims.samples + self.scratch + (4 + self.panel) * d
+        self.state_words().saturating_add(self.workspace_words())
+    }
+
+    /// [`Self::state_words`] in bytes.
+    #[must_use]
+    pub const fn state_bytes(&self) -> usize {
+        self.state_words().saturating_mul(WORD)
+    }
+
+    /// [`Self::workspace_words`] in bytes.
+    #[must_use]
+    pub const fn workspace_bytes(&self) -> usize {
+        self.workspace_words().saturating_mul(WORD)
     }
 }
 

@@ -6,7 +6,7 @@ use bytemuck::cast_slice_mut;
 use serde::Serialize;
 use tamis::budget::{Training, Workspace};
 use tamis::dims::Dims;
-use tamis::gates::Gates;
+use tamis::gates::{Gates, Signs};
 use tamis::iht::Step;
 use tamis::model::MAX_INPUTS;
 use tamis::rng::{Permutation, stream};
@@ -17,6 +17,7 @@ use tamis::{spectrum, train as core_train, wire};
 
 use super::memory::room_for;
 use super::score::Tally;
+use super::recover::Search;
 use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
 use crate::data::{Matrix, Values, select};
 use crate::operator::{Blocked, Stop};
@@ -61,6 +62,8 @@ impl Options {
 /// What a run did; the fields are the keys of the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
+    /// Which recipe.
+    pub recipe: &'static str,
     /// What was learnt.
     pub task: Task,
     /// Rows, n.
@@ -81,7 +84,7 @@ pub struct Report {
     pub psnr_db: Option<f64>,
     /// As [`Score::accuracy`], on the training data.
     pub accuracy: Option<f64>,
-    /// Epochs done, the last one perhaps in part.
+    /// Epochs done, the last one perhaps in part; of a search, its outer steps.
     pub epochs: u32,
     /// Steps done on all rows.
     pub steps: u32,
@@ -91,6 +94,9 @@ pub struct Report {
     pub passes: f64,
     /// Largest eigenvalue that the `theory` step was given.
     pub beta: Option<f32>,
+    /// What the search did; none for the published recipe.
+    #[serde(flatten)]
+    pub search: Option<Search>,
     /// Whether the run was ended early.
     pub stopped: bool,
     /// Seconds of training and of scoring the result, without reading files.
@@ -142,12 +148,26 @@ pub fn train(
     let bytes = matches!(problem.data.values, Values::U8(_));
     let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
     room_for("training", plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
-        Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
-    })?;
+    let pool = plan::pool(options.threads)?;
     pool.install(|| {
         Run { dims, plan, options, stop, threads: pool.current_num_threads() }.train(problem, observe)
     })
+}
+
+/// What is noted before a run: the time, and how large the data are.
+pub(super) struct Start {
+    began: Instant,
+    pub(super) data_bytes: u64,
+}
+
+impl Start {
+    pub(super) fn new(problem: &Problem) -> Self {
+        Self { began: Instant::now(), data_bytes: problem.bytes() as u64 }
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
 }
 
 /// A run whose sizes are settled.
@@ -161,8 +181,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn train(&self, problem: Problem, observe: impl FnMut(&Progress) -> bool) -> Result<Outcome> {
-        let start = Instant::now();
-        let data_bytes = problem.bytes() as u64;
+        let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
@@ -193,17 +212,19 @@ impl Run<'_> {
                 .got("0")
                 .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised"));
         }
-        let model = encode(weights, &schedule, task)?;
+        let model = encode(weights, schedule.signs, task)?;
         let (index, value) = (weights.index().to_vec(), weights.value().to_vec());
         let weights = Weights::new(self.dims.inputs, self.dims.hidden, &index, &value)?;
-        let score = score(&mut operator, task, &labels, weights, &schedule, &mut memory[..budget.batch])?;
-        let seconds = start.elapsed().as_secs_f64();
+        let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
+        let score = score(&mut operator, task, &labels, weights, gates, &mut memory[..budget.batch])?;
+        let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report = Report { beta, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
         Ok(Outcome { index, value, model, report })
     }
 
     fn report(&self, task: Task, info: &Info, score: &Score) -> Report {
         Report {
+            recipe: "paper",
             task,
             samples: self.dims.samples,
             inputs: self.dims.inputs,
@@ -219,6 +240,7 @@ impl Run<'_> {
             trials: info.trials,
             passes: f64::from(info.passes),
             beta: None,
+            search: None,
             stopped: info.stopped,
             seconds: 0.0,
             threads: self.threads,
@@ -231,8 +253,8 @@ impl Run<'_> {
 }
 
 /// The sizes of the problem, each within its bounds.
-fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
-    let (n, d, m) = (problem.data.rows, problem.data.cols, options.hidden);
+pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size) -> Result<Dims> {
+    let (n, d, m) = (problem.data.rows, problem.data.cols, hidden);
     if d > MAX_INPUTS {
         return Err(Error::new("too many inputs for a model")
             .expected(format_args!("at most {MAX_INPUTS} columns"))
@@ -240,7 +262,7 @@ fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
             .help("leave out columns, or scale the images down"));
     }
     let all = m.saturating_mul(d);
-    let nnz = match options.size {
+    let nnz = match size {
         Size::Nonzeros(nnz) => nnz,
         Size::Density(part) if part > 0.0 && part <= 1.0 => ((part * all as f64).round() as usize).max(1),
         Size::Density(part) => {
@@ -252,6 +274,12 @@ fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
     };
     let dims = Dims::new(n, d, m, nnz);
     check_dims(&dims)?;
+    Ok(dims)
+}
+
+/// The sizes of the problem and the counts of the schedule, each within its bounds.
+fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
+    let dims = sizes(problem, options.hidden, options.size)?;
     let schedule = &options.schedule;
     let at_least_one = |flag: &str, value: usize, help: &str| match value {
         0 => Err(Error::new("a setting is out of bounds")
@@ -293,7 +321,7 @@ pub(crate) fn check_dims(dims: &Dims) -> Result<()> {
 }
 
 /// The rows in a random order, in place.
-fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<Matrix> {
+pub(super) fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<Matrix> {
     let order = Permutation::new(seed, stream::ROWS, labels.len());
     let rows: Vec<usize> = (0..labels.len()).map(|row| order.get(row)).collect();
     *labels = rows.iter().map(|&row| labels[row]).collect();
@@ -331,23 +359,22 @@ fn set_beta(
     Ok(Some(beta))
 }
 
-fn encode(weights: Weights<'_>, schedule: &Schedule, task: Task) -> Result<Vec<u8>> {
+pub(super) fn encode(weights: Weights<'_>, signs: Signs, task: Task) -> Result<Vec<u8>> {
     let task = Some(task.stored());
     let mut model = vec![0; wire::trained_len(weights, task)?];
-    wire::encode(weights, schedule.signs, task, &mut model)?;
+    wire::encode(weights, signs, task, &mut model)?;
     Ok(model)
 }
 
 /// Scores the network itself (gates from its own weights) on all rows, batch by batch in the memory of training.
-fn score(
+pub(super) fn score(
     operator: &mut Blocked,
     task: Task,
     labels: &[f32],
     weights: Weights<'_>,
-    schedule: &Schedule,
+    gates: Gates<'_>,
     memory: &mut [u32],
 ) -> Result<Score> {
-    let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
     let mut tally = Tally::new(Score::THRESHOLD);
     let mut start = 0;
     for labels in labels.chunks(memory.len()) {
