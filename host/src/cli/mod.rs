@@ -14,6 +14,7 @@ mod interrupt;
 mod parse;
 mod predict;
 mod progress;
+mod recover;
 mod source;
 mod train;
 

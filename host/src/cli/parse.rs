@@ -43,6 +43,8 @@ pub(super) enum SignsName {
     Positive,
     /// Half of them are -1: for labels of both signs
     Balanced,
+    /// As the labels ask for (recipe lm)
+    Free,
 }
 
 impl From<SignsName> for Signs {
@@ -50,6 +52,7 @@ impl From<SignsName> for Signs {
         match name {
             SignsName::Positive => Self::Positive,
             SignsName::Balanced => Self::Balanced,
+            SignsName::Free => Self::Free,
         }
     }
 }
@@ -78,6 +81,10 @@ impl From<EmptyName> for Empty {
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Recipe {
+    /// The one that suits the task
+    Auto,
+    /// Levenberg-Marquardt hard thresholding with tried moves: finds the exact network where there is one
+    Lm,
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
 }

@@ -10,6 +10,7 @@ use tamis::train::{Progress, Schedule, Trials};
 use super::console::{self, bytes, count};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
 use super::progress::Bar;
+use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
 use crate::plot::sparkline;
@@ -29,7 +30,7 @@ Examples:
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis")]
 pub(super) struct Train {
     #[command(flatten)]
-    source: SourceArgs,
+    pub(super) source: SourceArgs,
     /// What the output stands for
     #[arg(long)]
     task: TaskName,
@@ -42,33 +43,16 @@ pub(super) struct Train {
     /// The same as a part of all weights, above 0 and at most 1
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     density: Option<f64>,
-    /// Passes over all batches
-    #[arg(long, value_name = "E", default_value_t = Schedule::PAPER.epochs, value_parser = parse::whole::<u32>)]
-    epochs: u32,
-    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone
-    #[arg(long, value_name = "R", default_value_t = Trials::DEFAULT.count, value_parser = parse::whole::<u32>)]
-    trials: u32,
-    /// Rows of a trial
-    #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows, value_parser = parse::whole::<usize>)]
-    trial_rows: usize,
-    /// Rows of a batch; 0 for all rows
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse::whole::<usize>)]
-    batch: usize,
-    /// Settings to start from
-    #[arg(long, value_enum, default_value_t = Recipe::Paper)]
+    /// How to train; auto is lm, and paper where one of its settings is given
+    #[arg(long, value_enum, default_value_t = Recipe::Auto)]
     recipe: Recipe,
-    /// Step size: normalised, theory or fixed:ETA
-    #[arg(long, default_value = "normalised", value_parser = parse::step)]
-    step: Step,
-    /// Refinement on the chosen weights after each step: armijo, cg or none; cg:K takes K steps
-    #[arg(long, default_value = "armijo", value_parser = parse::refine)]
-    refine: Refine,
-    /// Signs of the output weights
-    #[arg(long, value_enum, default_value_t = SignsName::Positive)]
-    signs: SignsName,
-    /// What becomes of neurons that lose all weights
-    #[arg(long, value_enum, default_value_t = EmptyName::Freeze)]
-    empty: EmptyName,
+    /// Signs of the output weights [default: positive; lm: free where a label is negative]
+    #[arg(long, value_enum)]
+    pub(super) signs: Option<SignsName>,
+    #[command(flatten)]
+    pub(super) recover: RecoverArgs,
+    #[command(flatten)]
+    paper: PaperArgs,
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in rounding only
     #[arg(long, value_name = "P", conflicts_with = "ram", value_parser = parse::whole::<usize>)]
     panel: Option<usize>,
@@ -77,21 +61,67 @@ pub(super) struct Train {
     ram: Option<u64>,
     /// The model to write
     #[arg(short, long, value_name = "M.tamis")]
-    output: PathBuf,
+    pub(super) output: PathBuf,
+}
+
+/// Settings of the published recipe.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Published method (recipe paper)")]
+struct PaperArgs {
+    /// Passes over all batches [default: 15]
+    #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
+    epochs: Option<u32>,
+    /// Rows of a batch; 0 for all rows [default: 0]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    batch: Option<usize>,
+    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 16]
+    #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
+    trials: Option<u32>,
+    /// Rows of a trial [default: 2000]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    trial_rows: Option<usize>,
+    /// Step size: normalised, theory or fixed:ETA [default: normalised]
+    #[arg(long, value_parser = parse::step)]
+    step: Option<Step>,
+    /// Refinement on the chosen weights after each step: armijo, cg or none; cg:K takes K steps [default: armijo]
+    #[arg(long, value_parser = parse::refine)]
+    refine: Option<Refine>,
+    /// What becomes of neurons that lose all weights [default: freeze]
+    #[arg(long, value_enum)]
+    empty: Option<EmptyName>,
+}
+
+impl PaperArgs {
+    /// The first setting that was given and that only this recipe has. Epochs and batches do not tell: other recipes may
+    /// be given them, and do without.
+    fn given(&self) -> Option<&'static str> {
+        [
+            (self.trials.is_some(), "--trials"),
+            (self.trial_rows.is_some(), "--trial-rows"),
+            (self.step.is_some(), "--step"),
+            (self.refine.is_some(), "--refine"),
+            (self.empty.is_some(), "--empty"),
+        ]
+        .into_iter()
+        .find_map(|(given, flag)| given.then_some(flag))
+    }
 }
 
 #[derive(Serialize)]
-struct Object<'a> {
-    model: String,
-    model_bytes: usize,
+pub(super) struct Object<'a> {
+    pub(super) model: String,
+    pub(super) model_bytes: usize,
     #[serde(flatten)]
-    report: &'a Report,
+    pub(super) report: &'a Report,
 }
 
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let options = self.options(common)?;
         let task = self.task.task()?;
+        if self.recipe()? == Recipe::Lm {
+            return recover::run(self, task, common, console);
+        }
+        let options = self.options(common)?;
         file::check(&self.output)?;
         file::check_distinct(&self.output, self.source.inputs())?;
         let problem = self.source.source().load(Some(task))?;
@@ -110,39 +140,90 @@ impl Train {
         save(&self.output, &outcome.model)?;
         let model = self.output.display().to_string();
         let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
-        console.result(&object, || summary(&object, &losses))
+        console.result(&object, || summary(&object, &losses.line()))
     }
 
-    fn options(&self, common: &Common) -> Result<Options> {
+    /// The recipe that is meant, lm or paper; settings that it does not have are refused.
+    fn recipe(&self) -> Result<Recipe> {
+        let recipe = match (self.recipe, self.paper.given()) {
+            (Recipe::Auto, Some(_)) => Recipe::Paper,
+            (Recipe::Auto, None) => Recipe::Lm,
+            (recipe, _) => recipe,
+        };
+        let foreign = match recipe {
+            Recipe::Lm => self.paper.given(),
+            _ => self.recover.given(),
+        };
+        let (name, other) = if recipe == Recipe::Lm { ("lm", "paper") } else { ("paper", "lm") };
+        match foreign {
+            None => Ok(recipe),
+            Some(flag) => Err(Error::new("a setting does not belong to the recipe")
+                .expected(format_args!("settings of recipe {name}"))
+                .got(flag)
+                .help(format!("leave {flag} out, or choose --recipe {other}"))),
+        }
+    }
+
+    /// The neurons of the one hidden layer.
+    pub(super) fn one_hidden(&self) -> Result<usize> {
         let &[hidden] = &self.hidden[..] else {
             return Err(Error::new("networks of several hidden layers are not supported yet")
                 .expected("--hidden M")
                 .got(format_args!("{} layers", self.hidden.len()))
                 .help("pass the neurons of one layer"));
         };
-        let Recipe::Paper = self.recipe;
-        let schedule = Schedule {
-            epochs: self.epochs,
-            batch: self.batch,
-            // Random generators for the first epoch, and for two steps where an epoch is one.
-            convex_epochs: if self.batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
-            trials: Trials { count: self.trials, rows: self.trial_rows },
-            signs: self.signs.into(),
-            empty: self.empty.into(),
-            seed: common.seed,
-            params: Params { step: self.step, refine: self.refine },
-            ..Schedule::PAPER
-        };
-        let size = match (self.nnz, self.density) {
+        Ok(hidden)
+    }
+
+    pub(super) fn size(&self) -> Size {
+        match (self.nnz, self.density) {
             (None, Some(part)) => Size::Density(part),
             (nnz, _) => Size::Nonzeros(nnz.unwrap_or(0)),
-        };
-        let memory = match (self.ram, self.panel) {
+        }
+    }
+
+    pub(super) fn memory(&self) -> Memory {
+        match (self.ram, self.panel) {
             (Some(ram), _) => Memory::Ram(ram),
             (None, Some(panel)) => Memory::Panel(panel),
             (None, None) => Memory::Auto,
+        }
+    }
+
+    fn options(&self, common: &Common) -> Result<Options> {
+        let paper = &self.paper;
+        let batch = paper.batch.unwrap_or(0);
+        if self.signs == Some(SignsName::Free) {
+            return Err(Error::new("the published method has no free signs")
+                .expected("--signs positive or balanced")
+                .got("free")
+                .help("choose --recipe lm"));
+        }
+        let schedule = Schedule {
+            epochs: paper.epochs.unwrap_or(Schedule::PAPER.epochs),
+            batch,
+            // Random generators for the first epoch, and for two steps where an epoch is one.
+            convex_epochs: if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
+            trials: Trials {
+                count: paper.trials.unwrap_or(Trials::DEFAULT.count),
+                rows: paper.trial_rows.unwrap_or(Trials::DEFAULT.rows),
+            },
+            signs: self.signs.map_or(Schedule::PAPER.signs, Into::into),
+            empty: paper.empty.map_or(Schedule::PAPER.empty, Into::into),
+            seed: common.seed,
+            params: Params {
+                step: paper.step.unwrap_or(Params::PAPER.step),
+                refine: paper.refine.unwrap_or(Params::PAPER.refine),
+            },
+            ..Schedule::PAPER
         };
-        Ok(Options { hidden, size, schedule, memory, threads: common.threads() })
+        Ok(Options {
+            hidden: self.one_hidden()?,
+            size: self.size(),
+            schedule,
+            memory: self.memory(),
+            threads: common.threads(),
+        })
     }
 }
 
@@ -171,7 +252,7 @@ impl Losses {
     }
 }
 
-fn summary(object: &Object<'_>, losses: &Losses) -> String {
+pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
     let r = object.report;
     let all = r.hidden * r.inputs;
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
@@ -190,16 +271,29 @@ fn summary(object: &Object<'_>, losses: &Losses) -> String {
             ),
         ),
         ("neurons", format!("{} of {} have weights", r.live, r.hidden)),
-        ("loss", format!("{:.4e} mean squared error  {}", r.loss, losses.line())),
+        ("loss", format!("{:.4e} mean squared error  {losses}", r.loss)),
         ("PSNR", console::decibel(r.psnr_db)),
     ];
     rows.extend(
         r.accuracy.map(|part| ("accuracy", format!("{} of the training rows", console::percent(part)))),
     );
+    rows.extend(r.search.map(|search| {
+        let found = match (search.exact, search.limit) {
+            (true, _) => "exact".to_owned(),
+            (false, Some(limit)) => format!("not exact when the limit of {limit} came"),
+            (false, None) => "not exact".to_owned(),
+        };
+        let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
+        ("search", format!("{found}; {moves}, signs {}, {} rows first", search.signs, search.search_rows))
+    }));
+    let steps = if r.search.is_some() { "steps" } else { "epochs" };
     rows.extend([
         (
             "time",
-            format!("{:.3} s, {} epochs, {:.0} passes, {} threads", r.seconds, r.epochs, r.passes, r.threads),
+            format!(
+                "{:.3} s, {} {steps}, {:.0} passes, {} threads",
+                r.seconds, r.epochs, r.passes, r.threads
+            ),
         ),
         (
             "memory",

@@ -40,6 +40,45 @@ pub(super) fn loss(area: &Area<'_>, title: &str, time: &str, series: &[Series<'_
     })
 }
 
+/// Counts against `time` on a linear axis from 0.
+pub(super) fn counts(area: &Area<'_>, title: &str, time: &str, series: &[Series<'_>]) -> Drawn {
+    let values = || series.iter().flat_map(|s| s.values.iter().copied());
+    let lost = values().filter(|v| !v.is_finite()).count();
+    let ends = series.iter().filter(|s| !s.values.is_empty()).flat_map(ends);
+    let y = Axis::linear("count", values().chain([0.0]));
+    let key = |(i, s): (usize, &Series<'_>)| Key::new(curve_mark(&y, s), series_colour(i), s.label);
+    let frame = Frame {
+        title,
+        keys: series.iter().enumerate().map(key).collect(),
+        x: Axis::count(time, ends),
+        y,
+        notes: notes([(lost, "not finite, left out")]),
+        empty: values().count() == lost,
+    };
+    frame.draw(area, |chart| {
+        series.iter().enumerate().try_for_each(|(i, s)| curve(chart, &frame.y, s, series_colour(i)))
+    })
+}
+
+/// The loss above, the counts below.
+pub(super) fn search(
+    title: &str,
+    losses: &[Series<'_>],
+    support: &[Series<'_>],
+    moves: &[Series<'_>],
+) -> String {
+    let head = 40;
+    page::page(title, head + 3 * page::FIGURE_HEIGHT, |area| {
+        let (top, rest) = area.split_vertically(head);
+        page::heading(&top, title)?;
+        let (first, rest) = rest.split_vertically(page::FIGURE_HEIGHT);
+        loss(&first, "Loss", "outer step", losses)?;
+        let (second, third) = rest.split_vertically(page::FIGURE_HEIGHT);
+        counts(&second, "Support", "outer step", support)?;
+        counts(&third, "Neurons and moves", "outer step", moves)
+    })
+}
+
 pub(super) fn weights(area: &Area<'_>, title: &str, planted: &[Entry], recovered: &[Entry]) -> Drawn {
     let (planted, recovered) = (finite(planted), finite(recovered));
     let both = Both::new(&planted, &recovered);

@@ -16,8 +16,8 @@ use tamis::weights::Weights;
 use tamis::{spectrum, train as core_train, wire};
 
 use super::memory::room_for;
-use super::score::Tally;
 use super::recover::Search;
+use super::score::Tally;
 use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
 use crate::data::{Matrix, Values, select};
 use crate::operator::{Blocked, Stop};
