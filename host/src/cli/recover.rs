@@ -112,6 +112,11 @@ impl History {
         });
     }
 
+    /// The loss of every step.
+    pub(super) fn losses(&self) -> Vec<f32> {
+        self.lines.iter().map(|line| line.loss).collect()
+    }
+
     /// The losses as bars.
     pub(super) fn line(&self) -> String {
         let logs: Vec<f32> = self.lines.iter().map(|line| line.loss.log10()).collect();

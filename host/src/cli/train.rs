@@ -118,6 +118,12 @@ pub(super) struct Object<'a> {
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let task = self.task.task()?;
+        if self.paper.epochs == Some(0) {
+            return Err(Error::new("training needs an epoch")
+                .expected("--epochs 1 or more")
+                .got(0)
+                .help("15 epochs are the published setting; recipe lm needs none"));
+        }
         if self.recipe()? == Recipe::Lm {
             return recover::run(self, task, common, console);
         }

@@ -31,7 +31,7 @@ pub(crate) use memory::room_for;
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile};
 pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
-pub use recover::{Limits, RecoverOptions, Search, recover};
+pub use recover::{Limits, RecoverOptions, Search, recover, recover_plan};
 pub use score::{MAX_PSNR_DB, Score};
 pub(crate) use train::check_dims;
 pub use train::{Options, Outcome, Report, Size, train};

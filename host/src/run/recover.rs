@@ -113,6 +113,17 @@ pub fn recover(
     plan::pool(options.threads)?.install(|| run(problem, dims, &plan, &options, stop, observe))
 }
 
+/// The memory that [`recover`] takes for data of the given sizes, of bytes or of floats; with `options.signs` as they
+/// will be.
+///
+/// # Errors
+/// A panel of no neuron; or a budget that is too small, with the bytes needed and given.
+pub fn recover_plan(dims: Dims, bytes: bool, options: &RecoverOptions) -> Result<Plan> {
+    let signs = options.signs.unwrap_or(options.params.signs);
+    let options = RecoverOptions { params: Params { signs, ..options.params }, ..*options };
+    RecoverPlan::new(dims, bytes, &options).map(|plan| plan.plan)
+}
+
 /// The memory of a search, known before it starts.
 struct RecoverPlan {
     plan: Plan,
@@ -200,12 +211,24 @@ fn run(
     };
     operator.heed(None);
     let signs = options.params.signs;
+    let (mut index, value) = (weights.index().to_vec(), weights.value().to_vec());
+    let mut neurons = plan.slots;
+    if signs == Signs::Positive {
+        // The search has neurons to spare; without signs any number will do.
+        for (new, block) in weights.blocks().enumerate() {
+            let from = index.partition_point(|&j| (j as usize) < block.neuron() * dims.inputs);
+            let shift = ((block.neuron() - new) * dims.inputs) as u32;
+            index[from..][..block.values().len()].iter_mut().for_each(|j| *j -= shift);
+        }
+        neurons = dims.hidden;
+    }
+    let weights = Weights::new(dims.inputs, neurons, &index, &value)?;
     let model = encode(weights, signs, task)?;
-    let (index, value) = (weights.index().to_vec(), weights.value().to_vec());
-    let weights = Weights::new(dims.inputs, plan.slots, &index, &value)?;
     let live = weights.blocks().count();
-    let gates = Gates::of(weights, signs, Empty::Freeze, 0, u32::MAX);
-    let score = score(&mut operator, task, &labels, weights, gates, &mut memory)?;
+    // The operator counts the neurons of the search.
+    let own = Weights::new(dims.inputs, plan.slots, &index, &value)?;
+    let gates = Gates::of(own, signs, Empty::Freeze, 0, u32::MAX);
+    let score = score(&mut operator, task, &labels, own, gates, &mut memory)?;
     let report = Report {
         recipe: "lm",
         task,
