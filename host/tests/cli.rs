@@ -24,7 +24,7 @@ fn demo_recovers_within_its_budget_and_draws() {
     let picture = std::fs::read_to_string(folder.path().join(report["picture"].as_str().unwrap())).unwrap();
     roxmltree::Document::parse(&picture).unwrap();
     let model = ModelFile::load(folder.path().join(report["model"].as_str().unwrap())).unwrap();
-    assert_eq!(model.cost().unwrap().total.nnz, 20);
+    assert_eq!(model.cost().unwrap().total.nnz, 50);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn what_the_demo_proposes_next_works() {
     for line in next {
         ok(folder.path(), line.trim().strip_prefix("tamis ").unwrap());
     }
-    assert!(text.contains("Recovered: all 20 weights") && text.contains("kept"), "{text}");
+    assert!(text.contains("Recovered: all 50 weights") && text.contains("kept"), "{text}");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn help_has_an_example_for_every_verb() {
 fn ctrl_c_saves_what_there_is() {
     use std::time::Duration;
     let folder = prepared();
-    let line = format!("{TRAIN} --epochs 100000000 --json -o long.tamis");
+    let line = format!("{TRAIN} --recipe paper --epochs 100000000 --json -o long.tamis");
     let path = folder.path().join("long.tamis");
     for wait in [300, 1000, 3000, 10_000] {
         let mut command = command(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
@@ -366,6 +366,52 @@ fn ctrl_c_saves_what_there_is() {
         return;
     }
     panic!("training never began");
+}
+
+#[test]
+fn a_search_is_limited_logged_and_drawn() {
+    let folder = prepared();
+    let report = json(folder.path(), &format!("{TRAIN} --log run.jsonl --picture run.svg -o n.tamis"));
+    assert_eq!((&report["recipe"], &report["exact"]), (&json!("lm"), &json!(true)));
+    assert!(number(&report, "psnr_db") > 110.0, "{report}");
+    let log = std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(json!(lines.len()), report["steps"]);
+    assert!(lines.windows(2).all(|pair| number(&pair[0], "passes") <= number(&pair[1], "passes")));
+    assert!(lines.iter().all(|line| line["loss"].is_number() && line["live"].is_number()));
+    let picture = std::fs::read_to_string(folder.path().join("run.svg")).unwrap();
+    roxmltree::Document::parse(&picture).unwrap();
+    let limited = json(folder.path(), &format!("{TRAIN} --passes-limit 0.001 -o n.tamis"));
+    assert_eq!((&limited["limit"], &limited["nnz"]), (&json!("passes"), &json!(6)));
+    let limited = json(folder.path(), &format!("{TRAIN} --time-limit 1e-9 -o n.tamis"));
+    assert_eq!(limited["limit"], json!("time"));
+    // One output for all, or one of them an input: refused before anything is written.
+    for twice in ["--log n.tamis", "--log a --picture a", "--picture p/X.npy"] {
+        assert!(fails(folder.path(), &format!("{TRAIN} {twice} -o n.tamis")).contains("error"), "{twice}");
+    }
+    assert!(!folder.path().join("a").exists());
+}
+
+#[test]
+fn settings_of_another_recipe_are_refused() {
+    let folder = prepared();
+    for (flags, name) in [
+        ("--recipe lm --step theory", "--step"),
+        ("--recipe paper --time-limit 3", "--time-limit"),
+        ("--trials 2 --log l.jsonl", "--log"),
+        ("--recipe paper --signs free", "free"),
+        ("--time-limit 0", "--time-limit"),
+        ("--search-rows 0", "--search-rows"),
+    ] {
+        let error = fails(folder.path(), &format!("{TRAIN} {flags} -o n.tamis"));
+        assert!(error.contains(name) && error.contains("help:"), "{flags}: {error}");
+        assert!(!folder.path().join("n.tamis").exists());
+    }
+    for signs in ["positive", "balanced", "free"] {
+        let report = json(folder.path(), &format!("{TRAIN} --signs {signs} -o n.tamis"));
+        assert_eq!((&report["signs"], &report["exact"]), (&json!(signs), &json!(true)), "{report}");
+        ModelFile::load(folder.path().join("n.tamis")).unwrap();
+    }
 }
 
 /// A step of these sizes takes minutes; before the first one there is nothing to save, and what is there stays.

@@ -180,7 +180,13 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
         let Some(path) = path else { continue };
         file::check(path)?;
         file::check_distinct(path, train.source.inputs())?;
-        file::check_distinct(path, outputs[..k].iter().flatten().map(|path| path.as_path()))?;
+        if outputs[..k].contains(&Some(path)) {
+            return Err(Error::new("two outputs have one name")
+                .at(path)
+                .expected("a file for each of -o, --log and --picture")
+                .got(path.display())
+                .help("name them differently"));
+        }
     }
     let problem = train.source.source().load(Some(task))?;
     let bar = Bar::new(console);
