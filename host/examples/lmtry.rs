@@ -63,11 +63,10 @@ fn main() {
         };
         let peak = made.labels.iter().fold(0f32, |a, b| a.max(b.abs()));
         let slots = lm::slots(m, signs);
-        let rows = params.search_rows(s, n);
-        let cap = Recovery::new(dims, rows, 1, 0, signs.linear(0)).room();
+        let cap = Recovery::new(dims, 1, 0, signs.linear(0)).room();
         let layout = Layout::new(slots, 100);
         let mut op = Blocked::new(made.data.clone(), slots, cap, layout).unwrap();
-        let budget = Recovery::new(dims, rows, op.panel(), op.scratch(n), signs.linear(0));
+        let budget = Recovery::new(dims, op.panel(), op.scratch(n), signs.linear(0));
         let mut memory = vec![0; budget.words()];
         let start = Instant::now();
         let (w, info) = pool
