@@ -39,6 +39,7 @@
 //! Sources: K. Levenberg (1944) and D. Marquardt (1963) for the damped step; T. Blumensath and M. Davies (2009) for
 //! hard thresholding, S. Foucart (2011) for least squares on its supports; M. Pilanci and T. Ergen (2020) for networks as
 //! gated linear ones. Trying each move before it is taken, and the moves themselves, are Tamis's own.
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must end a loop or fail a test")]
 
 mod bench;
 mod checkpoint;
@@ -49,6 +50,7 @@ mod neuron;
 mod search;
 mod support;
 mod tidy;
+mod trial;
 
 pub use checkpoint::{Checkpoint, State};
 

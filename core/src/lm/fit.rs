@@ -289,7 +289,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
         let damping = 1.0 + self.lambda;
         let Vectors { rhs, g, p, h, diagonal, delta } = &mut self.vectors;
         let [rhs, g, p, h, diagonal, delta] =
-            [rhs, g, p, h, diagonal, delta].map(|v| head_mut::<_, S::Source>(&mut **v, s));
+            [rhs, g, p, h, diagonal, delta].map(|v| head_mut::<_, S::Source>(v, s));
         let (rhs, g, p, h, diagonal, delta) = (rhs?, g?, p?, h?, diagonal?, delta?);
         // A column without norm has no equation: its weight stays.
         let solved = |diagonal: f32, g: f32| if diagonal > 0.0 { g / (diagonal * damping) } else { 0.0 };

@@ -253,7 +253,7 @@ impl Single<'_> {
 
 /// Input and sign of the atom of this number.
 fn atom(number: u32) -> (usize, f32) {
-    (number as usize / 2, if number % 2 == 0 { 1.0 } else { -1.0 })
+    (number as usize / 2, if number.is_multiple_of(2) { 1.0 } else { -1.0 })
 }
 
 /// `⟨r, φ⟩² / |φ|²` where the two agree, else 0.

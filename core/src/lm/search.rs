@@ -6,11 +6,10 @@
 
 use super::bench::Bench;
 use super::checkpoint::{Checkpoint, Stage, State};
-use super::moves::{BATCH, Candidate, Draw};
 use super::support::store;
 use super::{Info, Params, Phase, Progress};
 use crate::error::{self, Error, Result};
-use crate::rng::{Rng, seed_of, stream};
+use crate::rng::{Rng, stream};
 use crate::sensing::Sensing;
 use crate::weights::Editable;
 
@@ -18,24 +17,10 @@ use crate::weights::Editable;
 const STALL: f32 = 0.85;
 /// Outer steps of a descent at the most.
 const DESCENT: u32 = 40;
-/// Outer steps after a trial move.
-const TRIAL: u32 = 4;
-/// A trial goes on only while a step leaves less than this part of the loss.
-const TRIAL_STALL: f32 = 0.95;
-/// A trial that falls below this part of the loss is taken at once …
-const SUCCESS: f32 = 0.7;
-/// … and one below this part if it is the best of its batch.
-const PROGRESS: f32 = 0.98;
-/// Tidying is undone where it raises the loss above this multiple.
-const TIDY: f32 = 1.02;
-/// One in so many neurons gets a candidate in the joint trial.
-const JOINT: usize = 12;
 /// A kick empties one in so many neurons.
 const KICK: usize = 5;
 /// Where all rows refute an exact fit of a part of them, the search goes on with so many times the part.
 const MORE_ROWS: usize = 4;
-/// Neurons with a cosine above these become one, by turns.
-const COSINES: [f32; 5] = [0.995, 0.98, 0.95, 0.995, 0.9];
 
 /// A run: the network at hand, those that are kept, and where it stands.
 pub(super) struct Search<'a, S, F> {
@@ -182,23 +167,23 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         Ok(())
     }
 
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.log.info.stopped || self.log.info.steps >= self.params.steps
     }
 
-    fn is_exact(&self, loss: f32) -> bool {
+    pub(super) fn is_exact(&self, loss: f32) -> bool {
         loss <= self.bench.goal
     }
 
     /// An outer step down to `size` weights; the observer sees it.
-    fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Result<f32, S::Source> {
+    pub(super) fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Result<f32, S::Source> {
         let loss = self.bench.outer(loss, size)?;
         self.log.step(phase, &self.bench, (loss, self.state.best_loss));
         Ok(loss)
     }
 
     /// Outer steps until the loss stalls or the fit is exact, at most [`DESCENT`].
-    fn descend(&mut self, mut loss: f32, phase: Phase) -> Result<f32, S::Source> {
+    pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Result<f32, S::Source> {
         for _ in 0..DESCENT {
             if self.is_exact(loss) || self.is_done() {
                 break;
@@ -213,7 +198,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         Ok(loss)
     }
 
-    fn keep_best(&mut self, loss: f32) -> Result<(), S::Source> {
+    pub(super) fn keep_best(&mut self, loss: f32) -> Result<(), S::Source> {
         if loss < self.state.best_loss {
             store(&mut self.best, self.bench.net.view())?;
             self.state.best_loss = loss;
@@ -365,100 +350,6 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
             rows_read: bench.fit.rows_read,
             ..self.log.info
         })
-    }
-
-    /// Tidies, then tries candidates until one helps; `None` if none does, with the network as tidied.
-    fn round(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
-        let loss = self.tidy(loss)?;
-        if self.is_exact(loss) {
-            return Ok(Some(loss));
-        }
-        let draw = Draw {
-            seed: seed_of(self.params.seed, stream::TURN, self.state.turn),
-            random: self.params.random_births,
-        };
-        let candidates = self.bench.candidates(draw)?;
-        let joint = (self.bench.live() / JOINT).min(candidates.len());
-        if joint >= 2 {
-            let tried = self.try_out(candidates.get(..joint).unwrap_or(&[]), draw, loss)?;
-            if tried < SUCCESS * loss {
-                self.log.info.moves += 1;
-                return self.descend(tried, Phase::Move).map(Some);
-            }
-        }
-        for batch in candidates.chunks(BATCH) {
-            let mut least = f32::INFINITY;
-            for candidate in batch {
-                let tried = self.try_out(core::slice::from_ref(candidate), draw, loss)?;
-                if tried < least {
-                    least = tried;
-                    store(&mut self.kept, self.bench.net.view())?;
-                }
-                if least < SUCCESS * loss || self.is_done() {
-                    break;
-                }
-            }
-            if least < PROGRESS * loss {
-                self.log.info.moves += 1;
-                store(&mut self.bench.net, self.kept.view())?;
-                let least = self.bench.loss()?;
-                self.keep_best(least)?;
-                return self.descend(least, Phase::Move).map(Some);
-            }
-            if self.is_done() {
-                break;
-            }
-        }
-        store(&mut self.bench.net, self.base.view())?;
-        Ok(None)
-    }
-
-    /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base of the round.
-    fn tidy(&mut self, loss: f32) -> Result<f32, S::Source> {
-        let cosine = COSINES.get(self.state.turn as usize % COSINES.len()).copied().unwrap_or(1.0);
-        self.state.turn = self.state.turn.wrapping_add(1);
-        store(&mut self.base, self.bench.net.view())?;
-        let mut tidied = self.bench.flip(loss)?;
-        if self.bench.merge(cosine)? > 0 {
-            tidied = self.bench.refit(2)?;
-        }
-        if tidied <= TIDY * loss {
-            store(&mut self.base, self.bench.net.view())?;
-            return Ok(tidied);
-        }
-        store(&mut self.bench.net, self.base.view())?;
-        self.bench.loss()
-    }
-
-    /// The base with these candidates applied, fitted and descended from; its loss, infinite if none could be applied.
-    fn try_out(&mut self, candidates: &[Candidate], draw: Draw, loss: f32) -> Result<f32, S::Source> {
-        store(&mut self.bench.net, self.base.view())?;
-        // Candidates are formed from the residual of the base.
-        self.bench.loss()?;
-        self.log.info.trials += 1;
-        let mut applied = false;
-        for candidate in candidates {
-            applied |= self.bench.apply(candidate, draw)?;
-        }
-        if !applied {
-            return Ok(f32::INFINITY);
-        }
-        let mut tried = self.bench.refit(2)?;
-        for _ in 0..TRIAL {
-            if self.is_exact(tried) || self.is_done() {
-                break;
-            }
-            let before = tried;
-            tried = self.outer(tried, self.bench.work_size(), Phase::Trial)?;
-            if tried < SUCCESS * loss || !(tried < TRIAL_STALL * before) {
-                break;
-            }
-        }
-        if self.bench.counted() > self.bench.work_size() {
-            tried = self.bench.cut(self.bench.work_size(), 2)?;
-        }
-        self.keep_best(tried)?;
-        Ok(tried)
     }
 }
 
