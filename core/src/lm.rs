@@ -242,7 +242,7 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
 /// The operator should have [`slots`] blocks; the result is spread over them, with the signs of `params.signs`, and block
 /// 0 is empty with [`Signs::Free`]. `memory` holds at least [`Recovery::words`] of the budget for `dims`, the operator's
 /// panel and its scratch for all rows. `observe` is called after every outer step and at every checkpoint; where it
-/// returns `false` the run goes down to s weights and ends.
+/// returns `false` the run takes the best network down to s weights, fits it to all rows and ends.
 ///
 /// Inputs and labels may be of any scale: columns are weighed by their root mean square (one of mean square below 1e-30
 /// counts as zero), labels are scaled by an exact power of two.

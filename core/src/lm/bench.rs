@@ -67,6 +67,11 @@ impl<S: Sensing> Bench<'_, S> {
         Recovery::work_size(self.nnz)
     }
 
+    /// Weights that there is room for beyond the work size and the linear term.
+    pub(super) fn spare_room(&self) -> usize {
+        self.net.room().saturating_sub(self.work_size() + self.first() * self.inputs())
+    }
+
     /// Loss of the network as it is; the residual is current from then on.
     pub(super) fn loss(&mut self) -> Result<f32, S::Source> {
         self.fit.loss(self.net.view())
@@ -89,11 +94,16 @@ impl<S: Sensing> Bench<'_, S> {
         self.columns.grow(&mut self.fit, &mut self.net, count)
     }
 
-    /// Thresholds to `size` weights and fits them with at most `steps` steps.
-    pub(super) fn cut(&mut self, size: usize, steps: u32) -> Result<f32, S::Source> {
+    /// Keeps the `size` weights that contribute most, and the linear term.
+    pub(super) fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
         let free = if self.first() > 0 { self.inputs() } else { 0 };
         let (buffer, _) = self.fit.spare();
-        self.columns.threshold(&mut self.net, buffer, (free, size)).map_err(Error::widen)?;
+        self.columns.threshold(&mut self.net, buffer, (free, size)).map_err(Error::widen)
+    }
+
+    /// Thresholds to `size` weights and fits them with at most `steps` steps.
+    pub(super) fn cut(&mut self, size: usize, steps: u32) -> Result<f32, S::Source> {
+        self.threshold(size)?;
         let loss = self.loss()?;
         self.improve(loss, steps, 0.0)
     }

@@ -44,17 +44,15 @@ impl<S: Sensing> Bench<'_, S> {
     /// The most promising candidates at the current network, best first: births from the best atoms and from random
     /// gates for every sign, and splits of all neurons. The residual must be current.
     pub(super) fn candidates(&mut self, draw: Draw) -> Result<Candidates, S::Source> {
-        let (d, k) = (self.inputs(), self.birth_size());
+        let (d, k, half) = (self.inputs(), self.birth_size(), self.split_size());
+        let signs = if self.fit.signs.both() { 2 } else { 1 };
+        let measured = [1.0, -1.0].map(|sign| (sign, self.of_sign(sign))).into_iter().take(signs);
+        let neurons = self.first()..self.blocks();
         let Self { fit, single, columns, .. } = self;
         let scales = columns.scales();
         let mut list = Candidates::new();
-        let first = usize::from(fit.signs.linear(0));
-        let signs = [1.0, -1.0].into_iter().take(if fit.signs.both() { 2 } else { 1 });
-        for sign in signs {
-            // Any neuron of this sign will do to measure with.
-            let Some(i) = (first..fit.sensing.blocks()).find(|&i| fit.signs.sign(i) == sign) else {
-                continue;
-            };
+        for (sign, i) in measured {
+            let Some(i) = i else { continue };
             let mut atoms = heapless::Vec::<Candidate, BATCH>::new();
             for number in 0..2 * d as u32 {
                 let gain = single.atom(fit, d, (number, i))?;
@@ -68,10 +66,10 @@ impl<S: Sensing> Bench<'_, S> {
                 rank(&mut list, Candidate { gain, kind });
             }
         }
-        for i in first..fit.sensing.blocks() {
+        for i in neurons {
             let block = self.net.view().block(i);
             if !block.is_empty() {
-                let gain = single.split(fit, scales, (block, k), draw.seed)?;
+                let gain = single.split(fit, scales, (block, half), draw.seed)?;
                 rank(&mut list, Candidate { gain, kind: Kind::Split(i) });
             }
         }
@@ -79,30 +77,31 @@ impl<S: Sensing> Bench<'_, S> {
     }
 
     /// Forms a candidate from the current residual and applies it, into an empty neuron or in place of the weakest
-    /// one; false, and no change, if there is no room for it.
+    /// one; false, and no change, if there is none to take its place.
     pub(super) fn apply(&mut self, candidate: &Candidate, draw: Draw) -> Result<bool, S::Source> {
-        let (d, k) = (self.inputs(), self.birth_size());
-        let room = self.net.room() - self.net.nnz();
+        let d = self.inputs();
         match candidate.kind {
-            Kind::Birth(_, _) if k > room => Ok(false),
             Kind::Birth(seedling, sign) => {
-                let Some(i) = self.vacate(sign, None) else { return Ok(false) };
+                let Some(i) = self.of_sign(sign) else { return Ok(false) };
+                let k = self.birth_size();
                 self.single.birth(&mut self.fit, self.columns.scales(), seedling, (i, k))?;
+                let Some(to) = self.vacate(sign, None) else { return Ok(false) };
+                self.single.entries.shift(i, to, d);
                 // As long as the residual asks for: the least-squares factor comes with the next steps.
                 self.add_single(1.0)?;
                 Ok(true)
             }
             Kind::Split(i) => {
-                let range = self.net.range(i);
-                if range.is_empty() || range.len() + 2 * k > room {
+                let (block, k) = (self.net.view().block(i), self.split_size());
+                if block.is_empty() {
                     return Ok(false);
                 }
-                let block = self.net.view().block(i);
                 self.single.split(&mut self.fit, self.columns.scales(), (block, k), draw.seed)?;
                 let Some(to) = self.vacate(self.fit.signs.sign(i), Some(i)) else { return Ok(false) };
+                self.make_room(i, 2 * self.single.entries.index().len())?;
                 let range = self.net.range(i);
                 self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|v| *v *= 0.5);
-                // There is room, as checked above, and `to` is empty.
+                // There is room, and `to` is empty.
                 self.net.copy(i, to);
                 self.add_single(1.0)?;
                 self.single.entries.shift(i, to, d);
@@ -112,9 +111,35 @@ impl<S: Sensing> Bench<'_, S> {
         }
     }
 
-    /// Weights that a new neuron starts with.
+    /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight less makes room for
+    /// at least one, and for two if it is one of the neuron's: the excess is halved each time.
+    fn make_room(&mut self, i: usize, more: usize) -> Result<(), S::Source> {
+        while let excess @ 1.. =
+            (self.net.nnz() + self.net.range(i).len() + more).saturating_sub(self.net.room())
+        {
+            let size = self.counted().saturating_sub(excess.div_ceil(2));
+            self.threshold(size)?;
+            if size == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Any neuron of this sign, to measure births with.
+    fn of_sign(&self, sign: f32) -> Option<usize> {
+        (self.first()..self.blocks()).find(|&i| self.fit.signs.sign(i) == sign)
+    }
+
+    /// Weights that a new neuron starts with: its share of s, as far as there is room.
     fn birth_size(&self) -> usize {
-        self.nnz.div_ceil(self.hidden.max(1)).max(2).min(self.inputs())
+        let share = self.nnz.div_ceil(self.hidden.max(1)).max(2);
+        share.min(self.inputs()).min(self.spare_room())
+    }
+
+    /// Weights that tell the halves of a split apart: as many, if there is room for them twice.
+    fn split_size(&self) -> usize {
+        self.birth_size().min(self.spare_room() / 2)
     }
 }
 

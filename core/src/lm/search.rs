@@ -283,9 +283,8 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         let (all, rows, claimed) =
             (self.bench.fit.sensing.rows(), self.state.rows as usize, self.is_exact(loss));
         self.select(all)?;
-        let steps = if self.log.info.stopped { 0 } else { self.params.final_steps };
         let loss = self.bench.loss()?;
-        let loss = self.bench.improve(loss, steps, 0.0)?;
+        let loss = self.bench.improve(loss, self.params.final_steps, 0.0)?;
         self.state.found_loss = f32::INFINITY;
         self.keep_found(loss)?;
         self.log.step(Phase::AllRows, &self.bench, (loss, loss));
@@ -312,7 +311,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     /// added first.
     fn polish(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
         let missing = self.bench.nnz.saturating_sub(self.bench.net.nnz());
-        if missing > 0 && !self.log.info.stopped {
+        if missing > 0 {
             self.bench.grow(missing)?;
             loss = self.bench.improve(loss, 3, 0.0)?;
             self.keep_found(loss)?;
@@ -338,7 +337,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         let loss = self.bench.loss()?;
         self.bench.fit.unscale(self.found.values());
         self.found.retain(|_, w| w != 0.0);
-        error::finite("weights", self.found.view().value())?;
+        error::finite("weights (scale labels and inputs to about 1)", self.found.view().value())?;
         let (bench, power) = (&self.bench, self.bench.fit.power());
         Ok(Info {
             loss: bench.fit.in_labels(loss),
