@@ -174,3 +174,86 @@ pub(super) fn neurons(w: Weights<'_>, first: usize) -> impl Iterator<Item = Bloc
 pub(super) fn scaled<'w>(block: Block<'w>, scales: &'w [f32]) -> impl Iterator<Item = (usize, f32)> {
     block.entries().map(|(j, w)| (j, w * scales.get(j).copied().unwrap_or(0.0)))
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    extern crate std;
+    use super::*;
+    use crate::gated::Gated;
+    use crate::gates::Signs;
+    use crate::lm::fit::Vectors;
+    use crate::lm::neuron::Entries;
+    use crate::samples::{NormalRows, Samples};
+    use std::vec;
+
+    /// Inputs and blocks of the bench in [`with`].
+    pub(in crate::lm) const D: usize = 4;
+    pub(in crate::lm) const P: usize = 7;
+    const N: usize = 60;
+
+    type Samples60 = Gated<'static, NormalRows>;
+
+    /// Calls `body` with a bench of 60 rows of four normal inputs for seven blocks, on which labels are the outputs of
+    /// `planted`, (output sign, weights), and the network is `net`, brought to their scale;
+    /// s = 6, m = 3.
+    pub(in crate::lm) fn with(
+        signs: Signs,
+        planted: &[(f32, [f32; D])],
+        net: &[(u32, f32)],
+        body: impl FnOnce(&mut Bench<'_, Samples60>),
+    ) {
+        let mut rows = NormalRows::new(5, N, D);
+        let mut labels = vec![0.0; N];
+        for (k, y) in labels.iter_mut().enumerate() {
+            let mut x = [0.0; D];
+            rows.row(k, &mut x).unwrap();
+            let z = |w: &[f32; D]| w.iter().zip(&x).map(|(w, x)| w * x).sum::<f32>();
+            *y = planted.iter().map(|(v, w)| v * z(w).max(0.0)).sum();
+        }
+        let memory = vec![0.0; crate::budget::gated_words(D, P)].leak();
+        let mut sensing = Gated::new(rows, P, 1, memory).unwrap();
+        let mut floats = vec![vec![0.0; 64]; 15];
+        let mut scratch = vec![0.0; 64 * 4];
+        let (mut index, mut entry) = (vec![0; 64], vec![0; D]);
+        let mut next = floats.iter_mut().map(std::vec::Vec::as_mut_slice);
+        let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
+        let vectors = Vectors::new(core::array::from_fn(|_| take(64)));
+        let mut columns = Columns::new(take(D), take(D));
+        let mut fit = Fit::new(&mut sensing, &labels, signs, (take(N), vectors, &mut scratch)).unwrap();
+        columns.measure(&mut fit).unwrap();
+        let single =
+            Single { entries: Entries::new(&mut entry, take(D)), dense: take(D), z: take(N), t: take(N) };
+        let net_buffer = Editable::new(D, P, &mut index, take(64));
+        let mut bench = Bench {
+            fit,
+            net: net_buffer,
+            columns,
+            single,
+            nnz: 6,
+            hidden: 3,
+            goal: 1e-12,
+            flips: 0,
+            merges: 0,
+            folds: 0,
+        };
+        let (index, value): (std::vec::Vec<u32>, std::vec::Vec<f32>) = net.iter().copied().unzip();
+        let scaled: std::vec::Vec<f32> = value.iter().map(|w| w * crate::math::unit_scale(&labels)).collect();
+        assert!(bench.net.add(&index, &scaled));
+        body(&mut bench);
+    }
+
+    #[test]
+    fn the_weakest_neuron_makes_room_where_there_is_none() {
+        let net: std::vec::Vec<(u32, f32)> = (0..7).map(|i| (4 * i, 1.0 + (i as f32 - 3.0).abs())).collect();
+        with(Signs::Positive, &[], &net, |bench| {
+            assert_eq!((bench.live(), bench.vacant(1.0), bench.vacant(-1.0)), (7, None, None));
+            assert_eq!((bench.vacate(1.0, Some(3)), bench.vacate(1.0, None)), (Some(2), Some(2)));
+            assert_eq!((bench.live(), bench.weakest(|_| true)), (6, Some(3)));
+        });
+        with(Signs::Free, &[], &[(0, 9.0), (4, 1.0), (8, 2.0)], |bench| {
+            bench.add_linear().unwrap();
+            assert_eq!((bench.linear(), bench.counted(), bench.live()), (4, 2, 2));
+            assert_eq!((bench.vacant(1.0), bench.vacant(-1.0)), (Some(3), Some(4)));
+        });
+    }
+}

@@ -121,3 +121,46 @@ fn add_dense(dense: &mut [f32], w: impl Iterator<Item = (usize, f32)>, a: f32) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use crate::gates::Signs;
+    use crate::lm::bench::tests::{D, P, with};
+    use crate::weights::Editable;
+
+    const W: [f32; D] = [1.0, -2.0, 0.5, 0.0];
+
+    /// Folds and returns the loss and how many neurons are left.
+    fn folded(planted: &[(f32, [f32; D])], net: &[(u32, f32)]) -> (f32, usize) {
+        let mut result = (0.0, 0);
+        with(Signs::Free, planted, net, |bench| {
+            let (mut a, mut b) =
+                ((std::vec![0; 16], std::vec![0.0; 16]), (std::vec![0; 16], std::vec![0.0; 16]));
+            let mut scratch = Editable::new(D, P, &mut a.0, &mut a.1);
+            let mut other = Editable::new(D, P, &mut b.0, &mut b.1);
+            assert!(bench.loss().unwrap() < 1e-10);
+            let loss = bench.fold(&mut scratch, &mut other).unwrap();
+            assert_eq!((bench.linear(), bench.folds), (0, 1));
+            assert!(bench.counted() <= bench.nnz && bench.live() <= bench.hidden);
+            assert_eq!(bench.loss().unwrap(), loss);
+            result = (loss, bench.live());
+        });
+        result
+    }
+
+    #[test]
+    fn a_neuron_is_turned_round_where_that_cancels_the_linear_term() {
+        // relu(z) = z + relu(-z).
+        let (loss, live) =
+            folded(&[(1.0, W)], &[(0, 1.0), (1, -2.0), (2, 0.5), (4, -1.0), (5, 2.0), (6, -0.5)]);
+        assert!(loss < 1e-10 && live == 1, "{loss}, {live}");
+    }
+
+    #[test]
+    fn what_is_left_becomes_a_neuron_of_either_sign() {
+        let minus = W.map(|w| -w);
+        let (loss, live) = folded(&[(1.0, W), (-1.0, minus)], &[(0, 1.0), (1, -2.0), (2, 0.5)]);
+        assert!(loss < 1e-10 && live == 2, "{loss}, {live}");
+    }
+}

@@ -142,3 +142,60 @@ fn compare(w: Weights<'_>, (i, j): (usize, usize), scales: &[f32]) -> (f32, bool
     let (a, b) = (norm(a), norm(b));
     (product / sqrt(a * b), a >= b)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::gates::Signs;
+    use crate::lm::bench::tests::with;
+
+    const W: [f32; 4] = [1.0, -2.0, 0.5, 0.0];
+
+    #[test]
+    fn a_neuron_that_points_the_wrong_way_is_turned_round() {
+        let net = [(4, -1.0), (5, 2.0), (6, -0.5), (8, 1.0)];
+        with(Signs::Positive, &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])], &net, |bench| {
+            let loss = bench.loss().unwrap();
+            assert!(bench.flip(loss).unwrap() < 1e-10 && loss > 1e-2);
+            let is_up: [bool; 4] = core::array::from_fn(|at| bench.net.view().value()[at] > 0.0);
+            assert_eq!((bench.flips, is_up), (1, [true, false, true, true]));
+        });
+    }
+
+    #[test]
+    fn neurons_that_are_open_on_the_same_rows_add_up() {
+        let net = [(0, 0.25), (1, -0.5), (2, 0.125), (8, 0.75), (9, -1.5), (10, 0.375), (12, 1.0)];
+        with(Signs::Positive, &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])], &net, |bench| {
+            assert_eq!(bench.merge(0.999).unwrap(), 1);
+            assert!(bench.loss().unwrap() < 1e-12);
+            assert_eq!((bench.net.view().index(), bench.merges), (&[8, 9, 10, 12][..], 1));
+        });
+    }
+
+    #[test]
+    fn mirrored_neurons_merge_through_the_linear_term_and_not_without() {
+        // 3 relu(z) + relu(-z), z = w·x, is 2 relu(z) + |z|.
+        let minus = W.map(|w| -w);
+        let planted = [(3.0, W), (1.0, minus)];
+        let net = [(4, 3.0), (5, -6.0), (6, 1.5), (12, -1.0), (13, 2.0), (14, -0.5)];
+        with(Signs::Free, &planted, &net, |bench| {
+            assert_eq!(bench.merge(0.999).unwrap(), 0);
+            bench.add_linear().unwrap();
+            assert_eq!(bench.merge(0.999).unwrap(), 1);
+            assert!(bench.loss().unwrap() < 1e-10);
+            assert_eq!((bench.live(), bench.counted()), (1, 3));
+        });
+    }
+
+    #[test]
+    fn the_way_down_ends_at_s_weights_and_m_neurons() {
+        let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j % 5) as f32));
+        with(Signs::Positive, &[(1.0, W)], &net, |bench| {
+            let loss = bench.loss().unwrap();
+            let mut reports = 0;
+            let loss = bench.thin(loss, |_, _| reports += 1).unwrap();
+            assert!(bench.counted() <= 6 && (1..=10).contains(&reports), "{reports}");
+            let loss = bench.narrow(loss).unwrap();
+            assert!(bench.live() <= 3 && loss.is_finite());
+        });
+    }
+}
