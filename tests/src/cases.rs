@@ -49,7 +49,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
         Self { name: "conformance", pinned: 0x35fa_4dde, ram: 8192, run: operator::conformance::<P> },
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
-        Self { name: "wire", pinned: 0xae73_1104, ram: 4096, run: wire::damaged::<P> },
+        Self { name: "wire", pinned: 0xae73_1104, ram: 4352, run: wire::damaged::<P> },
         Self { name: "train", pinned: 0xb219_6e4c, ram: 10_240, run: train::train::<P> },
         Self { name: "recover", pinned: 0x907f_55d0, ram: 12_288, run: recover::recover::<P> },
     ];

@@ -83,6 +83,7 @@ impl<S: Sensing> Bench<'_, S> {
     }
 
     /// After an edit that the equations do not see: damps, and fits with at most `steps` steps.
+    #[inline(never)]
     pub(super) fn refit(&mut self, steps: u32) -> Result<f32, S::Source> {
         self.fit.damp();
         let loss = self.loss()?;
@@ -102,6 +103,7 @@ impl<S: Sensing> Bench<'_, S> {
     }
 
     /// Thresholds to `size` weights and fits them with at most `steps` steps.
+    #[inline(never)]
     pub(super) fn cut(&mut self, size: usize, steps: u32) -> Result<f32, S::Source> {
         self.threshold(size)?;
         let loss = self.loss()?;
@@ -109,6 +111,7 @@ impl<S: Sensing> Bench<'_, S> {
     }
 
     /// An outer step: grow by 0.5 s, fit, threshold to `size`, fit.
+    #[inline(never)]
     pub(super) fn outer(&mut self, loss: f32, size: usize) -> Result<f32, S::Source> {
         self.grow(Recovery::growth(self.nnz))?;
         self.improve(loss, 2, 0.0)?;
@@ -147,6 +150,7 @@ impl<S: Sensing> Bench<'_, S> {
     }
 
     /// The neuron that contributes least to the output, of those that `which` holds for.
+    #[inline(never)]
     pub(super) fn weakest(&self, which: impl Fn(usize) -> bool) -> Option<usize> {
         let strength =
             |block: Block<'_>| scaled(block, self.columns.scales()).map(|(_, x)| x * x).sum::<f32>();

@@ -168,6 +168,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
     }
 
     /// Mean squared error of `w`, whose residual stays in [`Self::residual`]; infinity where it is no number.
+    #[inline(never)]
     pub(super) fn loss(&mut self, w: Weights<'_>) -> Result<f32, S::Source> {
         let (rows, labels, scale) = (self.rows(), self.labels, self.scale);
         let gates = self.gates(w);
@@ -185,28 +186,37 @@ impl<'a, S: Sensing> Fit<'a, S> {
         Ok(if loss.is_finite() { loss } else { f32::INFINITY })
     }
 
-    /// `out += φ`, the output of one neuron with its own gate; `block` belongs to `w`.
+    /// `out = φ`, the output of one neuron under `gates`.
+    #[inline(never)]
     pub(super) fn image(
         &mut self,
-        w: Weights<'_>,
+        gates: Gates<'_>,
         block: Block<'_>,
         out: &mut [f32],
     ) -> Result<(), S::Source> {
-        let gates = self.gates(w);
+        out.fill(0.0);
         self.read();
         self.sensing.apply(gates, block, out)
     }
 
-    /// `out = A_iᵀ r` under `gates`, length d.
-    pub(super) fn correlate(&mut self, gates: Gates<'_>, i: usize, out: &mut [f32]) -> Result<(), S::Source> {
+    /// `out = A_iᵀ v` under `gates`, length d; v is the residual where there is none.
+    #[inline(never)]
+    pub(super) fn correlate(
+        &mut self,
+        gates: Gates<'_>,
+        i: usize,
+        v: Option<&[f32]>,
+        out: &mut [f32],
+    ) -> Result<(), S::Source> {
         out.fill(0.0);
         self.read();
         let residual = self.residual.get(..self.sensing.samples()).unwrap_or(&[]);
-        self.sensing.adjoint(gates, i, residual, out)
+        self.sensing.adjoint(gates, i, v.unwrap_or(residual), out)
     }
 
     /// At most `steps` Levenberg-Marquardt steps from `net`, whose loss is `loss` and whose residual is current; fewer
     /// where no more can be won, or where `goal` is reached. Returns the new loss, which is not above the old one.
+    #[inline(never)]
     pub(super) fn improve(
         &mut self,
         net: &mut Editable<'_>,
@@ -283,6 +293,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
 
     /// `delta` from the equations of this step, by conjugate gradients preconditioned with the diagonal; returns
     /// `rhs · delta`, twice what the linear model wins.
+    #[inline(never)]
     fn solve(&mut self, w: Weights<'_>, held: u32) -> Result<f32, S::Source> {
         let (s, rows) = (w.nnz(), self.rows() as u64);
         let gates = Gates::of(w, self.signs, Empty::Freeze, 0, held);

@@ -75,6 +75,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Becomes the `k` entries of `dense` that are largest in `|v| c^power`, as neuron `i`.
+    #[inline(never)]
     fn choose(
         &mut self,
         dense: &[f32],
@@ -138,6 +139,7 @@ pub(super) struct Single<'a> {
 impl Single<'_> {
     /// Forms a birth as neuron `i` of at most `k` weights: from its start it climbs `A_iᵀ r / c²` under its own gate,
     /// truncated to k entries. Returns what it could win at once.
+    #[inline(never)]
     pub(super) fn birth<S: Sensing>(
         &mut self,
         fit: &mut Fit<'_, S>,
@@ -154,19 +156,19 @@ impl Single<'_> {
                 entries.unit((i * d + j) as u32, if c > 0.0 { sign / c } else { 0.0 });
             }
             Seedling::Random(seed) => {
-                fit.correlate(Gates::seeded(seed), i, dense)?;
+                fit.correlate(Gates::seeded(seed), i, None, dense)?;
                 entries.climb(dense, scales, (i, k));
             }
         }
         for _ in 0..BIRTH_STEPS {
             let gates = fit.gates(entries.view(d, m));
-            fit.correlate(gates, i, dense)?;
+            fit.correlate(gates, i, None, dense)?;
             entries.climb(dense, scales, (i, k));
         }
         let z = head_mut(z, rows)?;
-        z.fill(0.0);
         let w = entries.view(d, m);
-        fit.image(w, w.block(i), z)?;
+        let gates = fit.gates(w);
+        fit.image(gates, w.block(i), z)?;
         Ok(gain(fit.residual(), z))
     }
 
@@ -182,11 +184,10 @@ impl Single<'_> {
         let (index, value) = ([(i * d + j) as u32], [sign]);
         let w = Weights::new(d, m, &index, &value).unwrap_or(Weights::empty(d, m));
         let z = head_mut(&mut *self.z, rows)?;
-        z.fill(0.0);
-        let gates = fit.gates(w);
-        fit.sensing.apply(gates, w.block(i), z)?;
+        let (gates, before) = (fit.gates(w), fit.rows_read);
+        fit.image(gates, w.block(i), z)?;
         // One column of d.
-        fit.rows_read += (rows / d.max(1)) as u64;
+        fit.rows_read = before + (rows / d.max(1)) as u64;
         Ok(gain(fit.residual(), z))
     }
 
@@ -194,6 +195,7 @@ impl Single<'_> {
     /// at once. The direction is found by truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the
     /// loss at the hinge, where alone two halves differ from their sum; b is a part of rms(z). Then the best length of
     /// a few.
+    #[inline(never)]
     pub(super) fn split<S: Sensing>(
         &mut self,
         fit: &mut Fit<'_, S>,
@@ -206,9 +208,7 @@ impl Single<'_> {
         let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
         let Self { entries, dense, z, t } = self;
         let (z, t) = (head_mut(z, rows)?, head_mut(t, rows)?);
-        z.fill(0.0);
-        fit.sensing.apply(open, block, z)?;
-        fit.read();
+        fit.image(open, block, z)?;
         let size = sqrt(norm2(z) / rows as f32);
         let band = SPLIT_BAND * size;
         if !(band > 0.0) {
@@ -220,8 +220,7 @@ impl Single<'_> {
         }
         for _ in 0..=SPLIT_STEPS {
             entries.climb(dense, scales, (i, k));
-            t.fill(0.0);
-            fit.sensing.apply(open, entries.view(d, m).block(i), t)?;
+            fit.image(open, entries.view(d, m).block(i), t)?;
             // Unit activation, so that the numbers stay in range.
             let length = sqrt(norm2(t) / rows as f32);
             if !(length > 0.0) {
@@ -231,14 +230,10 @@ impl Single<'_> {
             for ((t, z), r) in t.iter_mut().zip(&*z).zip(fit.residual()) {
                 *t *= v * r * (1.0 - z.abs() / band).max(0.0) / length;
             }
-            dense.fill(0.0);
-            fit.sensing.adjoint(open, i, t, dense)?;
-            fit.rows_read += 2 * rows as u64;
+            fit.correlate(open, i, Some(t), dense)?;
         }
         // The direction's own activation again, then the best length.
-        t.fill(0.0);
-        fit.sensing.apply(open, entries.view(d, m).block(i), t)?;
-        fit.read();
+        fit.image(open, entries.view(d, m).block(i), t)?;
         let (mut best, mut length) = (0.0, 0.0);
         for part in SPLIT_LENGTHS {
             let gain = halves(fit.residual(), (z, t), v, part * size);

@@ -52,6 +52,7 @@ impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
     }
 
     /// Tells the observer, unless it ended the run already.
+    #[inline(never)]
     fn tell<S: Sensing>(
         &mut self,
         phase: Phase,
@@ -176,6 +177,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// An outer step down to `size` weights; the observer sees it.
+    #[inline(never)]
     pub(super) fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Result<f32, S::Source> {
         let loss = self.bench.outer(loss, size)?;
         self.log.step(phase, &self.bench, (loss, self.state.best_loss));
@@ -183,6 +185,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// Outer steps until the loss stalls or the fit is exact, at most [`DESCENT`].
+    #[inline(never)]
     pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Result<f32, S::Source> {
         for _ in 0..DESCENT {
             if self.is_exact(loss) || self.is_done() {
@@ -270,6 +273,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// Down to s weights and m neurons without a linear term; keeps the result.
+    #[inline(never)]
     fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
         let Self { bench, log, state, base, kept, .. } = self;
         let loss = bench.thin(loss, |bench, loss| log.step(Phase::Finish, bench, (loss, state.best_loss)))?;

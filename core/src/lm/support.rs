@@ -91,6 +91,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The `count` largest `g / c` off the support, in the spare vectors of `fit`; how many there are.
+    #[inline(never)]
     fn pick<S: Sensing>(
         &mut self,
         fit: &mut Fit<'_, S>,
@@ -122,6 +123,7 @@ impl<'a> Columns<'a> {
 
     /// Keeps the `count` weights of largest `|w| c`, of equal ones the first; `buffer` has room for as many numbers as
     /// there are weights. Flat indices below `free` stay and do not count.
+    #[inline(never)]
     pub(super) fn threshold(
         &self,
         net: &mut Editable<'_>,
@@ -165,11 +167,13 @@ impl<'a> Columns<'a> {
 }
 
 /// Adds entries that must fit.
+#[inline(never)]
 pub(super) fn add<S>(net: &mut Editable<'_>, index: &[u32], value: &[f32]) -> Result<(), S> {
     if net.add(index, value) { Ok(()) } else { Err(full(net.nnz() + index.len(), net.room())) }
 }
 
 /// Copies a network that must fit.
+#[inline(never)]
 pub(super) fn store<S>(to: &mut Editable<'_>, from: Weights<'_>) -> Result<(), S> {
     if to.set(from) { Ok(()) } else { Err(full(from.nnz(), to.room())) }
 }

@@ -27,11 +27,11 @@ impl<S: Sensing> Bench<'_, S> {
                 continue;
             }
             let (z, t) = (head_mut(&mut *self.single.z, rows)?, head_mut(&mut *self.single.t, rows)?);
-            z.fill(0.0);
-            t.fill(0.0);
-            self.fit.image(self.net.view(), self.net.view().block(i), z)?;
+            let gates = self.fit.gates(self.net.view());
+            self.fit.image(gates, self.net.view().block(i), z)?;
             negate(self.net.values().get_mut(range.clone()));
-            self.fit.image(self.net.view(), self.net.view().block(i), t)?;
+            let gates = self.fit.gates(self.net.view());
+            self.fit.image(gates, self.net.view().block(i), t)?;
             let residual = head_mut(&mut *self.fit.residual, rows)?;
             let mut after = 0.0;
             for ((z, t), r) in z.iter_mut().zip(&*t).zip(&*residual) {
@@ -57,6 +57,7 @@ impl<S: Sensing> Bench<'_, S> {
     /// a hinge. Those that are open on the same rows add up. Of those that are open on opposite rows the weaker one is
     /// its own mirror image and a linear function, `relu(z) = z + relu(-z)`, so they merge where there is a linear
     /// term. Returns how many vanished; nothing is fitted.
+    #[inline(never)]
     pub(super) fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
         let d = self.inputs();
         let mut merged = 0;
@@ -95,6 +96,7 @@ impl<S: Sensing> Bench<'_, S> {
 
     /// Merges what is the same and goes down to s weights besides the linear term, fitting between the cuts. Each cut
     /// takes a third of the excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss after each.
+    #[inline(never)]
     pub(super) fn thin(
         &mut self,
         mut loss: f32,
@@ -112,6 +114,7 @@ impl<S: Sensing> Bench<'_, S> {
     }
 
     /// Empties the weakest neurons, a third of the excess at a time, until m are left, fitting in between.
+    #[inline(never)]
     pub(super) fn narrow(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         while let excess @ 1.. = self.live().saturating_sub(self.hidden) {
             for _ in 0..excess.div_ceil(3) {

@@ -91,6 +91,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// The base with these candidates applied, fitted and descended from; its loss, infinite if none could be applied.
+    #[inline(never)]
     fn try_out(&mut self, candidates: &[Candidate], draw: Draw, loss: f32) -> Result<f32, S::Source> {
         store(&mut self.bench.net, self.base.view())?;
         // Candidates are formed from the residual of the base.
