@@ -88,52 +88,82 @@ impl Training {
 }
 
 /// Memory of a run of [`crate::lm`], in words; the operator's own buffers come on top.
+///
+/// *State* is what the optimiser holds: five networks (the current one, the base of the moves, the best trial, the best
+/// network while searching, the result), six vectors on the support, and four of one number per input. It is less than
+/// 24 words, 96 bytes, per nonzero, and does not depend on the number of neurons. *Workspace* is the rest: a residual and
+/// two outputs of single neurons, each one float per row; a gradient panel; the operator's scratch.
+///
+/// A search may end up on all rows, so the workspace is for all of them however few it starts with.
+///
+/// ```
+/// use tamis::{budget::Recovery, dims::Dims};
+/// const NEEDED: Recovery = Recovery::new(Dims::new(5000, 100, 20, 1000), 1, 5100, false);
+/// assert_eq!((NEEDED.work(), NEEDED.room()), (1250, 1750));
+/// assert_eq!(NEEDED.state_bytes(), 4 * (2 * 1000 + 6 * 1250 + 8 * 1750 + 4 * 100));
+/// assert_eq!(NEEDED.workspace_bytes(), 4 * (3 * 5000 + 100 + 5100));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The problem's sizes.
     pub dims: Dims,
-    /// Rows that the search looks at.
-    pub rows: usize,
     /// Blocks of a gradient panel, p.
     pub panel: usize,
     /// Floats of scratch that the operator asks for.
     pub scratch: usize,
-    /// Whether there is a linear term, d weights more.
+    /// Whether there is a linear term ([`crate::gates::Signs::Free`]), d weights more while searching.
     pub linear: bool,
 }
 
 impl Recovery {
-    /// The budget for a search on `rows` rows.
+    /// The budget for `dims`, given the panel and the operator's scratch for all rows.
     #[must_use]
-    pub const fn new(dims: Dims, rows: usize, panel: usize, scratch: usize, linear: bool) -> Self {
-        Self { dims, rows, panel, scratch, linear }
+    pub const fn new(dims: Dims, panel: usize, scratch: usize, linear: bool) -> Self {
+        Self { dims, panel, scratch, linear }
     }
 
-    /// Weights that the search keeps: 1.25 s.
+    /// Weights of neurons that the search keeps: 1.25 s.
+    #[must_use]
+    pub const fn work_size(nnz: usize) -> usize {
+        nnz.saturating_add(nnz.div_ceil(4))
+    }
+
+    /// Weights that an outer step adds: 0.5 s.
+    #[must_use]
+    pub const fn growth(nnz: usize) -> usize {
+        nnz.div_ceil(2)
+    }
+
+    /// Weights that a network has between two steps at the most: 1.25 s, and d of the linear term.
     #[must_use]
     pub const fn work(&self) -> usize {
         let linear = if self.linear { self.dims.inputs } else { 0 };
-        self.dims.nnz.saturating_add(self.dims.nnz.div_ceil(4)).saturating_add(8).saturating_add(linear)
+        Self::work_size(self.dims.nnz).saturating_add(linear)
     }
 
-    /// Weights that it may have at once: 1.75 s and a few.
+    /// Weights that a network may have at once: 0.5 s more, and at least 8, so that small networks have room for a
+    /// second neuron.
     #[must_use]
     pub const fn room(&self) -> usize {
-        self.work().saturating_add(self.dims.nnz.div_ceil(2)).saturating_add(8)
+        let growth = Self::growth(self.dims.nnz);
+        self.work().saturating_add(if growth > 8 { growth } else { 8 })
     }
 
-    /// Words of the optimiser: result, six vectors and two networks with room to grow, two at the work size, and the
-    /// weights to be added.
+    /// Words that the optimiser holds.
     #[must_use]
     pub const fn state_words(&self) -> usize {
-        3 * self.dims.nnz + 10 * self.room() + 4 * self.work()
+        let result = self.dims.nnz.saturating_mul(2);
+        let kept = self.work().saturating_mul(6);
+        let current = self.room().saturating_mul(8);
+        result.saturating_add(kept).saturating_add(current).saturating_add(self.dims.inputs.saturating_mul(4))
     }
 
-    /// All other words: three per row, the panel, four per input, and the operator's scratch.
+    /// Words for rows, gradient panels and the operator.
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
-        3 * self.dims.samples + self.scratch + (4 + self.panel) * self.dims.inputs
+        let rows = self.dims.samples.saturating_mul(3);
+        rows.saturating_add(self.panel.saturating_mul(self.dims.inputs)).saturating_add(self.scratch)
     }
 
     /// All words together.

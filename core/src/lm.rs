@@ -1,9 +1,58 @@
-//! Exact recovery by Levenberg-Marquardt hard thresholding with tried moves.
+//! Exact recovery: Levenberg-Marquardt hard thresholding with tried moves.
+//!
+//! Labels that a sparse network made are given back by that network, to the rounding of the labels, where plain hard
+//! thresholding ([`crate::train`]) ends in a local minimum. Memory stays that of hard thresholding: a few vectors on
+//! supports of at most 1.75 s weights, gradients streamed in panels, nothing of the size of the dense network
+//! ([`crate::budget::Recovery`]).
+//!
+//! ```text
+//! start     under random gates the s largest |g|/c; w = g/c² on them; one factor for all; 3 LM steps
+//!   │
+//! descend   outer steps until one leaves more than 85 % of the loss, at most 40:
+//!   │         grow by the 0.5 s largest |g|/c · 2 LM · threshold to 1.25 s by |w| c · 2 LM
+//!   │
+//! moves ◄─┐ tidy: flip neurons where that lowers the loss, merge neurons of one hinge; undone where it spoils
+//!   │     │ candidates by ⟨r, φ⟩²/|φ|²: births from inputs and from random gates, splits of neurons
+//!   │     │ try up to 24, 6 at a time: from the base, apply · 2 LM · up to 4 outer steps; a success (70 % of the
+//!   ├─────┘ loss) is taken at once, the best of a batch from 98 % on; then descend
+//!   │ no candidate helps
+//! kick      the best network without a fifth of its neurons; descend; back to the moves
+//!   │ exact, or no kick is left
+//! finish    merge · threshold to s, a third of the excess at a time, 5 LM between · fold the linear term · m neurons
+//!   │       exact at 1.25 s weights but not at s: kick
+//! all rows  LM on all rows; where an exact fit of a part is none of all, search again on four times the part
+//!   │
+//! polish    outer steps at exactly s weights, as long as they help
+//! ```
+//!
+//! g is the gradient, r the residual, `c_j` the root mean square of input j, φ the change that a candidate makes. An LM
+//! step solves the least-squares problem of the current gates, damped, by conjugate gradients, and is kept only where
+//! the loss of the true network falls.
+//!
+//! With [`Signs::Free`] the search has a linear term in block 0, with which a neuron may point either way at no cost,
+//! since `relu(z) = z + relu(-z)`. It does not count in s, and is folded into the neurons at the end.
+//!
+//! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
+//! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
+//! most 7 attempts of at most 40 products; the way down to s weights has at most `log_1.5(s) + 2` cuts.
+//!
+//! Sources: K. Levenberg (1944) and D. Marquardt (1963) for the damped step; T. Blumensath and M. Davies (2009) for
+//! hard thresholding, S. Foucart (2011) for least squares on its supports; M. Pilanci and T. Ergen (2020) for networks as
+//! gated linear ones. Trying each move before it is taken, and the moves themselves, are Tamis's own.
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must end a loop or fail a test")]
 
+mod bench;
+mod checkpoint;
 mod fit;
+mod fold;
+mod moves;
 mod neuron;
 mod search;
 mod support;
+mod tidy;
+mod trial;
+
+pub use checkpoint::{Checkpoint, State};
 
 use crate::budget::{Recovery, WORD, Workspace};
 use crate::dims::Dims;
@@ -11,31 +60,37 @@ use crate::error::{self, Error, Result};
 use crate::gates::Signs;
 use crate::sensing::Sensing;
 use crate::weights::{Editable, Weights};
-use fit::{Fit, Vectors};
-use neuron::Single;
-use search::Search;
+use bench::Bench;
+use fit::{Fit, LAMBDA_START, Vectors};
+use neuron::{Entries, Single};
+use search::{Log, Search, first_state};
+use support::Columns;
 
 /// How the search goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Params {
     /// Seed of the first gates, of births, splits and kicks.
     pub seed: u64,
     /// Output signs.
     pub signs: Signs,
-    /// Rows that the search looks at, n0; 0 for a number that suits s.
+    /// Rows that the search looks at first, n0, the first of the data, which must come in random order; 0 for a number
+    /// that suits s, see [`Self::search_rows`].
     pub rows: usize,
-    /// Loss at which the fit is exact, in parts of the mean square of the labels.
+    /// Mean squared error at which the fit is exact, in parts of the mean square of the labels.
     pub exact: f32,
-    /// Births from random gates in a list of candidates.
+    /// Births from random gates in each list of candidates, for either sign.
     pub random_births: u32,
-    /// Kicks before the search ends.
+    /// Kicks before a search ends.
     pub kicks: u32,
-    /// Outer steps before the search ends.
+    /// Outer steps before the run ends; those that bring it to s weights come on top.
     pub steps: u32,
-    /// Steps on all rows at the end.
+    /// Levenberg-Marquardt steps on all rows at the end.
     pub final_steps: u32,
     /// Outer steps at exactly s weights at the end, where the fit is not exact.
     pub polish: u32,
+    /// Kicks without progress after which a search ends whose loss is above a thousandth of the mean square of the labels.
+    pub patience: u32,
 }
 
 impl Params {
@@ -50,29 +105,21 @@ impl Params {
         steps: 4000,
         final_steps: 4,
         polish: 10,
+        patience: 6,
     };
 
-    /// Weights while searching.
-    #[must_use]
-    pub const fn work_size(&self, nnz: usize) -> usize {
-        nnz + nnz.div_ceil(4)
-    }
-
-    /// Weights that an outer step adds.
-    #[must_use]
-    pub const fn growth(&self, nnz: usize) -> usize {
-        nnz.div_ceil(2)
-    }
-
-    /// n0 for data of `samples` rows.
+    /// n0 for s = `nnz` and data of `samples` rows: [`Self::rows`], or 20 s between 1000 and the larger of 4000 and
+    /// 10 s; never more than there are.
     #[must_use]
     pub const fn search_rows(&self, nnz: usize, samples: usize) -> usize {
-        let rows = if self.rows > 0 {
-            self.rows
-        } else {
-            let usual = 20 * nnz;
-            let most = if usual > 4000 { if 10 * nnz > 4000 { 10 * nnz } else { 4000 } } else { usual };
-            if most < 1000 { 1000 } else { most }
+        let rows = match self.rows {
+            0 => {
+                let (usual, many) = (nnz.saturating_mul(20), nnz.saturating_mul(10));
+                let most = if many > 4000 { many } else { 4000 };
+                let usual = if usual > most { most } else { usual };
+                if usual < 1000 { 1000 } else { usual }
+            }
+            rows => rows,
         };
         if rows < samples { rows } else { samples }
     }
@@ -80,6 +127,7 @@ impl Params {
 
 /// What a run is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {
     /// Outer steps from the start.
     Descend,
@@ -97,19 +145,19 @@ pub enum Phase {
     Polish,
 }
 
-/// Where a run stands, after each outer step.
+/// Where a run stands: after each outer step, and at each checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct Progress<'a> {
     /// What it is doing.
     pub phase: Phase,
     /// Outer steps so far.
     pub step: u32,
-    /// Mean squared error on the rows looked at.
+    /// Mean squared error on the rows looked at, in squares of the labels' unit; infinite beyond the range of floats.
     pub loss: f32,
-    /// The least so far.
+    /// The least so far on these rows.
     pub best: f32,
-    /// Weights now.
+    /// Weights now, those of the linear term included.
     pub support: usize,
     /// Neurons that have weights now.
     pub live: usize,
@@ -119,15 +167,21 @@ pub struct Progress {
     pub kicks: u32,
     /// Rows read by all operations together.
     pub rows_read: u64,
+    /// Between two stages, besides the calls after steps: all that [`resume`] needs to go on from here.
+    pub checkpoint: Option<Checkpoint<'a>>,
 }
 
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Info {
-    /// Mean squared error on all rows.
+    /// Mean squared error of the result on all rows, in squares of the labels' unit; infinite, or 0, where that is
+    /// beyond the range of floats.
     pub loss: f32,
-    /// Whether the fit is exact, see [`Params::exact`].
+    /// The same in parts of the mean square of the labels: within range for labels of any size.
+    pub relative: f32,
+    /// Whether the result fits all rows exactly, see [`Params::exact`].
     pub exact: bool,
     /// Outer steps.
     pub steps: u32,
@@ -139,7 +193,7 @@ pub struct Info {
     pub flips: u32,
     /// Neurons merged into others.
     pub merges: u32,
-    /// Times that the linear term was done away with.
+    /// Times that the linear term was folded.
     pub folds: u32,
     /// Kicks.
     pub kicks: u32,
@@ -149,82 +203,181 @@ pub struct Info {
     pub stopped: bool,
 }
 
-/// Blocks that the operator of a run should have for m neurons: a tenth more, so that the search has room.
+impl Info {
+    /// Before anything was done.
+    const NONE: Self = Self {
+        loss: 0.0,
+        relative: 0.0,
+        exact: false,
+        steps: 0,
+        trials: 0,
+        moves: 0,
+        flips: 0,
+        merges: 0,
+        folds: 0,
+        kicks: 0,
+        rows_read: 0,
+        stopped: false,
+    };
+}
+
+/// Blocks that the operator of a run should have for m neurons: a tenth more and two, so that the search has room; with
+/// free signs as many of either sign, and the linear term.
+///
+/// A run works with any number of blocks (free signs need two), but with fewer it has less room for its moves.
+///
+/// ```
+/// use tamis::{gates::Signs, lm::slots};
+/// assert_eq!([slots(10, Signs::Positive), slots(10, Signs::Free)], [13, 27]);
+/// ```
 #[must_use]
 pub const fn slots(hidden: usize, signs: Signs) -> usize {
-    let slots = hidden + hidden.div_ceil(10) + 2;
+    let slots = hidden.saturating_add(hidden.div_ceil(10)).saturating_add(2);
     match signs {
         Signs::Positive => slots,
-        Signs::Balanced => slots + slots % 2,
-        // As many of either sign, and the linear term.
-        Signs::Free => 2 * slots + 1,
+        Signs::Balanced => slots.saturating_add(slots % 2),
+        Signs::Free => slots.saturating_mul(2).saturating_add(1),
     }
 }
 
-/// Recovers a network of at most `dims.hidden` neurons and `dims.nnz` weights.
+/// Recovers a network of at most `dims.hidden` neurons and `dims.nnz` weights, from zero.
+///
+/// The operator should have [`slots`] blocks; the result is spread over them, with the signs of `params.signs`, and block
+/// 0 is empty with [`Signs::Free`]. `memory` holds at least [`Recovery::words`] of the budget for `dims`, the operator's
+/// panel and its scratch for all rows. `observe` is called after every outer step and at every checkpoint; where it
+/// returns `false` the run takes the best network down to s weights, fits it to all rows and ends.
+///
+/// Inputs and labels may be of any scale: columns are weighed by their root mean square (one of mean square below 1e-30
+/// counts as zero), labels are scaled by an exact power of two.
 ///
 /// # Errors
-/// Sizes, budget, labels.
+/// [`Error::Range`] for sizes out of bounds, [`Error::Length`] for labels or sizes that do not fit the operator,
+/// [`Error::NotFinite`] for labels, inputs or a goal that are no numbers, or weights beyond the range of floats,
+/// [`Error::Budget`] with the bytes needed and given, [`Error::Diverged`] if gradients leave the range of floats,
+/// [`Error::Source`] if reading the data fails.
+///
+/// ```
+/// use tamis::{budget::{Recovery, gated_words}, dims::Dims, gated::Gated, gates::Signs, lm};
+/// use tamis::samples::{NormalRows, Samples};
+/// // y = relu(2 x_0 - x_3) + relu(x_2 + x_3)
+/// let mut x = NormalRows::new(1, 300, 6);
+/// let mut labels = [0.0; 300];
+/// for (k, y) in labels.iter_mut().enumerate() {
+///     let mut row = [0.0; 6];
+///     x.row(k, &mut row).unwrap();
+///     *y = (2.0 * row[0] - row[3]).max(0.0) + (row[2] + row[3]).max(0.0);
+/// }
+/// const SLOTS: usize = lm::slots(2, Signs::Positive);
+/// let mut rows = [0.0; gated_words(6, SLOTS)];
+/// let mut sensing = Gated::new(x, SLOTS, 1, &mut rows).unwrap();
+/// const DIMS: Dims = Dims::new(300, 6, 2, 4);
+/// let mut memory = [0; Recovery::new(DIMS, 1, 306, false).words()];
+/// let (w, info) =
+///     lm::run(&mut sensing, &labels, DIMS, &lm::Params::DEFAULT, &mut memory, |_| true).unwrap();
+/// assert!(info.exact && w.nnz() == 4);
+/// let mut neurons: Vec<Vec<(usize, f32)>> = w.blocks().map(|block| block.entries().collect()).collect();
+/// neurons.sort_by_key(|entries| entries[0].0);
+/// let expected = [[(0, 2.0), (3, -1.0)], [(2, 1.0), (3, 1.0)]];
+/// for ((j, v), (i, u)) in neurons.iter().flatten().zip(expected.iter().flatten()) {
+///     assert!(j == i && (v - u).abs() < 1e-5);
+/// }
+/// ```
 pub fn run<'a, S: Sensing>(
     sensing: &mut S,
     labels: &[f32],
     dims: Dims,
     params: &Params,
     memory: &'a mut [u32],
-    observe: impl FnMut(&Progress) -> bool,
+    observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Weights<'a>, Info), S::Source> {
-    error::length("labels", labels.len(), sensing.rows())?;
-    error::finite("labels", labels)?;
-    let (d, p, n) = (sensing.inputs(), sensing.blocks(), sensing.rows());
-    let rows = params.search_rows(dims.nnz, n);
-    let panel = sensing.panel();
-    let budget = Recovery::new(dims, rows, panel, sensing.scratch(n), params.signs.linear(0));
+    go(sensing, labels, (dims, params), None, memory, observe)
+}
+
+/// Goes on from a checkpoint of a run on the same data with the same sizes and parameters: the same bits come out as if it
+/// had never been interrupted.
+///
+/// # Errors
+/// As [`run`], and [`Error::Length`], [`Error::Range`] or [`Error::NotFinite`] for a checkpoint that does not fit.
+pub fn resume<'a, S: Sensing>(
+    sensing: &mut S,
+    labels: &[f32],
+    dims: Dims,
+    params: &Params,
+    checkpoint: &Checkpoint<'_>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Weights<'a>, Info), S::Source> {
+    go(sensing, labels, (dims, params), Some(checkpoint), memory, observe)
+}
+
+fn go<'a, S: Sensing>(
+    sensing: &mut S,
+    labels: &[f32],
+    (dims, params): (Dims, &Params),
+    checkpoint: Option<&Checkpoint<'_>>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Weights<'a>, Info), S::Source> {
+    check(sensing, labels, &dims, params)?;
+    let (d, p, n) = (dims.inputs, sensing.blocks(), dims.samples);
+    let (panel, scratch) = (sensing.panel(), sensing.scratch(n));
+    let budget = Recovery::new(dims, panel, scratch, params.signs.linear(0));
     if memory.len() < budget.words() {
         return Err(Error::Budget { needed: budget.words().saturating_mul(WORD), got: memory.len() * WORD });
     }
-    let (result, rest) = memory.split_at_mut(2 * dims.nnz);
-    let mut result = Workspace::new(result);
-    let (index, value) =
-        (result.indices(dims.nnz).map_err(Error::widen)?, result.floats(dims.nnz).map_err(Error::widen)?);
-    let mut last = Editable::new(d, p, index, value);
-    let info = {
-        let mut space = Workspace::new(rest);
-        let mut floats = |len: usize| space.floats(len).map_err(Error::widen::<S::Source>);
-        let cap = budget.room();
-        let work = budget.work();
-        let vectors = Vectors {
-            residual: floats(n)?,
-            support: [floats(cap)?, floats(cap)?, floats(cap)?, floats(cap)?, floats(cap)?, floats(cap)?],
-            scratch: floats(sensing.scratch(n))?,
-        };
-        let (value, base, kept, best) = (floats(cap)?, floats(cap)?, floats(work)?, floats(work)?);
-        let (scales, panel) = (floats(d)?, floats(panel * d)?);
-        let (single_value, block, z, t) = (floats(d)?, floats(d)?, floats(n)?, floats(n)?);
-        let mut indices = |len: usize| space.indices(len).map_err(Error::widen::<S::Source>);
+    let (result, memory) = memory.split_at_mut(2 * dims.nnz);
+    let (index, value) = result.split_at_mut(dims.nnz);
+    let (mut index, mut value) = (index, bytemuck::cast_slice_mut(value));
+    let info;
+    let len;
+    {
+        let mut space = Workspace::new(memory);
+        let mut floats = |len| space.floats(len).map_err(Error::widen::<S::Source>);
+        let (room, work) = (budget.room(), budget.work());
+        let mut vectors = || floats(room);
+        let vectors = [vectors()?, vectors()?, vectors()?, vectors()?, vectors()?, vectors()?];
+        let buffers = (floats(n)?, Vectors::new(vectors), floats(scratch)?);
+        let columns = Columns::new(floats(d)?, floats(panel.saturating_mul(d))?);
+        let (entries, dense, z, t) = (floats(d)?, floats(d)?, floats(n)?, floats(n)?);
+        let (net, base, kept, best) = (floats(room)?, floats(work)?, floats(work)?, floats(work)?);
+        let mut indices = |len| space.indices(len).map_err(Error::widen::<S::Source>);
         let mut search = Search {
-            net: Editable::new(d, p, indices(cap)?, value),
-            base: Editable::new(d, p, indices(cap)?, base),
+            bench: Bench {
+                net: Editable::new(d, p, indices(room)?, net),
+                single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
+                columns,
+                fit: Fit::new(sensing, labels, params.signs, buffers)?,
+                nnz: dims.nnz,
+                hidden: dims.hidden,
+                goal: 0.0,
+                flips: 0,
+                merges: 0,
+                folds: 0,
+            },
+            base: Editable::new(d, p, indices(work)?, base),
             kept: Editable::new(d, p, indices(work)?, kept),
             best: Editable::new(d, p, indices(work)?, best),
-            added: indices(dims.nnz)?,
-            single: Single { index: indices(d)?, value: single_value, len: 0, block, z, t },
-            fit: Fit::new(sensing, labels, params.signs, vectors),
-            scales,
-            panel,
+            found: Editable::new(d, p, &mut *index, &mut *value),
             params: *params,
-            nnz: dims.nnz,
-            hidden: dims.hidden,
-            info: Info::default(),
-            observe,
-            goal: 0.0,
-            best_loss: f32::INFINITY,
-            turn: 0,
+            state: first_state(LAMBDA_START),
+            log: Log { observe, info: Info::NONE },
         };
-        search.run(rows)?;
-        search.info.rows_read = search.fit.rows_read;
-        search.net.retain(|_, w| w != 0.0);
-        last.set(search.net.view());
-        search.info
-    };
-    Ok((last.into_view(), info))
+        info = search.run(params.search_rows(dims.nnz, n), checkpoint)?;
+        len = search.found.nnz();
+    }
+    (index, value) = (index.split_at_mut(len).0, value.split_at_mut(len).0);
+    let weights = Weights::new(d, p, index, value).map_err(Error::widen)?;
+    Ok((weights, info))
+}
+
+fn check<S: Sensing>(sensing: &S, labels: &[f32], dims: &Dims, params: &Params) -> Result<(), S::Source> {
+    dims.check().map_err(Error::widen)?;
+    error::length("rows of the operator", sensing.rows(), dims.samples)?;
+    error::length("inputs of the operator", sensing.inputs(), dims.inputs)?;
+    let fewest = if params.signs.linear(0) { 2 } else { 1 };
+    let most = u32::MAX as usize / dims.inputs;
+    error::range("blocks of the operator", sensing.blocks(), fewest, most)?;
+    error::length("labels", labels.len(), dims.samples)?;
+    error::finite("labels", labels)?;
+    error::finite("loss of an exact fit", &[params.exact])
 }

@@ -28,6 +28,14 @@ pub mod stream {
     pub const ROUND: u64 = 8 << 32;
     /// Seeds of the blocks of the Gaussian sensing operator, see [`super::seed_of`].
     pub const BLOCK: u64 = 9 << 32;
+    /// Seeds of the rounds of moves of a search, see [`super::seed_of`].
+    pub const TURN: u64 = 16 << 32;
+    /// Seeds of the random gates that a birth starts from, see [`super::seed_of`].
+    pub const BIRTH: u64 = 17 << 32;
+    /// First directions of splits, one per neuron.
+    pub const SPLIT: u64 = 18 << 32;
+    /// Neurons that a kick empties, one per kick.
+    pub const KICK: u64 = 19 << 32;
     /// First stream free for callers.
     pub const USER: u64 = 1 << 40;
 }

@@ -500,8 +500,8 @@ mod tests {
                     fits
                 }
                 _ => {
-                    net.retain(|k, v| (k + v as u32) % 7 != 0);
-                    dense.retain(|&k, v| (k + *v as u32) % 7 != 0);
+                    net.retain(|k, v| !(k + v as u32).is_multiple_of(7));
+                    dense.retain(|&k, v| !(k + *v as u32).is_multiple_of(7));
                     true
                 }
             };

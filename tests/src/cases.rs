@@ -6,6 +6,7 @@
 
 mod operator;
 mod predict;
+mod recover;
 mod train;
 mod wire;
 
@@ -46,10 +47,11 @@ impl<P: Probe + 'static> Case<P> {
     pub const ALL: &'static [Self] = &[
         Self { name: "math", pinned: 0xdbaf_5d1d, ram: 5120, run: elementary::<P> },
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
-        Self { name: "conformance", pinned: 0x2a72_5812, ram: 8192, run: operator::conformance::<P> },
+        Self { name: "conformance", pinned: 0x35fa_4dde, ram: 8192, run: operator::conformance::<P> },
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
-        Self { name: "wire", pinned: 0xe803_5af1, ram: 4096, run: wire::damaged::<P> },
+        Self { name: "wire", pinned: 0xe803_5af1, ram: 4352, run: wire::damaged::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
+        Self { name: "recover", pinned: 0x907f_55d0, ram: 12_288, run: recover::recover::<P> },
     ];
 }
 

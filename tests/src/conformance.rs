@@ -92,7 +92,7 @@ const GRADIENT: &str = "relative to |v| times the largest column norm: roundings
 
 /// The table. `O` is the oracle, `S` the operator.
 #[must_use]
-pub fn table<O: Sensing, S: Sensing>() -> [Check<O, S>; 12] {
+pub fn table<O: Sensing, S: Sensing>() -> [Check<O, S>; 13] {
     let check = |name, tolerance, why, run| Check { name, tolerance, why, run };
     [
         check(
@@ -111,6 +111,12 @@ pub fn table<O: Sensing, S: Sensing>() -> [Check<O, S>; 12] {
             2e-6,
             "relative to the sum of |w_j| times the largest squared column norm: forward and gradient in a row",
             checks::normal_at,
+        ),
+        check(
+            "diagonal_at",
+            2e-6,
+            "relative to the largest: sums of one sign, in any order",
+            checks::diagonal_at,
         ),
         check("hold", 2e-6, "as the products it announces", checks::hold),
         check("column_norms", 2e-6, "relative to the largest: sums of one sign, in any order", checks::norms),

@@ -1,7 +1,7 @@
-//! One neuron at a time: candidates for new ones, and what can be done with those that exist.
+//! How one neuron is formed: as a birth (a new direction) or as half of a split (one that stands for two).
 //!
-//! A *candidate* is a way to add a neuron: a birth (a new direction) or a split of one that stands for two. It is
-//! known by a number and formed again where it is needed, so that a list of candidates takes no memory that grows.
+//! Both look at the current residual and leave the entries in a [`Single`]; they change no network. What they could win
+//! at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
 
 use super::fit::Fit;
 use crate::error::Result;
@@ -10,82 +10,111 @@ use crate::math::{dot, norm2, sqrt};
 use crate::rng::{Rng, stream};
 use crate::sensing::{Sensing, head_mut};
 use crate::top::Top;
-use crate::weights::{Editable, Weights};
+use crate::weights::{Block, Weights};
 
 /// Steps that refine the direction of a birth.
 const BIRTH_STEPS: u32 = 5;
 /// Power iterations for the direction of a split.
 const SPLIT_STEPS: u32 = 4;
-/// A split looks at the rows where the activation is below this part of its standard deviation.
+/// A split looks at the rows where the activation is below this part of its root mean square.
 const SPLIT_BAND: f32 = 0.35;
 /// Lengths of the two halves' difference that are tried, in parts of the neuron's activation.
 const SPLIT_LENGTHS: [f32; 5] = [0.15, 0.3, 0.5, 0.8, 1.2];
 
-/// The sign of a neuron's output.
+/// What a birth starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
-    Positive,
-    Negative,
+pub(super) enum Seedling {
+    /// `relu(x_j)` for the even number `2 j`, `relu(-x_j)` for the odd one after it.
+    Atom(u32),
+    /// A random gate of this seed.
+    Random(u64),
 }
 
-impl Sign {
-    pub(super) const fn value(self) -> f32 {
-        match self {
-            Self::Positive => 1.0,
-            Self::Negative => -1.0,
+/// Entries of one neuron, at most d.
+pub(super) struct Entries<'a> {
+    index: &'a mut [u32],
+    value: &'a mut [f32],
+    len: usize,
+}
+
+impl<'a> Entries<'a> {
+    /// None yet; both buffers have length d.
+    pub(super) fn new(index: &'a mut [u32], value: &'a mut [f32]) -> Self {
+        Self { index, value, len: 0 }
+    }
+
+    pub(super) fn index(&self) -> &[u32] {
+        self.index.get(..self.len).unwrap_or(&[])
+    }
+
+    pub(super) fn value(&self) -> &[f32] {
+        self.value.get(..self.len).unwrap_or(&[])
+    }
+
+    /// As weights of `hidden` neurons.
+    fn view(&self, inputs: usize, hidden: usize) -> Weights<'_> {
+        // Formed in rising order within one neuron.
+        Weights::new(inputs, hidden, self.index(), self.value()).unwrap_or(Weights::empty(inputs, hidden))
+    }
+
+    /// Becomes the single entry `value` at the flat index `j`.
+    fn unit(&mut self, j: u32, value: f32) {
+        if let (Some(index), Some(first)) = (self.index.first_mut(), self.value.first_mut()) {
+            (*index, *first) = (j, value);
+            self.len = 1;
         }
     }
-}
 
-/// A way to add one neuron.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Candidate {
-    /// A neuron that starts as `relu(±x_j)`; the number is `2 j + sign`.
-    Atom(u32, Sign),
-    /// A neuron that starts with the random gate of this number.
-    Random(u32, Sign),
-    /// Two halves of this neuron.
-    Split(u32),
-}
-
-/// Buffers for one neuron of d inputs and for images on the rows.
-pub(super) struct Single<'a> {
-    /// The neuron's entries.
-    pub(super) index: &'a mut [u32],
-    pub(super) value: &'a mut [f32],
-    pub(super) len: usize,
-    /// `A_iᵀ v`, d.
-    pub(super) block: &'a mut [f32],
-    /// Two images on the rows.
-    pub(super) z: &'a mut [f32],
-    pub(super) t: &'a mut [f32],
-}
-
-impl Single<'_> {
-    /// The entries as weights of neuron `i`.
-    fn view(&self, inputs: usize, hidden: usize) -> Weights<'_> {
-        let index = self.index.get(..self.len).unwrap_or(&[]);
-        let value = self.value.get(..self.len).unwrap_or(&[]);
-        Weights::new(inputs, hidden, index, value).unwrap_or(Weights::empty(inputs, hidden))
+    /// Becomes the weights of `block` as those of neuron `to`.
+    pub(super) fn take(&mut self, block: Block<'_>, to: usize, inputs: usize) {
+        self.len = 0;
+        for ((index, value), (j, w)) in self.index.iter_mut().zip(&mut *self.value).zip(block.entries()) {
+            (*index, *value) = ((to * inputs + j) as u32, w);
+            self.len += 1;
+        }
     }
 
-    /// The neuron's entries become the `k` largest `|g| / c` of the block, with value `g / c²`, as neuron `i`.
-    fn keep(&mut self, scales: &[f32], i: usize, k: usize) {
-        let d = scales.len();
-        let (Some(index), Some(value)) = (self.index.get_mut(..k.min(d)), self.value.get_mut(..k.min(d)))
-        else {
-            return;
-        };
-        let mut top = Top::new(&mut *index, &mut *value);
-        for ((g, c), j) in self.block.iter().zip(scales).zip((i * d) as u32..) {
-            if *c > 0.0 {
-                top.push(j, g / c);
-            }
+    /// Becomes the `k` entries of `dense` that are largest in `|v| c^power`, as neuron `i`.
+    #[inline(never)]
+    fn choose(
+        &mut self,
+        dense: &[f32],
+        (i, k): (usize, usize),
+        key: impl Fn(usize, f32) -> f32,
+        value: impl Fn(usize, f32) -> f32,
+    ) {
+        let base = i * dense.len();
+        let k = k.min(dense.len()).min(self.index.len()).min(self.value.len());
+        let (Some(index), Some(values)) = (self.index.get_mut(..k), self.value.get_mut(..k)) else { return };
+        let mut top = Top::new(&mut *index, &mut *values);
+        for (j, &v) in dense.iter().enumerate() {
+            top.push((base + j) as u32, key(j, v));
         }
         self.len = top.finish().unwrap_or(0);
-        for (v, &j) in value.iter_mut().zip(&*index).take(self.len) {
-            *v /= scales.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(1.0);
+        for (v, &j) in values.iter_mut().zip(&*index).take(self.len) {
+            *v = value((j as usize).wrapping_sub(base), *v);
         }
+    }
+
+    /// Becomes the `k` largest `|g| / c` of a gradient, with value `g / c²`, as neuron `i`.
+    fn climb(&mut self, g: &[f32], scales: &[f32], (i, k): (usize, usize)) {
+        let over = |j: usize, g: f32| match scales.get(j) {
+            Some(&c) if c > 0.0 => g / c,
+            _ => 0.0,
+        };
+        self.choose(g, (i, k), over, over);
+    }
+
+    /// Becomes the `k` weights of largest `|w| c` of a dense row, as neuron `i`.
+    pub(super) fn sift(&mut self, w: &[f32], scales: &[f32], (i, k): (usize, usize)) {
+        let times = |j: usize, w: f32| scales.get(j).map_or(0.0, |c| w * c);
+        let over = |j: usize, u: f32| scales.get(j).map_or(0.0, |c| u / c);
+        self.choose(w, (i, k), times, over);
+    }
+
+    /// Multiplies all values by `factor`.
+    pub(super) fn scale(&mut self, factor: f32) {
+        self.value.iter_mut().take(self.len).for_each(|v| *v *= factor);
     }
 
     /// Moves the entries from neuron `from` to neuron `to`.
@@ -96,185 +125,188 @@ impl Single<'_> {
     }
 }
 
-/// Finds the entries of a birth as neuron `i`; returns `⟨r, φ⟩² / |φ|²`, what it could win at once.
-pub(super) fn birth<S: Sensing + ?Sized>(
-    fit: &mut Fit<'_, S>,
-    single: &mut Single<'_>,
-    scales: &[f32],
-    (candidate, i, k): (Candidate, usize, usize),
-    seed: u64,
-) -> Result<f32, S::Source> {
-    let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
-    match candidate {
-        Candidate::Atom(atom, _) => {
-            let (j, c) = (atom / 2, scales.get(atom as usize / 2).copied().unwrap_or(0.0));
-            if let (Some(index), Some(value)) = (single.index.first_mut(), single.value.first_mut()) {
-                *index = i as u32 * d as u32 + j;
-                *value = if atom % 2 == 0 { 1.0 } else { -1.0 } * if c > 0.0 { 1.0 / c } else { 0.0 };
+/// Buffers for one neuron, and for outputs of single neurons.
+pub(super) struct Single<'a> {
+    /// The neuron's weights.
+    pub(super) entries: Entries<'a>,
+    /// A dense row of weights or of a gradient, d.
+    pub(super) dense: &'a mut [f32],
+    /// Two outputs, n each.
+    pub(super) z: &'a mut [f32],
+    pub(super) t: &'a mut [f32],
+}
+
+impl Single<'_> {
+    /// Forms a birth as neuron `i` of at most `k` weights: from its start it climbs `A_iᵀ r / c²` under its own gate,
+    /// truncated to k entries. Returns what it could win at once.
+    #[inline(never)]
+    pub(super) fn birth<S: Sensing>(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        scales: &[f32],
+        seedling: Seedling,
+        (i, k): (usize, usize),
+    ) -> Result<f32, S::Source> {
+        let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
+        let Self { entries, dense, z, .. } = self;
+        match seedling {
+            Seedling::Atom(number) => {
+                let (j, sign) = atom(number);
+                let c = scales.get(j).copied().unwrap_or(0.0);
+                entries.unit((i * d + j) as u32, if c > 0.0 { sign / c } else { 0.0 });
             }
-            single.len = 1;
+            Seedling::Random(seed) => {
+                fit.correlate(Gates::seeded(seed), i, None, dense)?;
+                entries.climb(dense, scales, (i, k));
+            }
         }
-        Candidate::Random(number, _) => {
-            // Gates are drawn by neuron: a seed for every number, so that any neuron serves.
-            let gates = Gates::seeded(seed ^ (u64::from(number) << 32));
-            let block = head_mut(&mut *single.block, d)?;
-            block.fill(0.0);
-            fit.sensing.adjoint(gates, i, fit.residual.get(..rows).unwrap_or(&[]), block)?;
-            fit.read();
-            single.keep(scales, i, k);
+        for _ in 0..BIRTH_STEPS {
+            let gates = fit.gates(entries.view(d, m));
+            fit.correlate(gates, i, None, dense)?;
+            entries.climb(dense, scales, (i, k));
         }
-        Candidate::Split(_) => return Ok(0.0),
-    }
-    for _ in 0..BIRTH_STEPS {
-        let block = head_mut(&mut *single.block, d)?;
-        block.fill(0.0);
-        let index = single.index.get(..single.len).unwrap_or(&[]);
-        let value = single.value.get(..single.len).unwrap_or(&[]);
-        let w = Weights::new(d, m, index, value).unwrap_or(Weights::empty(d, m));
+        let z = head_mut(z, rows)?;
+        let w = entries.view(d, m);
         let gates = fit.gates(w);
-        fit.sensing.adjoint(gates, i, fit.residual.get(..rows).unwrap_or(&[]), block)?;
-        fit.read();
-        single.keep(scales, i, k);
+        fit.image(gates, w.block(i), z)?;
+        Ok(gain(fit.residual(), z))
     }
-    let mut z = core::mem::take(&mut single.z);
-    let image = head_mut(&mut z, rows)?;
-    image.fill(0.0);
-    let w = single.view(d, m);
-    let done = fit.image(w, w.block(i), image);
-    let gain = gain(fit.residual(), image);
-    single.z = z;
-    done.map(|()| gain)
-}
 
-/// `⟨r, φ⟩² / |φ|²` where the two agree, else 0.
-fn gain(r: &[f32], image: &[f32]) -> f32 {
-    let along = dot(r, image);
-    let gain = along * (along / norm2(image));
-    if along > 0.0 && gain.is_finite() { gain } else { 0.0 }
-}
+    /// What the atom of this number could win as neuron `i`, unrefined.
+    pub(super) fn atom<S: Sensing>(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        d: usize,
+        (number, i): (u32, usize),
+    ) -> Result<f32, S::Source> {
+        let (m, rows) = (fit.sensing.blocks(), fit.rows());
+        let (j, sign) = atom(number);
+        let (index, value) = ([(i * d + j) as u32], [sign]);
+        let w = Weights::new(d, m, &index, &value).unwrap_or(Weights::empty(d, m));
+        let z = head_mut(&mut *self.z, rows)?;
+        let (gates, before) = (fit.gates(w), fit.rows_read);
+        fit.image(gates, w.block(i), z)?;
+        // One column of d.
+        fit.rows_read = before + (rows / d.max(1)) as u64;
+        Ok(gain(fit.residual(), z))
+    }
 
-/// What `relu(±x_j)` of the atom's number could win as neuron `i`, unrefined.
-pub(super) fn atom<S: Sensing + ?Sized>(
-    fit: &mut Fit<'_, S>,
-    single: &mut Single<'_>,
-    d: usize,
-    (atom, i): (u32, usize),
-) -> Result<f32, S::Source> {
-    let (m, rows) = (fit.sensing.blocks(), fit.rows());
-    let (index, value) = ([(i * d) as u32 + atom / 2], [if atom % 2 == 0 { 1.0 } else { -1.0 }]);
-    let w = Weights::new(d, m, &index, &value).unwrap_or(Weights::empty(d, m));
-    let image = head_mut(&mut *single.z, rows)?;
-    image.fill(0.0);
-    let gates = fit.gates(w);
-    fit.sensing.apply(gates, w.block(i), image)?;
-    fit.rows_read += (rows / d.max(1)) as u64;
-    Ok(gain(fit.residual.get(..rows).unwrap_or(&[]), image))
-}
-
-/// Finds δ of a split of neuron `i`, the entries of `single`, such that the halves are `w/2 ± δ`; returns what the
-/// split could win at once.
-pub(super) fn split<S: Sensing + ?Sized>(
-    fit: &mut Fit<'_, S>,
-    net: &Editable<'_>,
-    single: &mut Single<'_>,
-    scales: &[f32],
-    (i, k): (usize, usize),
-    seed: u64,
-) -> Result<f32, S::Source> {
-    let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
-    let v = fit.signs.sign(i);
-    let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
-    let (mut z, mut t, mut block) =
-        (core::mem::take(&mut single.z), core::mem::take(&mut single.t), core::mem::take(&mut single.block));
-    let mut work = || {
-        let (z, t, block) = (head_mut(&mut z, rows)?, head_mut(&mut t, rows)?, head_mut(&mut block, d)?);
-        z.fill(0.0);
-        fit.sensing.apply(open, net.view().block(i), z)?;
-        fit.read();
-        // |w_i| of the activation: with the usual gates half of the rows are on either side of zero.
+    /// Forms δ of at most `k` weights such that `w/2 ± δ` are the halves of `block`; returns what the split could win
+    /// at once. The direction is found by truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the
+    /// loss at the hinge, where alone two halves differ from their sum; b is a part of rms(z). Then the best length of
+    /// a few.
+    #[inline(never)]
+    pub(super) fn split<S: Sensing>(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        scales: &[f32],
+        (block, k): (Block<'_>, usize),
+        seed: u64,
+    ) -> Result<f32, S::Source> {
+        let (d, m, rows, i) = (scales.len(), fit.sensing.blocks(), fit.rows(), block.neuron());
+        let v = fit.signs.sign(i);
+        let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
+        let Self { entries, dense, z, t } = self;
+        let (z, t) = (head_mut(z, rows)?, head_mut(t, rows)?);
+        fit.image(open, block, z)?;
         let size = sqrt(norm2(z) / rows as f32);
         let band = SPLIT_BAND * size;
         if !(band > 0.0) {
             return Ok(0.0);
         }
-        // A random direction to begin with.
-        let mut rng = Rng::new(seed, stream::SUPPORT + i as u64);
-        for (b, c) in block.iter_mut().zip(scales) {
-            *b = c * rng.normal();
+        let mut rng = Rng::new(seed, stream::SPLIT + i as u64);
+        for (g, c) in dense.iter_mut().zip(scales) {
+            *g = c * rng.normal();
         }
-        let residual = fit.residual.get(..rows).unwrap_or(&[]);
         for _ in 0..=SPLIT_STEPS {
-            single.len = keep(single.index, single.value, block, scales, i, k);
-            t.fill(0.0);
-            let delta = Weights::new(d, m, head(single.index, single.len), headf(single.value, single.len))
-                .unwrap_or(Weights::empty(d, m));
-            fit.sensing.apply(open, delta.block(i), t)?;
-            fit.rows_read += rows as u64;
+            entries.climb(dense, scales, (i, k));
+            fit.image(open, entries.view(d, m).block(i), t)?;
             // Unit activation, so that the numbers stay in range.
             let length = sqrt(norm2(t) / rows as f32);
             if !(length > 0.0) {
                 return Ok(0.0);
             }
-            t.iter_mut().for_each(|t| *t /= length);
-            single.value.iter_mut().take(single.len).for_each(|v| *v /= length);
-            for ((t, z), r) in t.iter_mut().zip(&*z).zip(residual) {
-                *t *= v * r * (1.0 - z.abs() / band).max(0.0);
+            entries.scale(1.0 / length);
+            for ((t, z), r) in t.iter_mut().zip(&*z).zip(fit.residual()) {
+                *t *= v * r * (1.0 - z.abs() / band).max(0.0) / length;
             }
-            block.fill(0.0);
-            fit.sensing.adjoint(open, i, t, block)?;
-            fit.rows_read += rows as u64;
+            fit.correlate(open, i, Some(t), dense)?;
         }
         // The direction's own activation again, then the best length.
-        t.fill(0.0);
-        let delta = Weights::new(d, m, head(single.index, single.len), headf(single.value, single.len))
-            .unwrap_or(Weights::empty(d, m));
-        fit.sensing.apply(open, delta.block(i), t)?;
-        fit.rows_read += rows as u64;
-        let mut best = (0.0, 0.0);
-        for length in SPLIT_LENGTHS {
-            let a = length * size;
-            let relu = |x: f32| (v * x).max(0.0);
-            let (mut along, mut norm) = (0.0, 0.0);
-            for ((z, t), r) in z.iter().zip(&*t).zip(residual) {
-                let change = v * (relu(0.5 * z + a * t) + relu(0.5 * z - a * t) - relu(*z));
-                along += r * change;
-                norm += change * change;
-            }
-            let gain = along * (along / norm);
-            if along > 0.0 && gain > best.0 && gain.is_finite() {
-                best = (gain, a);
+        fit.image(open, entries.view(d, m).block(i), t)?;
+        let (mut best, mut length) = (0.0, 0.0);
+        for part in SPLIT_LENGTHS {
+            let gain = halves(fit.residual(), (z, t), v, part * size);
+            if gain > best {
+                (best, length) = (gain, part * size);
             }
         }
-        single.value.iter_mut().take(single.len).for_each(|v| *v *= best.1);
-        Ok(best.0)
-    };
-    let result = work();
-    (single.z, single.t, single.block) = (z, t, block);
-    result
-}
-
-fn head(slice: &[u32], len: usize) -> &[u32] {
-    slice.get(..len).unwrap_or(&[])
-}
-
-fn headf(slice: &[f32], len: usize) -> &[f32] {
-    slice.get(..len).unwrap_or(&[])
-}
-
-/// The k largest `|g| / c` as entries of neuron `i` with value `g / c²`; how many there are.
-fn keep(index: &mut [u32], value: &mut [f32], block: &[f32], scales: &[f32], i: usize, k: usize) -> usize {
-    let d = scales.len();
-    let k = k.min(d).min(index.len()).min(value.len());
-    let (Some(index), Some(value)) = (index.get_mut(..k), value.get_mut(..k)) else { return 0 };
-    let mut top = Top::new(&mut *index, &mut *value);
-    for ((g, c), j) in block.iter().zip(scales).zip((i * d) as u32..) {
-        if *c > 0.0 {
-            top.push(j, g / c);
-        }
+        entries.scale(length);
+        Ok(best)
     }
-    let len = top.finish().unwrap_or(0);
-    for (v, &j) in value.iter_mut().zip(&*index).take(len) {
-        *v /= scales.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(1.0);
+}
+
+/// Input and sign of the atom of this number.
+fn atom(number: u32) -> (usize, f32) {
+    (number as usize / 2, if number.is_multiple_of(2) { 1.0 } else { -1.0 })
+}
+
+/// `⟨r, φ⟩² / |φ|²` where the two agree, else 0.
+fn gain(r: &[f32], image: &[f32]) -> f32 {
+    projected(dot(r, image), norm2(image))
+}
+
+fn projected(along: f32, norm: f32) -> f32 {
+    let gain = along * (along / norm);
+    if along > 0.0 && gain.is_finite() { gain } else { 0.0 }
+}
+
+/// What halves of activations `z/2 ± a t` could win over one of activation `z`.
+fn halves(r: &[f32], (z, t): (&[f32], &[f32]), v: f32, a: f32) -> f32 {
+    let relu = |x: f32| (v * x).max(0.0);
+    let (mut along, mut norm) = (0.0, 0.0);
+    for ((z, t), r) in z.iter().zip(t).zip(r) {
+        let change = v * (relu(0.5 * z + a * t) + relu(0.5 * z - a * t) - relu(*z));
+        along += r * change;
+        norm += change * change;
     }
-    len
+    projected(along, norm)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[test]
+    fn a_split_wins_what_its_halves_explain() {
+        // relu(x + y) + relu(x - y) against relu(2 x) on a small grid.
+        let grid: std::vec::Vec<(f32, f32)> =
+            (-5..=5).flat_map(|x| (-5..=5).map(move |y| (x as f32, y as f32))).collect();
+        let (z, t): (std::vec::Vec<f32>, std::vec::Vec<f32>) =
+            grid.iter().map(|&(x, y)| (2.0 * x, y)).unzip();
+        let r: std::vec::Vec<f32> =
+            grid.iter().map(|&(x, y)| (x + y).max(0.0) + (x - y).max(0.0) - (2.0 * x).max(0.0)).collect();
+        assert!((halves(&r, (&z, &t), 1.0, 1.0) / norm2(&r) - 1.0).abs() < 1e-5);
+        assert!(halves(&r, (&z, &t), 1.0, 0.3) < 0.99 * norm2(&r));
+        // Halves add where a neuron is positive, so they explain nothing that is to be taken away.
+        let negative: std::vec::Vec<f32> = r.iter().map(|r| -r).collect();
+        assert_eq!(halves(&negative, (&z, &t), 1.0, 1.0), 0.0);
+        assert!(halves(&negative, (&z, &t), -1.0, 1.0) > 0.99 * norm2(&r));
+    }
+
+    #[test]
+    fn entries_are_chosen_in_the_metric_of_the_columns() {
+        let (mut index, mut value) = ([0; 4], [0.0; 4]);
+        let mut entries = Entries::new(&mut index, &mut value);
+        let scales = [1.0, 10.0, 0.0, 2.0];
+        entries.climb(&[3.0, 40.0, 99.0, -2.0], &scales, (2, 2));
+        assert_eq!((entries.index(), entries.value()), (&[8, 9][..], &[3.0, 0.4][..]));
+        entries.sift(&[3.0, 0.5, 99.0, -2.0], &scales, (0, 2));
+        assert_eq!((entries.index(), entries.value()), (&[1, 3][..], &[0.5, -2.0][..]));
+        entries.shift(0, 3, 4);
+        assert_eq!(entries.index(), [13, 15]);
+        entries.climb(&[0.0; 4], &scales, (0, 4));
+        assert!(entries.index().is_empty());
+    }
 }

@@ -54,7 +54,7 @@ impl Search {
         }))
     }
 
-    pub(super) fn update(&self, progress: &lm::Progress) {
+    pub(super) fn update(&self, progress: &lm::Progress<'_>) {
         if let Self(Some(bar)) = self {
             let lm::Progress { loss, best, support, live, moves, kicks, .. } = *progress;
             bar.set_message(format!(

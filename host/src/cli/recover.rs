@@ -97,7 +97,10 @@ impl History {
         Self { lines: Vec::new(), rows, start: Instant::now() }
     }
 
-    pub(super) fn add(&mut self, progress: &Progress) {
+    pub(super) fn add(&mut self, progress: &Progress<'_>) {
+        if progress.checkpoint.is_some() {
+            return;
+        }
         self.lines.push(Line {
             step: progress.step,
             phase: name(progress.phase),

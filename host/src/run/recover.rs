@@ -98,7 +98,7 @@ pub fn recover(
     problem: Problem,
     options: &RecoverOptions,
     stop: &Stop,
-    observe: impl FnMut(&Progress) -> bool + Send,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
     problem.check()?;
     let signs = options.signs.unwrap_or_else(|| match problem.labels.iter().any(|&label| label < 0.0) {
@@ -158,9 +158,8 @@ impl RecoverPlan {
     }
 
     fn of(dims: Dims, bytes: bool, options: &RecoverOptions, slots: usize, layout: Layout) -> Self {
-        let rows = options.params.search_rows(dims.nnz, dims.samples);
         let scratch = dims.samples + dims.inputs;
-        let budget = Recovery::new(dims, rows, layout.panel, scratch, options.params.signs.linear(0));
+        let budget = Recovery::new(dims, layout.panel, scratch, options.params.signs.linear(0));
         let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
         let operator = layout.bytes(held, bytes) as u64;
         let state_bytes = budget.state_bytes() as u64;
@@ -181,7 +180,7 @@ fn run(
     plan: &RecoverPlan,
     options: &RecoverOptions,
     stop: &Stop,
-    mut observe: impl FnMut(&Progress) -> bool,
+    mut observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Outcome> {
     let start = Start::new(&problem);
     let Problem { data, mut labels, task } = problem;
@@ -194,7 +193,7 @@ fn run(
     let mut limit = None;
     let mut interrupted = false;
     let limits = options.limits;
-    let observe = |progress: &Progress| {
+    let observe = |progress: &Progress<'_>| {
         let passes = progress.rows_read as f64 / dims.samples as f64;
         if limits.time.is_some_and(|limit| began.elapsed() >= limit) {
             limit = Some("time");

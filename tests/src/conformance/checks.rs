@@ -206,12 +206,22 @@ pub(super) fn normal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, toleran
     agree("A_S^T A_S p", expected, got, limit)
 }
 
+pub(super) fn diagonal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+    let (limit, support) = (t.allow(tolerance * t.scale.column * t.scale.column), t.w.index());
+    let (expected, got) = (part(t.buffers.expected, support.len())?, part(t.buffers.got, support.len())?);
+    got.fill(f32::NAN);
+    call(t.oracle.diagonal_at(t.gates, support, expected, t.buffers.scratch))?;
+    call(t.sensing.diagonal_at(t.gates, support, got, t.buffers.scratch))?;
+    agree("diag(A_S^T A_S)", expected, got, limit)
+}
+
 /// Announced products: on the support that was announced, on a part of it, and on another batch.
 pub(super) fn hold<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (n, d, m) = t.sizes();
     call(t.sensing.hold(t.gates, t.w.index()))?;
     normal_at(t, tolerance)?;
     gradient_at(t, tolerance)?;
+    diagonal_at(t, tolerance)?;
     forward(t, tolerance)?;
     let all = t.w;
     let kept = all.index().iter().take_while(|&&j| (j as usize) < m * d / 2).count();
@@ -224,6 +234,7 @@ pub(super) fn hold<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f
         call(t.oracle.select(rows.clone()))?;
         call(t.sensing.select(rows))?;
         gradient_at(t, tolerance)?;
+        diagonal_at(t, tolerance)?;
         normal_at(t, tolerance)?;
     }
     Ok(())
@@ -282,6 +293,7 @@ pub(super) fn reads<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -> 
         let is_theory = matches!(params.step, Step::Theory { .. });
         if !is_theory {
             count("column norms", 0, c.norm_blocks)?;
+            count("diagonals", 0, c.diagonal_at)?;
             let reads = c.forward + passes + c.gradient_at + c.normal_at;
             count("reads", reads, info.reads as usize)?;
         }
@@ -321,6 +333,7 @@ pub(super) fn lengths<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -
             let fewer = part(out, s - 1)?;
             refused("gradient_at, output", sensing.gradient_at(gates, support, v, fewer, scratch))?;
             refused("normal_at, output", sensing.normal_at(gates, w, fewer, scratch))?;
+            refused("diagonal_at, output", sensing.diagonal_at(gates, support, fewer, scratch))?;
         }
     }
     let (v, cols) = (at(n)?, part(out, d)?);

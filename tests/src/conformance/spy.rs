@@ -23,6 +23,8 @@ pub struct Calls {
     pub gradient_at: usize,
     /// [`Sensing::normal_at`].
     pub normal_at: usize,
+    /// [`Sensing::diagonal_at`].
+    pub diagonal_at: usize,
     /// Blocks of which [`Sensing::column_norms`] was asked for.
     pub norm_blocks: usize,
 }
@@ -155,6 +157,20 @@ impl<S: Sensing + ?Sized> Sensing for Spy<'_, S> {
             return provided::normal_at(self, gates, p, out, scratch);
         }
         self.inner.normal_at(gates, p, out, scratch)
+    }
+
+    fn diagonal_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        self.calls.diagonal_at += 1;
+        if self.provided {
+            return provided::diagonal_at(self, gates, support, out, scratch);
+        }
+        self.inner.diagonal_at(gates, support, out, scratch)
     }
 
     fn column_norms(

@@ -1,0 +1,263 @@
+//! The network at hand, with all that rules and moves need to change and to fit it.
+
+use super::fit::Fit;
+use super::neuron::Single;
+use super::support::{Columns, add};
+use crate::budget::Recovery;
+use crate::error::{Error, Result};
+use crate::sensing::Sensing;
+use crate::weights::{Block, Editable, Weights};
+
+/// A network, its data, and buffers. Block 0 may be the linear term; what is said of neurons excludes it.
+pub(super) struct Bench<'a, S> {
+    pub(super) fit: Fit<'a, S>,
+    pub(super) net: Editable<'a>,
+    pub(super) columns: Columns<'a>,
+    pub(super) single: Single<'a>,
+    /// s, weights of the result.
+    pub(super) nnz: usize,
+    /// m, neurons of the result.
+    pub(super) hidden: usize,
+    /// Loss at which the fit counts as exact on the rows selected.
+    pub(super) goal: f32,
+    /// Neurons turned round, neurons merged, linear terms folded.
+    pub(super) flips: u32,
+    pub(super) merges: u32,
+    pub(super) folds: u32,
+}
+
+impl<S: Sensing> Bench<'_, S> {
+    /// d.
+    pub(super) fn inputs(&self) -> usize {
+        self.columns.scales().len()
+    }
+
+    /// p, blocks: neurons that there is room for, and the linear term.
+    pub(super) fn blocks(&self) -> usize {
+        self.fit.sensing.blocks()
+    }
+
+    /// The number of the first neuron.
+    pub(super) fn first(&self) -> usize {
+        usize::from(self.fit.signs.linear(0))
+    }
+
+    /// The neurons that have weights.
+    pub(super) fn neurons(&self) -> impl Iterator<Item = Block<'_>> {
+        neurons(self.net.view(), self.first())
+    }
+
+    /// How many neurons have weights.
+    pub(super) fn live(&self) -> usize {
+        self.neurons().count()
+    }
+
+    /// Weights of the linear term: they do not count in s.
+    pub(super) fn linear(&self) -> usize {
+        if self.first() > 0 { self.net.range(0).len() } else { 0 }
+    }
+
+    /// Weights that count in s.
+    pub(super) fn counted(&self) -> usize {
+        self.net.nnz() - self.linear()
+    }
+
+    /// Weights while searching.
+    pub(super) fn work_size(&self) -> usize {
+        Recovery::work_size(self.nnz)
+    }
+
+    /// Weights that there is room for beyond the work size and the linear term.
+    pub(super) fn spare_room(&self) -> usize {
+        self.net.room().saturating_sub(self.work_size() + self.first() * self.inputs())
+    }
+
+    /// Loss of the network as it is; the residual is current from then on.
+    pub(super) fn loss(&mut self) -> Result<f32, S::Source> {
+        self.fit.loss(self.net.view())
+    }
+
+    /// At most `steps` steps from the network, whose loss is `loss`, until `goal`.
+    pub(super) fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
+        self.fit.improve(&mut self.net, loss, steps, goal)
+    }
+
+    /// After an edit that the equations do not see: damps, and fits with at most `steps` steps.
+    #[inline(never)]
+    pub(super) fn refit(&mut self, steps: u32) -> Result<f32, S::Source> {
+        self.fit.damp();
+        let loss = self.loss()?;
+        self.improve(loss, steps, self.goal)
+    }
+
+    /// Adds up to `count` weights of value 0 where the gradient asks for them; the residual must be current.
+    pub(super) fn grow(&mut self, count: usize) -> Result<(), S::Source> {
+        self.columns.grow(&mut self.fit, &mut self.net, count)
+    }
+
+    /// Keeps the `size` weights that contribute most, and the linear term.
+    pub(super) fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
+        let free = if self.first() > 0 { self.inputs() } else { 0 };
+        let (buffer, _) = self.fit.spare();
+        self.columns.threshold(&mut self.net, buffer, (free, size)).map_err(Error::widen)
+    }
+
+    /// Thresholds to `size` weights and fits them with at most `steps` steps.
+    #[inline(never)]
+    pub(super) fn cut(&mut self, size: usize, steps: u32) -> Result<f32, S::Source> {
+        self.threshold(size)?;
+        let loss = self.loss()?;
+        self.improve(loss, steps, 0.0)
+    }
+
+    /// An outer step: grow by 0.5 s, fit, threshold to `size`, fit.
+    #[inline(never)]
+    pub(super) fn outer(&mut self, loss: f32, size: usize) -> Result<f32, S::Source> {
+        self.grow(Recovery::growth(self.nnz))?;
+        self.improve(loss, 2, 0.0)?;
+        self.cut(size, 2)
+    }
+
+    /// Adds the entries of the single neuron, times `sign`, which is 1 or -1.
+    pub(super) fn add_single(&mut self, sign: f32) -> Result<(), S::Source> {
+        self.single.entries.scale(sign);
+        let added = add(&mut self.net, self.single.entries.index(), self.single.entries.value());
+        self.single.entries.scale(sign);
+        added
+    }
+
+    /// Makes block 0 the linear term with all inputs, where signs are free and there is none.
+    pub(super) fn add_linear(&mut self) -> Result<(), S::Source> {
+        let d = self.inputs();
+        if self.first() == 0 || self.linear() == d {
+            return Ok(());
+        }
+        self.net.remove(0);
+        let (value, index) = self.fit.spare();
+        let (Some(value), Some(index)) = (value.get_mut(..d), index.get_mut(..d)) else {
+            return Err(Error::Length { what: "room for weights", expected: d, got: self.net.room() });
+        };
+        value.fill(0.0);
+        index.iter_mut().zip(0..).for_each(|(index, j)| *index = j);
+        add(&mut self.net, index, value)
+    }
+
+    /// The first neuron without weights whose output has this sign.
+    pub(super) fn vacant(&self, sign: f32) -> Option<usize> {
+        let mut live = self.neurons().map(|block| block.neuron()).peekable();
+        (self.first()..self.blocks())
+            .find(|&i| live.next_if_eq(&i).is_none() && self.fit.signs.sign(i) == sign)
+    }
+
+    /// The neuron that contributes least to the output, of those that `which` holds for.
+    #[inline(never)]
+    pub(super) fn weakest(&self, which: impl Fn(usize) -> bool) -> Option<usize> {
+        let strength =
+            |block: Block<'_>| scaled(block, self.columns.scales()).map(|(_, x)| x * x).sum::<f32>();
+        let candidates = self.neurons().filter(|block| which(block.neuron()));
+        let weakest = candidates.map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
+        weakest.map(|(_, i)| i)
+    }
+
+    /// A neuron of this sign without weights, the weakest one being emptied if there is none; never `but`.
+    pub(super) fn vacate(&mut self, sign: f32, but: Option<usize>) -> Option<usize> {
+        self.vacant(sign).or_else(|| {
+            let weakest = self.weakest(|i| Some(i) != but && self.fit.signs.sign(i) == sign)?;
+            self.net.remove(weakest);
+            Some(weakest)
+        })
+    }
+}
+
+/// The blocks from number `first` on that have weights.
+pub(super) fn neurons(w: Weights<'_>, first: usize) -> impl Iterator<Item = Block<'_>> {
+    w.blocks().filter(move |block| block.neuron() >= first)
+}
+
+/// (input, `w c`) of every weight of a block.
+pub(super) fn scaled<'w>(block: Block<'w>, scales: &'w [f32]) -> impl Iterator<Item = (usize, f32)> {
+    block.entries().map(|(j, w)| (j, w * scales.get(j).copied().unwrap_or(0.0)))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    extern crate std;
+    use super::*;
+    use crate::gated::Gated;
+    use crate::gates::Signs;
+    use crate::lm::fit::Vectors;
+    use crate::lm::neuron::Entries;
+    use crate::samples::{NormalRows, Samples};
+    use std::vec;
+
+    /// Inputs and blocks of the bench in [`with`].
+    pub(in crate::lm) const D: usize = 4;
+    pub(in crate::lm) const P: usize = 7;
+    const N: usize = 60;
+
+    type Samples60 = Gated<'static, NormalRows>;
+
+    /// Calls `body` with a bench of 60 rows of four normal inputs for seven blocks, on which labels are the outputs of
+    /// `planted`, (output sign, weights), and the network is `net`, brought to their scale;
+    /// s = 6, m = 3.
+    pub(in crate::lm) fn with(
+        signs: Signs,
+        planted: &[(f32, [f32; D])],
+        net: &[(u32, f32)],
+        body: impl FnOnce(&mut Bench<'_, Samples60>),
+    ) {
+        let mut rows = NormalRows::new(5, N, D);
+        let mut labels = vec![0.0; N];
+        for (k, y) in labels.iter_mut().enumerate() {
+            let mut x = [0.0; D];
+            rows.row(k, &mut x).unwrap();
+            let z = |w: &[f32; D]| w.iter().zip(&x).map(|(w, x)| w * x).sum::<f32>();
+            *y = planted.iter().map(|(v, w)| v * z(w).max(0.0)).sum();
+        }
+        let memory = vec![0.0; crate::budget::gated_words(D, P)].leak();
+        let mut sensing = Gated::new(rows, P, 1, memory).unwrap();
+        let mut floats = vec![vec![0.0; 64]; 15];
+        let mut scratch = vec![0.0; 64 * 4];
+        let (mut index, mut entry) = (vec![0; 64], vec![0; D]);
+        let mut next = floats.iter_mut().map(std::vec::Vec::as_mut_slice);
+        let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
+        let vectors = Vectors::new(core::array::from_fn(|_| take(64)));
+        let mut columns = Columns::new(take(D), take(D));
+        let mut fit = Fit::new(&mut sensing, &labels, signs, (take(N), vectors, &mut scratch)).unwrap();
+        columns.measure(&mut fit).unwrap();
+        let single =
+            Single { entries: Entries::new(&mut entry, take(D)), dense: take(D), z: take(N), t: take(N) };
+        let net_buffer = Editable::new(D, P, &mut index, take(64));
+        let mut bench = Bench {
+            fit,
+            net: net_buffer,
+            columns,
+            single,
+            nnz: 6,
+            hidden: 3,
+            goal: 1e-12,
+            flips: 0,
+            merges: 0,
+            folds: 0,
+        };
+        let (index, value): (std::vec::Vec<u32>, std::vec::Vec<f32>) = net.iter().copied().unzip();
+        let scaled: std::vec::Vec<f32> = value.iter().map(|w| w * crate::math::unit_scale(&labels)).collect();
+        assert!(bench.net.add(&index, &scaled));
+        body(&mut bench);
+    }
+
+    #[test]
+    fn the_weakest_neuron_makes_room_where_there_is_none() {
+        let net: std::vec::Vec<(u32, f32)> = (0..7).map(|i| (4 * i, 1.0 + (i as f32 - 3.0).abs())).collect();
+        with(Signs::Positive, &[], &net, |bench| {
+            assert_eq!((bench.live(), bench.vacant(1.0), bench.vacant(-1.0)), (7, None, None));
+            assert_eq!((bench.vacate(1.0, Some(3)), bench.vacate(1.0, None)), (Some(2), Some(2)));
+            assert_eq!((bench.live(), bench.weakest(|_| true)), (6, Some(3)));
+        });
+        with(Signs::Free, &[], &[(0, 9.0), (4, 1.0), (8, 2.0)], |bench| {
+            bench.add_linear().unwrap();
+            assert_eq!((bench.linear(), bench.counted(), bench.live()), (4, 2, 2));
+            assert_eq!((bench.vacant(1.0), bench.vacant(-1.0)), (Some(3), Some(4)));
+        });
+    }
+}

@@ -1,0 +1,133 @@
+//! What a run is at one of the points between its stages, and how it goes on from there.
+
+use super::Info;
+use crate::error::{self, Result};
+use crate::weights::Weights;
+
+/// Where a run stands: enough to go on from with [`super::resume`], to the same bits.
+///
+/// Weights are those of the search: they may be more than s, block 0 may be a linear term, and they are for labels
+/// scaled by a power of two.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checkpoint<'a> {
+    /// All numbers.
+    pub state: State,
+    /// The current network: at most [`crate::budget::Recovery::work`] weights.
+    pub net: Weights<'a>,
+    /// The best network while searching: at most as many.
+    pub best: Weights<'a>,
+    /// The best network of at most s weights and m neurons so far.
+    pub found: Weights<'a>,
+}
+
+/// The numbers of a [`Checkpoint`]: stage, rows, damping, counters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct State {
+    pub(super) stage: Stage,
+    /// Rows that are fitted now.
+    pub(super) rows: u32,
+    /// Kicks of this search.
+    pub(super) kicks: u32,
+    /// Rounds of moves.
+    pub(super) turn: u32,
+    /// Damping λ of the next step.
+    pub(super) lambda: f32,
+    /// Loss of the best network while searching, of the scaled labels.
+    pub(super) best_loss: f32,
+    /// Loss of the best network of at most s weights and m neurons.
+    pub(super) found_loss: f32,
+    /// The least loss that counted as progress of this search, and the kicks since.
+    pub(super) mark: f32,
+    pub(super) idle: u32,
+    /// Counters so far.
+    pub(super) info: Info,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Outer steps from the start, or with more rows.
+    Descend,
+    /// A round of moves, or the way down to s weights where the fit is exact.
+    Moves,
+    /// A kick, or the end of the search.
+    Kick,
+    /// Steps on all rows.
+    AllRows,
+    /// Outer steps on all rows, where no exact fit is in sight.
+    Settle,
+    /// The plain method from the start, on all rows.
+    Plain,
+    /// Outer steps at s weights.
+    Polish,
+    /// Nothing.
+    End,
+}
+
+impl Stage {
+    const ALL: [Self; 8] = [
+        Self::Descend,
+        Self::Moves,
+        Self::Kick,
+        Self::AllRows,
+        Self::Settle,
+        Self::Plain,
+        Self::Polish,
+        Self::End,
+    ];
+}
+
+impl State {
+    /// Words of [`Self::to_words`].
+    pub const WORDS: usize = 18;
+
+    /// As words, to be stored.
+    #[must_use]
+    pub fn to_words(&self) -> [u32; Self::WORDS] {
+        let Info { steps, trials, moves, flips, merges, folds, kicks, rows_read, .. } = self.info;
+        let [lambda, best, found, mark] =
+            [self.lambda, self.best_loss, self.found_loss, self.mark].map(f32::to_bits);
+        let stage = self.stage as u32;
+        let (low, high) = (rows_read as u32, (rows_read >> 32) as u32);
+        [
+            stage, self.rows, self.kicks, self.turn, lambda, best, found, steps, trials, moves, flips,
+            merges, folds, kicks, low, high, mark, self.idle,
+        ]
+    }
+
+    /// From words that [`Self::to_words`] gave.
+    ///
+    /// # Errors
+    /// [`crate::Error::Range`] for a stage that there is not, [`crate::Error::NotFinite`] for a damping that is no
+    /// number.
+    pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
+        let &[
+            stage,
+            rows,
+            kicks,
+            turn,
+            lambda,
+            best,
+            found,
+            steps,
+            trials,
+            moves,
+            flips,
+            merges,
+            folds,
+            total,
+            low,
+            high,
+            mark,
+            idle,
+        ] = words;
+        error::range("stage of the checkpoint", stage as usize, 0, Stage::ALL.len() - 1)?;
+        let [lambda, best_loss, found_loss, mark] = [lambda, best, found, mark].map(f32::from_bits);
+        error::finite("damping of the checkpoint", &[lambda])?;
+        let rows_read = u64::from(low) | u64::from(high) << 32;
+        let info =
+            Info { steps, trials, moves, flips, merges, folds, kicks: total, rows_read, ..Info::default() };
+        let stage = Stage::ALL.get(stage as usize).copied().unwrap_or(Stage::End);
+        Ok(Self { stage, rows, kicks, turn, lambda, best_loss, found_loss, mark, idle, info })
+    }
+}

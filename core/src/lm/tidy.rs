@@ -1,0 +1,204 @@
+//! Edits that take a network to an equivalent or simpler one: turn neurons round, merge those that share a hinge, go
+//! down to s weights and m neurons.
+
+use super::bench::{Bench, scaled};
+use crate::error::Result;
+use crate::math::sqrt;
+use crate::sensing::{Sensing, head_mut};
+use crate::weights::Weights;
+
+/// A neuron is turned round where that leaves less than this part of the loss.
+const FLIP: f32 = 0.999;
+/// Before the last threshold neurons with a cosine above this become one.
+const SAME: f32 = 0.9999;
+/// Steps between two cuts on the way down.
+const SLIM_STEPS: u32 = 5;
+
+impl<S: Sensing> Bench<'_, S> {
+    /// Turns neurons round, `w_i -> -w_i`, where that alone lowers the loss, which is `loss`, and fits if any was
+    /// turned. The residual must be current. Returns the loss.
+    pub(super) fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
+        let rows = self.fit.rows();
+        let mut total = loss * rows as f32;
+        let mut flipped = 0;
+        for i in self.first()..self.blocks() {
+            let range = self.net.range(i);
+            if range.is_empty() {
+                continue;
+            }
+            let (z, t) = (head_mut(&mut *self.single.z, rows)?, head_mut(&mut *self.single.t, rows)?);
+            let gates = self.fit.gates(self.net.view());
+            self.fit.image(gates, self.net.view().block(i), z)?;
+            negate(self.net.values().get_mut(range.clone()));
+            let gates = self.fit.gates(self.net.view());
+            self.fit.image(gates, self.net.view().block(i), t)?;
+            let residual = head_mut(&mut *self.fit.residual, rows)?;
+            let mut after = 0.0;
+            for ((z, t), r) in z.iter_mut().zip(&*t).zip(&*residual) {
+                *z += r - t;
+                after += *z * *z;
+            }
+            if after < FLIP * total {
+                total = after;
+                residual.copy_from_slice(z);
+                flipped += 1;
+            } else {
+                negate(self.net.values().get_mut(range));
+            }
+        }
+        if flipped == 0 {
+            return Ok(loss);
+        }
+        self.flips += flipped;
+        self.refit(2)
+    }
+
+    /// Makes one of two neurons whose cosine, in the metric of the columns, is above `least` in magnitude: they share
+    /// a hinge. Those that are open on the same rows add up. Of those that are open on opposite rows the weaker one is
+    /// its own mirror image and a linear function, `relu(z) = z + relu(-z)`, so they merge where there is a linear
+    /// term. Returns how many vanished; nothing is fitted.
+    #[inline(never)]
+    pub(super) fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
+        let d = self.inputs();
+        let mut merged = 0;
+        for i in self.first()..self.blocks() {
+            if self.net.range(i).is_empty() {
+                continue;
+            }
+            for j in i + 1..self.blocks() {
+                let w = self.net.view();
+                if w.block(j).is_empty() {
+                    continue;
+                }
+                let (cosine, first_is_stronger) = compare(w, (i, j), self.columns.scales());
+                let is_equal_sign = self.fit.signs.sign(i) == self.fit.signs.sign(j);
+                let is_mirrored = (cosine > 0.0) != is_equal_sign;
+                if !(cosine.abs() > least) || (is_mirrored && self.linear() == 0) {
+                    continue;
+                }
+                let (to, from) = if first_is_stronger { (i, j) } else { (j, i) };
+                self.single.entries.take(w.block(from), to, d);
+                self.net.remove(from);
+                self.add_single(if is_mirrored { -1.0 } else { 1.0 })?;
+                if is_mirrored {
+                    self.single.entries.shift(to, 0, d);
+                    self.add_single(1.0)?;
+                }
+                merged += 1;
+                if from == i {
+                    break;
+                }
+            }
+        }
+        self.merges += merged;
+        Ok(merged)
+    }
+
+    /// Merges what is the same and goes down to s weights besides the linear term, fitting between the cuts. Each cut
+    /// takes a third of the excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss after each.
+    #[inline(never)]
+    pub(super) fn thin(
+        &mut self,
+        mut loss: f32,
+        mut report: impl FnMut(&Self, f32),
+    ) -> Result<f32, S::Source> {
+        if self.merge(SAME)? > 0 {
+            loss = self.loss()?;
+            loss = self.improve(loss, 3, self.goal)?;
+        }
+        while let excess @ 1.. = self.counted().saturating_sub(self.nnz) {
+            loss = self.cut(self.counted() - excess.div_ceil(3), SLIM_STEPS)?;
+            report(self, loss);
+        }
+        Ok(loss)
+    }
+
+    /// Empties the weakest neurons, a third of the excess at a time, until m are left, fitting in between.
+    #[inline(never)]
+    pub(super) fn narrow(&mut self, mut loss: f32) -> Result<f32, S::Source> {
+        while let excess @ 1.. = self.live().saturating_sub(self.hidden) {
+            for _ in 0..excess.div_ceil(3) {
+                self.weakest(|_| true).into_iter().for_each(|i| self.net.remove(i));
+            }
+            loss = self.refit(SLIM_STEPS)?;
+        }
+        Ok(loss)
+    }
+}
+
+fn negate(values: Option<&mut [f32]>) {
+    values.unwrap_or_default().iter_mut().for_each(|v| *v = -*v);
+}
+
+/// The cosine of neurons i and j in the metric of the columns, and whether i is at least as long.
+fn compare(w: Weights<'_>, (i, j): (usize, usize), scales: &[f32]) -> (f32, bool) {
+    let (a, b) = (w.block(i), w.block(j));
+    let mut others = scaled(b, scales).peekable();
+    let mut product = 0.0;
+    for (at, x) in scaled(a, scales) {
+        while others.next_if(|&(j, _)| j < at).is_some() {}
+        if let Some((_, y)) = others.next_if(|&(j, _)| j == at) {
+            product += x * y;
+        }
+    }
+    let norm = |block| scaled(block, scales).map(|(_, x)| x * x).sum::<f32>();
+    let (a, b) = (norm(a), norm(b));
+    (product / sqrt(a * b), a >= b)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gates::Signs;
+    use crate::lm::bench::tests::with;
+
+    const W: [f32; 4] = [1.0, -2.0, 0.5, 0.0];
+
+    #[test]
+    fn a_neuron_that_points_the_wrong_way_is_turned_round() {
+        let net = [(4, -1.0), (5, 2.0), (6, -0.5), (8, 1.0)];
+        with(Signs::Positive, &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])], &net, |bench| {
+            let loss = bench.loss().unwrap();
+            assert!(bench.flip(loss).unwrap() < 1e-10 && loss > 1e-2);
+            let is_up: [bool; 4] = core::array::from_fn(|at| bench.net.view().value()[at] > 0.0);
+            assert_eq!((bench.flips, is_up), (1, [true, false, true, true]));
+        });
+    }
+
+    #[test]
+    fn neurons_that_are_open_on_the_same_rows_add_up() {
+        let net = [(0, 0.25), (1, -0.5), (2, 0.125), (8, 0.75), (9, -1.5), (10, 0.375), (12, 1.0)];
+        with(Signs::Positive, &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])], &net, |bench| {
+            assert_eq!(bench.merge(0.999).unwrap(), 1);
+            assert!(bench.loss().unwrap() < 1e-12);
+            assert_eq!((bench.net.view().index(), bench.merges), (&[8, 9, 10, 12][..], 1));
+        });
+    }
+
+    #[test]
+    fn mirrored_neurons_merge_through_the_linear_term_and_not_without() {
+        // 3 relu(z) + relu(-z), z = w·x, is 2 relu(z) + |z|.
+        let minus = W.map(|w| -w);
+        let planted = [(3.0, W), (1.0, minus)];
+        let net = [(4, 3.0), (5, -6.0), (6, 1.5), (12, -1.0), (13, 2.0), (14, -0.5)];
+        with(Signs::Free, &planted, &net, |bench| {
+            assert_eq!(bench.merge(0.999).unwrap(), 0);
+            bench.add_linear().unwrap();
+            assert_eq!(bench.merge(0.999).unwrap(), 1);
+            assert!(bench.loss().unwrap() < 1e-10);
+            assert_eq!((bench.live(), bench.counted()), (1, 3));
+        });
+    }
+
+    #[test]
+    fn the_way_down_ends_at_s_weights_and_m_neurons() {
+        let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j % 5) as f32));
+        with(Signs::Positive, &[(1.0, W)], &net, |bench| {
+            let loss = bench.loss().unwrap();
+            let mut reports = 0;
+            let loss = bench.thin(loss, |_, _| reports += 1).unwrap();
+            assert!(bench.counted() <= 6 && (1..=10).contains(&reports), "{reports}");
+            let loss = bench.narrow(loss).unwrap();
+            assert!(bench.live() <= 3 && loss.is_finite());
+        });
+    }
+}

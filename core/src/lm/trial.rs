@@ -1,0 +1,124 @@
+//! One round of moves: tidy, list candidates, try them out one by one, and take what helps.
+//!
+//! Every move is a trial: it is applied to the base of the round, fitted, and descended from; only then is it judged, by
+//! the loss it led to.
+
+use super::moves::{BATCH, Candidate, Draw};
+use super::search::Search;
+use super::support::store;
+use super::{Phase, Progress};
+use crate::error::Result;
+use crate::rng::{seed_of, stream};
+use crate::sensing::Sensing;
+
+/// Outer steps after a trial move.
+const TRIAL: u32 = 4;
+/// A trial goes on only while a step leaves less than this part of the loss.
+const TRIAL_STALL: f32 = 0.95;
+/// A trial that falls below this part of the loss is taken at once …
+const SUCCESS: f32 = 0.7;
+/// … and one below this part if it is the best of its batch.
+const PROGRESS: f32 = 0.98;
+/// Tidying is undone where it raises the loss above this multiple.
+const TIDY: f32 = 1.02;
+/// One in so many neurons gets a candidate in the joint trial.
+const JOINT: usize = 12;
+/// Neurons with a cosine above these become one, by turns.
+const COSINES: [f32; 5] = [0.995, 0.98, 0.95, 0.995, 0.9];
+
+impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
+    /// Tidies, then tries candidates until one helps; `None` if none does, with the network as tidied.
+    pub(super) fn round(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
+        let loss = self.tidy(loss)?;
+        if self.is_exact(loss) {
+            return Ok(Some(loss));
+        }
+        let draw = Draw {
+            seed: seed_of(self.params.seed, stream::TURN, self.state.turn),
+            random: self.params.random_births,
+        };
+        let candidates = self.bench.candidates(draw)?;
+        let joint = (self.bench.live() / JOINT).min(candidates.len());
+        if joint >= 2 {
+            let tried = self.try_out(candidates.get(..joint).unwrap_or(&[]), draw, loss)?;
+            if tried < SUCCESS * loss {
+                self.log.info.moves += 1;
+                return self.descend(tried, Phase::Move).map(Some);
+            }
+        }
+        for batch in candidates.chunks(BATCH) {
+            let mut least = f32::INFINITY;
+            for candidate in batch {
+                let tried = self.try_out(core::slice::from_ref(candidate), draw, loss)?;
+                if tried < least {
+                    least = tried;
+                    store(&mut self.kept, self.bench.net.view())?;
+                }
+                if least < SUCCESS * loss || self.is_done() {
+                    break;
+                }
+            }
+            if least < PROGRESS * loss {
+                self.log.info.moves += 1;
+                store(&mut self.bench.net, self.kept.view())?;
+                let least = self.bench.loss()?;
+                self.keep_best(least)?;
+                return self.descend(least, Phase::Move).map(Some);
+            }
+            if self.is_done() {
+                break;
+            }
+        }
+        store(&mut self.bench.net, self.base.view())?;
+        Ok(None)
+    }
+
+    /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base of the round.
+    fn tidy(&mut self, loss: f32) -> Result<f32, S::Source> {
+        let cosine = COSINES.get(self.state.turn as usize % COSINES.len()).copied().unwrap_or(1.0);
+        self.state.turn = self.state.turn.wrapping_add(1);
+        store(&mut self.base, self.bench.net.view())?;
+        let mut tidied = self.bench.flip(loss)?;
+        if self.bench.merge(cosine)? > 0 {
+            tidied = self.bench.refit(2)?;
+        }
+        if tidied <= TIDY * loss {
+            store(&mut self.base, self.bench.net.view())?;
+            return Ok(tidied);
+        }
+        store(&mut self.bench.net, self.base.view())?;
+        self.bench.loss()
+    }
+
+    /// The base with these candidates applied, fitted and descended from; its loss, infinite if none could be applied.
+    #[inline(never)]
+    fn try_out(&mut self, candidates: &[Candidate], draw: Draw, loss: f32) -> Result<f32, S::Source> {
+        store(&mut self.bench.net, self.base.view())?;
+        // Candidates are formed from the residual of the base.
+        self.bench.loss()?;
+        self.log.info.trials += 1;
+        let mut applied = false;
+        for candidate in candidates {
+            applied |= self.bench.apply(candidate, draw)?;
+        }
+        if !applied {
+            return Ok(f32::INFINITY);
+        }
+        let mut tried = self.bench.refit(2)?;
+        for _ in 0..TRIAL {
+            if self.is_exact(tried) || self.is_done() {
+                break;
+            }
+            let before = tried;
+            tried = self.outer(tried, self.bench.work_size(), Phase::Trial)?;
+            if tried < SUCCESS * loss || !(tried < TRIAL_STALL * before) {
+                break;
+            }
+        }
+        if self.bench.counted() > self.bench.work_size() {
+            tried = self.bench.cut(self.bench.work_size(), 2)?;
+        }
+        self.keep_best(tried)?;
+        Ok(tried)
+    }
+}
