@@ -276,13 +276,18 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the search where there
-    /// were enough kicks, and more rows where these are too few.
+    /// were enough kicks, and more rows where these are too few or kicks on them lead nowhere.
     fn kick(&mut self) -> Result<Stage, S::Source> {
         store(&mut self.bench.net, self.best.view())?;
         if !self.is_done() && self.refute()? {
             return Ok(Stage::Descend);
         }
-        if self.is_idle() || self.is_done() || self.state.kicks >= self.params.kicks {
+        let (idle, rows, all) = (self.is_idle(), self.state.rows as usize, self.bench.fit.sensing.rows());
+        if idle && !self.is_done() && rows < all {
+            self.select(rows.saturating_mul(MORE_ROWS).min(all))?;
+            return Ok(Stage::Descend);
+        }
+        if idle || self.is_done() || self.state.kicks >= self.params.kicks {
             let loss = self.bench.loss()?;
             self.finish(loss)?;
             return self.leave();
