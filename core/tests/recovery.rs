@@ -123,7 +123,7 @@ impl Problem {
         let known = (relative.sqrt() - f64::from(info.relative).sqrt()).abs();
         assert!(known < 1e-4 * (1.0 + relative.sqrt()), "{relative:e}, {info:?}");
         let mut bytes = vec![0; wire::max_len(self.blocks, self.dims.nnz)];
-        let len = wire::encode(w, params.signs, &mut bytes).unwrap();
+        let len = wire::encode(w, params.signs, None, &mut bytes).unwrap();
         assert!(len > 0);
     }
 }
