@@ -36,6 +36,14 @@ pub struct Params {
     pub final_steps: u32,
     /// Outer steps at exactly s weights at the end, where the fit is not exact.
     pub polish: u32,
+    /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory is for.
+    pub spare: u32,
+    /// Products of conjugate gradients in one attempt of a step.
+    pub products: u32,
+    /// Whether births and splits are tried.
+    pub births: bool,
+    /// Whether neurons are turned round and merged while searching.
+    pub tidy: bool,
 }
 
 impl Params {
@@ -50,12 +58,18 @@ impl Params {
         steps: 4000,
         final_steps: 4,
         polish: 10,
+        spare: 25,
+        products: 40,
+        births: true,
+        tidy: true,
     };
 
-    /// Weights while searching.
+    /// Weights while searching: a quarter above s, or less where [`Self::spare`] says so.
     #[must_use]
     pub const fn work_size(&self, nnz: usize) -> usize {
-        nnz + nnz.div_ceil(4)
+        let most = nnz.div_ceil(4);
+        let spare = nnz.saturating_mul(self.spare as usize).div_ceil(100);
+        nnz + if spare < most { spare } else { most }
     }
 
     /// Weights that an outer step adds.
@@ -208,7 +222,7 @@ pub fn run<'a, S: Sensing>(
             best: Editable::new(d, p, indices(work)?, best),
             added: indices(dims.nnz)?,
             single: Single { index: indices(d)?, value: single_value, len: 0, block, z, t },
-            fit: Fit::new(sensing, labels, params.signs, vectors),
+            fit: Fit::new(sensing, labels, params, vectors),
             scales,
             panel,
             params: *params,

@@ -5,6 +5,7 @@
 //! network falls; λ is the only length there is. Scaling by the diagonal makes the result independent of the scale of
 //! the columns.
 
+use super::Params;
 use crate::error::{self, Error, Result};
 use crate::gates::{Empty, Gates, Signs};
 use crate::loss;
@@ -22,10 +23,8 @@ const LAMBDA_LEAST: f32 = 1e-6;
 const LAMBDA_RETRY: f32 = 1e-5;
 /// Attempts of one step.
 const ATTEMPTS: u32 = 7;
-/// Conjugate gradients end at this relative residual, in the norm of the preconditioner …
+/// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not before.
 const TOLERANCE: f32 = 1e-2;
-/// … or after so many products.
-const PRODUCTS: u32 = 40;
 /// A step that is to win less than this part of the loss is not worth a try in single precision.
 const WORTHLESS: f32 = 1e-6;
 
@@ -46,6 +45,7 @@ pub(super) struct Fit<'a, S: ?Sized> {
     pub(super) scratch: &'a mut [f32],
     round: u32,
     lambda: f32,
+    products: u32,
     /// Rows read, all operations together.
     pub(super) rows_read: u64,
 }
@@ -58,12 +58,12 @@ pub(super) struct Vectors<'a> {
 }
 
 impl<'a, S: Sensing + ?Sized> Fit<'a, S> {
-    pub(super) fn new(sensing: &'a mut S, labels: &'a [f32], signs: Signs, vectors: Vectors<'a>) -> Self {
+    pub(super) fn new(sensing: &'a mut S, labels: &'a [f32], params: &Params, vectors: Vectors<'a>) -> Self {
         let Vectors { residual, support: [rhs, g, p, h, diagonal, delta], scratch } = vectors;
         Self {
             sensing,
             labels,
-            signs,
+            signs: params.signs,
             residual,
             rhs,
             g,
@@ -74,6 +74,7 @@ impl<'a, S: Sensing + ?Sized> Fit<'a, S> {
             scratch,
             round: 1,
             lambda: LAMBDA_START,
+            products: params.products,
             rows_read: 0,
         }
     }
@@ -237,7 +238,7 @@ impl<'a, S: Sensing + ?Sized> Fit<'a, S> {
             slope += *p * g;
         }
         let goal = TOLERANCE * TOLERANCE * slope;
-        for _ in 0..PRODUCTS {
+        for _ in 0..self.products {
             if !(slope > goal) {
                 break;
             }

@@ -273,8 +273,8 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
         self.turn += 1;
         self.base.set(self.net.view());
         // Tidying is a trial like any other: what it spoils is undone.
-        let mut tidied = self.flip(loss)?;
-        let merged = self.merge(cosine)?;
+        let mut tidied = if self.params.tidy { self.flip(loss)? } else { loss };
+        let merged = if self.params.tidy { self.merge(cosine)? } else { 0 };
         if merged > 0 {
             self.fit.damp();
             tidied = self.fit.loss(self.net.view())?;
@@ -286,9 +286,13 @@ impl<S: Sensing + ?Sized, F: FnMut(&Progress) -> bool> Search<'_, S, F> {
             self.net.set(self.base.view());
             tidied = self.fit.loss(self.net.view())?;
         }
-        let loss = tidied;
+        let (before, loss) = (loss, tidied);
         if loss <= self.goal {
             return Ok(Some(loss));
+        }
+        if !self.params.births {
+            let better = loss < PROGRESS * before;
+            return if better { self.descend(loss, DESCENT, Phase::Move).map(Some) } else { Ok(None) };
         }
         let candidates = self.candidates()?;
         let joint = self.live() / 12;
