@@ -60,7 +60,7 @@ pub struct Fit {
     pub unseen_part: f64,
     /// Whether the fit is exact in single precision.
     pub exact: bool,
-    /// Whether the time limit ended it.
+    /// Whether the time limit ended it before an exact fit.
     pub limited: bool,
     /// Seconds.
     pub seconds: f64,
@@ -220,17 +220,17 @@ impl Planting {
         let found = Weights::new(INPUTS, slots, &outcome.index, &outcome.value)?;
         let score = Score::new(Task::Regression, &self.unseen_labels, &predict(found, signs, &self.unseen));
         let search = report.search.as_ref();
+        // The published recipe does not say whether its fit is exact: the same bound.
+        let bound = f64::from(Params::DEFAULT.exact) * mean_square(&self.planted.labels);
+        let exact = search.map_or(report.loss <= bound, |search| search.exact);
         Ok(Fit {
             psnr_db: report.psnr_db,
             unseen_db: score.psnr_db,
             unseen_loss: score.loss.min(HUGE),
             unseen_part: (score.loss / mean_square(&self.unseen_labels)).min(HUGE),
-            // The published recipe does not say; the same bound.
-            exact: search.map_or(
-                report.loss <= f64::from(Params::DEFAULT.exact) * mean_square(&self.planted.labels),
-                |search| search.exact,
-            ),
-            limited: search.map_or(report.stopped, |search| search.limit.is_some()),
+            exact,
+            // An exact fit has nothing to gain from more time.
+            limited: !exact && search.map_or(report.stopped, |search| search.limit.is_some()),
             seconds: report.seconds,
             passes: report.passes,
             matched: compare((self.planted.weights()?, self.planted.signs), (found, signs)),

@@ -61,6 +61,12 @@ impl<'a> Report<'a> {
         self.cells.get(&job).map_or(&[], Vec::as_slice)
     }
 
+    /// The folder of the pictures, as the page beside it names it.
+    fn folder(&self) -> String {
+        let name = self.settings.out.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
     fn page(&self) -> String {
         let mut out = String::from("# Recovery of planted networks\n\n");
         self.head(&mut out);
@@ -110,12 +116,13 @@ impl<'a> Report<'a> {
 
     fn grid(&self, out: &mut String) {
         let cells = || jobs::cells(Part::Grid);
+        let folder = self.folder();
         let measured: Vec<Job> = cells().into_iter().filter(|cell| self.cells.contains_key(cell)).collect();
         let _ = write!(
             out,
-            "## Grid\n\n![PSNR of the recovery recipe, median over seeds](recovery/grid-psnr.svg)\n\
-             ![Part of the runs that are exact](recovery/grid-exact.svg)\n\
-             ![PSNR of the published recipe, median over seeds](recovery/grid-paper.svg)\n\n"
+            "## Grid\n\n![PSNR of the recovery recipe, median over seeds]({folder}/grid-psnr.svg)\n\
+             ![Part of the runs that are exact]({folder}/grid-exact.svg)\n\
+             ![PSNR of the published recipe, median over seeds]({folder}/grid-paper.svg)\n\n"
         );
         if measured.is_empty() {
             return nothing(out);
@@ -244,10 +251,11 @@ impl<'a> Report<'a> {
 
     fn phase(&self, out: &mut String) {
         let (m, n) = jobs::PHASE_AT;
+        let folder = self.folder();
         let _ = write!(
             out,
             "## Phase diagrams\n\nRuns that recovered the network, of those done, over weights and rows at m = {m}, and over neurons and weights at n = {n}.\n\n\
-             ![Part recovered over weights and rows](recovery/phase-rows.svg)\n![Part recovered over neurons and weights](recovery/phase-sizes.svg)\n\n"
+             ![Part recovered over weights and rows]({folder}/phase-rows.svg)\n![Part recovered over neurons and weights]({folder}/phase-sizes.svg)\n\n"
         );
         for map in [self.phase_rows(), self.phase_sizes()] {
             if map.cells.iter().all(|cell| cell.fits.is_empty()) {
