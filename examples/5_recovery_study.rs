@@ -33,7 +33,7 @@ struct Arguments {
     /// Threads of the recipes; 0 for one per core
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// The folder with the MNIST files, for pixels as inputs; without it that of TAMIS_MNIST, or ../shared/data/mnist
+    /// The folder with the MNIST files, for pixels as inputs; without it that of `TAMIS_MNIST`, or ../shared/data/mnist
     #[arg(long, value_name = "FOLDER")]
     mnist: Option<PathBuf>,
     /// The folder for the checkpoint cells.jsonl and the pictures; the tables go to the same name with .md

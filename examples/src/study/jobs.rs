@@ -113,7 +113,11 @@ impl Job {
         // The search looks at 20 rows a weight, as often as there are neurons to find.
         let rows = (20.0 * s).clamp(1000.0, 10_000.0).min(n);
         let search = rows / 1000.0 * m * (s / m).max(1.0).sqrt() / 30.0;
-        let hopeless = matches!(self.part, Part::Noise) || (self.part == Part::Phase && n < 20.0 * s);
+        let hopeless = match self.part {
+            Part::Noise => true,
+            Part::Phase => n < 20.0 * s,
+            _ => matches!(self.variant.as_str(), "uniform" | "pixels"),
+        };
         data + if hopeless { limit } else { search.min(limit) }
     }
 }

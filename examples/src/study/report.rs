@@ -97,14 +97,15 @@ impl<'a> Report<'a> {
              the problem, stands beside the `paper` recipe with trials (15 full-batch epochs) on the same rows.\n\n\
              Made by `cargo run --release -p tamis-examples --example 5_recovery_study`: {} runs are done, of {} planned with\n\
              these settings. Commit: {}. Toolchain: {}. Machine: {}. Threads: {threads}. Each recipe may take {seconds} s in a run, in\n\
-             the phase diagrams {phase:.3} s (limits of the runs below: {limits} s).\n\n\
+             the phase diagrams {phase:.3} s (limits of the runs below, s: {limits}).\n\n\
              - **PSNR** is taken on the rows that were fitted: 20 log10 max|y| - 10 log10 MSE. *Exact* runs have an error that single\n\
              \x20 precision cannot tell from 0: a loss of at most 3e-11 of the labels' mean square.\n\
+             - After the **limit** a recipe still brings what it has found down to s weights, which takes it a little beyond.\n\
              - **One to one** are runs that found every planted weight and no other. Neurons may come in any order; planted ones\n\
              \x20 without weights do not count, and those that share a direction count as one, as no data can tell them apart.\n\
              - **Recovered** networks have a mean squared error of at most {RECOVERED:e} of the labels' mean square on {UNSEEN} unseen rows.\n\
              - **Seconds** and **passes** (reads of all rows, reads of fewer counted in parts) are medians.\n\
-             - **\\*** marks cells in which the time limit ended at least one run: more time may give more.\n\n",
+             - **\\*** marks cells in which the time limit ended at least one run before an exact fit: more time may give more.\n\n",
             jobs::SAMPLES,
             records().count(),
             self.planned,
@@ -174,7 +175,9 @@ impl<'a> Report<'a> {
         let _ = write!(
             out,
             "## Inputs\n\nCorrelated: Gaussian, neighbours correlated by 0.7. Student's t has five degrees of freedom. Ternary: -1, 0 and 1. Uniform: 0\n\
-             to 1. Pixels: the {INPUTS} most variable ones of the MNIST training images, 0 to 1.\n\n"
+             to 1. Pixels: the {INPUTS} most variable ones of the MNIST training images (`--mnist`), 0 to\n\
+             1. On inputs that are never negative, neurons that are open on every row add up to one linear function, so a function can be\n\
+             recovered exactly although its weights are not one to one.\n\n"
         );
         let rows = sized(&jobs::KINDS);
         self.list(out, Part::Inputs, "inputs", &rows);
