@@ -91,6 +91,14 @@ pub struct Params {
     pub polish: u32,
     /// Kicks without progress after which a search ends whose loss is above a thousandth of the mean square of the labels.
     pub patience: u32,
+    /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory is for.
+    pub spare: u32,
+    /// Products of conjugate gradients in one attempt of a step.
+    pub products: u32,
+    /// Whether births and splits are tried.
+    pub births: bool,
+    /// Whether neurons are turned round and merged while searching.
+    pub tidy: bool,
 }
 
 impl Params {
@@ -106,6 +114,10 @@ impl Params {
         final_steps: 4,
         polish: 10,
         patience: 6,
+        spare: 25,
+        products: 40,
+        births: true,
+        tidy: true,
     };
 
     /// n0 for s = `nnz` and data of `samples` rows: [`Self::rows`], or 20 s between 1000 and the larger of 4000 and
@@ -346,9 +358,10 @@ fn go<'a, S: Sensing>(
                 net: Editable::new(d, p, indices(room)?, net),
                 single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
                 columns,
-                fit: Fit::new(sensing, labels, params.signs, buffers)?,
+                fit: Fit::new(sensing, labels, params, buffers)?,
                 nnz: dims.nnz,
                 hidden: dims.hidden,
+                spare: params.spare,
                 goal: 0.0,
                 flips: 0,
                 merges: 0,

@@ -1,9 +1,12 @@
 //! Runs every host example and looks at its last line, so that none of them rots.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/firmware/deploy");
+
+const NONE: &[&str] = &[];
 
 /// An example's program: `cargo test` builds it beside the tests.
 fn program(name: &str) -> PathBuf {
@@ -13,7 +16,7 @@ fn program(name: &str) -> PathBuf {
 }
 
 /// What an example prints.
-fn output(name: &str, arguments: &[&Path]) -> String {
+fn output<A: AsRef<OsStr>>(name: &str, arguments: &[A]) -> String {
     let program = program(name);
     let run = Command::new(&program).args(arguments).output().unwrap_or_else(|error| {
         panic!("{}: {error}; cargo build --examples --package tamis-examples makes it", program.display())
@@ -34,21 +37,21 @@ fn last_numbers(out: &str) -> Vec<f64> {
 
 #[test]
 fn the_planted_network_is_recovered() {
-    let out = output("1_recover_planted", &[]);
+    let out = output("1_recover_planted", NONE);
     let [found, of, psnr] = last_numbers(&out)[..] else { panic!("{out}") };
     assert!(found == 10.0 && of == 10.0 && psnr > 120.0, "{out}");
 }
 
 #[test]
 fn the_table_is_learnt_down_to_its_noise() {
-    let out = output("2_train_on_csv", &[]);
+    let out = output("2_train_on_csv", NONE);
     let [rows, error, noise] = last_numbers(&out)[..] else { panic!("{out}") };
     assert!(rows == 400.0 && error < 1.1 * noise, "{out}");
 }
 
 #[test]
 fn the_byte_budget_is_exact() {
-    let out = output("3_fit_a_byte_budget", &[]);
+    let out = output("3_fit_a_byte_budget", NONE);
     let [right, of] = last_numbers(&out)[..] else { panic!("{out}") };
     assert!(right >= 0.98 * of && of == 1000.0, "{out}");
     let line = |start: &str| numbers(out.lines().find(|line| line.trim_start().starts_with(start)).unwrap());
@@ -72,6 +75,26 @@ fn the_firmware_holds_what_the_host_makes() {
     }
 }
 
+/// Four small cells; then nothing is left, and a line that was torn is measured again.
+#[test]
+fn the_study_goes_on_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let run = || {
+        let words = ["--only", "grid", "--up-to", "2", "--seeds", "1", "--cell-seconds", "120", "-o"];
+        let arguments: Vec<&OsStr> = words.iter().map(OsStr::new).chain([out.as_os_str()]).collect();
+        last_numbers(&output("5_recovery_study", &arguments))
+    };
+    assert_eq!(run(), [4.0, 0.0]);
+    let page = std::fs::read_to_string(folder.path().join("study.md")).unwrap();
+    assert_eq!(page.lines().filter(|line| line.contains("| 1/1 | 1/1 | ")).count(), 4, "{page}");
+    assert!(page.contains("](study/grid-psnr.svg)") && out.join("grid-psnr.svg").exists());
+    assert_eq!(run(), [0.0, 0.0]);
+    let cells = std::fs::read(out.join("cells.jsonl")).unwrap();
+    std::fs::write(out.join("cells.jsonl"), &cells[..cells.len() - 40]).unwrap();
+    assert_eq!(run(), [1.0, 0.0]);
+}
+
 #[test]
 fn every_example_is_in_the_table_and_short() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -89,5 +112,5 @@ fn every_example_is_in_the_table_and_short() {
         assert!(text.lines().count() < 100, "{name} is too long");
         count += 1;
     }
-    assert_eq!(count, 4);
+    assert_eq!(count, 5);
 }

@@ -1,7 +1,7 @@
 //! The pictures: well-formed whatever the data, with the labels and marks that the data asks for.
 
 use std::fmt::Write as _;
-use tamis_host::plot::{self, Panel, Series};
+use tamis_host::plot::{self, Heat, Panel, Scale, Series};
 
 type Entries = Vec<(usize, f32)>;
 
@@ -65,6 +65,28 @@ fn demo() -> String {
         labels: &labels,
         predictions: &predictions,
     })
+}
+
+/// A heat map of every kind of cell: beyond the ends, starred, not measured.
+fn heat(values: &[Option<f32>], range: (f32, f32), name: &str) -> String {
+    let labels = |of: &[u32]| of.iter().map(u32::to_string).collect::<Vec<_>>();
+    let (rows, columns) = (labels(&[1, 10, 1000]), labels(&[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]));
+    plot::heat(&Heat {
+        title: "Recovery",
+        value: "PSNR, dB",
+        rows: Scale { name, labels: &rows },
+        columns: Scale { name: "s (weights)", labels: &columns },
+        values,
+        range,
+        digits: 0,
+        starred: &[false, false, true],
+        star: "ended by the time limit",
+    })
+}
+
+fn recovery() -> Vec<Option<f32>> {
+    let cell = |i: usize| (i % 7 != 6).then_some(200.0 - 8.0 * i as f32);
+    (0..30).map(cell).collect()
 }
 
 /// The structure of a picture: its size, how often each element occurs, and its words.
@@ -141,6 +163,7 @@ fn pictures_keep_their_structure() {
         [series("training", &[1.0, 0.1, f32::NAN, 1e-4, 1e-9, 0.0, 0.0]), series("test", &[1.2, 0.2])];
     check("loss-to-zero", &plot::loss_curve("Exact recovery", "epoch", &exact));
     check("scatter-binary", &plot::scatter("Binary", &[0.0, 1.0, 0.0, 1.0], &[0.1, 0.9, -0.2, f32::NAN]));
+    check("heat", &heat(&recovery(), (-20.0, 160.0), "m (neurons)"));
     check("weights-single", &plot::weights("One weight", &[(5, 1e-8)], &[(5, 1e-8)]));
 }
 
@@ -172,6 +195,7 @@ fn hard_numbers_neither_panic_nor_leave_the_page() {
             sound(&plot::loss_curve("t", "step", &[series("a", &[a, b, a]), series("b", &[b])]));
             sound(&plot::scatter("t", &[a, b], &[b, a]));
             sound(&plot::weights("t", &[(0, a), (7, b)], &[(0, b), (9, a)]));
+            sound(&heat(&[Some(a), Some(b)], (b, a), ""));
             assert!(plot::sparkline(&[a, b]).chars().count() == 2);
         }
     }
@@ -187,8 +211,9 @@ fn nothing_to_draw_is_said() {
         plot::weights("Weights", &[], &[(3, f32::INFINITY)]),
         plot::scatter("Predictions", &[], &[1.0]),
         plot::panel(&Panel::default()),
+        heat(&[None, Some(f32::NAN)], (0.0, 1.0), "m"),
     ];
-    for (svg, count) in pictures.iter().zip([1, 1, 1, 1, 3]) {
+    for (svg, count) in pictures.iter().zip([1, 1, 1, 1, 3, 1]) {
         sound(svg);
         assert_eq!(svg.matches("no data").count(), count, "{svg}");
     }
@@ -238,6 +263,22 @@ fn the_legend_shows_what_is_drawn() {
 }
 
 #[test]
+fn a_heat_map_has_a_coloured_cell_for_every_number() {
+    let values = recovery();
+    let svg = heat(&values, (-20.0, 160.0), "m");
+    let words = texts(&parse(&svg));
+    for value in values.iter().flatten() {
+        let word = format!("{value:.0}");
+        assert!(words.iter().any(|w| w.trim_end_matches('*') == word), "{word} in {words:?}");
+    }
+    assert_eq!(words.iter().filter(|w| w.ends_with('*')).count(), 1);
+    // The ground, the colour bar, and one rectangle a cell.
+    let rectangles = svg.matches("<rect").count();
+    assert_eq!(rectangles, 1 + 60 + values.iter().flatten().count());
+    assert!(!heat(&[Some(1.0)], (0.0, 1.0), "m").contains("time limit"), "no star, no note");
+}
+
+#[test]
 fn names_cannot_break_the_page() {
     let nasty = "</text><script>&\"'\u{0}\u{8}\u{ffff}";
     let long = "a very long name ".repeat(40);
@@ -245,9 +286,11 @@ fn names_cannot_break_the_page() {
         let facts = [(name, name.to_owned())];
         let losses: Vec<Series<'_>> = (0..9).map(|_| series(name, &[1.0, 0.5])).collect();
         let panel = Panel { title: name, facts: &facts, time: name, losses: &losses, ..Panel::default() };
-        let svg = plot::panel(&panel);
-        sound(&svg);
-        assert!(!svg.contains("<script"));
+        let map = heat(&recovery(), (-20.0, 160.0), name);
+        for svg in [plot::panel(&panel), map] {
+            sound(&svg);
+            assert!(!svg.contains("<script"));
+        }
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Bench<'a, S> {
     pub(super) nnz: usize,
     /// m, neurons of the result.
     pub(super) hidden: usize,
+    /// Weights above s while searching, in percent of s.
+    pub(super) spare: u32,
     /// Loss at which the fit counts as exact on the rows selected.
     pub(super) goal: f32,
     /// Neurons turned round, neurons merged, linear terms folded.
@@ -64,7 +66,8 @@ impl<S: Sensing> Bench<'_, S> {
 
     /// Weights while searching.
     pub(super) fn work_size(&self) -> usize {
-        Recovery::work_size(self.nnz)
+        let spare = self.nnz.saturating_mul(self.spare as usize).div_ceil(100);
+        Recovery::work_size(self.nnz).min(self.nnz.saturating_add(spare))
     }
 
     /// Weights that there is room for beyond the work size and the linear term.
@@ -185,6 +188,7 @@ pub(super) mod tests {
     use super::*;
     use crate::gated::Gated;
     use crate::gates::Signs;
+    use crate::lm::Params;
     use crate::lm::fit::Vectors;
     use crate::lm::neuron::Entries;
     use crate::samples::{NormalRows, Samples};
@@ -223,7 +227,13 @@ pub(super) mod tests {
         let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
         let vectors = Vectors::new(core::array::from_fn(|_| take(64)));
         let mut columns = Columns::new(take(D), take(D));
-        let mut fit = Fit::new(&mut sensing, &labels, signs, (take(N), vectors, &mut scratch)).unwrap();
+        let mut fit = Fit::new(
+            &mut sensing,
+            &labels,
+            &Params { signs, ..Params::DEFAULT },
+            (take(N), vectors, &mut scratch),
+        )
+        .unwrap();
         columns.measure(&mut fit).unwrap();
         let single =
             Single { entries: Entries::new(&mut entry, take(D)), dense: take(D), z: take(N), t: take(N) };
@@ -235,6 +245,7 @@ pub(super) mod tests {
             single,
             nnz: 6,
             hidden: 3,
+            spare: Params::DEFAULT.spare,
             goal: 1e-12,
             flips: 0,
             merges: 0,

@@ -8,6 +8,7 @@
 //! Labels of any size are brought into `[-2, 2)` by an exact power of two σ, so that squares stay in range: everything
 //! here is about `σ y`, and weights are σ times those of the labels.
 
+use super::Params;
 use crate::error::{self, Error, Result};
 use crate::gates::{Empty, Gates, Signs};
 use crate::math::{Sum, axpy, dot, norm2, unit_scale};
@@ -24,10 +25,8 @@ const LAMBDA_LEAST: f32 = 1e-6;
 const LAMBDA_RETRY: f32 = 1e-5;
 /// Attempts of one step.
 const ATTEMPTS: u32 = 7;
-/// Conjugate gradients end at this relative residual, in the norm of the preconditioner …
+/// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not before.
 const TOLERANCE: f32 = 1e-2;
-/// … or after so many products.
-const PRODUCTS: u32 = 40;
 /// A step that is to win less than this part of the loss is not worth a try in single precision.
 const WORTHLESS: f32 = 1e-6;
 
@@ -35,6 +34,8 @@ const WORTHLESS: f32 = 1e-6;
 pub(super) struct Fit<'a, S> {
     pub(super) sensing: &'a mut S,
     pub(super) signs: Signs,
+    /// Products of one attempt at the most.
+    products: u32,
     /// `σ y - f(x)` of the current weights, one float per row.
     pub(super) residual: &'a mut [f32],
     vectors: Vectors<'a>,
@@ -82,13 +83,26 @@ impl<'a, S: Sensing> Fit<'a, S> {
     pub(super) fn new(
         sensing: &'a mut S,
         labels: &'a [f32],
-        signs: Signs,
+        params: &Params,
         (residual, vectors, scratch): (&'a mut [f32], Vectors<'a>, &'a mut [f32]),
     ) -> Result<Self, S::Source> {
         sensing.hold(Gates::seeded(0), &[])?;
         let scale = unit_scale(labels);
         let (round, lambda, rows_read) = (1, LAMBDA_START, 0);
-        Ok(Self { sensing, signs, residual, vectors, scratch, labels, scale, round, lambda, rows_read })
+        let Params { signs, products, .. } = *params;
+        Ok(Self {
+            sensing,
+            signs,
+            products,
+            residual,
+            vectors,
+            scratch,
+            labels,
+            scale,
+            round,
+            lambda,
+            rows_read,
+        })
     }
 
     /// n, rows that are fitted now.
@@ -312,7 +326,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
             slope += *p * g;
         }
         let goal = TOLERANCE * TOLERANCE * slope;
-        for _ in 0..PRODUCTS {
+        for _ in 0..self.products {
             if !(slope > goal) {
                 break;
             }

@@ -29,9 +29,14 @@ const COSINES: [f32; 5] = [0.995, 0.98, 0.95, 0.995, 0.9];
 impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     /// Tidies, then tries candidates until one helps; `None` if none does, with the network as tidied.
     pub(super) fn round(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
+        let before = loss;
         let loss = self.tidy(loss)?;
         if self.is_exact(loss) {
             return Ok(Some(loss));
+        }
+        if !self.params.births {
+            let better = loss < PROGRESS * before;
+            return if better { self.descend(loss, Phase::Move).map(Some) } else { Ok(None) };
         }
         let draw = Draw {
             seed: seed_of(self.params.seed, stream::TURN, self.state.turn),
@@ -78,6 +83,9 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         let cosine = COSINES.get(self.state.turn as usize % COSINES.len()).copied().unwrap_or(1.0);
         self.state.turn = self.state.turn.wrapping_add(1);
         store(&mut self.base, self.bench.net.view())?;
+        if !self.params.tidy {
+            return Ok(loss);
+        }
         let mut tidied = self.bench.flip(loss)?;
         if self.bench.merge(cosine)? > 0 {
             tidied = self.bench.refit(2)?;

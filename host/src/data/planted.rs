@@ -44,7 +44,7 @@ impl Planted {
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
 pub fn network(dims: Dims, signs: Signs, seed: u64) -> Result<Planted> {
-    plant(dims, signs, seed, |z, sign| sign * (sign * z).max(0.0))
+    plant(dims, signs, seed, relu)
 }
 
 /// `y = w · x` with one block: the Gaussian sensing problem.
@@ -55,23 +55,74 @@ pub fn linear(samples: usize, inputs: usize, nnz: usize, seed: u64) -> Result<Pl
     plant(Dims::new(samples, inputs, 1, nnz), Signs::Positive, seed, |z, _| z)
 }
 
+/// The network of [`network`] on rows of the caller's: the weights depend on the seed and the sizes alone.
+///
+/// # Errors
+/// [`tamis::Error::Range`] if a size is out of bounds, and another error if a label is not finite.
+///
+/// ```
+/// use tamis::gates::Signs;
+/// use tamis_host::data::{Matrix, Values, planted};
+/// let rows = Matrix::new(2, 3, Values::F32(vec![1.0, 0.0, 2.0, 0.5, 1.0, 0.0]))?;
+/// let planted = planted::network_on(rows, 2, 6, Signs::Positive, 0)?;
+/// assert_eq!((planted.labels.len(), planted.value.len()), (2, 6));
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn network_on(
+    data: Matrix,
+    hidden: usize,
+    nnz: usize,
+    signs: Signs,
+    seed: u64,
+) -> crate::Result<Planted> {
+    let dims = Dims::new(data.rows, data.cols, hidden, nnz);
+    let planted = label(data, dims, signs, seed, relu)?;
+    let finite: Result<()> = tamis::error::finite("labels", &planted.labels);
+    finite?;
+    Ok(planted)
+}
+
+fn relu(z: f64, sign: f64) -> f64 {
+    sign * (sign * z).max(0.0)
+}
+
 fn plant(dims: Dims, signs: Signs, seed: u64, unit: impl Fn(f64, f64) -> f64 + Sync) -> Result<Planted> {
     dims.check()?;
-    let (index, value) = draw_weights(&dims, seed);
     let rows = NormalRows::new(seed, dims.samples, dims.inputs);
     let mut values = vec![0.0_f32; dims.samples * dims.inputs];
-    let mut labels = vec![0.0_f32; dims.samples];
+    values.par_chunks_mut(dims.inputs).enumerate().try_for_each(|(k, row)| { rows }.row(k, row))?;
+    label(
+        Matrix { rows: dims.samples, cols: dims.inputs, values: Values::F32(values) },
+        dims,
+        signs,
+        seed,
+        unit,
+    )
+}
+
+/// Draws the weights and answers every row.
+fn label(
+    data: Matrix,
+    dims: Dims,
+    signs: Signs,
+    seed: u64,
+    unit: impl Fn(f64, f64) -> f64 + Sync,
+) -> Result<Planted> {
+    dims.check()?;
+    let (index, value) = draw_weights(&dims, seed);
     let w = Weights::new(dims.inputs, dims.hidden, &index, &value)?;
-    values.par_chunks_mut(dims.inputs).zip(&mut labels).enumerate().try_for_each(|(k, (row, label))| {
-        { rows }.row(k, row)?;
+    let answer = |row: usize| {
+        let at = |j: usize| match &data.values {
+            Values::F32(v) => f64::from(v[row * dims.inputs + j]),
+            Values::U8(v) => f64::from(v[row * dims.inputs + j]),
+        };
         let output = |block: tamis::weights::Block<'_>| {
-            let z = block.entries().map(|(j, v)| f64::from(v) * f64::from(row[j])).sum();
+            let z = block.entries().map(|(j, v)| f64::from(v) * at(j)).sum();
             unit(z, f64::from(signs.sign(block.neuron())))
         };
-        *label = w.blocks().map(output).sum::<f64>() as f32;
-        Ok::<(), tamis::Error>(())
-    })?;
-    let data = Matrix { rows: dims.samples, cols: dims.inputs, values: Values::F32(values) };
+        w.blocks().map(output).sum::<f64>() as f32
+    };
+    let labels = (0..dims.samples).into_par_iter().map(answer).collect();
     Ok(Planted { data, labels, index, value, hidden: dims.hidden, signs })
 }
 
@@ -120,6 +171,18 @@ mod tests {
             seen[network(Dims::new(1, 5, 3, 1), Signs::Positive, seed).unwrap().index[0] as usize] += 1;
         }
         assert!(seen.iter().all(|&c| c > 5), "{seen:?}");
+    }
+
+    #[test]
+    fn rows_of_the_callers_get_the_same_network() {
+        let made = network(Dims::new(20, 6, 3, 8), Signs::Balanced, 4).unwrap();
+        assert_eq!(network_on(made.data.clone(), 3, 8, Signs::Balanced, 4).unwrap(), made);
+        let bytes = Matrix::new(1, 2, Values::U8(vec![3, 0])).unwrap();
+        let planted = network_on(bytes, 1, 2, Signs::Positive, 1).unwrap();
+        assert_eq!(planted.labels, [(3.0 * planted.value[0]).max(0.0)]);
+        let huge = Matrix::new(1, 1, Values::F32(vec![f32::MAX])).unwrap();
+        let infinite = (0..20).filter(|&seed| network_on(huge.clone(), 1, 1, Signs::Positive, seed).is_err());
+        assert!(infinite.count() > 0);
     }
 
     #[test]

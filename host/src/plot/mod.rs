@@ -1,5 +1,5 @@
 //! Pictures of a training run, as SVG text: loss curves, weights beside those planted, predictions beside labels, all
-//! of them on one page, and sparklines for the terminal.
+//! of them on one page, heat maps over many runs, and sparklines for the terminal.
 //!
 //! Every function takes plain slices, draws what is finite and says on the picture what it left out. None fails and
 //! none panics, whatever the numbers. Pictures are 600 units wide with letters of 14 and more, so that they can be read on
@@ -9,6 +9,7 @@
 
 mod axis;
 mod figures;
+mod heat;
 mod mark;
 mod page;
 mod spark;
@@ -24,6 +25,38 @@ pub struct Series<'a> {
     pub first: usize,
     /// One value per step or epoch.
     pub values: &'a [f32],
+}
+
+/// One axis of a heat map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale<'a> {
+    /// What is counted along it.
+    pub name: &'a str,
+    /// One label per row or column of cells.
+    pub labels: &'a [String],
+}
+
+/// What [`heat`] draws: one cell per pair of a row and a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Heat<'a> {
+    /// Heading of the picture.
+    pub title: &'a str,
+    /// What a value is, with its unit: `"PSNR, dB"`.
+    pub value: &'a str,
+    /// Down the picture.
+    pub rows: Scale<'a>,
+    /// Across the picture.
+    pub columns: Scale<'a>,
+    /// Values row by row; `None`, and what is missing, is a cell that was not measured.
+    pub values: &'a [Option<f32>],
+    /// Values at the two ends of the colours; values beyond have the colour of the end.
+    pub range: (f32, f32),
+    /// Digits behind the point.
+    pub digits: usize,
+    /// Cells with a star, in the order of the values; those missing have none.
+    pub starred: &'a [bool],
+    /// What a star says; it stands under the picture where there is a star.
+    pub star: &'a str,
 }
 
 /// What [`panel`] draws on one page. An empty part says that there is no data.
@@ -99,6 +132,32 @@ pub fn scatter(title: &str, labels: &[f32], predictions: &[f32]) -> String {
 #[must_use]
 pub fn search(title: &str, losses: &[Series<'_>], support: &[Series<'_>], moves: &[Series<'_>]) -> String {
     figures::search(title, losses, support, moves)
+}
+
+/// A table of numbers whose cells are coloured by their values, from dark blue for the low end to yellow for the high one.
+/// The lightness rises all the way, so that the colours also tell in print and to the colour-blind; every cell carries
+/// its number.
+///
+/// ```
+/// use tamis_host::plot::{Heat, Scale, heat};
+/// let labels = |of: [u32; 2]| of.map(|v| v.to_string());
+/// let (m, s) = (labels([1, 2]), labels([10, 20]));
+/// let svg = heat(&Heat {
+///     title: "Recovery",
+///     value: "PSNR, dB",
+///     rows: Scale { name: "m", labels: &m },
+///     columns: Scale { name: "s", labels: &s },
+///     values: &[Some(160.0), Some(31.5), None, Some(-3.0)],
+///     range: (-20.0, 160.0),
+///     digits: 0,
+///     starred: &[false, true],
+///     star: "ended by the time limit",
+/// });
+/// assert!(svg.contains("160") && svg.contains("32*") && svg.contains("* ended by the time limit"));
+/// ```
+#[must_use]
+pub fn heat(heat: &Heat<'_>) -> String {
+    heat::draw(heat)
 }
 
 /// One page with the facts, the loss, the weights and the predictions under each other.

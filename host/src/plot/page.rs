@@ -17,13 +17,13 @@ pub(super) const SQUARE_HEIGHT: u32 = 560;
 /// Sizes of letters, in SVG units.
 pub(super) const TITLE: u32 = 20;
 pub(super) const TEXT: u32 = 16;
-const NOTE: u32 = 14;
+pub(super) const NOTE: u32 = 14;
 /// Width of a letter over its size, on the wide side of sans-serif faces.
 const ASPECT: f64 = 0.56;
 /// Free space left and right of text, and between legend entries.
 pub(super) const SIDE: i32 = 16;
 /// Height of a row of the legend, and of a note.
-const ROW: u32 = 24;
+pub(super) const ROW: u32 = 24;
 /// Width of the mark of a legend entry.
 const KEY: i32 = 28;
 
@@ -233,6 +233,16 @@ fn draw_keys(area: &Area<'_>, keys: &[Key], y: i32) -> Drawn {
     Ok(())
 }
 
+/// The contrast of two colours as WCAG computes it, from 1 to 21.
+pub(super) fn contrast(a: RGBColor, b: RGBColor) -> f64 {
+    let linear = |c: u8| {
+        let c = f64::from(c) / 255.0;
+        if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+    };
+    let light = |c: RGBColor| 0.05 + 0.2126 * linear(c.0) + 0.7152 * linear(c.1) + 0.0722 * linear(c.2);
+    (light(a) / light(b)).max(light(b) / light(a))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,15 +262,6 @@ mod tests {
             assert!(contrast(colour.light, GROUND.light) >= least, "{colour:?} on light");
             assert!(contrast(colour.dark, GROUND.dark) >= least, "{colour:?} on dark");
         }
-    }
-
-    fn contrast(a: RGBColor, b: RGBColor) -> f64 {
-        let linear = |c: u8| {
-            let c = f64::from(c) / 255.0;
-            if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
-        };
-        let light = |c: RGBColor| 0.05 + 0.2126 * linear(c.0) + 0.7152 * linear(c.1) + 0.0722 * linear(c.2);
-        (light(a) / light(b)).max(light(b) / light(a))
     }
 
     #[test]
