@@ -339,12 +339,23 @@ fn help_has_an_example_for_every_verb() {
 #[test]
 #[cfg(unix)]
 fn ctrl_c_saves_what_there_is() {
-    use std::time::Duration;
     let folder = prepared();
-    let line = format!("{TRAIN} --recipe paper --epochs 100000000 --json -o long.tamis");
-    let path = folder.path().join("long.tamis");
+    interrupt(folder.path(), &format!("{TRAIN} --recipe paper --epochs 100000000 --json -o long.tamis"));
+    // Labels that no network of this size explains: the search goes on for long.
+    let labels = data::load_labels(folder.path().join("p/y.npy")).unwrap();
+    let hard: Vec<f32> = labels.iter().enumerate().map(|(k, y)| y + (k * k % 7) as f32).collect();
+    data::save_npy(folder.path().join("p/hard.npy"), &hard[..], &[hard.len()]).unwrap();
+    let line = TRAIN.replace("p/y.npy", "p/hard.npy");
+    interrupt(folder.path(), &format!("{line} --recipe lm --kicks 100000000 --patience 100000000 --json -o long.tamis"));
+}
+
+#[cfg(unix)]
+fn interrupt(folder: &std::path::Path, line: &str) {
+    use std::time::Duration;
+    let path = folder.join("long.tamis");
+    drop(std::fs::remove_file(&path));
     for wait in [300, 1000, 3000, 10_000] {
-        let mut command = command(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+        let mut command = command(folder, &line.split_whitespace().collect::<Vec<_>>());
         let child = command
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())

@@ -32,6 +32,9 @@ pub(super) struct RecoverArgs {
     /// Times that a search that found nothing better gives part of the network up and goes on [default: 40]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) kicks: Option<u32>,
+    /// Kicks without progress after which a search is given up that is far from exact [default: 6]
+    #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
+    pub(super) patience: Option<u32>,
     /// Write one JSON object per outer step to this file
     #[arg(long, value_name = "FILE.jsonl")]
     pub(super) log: Option<PathBuf>,
@@ -48,6 +51,7 @@ impl RecoverArgs {
             (self.passes_limit.is_some(), "--passes-limit"),
             (self.search_rows.is_some(), "--search-rows"),
             (self.kicks.is_some(), "--kicks"),
+            (self.patience.is_some(), "--patience"),
             (self.log.is_some(), "--log"),
             (self.picture.is_some(), "--picture"),
         ]
@@ -227,6 +231,11 @@ fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
         None => {}
     }
     params.kicks = args.kicks.unwrap_or(params.kicks);
+    params.patience = args.patience.unwrap_or(params.patience);
+    if args.kicks.is_some() {
+        // As many steps as they take: there are other limits.
+        params.steps = u32::MAX;
+    }
     Ok(RecoverOptions {
         params,
         signs: train.signs.map(Into::into),

@@ -19,6 +19,7 @@ use std::time::Instant;
 pub struct Stop {
     asked: Arc<AtomicBool>,
     deadline: Option<Instant>,
+    heeded: Option<Arc<AtomicBool>>,
 }
 
 impl Stop {
@@ -31,7 +32,14 @@ impl Stop {
     /// The same wish, which `deadline` also expresses once it has come.
     #[must_use]
     pub fn until(&self, deadline: Instant) -> Self {
-        Self { asked: Arc::clone(&self.asked), deadline: Some(deadline) }
+        Self { deadline: Some(deadline), ..self.clone() }
+    }
+
+    /// The same wish, which counts only as long as `heeded` is true: for work that can be cut off at first, and must be
+    /// brought to an end later.
+    #[must_use]
+    pub fn heeded(&self, heeded: &Arc<AtomicBool>) -> Self {
+        Self { heeded: Some(Arc::clone(heeded)), ..self.clone() }
     }
 
     /// Asks for the end, for good.
@@ -42,6 +50,8 @@ impl Stop {
     /// Whether the work should end.
     #[must_use]
     pub fn asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        let asked =
+            self.asked.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        asked && self.heeded.as_ref().is_none_or(|heeded| heeded.load(Ordering::Relaxed))
     }
 }

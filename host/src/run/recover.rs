@@ -1,5 +1,7 @@
 //! The recovery recipe: a problem in memory to the weights that made it, where there are such.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -186,7 +188,9 @@ fn run(
     let Problem { data, mut labels, task } = problem;
     let data = shuffle(data, &mut labels, options.params.seed)?;
     let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
-    operator.heed(Some(stop.clone()));
+    // Before the first step nothing is lost; later the search is brought to an end.
+    let nothing_yet = Arc::new(AtomicBool::new(true));
+    operator.heed(Some(stop.heeded(&nothing_yet)));
     debug_assert_eq!(operator.scratch(dims.samples), plan.budget.scratch);
     let mut memory = vec![0; plan.budget.words()];
     let began = Instant::now();
@@ -194,6 +198,9 @@ fn run(
     let mut interrupted = false;
     let limits = options.limits;
     let observe = |progress: &Progress<'_>| {
+        if progress.step > 0 {
+            nothing_yet.store(false, Ordering::Relaxed);
+        }
         let passes = progress.rows_read as f64 / dims.samples as f64;
         if limits.time.is_some_and(|limit| began.elapsed() >= limit) {
             limit = Some("time");
