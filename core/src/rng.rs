@@ -22,6 +22,8 @@ pub mod stream {
     pub const DATA: u64 = 6 << 32;
     /// Random supports on which extreme eigenvalues are estimated.
     pub const SUPPORT: u64 = 5 << 32;
+    /// Order in which growth goes through the batches, one per change of the support.
+    pub const ANNEAL: u64 = 9 << 32;
     /// First stream free for callers.
     pub const USER: u64 = 1 << 40;
 }

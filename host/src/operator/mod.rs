@@ -8,6 +8,7 @@
 //! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed order: the result
 //! does not depend on the number of threads. Nothing is allocated after construction.
 
+mod factored;
 mod fork;
 mod held;
 mod kernel;
@@ -40,6 +41,8 @@ const PAD: usize = 16;
 pub struct Blocked {
     hidden: usize,
     nnz: usize,
+    /// Outputs of the networks with several; 0 where there are none.
+    outputs: usize,
     layout: Layout,
     shared: Shared,
     groups: Vec<Group>,
@@ -75,6 +78,10 @@ struct Group {
     image: Vec<f32>,
     /// A tile of bytes as floats.
     expanded: Vec<f32>,
+    /// Outputs or residuals on the rows of a tile, output by output.
+    outputs: Vec<f32>,
+    /// `R wt_i` on the rows of a tile.
+    back: Vec<f32>,
 }
 
 impl Blocked {
@@ -101,6 +108,8 @@ impl Blocked {
             v: vec![0.0; layout.tile],
             image: vec![0.0; layout.tile],
             expanded: vec![0.0; if bytes { layout.tile * d } else { 0 }],
+            outputs: Vec::new(),
+            back: Vec::new(),
         };
         let groups = (0..tiles.min(GROUPS)).map(|_| group()).collect();
         let shared = Shared {
@@ -117,7 +126,21 @@ impl Blocked {
             },
             tiles: Tiles::new(data, layout.tile),
         };
-        Ok(Self { hidden, nnz, layout, shared, groups })
+        Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups })
+    }
+
+    /// Makes room for networks of up to `outputs` outputs ([`tamis::factored`]).
+    #[must_use]
+    pub fn with_outputs(mut self, outputs: usize) -> Self {
+        let padded = self.layout.panel.next_multiple_of(PAD);
+        let product = (padded * (self.shared.tiles.cols + outputs)).max(self.nnz);
+        for group in &mut self.groups {
+            group.product.resize(product.max(group.product.len()), 0.0);
+            group.outputs.resize(outputs * self.layout.tile, 0.0);
+            group.back.resize(self.layout.tile, 0.0);
+        }
+        self.outputs = outputs;
+        self
     }
 
     /// Bytes allocated besides the data.
@@ -204,6 +227,8 @@ macro_rules! with_values {
         }
     };
 }
+
+use with_values;
 
 impl Sensing for Blocked {
     type Source = Infallible;
