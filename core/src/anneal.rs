@@ -60,6 +60,8 @@ pub struct Params {
     pub floor: f32,
     /// Factor that brings the inputs to about 1; a power of two rounds nothing.
     pub input_scale: f32,
+    /// Variant.
+    pub variant: u32,
     /// Seed of the first support and of all orders.
     pub seed: u64,
 }
@@ -81,6 +83,7 @@ impl Params {
         growth_rows: 5000,
         floor: 0.05,
         input_scale: 1.0,
+        variant: 0,
         seed: 0,
     };
 
@@ -396,6 +399,8 @@ impl<'p> Run<'p> {
         let order = self.order(self.updates);
         let chunks = self.growth_batches();
         let mut growth = state.grow(target);
+        growth.variant = self.params.variant;
+        growth.floor = self.params.floor;
         let panel = sensing.panel();
         for first in (0..sensing.blocks()).step_by(panel.max(1)) {
             let blocks = first..(first + panel.max(1)).min(sensing.blocks());

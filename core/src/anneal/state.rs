@@ -271,7 +271,7 @@ impl<'a> State<'a> {
         let top =
             Top::new(found.get_mut(..room).unwrap_or(&mut []), scores.get_mut(..room).unwrap_or(&mut []));
         let index = self.index.get(..self.len).unwrap_or(&[]);
-        Growth { sizes, index, value, first: self.first, at: (0, self.first), top }
+        Growth { sizes, index, value, first: self.first, at: (0, self.first), top, variant: 0, floor: 0.0 }
     }
 
     /// Merges the `count` entries that were found into the support, with weights of zero.
@@ -365,6 +365,8 @@ pub(super) struct Growth<'s> {
     /// Where the entries of W and of Wt stand that come next.
     at: (usize, usize),
     top: Top<'s>,
+    pub(super) variant: u32,
+    pub(super) floor: f32,
 }
 
 impl Growth<'_> {
@@ -383,15 +385,39 @@ impl Growth<'_> {
     ) {
         let (d, m, c) = self.sizes;
         let panels = dw.chunks(d.max(1)).zip(dwt.chunks(c.max(1)));
+        let net = net(self.sizes, (self.index, self.value), (self.first, self.index.len()));
+        let (v, floor) = (self.variant, self.floor);
         for (i, (dw, dwt)) in blocks.zip(panels) {
+            let out: f32 = math::sqrt(net.wt().block(i).values().iter().map(|x| x * x).sum::<f32>());
+            let act: f32 = math::sqrt(
+                net.w()
+                    .block(i)
+                    .entries()
+                    .map(|(j, x)| {
+                        let inv = columns.get(j).copied().unwrap_or(0.0);
+                        let c = if inv > 0.0 { 1.0 / inv - floor } else { 0.0 };
+                        let x = x * c / scale;
+                        x * x
+                    })
+                    .sum::<f32>(),
+            );
+            let fw = if v & 1 != 0 && out > 0.0 { 1.0 / out } else { 1.0 };
+            let ft = if v & 2 != 0 && act > 0.0 {
+                1.0 / act
+            } else if v & 4 != 0 {
+                0.3
+            } else {
+                1.0
+            };
+            let fw = if v & 8 != 0 && act > 0.0 { fw * act } else { fw };
             for (j, (g, inverse)) in dw.iter().zip(columns).enumerate() {
                 if !taken(self.index, &mut self.at.0, self.first, i * d + j) {
-                    self.top.push((i * d + j) as u32, g * scale * inverse);
+                    self.top.push((i * d + j) as u32, g * scale * inverse * fw);
                 }
             }
             for (k, g) in dwt.iter().enumerate() {
                 if !taken(self.index, &mut self.at.1, self.index.len(), i * c + k) {
-                    self.top.push((m * d + i * c + k) as u32, *g);
+                    self.top.push((m * d + i * c + k) as u32, *g * ft);
                 }
             }
         }

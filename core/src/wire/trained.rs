@@ -4,6 +4,7 @@ use super::write::{CsrHead, Writer};
 use super::{HEADER, csr_len, sum_len};
 use crate::Result;
 use crate::error::{finite, range};
+use crate::factored::Net;
 use crate::gates::Signs;
 use crate::model::{Activation, MAX_INPUTS};
 use crate::weights::Weights;
@@ -22,9 +23,78 @@ pub fn encode(weights: Weights<'_>, signs: Signs, out: &mut [u8]) -> Result<usiz
     let neurons = weights.blocks().count();
     let mut writer = Writer::new(out, needed)?;
     writer.header(weights.inputs(), 1)?;
+    hidden_layer(&mut writer, weights, signs)?;
+    writer.sum_head(neurons)?;
+    writer.signs(weights.blocks().map(|block| signs.sign(block.neuron()) < 0.0))?;
+    writer.finish()
+}
+
+/// Writes a trained network of several outputs, two sparse layers, to the start of `out` and gives its length in bytes.
+///
+/// Row k of the second layer holds the weights to output k, in order of the neurons. Neurons without input weights add
+/// nothing; neither they nor their output weights are written.
+///
+/// # Errors
+/// As [`encode`], and [`crate::Error::Range`] for an output with more than 65535 weights.
+///
+/// ```
+/// use tamis::{factored::Net, weights::Weights, wire};
+/// // f(x) = (relu(x_0 - x_2), -2 relu(x_0 - x_2))
+/// let w = Weights::new(3, 5, &[6, 8], &[1.0, -1.0])?;
+/// let wt = Weights::new(2, 5, &[4, 5], &[1.0, -2.0])?;
+/// let net = Net::new(w, wt)?;
+/// let mut owned = wire::Aligned([0; 112]);
+/// assert_eq!(wire::encode_net(net, &mut owned.0)?, wire::net_len(net)?);
+/// let mut f = [0.0; 2];
+/// wire::View::parse(&owned.0)?.model().predict(&[3.0, 0.0, 1.0], &mut [0.0], &mut f)?;
+/// assert_eq!(f, [2.0, -4.0]);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn encode_net(net: Net<'_>, out: &mut [u8]) -> Result<usize> {
+    let needed = net_len(net)?;
+    let (neurons, outputs) = (net.w().blocks().count(), net.outputs());
+    let mut writer = Writer::new(out, needed)?;
+    writer.header(net.w().inputs(), outputs)?;
+    hidden_layer(&mut writer, net.w(), Signs::Positive)?;
+    writer.csr_head(&CsrHead {
+        inputs: neurons,
+        outputs,
+        nonzeros: kept(net).count(),
+        requested: outputs,
+        activation: Activation::Identity,
+    })?;
+    let row = |k| kept(net).filter(move |&(_, output, _)| output == k);
+    writer.u16s((0..outputs).map(|k| row(k).count() as u16))?;
+    writer.u16s((0..outputs).flat_map(|k| row(k).map(|(neuron, _, _)| neuron as u16)))?;
+    writer.f32s((0..outputs).flat_map(|k| row(k).map(|(_, _, value)| value)))?;
+    writer.finish()
+}
+
+/// Exactly the bytes that [`encode_net`] writes.
+///
+/// # Errors
+/// Those of [`encode_net`], but for the buffer.
+pub fn net_len(net: Net<'_>) -> Result<usize> {
+    let hidden = trained_len(net.w())?;
+    let neurons = net.w().blocks().count();
+    range("hidden neurons with weights", neurons, 0, usize::from(u16::MAX))?;
+    range("outputs", net.outputs(), 1, MAX_INPUTS)?;
+    finite("output weights", net.wt().value())?;
+    Ok(hidden.saturating_sub(sum_len(neurons)).saturating_add(csr_len(net.outputs(), kept(net).count())))
+}
+
+/// Output weights of neurons that have input weights: (position among these neurons, output, value).
+fn kept(net: Net<'_>) -> impl Iterator<Item = (usize, usize, f32)> + '_ {
+    let blocks = net.w().blocks().enumerate();
+    blocks.flat_map(move |(at, block)| {
+        net.wt().block(block.neuron()).entries().map(move |(output, value)| (at, output, value))
+    })
+}
+
+fn hidden_layer(writer: &mut Writer<'_>, weights: Weights<'_>, signs: Signs) -> Result<()> {
     writer.csr_head(&CsrHead {
         inputs: weights.inputs(),
-        outputs: neurons,
+        outputs: weights.blocks().count(),
         nonzeros: weights.nnz(),
         requested: weights.hidden(),
         activation: Activation::Relu,
@@ -35,9 +105,7 @@ pub fn encode(weights: Weights<'_>, signs: Signs, out: &mut [u8]) -> Result<usiz
         let sign = signs.sign(block.neuron());
         writer.f32s(block.values().iter().map(|value| sign * value))?;
     }
-    writer.sum_head(neurons)?;
-    writer.signs(weights.blocks().map(|block| signs.sign(block.neuron()) < 0.0))?;
-    writer.finish()
+    Ok(())
 }
 
 /// Exactly the bytes that [`encode`] writes.

@@ -7,13 +7,14 @@ use serde::Serialize;
 use tamis::iht::{Params, Refine, Step};
 use tamis::train::{Progress, Schedule, Trials};
 
+use super::anneal::{self, AnnealArgs};
 use super::console::{self, bytes, count};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
 use super::progress::Bar;
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
 use crate::plot::sparkline;
-use crate::run::{self, Memory, Options, Report, Size};
+use crate::run::{self, Memory, Options, Report, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -25,10 +26,12 @@ Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 -o model.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --batch 1000 -o m.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
-      --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis")]
+      --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
+  tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \
+      --task multiclass --hidden 50 --nnz 1000 -o digits.tamis")]
 pub(super) struct Train {
     #[command(flatten)]
-    source: SourceArgs,
+    pub(super) source: SourceArgs,
     /// What the output stands for
     #[arg(long)]
     task: TaskName,
@@ -41,21 +44,23 @@ pub(super) struct Train {
     /// The same as a part of all weights, above 0 and at most 1
     #[arg(long, value_name = "PART")]
     density: Option<f64>,
-    /// Passes over all batches
-    #[arg(long, value_name = "E", default_value_t = Schedule::PAPER.epochs)]
-    epochs: u32,
+    /// Passes over all batches [default: 15; anneal: 100]
+    #[arg(long, value_name = "E")]
+    pub(super) epochs: Option<u32>,
     /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone
     #[arg(long, value_name = "R", default_value_t = Trials::DEFAULT.count)]
     trials: u32,
     /// Rows of a trial
     #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows)]
     trial_rows: usize,
-    /// Rows of a batch; 0 for all rows
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    batch: usize,
+    /// Rows of a batch; 0 for all rows [default: 0; anneal: 512]
+    #[arg(long, value_name = "N")]
+    pub(super) batch: Option<usize>,
     /// Settings to start from
-    #[arg(long, value_enum, default_value_t = Recipe::Paper)]
+    #[arg(long, value_enum, default_value_t = Recipe::Auto)]
     recipe: Recipe,
+    #[command(flatten)]
+    pub(super) anneal: AnnealArgs,
     /// Step size: normalised, theory or fixed:ETA
     #[arg(long, default_value = "normalised", value_parser = parse::step)]
     step: Step,
@@ -76,7 +81,7 @@ pub(super) struct Train {
     ram: Option<u64>,
     /// The model to write
     #[arg(short, long, value_name = "M.tamis")]
-    output: PathBuf,
+    pub(super) output: PathBuf,
 }
 
 #[derive(Serialize)]
@@ -89,8 +94,14 @@ struct Object<'a> {
 
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+        let task = Task::from(self.task);
+        match (self.recipe, task) {
+            (Recipe::Anneal, _) | (Recipe::Auto, Task::Multiclass) => {
+                return anneal::run(self, task, common, console);
+            }
+            (Recipe::Auto | Recipe::Paper, _) => self.anneal.refuse()?,
+        }
         let options = self.options(common)?;
-        let task = self.task.task()?;
         file::check(&self.output)?;
         file::check_distinct(&self.output, self.source.inputs())?;
         let problem = self.source.source().load(Some(task))?;
@@ -113,17 +124,12 @@ impl Train {
     }
 
     fn options(&self, common: &Common) -> Result<Options> {
-        let &[hidden] = &self.hidden[..] else {
-            return Err(Error::new("networks of several hidden layers are not supported yet")
-                .expected("--hidden M")
-                .got(format_args!("{} layers", self.hidden.len())));
-        };
-        let Recipe::Paper = self.recipe;
+        let batch = self.batch.unwrap_or(0);
         let schedule = Schedule {
-            epochs: self.epochs,
-            batch: self.batch,
+            epochs: self.epochs.unwrap_or(Schedule::PAPER.epochs),
+            batch,
             // Random generators for the first epoch, and for two steps where an epoch is one.
-            convex_epochs: if self.batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
+            convex_epochs: if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
             trials: Trials { count: self.trials, rows: self.trial_rows },
             signs: self.signs.into(),
             empty: self.empty.into(),
@@ -131,16 +137,33 @@ impl Train {
             params: Params { step: self.step, refine: self.refine },
             ..Schedule::PAPER
         };
-        let size = match (self.nnz, self.density) {
+        let (hidden, size, memory) = (self.hidden()?, self.size(), self.memory());
+        Ok(Options { hidden, size, schedule, memory, threads: common.threads() })
+    }
+
+    /// The neurons of the one hidden layer.
+    pub(super) fn hidden(&self) -> Result<usize> {
+        match &self.hidden[..] {
+            &[hidden] => Ok(hidden),
+            several => Err(Error::new("networks of several hidden layers are not supported yet")
+                .expected("--hidden M")
+                .got(format_args!("{} layers", several.len()))),
+        }
+    }
+
+    pub(super) fn size(&self) -> Size {
+        match (self.nnz, self.density) {
             (None, Some(part)) => Size::Density(part),
             (nnz, _) => Size::Nonzeros(nnz.unwrap_or(0)),
-        };
-        let memory = match (self.ram, self.panel) {
+        }
+    }
+
+    pub(super) fn memory(&self) -> Memory {
+        match (self.ram, self.panel) {
             (Some(ram), _) => Memory::Ram(ram),
             (None, Some(panel)) => Memory::Panel(panel),
             (None, None) => Memory::Auto,
-        };
-        Ok(Options { hidden, size, schedule, memory, threads: common.threads() })
+        }
     }
 }
 

@@ -147,8 +147,9 @@ impl Blocked {
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
         let bytes = matches!(self.shared.tiles.values, Values::U8(_));
-        self.layout
-            .bytes(Dims::new(self.shared.tiles.rows, self.shared.tiles.cols, self.hidden, self.nnz), bytes)
+        let dims = Dims::new(self.shared.tiles.rows, self.shared.tiles.cols, self.hidden, self.nnz);
+        let outputs = if self.outputs > 0 { self.layout.outputs_bytes(dims, self.outputs) } else { 0 };
+        self.layout.bytes(dims, bytes) + outputs
     }
 
     fn check(&self, gates: Gates<'_>) -> Result<()> {

@@ -18,6 +18,8 @@
 //! # Ok::<(), tamis_host::Error>(())
 //! ```
 
+mod anneal;
+mod classes;
 mod memory;
 mod model;
 mod plan;
@@ -25,6 +27,7 @@ mod problem;
 mod score;
 mod train;
 
+pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal};
 pub use memory::peak_rss_bytes;
 pub(crate) use memory::room_for;
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile};

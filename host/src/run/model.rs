@@ -8,6 +8,7 @@ use tamis::model::{Activation, Input, Layer, Model};
 use tamis::wire::{Cost, View, checksum};
 
 use super::memory::room_for;
+use super::{Problem, Task, classes};
 use crate::data::{Matrix, Values};
 use crate::file::{self, Aligned};
 use crate::{Error, Result};
@@ -126,6 +127,30 @@ impl ModelFile {
             Values::U8(values) => predict(model, values, data),
         }
         .map_err(|error| error.at(&self.path))
+    }
+
+    /// What the outputs stand for, as far as the model tells: several outputs are those of classes.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn task(&self) -> Result<Option<Task>> {
+        Ok((self.view()?.model().outputs() > 1).then_some(Task::Multiclass))
+    }
+
+    /// Checks that a problem's task and labels are such as the model can be scored on.
+    ///
+    /// # Errors
+    /// The task needs another number of outputs, or a label is none of the model's classes.
+    pub fn check_task(&self, problem: &Problem) -> Result<()> {
+        let outputs = self.view()?.model().outputs();
+        match problem.task {
+            Task::Multiclass if outputs > 1 => classes::check_known(&problem.labels, outputs),
+            Task::Regression | Task::Binary if outputs == 1 => Ok(()),
+            task => Err(Error::new("the task does not fit the model")
+                .at(&self.path)
+                .expected(if outputs > 1 { "--task multiclass" } else { "--task regression or binary" })
+                .got(format_args!("{} with {outputs} outputs", task.name()))),
+        }
     }
 
     /// What the model costs.

@@ -65,12 +65,10 @@ impl Plan {
                 Err(Error::new("a gradient panel needs a neuron").expected("--panel 1 or more").got(0))
             }
             Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(dims.hidden), ..usual })),
-            Memory::Ram(ram) => {
-                layouts(usual).map(with).find(|plan| plan.total_bytes() <= ram).ok_or_else(|| {
-                    let least = with(Layout { tile: SMALLEST_TILE.min(usual.tile), panel: 1, hold: false });
-                    too_small(&least, ram)
-                })
-            }
+            Memory::Ram(ram) => layouts(usual)
+                .map(with)
+                .find(|plan| plan.total_bytes() <= ram)
+                .ok_or_else(|| too_small(&with(smallest(usual)), ram)),
         }
     }
 
@@ -106,8 +104,13 @@ pub(super) fn budget(dims: Dims, schedule: &Schedule, layout: Layout) -> Trainin
     budget
 }
 
+/// The layout that takes the least memory.
+pub(super) fn smallest(usual: Layout) -> Layout {
+    Layout { tile: SMALLEST_TILE.min(usual.tile), panel: 1, hold: false }
+}
+
 /// Layouts from the fastest to the smallest: the tile shrinks, then the panel below a vector; last, without held gates.
-fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
+pub(super) fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
         std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))
     };
@@ -120,7 +123,7 @@ fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     })
 }
 
-fn too_small(least: &Plan, ram: u64) -> Error {
+pub(super) fn too_small(least: &Plan, ram: u64) -> Error {
     Error::new("the memory budget is too small for these sizes")
         .expected(format_args!(
             "at least {} bytes needed: {} of state, {} of workspace",

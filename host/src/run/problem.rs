@@ -16,6 +16,20 @@ pub enum Task {
     Regression,
     /// Class 0 or 1: squared loss to these two numbers, class 1 from 0.5 on.
     Binary,
+    /// One of the classes 0, 1, …: cross-entropy of the softmax of one output per class.
+    Multiclass,
+}
+
+impl Task {
+    /// As `--task` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Binary => "binary",
+            Self::Multiclass => "multiclass",
+        }
+    }
 }
 
 /// Where the labels are.
@@ -45,7 +59,7 @@ pub struct Source {
 pub struct Problem {
     /// n×d samples.
     pub data: Matrix,
-    /// n labels; 0 or 1 for [`Task::Binary`].
+    /// n labels; 0 or 1 for [`Task::Binary`], 0, 1, … for [`Task::Multiclass`].
     pub labels: Vec<f32>,
     /// What they mean.
     pub task: Task,
@@ -55,6 +69,7 @@ impl Source {
     /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1, else regression.
     ///
     /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels they must be 0 and 1.
+    /// For a multiclass task, kept labels become 0, 1, … in the order given; without, they must be such numbers.
     ///
     /// # Errors
     /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is missing or outside
@@ -75,8 +90,10 @@ impl Source {
             (data, labels) = select::rows_per_label(data, &labels, range.clone())?;
         }
         let task = task.unwrap_or_else(|| self.guess(&labels));
-        if task == Task::Binary {
-            labels = self.classes(labels)?;
+        match task {
+            Task::Regression => {}
+            Task::Binary => labels = self.classes(labels)?,
+            Task::Multiclass => labels = super::classes::labels(labels, self.keep.as_deref())?,
         }
         Ok(Problem { data, labels, task })
     }
@@ -111,11 +128,21 @@ impl Source {
 }
 
 impl Problem {
-    /// Checks that there is something to learn: for a binary task, rows of both classes.
+    /// c, the number of classes of a multiclass task: one more than the largest label.
+    #[must_use]
+    pub fn classes(&self) -> Option<usize> {
+        let largest = self.labels.iter().copied().fold(0.0, f32::max);
+        (self.task == Task::Multiclass).then_some(largest as usize + 1)
+    }
+
+    /// Checks that there is something to learn: rows of both classes, or of all.
     ///
     /// # Errors
-    /// All labels of a binary task are the same.
+    /// All labels of a binary task are the same, or a class of a multiclass task has no rows.
     pub fn check(&self) -> Result<()> {
+        if let Some(classes) = self.classes() {
+            return super::classes::check(&self.labels, classes);
+        }
         let first = self.labels.first().copied().unwrap_or(0.0);
         if self.task == Task::Binary && self.labels.iter().all(|&label| label == first) {
             return Err(Error::new("there is nothing to tell apart")

@@ -49,6 +49,24 @@ pub struct Options {
     pub threads: usize,
 }
 
+impl Size {
+    /// The count, at least `least` and at most `all`, the number of weights of a network of this `shape`.
+    pub(super) fn count(self, all: usize, least: usize, shape: &str) -> Result<usize> {
+        match self {
+            Self::Nonzeros(nnz) if (least..=all).contains(&nnz) => Ok(nnz),
+            Self::Nonzeros(nnz) => Err(Error::new("the number of nonzeros is out of bounds")
+                .expected(format_args!("--nnz {least} to {all} ({shape})"))
+                .got(nnz)),
+            Self::Density(part) if part > 0.0 && part <= 1.0 => {
+                Ok(((part * all as f64).round() as usize).max(least))
+            }
+            Self::Density(part) => Err(Error::new("the density is out of bounds")
+                .expected("--density above 0 and at most 1")
+                .got(part)),
+        }
+    }
+}
+
 impl Options {
     /// The published schedule with trials ([`Schedule::PAPER`], [`Trials::DEFAULT`]) on all cores.
     #[must_use]
@@ -135,6 +153,12 @@ pub fn train(
     observe: impl FnMut(&Progress) -> bool + Send,
 ) -> Result<Outcome> {
     problem.check()?;
+    if problem.task == Task::Multiclass {
+        return Err(Error::new("this recipe has one output")
+            .expected("--task regression or binary")
+            .got("multiclass")
+            .help("use --recipe anneal for several classes"));
+    }
     let dims = dims(&problem, options)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
     let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
@@ -230,20 +254,7 @@ fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
             .got(d));
     }
     let all = m.saturating_mul(d);
-    let nnz = match options.size {
-        Size::Nonzeros(nnz) if (1..=all).contains(&nnz) => nnz,
-        Size::Nonzeros(nnz) => {
-            return Err(Error::new("the number of nonzeros is out of bounds")
-                .expected(format_args!("--nnz 1 to {all} ({m} hidden × {d} inputs)"))
-                .got(nnz));
-        }
-        Size::Density(part) if part > 0.0 && part <= 1.0 => ((part * all as f64).round() as usize).max(1),
-        Size::Density(part) => {
-            return Err(Error::new("the density is out of bounds")
-                .expected("--density above 0 and at most 1")
-                .got(part));
-        }
-    };
+    let nnz = options.size.count(all, 1, &format!("{m} hidden × {d} inputs"))?;
     if options.schedule.epochs == 0 {
         return Err(Error::new("training needs an epoch").expected("--epochs 1 or more").got(0));
     }
@@ -253,7 +264,7 @@ fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
 }
 
 /// The rows in a random order, in place.
-fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<Matrix> {
+pub(super) fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<Matrix> {
     let order = Permutation::new(seed, stream::ROWS, labels.len());
     let rows: Vec<usize> = (0..labels.len()).map(|row| order.get(row)).collect();
     *labels = rows.iter().map(|&row| labels[row]).collect();
