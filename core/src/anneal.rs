@@ -7,7 +7,7 @@
 //! every step      one batch: Adam on the support, cosine learning rate after a linear warm-up
 //! every R steps   drop  the entries of least |theta| sqrt(v)
 //!                 clear neurons that have lost one side
-//!                 grow  the entries of largest |gradient| / (column scale + floor), streamed panel by panel
+//!                 grow  the entries of largest |gradient| / size of what they multiply, streamed panel by panel
 //! the support     starts at `start_factor` s entries, shrinks cubically to s, is settled for the last part
 //! ```
 //!
@@ -24,7 +24,7 @@ use crate::factored::{Factored, Net};
 use crate::loss;
 use crate::math;
 use crate::rng::{Permutation, stream};
-use state::{Buffers, State, carve};
+use state::{Buffers, State, Units, carve};
 
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,8 +60,6 @@ pub struct Params {
     pub floor: f32,
     /// Factor that brings the inputs to about 1; a power of two rounds nothing.
     pub input_scale: f32,
-    /// Variant.
-    pub variant: u32,
     /// Seed of the first support and of all orders.
     pub seed: u64,
 }
@@ -83,7 +81,6 @@ impl Params {
         growth_rows: 5000,
         floor: 0.05,
         input_scale: 1.0,
-        variant: 0,
         seed: 0,
     };
 
@@ -215,7 +212,7 @@ pub fn run<'a, S: Factored>(
     let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
     let mut run = Run::new(params, &budget, labels);
     run.column_scales(sensing, &mut work)?;
-    state.start(params, work.columns).map_err(Error::widen)?;
+    state.start(params.seed, &run.units(work.columns));
     run.train(sensing, &mut state, &mut work, &mut observe)?;
     let info = run.finish(sensing, &mut state, &mut work)?;
     Ok(Trained { net: state.into_net(), info })
@@ -294,6 +291,10 @@ impl<'p> Run<'p> {
             *column = if rms > 0.0 { 1.0 / (rms + self.params.floor) } else { 0.0 };
         }
         error::finite("samples", work.columns)
+    }
+
+    fn units<'c>(&self, columns: &'c [f32]) -> Units<'c> {
+        Units { columns, floor: self.params.floor, scale: self.params.input_scale }
     }
 
     /// The order of the batches in which growth goes through them.
@@ -399,8 +400,6 @@ impl<'p> Run<'p> {
         let order = self.order(self.updates);
         let chunks = self.growth_batches();
         let mut growth = state.grow(target);
-        growth.variant = self.params.variant;
-        growth.floor = self.params.floor;
         let panel = sensing.panel();
         for first in (0..sensing.blocks()).step_by(panel.max(1)) {
             let blocks = first..(first + panel.max(1)).min(sensing.blocks());
@@ -412,13 +411,13 @@ impl<'p> Run<'p> {
             for position in 0..chunks {
                 let labels = self.select(sensing, order.get(position))?;
                 let out = work.residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
-                let net = growth.net();
+                let net = growth.net;
                 let gates = state::gates(net, self.step);
                 sensing.net_forward(gates, net, out, work.scratch)?;
                 loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
                 sensing.net_gradient(gates, net, out, blocks.clone(), (&mut *dw, &mut *dwt), work.scratch)?;
             }
-            growth.offer(blocks, dw, dwt, work.columns, self.params.input_scale);
+            growth.offer(blocks, dw, dwt, &self.units(work.columns));
         }
         match growth.finish() {
             Some(count) => state.merge(count),

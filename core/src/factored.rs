@@ -9,7 +9,7 @@
 //!
 //! which is all that cross-entropy and least squares with several outputs need of the data. As in [`crate::sensing`],
 //! every operation has a provided body, its specification and the oracle of its tests; operators override them.
-//! Gradients *add* to their output, so that a sum over batches needs no further buffer.
+//! The full gradient *adds* to its output, so that a sum over batches needs no further buffer.
 
 use crate::error::{self, Result};
 use crate::gates::Gates;
@@ -121,7 +121,7 @@ pub trait Factored: Sensing {
         provided::gradient(self, gates, net, r, blocks, out, scratch)
     }
 
-    /// The same gradient on the network's own nonzeros only, n·s work: `dw` has one entry per nonzero of W, `dwt` of Wt.
+    /// `dw`, `dwt` = that gradient on the network's own nonzeros only, n·s work: one entry per nonzero of W and of Wt.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -228,6 +228,7 @@ pub mod provided {
         let (image, rest) = part(scratch, sensing.samples())?;
         let (back, rest) = part(rest, sensing.samples())?;
         let (column, _) = part(rest, d)?;
+        dwt.fill(0.0);
         let (mut w, mut wt) = (net.w(), net.wt());
         for i in 0..sensing.blocks() {
             let (from, to) = (w.take_block(i), wt.take_block(i));
@@ -238,7 +239,7 @@ pub mod provided {
                 column.fill(0.0);
                 sensing.adjoint(gates, i, back, column)?;
                 for (out, (j, _)) in at.iter_mut().zip(from.entries()) {
-                    *out += column.get(j).copied().unwrap_or(0.0);
+                    *out = column.get(j).copied().unwrap_or(0.0);
                 }
             }
             if !to.is_empty() {

@@ -351,6 +351,8 @@ impl<X: Samples> Factored for Gated<'_, X> {
         let (_, c) = factored::provided::check(self, net, r)?;
         error::length("restricted gradient", dw.len(), net.w().nnz())?;
         error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
+        dw.fill(0.0);
+        dwt.fill(0.0);
         self.each_row(|this, at| {
             let Some(r) = r.get(at * c..(at + 1) * c) else { return };
             let (mut cursor, mut wt) = (gates.cursor(), net.wt());

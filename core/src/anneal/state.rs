@@ -1,6 +1,5 @@
 //! The support and what Adam keeps on it: everything that survives from step to step.
 
-use super::Params;
 use crate::budget::{Annealing, WORD, Workspace};
 use crate::error::{Error, Result};
 use crate::factored::{Factored, Net};
@@ -8,7 +7,7 @@ use crate::gates::{Empty, Gates, Signs};
 use crate::math;
 use crate::rng::{Rng, stream};
 use crate::top::Top;
-use crate::weights::{Weights, runs};
+use crate::weights::{Block, Weights, runs};
 use core::ops::Range;
 
 /// Decay of the mean of the gradients.
@@ -17,6 +16,31 @@ const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
 /// What is added to the root of the mean square.
 const EPSILON: f32 = 1e-8;
+
+/// The units in which inputs and the weights from them are measured.
+pub(super) struct Units<'a> {
+    /// `1 / (rms + floor)` of each scaled input; 0 for inputs that are always zero.
+    pub(super) columns: &'a [f32],
+    pub(super) floor: f32,
+    /// Factor that brings the inputs to about 1.
+    pub(super) scale: f32,
+}
+
+impl Units<'_> {
+    /// Root mean square of a scaled input.
+    fn rms(&self, j: usize) -> f32 {
+        match self.columns.get(j) {
+            Some(&inverse) if inverse > 0.0 => (1.0 / inverse - self.floor).max(0.0),
+            _ => 0.0,
+        }
+    }
+
+    /// About the size of a neuron's activation: that of independent inputs.
+    fn activation(&self, w: Block<'_>) -> f32 {
+        let terms = w.entries().map(|(j, value)| value / self.scale * self.rms(j));
+        math::sqrt(terms.map(|term| term * term).sum())
+    }
+}
 
 /// Buffers of a step.
 pub(super) struct Buffers<'a> {
@@ -124,19 +148,18 @@ impl<'a> State<'a> {
         net((self.inputs, self.hidden, self.outputs), (self.index, self.value), (self.first, self.len))
     }
 
-    /// A random first support, columns in proportion to their scale, and random weights on it.
-    pub(super) fn start(&mut self, params: &Params, columns: &[f32]) -> Result<()> {
+    /// A random first support, columns in proportion to their size, and random weights on it.
+    pub(super) fn start(&mut self, seed: u64, units: &Units<'_>) {
         let start = self.index.len();
-        let all_out = self.hidden.saturating_mul(self.outputs);
-        let out = all_out.min(start / 3).max(1).max(start.saturating_sub(self.hidden * self.inputs));
-        let mut rng = Rng::new(params.seed, stream::SUPPORT);
+        let (all, all_out) = (self.hidden * self.inputs, self.hidden * self.outputs);
+        let out = all_out.min((start / 3).max(1)).max(start.saturating_sub(all));
+        let mut rng = Rng::new(seed, stream::SUPPORT);
         let mut from = Top::new(self.index.get_mut(..start - out).unwrap_or(&mut []), &mut *self.value);
         for i in 0..self.hidden {
-            for (j, &inverse) in columns.iter().enumerate() {
-                // The race of exponential clocks: the first k to ring are a draw in proportion to their rates.
+            for j in 0..self.inputs {
+                // The race of exponential clocks: the first to ring are a draw in proportion to their rates.
                 let clock = -math::ln(1.0 - rng.uniform()) + f32::MIN_POSITIVE;
-                let rate = if inverse > 0.0 { 1.0 / inverse - params.floor } else { 0.0 };
-                from.push((i * self.inputs + j) as u32, rate.max(0.0) / clock);
+                from.push((i * self.inputs + j) as u32, units.rms(j) / clock);
             }
         }
         self.first = from.finish().unwrap_or(0);
@@ -149,28 +172,24 @@ impl<'a> State<'a> {
         self.len = self.first + to.finish().unwrap_or(0);
         self.mean.fill(0.0);
         self.square.fill(0.0);
-        self.randomise(params, columns, &mut rng);
-        Ok(())
+        self.randomise(units, &mut rng);
     }
 
     /// Weights such that activations and outputs have about unit size.
-    fn randomise(&mut self, params: &Params, columns: &[f32], rng: &mut Rng) {
+    fn randomise(&mut self, units: &Units<'_>, rng: &mut Rng) {
         let (from, to) = self.value.split_at_mut_checked(self.first).unwrap_or_default();
         let picks = self.index.get(..self.first).unwrap_or(&[]);
         for (i, run) in runs(self.inputs, picks) {
-            let scale = |j: &u32| {
-                let inverse = columns.get(*j as usize - i * self.inputs).copied().unwrap_or(0.0);
-                if inverse > 0.0 { 1.0 / inverse - params.floor } else { 0.0 }
-            };
-            let power: f32 = picks.get(run.clone()).unwrap_or(&[]).iter().map(|j| scale(j) * scale(j)).sum();
-            let std = params.input_scale * math::sqrt(2.0 / power.max(f32::MIN_POSITIVE));
+            let rms = |j: &u32| units.rms(*j as usize - i * self.inputs);
+            let power: f32 = picks.get(run.clone()).unwrap_or(&[]).iter().map(|j| rms(j) * rms(j)).sum();
+            let deviation = units.scale * math::sqrt(2.0 / power.max(f32::MIN_POSITIVE));
             for value in from.get_mut(run).unwrap_or(&mut []) {
-                *value = std * rng.normal();
+                *value = deviation * rng.normal();
             }
         }
-        let std = math::sqrt(self.outputs as f32 / (self.len - self.first).max(1) as f32);
+        let deviation = math::sqrt(self.outputs as f32 / (self.len - self.first).max(1) as f32);
         for value in to.iter_mut().take(self.len - self.first) {
-            *value = std * rng.normal();
+            *value = deviation * rng.normal();
         }
     }
 
@@ -184,7 +203,6 @@ impl<'a> State<'a> {
     ) -> Result<(), S::Source> {
         let net = net(self.sizes(), (&*self.index, &*self.value), (self.first, self.len));
         let g = self.score.get_mut(..self.len).unwrap_or(&mut []);
-        g.fill(0.0);
         let out = g.split_at_mut_checked(self.first).unwrap_or_default();
         sensing.net_gradient_at(gates(net, step), net, r, out, scratch)
     }
@@ -270,8 +288,8 @@ impl<'a> State<'a> {
         let found: &mut [u32] = bytemuck::cast_slice_mut(&mut *self.score);
         let top =
             Top::new(found.get_mut(..room).unwrap_or(&mut []), scores.get_mut(..room).unwrap_or(&mut []));
-        let index = self.index.get(..self.len).unwrap_or(&[]);
-        Growth { sizes, index, value, first: self.first, at: (0, self.first), top, variant: 0, floor: 0.0 }
+        let net = net(sizes, (&*self.index, value), (self.first, self.len));
+        Growth { net, at: (0, 0), top }
     }
 
     /// Merges the `count` entries that were found into the support, with weights of zero.
@@ -357,67 +375,32 @@ fn drop_least(scores: &mut [f32], count: usize) {
 /// The search for new entries beside the support; it ends with the indices of the best ones, in one space over both
 /// sides, where the scores were.
 pub(super) struct Growth<'s> {
-    sizes: (usize, usize, usize),
-    index: &'s [u32],
-    value: &'s [f32],
-    /// Entries of W.
-    first: usize,
+    pub(super) net: Net<'s>,
     /// Where the entries of W and of Wt stand that come next.
     at: (usize, usize),
     top: Top<'s>,
-    pub(super) variant: u32,
-    pub(super) floor: f32,
 }
 
 impl Growth<'_> {
-    pub(super) fn net(&self) -> Net<'_> {
-        net(self.sizes, (self.index, self.value), (self.first, self.index.len()))
-    }
-
     /// Offers the gradient of a panel, whose blocks must rise from call to call.
-    pub(super) fn offer(
-        &mut self,
-        blocks: Range<usize>,
-        dw: &[f32],
-        dwt: &[f32],
-        columns: &[f32],
-        scale: f32,
-    ) {
-        let (d, m, c) = self.sizes;
+    ///
+    /// The score of an entry is its gradient over the size of what it multiplies: the column of an input, the
+    /// activation of a neuron.
+    pub(super) fn offer(&mut self, blocks: Range<usize>, dw: &[f32], dwt: &[f32], units: &Units<'_>) {
+        let (mut w, wt) = (self.net.w(), self.net.wt());
+        let (d, m, c) = (w.inputs(), w.hidden(), wt.inputs());
+        let (old, old_out) = (w.index(), wt.index());
         let panels = dw.chunks(d.max(1)).zip(dwt.chunks(c.max(1)));
-        let net = net(self.sizes, (self.index, self.value), (self.first, self.index.len()));
-        let (v, floor) = (self.variant, self.floor);
         for (i, (dw, dwt)) in blocks.zip(panels) {
-            let out: f32 = math::sqrt(net.wt().block(i).values().iter().map(|x| x * x).sum::<f32>());
-            let act: f32 = math::sqrt(
-                net.w()
-                    .block(i)
-                    .entries()
-                    .map(|(j, x)| {
-                        let inv = columns.get(j).copied().unwrap_or(0.0);
-                        let c = if inv > 0.0 { 1.0 / inv - floor } else { 0.0 };
-                        let x = x * c / scale;
-                        x * x
-                    })
-                    .sum::<f32>(),
-            );
-            let fw = if v & 1 != 0 && out > 0.0 { 1.0 / out } else { 1.0 };
-            let ft = if v & 2 != 0 && act > 0.0 {
-                1.0 / act
-            } else if v & 4 != 0 {
-                0.3
-            } else {
-                1.0
-            };
-            let fw = if v & 8 != 0 && act > 0.0 { fw * act } else { fw };
-            for (j, (g, inverse)) in dw.iter().zip(columns).enumerate() {
-                if !taken(self.index, &mut self.at.0, self.first, i * d + j) {
-                    self.top.push((i * d + j) as u32, g * scale * inverse * fw);
+            for (j, (g, inverse)) in dw.iter().zip(units.columns).enumerate() {
+                if !taken(old, &mut self.at.0, i * d + j) {
+                    self.top.push((i * d + j) as u32, g * units.scale * inverse);
                 }
             }
+            let size = units.activation(w.take_block(i));
             for (k, g) in dwt.iter().enumerate() {
-                if !taken(self.index, &mut self.at.1, self.index.len(), i * c + k) {
-                    self.top.push((m * d + i * c + k) as u32, *g * ft);
+                if !taken(old_out, &mut self.at.1, i * c + k) && size > 0.0 {
+                    self.top.push((m * d + i * c + k) as u32, g / size);
                 }
             }
         }
@@ -429,9 +412,9 @@ impl Growth<'_> {
     }
 }
 
-/// Whether the entry at `at`, the next one of its side, is `flat`; if so, goes on to the one after it.
-fn taken(index: &[u32], at: &mut usize, end: usize, flat: usize) -> bool {
-    let is = *at < end && index.get(*at).is_some_and(|&j| j as usize == flat);
+/// Whether the entry at `at`, the next one, is `flat`; if so, goes on to the one after it.
+fn taken(index: &[u32], at: &mut usize, flat: usize) -> bool {
+    let is = index.get(*at).is_some_and(|&j| j as usize == flat);
     *at += usize::from(is);
     is
 }

@@ -142,6 +142,8 @@ impl Factored for Blocked {
                 });
             }
         });
+        dw.fill(0.0);
+        dwt.fill(0.0);
         for group in &self.groups[..groups] {
             for (out, part) in dw.iter_mut().chain(&mut *dwt).zip(&group.product) {
                 *out += part;
