@@ -320,3 +320,54 @@ fn ctrl_c_saves_what_there_is() {
     }
     panic!("training never began");
 }
+
+#[test]
+fn ten_digits_from_training_to_predictions() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), "generate digits --samples 1200 --side 8 --seed 5 -o d");
+    let source = "--data d/X.npy --labels d/y.npy";
+    let train = format!("train {source} --task multiclass --hidden 16 --nnz 250 --epochs 60");
+    let report = json(folder.path(), &format!("{train} -o m.tamis"));
+    assert_eq!((&report["recipe"], &report["classes"]), (&json!("anneal"), &json!(10)));
+    assert_eq!((&report["nnz"], &report["requested_nnz"]), (&json!(250), &json!(250)));
+    assert_eq!(report["validation_samples"], json!(120));
+    assert!(report["validation_accuracy"].as_f64().unwrap() > 0.75, "{report}");
+    let eval = json(folder.path(), &format!("eval m.tamis {source}"));
+    assert_eq!((&eval["task"], &eval["n"]), (&json!("multiclass"), &json!(1200)));
+    assert!(eval["accuracy"].as_f64().unwrap() > 0.8, "{eval}");
+    let rows = eval["confusion"].as_array().unwrap();
+    let counts = rows.iter().flat_map(|row| row.as_array().unwrap()).map(|n| n.as_u64().unwrap());
+    assert_eq!((rows.len(), counts.sum::<u64>()), (10, 1200));
+    // One thread, and memory that shrinks the first support: the first changes nothing, the second keeps its bounds.
+    ok(folder.path(), &format!("{train} --threads 1 -o one.tamis"));
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(bytes("one.tamis"), bytes("m.tamis"));
+    let small = json(folder.path(), &format!("{train} --ram 175K -o small.tamis"));
+    let used = small["state_bytes"].as_u64().unwrap() + small["workspace_bytes"].as_u64().unwrap();
+    assert!(used <= 175 << 10 && small["nnz"] == json!(250), "{small}");
+    assert!(small["start_factor"].as_f64() < report["start_factor"].as_f64(), "{small}");
+    // The class comes first, and is that of the largest score.
+    let predict = json(folder.path(), "predict m.tamis --data d/X.npy -o p.npy");
+    assert_eq!((&predict["outputs"], &predict["columns"]), (&json!(10), &json!(11)));
+    let table = data::load(folder.path().join("p.npy")).unwrap().values.into_f32();
+    for row in table.chunks(11) {
+        assert_eq!(row[0] as usize, tamis::loss::best(&row[1..]));
+    }
+    let right = table.chunks(11).zip(data::load_labels(folder.path().join("d/y.npy")).unwrap());
+    let right = right.filter(|(row, label)| row[0] == *label).count();
+    assert_eq!(eval["accuracy"].as_f64(), Some(right as f64 / 1200.0));
+    let inspect = json(folder.path(), "inspect m.tamis");
+    assert_eq!((&inspect["outputs"], &inspect["total"]["nnz"]), (&json!(10), &json!(250)));
+    // Kept labels become 0, 1, 2 in the order given.
+    let three = format!("{source} --keep-labels 7,1,4");
+    ok(folder.path(), &format!("train {three} --task multiclass --hidden 8 --nnz 60 --epochs 40 -o t.tamis"));
+    let eval = json(folder.path(), &format!("eval t.tamis {three}"));
+    assert!(eval["accuracy"].as_f64().unwrap() > 0.85, "{eval}");
+    let swapped = json(folder.path(), &format!("eval t.tamis {}", three.replace("7,1,4", "1,7,4")));
+    assert_eq!(swapped["confusion"][0], eval["confusion"][1]);
+    assert!(fails(folder.path(), &format!("eval t.tamis {source}")).contains("none of the model's classes"));
+    assert!(
+        fails(folder.path(), &format!("eval t.tamis {three} --task regression"))
+            .contains("--task multiclass")
+    );
+}

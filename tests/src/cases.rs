@@ -4,6 +4,7 @@
 //! emulated board, the `cargo ci` runner runs them on the host, and a test holds the host to the pinned values.
 //! Buffers are locals, so that the stack's high water counts them; the smallest board has 16 KiB of RAM.
 
+mod anneal;
 mod operator;
 mod predict;
 mod train;
@@ -50,6 +51,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
         Self { name: "wire", pinned: 0xae73_1104, ram: 4096, run: wire::damaged::<P> },
         Self { name: "train", pinned: 0xb219_6e4c, ram: 10_240, run: train::train::<P> },
+        Self { name: "anneal", pinned: 0, ram: 10_240, run: anneal::classify::<P> },
     ];
 }
 

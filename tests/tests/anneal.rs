@@ -197,9 +197,9 @@ fn gradients_are_those_of_the_cross_entropy() {
     let slope = |w: &mut Vec<f64>, wt: &mut Vec<f64>, first: bool, e: usize| {
         let mut shifted = |by: f64| {
             if first {
-                w[e] += by
+                w[e] += by;
             } else {
-                wt[e] += by
+                wt[e] += by;
             }
             exact_loss(&case, w, wt)
         };

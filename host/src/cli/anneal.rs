@@ -25,6 +25,12 @@ pub(super) struct AnnealArgs {
     /// Entries of the first support in units of S; --ram may lower it [default: 10]
     #[arg(long, value_name = "F")]
     start_factor: Option<f32>,
+    /// Largest learning rate of Adam, for inputs brought to the unit range [default: 0.02]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<f32>,
+    /// Part of the support that the first change of it drops and grows again, from 0 to 1 [default: 0.3]
+    #[arg(long, value_name = "PART")]
+    drop: Option<f32>,
 }
 
 impl AnnealArgs {
@@ -34,6 +40,8 @@ impl AnnealArgs {
             ("--validation", self.validation.is_some()),
             ("--patience", self.patience.is_some()),
             ("--start-factor", self.start_factor.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--drop", self.drop.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -79,14 +87,16 @@ fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
     let flags = &train.anneal;
     let params = Params {
         epochs: train.epochs.unwrap_or(usual.params.epochs),
-        batch: train.batch.unwrap_or(usual.params.batch),
         patience: flags.patience.unwrap_or(usual.params.patience),
         start_factor: flags.start_factor.unwrap_or(usual.params.start_factor),
+        rate: flags.rate.unwrap_or(usual.params.rate),
+        drop: flags.drop.unwrap_or(usual.params.drop),
         seed: common.seed,
         ..usual.params
     };
     Ok(AnnealOptions {
         validation: flags.validation.unwrap_or(usual.validation),
+        batch: train.batch,
         params,
         memory: train.memory(),
         threads: common.threads(),

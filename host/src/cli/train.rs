@@ -53,7 +53,7 @@ pub(super) struct Train {
     /// Rows of a trial
     #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows)]
     trial_rows: usize,
-    /// Rows of a batch; 0 for all rows [default: 0; anneal: 512]
+    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512]
     #[arg(long, value_name = "N")]
     pub(super) batch: Option<usize>,
     /// Settings to start from

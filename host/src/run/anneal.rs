@@ -32,7 +32,10 @@ pub struct AnnealOptions {
     pub size: Size,
     /// Part of the rows that is held out to choose the best iterate, from 0 up to but not 1.
     pub validation: f64,
-    /// Epochs, batches, rates and seed. `validation` and `input_scale` are set from the data.
+    /// Rows of a batch, 0 for all; without it a hundredth of the rows, at least 32 and at most 512, so that an epoch has
+    /// about a hundred steps or more.
+    pub batch: Option<usize>,
+    /// Epochs, rates and seed. `batch`, `validation` and `input_scale` are set from the data.
     pub params: Params,
     /// How much memory to take. A budget shrinks the first support where it must.
     pub memory: Memory,
@@ -45,7 +48,7 @@ impl AnnealOptions {
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
         let params = Params::DEFAULT;
-        Self { hidden, size, validation: 0.1, params, memory: Memory::Auto, threads: 0 }
+        Self { hidden, size, validation: 0.1, batch: None, params, memory: Memory::Auto, threads: 0 }
     }
 }
 
@@ -183,7 +186,9 @@ impl Run {
                 .got(options.validation));
         }
         let validation = ((n as f64 * options.validation).round() as usize).min(n - 1);
-        let params = Params { validation, input_scale: input_scale(&problem.data), ..options.params };
+        let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
+        let input_scale = input_scale(&problem.data);
+        let params = Params { batch, validation, input_scale, ..options.params };
         check(&params)?;
         let bytes = matches!(problem.data.values, Values::U8(_));
         let (params, plan) = fit(dims, classes, bytes, params, options.memory)?;
@@ -278,6 +283,16 @@ fn check(params: &Params) -> Result<()> {
         return Err(Error::new("the first support is smaller than the last")
             .expected("--start-factor 1 or more")
             .got(params.start_factor));
+    }
+    if !(params.rate > 0.0 && params.rate.is_finite()) {
+        return Err(Error::new("the learning rate is out of bounds")
+            .expected("--rate above 0, such as 0.02")
+            .got(params.rate));
+    }
+    if !(0.0..=1.0).contains(&params.drop) {
+        return Err(Error::new("the part that is dropped is out of bounds")
+            .expected("--drop 0 to 1")
+            .got(params.drop));
     }
     Ok(())
 }
