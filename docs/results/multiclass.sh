@@ -38,7 +38,7 @@ with the defaults and tested on the official 10 000. Seconds are wall time on a 
 | s | m | test accuracy, mean | seeds 0, 1, 2 | nonzeros | start factor | seconds | user seconds | state, bytes | model, bytes |
 |---|---|---|---|---|---|---|---|---|---|
 EOT
-for cell in ${CELLS:-200,15 500,25 1000,35 2000,70}; do
+for cell in ${CELLS:-200,15 500,25 1000,35 2000,50}; do
     s=${cell%,*} m=${cell#*,}
     rm -f "$work"/*.cell
     for seed in 0 1 2; do
