@@ -66,7 +66,8 @@ pub struct Params {
     pub growth_rows: usize,
     /// What is added to a column's scale where growth divides by it, in units of scaled inputs.
     pub floor: f32,
-    /// Factor that brings the inputs to about 1; a power of two rounds nothing.
+    /// Factor that brings the inputs to about 1; a power of two rounds nothing. There is one for all inputs: columns of
+    /// very different size should be brought to a like one first.
     pub input_scale: f32,
     /// Seed of the first support and of all orders.
     pub seed: u64,
@@ -147,14 +148,24 @@ pub struct Progress {
     pub validation: Option<Held>,
 }
 
-/// A score on the rows held out for validation.
+/// A score on some rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Held {
     /// Mean cross-entropy.
     pub loss: f32,
-    /// Part of the rows whose largest output is that of their label.
-    pub accuracy: f32,
+    /// Rows whose largest output is that of their label.
+    pub right: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl Held {
+    /// Part of the rows that is right.
+    #[must_use]
+    pub fn accuracy(&self) -> f32 {
+        self.right as f32 / self.rows.max(1) as f32
+    }
 }
 
 /// What a run did.
@@ -293,12 +304,13 @@ impl<'p> Run<'p> {
             sensing.column_norms(state::open(d, sensing.blocks()), 0..1, norms, work.scratch)?;
             math::axpy(1.0, norms, work.columns);
         }
+        error::finite("squares of the samples", work.columns)?;
         let scale = self.params.input_scale;
         for column in work.columns.iter_mut() {
             let rms = scale * math::sqrt(*column / rows.max(1) as f32);
             *column = if rms > 0.0 { 1.0 / (rms + self.params.floor) } else { 0.0 };
         }
-        error::finite("samples", work.columns)
+        Ok(())
     }
 
     fn units<'c>(&self, columns: &'c [f32]) -> Units<'c> {
@@ -412,7 +424,7 @@ impl<'p> Run<'p> {
         for first in (0..sensing.blocks()).step_by(panel.max(1)) {
             let blocks = first..(first + panel.max(1)).min(sensing.blocks());
             let (d, c) = (work.columns.len(), self.classes);
-            let (dw, rest) = work.panel.split_at_mut(blocks.len() * d);
+            let (dw, rest) = work.panel.split_at_mut_checked(blocks.len() * d).unwrap_or_default();
             let dwt = rest.get_mut(..blocks.len() * c).unwrap_or(&mut []);
             dw.fill(0.0);
             dwt.fill(0.0);
@@ -470,8 +482,7 @@ impl<'p> Run<'p> {
             loss.add(mean * labels.len() as f32);
             right += good;
         }
-        let n = rows.len().max(1) as f32;
-        Ok(Held { loss: loss.value() / n, accuracy: right as f32 / n })
+        Ok(Held { loss: loss.value() / rows.len().max(1) as f32, right, rows: rows.len() })
     }
 
     fn finish<S: Factored>(

@@ -51,7 +51,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
         Self { name: "wire", pinned: 0xae73_1104, ram: 4096, run: wire::damaged::<P> },
         Self { name: "train", pinned: 0xb219_6e4c, ram: 10_240, run: train::train::<P> },
-        Self { name: "anneal", pinned: 0, ram: 10_240, run: anneal::classify::<P> },
+        Self { name: "anneal", pinned: 0xcf35_c4b0, ram: 10_240, run: anneal::classify::<P> },
     ];
 }
 

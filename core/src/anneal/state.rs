@@ -10,6 +10,8 @@ use crate::top::Top;
 use crate::weights::{Block, Weights, runs};
 use core::ops::Range;
 
+/// Where the clock of a draw stands at least: below every draw but zero, and far from where quotients overflow.
+const CLOCK: f32 = 1e-8;
 /// Decay of the mean of the gradients.
 const BETA1: f32 = 0.9;
 /// Decay of the mean of their squares.
@@ -158,7 +160,7 @@ impl<'a> State<'a> {
         for i in 0..self.hidden {
             for j in 0..self.inputs {
                 // The race of exponential clocks: the first to ring are a draw in proportion to their rates.
-                let clock = -math::ln(1.0 - rng.uniform()) + f32::MIN_POSITIVE;
+                let clock = (-math::ln(1.0 - rng.uniform())).max(CLOCK);
                 from.push((i * self.inputs + j) as u32, units.rms(j) / clock);
             }
         }
@@ -268,16 +270,30 @@ impl<'a> State<'a> {
             if self.score.get(e).is_none_or(|&score| score == DROPPED) {
                 continue;
             }
-            self.index.copy_within(e..=e, to);
-            for array in [&mut *self.value, &mut *self.mean, &mut *self.square] {
-                array.copy_within(e..=e, to);
-            }
+            self.shift(e, to);
             to += 1;
             if e < self.first {
                 first = to;
             }
         }
         (self.first, self.len) = (first, to);
+    }
+
+    /// Copies what belongs to entry `from` to the place of entry `to`, but for the score.
+    fn shift(&mut self, from: usize, to: usize) {
+        let [value, mean, square] = [&mut *self.value, &mut *self.mean, &mut *self.square];
+        let [value, mean, square] = [value, mean, square].map(bytemuck::cast_slice_mut);
+        for array in [&mut *self.index, value, mean, square] {
+            let moved = array.get(from).copied();
+            if let (Some(moved), Some(place)) = (moved, array.get_mut(to)) {
+                *place = moved;
+            }
+        }
+    }
+
+    /// Index of a grown entry, in one space over both sides.
+    fn found(&self, e: usize) -> u32 {
+        self.score.get(e).map_or(0, |found| found.to_bits())
     }
 
     /// Starts looking for entries that fill the support up to `target`.
@@ -296,18 +312,14 @@ impl<'a> State<'a> {
     pub(super) fn merge(&mut self, count: usize) {
         let base = (self.hidden * self.inputs) as u32;
         let (mut old, mut new) = (self.len, count);
-        let found = |e: usize| self.score.get(e).map_or(0, |found| found.to_bits());
         // From the back: what is moved never lands on what is still to be moved.
         for to in (0..self.len + count).rev() {
             let Some(last) = new.checked_sub(1) else { break };
-            let candidate = found(last);
+            let candidate = self.found(last);
             let kept = old.checked_sub(1).and_then(|e| Some((e, *self.index.get(e)?)));
             match kept {
                 Some((e, j)) if j + if e < self.first { 0 } else { base } > candidate => {
-                    self.index.copy_within(e..=e, to);
-                    for array in [&mut *self.value, &mut *self.mean, &mut *self.square] {
-                        array.copy_within(e..=e, to);
-                    }
+                    self.shift(e, to);
                     old = e;
                 }
                 _ => {
@@ -321,7 +333,7 @@ impl<'a> State<'a> {
                 }
             }
         }
-        self.first += (0..count).filter(|&e| found(e) < base).count();
+        self.first += (0..count).filter(|&e| self.found(e) < base).count();
         self.len += count;
     }
 

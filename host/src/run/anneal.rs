@@ -252,10 +252,10 @@ impl Run {
             nnz: info.nnz,
             live: info.live,
             loss: f64::from(info.training.loss),
-            accuracy: f64::from(info.training.accuracy),
+            accuracy: part_right(info.training),
             validation_samples: self.params.validation,
             validation_loss: info.validation.map(|Held { loss, .. }| f64::from(loss)),
-            validation_accuracy: info.validation.map(|Held { accuracy, .. }| f64::from(accuracy)),
+            validation_accuracy: info.validation.map(part_right),
             epochs: info.epochs,
             steps: info.steps,
             batch,
@@ -272,6 +272,10 @@ impl Run {
             peak_rss_bytes: peak_rss_bytes(),
         }
     }
+}
+
+fn part_right(held: Held) -> f64 {
+    held.right as f64 / held.rows.max(1) as f64
 }
 
 /// What the core would refuse, in the words of the command line.
