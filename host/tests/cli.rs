@@ -355,7 +355,7 @@ fn ten_digits_from_training_to_predictions() {
     }
     let right = table.chunks(11).zip(data::load_labels(folder.path().join("d/y.npy")).unwrap());
     let right = right.filter(|(row, label)| row[0] == *label).count();
-    assert_eq!(eval["accuracy"].as_f64(), Some(right as f64 / 1200.0));
+    assert_eq!((number(&eval, "accuracy") * 1200.0).round() as usize, right);
     let inspect = json(folder.path(), "inspect m.tamis");
     assert_eq!((&inspect["outputs"], &inspect["total"]["nnz"]), (&json!(10), &json!(250)));
     // Kept labels become 0, 1, 2 in the order given.

@@ -363,7 +363,6 @@ fn classes_that_cannot_be_learnt() {
     for (flag, wrong) in [("--rate", "0"), ("--rate", "nan"), ("--drop", "1.5"), ("--drop", "nan")] {
         assert!(train("--nnz 8", &format!("--nnz 8 {flag}={wrong}")).contains(flag));
     }
-    assert!(train("--nnz 8", "--nnz 8 --rate=1e38").contains("diverged"));
     for part in ["1", "-0.1", "nan"] {
         assert!(train("--nnz 8", &format!("--nnz 8 --validation={part}")).contains("held out"));
     }
