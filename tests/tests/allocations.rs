@@ -3,7 +3,9 @@
 use std::alloc::{GlobalAlloc, Layout as Block, System};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+use tamis::anneal;
 use tamis::dims::Dims;
+use tamis::factored::Factored;
 use tamis::gates::{Empty, Signs};
 use tamis::iht::{Params, Refine, Step};
 use tamis::sensing::Sensing;
@@ -42,6 +44,7 @@ static ALLOCATOR: Counting = Counting;
 /// Epochs of a short run and of a long one.
 const SHORT: u32 = 4;
 const LONG: u32 = 24;
+const CLASSES: usize = 4;
 const DIMS: Dims = Dims::new(3000, 40, 24, 90);
 
 fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule {
@@ -85,10 +88,25 @@ fn allocations(
     })
 }
 
+/// The same for the annealed recipe, with four classes.
+fn annealed(pool: &rayon::ThreadPool, sensing: &mut Blocked, labels: &[u16], epochs: u32) -> usize {
+    let params =
+        anneal::Params { epochs, batch: 700, validation: 300, start_factor: 3.0, ..Default::default() };
+    let mut budget = params.budget(DIMS, CLASSES, sensing.panel(), 0);
+    budget.scratch = sensing.net_scratch(budget.batch);
+    let mut memory = vec![0; budget.words()];
+    pool.install(|| {
+        let before = CALLS.load(SeqCst);
+        anneal::run(sensing, labels, CLASSES, DIMS.nnz, &params, &mut memory, |_| true).unwrap();
+        CALLS.load(SeqCst) - before
+    })
+}
+
 /// One test: others beside it would be counted.
 #[test]
 fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
     let made = planted::network(DIMS, Signs::Balanced, 0).unwrap();
+    let classes: Vec<u16> = (0..DIMS.samples).map(|k| (k % CLASSES) as u16).collect();
     let bytes: Vec<u8> =
         made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
     let layouts = [Layout::new(24, 40), Layout { tile: 64, panel: 5, hold: false }];
@@ -96,7 +114,7 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
     let operator = |values: &Values, layout| {
         let data = Matrix::new(DIMS.samples, DIMS.inputs, values.clone()).unwrap();
         let before = BYTES.load(SeqCst);
-        let sensing = Blocked::new(data, DIMS.hidden, DIMS.nnz, layout).unwrap();
+        let sensing = Blocked::new(data, DIMS.hidden, 3 * DIMS.nnz, layout).unwrap().with_outputs(CLASSES);
         (sensing, BYTES.load(SeqCst) - before)
     };
     let each = || kinds.iter().flat_map(|values| layouts.iter().map(move |&layout| (values, layout)));
@@ -114,6 +132,9 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
                 run(SHORT);
                 assert_eq!(run(SHORT), run(LONG), "{layout:?}, {threads} threads, {schedule:?}");
             }
+            let mut run = |epochs| annealed(&pool, &mut sensing, &classes, epochs);
+            run(SHORT);
+            assert_eq!(run(SHORT), run(LONG), "{layout:?}, {threads} threads, annealed");
         }
     }
 }

@@ -135,9 +135,9 @@ impl Blocked {
         let padded = self.layout.panel.next_multiple_of(PAD);
         let product = (padded * (self.shared.tiles.cols + outputs)).max(self.nnz);
         for group in &mut self.groups {
-            group.product.resize(product.max(group.product.len()), 0.0);
-            group.outputs.resize(outputs * self.layout.tile, 0.0);
-            group.back.resize(self.layout.tile, 0.0);
+            group.product = vec![0.0; product];
+            group.outputs = vec![0.0; outputs * self.layout.tile];
+            group.back = vec![0.0; self.layout.tile];
         }
         self.outputs = outputs;
         self

@@ -361,3 +361,55 @@ fn encode(net: Net<'_>) -> Result<Vec<u8>> {
     wire::encode_net(net, &mut model)?;
     Ok(model)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 900 rows of noise in `classes` classes.
+    fn problem(classes: usize, bytes: bool) -> Problem {
+        let (n, d) = (900, 21);
+        let noise = |e: usize| ((e * 7919 + e / 13) % 256) as u8;
+        let values: Vec<u8> = (0..n * d).map(noise).collect();
+        let values = match bytes {
+            true => Values::U8(values),
+            false => Values::F32(values.iter().map(|&b| f32::from(b) - 100.0).collect()),
+        };
+        let labels = (0..n).map(|k| (k % classes) as f32).collect();
+        Problem { data: Matrix::new(n, d, values).unwrap(), labels, task: Task::Multiclass }
+    }
+
+    fn options(memory: Memory) -> AnnealOptions {
+        let usual = AnnealOptions::new(20, Size::Nonzeros(90));
+        AnnealOptions { params: Params { epochs: 3, ..usual.params }, memory, ..usual }
+    }
+
+    #[test]
+    fn the_plan_is_what_the_run_takes_and_keeps_every_budget() {
+        for (classes, bytes) in [(2, false), (7, true), (30, false)] {
+            let plan = |memory| {
+                Run::new(&problem(classes, bytes), &options(memory)).map(|run| (run.plan, run.params))
+            };
+            let free = plan(Memory::Auto).unwrap().0.total_bytes();
+            let least = plan(Memory::Ram(1)).unwrap_err().to_string();
+            let least: u64 =
+                least.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            assert!(plan(Memory::Ram(least - 1)).is_err());
+            assert_eq!(plan(Memory::Ram(least)).unwrap().1.start_factor, 1.0);
+            for ram in [least, (least + free) / 2, free] {
+                let (plan, _) = plan(Memory::Ram(ram)).unwrap();
+                let run = anneal(problem(classes, bytes), &options(Memory::Ram(ram)), |_| true).unwrap();
+                assert!(plan.total_bytes() <= ram);
+                assert_eq!(run.report.plan, plan);
+            }
+        }
+    }
+
+    #[test]
+    fn scales_are_powers_of_two_that_bring_inputs_below_one() {
+        let scale =
+            |values: Vec<f32>| input_scale(&Matrix::new(1, values.len(), Values::F32(values)).unwrap());
+        assert_eq!((scale(vec![255.0, 0.0]), scale(vec![-0.25]), scale(vec![0.0])), (1.0 / 256.0, 2.0, 0.5));
+        assert_eq!(input_scale(&Matrix::new(1, 2, Values::U8(vec![0, 128])).unwrap()), 1.0 / 256.0);
+    }
+}
