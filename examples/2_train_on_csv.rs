@@ -12,7 +12,7 @@ use tamis::gates::Signs;
 use tamis::rng::{Rng, stream};
 use tamis::sensing::Sensing;
 use tamis::train::{self, Schedule, Trials};
-use tamis::wire::{self, View};
+use tamis::wire::{self, Task, View};
 use tamis_host::data::{self, Matrix, Values};
 use tamis_host::operator::{Blocked, Layout};
 use tamis_host::{Result, file};
@@ -61,8 +61,9 @@ fn train(inputs: Matrix, labels: &[f32]) -> Result<Vec<u8>> {
     let budget = SCHEDULE.budget(dims, sensing.panel(), sensing.scratch(dims.samples));
     let mut memory = vec![0; budget.words()];
     let trained = train::run(&mut sensing, labels, NNZ, &SCHEDULE, &mut memory, |_| true)?;
-    let mut bytes = vec![0; wire::trained_len(trained.weights)?];
-    wire::encode(trained.weights, SCHEDULE.signs, &mut bytes)?;
+    let task = Some(Task::Regression);
+    let mut bytes = vec![0; wire::trained_len(trained.weights, task)?];
+    wire::encode(trained.weights, SCHEDULE.signs, task, &mut bytes)?;
     Ok(bytes)
 }
 

@@ -12,7 +12,7 @@ use tamis::gated::Gated;
 use tamis::model::Scaled;
 use tamis::samples::ByteRows;
 use tamis::train::{self, Schedule};
-use tamis::wire::{OwnedModel, max_len};
+use tamis::wire::{OwnedModel, Task, max_len};
 use tamis_examples::{PIXELS, zeros_and_ones};
 
 const SAMPLES: usize = 200;
@@ -93,5 +93,5 @@ fn train_within(
     let operator = Workspace::new(operator).floats(split)?;
     let mut sensing = Gated::new(rows, HIDDEN, PANEL, operator)?;
     let trained = train::run(&mut sensing, labels, NNZ, &SCHEDULE, run, |_| true)?;
-    OwnedModel::from_trained(trained.weights, SCHEDULE.signs)
+    OwnedModel::from_trained(trained.weights, SCHEDULE.signs, Some(Task::BINARY))
 }

@@ -17,7 +17,7 @@ use tamis::model::{Model, Scaled};
 use tamis::samples::ByteRows;
 use tamis::sensing::Sensing;
 use tamis::train::{self, Schedule};
-use tamis::wire::{self, View};
+use tamis::wire::{self, Task, View};
 use tamis_examples::{PIXELS, zeros_and_ones};
 use tamis_host::file::{Aligned, write_folder};
 
@@ -62,8 +62,9 @@ fn train() -> anyhow::Result<Aligned> {
     let budget = schedule.budget(DIMS, sensing.panel(), sensing.scratch(DIMS.samples));
     let mut memory = vec![0; budget.words()];
     let trained = train::run(&mut sensing, &labels, DIMS.nnz, &schedule, &mut memory, |_| true)?;
-    let mut bytes = vec![0; wire::trained_len(trained.weights)?];
-    wire::encode(trained.weights, schedule.signs, &mut bytes).context("cannot encode the model")?;
+    let task = Some(Task::BINARY);
+    let mut bytes = vec![0; wire::trained_len(trained.weights, task)?];
+    wire::encode(trained.weights, schedule.signs, task, &mut bytes).context("cannot encode the model")?;
     Ok(Aligned::new(&bytes))
 }
 

@@ -188,7 +188,7 @@ pub struct Info {
     pub nnz: usize,
     /// Neurons that have weights on both sides.
     pub live: usize,
-    /// Whether the observer ended the run.
+    /// Whether the observer or the operator ended the run.
     pub stopped: bool,
     /// Whether the run ended early for want of progress on the validation rows.
     pub early: bool,
@@ -206,15 +206,19 @@ pub struct Trained<'a> {
 /// Trains a classifier of `nnz` nonzero weights over both sides.
 ///
 /// `labels` are classes from 0 to `classes - 1`. `memory` holds at least [`Params::budget`] words; `observe` is called
-/// after every step and ends the run by returning `false`: the s best entries at that point are the result.
+/// after every step and ends the run by returning `false`: the s best entries at that point are the result. An operator
+/// that fails with [`Error::Stopped`] ends it too, within the step, which then has not been: the result is that of the last
+/// complete one. A change of the support that was begun is undone, and after one that was done the step of its batch is
+/// made. For this and for the final scores the operator must work on after it has stopped once.
 ///
 /// The result has exactly s nonzeros unless fewer weights than that can change the loss (columns that are zero on all
-/// rows, neurons that are closed on all rows), or the observer ended the run.
+/// rows, neurons that are closed on all rows), or the run was ended.
 ///
 /// # Errors
 /// [`Error::Range`] for a size or a label out of bounds, [`Error::Length`] for labels that do not fit,
 /// [`Error::NotFinite`] for parameters that are no numbers, [`Error::Budget`] with the bytes needed and given,
-/// [`Error::Diverged`] with the step, [`Error::Source`] if reading the data fails.
+/// [`Error::Diverged`] with the step, [`Error::Stopped`] if the operator stopped before the first step was done,
+/// [`Error::Source`] if reading the data fails.
 pub fn run<'a, S: Factored>(
     sensing: &mut S,
     labels: &[u16],
@@ -232,7 +236,10 @@ pub fn run<'a, S: Factored>(
     let mut run = Run::new(params, &budget, labels);
     run.column_scales(sensing, &mut work)?;
     state.start(params.seed, &run.units(work.columns));
-    run.train(sensing, &mut state, &mut work, &mut observe)?;
+    match run.train(sensing, &mut state, &mut work, &mut observe) {
+        Err(Error::Stopped) if run.step > 0 => run.stopped = true,
+        done => done?,
+    }
     let info = run.finish(sensing, &mut state, &mut work)?;
     Ok(Trained { net: state.into_net(), info })
 }
@@ -339,11 +346,20 @@ impl<'p> Run<'p> {
             let batches = self.batches();
             let order = Permutation::new(self.params.seed, stream::BATCH + u64::from(epoch), batches);
             for position in 0..batches {
-                if schedule.changes(self.step) {
+                let changes = schedule.changes(self.step);
+                if changes {
                     self.update(sensing, state, work, &schedule)?;
                 }
                 let labels = self.select(sensing, order.get(position))?;
-                let loss = self.descend(sensing, labels, state, work, schedule.rate(self.step))?;
+                let rate = schedule.rate(self.step);
+                let loss = match self.descend(sensing, labels, state, work, rate) {
+                    // What has grown is worth nothing before its first step, and what it replaced is gone.
+                    Err(Error::Stopped) if changes => {
+                        self.stopped = true;
+                        self.descend(sensing, labels, state, work, rate)
+                    }
+                    done => done,
+                }?;
                 self.step += 1;
                 let settled = self.step > schedule.settled();
                 if settled && position + 1 == batches && self.params.validation > 0 {
@@ -353,15 +369,12 @@ impl<'p> Run<'p> {
                     step: self.step,
                     steps: self.steps,
                     loss,
-                    rate: schedule.rate(self.step - 1),
+                    rate,
                     nnz: state.len(),
                     validation: held,
                 };
-                if !observe(&progress) {
-                    self.stopped = true;
-                    return Ok(());
-                }
-                if self.early {
+                self.stopped |= !observe(&progress);
+                if self.stopped || self.early {
                     return Ok(());
                 }
             }
@@ -405,7 +418,7 @@ impl<'p> Run<'p> {
         Ok((loss / labels.len().max(1) as f32, right))
     }
 
-    /// Drops, clears and grows.
+    /// Drops, clears and grows; if the operator stops, the support is as before.
     fn update<S: Factored>(
         &mut self,
         sensing: &mut S,
@@ -417,6 +430,21 @@ impl<'p> Run<'p> {
         let dropped = (schedule.drop(self.step) * target as f32) as usize;
         state.keep(target - dropped.min(target), self.params.input_scale);
         self.updates += 1;
+        let grown = self.grow(sensing, state, work, target);
+        if matches!(grown, Err(Error::Stopped)) {
+            state.restore();
+        }
+        grown
+    }
+
+    /// Fills the support up to `target` entries with those of largest gradient.
+    fn grow<S: Factored>(
+        &self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut Buffers<'_>,
+        target: usize,
+    ) -> Result<(), S::Source> {
         let order = self.order(self.updates);
         let chunks = self.growth_batches();
         let mut growth = state.grow(target);
@@ -465,6 +493,23 @@ impl<'p> Run<'p> {
         Ok(held)
     }
 
+    /// [`Self::score`] of the result, which a run that ends needs all the same.
+    fn last_score<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &State<'_>,
+        work: &mut Buffers<'_>,
+        rows: core::ops::Range<usize>,
+    ) -> Result<Held, S::Source> {
+        match self.score(sensing, state, work, rows.clone()) {
+            Err(Error::Stopped) => {
+                self.stopped = true;
+                self.score(sensing, state, work, rows)
+            }
+            done => done,
+        }
+    }
+
     /// Loss and accuracy on a range of rows, batch by batch.
     fn score<S: Factored>(
         &self,
@@ -495,9 +540,9 @@ impl<'p> Run<'p> {
             state.recall();
         }
         state.keep(self.nnz, self.params.input_scale);
-        let training = self.score(sensing, state, work, 0..self.rows)?;
+        let training = self.last_score(sensing, state, work, 0..self.rows)?;
         let validation = match self.best {
-            Some(_) => Some(self.score(sensing, state, work, self.rows..self.labels.len())?),
+            Some(_) => Some(self.last_score(sensing, state, work, self.rows..self.labels.len())?),
             None => None,
         };
         sensing.select(0..sensing.rows())?;

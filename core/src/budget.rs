@@ -161,6 +161,74 @@ impl Annealing {
     }
 }
 
+/// Memory of a run of [`crate::lm`], in words; the operator's own buffers come on top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// The problem's sizes.
+    pub dims: Dims,
+    /// Rows that the search looks at.
+    pub rows: usize,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for.
+    pub scratch: usize,
+    /// Whether there is a linear term, d weights more.
+    pub linear: bool,
+}
+
+impl Recovery {
+    /// The budget for a search on `rows` rows.
+    #[must_use]
+    pub const fn new(dims: Dims, rows: usize, panel: usize, scratch: usize, linear: bool) -> Self {
+        Self { dims, rows, panel, scratch, linear }
+    }
+
+    /// Weights that the search keeps: 1.25 s.
+    #[must_use]
+    pub const fn work(&self) -> usize {
+        let linear = if self.linear { self.dims.inputs } else { 0 };
+        self.dims.nnz.saturating_add(self.dims.nnz.div_ceil(4)).saturating_add(8).saturating_add(linear)
+    }
+
+    /// Weights that it may have at once: 1.75 s and a few.
+    #[must_use]
+    pub const fn room(&self) -> usize {
+        self.work().saturating_add(self.dims.nnz.div_ceil(2)).saturating_add(8)
+    }
+
+    /// Words of the optimiser: result, six vectors and two networks with room to grow, two at the work size, and the
+    /// weights to be added.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        3 * self.dims.nnz + 10 * self.room() + 4 * self.work()
+    }
+
+    /// All other words: three per row, the panel, four per input, and the operator's scratch.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        3 * self.dims.samples + self.scratch + (4 + self.panel) * self.dims.inputs
+    }
+
+    /// All words together.
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        self.state_words().saturating_add(self.workspace_words())
+    }
+
+    /// [`Self::state_words`] in bytes.
+    #[must_use]
+    pub const fn state_bytes(&self) -> usize {
+        self.state_words().saturating_mul(WORD)
+    }
+
+    /// [`Self::workspace_words`] in bytes.
+    #[must_use]
+    pub const fn workspace_bytes(&self) -> usize {
+        self.workspace_words().saturating_mul(WORD)
+    }
+}
+
 /// Floats that [`crate::gated::Gated`] needs for itself: one row, one generator, one gate per neuron.
 #[must_use]
 pub const fn gated_words(inputs: usize, hidden: usize) -> usize {

@@ -57,7 +57,14 @@ pub enum Error<S = Infallible> {
         /// The step, from 0, at which it happened.
         step: usize,
     },
-    /// Bytes that are no model, or none that this version reads.
+    /// A model of a later version of the format than this program knows.
+    Version {
+        /// The latest version that this program reads.
+        reads: u16,
+        /// The version of the model.
+        got: u16,
+    },
+    /// Bytes that are no model, or a damaged one.
     Format {
         /// What is wrong.
         what: &'static str,
@@ -68,6 +75,8 @@ pub enum Error<S = Infallible> {
         /// What stands there.
         got: u32,
     },
+    /// The operator was asked to end before the call was done; what it has written is of no use.
+    Stopped,
     /// The data source failed.
     Source(S),
 }
@@ -83,7 +92,9 @@ impl Error<Infallible> {
             Error::Unsorted { at } => Error::Unsorted { at },
             Error::NotFinite { what, at } => Error::NotFinite { what, at },
             Error::Diverged { step } => Error::Diverged { step },
+            Error::Version { reads, got } => Error::Version { reads, got },
             Error::Format { what, at, expected, got } => Error::Format { what, at, expected, got },
+            Error::Stopped => Error::Stopped,
             Error::Source(never) => match never {},
         }
     }
@@ -107,9 +118,16 @@ impl<S: fmt::Display> fmt::Display for Error<S> {
                     "diverged at step {step}: choose a smaller step size or the normalised rule, or scale inputs and labels to about 1"
                 )
             }
+            Error::Version { reads, got } => {
+                write!(
+                    f,
+                    "the model has format version {got}, this program reads {reads}: update the program"
+                )
+            }
             Error::Format { what, at, expected, got } => {
                 write!(f, "{what} at byte {at}: expected {expected:#x}, got {got:#x}")
             }
+            Error::Stopped => f.write_str("ended on request"),
             Error::Source(source) => write!(f, "the data source failed: {source}"),
         }
     }

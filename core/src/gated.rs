@@ -249,6 +249,32 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         })
     }
 
+    fn diagonal_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        if gates.may_be_random() {
+            return provided::diagonal_at(self, gates, support, out, scratch);
+        }
+        error::length("diagonal", out.len(), support.len())?;
+        out.fill(0.0);
+        self.each_row(|this, _| {
+            let mut cursor = gates.cursor();
+            for (i, run) in runs(this.row.len(), support) {
+                let open = this.open(&mut cursor, i);
+                let picks = support.get(run.clone()).unwrap_or(&[]);
+                for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
+                    let x =
+                        this.row.get((j as usize).wrapping_sub(i * this.row.len())).copied().unwrap_or(0.0);
+                    *out += (open * x) * (open * x);
+                }
+            }
+        })
+    }
+
     fn column_norms(
         &mut self,
         gates: Gates<'_>,

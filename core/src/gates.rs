@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::math;
-use crate::rng::{Rng, stream};
+use crate::rng::{Rng, seed_of, stream};
 use crate::weights::{Block, Weights};
 
 /// Signs of the fixed output weights `v_i`.
@@ -18,16 +18,32 @@ pub enum Signs {
     Positive,
     /// +1 for even neurons and -1 for odd ones: for targets that take both signs.
     Balanced,
+    /// Neuron 0 is a linear term, open on every row, while a network is searched for; then +1 for odd neurons and -1
+    /// for even ones. With a linear term a neuron may point either way, since `relu(z) = z + relu(-z)`.
+    Free,
 }
 
 impl Signs {
     /// `v_i` of neuron `i`: 1 or -1.
     #[must_use]
     pub const fn sign(self, i: usize) -> f32 {
-        match self {
-            Self::Balanced if i % 2 == 1 => -1.0,
+        match (self, i % 2) {
+            (Self::Balanced, 1) => -1.0,
+            (Self::Free, 0) if i > 0 => -1.0,
             _ => 1.0,
         }
+    }
+
+    /// Whether neuron `i` is the linear term of [`Self::Free`].
+    #[must_use]
+    pub const fn linear(self, i: usize) -> bool {
+        matches!(self, Self::Free) && i == 0
+    }
+
+    /// Whether both signs exist.
+    #[must_use]
+    pub const fn both(self) -> bool {
+        !matches!(self, Self::Positive)
     }
 }
 
@@ -123,6 +139,7 @@ impl<'a> Gates<'a> {
 
     fn with_block(&self, i: usize, block: Block<'a>) -> Gate<'a> {
         match self.generators {
+            Generators::Weights { signs, .. } if signs.linear(i) && !block.is_empty() => Gate::Open,
             Generators::Weights { signs, .. } if !block.is_empty() => {
                 Gate::Weights { block, sign: signs.sign(i) }
             }
@@ -133,8 +150,7 @@ impl<'a> Gates<'a> {
     }
 
     fn random(&self, i: usize) -> Gate<'a> {
-        // Rounds are keyed by the seed, so that streams of one round stay together.
-        let seed = self.seed ^ (u64::from(self.round) << 32);
+        let seed = seed_of(self.seed, stream::ROUND, self.round);
         Gate::Random { seed, stream: stream::GATE + i as u64 }
     }
 }

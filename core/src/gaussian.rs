@@ -6,7 +6,7 @@
 use crate::error::{self, Result};
 use crate::gates::Gates;
 use crate::math;
-use crate::rng::{Rng, stream};
+use crate::rng::{Rng, seed_of, stream};
 use crate::sensing::Sensing;
 use crate::weights::Block;
 use core::convert::Infallible;
@@ -38,7 +38,7 @@ impl Gaussian {
     /// The entries of row `k` in block `i`, from the first on.
     fn row(&self, i: usize, k: usize) -> impl Iterator<Item = f32> + use<> {
         // A block is a seed of its own, its rows are streams.
-        let mut rng = Rng::new(self.seed ^ ((i as u64) << 32), stream::SENSING + k as u64);
+        let mut rng = Rng::new(seed_of(self.seed, stream::BLOCK, i as u32), stream::SENSING + k as u64);
         let scale = self.scale;
         core::iter::repeat_with(move || scale * rng.normal()).take(self.inputs)
     }

@@ -17,8 +17,8 @@
 use crate::error::{Error, Result};
 use crate::gates::Gates;
 use crate::loss;
-use crate::math::{axpy, dot, norm2, scale, unit_scale};
-use crate::sensing::{Sensing, Work, carve, head_mut};
+use crate::math::{Sum, axpy, dot, norm2, scale, sqrt, unit_scale};
+use crate::sensing::{Sensing, Work, carve, head_mut, norms_at, panels};
 use crate::top::Top;
 use crate::weights::Weights;
 
@@ -29,6 +29,8 @@ pub enum Step {
     /// `|g_S|² / |A_S g_S|²`, the exact line search on the current support (paper IHT, eq. 7); needs no tuning.
     Normalised,
     /// `2 / (3 beta)` with the columns of A normalised to unit length (Theorem 1); beta from [`crate::spectrum::extremes`].
+    /// A weight whose column vanishes on the batch stays as it is and competes as if its column had the mean norm of
+    /// those that do not.
     Theory {
         /// Largest eigenvalue of `A_S^T A_S` over supports of s unit columns.
         beta: f32,
@@ -234,23 +236,15 @@ fn threshold<S: Sensing>(
     info: &mut Info,
 ) -> Result<usize, S::Source> {
     let mut top = Top::new(index, value);
-    let mut old = w.index().iter().zip(w.value()).peekable();
-    panels(sensing, work.panel, 1, |sensing, first, panel| {
-        let blocks = first..first + panel.len() / w.inputs().max(1);
-        sensing.gradient(gates, work.residual, blocks, panel)?;
-        let base = first * w.inputs();
-        for (at, g) in panel.iter().enumerate() {
-            let j = (base + at) as u32;
-            let old = old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v);
-            top.push(j, old + eta * g);
-        }
-        Ok(())
-    })?;
+    stream::<S, false>(sensing, gates, w, work, |j, old, g, _| top.push(j, old + eta * g))?;
     info.reads += 1;
     top.finish().ok_or(Error::Diverged { step: 0 })
 }
 
 /// As [`threshold`] in the coordinates `u = c w`, c the column norms of A: `H_s(u + eta A^T r / c)`, back in w.
+///
+/// A column that vanishes on the batch says nothing of its weight. The weight competes as if its column had the mean
+/// norm of those that do not vanish, and stays as it is where it wins; one that is zero has nothing to become.
 fn threshold_scaled<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
@@ -260,57 +254,68 @@ fn threshold_scaled<S: Sensing>(
     work: &mut Work<'_>,
     info: &mut Info,
 ) -> Result<usize, S::Source> {
-    let d = w.inputs();
     let mut top = Top::new(&mut *index, &mut *value);
-    let mut old = w.index().iter().zip(w.value()).peekable();
-    panels(sensing, work.panel, 2, |sensing, first, panel| {
-        let (g, norms) = panel.split_at_mut(panel.len() / 2);
-        let blocks = first..first + g.len() / d.max(1);
-        sensing.gradient(gates, work.residual, blocks.clone(), g)?;
-        sensing.column_norms(gates, blocks, norms, work.scratch)?;
-        for (at, (g, norm2)) in g.iter().zip(&*norms).enumerate() {
-            let j = (first * d + at) as u32;
-            let old = old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v);
-            let c = crate::math::sqrt(*norm2);
-            if c > 0.0 {
-                top.push(j, old * c + eta * g / c);
-            }
+    let (mut total, mut columns, mut unseen) = (Sum::default(), 0_u32, 0_u32);
+    stream::<S, true>(sensing, gates, w, work, |j, old, g, norm2| {
+        let c = sqrt(norm2);
+        if c > 0.0 {
+            total.add(c);
+            columns += 1;
+            top.push(j, old * c + eta * g / c);
+        } else {
+            unseen += u32::from(old != 0.0);
         }
-        Ok(())
     })?;
+    info.reads += 2;
+    if unseen > 0 {
+        let mean = if columns > 0 { total.value() / columns as f32 } else { 1.0 };
+        norms_at(sensing, gates, w.index(), work, |at, norm2| {
+            if let (Some(&j), Some(old)) = (w.index().get(at), w.value().get(at))
+                && norm2 == 0.0
+            {
+                top.push(j, old * mean);
+            }
+        })?;
+        info.reads += 1;
+    }
     let len = top.finish().ok_or(Error::Diverged { step: 0 })?;
     let (index, value) = (head(index, len)?, head_mut(value, len)?);
-    for (i, run) in crate::weights::runs(d, index) {
-        let norms = head_mut(work.panel, d)?;
-        sensing.column_norms(gates, i..i + 1, norms, work.scratch)?;
-        for at in run {
-            let (Some(&j), Some(value)) = (index.get(at), value.get_mut(at)) else { continue };
-            let norm2 = norms.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(1.0);
-            *value /= crate::math::sqrt(norm2);
-        }
-    }
-    info.reads += 3;
+    norms_at(sensing, gates, index, work, |at, norm2| {
+        let (Some(j), Some(value)) = (index.get(at), value.get_mut(at)) else { return };
+        let old = || w.index().binary_search(j).ok().and_then(|at| w.value().get(at)).copied();
+        *value = if norm2 > 0.0 { *value / sqrt(norm2) } else { old().unwrap_or(0.0) };
+    })?;
+    info.reads += 1;
     Ok(len)
 }
 
-/// Calls `body(sensing, first block, panel)` over all blocks, as many at a time as `parts` panels fit the buffer.
-fn panels<S: Sensing>(
+/// Calls `offer(j, w_j, (A^T r)_j, |A_j|²)` for every entry in order, panel by panel; the squared column norm is
+/// computed where `NORMS` says so, and else 1.
+fn stream<S: Sensing, const NORMS: bool>(
     sensing: &mut S,
-    buffer: &mut [f32],
-    parts: usize,
-    mut body: impl FnMut(&mut S, usize, &mut [f32]) -> Result<(), S::Source>,
+    gates: Gates<'_>,
+    w: Weights<'_>,
+    work: &mut Work<'_>,
+    mut offer: impl FnMut(u32, f32, f32, f32),
 ) -> Result<(), S::Source> {
-    let (d, m) = (sensing.inputs(), sensing.blocks());
-    let room = buffer.len() / (parts * d).max(1);
-    if room == 0 {
-        return Err(Error::Length { what: "panel", expected: parts * d, got: buffer.len() });
-    }
-    let p = room.min(sensing.panel()).max(1);
-    for first in (0..m).step_by(p) {
-        let len = parts * d * p.min(m - first);
-        body(sensing, first, head_mut(buffer, len)?)?;
-    }
-    Ok(())
+    let parts = 1 + usize::from(NORMS);
+    let mut old = w.index().iter().zip(w.value()).peekable();
+    panels(sensing, work.panel, parts, |sensing, first, panel| {
+        let (g, norms) = panel.split_at_mut(panel.len() / parts);
+        let blocks = first..first + g.len() / w.inputs().max(1);
+        sensing.gradient(gates, work.residual, blocks.clone(), g)?;
+        if NORMS {
+            sensing.column_norms(gates, blocks, norms, work.scratch)?;
+        }
+        let base = first * w.inputs();
+        for (at, g) in g.iter().enumerate() {
+            let j = (base + at) as u32;
+            let old = old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v);
+            let norm2 = if NORMS { norms.get(at).copied().unwrap_or(0.0) } else { 1.0 };
+            offer(j, old, *g, norm2);
+        }
+        Ok(())
+    })
 }
 
 /// Step size and acceptance of [`Refine::Armijo`].

@@ -7,7 +7,7 @@
 //! Data flows one way, and a module may use only those before it in this list:
 //!
 //! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → factored → gated → gaussian → loss →
-//! spectrum → iht → anneal → train → model → wire`
+//! spectrum → iht → lm → anneal → train → model → wire`
 #![no_std]
 
 pub mod anneal;
@@ -19,6 +19,7 @@ pub mod gated;
 pub mod gates;
 pub mod gaussian;
 pub mod iht;
+pub mod lm;
 pub mod loss;
 pub mod math;
 pub mod model;

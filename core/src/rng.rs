@@ -22,8 +22,14 @@ pub mod stream {
     pub const DATA: u64 = 6 << 32;
     /// Random supports on which extreme eigenvalues are estimated.
     pub const SUPPORT: u64 = 5 << 32;
+    /// Seeds of further starts of a run, see [`super::seed_of`].
+    pub const TRIAL: u64 = 7 << 32;
+    /// Seeds of the gates drawn anew at a refresh, see [`super::seed_of`].
+    pub const ROUND: u64 = 8 << 32;
     /// Order in which growth goes through the batches, one per change of the support.
     pub const ANNEAL: u64 = 9 << 32;
+    /// Seeds of the blocks of the Gaussian sensing operator, see [`super::seed_of`].
+    pub const BLOCK: u64 = 10 << 32;
     /// First stream free for callers.
     pub const USER: u64 = 1 << 40;
 }
@@ -47,9 +53,7 @@ impl Rng {
     /// The generator of `stream` under `seed`.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
-        // Two rounds of a 64-bit finaliser, so that neighbouring seeds and streams share nothing.
-        let key = mix(mix(seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add(stream));
-        Self { bits: Xoshiro128PlusPlus::seed_from_u64(key), spare: None }
+        Self { bits: Xoshiro128PlusPlus::seed_from_u64(key(seed, stream)), spare: None }
     }
 
     /// 32 random bits.
@@ -95,8 +99,30 @@ impl Rng {
     }
 }
 
+/// The seed of member `k` of a family, such as trial k of a run: `seed` itself for member 0, so that what has one member
+/// needs no other seed.
+///
+/// Members of one family differ from each other, and no simple change of the seed turns one into that of another run;
+/// `family` is one of [`stream`], or from [`stream::USER`] on.
+///
+/// ```
+/// use tamis::rng::{seed_of, stream};
+/// assert_eq!(seed_of(7, stream::TRIAL, 0), 7);
+/// assert_ne!(seed_of(7, stream::TRIAL, 1), seed_of(7, stream::ROUND, 1));
+/// ```
+#[must_use]
+pub const fn seed_of(seed: u64, family: u64, k: u32) -> u64 {
+    if k == 0 { seed } else { key(seed, family.wrapping_add(k as u64)) }
+}
+
+/// Two rounds of a 64-bit finaliser, so that neighbouring seeds and streams share nothing. For one seed a bijection of
+/// the stream, and the other way round.
+const fn key(seed: u64, stream: u64) -> u64 {
+    mix(mix(seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add(stream))
+}
+
 /// 64-bit finaliser of `SplitMix64`.
-fn mix(mut z: u64) -> u64 {
+const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -185,6 +211,26 @@ mod tests {
         }
         assert!(counts.iter().all(|&c| (9_600..10_400).contains(&c)), "{counts:?}");
         assert_eq!(rng.below(0), 0);
+    }
+
+    /// With shifts and exclusive or, trial 1 of one run was trial 0 of the run whose seed differs in that bit.
+    #[test]
+    fn seeds_of_members_differ_over_seeds_families_and_members() {
+        let bits = (0..64).map(|bit| 1_u64 << bit);
+        let mut seeds: Vec<u64> = (0..100).chain(bits.clone()).chain(bits.map(|bit| bit ^ 42)).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let mut seen: Vec<u64> = Vec::new();
+        for &seed in &seeds {
+            seen.push(seed_of(seed, stream::TRIAL, 0));
+            for family in [stream::TRIAL, stream::ROUND, stream::BLOCK] {
+                seen.extend((1..=100).chain([1 << 8, 1 << 31, u32::MAX]).map(|k| seed_of(seed, family, k)));
+            }
+        }
+        let count = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!((seen.len(), count > 60_000), (count, true));
     }
 
     #[test]

@@ -120,6 +120,20 @@ pub trait Sensing {
         provided::normal_at(self, gates, p, out, scratch)
     }
 
+    /// The diagonal of `A_S^T A_S`, squared norms of the columns of a support; `out` has length s.
+    ///
+    /// # Errors
+    /// A wrong length or support, or reading the data failed.
+    fn diagonal_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::diagonal_at(self, gates, support, out, scratch)
+    }
+
     /// Squared column norms of a range of p blocks; `out` has length p·d.
     ///
     /// # Errors
@@ -156,6 +170,46 @@ pub(crate) fn carve<S>(buffer: &mut [f32], len: usize) -> Result<(&mut [f32], &m
 pub(crate) fn head_mut<T, S>(slice: &mut [T], len: usize) -> Result<&mut [T], S> {
     let got = slice.len();
     slice.get_mut(..len).ok_or(error::Error::Length { what: "support", expected: len, got })
+}
+
+/// Calls `body(sensing, first block, panel)` over all blocks, as many at a time as `parts` panels fit the buffer.
+pub(crate) fn panels<S: Sensing + ?Sized>(
+    sensing: &mut S,
+    buffer: &mut [f32],
+    parts: usize,
+    mut body: impl FnMut(&mut S, usize, &mut [f32]) -> Result<(), S::Source>,
+) -> Result<(), S::Source> {
+    let (d, m) = (sensing.inputs(), sensing.blocks());
+    let room = buffer.len() / (parts * d).max(1);
+    if room == 0 {
+        return Err(error::Error::Length { what: "panel", expected: parts * d, got: buffer.len() });
+    }
+    let p = room.min(sensing.panel()).max(1);
+    for first in (0..m).step_by(p) {
+        let len = parts * d * p.min(m - first);
+        body(sensing, first, head_mut(buffer, len)?)?;
+    }
+    Ok(())
+}
+
+/// Calls `use_it(position, |A_j|²)` for every index j of a support in order, neuron by neuron.
+pub(crate) fn norms_at<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    support: &[u32],
+    work: &mut Work<'_>,
+    mut use_it: impl FnMut(usize, f32),
+) -> Result<(), S::Source> {
+    let d = sensing.inputs();
+    for (i, run) in runs(d, support) {
+        let norms = head_mut(work.panel, d)?;
+        sensing.column_norms(gates, i..i + 1, norms, work.scratch)?;
+        for at in run {
+            let Some(&j) = support.get(at) else { continue };
+            use_it(at, norms.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(0.0));
+        }
+    }
+    Ok(())
 }
 
 /// The first rows of another operator: a trial on a part of the data costs a part of the time.
@@ -262,6 +316,16 @@ impl<S: Sensing + ?Sized> Sensing for First<'_, S> {
         self.inner.normal_at(gates, p, out, scratch)
     }
 
+    fn diagonal_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        self.inner.diagonal_at(gates, support, out, scratch)
+    }
+
     fn column_norms(
         &mut self,
         gates: Gates<'_>,
@@ -354,6 +418,31 @@ pub mod provided {
         let (image, rest) = part(scratch, needed)?.split_at_mut(n);
         sensing.forward(gates, p, image)?;
         sensing.gradient_at(gates, p.index(), image, out, rest)
+    }
+
+    /// [`Sensing::diagonal_at`]: one unit vector after the other. Scratch: n.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn diagonal_at<S: Sensing + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let (n, d) = (sensing.samples(), sensing.inputs());
+        error::length("diagonal", out.len(), support.len())?;
+        let image = part(scratch, n)?;
+        for (i, run) in runs(d, support) {
+            let picks = support.get(run.clone()).unwrap_or(&[]);
+            for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
+                image.fill(0.0);
+                sensing.apply(gates, Block::unit(i, d, &[j]), image)?;
+                *out = image.iter().fold(0.0, |sum, x| sum + x * x);
+            }
+        }
+        Ok(())
     }
 
     /// [`Sensing::column_norms`]: one unit vector after the other. Scratch: n.

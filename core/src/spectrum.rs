@@ -4,14 +4,18 @@ use crate::error::{Error, Result};
 use crate::gates::Gates;
 use crate::math::{dot, norm2, sqrt};
 use crate::rng::{Rng, stream};
-use crate::sensing::{Sensing, Work, carve, head_mut};
-use crate::weights::{Weights, runs};
+use crate::sensing::{Sensing, Work, carve, head_mut, norms_at, panels};
+use crate::top::Top;
+use crate::weights::Weights;
 
 /// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns over random supports of the given size.
 ///
 /// `supports` draws; on each, `iterations` power iterations for the largest eigenvalue and as many on the shifted
 /// matrix for the smallest (paper IHT, Lemma 1). `index` and `value` have the support's length s and hold no result;
 /// `work.panel` needs max(3 s, d).
+///
+/// Columns that vanish, such as the empty borders of pictures, have no unit length and can carry no weight: supports are
+/// drawn from the others, and are smaller than s only where there are fewer. Without any column both values are 0.
 ///
 /// # Errors
 /// A wrong length, or reading the data failed.
@@ -26,12 +30,13 @@ pub fn extremes<S: Sensing>(
     let (d, m) = (sensing.inputs(), sensing.blocks());
     let (mut alpha, mut beta) = (f32::INFINITY, 0.0_f32);
     for draw in 0..supports {
-        random_support(seed, draw, d.saturating_mul(m), index);
+        let len = random_support(sensing, gates, (seed, draw), (&mut *index, &mut *value), work)?;
+        let (index, scale) = (&*head_mut(index, len)?, head_mut(value, len)?);
         sensing.hold(gates, index)?;
         let mut support = Support { sensing, gates, index, d, m };
-        support.scales(value, work)?;
-        let top = support.eigenvalue(value, 0.0, iterations, (seed, draw), work)?;
-        let low = top - support.eigenvalue(value, top, iterations, (seed, draw), work)?;
+        support.scales(scale, work)?;
+        let top = support.eigenvalue(scale, 0.0, iterations, (seed, draw), work)?;
+        let low = top - support.eigenvalue(scale, top, iterations, (seed, draw), work)?;
         (alpha, beta) = (alpha.min(low.max(0.0)), beta.max(top));
     }
     Ok((alpha, beta))
@@ -47,18 +52,12 @@ struct Support<'a, 'g, S> {
 }
 
 impl<S: Sensing> Support<'_, '_, S> {
-    /// Writes 1/|column| of the support to `scale`; 0 for columns that vanish.
+    /// Writes 1/|column| of the support to `scale`.
     fn scales(&mut self, scale: &mut [f32], work: &mut Work<'_>) -> Result<(), S::Source> {
-        for (i, run) in runs(self.d, self.index) {
-            let norms = head_mut(work.panel, self.d)?;
-            self.sensing.column_norms(self.gates, i..i + 1, norms, work.scratch)?;
-            for at in run {
-                let (Some(&j), Some(scale)) = (self.index.get(at), scale.get_mut(at)) else { continue };
-                let norm = norms.get((j as usize).wrapping_sub(i * self.d)).copied().unwrap_or(0.0);
-                *scale = if norm > 0.0 { 1.0 / sqrt(norm) } else { 0.0 };
-            }
-        }
-        Ok(())
+        norms_at(self.sensing, self.gates, self.index, work, |at, norm2| {
+            let Some(scale) = scale.get_mut(at) else { return };
+            *scale = if norm2 > 0.0 { 1.0 / sqrt(norm2) } else { 0.0 };
+        })
     }
 
     /// The eigenvalue of `shift·I - M` (`M` itself for shift 0) of largest size, M the Gram matrix of unit columns.
@@ -98,40 +97,100 @@ impl<S: Sensing> Support<'_, '_, S> {
     }
 }
 
-/// A uniformly random support of `index.len()` of `len` flat indices (Floyd's method on a sorted slice).
-fn random_support(seed: u64, draw: u32, len: usize, index: &mut [u32]) {
+/// A uniformly random support among the columns that do not vanish; its length, s where there are as many.
+///
+/// Every such column gets a random number, and those with the s largest are the support: one pass over the norms, panel
+/// by panel, in memory for s entries. Of equal numbers, one pair in 2^24, the lower index goes first.
+fn random_support<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    (seed, draw): (u64, u32),
+    (index, key): (&mut [u32], &mut [f32]),
+    work: &mut Work<'_>,
+) -> Result<usize, S::Source> {
     let mut rng = Rng::new(seed, stream::SUPPORT + u64::from(draw));
-    let s = index.len();
-    for filled in 0..s {
-        let top = (len.saturating_sub(s) + filled) as u32;
-        let pick = rng.below(top.saturating_add(1));
-        let (kept, _) = index.split_at(filled);
-        let new = if kept.binary_search(&pick).is_ok() { top } else { pick };
-        let at = kept.partition_point(|&j| j < new);
-        if let Some(slot) = index.get_mut(at..=filled) {
-            slot.rotate_right(1);
-            slot.iter_mut().take(1).for_each(|first| *first = new);
+    let d = sensing.inputs();
+    let mut top = Top::new(index, key);
+    panels(sensing, work.panel, 1, |sensing, first, norms| {
+        let blocks = first..first + norms.len() / d.max(1);
+        sensing.column_norms(gates, blocks, norms, work.scratch)?;
+        for (j, &norm) in (first * d..).zip(&*norms) {
+            // Drawn for every column, so that a draw depends on its place only; in (0, 1], for zeros never enter.
+            let key = 1.0 - rng.uniform();
+            if norm > 0.0 {
+                top.push(j as u32, key);
+            }
         }
-    }
+        Ok(())
+    })?;
+    Ok(top.finish().unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
+    use crate::gated::Gated;
+    use crate::gates::{Empty, Signs};
     use crate::gaussian::Gaussian;
+    use crate::samples::Rows;
+
+    /// One row: the norms of the columns are its squares.
+    fn row(x: &[f32]) -> Gated<'_, Rows<'_>> {
+        let memory = std::vec![0.0; crate::budget::gated_words(x.len(), 2)].leak();
+        Gated::new(Rows::new(x, x.len()).unwrap(), 2, 1, memory).unwrap()
+    }
+
+    /// Gates that are open on every row.
+    fn open() -> Gates<'static> {
+        Gates::of(Weights::empty(12, 2), Signs::Positive, Empty::Open, 0, 1)
+    }
+
+    fn support(sensing: &mut Gated<'_, Rows<'_>>, draw: u32, index: &mut [u32]) -> usize {
+        let (mut key, mut panel, mut scratch) = (std::vec![0.0; index.len()], [0.0; 12], [0.0; 13]);
+        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch };
+        random_support(sensing, open(), (3, draw), (index, &mut key), &mut work).unwrap()
+    }
 
     #[test]
-    fn random_supports_are_sorted_distinct_and_reach_every_place() {
-        let mut seen = [0; 12];
+    fn random_supports_are_sorted_distinct_and_reach_every_column_that_does_not_vanish() {
+        let x = [1.0, 0.0, -3.0, 0.0, 0.0, 2.0, 0.5, 0.0, 0.0, 1e-3, 0.0, 7.0];
+        let mut sensing = row(&x);
+        let mut seen = [0; 24];
         for draw in 0..200 {
             let mut index = [0; 5];
-            random_support(3, draw, 12, &mut index);
-            assert!(index.windows(2).all(|p| p[0] < p[1]) && index[4] < 12, "{index:?}");
+            assert_eq!(support(&mut sensing, draw, &mut index), 5);
+            assert!(index.windows(2).all(|p| p[0] < p[1]) && index[4] < 24, "{index:?}");
             index.iter().for_each(|&j| seen[j as usize] += 1);
         }
         // 200 draws of 5 in 12: 83 expected, standard deviation 7.
-        assert!(seen.iter().all(|&c| (55..112).contains(&c)), "{seen:?}");
+        for (j, &count) in seen.iter().enumerate() {
+            let range = if x[j % 12] == 0.0 { 0..1 } else { 55..112 };
+            assert!(range.contains(&count), "column {j}: {count}");
+        }
+    }
+
+    #[test]
+    fn a_support_is_smaller_where_columns_are_few() {
+        let mut index = [0; 5];
+        let x = [0.0, 0.0, -3.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        assert_eq!(support(&mut row(&x), 0, &mut index), 4);
+        assert_eq!(index[..4], [2, 5, 14, 17]);
+        assert_eq!(support(&mut row(&[0.0; 12]), 0, &mut index), 0);
+    }
+
+    /// Columns that vanish change neither the columns drawn from nor what is measured on them.
+    #[test]
+    fn empty_columns_do_not_hide_the_largest_eigenvalue() {
+        // Two columns a neuron, the same up to a factor: on all four, with gates open, all are parallel.
+        let x = [0.0, 0.0, -3.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let (mut index, mut value) = ([0; 4], [0.0; 4]);
+        let (mut panel, mut scratch) = ([0.0; 12], [0.0; 13]);
+        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch };
+        let found = extremes(&mut row(&x), open(), 0, (2, 20), (&mut index, &mut value), &mut work).unwrap();
+        assert!((found.1 - 4.0).abs() < 1e-5 && found.0 < 1e-5, "{found:?}");
+        let none = extremes(&mut row(&[0.0; 12]), open(), 0, (2, 20), (&mut index, &mut value), &mut work);
+        assert_eq!(none, Ok((0.0, 0.0)));
     }
 
     /// Marchenko and Pastur: eigenvalues of s unit Gaussian columns in n rows lie near (1 ± sqrt(s/n))².

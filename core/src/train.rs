@@ -11,7 +11,7 @@ use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::gates::{Empty, Signs};
 use crate::iht::{self, Params, Refine, Step};
-use crate::rng::{Permutation, stream};
+use crate::rng::{Permutation, seed_of, stream};
 use crate::sensing::{First, Sensing, Work};
 use crate::weights::{Weights, runs};
 use state::{State, carve};
@@ -139,9 +139,9 @@ pub struct Info {
     pub live: usize,
     /// Passes over all rows.
     pub passes: f32,
-    /// Trials run on a part of the rows.
+    /// Starts tried on a part of the rows; the best one, run again, counts once.
     pub trials: u32,
-    /// Whether the observer ended the run.
+    /// Whether the observer or the operator ended the run.
     pub stopped: bool,
 }
 
@@ -157,7 +157,10 @@ pub struct Trained<'a> {
 /// Trains a network of one hidden layer and one output from zero to at most `nnz` nonzero weights.
 ///
 /// `memory` holds at least [`Schedule::budget`] words; `observe` is called after every step and ends the run by
-/// returning `false`.
+/// returning `false`. An operator that fails with [`Error::Stopped`] ends it too, within the step, which then has not
+/// been: the result is that of the last complete one. Ended during the trials, the result is the best start so far; if
+/// that is not the last one, it is run again first. For this, and for the final loss, the operator must work on after it
+/// has stopped once.
 ///
 /// # Errors
 /// [`Error::Range`] for sizes out of bounds, [`Error::Length`] for labels that do not fit, [`Error::NotFinite`] for
@@ -199,7 +202,7 @@ pub fn run<'a, S: Sensing>(
     let start = run.trials(sensing, labels, &mut state, &mut work)?;
     let tried = run.progress.step;
     run.epochs(sensing, labels, &start, &mut state, &mut work)?;
-    let (loss, reads) = state.loss(sensing, labels, &start, &mut work)?;
+    let (loss, reads) = run.loss(sensing, labels, &start, &state, &mut work)?;
     let Progress { step: steps, live, passes, .. } = run.progress;
     let info = Info {
         steps: steps - tried,
@@ -221,6 +224,8 @@ struct Run<'o, F> {
     epochs: u32,
     trials: u32,
     stopped: bool,
+    /// Whether steps go on whatever the observer says: those of the best start after the run was ended.
+    deaf: bool,
     observe: &'o mut F,
 }
 
@@ -230,12 +235,15 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         let all = per_epoch(dims.samples);
         let tried = match schedule.trials {
             Trials { count: 0 | 1, .. } => 0,
-            Trials { count, rows } => per_epoch(rows.min(dims.samples)).saturating_mul(count),
+            // The best one runs again.
+            Trials { count, rows } => {
+                per_epoch(rows.min(dims.samples)).saturating_mul(count.saturating_add(1))
+            }
         };
         let steps = all.saturating_add(tried).saturating_mul(schedule.epochs);
         let progress =
             Progress { step: 0, steps, trial: 0, loss: 0.0, step_size: 0.0, nnz: 0, live: 0, passes: 0.0 };
-        Self { rows: dims.samples, progress, epochs: 0, trials: 0, stopped: false, observe }
+        Self { rows: dims.samples, progress, epochs: 0, trials: 0, stopped: false, deaf: false, observe }
     }
 
     /// Leaves the weights of the best start in `state`; the schedule that goes on from there.
@@ -254,6 +262,7 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         for trial in 0..if count > 1 { count } else { 0 } {
             last = trial;
             let loss = self.trial(sensing, labels, trial, state, work)?;
+            self.trials += 1;
             if loss < best.0 {
                 best = (loss, trial);
             }
@@ -261,11 +270,15 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
                 break;
             }
         }
-        if last != best.1 && !self.stopped {
+        if last != best.1 {
+            let stopped = core::mem::take(&mut self.stopped);
+            self.deaf = stopped;
             self.trial(sensing, labels, best.1, state, work)?;
+            self.deaf = false;
+            self.stopped |= stopped;
         }
         self.progress.trial = 0;
-        let chosen = Schedule { seed: trial_seed(schedule.seed, best.1), ..schedule };
+        let chosen = Schedule { seed: seed_of(schedule.seed, stream::TRIAL, best.1), ..schedule };
         // What a trial found is a network already; without one the run starts with random generators.
         let convex_epochs = if state.len > 0 { 0 } else { schedule.convex_epochs };
         Ok(Schedule { convex_epochs, ..chosen })
@@ -281,13 +294,13 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         work: &mut Work<'_>,
     ) -> Result<f32, S::Source> {
         let part = &mut First::new(sensing, labels.len())?;
-        let schedule = Schedule { seed: trial_seed(state.schedule.seed, trial), ..state.schedule };
+        let schedule =
+            Schedule { seed: seed_of(state.schedule.seed, stream::TRIAL, trial), ..state.schedule };
         state.clear();
-        self.trials += 1;
         self.progress.trial = trial + 1;
         let done = self
             .epochs(part, labels, &schedule, state, work)
-            .and_then(|()| state.loss(part, labels, &schedule, work));
+            .and_then(|()| self.loss(part, labels, &schedule, state, work));
         self.epochs = 0;
         match done {
             Ok((loss, reads)) => {
@@ -325,7 +338,13 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
                 let labels = labels.get(rows.clone()).unwrap_or(&[]);
                 sensing.select(rows)?;
                 let convex = epoch < schedule.convex_epochs;
-                let done = state.step(sensing, labels, schedule, convex, work).map_err(|e| self.place(e))?;
+                let done = match state.step(sensing, labels, schedule, convex, work) {
+                    Err(Error::Stopped) => {
+                        self.stopped = true;
+                        return Ok(());
+                    }
+                    done => done.map_err(|e| self.place(e))?,
+                };
                 if !self.report(state, &done, labels.len()) {
                     self.stopped = true;
                     return Ok(());
@@ -333,6 +352,24 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
             }
         }
         Ok(())
+    }
+
+    /// [`State::loss`], which a run that ends needs all the same.
+    fn loss<S: Sensing>(
+        &mut self,
+        sensing: &mut S,
+        labels: &[f32],
+        schedule: &Schedule,
+        state: &State<'_>,
+        work: &mut Work<'_>,
+    ) -> Result<(f32, f32), S::Source> {
+        match state.loss(sensing, labels, schedule, work) {
+            Err(Error::Stopped) => {
+                self.stopped = true;
+                state.loss(sensing, labels, schedule, work)
+            }
+            done => done,
+        }
     }
 
     /// Counts a step and shows it to the observer.
@@ -343,7 +380,7 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         self.progress.nnz = done.nnz;
         self.progress.live = runs(state.inputs, state.weights().index()).count();
         self.progress.passes += done.reads as f32 * rows as f32 / self.rows as f32;
-        (self.observe)(&self.progress)
+        (self.observe)(&self.progress) || self.deaf
     }
 
     /// Says at which step a divergence happened.
@@ -358,11 +395,6 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
 /// Rows of a batch.
 const fn batch_of(schedule: &Schedule, rows: usize) -> usize {
     if schedule.batch == 0 || schedule.batch > rows { rows } else { schedule.batch }
-}
-
-/// Seeds of trials lie far apart, so that those of neighbouring runs do not meet.
-const fn trial_seed(seed: u64, trial: u32) -> u64 {
-    seed ^ ((trial as u64) << 40)
 }
 
 fn check(dims: &Dims, labels: &[f32], schedule: &Schedule) -> Result<()> {

@@ -8,12 +8,13 @@
 //! ```
 //! use tamis::gates::Signs;
 //! use tamis::weights::Weights;
-//! use tamis::wire::{OwnedModel, View};
+//! use tamis::wire::{OwnedModel, Task, View};
 //!
 //! // Two neurons of three have weights; the entry of neuron i on input j has the index i * inputs + j.
 //! let trained = Weights::new(3, 3, &[0, 2, 4], &[1.0, -0.5, -2.0])?;
-//! let owned: OwnedModel<92> = OwnedModel::from_trained(trained, Signs::Balanced)?;
+//! let owned: OwnedModel<108> = OwnedModel::from_trained(trained, Signs::Balanced, Some(Task::Regression))?;
 //! let view = View::parse(owned.as_bytes())?;
+//! assert_eq!(view.task(), Some(Task::Regression));
 //! let mut f = [0.0];
 //! view.model().predict(&[3.0, 0.25, 1.0], &mut [], &mut f)?;
 //! assert_eq!(f, [2.0]);
@@ -23,12 +24,14 @@
 mod aligned;
 mod cost;
 mod read;
+mod task;
 mod trained;
 mod write;
 
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
 pub use read::{View, encoded_len};
+pub use task::Task;
 pub use trained::{encode, encode_net, max_len, net_len, trained_len};
 
 use crc::{CRC_32_ISO_HDLC, Crc};
@@ -36,7 +39,7 @@ use crc::{CRC_32_ISO_HDLC, Crc};
 #[cfg(not(target_endian = "little"))]
 compile_error!("tamis reads models in place, which needs a little-endian target");
 
-/// The version that is written, and the only one that is read.
+/// The version that is written, and the only one that is read; files of later ones are [`crate::Error::Version`].
 pub const VERSION: u16 = 1;
 
 /// The first four bytes of a model, as a little-endian number.
@@ -57,6 +60,8 @@ const SUM_HEADER: usize = 4;
 const TAG_CSR: u16 = 1;
 /// Tag of a scalar sum with signs.
 const TAG_SUM: u16 = 2;
+/// Tag of the task.
+const TAG_TASK: u16 = 3;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 

@@ -12,7 +12,7 @@ use tamis::Error;
 use tamis::gates::Signs;
 use tamis::model::{Activation, Csr, Layer, Model, Sum};
 use tamis::weights::Weights;
-use tamis::wire::{OwnedModel, View, encode, max_len, trained_len};
+use tamis::wire::{OwnedModel, Task, View, encode, max_len, trained_len};
 
 const BYTES: usize = 16 << 10;
 
@@ -89,6 +89,14 @@ fn shallow() -> impl Strategy<Value = (Dense, Vec<bool>, Vec<f32>)> {
     })
 }
 
+fn task() -> impl Strategy<Value = Option<Task>> {
+    prop_oneof![
+        Just(None),
+        Just(Some(Task::Regression)),
+        (-1e9_f32..1e9).prop_map(|threshold| Some(Task::Binary { threshold })),
+    ]
+}
+
 fn bits(numbers: &[f32]) -> Vec<u32> {
     numbers.iter().map(|number| number.to_bits()).collect()
 }
@@ -121,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn trained_layers_predict_what_the_dense_loop_does((layer, negative, x) in shallow()) {
+    fn trained_layers_predict_what_the_dense_loop_does((layer, negative, x) in shallow(), task in task()) {
         let entries: Vec<_> = layer.weights.iter().enumerate().filter(|(_, value)| **value != 0.0).collect();
         let index: Vec<u32> = entries.iter().map(|(index, _)| *index as u32).collect();
         let value: Vec<f32> = entries.iter().map(|(_, value)| **value).collect();
@@ -130,11 +138,12 @@ proptest! {
         let fused: Vec<f32> =
             index.iter().zip(&value).map(|(&j, v)| signs.sign(j as usize / layer.inputs) * v).collect();
         let trained = Weights::new(layer.inputs, layer.outputs(), &index, &fused).unwrap();
-        let owned = OwnedModel::<BYTES>::from_trained(trained, signs).unwrap();
-        prop_assert_eq!(trained_len(trained), Ok(owned.as_bytes().len()));
+        let owned = OwnedModel::<BYTES>::from_trained(trained, signs, task).unwrap();
+        prop_assert_eq!(trained_len(trained, task), Ok(owned.as_bytes().len()));
         prop_assert!(owned.as_bytes().len() <= max_len(layer.outputs(), index.len()));
 
         let view = owned.view().unwrap();
+        prop_assert_eq!(view.task(), task);
         let again = round_trip(&view);
         prop_assert_eq!(again.as_bytes(), owned.as_bytes());
         let Some(Layer::Csr(hidden)) = view.model().layers().first() else { panic!("no hidden layer") };
@@ -147,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_bytes_are_refused((layer, negative, _) in shallow(), at: prop::sample::Index, flip in 1_u8..) {
+    fn damaged_bytes_are_refused((layer, negative, _) in shallow(), task in task(), at: prop::sample::Index, flip in 1_u8..) {
         let sparse = layer.sparse();
         let mut signs = vec![0_u32; layer.outputs().div_ceil(32)];
         for (i, &minus) in negative.iter().enumerate() {
@@ -155,7 +164,9 @@ proptest! {
         }
         let sum = Layer::Sum(Sum::new(layer.outputs(), &signs).unwrap());
         let model = Model::new(&[sparse.layer(layer.inputs, true), sum]).unwrap();
-        let mut bytes = round_trip(&View::new(model)).as_bytes().to_vec();
+        let view = View::new(model);
+        let view = if let Some(task) = task { view.with_task(task).unwrap() } else { view };
+        let mut bytes = round_trip(&view).as_bytes().to_vec();
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
         prop_assert!(OwnedModel::<BYTES>::from_bytes(&bytes).is_err());
@@ -171,10 +182,10 @@ proptest! {
 #[test]
 fn what_the_trainer_may_not_hold_is_named() {
     let fine = Weights::new(4, 2, &[1, 6], &[0.5, 2.0]).unwrap();
-    assert_eq!(encode(fine, Signs::Positive, &mut [0; 83]), Err(Error::Budget { needed: 84, got: 83 }));
-    assert_eq!(encode(fine, Signs::Positive, &mut [0; 200]), Ok(84));
+    assert_eq!(encode(fine, Signs::Positive, None, &mut [0; 83]), Err(Error::Budget { needed: 84, got: 83 }));
+    assert_eq!(encode(fine, Signs::Positive, None, &mut [0; 200]), Ok(84));
     let error =
-        |weights: Weights<'_>| encode(weights, Signs::Positive, &mut [0; 200]).unwrap_err().to_string();
+        |weights: Weights<'_>| encode(weights, Signs::Positive, None, &mut [0; 200]).unwrap_err().to_string();
     let wide = Weights::new(65_537, 2, &[1, 6], &[0.5, 2.0]).unwrap();
     assert_eq!(error(wide), "inputs of a layer: expected 1 to 65536, got 65537");
     assert_eq!(error(Weights::empty(0, 2)), "inputs of a layer: expected 1 to 65536, got 0");
@@ -188,18 +199,19 @@ fn a_neuron_with_every_column_does_not_fit_its_count() {
     let value = vec![-1.0; 65_536];
     let trained = Weights::new(65_536, 2, &index, &value).unwrap();
     let many = Error::Range { what: "weights of one neuron", min: 0, max: 65_535, got: 65_536 };
-    assert_eq!(trained_len(trained), Err(many));
+    assert_eq!(trained_len(trained, None), Err(many));
     // The second neuron of two, which is negative.
     let second: Vec<u32> = (65_537..131_072).collect();
     let most = Weights::new(65_536, 2, &second, &value[1..]).unwrap();
-    let mut words = vec![0_u32; trained_len(most).unwrap() / 4];
+    let mut words = vec![0_u32; trained_len(most, None).unwrap() / 4];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    encode(most, Signs::Balanced, bytes).unwrap();
+    encode(most, Signs::Balanced, None, bytes).unwrap();
     assert_eq!(predict(View::parse(bytes).unwrap().model(), &vec![1.0; 65_536]), [-65_535.0]);
 }
 
 #[test]
 fn a_model_without_weights_predicts_zero() {
-    let owned = OwnedModel::<{ max_len(3, 0) }>::from_trained(Weights::empty(5, 3), Signs::Positive).unwrap();
+    let owned =
+        OwnedModel::<{ max_len(3, 0) }>::from_trained(Weights::empty(5, 3), Signs::Positive, None).unwrap();
     assert_eq!(predict(owned.view().unwrap().model(), &[1.0; 5]), [0.0]);
 }

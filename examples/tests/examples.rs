@@ -64,7 +64,7 @@ fn the_byte_budget_is_exact() {
 fn the_firmware_holds_what_the_host_makes() {
     let folder = tempfile::tempdir().unwrap();
     let out = output("4_deploy", &[folder.path()]);
-    assert_eq!(last_numbers(&out)[..2], [320.0, 10.0], "{out}");
+    assert_eq!(last_numbers(&out)[..2], [336.0, 10.0], "{out}");
     for name in ["digits.tamis", "pictures.bin", "expected.txt"] {
         let committed = std::fs::read(Path::new(DEPLOY).join("model").join(name)).unwrap();
         let made = std::fs::read(folder.path().join(name)).unwrap();

@@ -7,6 +7,7 @@
 use crate::data::{Values, planted};
 use crate::error::{Error, Result};
 use crate::operator::{Blocked, Layout};
+use crate::run::{check_dims, room_for};
 use serde::Serialize;
 use std::fmt;
 use std::time::Instant;
@@ -71,8 +72,14 @@ pub struct ShapeReport {
 /// Measures every shape.
 ///
 /// # Errors
-/// If a thread pool cannot be started.
+/// No rows or no rounds, too little memory, or a thread pool that cannot be started.
 pub fn run(options: &BenchOptions) -> Result<BenchReport> {
+    if options.rounds == 0 {
+        return Err(Error::new("there is nothing to measure")
+            .expected("--rounds 1 or more")
+            .got(0)
+            .help("15 rounds are usual"));
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut shapes = Vec::new();
     for (hidden, nnz) in [(10, 50), (100, 500)] {
@@ -82,7 +89,11 @@ pub fn run(options: &BenchOptions) -> Result<BenchReport> {
 }
 
 fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeReport> {
+    check_dims(&dims)?;
     let Dims { samples: n, inputs: d, hidden: m, nnz: s, .. } = dims;
+    // The rows three times, and a column for every neuron.
+    let bytes = (n as u64).saturating_mul(4 * (3 * d + m) as u64);
+    room_for("the data of the benchmark", bytes, "choose smaller --samples")?;
     let problem = planted::network(dims, Signs::Positive, options.seed)?;
     let w = problem.weights()?;
     let gates = Gates::of(w, Signs::Positive, Default::default(), options.seed, 1);
@@ -98,7 +109,7 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
 
     let (one, two) = (pool(1)?, pool(2)?);
     let mut times = Times::default();
-    for _ in 0..options.rounds.max(1) {
+    for _ in 0..options.rounds {
         times.gemm.push(seconds(|| whole_product(&rows, &right, &mut product, (n, d, columns))));
         let gradient =
             |blocked: &mut Blocked, panel: &mut [f32]| blocked.gradient(gates, labels, 0..m, panel);

@@ -25,6 +25,7 @@ struct Report {
     expected: Option<String>,
     got: Option<String>,
     help: Option<String>,
+    interrupted: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -32,7 +33,23 @@ impl Error {
     /// An error that says what failed.
     pub fn new(what: impl Into<String>) -> Self {
         let what = what.into();
-        Self(Box::new(Report { what, place: None, expected: None, got: None, help: None, source: None }))
+        let (place, expected, got, help, source) = (None, None, None, None, None);
+        Self(Box::new(Report { what, place, expected, got, help, interrupted: false, source }))
+    }
+
+    /// The work was ended on request before it had a result.
+    pub(crate) fn interrupted() -> Self {
+        let mut error =
+            Self::new("ended before the first step was done: nothing was reached, nothing is saved")
+                .help("give it more time, or ask for smaller --hidden, --nnz or --batch");
+        error.0.interrupted = true;
+        error
+    }
+
+    /// Whether the work was ended on request, and nothing went wrong.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.0.interrupted
     }
 
     /// A file operation that the system refused; `doing` reads like "cannot read".
@@ -107,6 +124,9 @@ impl std::error::Error for Error {
 
 impl From<tamis::Error> for Error {
     fn from(error: tamis::Error) -> Self {
-        Self::new(error.to_string())
+        match error {
+            tamis::Error::Stopped => Self::interrupted(),
+            error => Self::new(error.to_string()),
+        }
     }
 }

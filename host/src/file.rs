@@ -273,6 +273,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
 fn cannot_open(path: &Path, e: io::Error) -> Error {
     let help = match e.kind() {
         ErrorKind::NotFound => "check the name and the folder it is in",
+        ErrorKind::NotADirectory => "a part of the path is a file: check the folders",
         ErrorKind::PermissionDenied => "ask for the right to read it, or run as its owner",
         _ => return Error::io("cannot open", path, e),
     };
@@ -302,7 +303,8 @@ impl Target {
             Err(_) if path.file_name().is_none() => Err(Error::new("cannot write")
                 .at(path)
                 .expected("the name of a file")
-                .got("a path without one")),
+                .got("a path without one")
+                .help("add a name, such as model.tamis")),
             Err(_) => Ok(Self::Plain(path.to_owned())),
         }
     }
@@ -333,14 +335,14 @@ impl Staged {
 
 /// An empty file in the folder of `path`, with the permissions the final one should have.
 fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o666); // less what the umask takes away
     let mut builder = tempfile::Builder::new();
     builder.prefix(".tamis-").suffix(".partial");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666)); // less what the umask takes away
-    }
-    let file = builder.tempfile_in(folder_of(path))?;
+    // Opened here: errors of `tempfile_in` would name a file that the user never asked for.
+    let file = builder.make_in(folder_of(path), |name| options.open(name))?;
     if let Ok(there) = fs::metadata(path) {
         if there.permissions().readonly() {
             return Err(ErrorKind::PermissionDenied.into());
@@ -391,6 +393,9 @@ fn missing_ancestors(path: &Path) -> Vec<PathBuf> {
 /// A write that the system refused, with what to do about it.
 fn refused(path: &Path, e: io::Error) -> Error {
     let help = match e.kind() {
+        ErrorKind::NotFound if folder_of(path).is_dir() => {
+            format!("{} takes no new files: choose another folder", folder_of(path).display())
+        }
         ErrorKind::NotFound => {
             format!("make the folder first: mkdir -p {}", folder_of(path).display())
         }

@@ -24,7 +24,7 @@ fn demo_recovers_within_its_budget_and_draws() {
     let picture = std::fs::read_to_string(folder.path().join(report["picture"].as_str().unwrap())).unwrap();
     roxmltree::Document::parse(&picture).unwrap();
     let model = ModelFile::load(folder.path().join(report["model"].as_str().unwrap())).unwrap();
-    assert_eq!(model.cost().unwrap().total.nnz, 20);
+    assert_eq!(model.cost().unwrap().total.nnz, 50);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn what_the_demo_proposes_next_works() {
     for line in next {
         ok(folder.path(), line.trim().strip_prefix("tamis ").unwrap());
     }
-    assert!(text.contains("Recovered: all 20 weights") && text.contains("kept"), "{text}");
+    assert!(text.contains("Recovered: all 50 weights") && text.contains("kept"), "{text}");
 }
 
 #[test]
@@ -136,6 +136,53 @@ fn eval_agrees_with_training_and_with_the_predictions() {
 }
 
 #[test]
+fn a_model_knows_its_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let table: String = (0..60).map(|k| format!("{},{},1,{}\n", k % 7, k % 5, u8::from(k % 7 > 3))).collect();
+    std::fs::write(folder.path().join("t.csv"), format!("a,b,one,y\n{table}")).unwrap();
+    // All labels are 0 or 1, so only the model says that they are numbers here.
+    for (task, threshold) in [("binary", json!(0.5)), ("regression", Value::Null)] {
+        let train = format!("train --data t.csv --target y --task {task} --hidden 3 --nnz 6 -o {task}.tamis");
+        let trained = json(folder.path(), &train);
+        let cost = json(folder.path(), &format!("inspect {task}.tamis"));
+        assert_eq!((&cost["task"], &cost["threshold"]), (&json!(task), &threshold));
+        let eval = json(folder.path(), &format!("eval {task}.tamis --data t.csv --target y"));
+        assert_eq!((&eval["task"], &eval["task_from"]), (&json!(task), &json!("model")));
+        assert_eq!(eval["accuracy"], trained["accuracy"]);
+    }
+    assert!(ok(folder.path(), "inspect binary.tamis").contains("for two classes (1 from 0.5 on)"));
+    let asked = json(folder.path(), "eval regression.tamis --data t.csv --target y --task binary");
+    assert_eq!((&asked["task"], &asked["task_from"]), (&json!("binary"), &json!("option")));
+    assert!(asked["accuracy"].is_number());
+
+    let old = include_bytes!("../../core/tests/wire_without_task.tamis");
+    std::fs::write(folder.path().join("old.tamis"), old).unwrap();
+    assert_eq!(json(folder.path(), "inspect old.tamis")["task"], Value::Null);
+    let eval = json(folder.path(), "eval old.tamis --data t.csv --target y");
+    assert_eq!((&eval["task"], &eval["task_from"]), (&json!("binary"), &json!("labels")));
+    let text = ok(folder.path(), "eval old.tamis --data t.csv --target y");
+    assert!(text.contains("binary, guessed from the labels: the model does not say"), "{text}");
+}
+
+#[test]
+fn the_threshold_of_the_file_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    // relu(x_0 - 0.5 x_2) - relu(2 x_1), of class 1 from 0.5 on, and from 2.5 on.
+    let half = include_bytes!("../../core/tests/wire_golden.tamis");
+    let mut more = half.to_vec();
+    more[104..].copy_from_slice(&2.5_f32.to_le_bytes());
+    let crc = tamis::wire::checksum(&more).to_le_bytes();
+    more[12..16].copy_from_slice(&crc);
+    std::fs::write(folder.path().join("half.tamis"), half).unwrap();
+    std::fs::write(folder.path().join("more.tamis"), more).unwrap();
+    std::fs::write(folder.path().join("t.csv"), "a,b,c,y\n1,0,0,0\n2,0,0,0\n3,0,0,1\n").unwrap();
+    let confusion = |model| {
+        json(folder.path(), &format!("eval {model}.tamis --data t.csv --target y"))["confusion"].clone()
+    };
+    assert_eq!((confusion("half"), confusion("more")), (json!([[0, 2], [0, 1]]), json!([[2, 0], [0, 1]])));
+}
+
+#[test]
 fn inspect_adds_up() {
     let folder = prepared();
     let cost = json(folder.path(), "inspect m.tamis");
@@ -150,7 +197,7 @@ fn inspect_adds_up() {
     assert_eq!((&layers[0]["dense_flash_bytes"], &layers[0]["dense_macs"]), (&json!(144), &json!(36)));
     let stored = u32::from_le_bytes(file[12..16].try_into().unwrap());
     assert_eq!(cost["crc32"], json!(format!("{stored:08x}")));
-    assert!(ok(folder.path(), "inspect m.tamis").contains("Sparse wins: 1.4 times less flash"));
+    assert!(ok(folder.path(), "inspect m.tamis").contains("Sparse wins: 1.2 times less flash"));
     let full = TRAIN.replace("--nnz 6", "--nnz 36");
     ok(folder.path(), &format!("{full} -o full.tamis"));
     assert!(ok(folder.path(), "inspect full.tamis").contains("Dense wins on flash here"));
@@ -294,7 +341,7 @@ fn help_has_an_example_for_every_verb() {
 fn ctrl_c_saves_what_there_is() {
     use std::time::Duration;
     let folder = prepared();
-    let line = format!("{TRAIN} --epochs 100000000 --json -o long.tamis");
+    let line = format!("{TRAIN} --recipe paper --epochs 100000000 --json -o long.tamis");
     let path = folder.path().join("long.tamis");
     for wait in [300, 1000, 3000, 10_000] {
         let mut command = command(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
@@ -365,9 +412,188 @@ fn ten_digits_from_training_to_predictions() {
     assert!(eval["accuracy"].as_f64().unwrap() > 0.85, "{eval}");
     let swapped = json(folder.path(), &format!("eval t.tamis {}", three.replace("7,1,4", "1,7,4")));
     assert_eq!(swapped["confusion"][0], eval["confusion"][1]);
-    assert!(fails(folder.path(), &format!("eval t.tamis {source}")).contains("none of the model's classes"));
+    let inspect = json(folder.path(), "inspect t.tamis");
+    assert_eq!((&inspect["task"], &inspect["outputs"]), (&json!("multiclass"), &json!(3)));
+    assert!(ok(folder.path(), "inspect t.tamis").contains("for 3 classes"));
+    assert_eq!((&eval["task"], &eval["task_from"]), (&json!("multiclass"), &json!("model")));
+    let labels = data::load_labels(folder.path().join("d/y.npy")).unwrap();
+    let row = labels.iter().position(|&label| label > 2.0).unwrap();
+    let error = fails(folder.path(), &format!("eval t.tamis {source}"));
+    let got = format!("got: {} in row {row}", labels[row]);
+    for says in ["none of the model's classes", "d/y.npy", "expected: 0 to 2", &got] {
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    let error = fails(folder.path(), &format!("eval t.tamis {three},5"));
+    assert!(error.contains("at most 3 labels") && error.contains("got: 4 labels"), "{error}");
     assert!(
         fails(folder.path(), &format!("eval t.tamis {three} --task regression"))
             .contains("--task multiclass")
     );
+    // A model from before models knew their task: several outputs are classes.
+    let mut old = bytes("t.tamis");
+    old.truncate(old.len() - 16);
+    let len = (old.len() as u32).to_le_bytes();
+    old[8..12].copy_from_slice(&len);
+    let crc = tamis::wire::checksum(&old).to_le_bytes();
+    old[12..16].copy_from_slice(&crc);
+    std::fs::write(folder.path().join("old.tamis"), old).unwrap();
+    let again = json(folder.path(), &format!("eval old.tamis {three}"));
+    assert_eq!((&again["task"], &again["confusion"]), (&eval["task"], &eval["confusion"]));
+    assert_eq!(json(folder.path(), "predict old.tamis --data d/X.npy -o o.npy")["columns"], json!(4));
+}
+
+#[test]
+fn a_search_is_limited_logged_and_drawn() {
+    let folder = prepared();
+    let report = json(folder.path(), &format!("{TRAIN} --log run.jsonl --picture run.svg -o n.tamis"));
+    assert_eq!((&report["recipe"], &report["exact"]), (&json!("lm"), &json!(true)));
+    assert!(number(&report, "psnr_db") > 110.0, "{report}");
+    let log = std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(json!(lines.len()), report["steps"]);
+    assert!(lines.windows(2).all(|pair| number(&pair[0], "passes") <= number(&pair[1], "passes")));
+    assert!(lines.iter().all(|line| line["loss"].is_number() && line["live"].is_number()));
+    let picture = std::fs::read_to_string(folder.path().join("run.svg")).unwrap();
+    roxmltree::Document::parse(&picture).unwrap();
+    let limited = json(folder.path(), &format!("{TRAIN} --passes-limit 0.001 -o n.tamis"));
+    assert_eq!((&limited["limit"], &limited["nnz"]), (&json!("passes"), &json!(6)));
+    let limited = json(folder.path(), &format!("{TRAIN} --time-limit 1e-9 -o n.tamis"));
+    assert_eq!(limited["limit"], json!("time"));
+    // One output for all, or one of them an input: refused before anything is written.
+    for twice in ["--log n.tamis", "--log a --picture a", "--picture p/X.npy"] {
+        assert!(fails(folder.path(), &format!("{TRAIN} {twice} -o n.tamis")).contains("error"), "{twice}");
+    }
+    assert!(!folder.path().join("a").exists());
+}
+
+#[test]
+fn settings_of_another_recipe_are_refused() {
+    let folder = prepared();
+    for (flags, name) in [
+        ("--recipe lm --step theory", "--step"),
+        ("--recipe paper --time-limit 3", "--time-limit"),
+        ("--trials 2 --log l.jsonl", "--log"),
+        ("--recipe paper --signs free", "free"),
+        ("--time-limit 0", "--time-limit"),
+        ("--validation 0.2", "--validation"),
+        ("--step theory --start-factor 2", "--start-factor"),
+        ("--recipe paper --patience 3", "--patience"),
+        ("--recipe lm --rate 0.1", "--rate"),
+        ("--recipe lm --drop 0.1", "--drop"),
+        ("--recipe anneal", "--task multiclass"),
+        ("--recipe anneal --step theory", "--task multiclass"),
+        ("--search-rows 0", "--search-rows"),
+    ] {
+        let error = fails(folder.path(), &format!("{TRAIN} {flags} -o n.tamis"));
+        assert!(error.contains(name) && error.contains("help:"), "{flags}: {error}");
+        assert!(!folder.path().join("n.tamis").exists());
+    }
+    // For several classes; the recipe is refused before anything is read.
+    std::fs::write(folder.path().join("c.csv"), "a,b,y\n1,0,0\n0,1,1\n1,1,2\n2,0,0\n0,2,1\n2,2,2\n").unwrap();
+    let classes = "train --data c.csv --target y --task multiclass --hidden 3 --nnz 8";
+    for (flags, name) in [
+        ("--trials 2", "--trials"),
+        ("--trial-rows 2", "--trial-rows"),
+        ("--step theory", "--step"),
+        ("--refine none", "--refine"),
+        ("--empty open", "--empty"),
+        ("--kicks 2", "--kicks"),
+        ("--picture p.svg", "--picture"),
+        ("--signs positive", "--signs"),
+        ("--recipe lm", "--task regression or binary"),
+        ("--recipe paper", "--task regression or binary"),
+        ("--recipe paper --validation 0", "--task regression or binary"),
+    ] {
+        let error = fails(folder.path(), &format!("{classes} {flags} -o n.tamis"));
+        assert!(error.contains(name) && error.contains("help:"), "{flags}: {error}");
+        assert!(!error.contains("choose --recipe"), "{flags}: {error}");
+    }
+    let report = json(folder.path(), &format!("{classes} --epochs 2 --batch 3 --validation 0 -o n.tamis"));
+    assert_eq!(
+        (&report["recipe"], &report["batch"], &report["epochs"]),
+        (&json!("anneal"), &json!(3), &json!(2))
+    );
+    let binary = classes.replace("multiclass", "binary --keep-labels 0,1");
+    assert!(
+        fails(folder.path(), &format!("{binary} --recipe anneal -o n.tamis")).contains("--task multiclass")
+    );
+    let report = json(folder.path(), &format!("{binary} --nnz 2 -o n.tamis").replacen("--nnz 8 ", "", 1));
+    assert_eq!(report["recipe"], json!("lm"));
+    // Epochs and batches are no settings of one recipe: the search goes without.
+    assert_eq!(
+        json(folder.path(), &format!("{TRAIN} --epochs 3 --batch 9 -o n.tamis"))["recipe"],
+        json!("lm")
+    );
+    assert_eq!(json(folder.path(), &format!("{TRAIN} --trials 2 -o n.tamis"))["recipe"], json!("paper"));
+    for signs in ["positive", "balanced", "free"] {
+        let report = json(folder.path(), &format!("{TRAIN} --signs {signs} -o n.tamis"));
+        assert_eq!((&report["signs"], &report["exact"]), (&json!(signs), &json!(true)), "{report}");
+        ModelFile::load(folder.path().join("n.tamis")).unwrap();
+    }
+}
+
+/// A step of these sizes takes minutes; before the first one there is nothing to save, and what is there stays.
+#[test]
+#[cfg(unix)]
+fn ctrl_c_is_seen_within_a_step() {
+    use std::time::{Duration, Instant};
+    let folder = prepared();
+    let before = std::fs::read(folder.path().join("m.tamis")).unwrap();
+    for flags in ["--trials 1", "--trials 16", "--trials 1 --step theory"] {
+        let sizes = TRAIN.replace("--hidden 3", "--hidden 357913941");
+        let line = format!("{sizes} {flags} --json -o m.tamis");
+        let child = command(folder.path(), &line.split_whitespace().collect::<Vec<_>>())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(1500));
+        let asked = Instant::now();
+        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(5), "{flags}: {:?}", asked.elapsed());
+        let (out, err) = texts(&output);
+        assert_eq!((output.status.code(), &out[..]), (Some(130), ""), "{flags}\n{err}");
+        assert!(err.contains("interrupted") && err.contains("nothing is saved"), "{err}");
+        assert_eq!(std::fs::read(folder.path().join("m.tamis")).unwrap(), before);
+    }
+}
+
+/// A change of the support of these sizes takes many seconds.
+#[test]
+#[cfg(unix)]
+fn ctrl_c_is_seen_while_a_support_changes() {
+    use std::time::{Duration, Instant};
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), "generate digits --samples 6000 --side 16 -o d");
+    let line = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 100000 --nnz 300 --start-factor 1 \
+        --epochs 2 --json -o m.tamis";
+    let path = folder.path().join("m.tamis");
+    let mut saved = false;
+    for wait in [500, 1500, 3000, 6000] {
+        let child = command(folder.path(), &line.split_whitespace().collect::<Vec<_>>())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        let asked = Instant::now();
+        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(5), "{wait}: {:?}", asked.elapsed());
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(130), "{out}{err}");
+        if !path.exists() {
+            continue; // before the first step
+        }
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((&report["stopped"], &report["recipe"]), (&json!(true), &json!("anneal")));
+        assert_eq!(report["validation_loss"], Value::Null);
+        let eval = json(folder.path(), "eval m.tamis --data d/X.npy --labels d/y.npy");
+        assert!(number(&report, "nnz") <= 300.0 && eval["task"] == json!("multiclass"), "{report}");
+        saved = true;
+    }
+    assert!(saved, "training never began");
 }

@@ -69,6 +69,77 @@ fn generators_check_their_sizes() {
 }
 
 #[test]
+fn sizes_are_refused_under_their_flag_with_what_to_do() {
+    let folder = prepared();
+    let planted = |flags: &str| format!("generate planted --samples 5 --inputs 5 {flags} -o d");
+    let train = |flags: &str| format!("{TRAIN} {flags} -o n.tamis");
+    for (line, flag, got) in [
+        (planted("--hidden 0 --nnz 1"), "--hidden 1 to 858993459", "got: 0"),
+        (planted("--hidden 99999999999 --nnz 1"), "--hidden 1 to 858993459", "got: 99999999999"),
+        (planted("--hidden 2 --nnz 0"), "--nnz 1 to 10", "got: 0"),
+        (planted("--hidden 2 --nnz 11"), "--nnz 1 to 10", "got: 11"),
+        (planted("--hidden 800000000 --nnz 4000000000"), "choose smaller --nnz", "bytes free"),
+        ("generate planted --samples 0 --inputs 5 --hidden 1 --nnz 1 -o d".into(), "--samples 1", "got: 0"),
+        ("generate gaussian --samples 5 --inputs 0 --nnz 1 -o d".into(), "--inputs 1", "got: 0"),
+        (
+            "generate gaussian --samples 4000000000 --inputs 90000 --nnz 1 -o d".into(),
+            "--samples or",
+            "bytes free",
+        ),
+        ("generate digits --samples 5 --side 7 -o d".into(), "--side", "got: 7"),
+        (train("--epochs 0"), "--epochs 1", "got: 0"),
+        (train("--trials 0"), "--trials 1", "got: 0"),
+        (train("--trial-rows 0"), "--trial-rows 1", "got: 0"),
+        (train("--panel 0"), "--panel 1", "got: 0"),
+        (
+            TRAIN.replace("--hidden 3", "--hidden 99999999999") + " -o n.tamis",
+            "--hidden 1 to",
+            "got: 99999999999",
+        ),
+        ("bench --samples 0".into(), "--samples 1", "got: 0"),
+        ("bench --samples 4000000000".into(), "smaller --samples", "bytes free"),
+        ("bench --rounds 0".into(), "--rounds 1", "got: 0"),
+    ] {
+        let error = fails(folder.path(), &line);
+        for part in ["expected:", "help:", flag, got] {
+            assert!(error.contains(part), "{line}: no {part:?} in {error}");
+        }
+    }
+}
+
+#[test]
+fn negative_numbers_are_refused_under_their_flag() {
+    let folder = prepared();
+    for (flag, value) in [
+        ("--nnz", "-3"),
+        ("--seed", "-1"),
+        ("--epochs", "-2"),
+        ("--hidden", "-7"),
+        ("--batch", "-1"),
+        ("--trials", "-1"),
+        ("--trial-rows", "-1"),
+        ("--panel", "-4"),
+        ("--threads", "-1"),
+        ("--ram", "-1M"),
+        ("--rows-per-label", "-1..2"),
+    ] {
+        let line = match TRAIN.split_once(&format!("{flag} ")) {
+            Some((before, after)) => {
+                let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+                format!("{before}{flag} {value}{after} -o n.tamis")
+            }
+            None => format!("{TRAIN} {flag} {value} -o n.tamis"),
+        };
+        let output = run(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+        let (_, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}\n{err}");
+        assert!(err.contains(&format!("invalid value '{value}' for '{flag} ")), "{line}\n{err}");
+    }
+    let error = fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("--nnz 6", "--density -2")));
+    assert!(error.contains("--density above 0"), "{error}");
+}
+
+#[test]
 fn damaged_models() {
     let folder = prepared();
     let good = fs::read(folder.path().join("m.tamis")).unwrap();
@@ -101,10 +172,34 @@ fn damaged_models() {
             assert!(error.contains(says) && error.contains("bad.tamis"), "{name}: {error}");
         }
     }
+    let later = fails_with(&folder, &version);
+    assert!(later.contains("expected: format version 1") && later.contains("help: update tamis"), "{later}");
+    assert!(!later.contains("damaged"), "{later}");
     for not_there in ["missing.tamis", "p", "p/X.npy/x"] {
         assert!(fails(folder.path(), &format!("inspect {not_there}")).contains(not_there));
     }
     assert!(fails(folder.path(), "inspect p/X.npy").contains("magic"));
+}
+
+/// The error of inspecting these bytes.
+fn fails_with(folder: &tempfile::TempDir, bytes: &[u8]) -> String {
+    fs::write(folder.path().join("bad.tamis"), bytes).unwrap();
+    fails(folder.path(), "inspect bad.tamis")
+}
+
+#[test]
+fn labels_outside_the_task_of_the_model() {
+    let folder = prepared();
+    let rows: String = (0..40).map(|k| format!("{},{}\n", k % 9, u8::from(k % 9 > 4))).collect();
+    fs::write(folder.path().join("t.csv"), format!("a,y\n{rows}")).unwrap();
+    fs::write(folder.path().join("u.csv"), "a,y\n1,0\n2,1\n3,7\n").unwrap();
+    ok(folder.path(), "train --data t.csv --target y --task binary --hidden 2 --nnz 2 -o b.tamis");
+    let error = fails(folder.path(), "eval b.tamis --data u.csv --target y");
+    for says in ["outside the binary task", "u.csv", "expected: 0 or 1", "got: 7 in row 2", "--keep-labels"] {
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    ok(folder.path(), "eval b.tamis --data u.csv --target y --task regression");
+    ok(folder.path(), "eval b.tamis --data u.csv --target y --keep-labels 7,0");
 }
 
 #[test]
@@ -220,10 +315,10 @@ fn outputs_that_cannot_be_written_are_found_before_training() {
     let long = TRAIN.replace("--nnz 6", "--nnz 6 --epochs 1000000000");
     for output in ["missing/n.tamis", "p", "file/n.tamis", "/proc/n.tamis"] {
         if !output.starts_with('/') || Path::new("/proc/self").exists() {
-            assert!(
-                fails(folder.path(), &format!("{long} -o {output}")).contains("cannot write"),
-                "{output}"
-            );
+            let error = fails(folder.path(), &format!("{long} -o {output}"));
+            assert!(error.contains("cannot write") && error.contains(output), "{error}");
+            assert!(error.contains("help:") && !error.contains(".partial"), "{error}");
+            assert_eq!(error.contains("mkdir"), output.starts_with("missing"), "{error}");
             fails(folder.path(), &format!("predict m.tamis --data p/X.npy -o {output}"));
         }
     }
@@ -367,7 +462,7 @@ fn classes_that_cannot_be_learnt() {
         assert!(train("--nnz 8", &format!("--nnz 8 --validation={part}")).contains("held out"));
     }
     assert!(train("--nnz 8", "--nnz 8 --ram 100").contains("bytes needed"));
-    assert!(train("--nnz 8", "--nnz 8 --recipe paper").contains("one output"));
+    assert!(train("--nnz 8", "--nnz 8 --recipe paper").contains("recipe paper does not train for this task"));
     assert!(train("--nnz 8", "--nnz 8 --keep-labels 0,1,7").contains('7'));
     for (text, says) in [
         (CLASSES.replace(",1\n", ",3\n"), "no row with label 1"),

@@ -103,6 +103,78 @@ fn unusable_files_say_what_to_do() {
 }
 
 #[test]
+fn bytes_behind_compressed_data_are_named() {
+    let folder = Folder::new();
+    let two = [gzip(&IDX[..6]), gzip(&IDX[6..])].concat();
+    assert_eq!(data::load(folder.put("two.gz", &two)).unwrap(), data::load(folder.put("one", IDX)).unwrap());
+    for (name, compressed) in [("x-ubyte.gz", gzip(&IDX)), ("t.csv.gz", gzip(b"1,2\n"))] {
+        for garbage in [&b"x"[..], b"GARBAGE AT THE END", &[0; 600]] {
+            let path = folder.put(name, [&compressed[..], garbage].concat());
+            let first = format!(
+                "trailing bytes that start with \"{}\"",
+                garbage[..garbage.len().min(8)].escape_ascii()
+            );
+            let result = data::load(path);
+            assert!(!result.as_ref().unwrap_err().to_string().contains("cut off"));
+            assert_error(result, &["bytes follow the end", name, &first]);
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_chosen_are_passed_over_in_every_format() {
+    let folder = Folder::new();
+    let (rows, cols) = (700, 130); // more than one buffer of 64 KiB, and rows across their ends
+    let bytes: Vec<u8> = (0..rows * cols).map(|k| (k % 251) as u8).collect();
+    let numbers: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte)).collect();
+    let labels: Vec<u8> = (0..rows).map(|row| (row * 7 % 10) as u8).collect();
+    let y = folder.path("y.npy");
+    data::save_npy(&y, &labels, &[rows]).unwrap();
+    let idx =
+        [&[0, 0, 8, 2][..], &(rows as u32).to_be_bytes(), &(cols as u32).to_be_bytes(), &bytes].concat();
+    let fortran: Vec<u8> =
+        (0..rows * cols).flat_map(|k| numbers[k % rows * cols + k / rows].to_le_bytes()).collect();
+    let mut head = format!("{{'descr': '<f4', 'fortran_order': True, 'shape': ({rows}, {cols}), }}");
+    head.push_str(&" ".repeat(117 - head.len()));
+    let fortran = [b"\x93NUMPY\x01\x00\x76\x00", head.as_bytes(), b"\n", &fortran].concat();
+    let (npy, csv, halves) = (folder.path("x.npy"), folder.path("x.csv"), folder.path("a.npy,b.csv"));
+    data::save_npy(&npy, &numbers, &[rows, cols]).unwrap();
+    data::save_csv(&csv, &[], &numbers, cols).unwrap();
+    data::save_npy(folder.path("a.npy"), &bytes[..300 * cols], &[300, cols]).unwrap();
+    data::save_csv(folder.path("b.csv"), &[], &numbers[300 * cols..], cols).unwrap();
+    let halves = PathBuf::from(
+        halves.to_str().unwrap().replace(",b.csv", &format!(",{}", folder.path("b.csv").display())),
+    );
+    let files = [
+        folder.put("x-ubyte", &idx),
+        folder.put("x.gz", gzip(&idx)),
+        folder.put("f.npy", fortran),
+        npy,
+        csv,
+        halves,
+    ];
+    let orders =
+        [(0..rows).filter(|row| row % 9 == 4).collect(), vec![699, 0, 350, 1], vec![], (0..rows).collect()];
+    for path in files {
+        let (all, _) = data::load_labelled(&path, &y).unwrap();
+        assert_eq!(all.values.clone().into_f32(), numbers, "{path:?}");
+        for order in &orders {
+            let (x, found) = data::load_chosen(&path, &y, |_| Ok(Some(order.clone()))).unwrap();
+            let expected: Vec<f32> =
+                order.iter().flat_map(|&row| &numbers[row * cols..][..cols]).copied().collect();
+            assert_eq!((x.rows, x.cols, x.values.into_f32()), (order.len(), cols, expected), "{path:?}");
+            assert_eq!(found, order.iter().map(|&row| f32::from(labels[row])).collect::<Vec<_>>());
+        }
+        assert_error(data::load_chosen(&path, &y, |_| Ok(Some(vec![rows]))), &["no such row"]);
+    }
+    let short = folder.put("short.csv", "1,2\n3,4\n");
+    assert_error(
+        data::load_chosen(short, &y, |_| Ok(Some(vec![0]))),
+        &["not the number", "expected: 2 labels", "got: 700"],
+    );
+}
+
+#[test]
 fn a_bomb_is_refused_before_it_expands() {
     let folder = Folder::new();
     let mut idx = vec![0, 0, 8, 1, 0, 0, 0, 4]; // declares 4 bytes, expands to 50 million
@@ -192,13 +264,16 @@ fn labels_are_one_column_and_as_many_as_the_rows() {
 #[test]
 fn a_column_of_a_table_can_be_the_target() {
     let folder = Folder::new();
-    let path = folder.put("t.csv", "width,class,2,2\n1,0,5,6\n2,1,7,8\n");
+    let path = folder.put("t.csv", "width,class,2,x\n1,0,5,6\n2,1,7,8\n");
     let load = || data::load_table(&path).unwrap();
     let (inputs, target) = load().split("class").unwrap();
     assert_eq!((inputs, target), (floats(2, 3, &[1.0, 5.0, 6.0, 2.0, 7.0, 8.0]), vec![0.0, 1.0]));
     assert_eq!(load().split("4").unwrap().1, [6.0, 8.0]);
     assert_eq!(load().split("1").unwrap().0, floats(2, 3, &[0.0, 5.0, 6.0, 1.0, 7.0, 8.0]));
-    assert_error(load().split("2"), &["several columns are named \"2\"", "number"]);
+    assert_eq!(load().split("2").unwrap().1, [5.0, 7.0], "names come before numbers");
+    let mut twice = load();
+    twice.names.as_mut().unwrap()[3] = "2".into();
+    assert_error(twice.split("2"), &["several columns are named \"2\"", "number"]);
     assert_error(load().split("5"), &["no such column", "\"class\"", "a number from 1 to 4"]);
     assert_error(load().split("0"), &["no such column"]);
     let bytes = data::Table { matrix: data::load(folder.put("a", IDX)).unwrap(), names: None };

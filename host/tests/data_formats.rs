@@ -367,11 +367,11 @@ fn values_that_are_not_finite_are_named() {
     let mut payload: Vec<u8> = [1.0f64, 2.0, 3.0, 1e300].iter().flat_map(|v| v.to_le_bytes()).collect();
     assert_error(
         npy::read(Source::bytes(&npy_typed("<f8", "(2, 2)", &payload))),
-        &["inf in row 1, column 1"],
+        &["1e300 in row 1, column 1", "32-bit"],
     );
     payload.rotate_left(8); // 2, 3, 1e300, 1: in Fortran order row 0, column 1
     let fortran = npy_raw("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 2), }", &payload);
-    assert_error(npy::read(Source::bytes(&fortran)), &["inf in row 0, column 1"]);
+    assert_error(npy::read(Source::bytes(&fortran)), &["1e300 in row 0, column 1", "beyond 32-bit floats"]);
 }
 
 #[test]
@@ -449,8 +449,30 @@ fn csv_errors_name_the_place() {
         ("1,2\n3,1e39\n", &["finite", "1e39 in line 2, column 2"]),
         ("\"a\nb\",c\n1,2\n3,d\n", &["\"d\" in line 4, column 2 (c)"]),
         ("1,2\n\0", &["not a text file"]),
+        ("a,b,a\n1,2,3\n", &["same name", "\"a\" in line 1, column 1 and column 3", "rename"]),
+        ("# a;\"a\"\n1;2\n", &["same name", "\"a\" in line 1, column 1 and column 2"]),
+        (
+            "1,2\n3,\"4\n5,6\n",
+            &["quote is not closed", "line 2, column 2", "end of the file", "close the quote"],
+        ),
+        ("a,\"b\n1,2\n", &["quote is not closed", "line 1, column 2"]),
+        ("1,2\n3,\"", &["quote is not closed", "line 2, column 2"]),
+        ("1,2\n3,\"4\"\"", &["quote is not closed", "line 2, column 2"]),
+        ("1,2\n3,\"4\n5,\"6\"\n", &["not a number", "line 2", "quote that is not closed"]),
+        ("1,2\n3,\"4\n5\",6\n", &["different lengths", "line 2", "quote that is not closed"]),
     ] {
         assert_error(read(text), parts);
+    }
+    let latin: [(&[u8], &str); 3] = [
+        (b"gr\xf6\xdfe,b\n1,2\n", "\"gr\\xf6\\xdfe\" in line 1, column 1"),
+        (b"a,b\n1,2\n3,\xa0\n", "\"\\xa0\" in line 3, column 2"),
+        (b"a,\xff", "\"\\xff\" in line 1, column 2"),
+    ];
+    for (text, place) in latin {
+        assert_error(csv::read(Source::bytes(text)), &["not in UTF-8", place, "save the file as UTF-8"]);
+    }
+    for text in ["a,,\n1,2,3\n", "x,y\n1,2\n\"3\",\"4\"", "\"a\",\"b \"\"c\"\"\"\n1,2"] {
+        assert!(read(text).is_ok(), "{text}");
     }
     let open_quote = format!("1,2\n3,\"{}", "4,5\n".repeat(2000));
     assert_error(read(&open_quote), &["too long", "line 2, column 2", "quote"]);

@@ -228,6 +228,16 @@ fn long_runs_stay_small_and_keep_their_spikes() {
 }
 
 #[test]
+fn the_legend_shows_what_is_drawn() {
+    let circles = |values: &[f32]| {
+        plot::loss_curve("Loss", "step", &[series("run", values)]).matches("<circle").count()
+    };
+    // One dot a value and one in the legend; a long curve has none, and its legend neither.
+    assert_eq!((circles(&[0.5]), circles(&falling(15, 0.5)), circles(&falling(300, 0.99))), (2, 16, 0));
+    assert_eq!(circles(&[0.5, f32::NAN, 0.25]), 3);
+}
+
+#[test]
 fn names_cannot_break_the_page() {
     let nasty = "</text><script>&\"'\u{0}\u{8}\u{ffff}";
     let long = "a very long name ".repeat(40);

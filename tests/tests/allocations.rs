@@ -1,8 +1,8 @@
 //! Training on the host operator allocates nothing per step, and the operator holds the bytes that it states.
 
-use std::alloc::{GlobalAlloc, Layout as Block, System};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+mod counting;
 
+use counting::{bytes, calls};
 use tamis::anneal;
 use tamis::dims::Dims;
 use tamis::factored::Factored;
@@ -12,34 +12,6 @@ use tamis::sensing::Sensing;
 use tamis::train::{self, Refresh, Schedule};
 use tamis_host::data::{Matrix, Values, planted};
 use tamis_host::operator::{Blocked, Layout};
-
-struct Counting;
-
-static CALLS: AtomicUsize = AtomicUsize::new(0);
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-fn seen(block: Block) {
-    BYTES.fetch_add(block.size(), SeqCst);
-    CALLS.fetch_add(1, SeqCst);
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting does not touch the memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Block) -> *mut u8 {
-        seen(layout);
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Block) {
-        BYTES.fetch_sub(layout.size(), SeqCst);
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Epochs of a short run and of a long one.
 const SHORT: u32 = 4;
@@ -82,9 +54,9 @@ fn allocations(
     let words = schedule.budget(DIMS, sensing.panel(), sensing.scratch(batch)).words();
     let mut memory = vec![0; words];
     pool.install(|| {
-        let before = CALLS.load(SeqCst);
+        let before = calls();
         train::run(sensing, labels, DIMS.nnz, &schedule, &mut memory, |_| true).unwrap();
-        CALLS.load(SeqCst) - before
+        calls() - before
     })
 }
 
@@ -96,9 +68,9 @@ fn annealed(pool: &rayon::ThreadPool, sensing: &mut Blocked, labels: &[u16], epo
     budget.scratch = sensing.net_scratch(budget.batch);
     let mut memory = vec![0; budget.words()];
     pool.install(|| {
-        let before = CALLS.load(SeqCst);
+        let before = calls();
         anneal::run(sensing, labels, CLASSES, DIMS.nnz, &params, &mut memory, |_| true).unwrap();
-        CALLS.load(SeqCst) - before
+        calls() - before
     })
 }
 
@@ -107,20 +79,22 @@ fn annealed(pool: &rayon::ThreadPool, sensing: &mut Blocked, labels: &[u16], epo
 fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
     let made = planted::network(DIMS, Signs::Balanced, 0).unwrap();
     let classes: Vec<u16> = (0..DIMS.samples).map(|k| (k % CLASSES) as u16).collect();
-    let bytes: Vec<u8> =
+    let small: Vec<u8> =
         made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
     let layouts = [Layout::new(24, 40), Layout { tile: 64, panel: 5, hold: false }];
-    let kinds = [made.data.values.clone(), Values::U8(bytes)];
+    let kinds = [made.data.values.clone(), Values::U8(small)];
     let operator = |values: &Values, layout| {
         let data = Matrix::new(DIMS.samples, DIMS.inputs, values.clone()).unwrap();
-        let before = BYTES.load(SeqCst);
+        let before = bytes();
         let sensing = Blocked::new(data, DIMS.hidden, 3 * DIMS.nnz, layout).unwrap().with_outputs(CLASSES);
-        (sensing, BYTES.load(SeqCst) - before)
+        (sensing, bytes() - before)
     };
     let each = || kinds.iter().flat_map(|values| layouts.iter().map(move |&layout| (values, layout)));
     // Before any pool: the threads of one that is dropped give their memory back when they end.
     for (values, layout) in each() {
-        let (sensing, held) = operator(values, layout);
+        // The main thread, which waits for this one, may allocate meanwhile as well, but not every time.
+        let (sensing, first) = operator(values, layout);
+        let held = (0..3).map(|_| operator(values, layout).1).fold(first, usize::min);
         assert_eq!(held, sensing.workspace_bytes(), "{layout:?}");
     }
     for threads in [1, 2] {

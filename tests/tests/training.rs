@@ -1,6 +1,8 @@
 //! Training on every operator: planted weights, degenerate labels and columns, exact budgets, and results that depend
 //! neither on the panel nor on threads.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 use tamis::Error;
 use tamis::budget::{WORD, gated_words};
@@ -8,13 +10,13 @@ use tamis::dims::Dims;
 use tamis::gated::Gated;
 use tamis::gates::{Empty, Gates, Signs};
 use tamis::gaussian::Gaussian;
-use tamis::iht::{Params, Refine, Step};
+use tamis::iht::{self, Params, Refine, Step};
 use tamis::rng::Rng;
 use tamis::samples::Rows;
-use tamis::sensing::Sensing;
+use tamis::sensing::{Sensing, Work};
 use tamis::top::Top;
-use tamis::train::{self, Refresh, Schedule, Trials};
-use tamis::weights::Weights;
+use tamis::train::{self, Info, Progress, Refresh, Schedule, Trials};
+use tamis::weights::{Block, Weights};
 use tamis_host::data::planted::{self, Planted};
 use tamis_host::data::{Matrix, Values};
 use tamis_host::operator::{Blocked, Layout};
@@ -275,6 +277,54 @@ fn columns_of_zeros_get_no_weight() {
     assert!(trained >= 30, "{trained}");
 }
 
+/// One theory step from the weights 0.7 of input 0 and 1 of input 1, on rows of which input 0 is zero.
+fn theory_step<S: Sensing>(sensing: &mut S, labels: &[f32], unit: f32, nnz: usize) -> (Vec<u32>, Vec<f32>) {
+    let (d, n) = (sensing.inputs(), sensing.samples());
+    let gates = Gates::of(Weights::empty(d, 1), Signs::Positive, Empty::Open, 0, 1);
+    let value = [0.7 / unit, 1.0 / unit];
+    let w = Weights::new(d, 1, &[0, 1], &value).unwrap();
+    let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
+    let (mut residual, mut panel) = (vec![0.0; n], vec![0.0; 2 * d]);
+    let mut scratch = vec![0.0; sensing.scratch(n)];
+    let mut work = Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch };
+    let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None };
+    let info = iht::step(sensing, gates, labels, w, &params, (&mut index, &mut value), &mut work).unwrap();
+    index.truncate(info.nnz);
+    value.truncate(info.nnz);
+    (index, value)
+}
+
+/// A batch on which a column vanishes says nothing of its weight: it is not dropped for that, it does not move, and it
+/// competes as if its column were as long as the others, in whatever unit the inputs come.
+#[test]
+fn weights_on_columns_that_vanish_on_the_batch_stay_as_they_are() {
+    let (n, d) = (60, 4);
+    for unit in [1.0_f32, 1e-4, 1e6] {
+        let mut x = vec![0.0; n * d];
+        Rng::new(8, 1 << 50).fill_normal(&mut x);
+        x.chunks_mut(d).for_each(|row| row[0] = 0.0);
+        let labels = |of: fn(&[f32]) -> f32| -> Vec<f32> { x.chunks(d).map(of).collect() };
+        let (same, other) = (labels(|row| row[1]), labels(|row| row[1] + 9.0 * row[2]));
+        let x: Vec<f32> = x.iter().map(|x| x * unit).collect();
+        let mut memory = vec![0.0; gated_words(d, 1)];
+        let mut reference = Gated::new(Rows::new(&x, d).unwrap(), 1, 1, &mut memory).unwrap();
+        let data = Matrix::new(n, d, Values::F32(x.clone())).unwrap();
+        let mut fast = Blocked::new(data, 1, 3, layout(16, 1)).unwrap();
+        let mut each = |labels: &[f32], nnz| {
+            let found = theory_step(&mut reference, labels, unit, nnz);
+            assert_eq!(theory_step(&mut fast, labels, unit, nnz).0, found.0);
+            found
+        };
+        let (index, value) = each(&same, 2);
+        assert_eq!((&index[..], value[0]), (&[0, 1][..], 0.7 / unit), "unit {unit}");
+        // Input 2 becomes about 9/3, larger than both.
+        let (index, value) = each(&other, 3);
+        assert_eq!((&index[..], value[0]), (&[0, 1, 2][..], 0.7 / unit), "unit {unit}");
+        assert!((value[2] * unit - 3.0).abs() < 1.0, "{value:?}");
+        assert_eq!(each(&other, 2).0, [1, 2], "unit {unit}");
+    }
+}
+
 /// Two equal columns have equal gradients; the first of them is taken.
 #[test]
 fn of_equal_columns_the_first_is_chosen() {
@@ -437,4 +487,126 @@ fn tolerate<S: Sensing>(sensing: &mut S, gates: Gates<'_>, w: Weights<'_>) {
     let mut panel = vec![0.0; 6];
     let _ = sensing.gradient(gates, &r, 0..1, &mut panel);
     let _ = sensing.adjoint(gates, 0, &r, &mut panel);
+}
+
+/// Fails once with [`Error::Stopped`] in the next gradient after it was asked, and works on.
+struct Stopping<'a, S> {
+    inner: &'a mut S,
+    asked: &'a Cell<bool>,
+}
+
+impl<S: Sensing> Sensing for Stopping<'_, S> {
+    type Source = S::Source;
+
+    fn rows(&self) -> usize {
+        self.inner.rows()
+    }
+
+    fn samples(&self) -> usize {
+        self.inner.samples()
+    }
+
+    fn inputs(&self) -> usize {
+        self.inner.inputs()
+    }
+
+    fn blocks(&self) -> usize {
+        self.inner.blocks()
+    }
+
+    fn select(&mut self, rows: std::ops::Range<usize>) -> Result<(), Error<S::Source>> {
+        self.inner.select(rows)
+    }
+
+    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<(), Error<S::Source>> {
+        self.inner.apply(gates, w, out)
+    }
+
+    fn adjoint(
+        &mut self,
+        gates: Gates<'_>,
+        i: usize,
+        v: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), Error<S::Source>> {
+        self.inner.adjoint(gates, i, v, out)
+    }
+
+    fn gradient(
+        &mut self,
+        gates: Gates<'_>,
+        r: &[f32],
+        blocks: std::ops::Range<usize>,
+        out: &mut [f32],
+    ) -> Result<(), Error<S::Source>> {
+        if self.asked.take() {
+            return Err(Error::Stopped);
+        }
+        self.inner.gradient(gates, r, blocks, out)
+    }
+}
+
+const STARTS: Schedule =
+    Schedule { epochs: 6, trials: Trials { count: 6, rows: 150 }, seed: 11, ..Schedule::PAPER };
+
+/// A run of `count` starts that the operator ends in the step after the one that `last` accepts: its weights.
+fn ended(made: &Planted, count: u32, mut last: impl FnMut(&Progress) -> bool) -> (Vec<(u32, f32)>, Info) {
+    let x = floats(made);
+    let mut memory = vec![0.0; gated_words(20, 4)];
+    let mut inner = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
+    let asked = Cell::new(false);
+    let mut sensing = Stopping { inner: &mut inner, asked: &asked };
+    let schedule = Schedule { trials: Trials { count, ..STARTS.trials }, ..STARTS };
+    let mut words = vec![0; needed(&sensing, 10, &schedule)];
+    let observe = |progress: &Progress| {
+        asked.set(last(progress));
+        true
+    };
+    let trained = train::run(&mut sensing, &made.labels, 10, &schedule, &mut words, observe).unwrap();
+    let weights = trained.weights;
+    (weights.index().iter().copied().zip(weights.value().iter().copied()).collect(), trained.info)
+}
+
+#[test]
+fn a_run_ended_during_the_trials_gives_the_best_start_so_far() {
+    let made = planted::network(Dims::new(600, 20, 4, 10), Signs::Positive, 3).unwrap();
+    let per_trial = STARTS.epochs;
+    let mut again = 0;
+    for tried in 2..STARTS.trials.count {
+        // The best of so many starts is what the run on all rows begins with.
+        let mut before = 0;
+        let (_, whole) = ended(&made, tried, |p| {
+            before += u32::from(p.trial > 0);
+            false
+        });
+        assert_eq!((whole.trials, whole.stopped), (tried, false), "the best one counts once");
+        assert_eq!(whole.steps, per_trial);
+        let (best, info) = ended(&made, tried, |p| p.step == before);
+        assert_eq!((info.trials, info.stopped, info.steps), (tried, true, 0));
+        again += u32::from(before > tried * per_trial);
+        // Ended in the first step of the next start, the run gives the same.
+        let (found, info) = ended(&made, STARTS.trials.count, |p| p.step == tried * per_trial);
+        assert_eq!((info.trials, info.stopped, info.steps), (tried + 1, true, 0));
+        assert_eq!(found, best, "after {tried} starts");
+        assert!(!found.is_empty());
+    }
+    assert!(again > 0, "the best start was always the last: the test shows nothing");
+}
+
+#[test]
+fn an_operator_that_stops_leaves_the_last_complete_step() {
+    let made = planted::network(Dims::new(600, 20, 4, 10), Signs::Positive, 3).unwrap();
+    for steps in 1..STARTS.epochs {
+        let (found, info) = ended(&made, 1, |p| p.step == steps);
+        assert_eq!((info.steps, info.stopped), (steps, true));
+        let x = floats(&made);
+        let mut memory = vec![0.0; gated_words(20, 4)];
+        let mut sensing = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
+        let schedule = Schedule { epochs: steps, trials: Trials::NONE, ..STARTS };
+        let mut words = vec![0; needed(&sensing, 10, &schedule)];
+        let short = train::run(&mut sensing, &made.labels, 10, &schedule, &mut words, |_| true).unwrap();
+        let expected = short.weights.index().iter().copied().zip(short.weights.value().iter().copied());
+        assert_eq!(found, expected.collect::<Vec<_>>());
+        assert_eq!(info.loss.to_bits(), short.info.loss.to_bits());
+    }
 }

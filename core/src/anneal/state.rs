@@ -73,6 +73,9 @@ pub(super) struct State<'a> {
     first: usize,
     /// Entries of both sides.
     len: usize,
+    /// Entries behind them that the last call of [`Self::keep`] has dropped: until the support grows again they can come
+    /// back. Their indices are in one space over both sides, their values where their means were.
+    dropped: usize,
     /// `BETA1^t` and `BETA2^t`.
     decayed: (f32, f32),
 }
@@ -96,6 +99,7 @@ pub(super) fn carve<'a>(budget: &Annealing, memory: &'a mut [u32]) -> Result<(St
         best: space.floats(if budget.validated { budget.dims.nnz } else { 0 })?,
         first: 0,
         len: 0,
+        dropped: 0,
         decayed: (1.0, 1.0),
     };
     let buffers = Buffers {
@@ -263,20 +267,98 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Closes the gaps that dropped entries leave.
+    /// Moves dropped entries behind the others.
     fn compact(&mut self) {
+        let len = self.len;
+        self.join();
         let (mut to, mut first) = (0, 0);
-        for e in 0..self.len {
+        for e in 0..len {
             if self.score.get(e).is_none_or(|&score| score == DROPPED) {
                 continue;
             }
-            self.shift(e, to);
+            self.swap(e, to);
             to += 1;
             if e < self.first {
                 first = to;
             }
         }
-        (self.first, self.len) = (first, to);
+        (self.first, self.len, self.dropped) = (first, to, len - to);
+        self.part();
+        // Growth needs the room of the values; the means would never be read again.
+        for (mean, value) in self.mean.iter_mut().zip(&*self.value).take(len).skip(to) {
+            *mean = *value;
+        }
+    }
+
+    /// Takes back what the last call of [`Self::keep`] has dropped, but for the means; the support must not have grown
+    /// since.
+    pub(super) fn restore(&mut self) {
+        let len = self.len + self.dropped;
+        for (value, mean) in self.value.iter_mut().zip(&*self.mean).take(len).skip(self.len) {
+            *value = *mean;
+        }
+        self.join();
+        // Heap sort by index: no memory, and nothing worse than n log n.
+        for root in (0..len / 2).rev() {
+            self.sink(root, len);
+        }
+        for end in (1..len).rev() {
+            self.swap(0, end);
+            self.sink(0, end);
+        }
+        let base = self.base();
+        self.first = self.index.get(..len).unwrap_or(&[]).partition_point(|&j| j < base);
+        (self.len, self.dropped) = (len, 0);
+        self.part();
+    }
+
+    /// Moves the entry at `root` down within `..len` until no child has a larger index.
+    fn sink(&mut self, mut root: usize, len: usize) {
+        loop {
+            let larger = |a: usize, b: usize| if self.index.get(b) > self.index.get(a) { b } else { a };
+            let (left, right) = (2 * root + 1, 2 * root + 2);
+            let mut most = root;
+            if left < len {
+                most = larger(most, left);
+            }
+            if right < len {
+                most = larger(most, right);
+            }
+            if most == root {
+                return;
+            }
+            self.swap(root, most);
+            root = most;
+        }
+    }
+
+    /// Where the indices of Wt begin in one space over both sides, those of W first.
+    fn base(&self) -> u32 {
+        (self.hidden * self.inputs) as u32
+    }
+
+    /// Brings the indices of the support into one space.
+    fn join(&mut self) {
+        let base = self.base();
+        let to = self.index.get_mut(self.first..self.len).unwrap_or(&mut []);
+        to.iter_mut().for_each(|j| *j = j.wrapping_add(base));
+    }
+
+    /// Undoes [`Self::join`].
+    fn part(&mut self) {
+        let base = self.base();
+        let to = self.index.get_mut(self.first..self.len).unwrap_or(&mut []);
+        to.iter_mut().for_each(|j| *j = j.wrapping_sub(base));
+    }
+
+    /// Swaps what belongs to two entries, but for the scores.
+    fn swap(&mut self, a: usize, b: usize) {
+        if a.max(b) < self.index.len() {
+            self.index.swap(a, b);
+            self.value.swap(a, b);
+            self.mean.swap(a, b);
+            self.square.swap(a, b);
+        }
     }
 
     /// Copies what belongs to entry `from` to the place of entry `to`, but for the score.
@@ -310,7 +392,7 @@ impl<'a> State<'a> {
 
     /// Merges the `count` entries that were found into the support, with weights of zero.
     pub(super) fn merge(&mut self, count: usize) {
-        let base = (self.hidden * self.inputs) as u32;
+        let base = self.base();
         let (mut old, mut new) = (self.len, count);
         // From the back: what is moved never lands on what is still to be moved.
         for to in (0..self.len + count).rev() {
@@ -335,6 +417,7 @@ impl<'a> State<'a> {
         }
         self.first += (0..count).filter(|&e| self.found(e) < base).count();
         self.len += count;
+        self.dropped = 0;
     }
 
     /// Keeps the values as the best so far.

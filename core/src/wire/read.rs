@@ -2,15 +2,16 @@
 
 use bytemuck::AnyBitPattern;
 
-use super::{HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_SUM, VERSION, checksum, padding};
+use super::{HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_SUM, TAG_TASK, Task, VERSION, checksum, padding};
 use crate::error::length;
 use crate::model::{Activation, Csr, Layer, MAX_LAYERS, Model, Sum};
 use crate::{Error, Result};
 
-/// A model and the sections behind it that this version does not know.
+/// A model, the task it was trained for, and the sections behind it that this version does not know.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View<'a> {
     model: Model<'a>,
+    task: Option<Task>,
     extra: &'a [u8],
 }
 
@@ -18,7 +19,18 @@ impl<'a> View<'a> {
     /// A model to write, with nothing behind it.
     #[must_use]
     pub fn new(model: Model<'a>) -> Self {
-        Self { model, extra: &[] }
+        Self { model, task: None, extra: &[] }
+    }
+
+    /// The same with the task that the model was trained for.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a binary model has not one output, [`Error::Range`] if a multiclass model has not several,
+    /// [`Error::NotFinite`] for a threshold that is no number.
+    pub fn with_task(self, task: Task) -> Result<Self> {
+        task.check(self.model.outputs())?;
+        task.fields()?;
+        Ok(Self { task: Some(task), ..self })
     }
 
     /// Reads `bytes`, exactly one model, in place; they must start at an address that is a multiple of 4, which
@@ -26,8 +38,8 @@ impl<'a> View<'a> {
     /// [`OwnedModel`](super::OwnedModel) see to.
     ///
     /// # Errors
-    /// [`Error::Format`] with the byte offset where the bytes are no model of this version or are damaged, and
-    /// [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a layer contradicts
+    /// [`Error::Version`] for a model of a later version, [`Error::Format`] with the byte offset where the bytes are
+    /// no model or are damaged, and [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a layer contradicts
     /// itself, as [`Csr::new`], [`Sum::new`] and [`Model::new`] say.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         aligned(bytes)?;
@@ -36,16 +48,22 @@ impl<'a> View<'a> {
         let mut reader = Reader { bytes, at: 12 };
         expect("checksum", 12, checksum(bytes), reader.u32()?)?;
         let (inputs, outputs) = (reader.u32()?, reader.u32()?);
-        let (model, extra) = sections(reader)?;
-        expect("inputs of the model", 16, model.inputs() as u32, inputs)?;
-        expect("outputs of the model", 20, model.outputs() as u32, outputs)?;
-        Ok(Self { model, extra })
+        let view = sections(reader)?;
+        expect("inputs of the model", 16, view.model.inputs() as u32, inputs)?;
+        expect("outputs of the model", 20, view.model.outputs() as u32, outputs)?;
+        Ok(view)
     }
 
     /// The model.
     #[must_use]
     pub fn model(&self) -> &Model<'a> {
         &self.model
+    }
+
+    /// What the model was trained for; none where the file does not say.
+    #[must_use]
+    pub fn task(&self) -> Option<Task> {
+        self.task
     }
 
     /// The sections behind the layers that this version does not know, as they are; they are written back.
@@ -60,11 +78,17 @@ impl<'a> View<'a> {
 /// Only magic and version are checked here; the header is the first 24 bytes.
 ///
 /// # Errors
-/// [`Error::Format`] if `bytes` does not start with the header of a model of this version.
+/// [`Error::Version`] for a model of a later version, [`Error::Format`] if `bytes` does not start with the header of a
+/// model.
 pub fn encoded_len(bytes: &[u8]) -> Result<usize> {
     let mut reader = Reader { bytes, at: 0 };
     expect("magic of a model", 0, MAGIC, reader.u32()?)?;
-    expect("version", 4, u32::from(VERSION), u32::from(reader.u16()?))?;
+    let version = reader.u16()?;
+    if version > VERSION {
+        // Nothing else in a later version needs to be as it is here, the checksum included.
+        return Err(Error::Version { reads: VERSION, got: version });
+    }
+    expect("version", 4, u32::from(VERSION), u32::from(version))?;
     expect("reserved", 6, 0, u32::from(reader.u16()?))?;
     let len = reader.u32()?;
     let at_least = (len.max(HEADER as u32)).saturating_add(padding(len as usize) as u32);
@@ -77,22 +101,42 @@ fn aligned(bytes: &[u8]) -> Result<()> {
     expect("address of the model, modulo 4 (see Aligned, include_model!)", 0, 0, off as u32)
 }
 
-/// The layers, then what may be skipped.
-fn sections<'a>(mut reader: Reader<'a>) -> Result<(Model<'a>, &'a [u8])> {
+/// The layers, the task, then what else may be skipped.
+fn sections<'a>(mut reader: Reader<'a>) -> Result<View<'a>> {
     let mut layers = heapless::Vec::<Layer<'a>, MAX_LAYERS>::new();
-    let mut rest = reader;
+    // Behind the last layer, and behind the task.
+    let (mut end, mut rest, mut task) = (reader, reader, None);
     while !reader.is_empty() {
         let (at, tag, optional, payload) = reader.section()?;
-        if optional {
+        if tag == TAG_TASK {
+            expect("flags of a task", at + 2, u32::from(OPTIONAL), u32::from(optional))?;
+            expect("task, once and right behind the layers", at, end.at as u32, at as u32)?;
+            task = Some(read_task(payload)?);
+            rest = reader;
+        } else if optional {
             expect("flags of a layer", at + 2, 0, u32::from(tag == TAG_CSR || tag == TAG_SUM))?;
-            continue;
+        } else {
+            expect("layer behind a section that may be skipped", at, end.at as u32, at as u32)?;
+            let many =
+                Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: MAX_LAYERS + 1 };
+            layers.push(layer(at, tag, payload)?).map_err(|_| many)?;
+            (end, rest) = (reader, reader);
         }
-        expect("layer behind a section that may be skipped", at, rest.at as u32, at as u32)?;
-        let many = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: MAX_LAYERS + 1 };
-        layers.push(layer(at, tag, payload)?).map_err(|_| many)?;
-        rest = reader;
     }
-    Ok((Model::new(&layers)?, rest.bytes.get(rest.at..).unwrap_or_default()))
+    let model = Model::new(&layers)?;
+    if let Some(task) = task {
+        task.check(model.outputs())?;
+    }
+    Ok(View { model, task, extra: rest.bytes.get(rest.at..).unwrap_or_default() })
+}
+
+fn read_task(mut payload: Reader<'_>) -> Result<Task> {
+    let at = payload.at;
+    let kind = payload.u16()?;
+    expect("reserved", payload.at, 0, u32::from(payload.u16()?))?;
+    let task = Task::of(at, kind, payload.u32()?)?;
+    payload.end("end of a task")?;
+    Ok(task)
 }
 
 fn layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<Layer<'a>> {
@@ -104,8 +148,7 @@ fn layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<Layer<'a>> 
             return Err(Error::Format { what, at, expected: u32::from(TAG_SUM), got: u32::from(tag) });
         }
     };
-    let end = payload.at as u32;
-    expect("end of a layer", payload.at, end, payload.bytes.len() as u32)?;
+    payload.end("end of a layer")?;
     Ok(layer)
 }
 
@@ -155,6 +198,11 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn is_empty(&self) -> bool {
         self.at >= self.bytes.len()
+    }
+
+    /// Checks that everything was read.
+    fn end(&self, what: &'static str) -> Result<()> {
+        expect(what, self.at, self.at as u32, self.bytes.len() as u32)
     }
 
     fn take(&mut self, len: usize) -> Result<&'a [u8]> {

@@ -1,7 +1,8 @@
-//! What the trainer holds, written without a copy: one hidden layer and the signs of its neurons.
+//! What the trainer holds, written without a copy: one hidden layer, the signs of its neurons, and the task.
 
+use super::task::TASK;
 use super::write::{CsrHead, Writer};
-use super::{HEADER, csr_len, sum_len};
+use super::{HEADER, Task, csr_len, sum_len};
 use crate::Result;
 use crate::error::{finite, range};
 use crate::factored::Net;
@@ -9,27 +10,30 @@ use crate::gates::Signs;
 use crate::model::{Activation, MAX_INPUTS};
 use crate::weights::Weights;
 
-/// Writes a trained network to the start of `out` and gives its length in bytes.
+/// Writes a trained network, and the task it was trained for, to the start of `out`; gives the length in bytes.
 ///
 /// The trainer's weights are fused with the output signs, `w_i = v_i u_i`; the model `sum_i v_i relu(u_i x)` holds
 /// the `u_i = v_i w_i`. Neurons without weights add nothing and are not written.
 ///
 /// # Errors
 /// [`crate::Error::Range`] for no input or more than 65536, or for a neuron with more than 65535 weights;
-/// [`crate::Error::NotFinite`] for a NaN or infinite weight; [`crate::Error::Budget`] if `out` is too short (nothing
-/// is written then).
-pub fn encode(weights: Weights<'_>, signs: Signs, out: &mut [u8]) -> Result<usize> {
-    let needed = trained_len(weights)?;
+/// [`crate::Error::NotFinite`] for a NaN or infinite weight or threshold; [`crate::Error::Length`] or again
+/// [`crate::Error::Range`] for a task that the number of outputs does not fit; [`crate::Error::Budget`] if `out` is too
+/// short (nothing is written then).
+pub fn encode(weights: Weights<'_>, signs: Signs, task: Option<Task>, out: &mut [u8]) -> Result<usize> {
+    let needed = trained_len(weights, task)?;
     let neurons = weights.blocks().count();
     let mut writer = Writer::new(out, needed)?;
     writer.header(weights.inputs(), 1)?;
     hidden_layer(&mut writer, weights, signs)?;
     writer.sum_head(neurons)?;
     writer.signs(weights.blocks().map(|block| signs.sign(block.neuron()) < 0.0))?;
+    writer.task(task)?;
     writer.finish()
 }
 
-/// Writes a trained network of several outputs, two sparse layers, to the start of `out` and gives its length in bytes.
+/// Writes a trained network of several outputs, two sparse layers, and the task it was trained for, to the start of `out`;
+/// gives the length in bytes.
 ///
 /// Row k of the second layer holds the weights to output k, in order of the neurons. Neurons without input weights add
 /// nothing; neither they nor their output weights are written.
@@ -43,15 +47,17 @@ pub fn encode(weights: Weights<'_>, signs: Signs, out: &mut [u8]) -> Result<usiz
 /// let w = Weights::new(3, 5, &[6, 8], &[1.0, -1.0])?;
 /// let wt = Weights::new(2, 5, &[4, 5], &[1.0, -2.0])?;
 /// let net = Net::new(w, wt)?;
-/// let mut owned = wire::Aligned([0; 112]);
-/// assert_eq!(wire::encode_net(net, &mut owned.0)?, wire::net_len(net)?);
+/// let task = Some(wire::Task::Multiclass);
+/// let mut owned = wire::Aligned([0; 128]);
+/// assert_eq!(wire::encode_net(net, task, &mut owned.0)?, wire::net_len(net, task)?);
 /// let mut f = [0.0; 2];
-/// wire::View::parse(&owned.0)?.model().predict(&[3.0, 0.0, 1.0], &mut [0.0], &mut f)?;
-/// assert_eq!(f, [2.0, -4.0]);
+/// let view = wire::View::parse(&owned.0)?;
+/// view.model().predict(&[3.0, 0.0, 1.0], &mut [0.0], &mut f)?;
+/// assert_eq!((f, view.task()), ([2.0, -4.0], task));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn encode_net(net: Net<'_>, out: &mut [u8]) -> Result<usize> {
-    let needed = net_len(net)?;
+pub fn encode_net(net: Net<'_>, task: Option<Task>, out: &mut [u8]) -> Result<usize> {
+    let needed = net_len(net, task)?;
     let (neurons, outputs) = (net.w().blocks().count(), net.outputs());
     let mut writer = Writer::new(out, needed)?;
     writer.header(net.w().inputs(), outputs)?;
@@ -67,6 +73,7 @@ pub fn encode_net(net: Net<'_>, out: &mut [u8]) -> Result<usize> {
     writer.u16s((0..outputs).map(|k| row(k).count() as u16))?;
     writer.u16s((0..outputs).flat_map(|k| row(k).map(|(neuron, _, _)| neuron as u16)))?;
     writer.f32s((0..outputs).flat_map(|k| row(k).map(|(_, _, value)| value)))?;
+    writer.task(task)?;
     writer.finish()
 }
 
@@ -74,13 +81,14 @@ pub fn encode_net(net: Net<'_>, out: &mut [u8]) -> Result<usize> {
 ///
 /// # Errors
 /// Those of [`encode_net`], but for the buffer.
-pub fn net_len(net: Net<'_>) -> Result<usize> {
-    let hidden = trained_len(net.w())?;
+pub fn net_len(net: Net<'_>, task: Option<Task>) -> Result<usize> {
+    let hidden = hidden_len(net.w())?;
     let neurons = net.w().blocks().count();
     range("hidden neurons with weights", neurons, 0, usize::from(u16::MAX))?;
     range("outputs", net.outputs(), 1, MAX_INPUTS)?;
     finite("output weights", net.wt().value())?;
-    Ok(hidden.saturating_sub(sum_len(neurons)).saturating_add(csr_len(net.outputs(), kept(net).count())))
+    let outputs = csr_len(net.outputs(), kept(net).count());
+    Ok(hidden.saturating_add(outputs).saturating_add(task_len(task, net.outputs())?))
 }
 
 /// Output weights of neurons that have input weights: (position among these neurons, output, value).
@@ -112,25 +120,41 @@ fn hidden_layer(writer: &mut Writer<'_>, weights: Weights<'_>, signs: Signs) -> 
 ///
 /// # Errors
 /// Those of [`encode`], but for the buffer.
-pub fn trained_len(weights: Weights<'_>) -> Result<usize> {
+pub fn trained_len(weights: Weights<'_>, task: Option<Task>) -> Result<usize> {
+    let sum = sum_len(weights.blocks().count());
+    Ok(hidden_len(weights)?.saturating_add(sum).saturating_add(task_len(task, 1)?))
+}
+
+/// Bytes of the task of a model of so many outputs, which must fit it.
+fn task_len(task: Option<Task>, outputs: usize) -> Result<usize> {
+    if let Some(task) = task {
+        task.check(outputs)?;
+        task.fields()?;
+    }
+    Ok(Task::len(task))
+}
+
+/// Bytes of the header and of the hidden layer.
+fn hidden_len(weights: Weights<'_>) -> Result<usize> {
     range("inputs of a layer", weights.inputs(), 1, MAX_INPUTS)?;
     let most = weights.blocks().map(|block| block.values().len()).max().unwrap_or(0);
     range("weights of one neuron", most, 0, usize::from(u16::MAX))?;
     finite("weights", weights.value())?;
-    Ok(shallow_len(weights.blocks().count(), weights.nnz()))
+    Ok(head_len(weights.blocks().count(), weights.nnz()))
 }
 
-/// The most bytes that a trained hidden layer takes: for the length of a buffer, before training.
+/// The most bytes that a trained hidden layer takes with its task: for the length of a buffer, before training.
 ///
 /// ```
 /// const BYTES: usize = tamis::wire::max_len(10, 100);
-/// assert_eq!(BYTES, 24 + 28 + 20 + 200 + 400 + 16);
+/// assert_eq!(BYTES, 24 + 28 + 20 + 200 + 400 + 16 + 16);
 /// ```
 #[must_use]
 pub const fn max_len(hidden: usize, nonzeros: usize) -> usize {
-    shallow_len(if hidden < nonzeros { hidden } else { nonzeros }, nonzeros)
+    let neurons = if hidden < nonzeros { hidden } else { nonzeros };
+    head_len(neurons, nonzeros).saturating_add(sum_len(neurons)).saturating_add(TASK)
 }
 
-const fn shallow_len(neurons: usize, nonzeros: usize) -> usize {
-    HEADER.saturating_add(csr_len(neurons, nonzeros)).saturating_add(sum_len(neurons))
+const fn head_len(neurons: usize, nonzeros: usize) -> usize {
+    HEADER.saturating_add(csr_len(neurons, nonzeros))
 }

@@ -1,7 +1,9 @@
 //! A model to bytes in the caller's buffer.
 
+use super::task::TASK;
 use super::{
-    CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, VERSION, View, checksum, csr_len, padding, sum_len,
+    CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, Task, VERSION, View, checksum, csr_len, padding,
+    sum_len,
 };
 use crate::error::range;
 use crate::model::{Activation, Layer, Model};
@@ -11,7 +13,7 @@ impl View<'_> {
     /// Exactly the bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        self.model().flash_bytes().saturating_add(self.extra().len())
+        self.model().flash_bytes().saturating_add(Task::len(self.task())).saturating_add(self.extra().len())
     }
 
     /// Writes the model to the start of `out` and gives its length in bytes.
@@ -26,6 +28,7 @@ impl View<'_> {
         for layer in model.layers() {
             writer.layer(layer)?;
         }
+        writer.task(self.task())?;
         writer.put(self.extra())?;
         writer.finish()
     }
@@ -141,6 +144,13 @@ impl<'o> Writer<'o> {
 
     pub(super) fn sum_head(&mut self, inputs: usize) -> Result<()> {
         self.words([usize::from(TAG_SUM), sum_len(inputs) - SECTION, inputs])
+    }
+
+    /// The task, where it is known.
+    pub(super) fn task(&mut self, task: Option<Task>) -> Result<()> {
+        let Some(task) = task else { return Ok(()) };
+        let [kind, threshold] = task.fields()?;
+        self.words([Task::HEAD as usize, TASK - SECTION, kind as usize, threshold as usize])
     }
 
     /// The signs of the sum, 32 a word; `true` is -1.

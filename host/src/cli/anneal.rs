@@ -5,50 +5,45 @@ use serde::Serialize;
 use tamis::anneal::Params;
 
 use super::console::{self, bytes, count};
+use super::parse;
 use super::progress::Bar;
-use super::train::{Train, save};
+use super::train::{Train, first_given, save};
 use super::{Common, Console, interrupt};
 use crate::plot::sparkline;
 use crate::run::{self, AnnealOptions, AnnealReport, Task};
-use crate::{Error, Result, file};
+use crate::{Result, file};
 
 /// Flags of this recipe alone.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options of the recipe anneal")]
+#[command(next_help_heading = "Several classes (recipe anneal)")]
 pub(super) struct AnnealArgs {
     /// Part of the rows held out: the best iterate on them is the result; 0 for the last one [default: 0.1]
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", value_parser = parse::number)]
     validation: Option<f64>,
     /// End after N epochs on the final support without a better loss on the rows held out; 0 for never [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
     patience: Option<u32>,
     /// Entries of the first support in units of S; --ram may lower it [default: 10]
-    #[arg(long, value_name = "F")]
-    start_factor: Option<f32>,
+    #[arg(long, value_name = "F", value_parser = parse::number)]
+    start_factor: Option<f64>,
     /// Largest learning rate of Adam, for inputs brought to the unit range [default: 0.02]
-    #[arg(long, value_name = "RATE")]
-    rate: Option<f32>,
+    #[arg(long, value_name = "RATE", value_parser = parse::number)]
+    rate: Option<f64>,
     /// Part of the support that the first change of it drops and grows again, from 0 to 1 [default: 0.3]
-    #[arg(long, value_name = "PART")]
-    drop: Option<f32>,
+    #[arg(long, value_name = "PART", value_parser = parse::number)]
+    drop: Option<f64>,
 }
 
 impl AnnealArgs {
-    /// For other recipes, which would not heed these flags.
-    pub(super) fn refuse(&self) -> Result<()> {
-        let given = [
-            ("--validation", self.validation.is_some()),
-            ("--patience", self.patience.is_some()),
-            ("--start-factor", self.start_factor.is_some()),
-            ("--rate", self.rate.is_some()),
-            ("--drop", self.drop.is_some()),
-        ];
-        match given.iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((flag, _)) => Err(Error::new(format!("{flag} belongs to another recipe"))
-                .expected("--recipe anneal, or --task multiclass")
-                .got("the recipe paper")),
-        }
+    /// The first flag that was given, if any.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.validation.is_some(), "--validation"),
+            (self.patience.is_some(), "--patience"),
+            (self.start_factor.is_some(), "--start-factor"),
+            (self.rate.is_some(), "--rate"),
+            (self.drop.is_some(), "--drop"),
+        ])
     }
 }
 
@@ -68,10 +63,10 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     let bar = Bar::new(console);
     let mut losses = Vec::new();
     let outcome = interrupt::training(|| {
-        run::anneal(problem, &options, |progress| {
+        run::anneal(problem, &options, interrupt::stop(), |progress| {
             bar.show(progress.step, progress.steps, progress.loss);
             losses.push(progress.loss.ln());
-            !interrupt::asked()
+            true
         })
     });
     bar.clear();
@@ -83,20 +78,20 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
 }
 
 fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
-    let usual = AnnealOptions::new(train.hidden()?, train.size());
+    let usual = AnnealOptions::new(train.one_hidden()?, train.size());
     let flags = &train.anneal;
     let params = Params {
-        epochs: train.epochs.unwrap_or(usual.params.epochs),
+        epochs: train.passes.epochs.unwrap_or(usual.params.epochs),
         patience: flags.patience.unwrap_or(usual.params.patience),
-        start_factor: flags.start_factor.unwrap_or(usual.params.start_factor),
-        rate: flags.rate.unwrap_or(usual.params.rate),
-        drop: flags.drop.unwrap_or(usual.params.drop),
+        start_factor: flags.start_factor.map_or(usual.params.start_factor, |value| value as f32),
+        rate: flags.rate.map_or(usual.params.rate, |value| value as f32),
+        drop: flags.drop.map_or(usual.params.drop, |value| value as f32),
         seed: common.seed,
         ..usual.params
     };
     Ok(AnnealOptions {
         validation: flags.validation.unwrap_or(usual.validation),
-        batch: train.batch,
+        batch: train.passes.batch,
         params,
         memory: train.memory(),
         threads: common.threads(),

@@ -24,8 +24,8 @@ pub(super) struct Eval {
     model: PathBuf,
     #[command(flatten)]
     source: SourceArgs,
-    /// What the labels are [default: multiclass for a model of several outputs; binary if two labels are kept or all are
-    /// 0 or 1; else regression]
+    /// What the labels are [default: what the model was trained for; where the file does not say, multiclass for several
+    /// outputs, binary if two labels are kept or all are 0 or 1, else regression]
     #[arg(long)]
     task: Option<TaskName>,
 }
@@ -37,22 +37,36 @@ const WIDEST: usize = 20;
 struct Object {
     model: String,
     task: Task,
+    task_from: TaskFrom,
     #[serde(flatten)]
     score: Score,
 }
 
+/// Where the task comes from.
+#[derive(Serialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum TaskFrom {
+    Option,
+    Model,
+    Labels,
+}
+
 impl Eval {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+        let asked = self.task.map(Task::from);
         let model = ModelFile::load(&self.model)?;
-        let task = match self.task {
-            Some(name) => Some(Task::from(name)),
-            None => model.task()?,
+        let stored = model.task()?;
+        let task_from = match (asked, stored) {
+            (Some(_), _) => TaskFrom::Option,
+            (None, Some(_)) => TaskFrom::Model,
+            (None, None) => TaskFrom::Labels,
         };
-        let problem = self.source.source().load(task)?;
-        model.check_task(&problem)?;
+        let source = self.source.source();
+        let problem = source.load(asked.or(stored))?;
+        model.check_fit(&source, &problem)?;
         let predictions = common.on_pool(|| model.predict(&problem.data))??;
-        let score = Score::new(problem.task, &problem.labels, &predictions);
-        let object = Object { model: self.model.display().to_string(), task: problem.task, score };
+        let score = model.score(problem.task, &problem.labels, &predictions)?;
+        let object = Object { model: self.model.display().to_string(), task: problem.task, task_from, score };
         console.result(&object, || summary(&object))
     }
 }
@@ -60,13 +74,19 @@ impl Eval {
 fn summary(object: &Object) -> String {
     let score = &object.score;
     let title = format!("{} on {} rows", object.model, count(score.n as u64));
-    let mut rows = match object.task {
-        Task::Multiclass => vec![("loss", format!("{:.4} mean cross-entropy", score.loss))],
-        Task::Regression | Task::Binary => vec![
+    let from = match object.task_from {
+        TaskFrom::Option => "as asked",
+        TaskFrom::Model => "as the model says",
+        TaskFrom::Labels => "guessed from the labels: the model does not say",
+    };
+    let mut rows = vec![("task", format!("{}, {from}", object.task.name()))];
+    match object.task {
+        Task::Multiclass => rows.push(("loss", format!("{:.4} mean cross-entropy", score.loss))),
+        Task::Regression | Task::Binary => rows.extend([
             ("loss", format!("{:.4e} mean squared error", score.loss)),
             ("PSNR", console::decibel(score.psnr_db)),
-        ],
-    };
+        ]),
+    }
     rows.extend(score.accuracy.map(|part| ("accuracy", console::percent(part))));
     let facts = console::facts(&title, &rows);
     match &score.confusion {

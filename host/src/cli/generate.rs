@@ -7,12 +7,12 @@ use serde::Serialize;
 use tamis::dims::Dims;
 
 use super::console::count;
-use super::parse::SignsName;
+use super::parse::{self, SignsName};
 use super::{Common, Console, interrupt};
 use crate::data::planted::{self, Planted};
 use crate::data::{Array, Matrix, Values, digits, npy, npz};
 use crate::file::{self, Folder};
-use crate::run::room_for;
+use crate::run::{check_dims, room_for};
 use crate::{Error, Result};
 
 /// Make data sets from a seed: X.npy and y.npy, and the planted weights where there are any.
@@ -36,7 +36,7 @@ enum Kind {
         #[command(flatten)]
         size: Sizes,
         /// Hidden neurons
-        #[arg(long, value_name = "M")]
+        #[arg(long, value_name = "M", value_parser = parse::whole::<usize>)]
         hidden: usize,
         /// Signs of the output weights
         #[arg(long, value_enum, default_value_t = SignsName::Positive)]
@@ -50,10 +50,10 @@ enum Kind {
     /// Drawn digits 0 to 9 as bytes, with random shapes, places and noise
     Digits {
         /// Images
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
         samples: usize,
         /// Pixels of a side
-        #[arg(long, value_name = "PIXELS", default_value_t = 8)]
+        #[arg(long, value_name = "PIXELS", default_value_t = 8, value_parser = parse::whole::<usize>)]
         side: usize,
         /// The folder to write
         #[arg(short, long, value_name = "DIR")]
@@ -64,18 +64,21 @@ enum Kind {
 #[derive(Debug, Clone, Args)]
 struct Sizes {
     /// Rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     samples: usize,
     /// Columns
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", value_parser = parse::whole::<usize>)]
     inputs: usize,
     /// Nonzero weights
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = parse::whole::<usize>)]
     nnz: usize,
     /// The folder to write
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
+
+/// Bytes for each planted weight while it is drawn: its place in a sorted set, its index and its value.
+const WEIGHT_BYTES: u64 = 24;
 
 #[derive(Serialize)]
 struct Object {
@@ -119,9 +122,11 @@ impl Generate {
 impl Sizes {
     fn check(&self, hidden: usize) -> Result<Dims> {
         let dims = Dims::new(self.samples, self.inputs, hidden, self.nnz);
-        dims.check()?;
+        check_dims(&dims)?;
         let numbers = (self.samples as u64).saturating_mul(self.inputs as u64 + 1);
-        room_for("the samples", numbers.saturating_mul(4))?;
+        room_for("the samples", numbers.saturating_mul(4), "choose smaller --samples or --inputs")?;
+        let weights = (self.nnz as u64).saturating_mul(WEIGHT_BYTES).saturating_add(hidden as u64);
+        room_for("the planted weights", weights, "choose smaller --nnz or --hidden")?;
         Ok(dims)
     }
 
@@ -149,10 +154,14 @@ impl Sizes {
 
 fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> Result<Object> {
     if samples == 0 {
-        return Err(Error::new("a data set needs samples").expected("--samples 1 or more").got(0));
+        return Err(Error::new("a data set needs samples")
+            .expected("--samples 1 or more")
+            .got(0)
+            .help("pass the number of images to draw"));
     }
+    digits::check_side(side)?;
     let pixels = (samples as u64).saturating_mul((side as u64).saturating_mul(side as u64));
-    room_for("the images", pixels.saturating_add(samples as u64))?;
+    room_for("the images", pixels.saturating_add(samples as u64), "choose smaller --samples or --side")?;
     file::check_folder(output)?;
     let (images, labels) = common.on_pool(|| digits::generate(samples, side, common.seed))??;
     save(output, &images, &Array::new(&[samples], &labels[..])?, |_| Ok(()))?;

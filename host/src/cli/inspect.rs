@@ -7,7 +7,7 @@ use clap::Args;
 use super::Console;
 use super::console::{self, bytes, count};
 use crate::Result;
-use crate::run::{Bytes, ModelCost, ModelFile};
+use crate::run::{Bytes, ModelCost, ModelFile, Score, Task};
 
 /// Show what a model holds and costs: flash, RAM and operations, against the dense network in its place.
 #[derive(Debug, Args)]
@@ -30,12 +30,14 @@ impl Inspect {
 fn summary(cost: &ModelCost) -> String {
     let asked: Vec<_> = cost.hidden.iter().map(|&m| count(m as u64)).collect();
     let title = format!(
-        "{}: {}, {} inputs, {} hidden, {} output, checksum {}",
+        "{}: {}, {}, {} inputs, {} hidden, {} output{}, checksum {}",
         cost.model,
         bytes(cost.file_bytes as u64),
+        task(cost),
         count(cost.inputs as u64),
         asked.join(" and "),
         cost.outputs,
+        if cost.outputs == 1 { "" } else { "s" },
         cost.crc32
     );
     let heading = ["layer", "nonzeros", "flash", "RAM", "operations", "dense flash", "dense operations"];
@@ -44,8 +46,20 @@ fn summary(cost: &ModelCost) -> String {
         let shape = format!("{} {} {}→{}", at + 1, layer.kind, layer.inputs, layer.outputs);
         rows.push(row(shape, &layer.cost));
     }
-    rows.push(row("all, with header".into(), &cost.total));
+    rows.push(row("all of the file".into(), &cost.total));
     format!("{title}\n\n{}\n\n{}", console::table(&rows), verdict(&cost.total))
+}
+
+/// What the model was trained for.
+fn task(cost: &ModelCost) -> String {
+    match (cost.task, cost.threshold) {
+        (None, _) => "of no stated task".into(),
+        (Some(Task::Regression), _) => "for regression".into(),
+        (Some(Task::Binary), threshold) => {
+            format!("for two classes (1 from {} on)", threshold.unwrap_or(Score::THRESHOLD))
+        }
+        (Some(Task::Multiclass), _) => format!("for {} classes", count(cost.outputs as u64)),
+    }
 }
 
 fn row(name: String, cost: &Bytes) -> Vec<String> {

@@ -1,31 +1,33 @@
-//! Ctrl-C: at once where nothing is lost, after the current step of a training run, after a file that is being written.
+//! Ctrl-C: at once where nothing is lost, within a step of a training run, after a file that is being written.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::{INTERRUPTED, say_error};
+use crate::operator::Stop;
 use crate::{Error, Result};
 
 /// Nothing would be lost.
 const IDLE: u8 = 0;
-/// The observer of a training run asks after every step.
+/// A training run looks at [`stop`] within every step.
 const TRAINING: u8 = 1;
 /// Temporary files are on the disk.
 const SAVING: u8 = 2;
 
 static PHASE: AtomicU8 = AtomicU8::new(IDLE);
-static ASKED: AtomicBool = AtomicBool::new(false);
+static STOP: LazyLock<Stop> = LazyLock::new(Stop::new);
 
 /// Listens from now on.
 pub(super) fn install() -> Result<()> {
     ctrlc::set_handler(interrupted).map_err(|error| Error::new("cannot listen for Ctrl-C").source(error))
 }
 
-/// Whether the run should end.
-pub(super) fn asked() -> bool {
-    ASKED.load(Ordering::SeqCst)
+/// The wish that Ctrl-C expresses.
+pub(super) fn stop() -> &'static Stop {
+    &STOP
 }
 
-/// Runs a training run, whose observer asks [`asked`].
+/// Runs a training run, which heeds [`stop`].
 pub(super) fn training<T>(work: impl FnOnce() -> T) -> T {
     during(TRAINING, work)
 }
@@ -43,11 +45,12 @@ fn during<T>(phase: u8, work: impl FnOnce() -> T) -> T {
 }
 
 fn interrupted() {
-    let again = ASKED.swap(true, Ordering::SeqCst);
+    let again = STOP.asked();
+    STOP.ask();
     match PHASE.load(Ordering::SeqCst) {
         TRAINING if !again => {
             say_error(format_args!(
-                "\ninterrupted: ending after this step and saving; once more to end at once"
+                "\ninterrupted: ending, to save what the steps so far have reached; once more to end at once"
             ));
         }
         SAVING => {}

@@ -1,7 +1,7 @@
 //! The command `tamis`: verbs, their flags, and what they print.
 //!
 //! Results go to standard output, for people or with `--json` as one object; progress and notes go to standard error.
-//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 130 interrupted (what training had reached is saved); 101
+//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 130 interrupted (what training had reached is saved, if there was a step); 101
 //! an internal error.
 
 mod anneal;
@@ -15,13 +15,14 @@ mod interrupt;
 mod parse;
 mod predict;
 mod progress;
+mod recover;
 mod source;
 mod train;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{Error, Result};
 use console::Console;
@@ -55,7 +56,8 @@ struct Common {
     #[arg(long, short, global = true, help_heading = "Common options")]
     quiet: bool,
     /// Seed of everything that is drawn
-    #[arg(long, global = true, default_value_t = 0, value_name = "N", help_heading = "Common options")]
+    #[arg(long, global = true, default_value_t = 0, value_name = "N", help_heading = "Common options",
+          value_parser = parse::whole::<u64>)]
     seed: u64,
     /// Threads to use [default: one per core]; never changes a result
     #[arg(long, global = true, value_name = "T", help_heading = "Common options",
@@ -95,17 +97,29 @@ pub fn main() -> ExitCode {
         let what = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
         say_error(format_args!("internal error: {what} ({place}); please report this with the command"));
     }));
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&flags().get_matches()).unwrap_or_else(|error| error.exit());
     let console = Console { json: cli.common.json, quiet: cli.common.quiet };
     let done = interrupt::install().and_then(|()| run(&cli.verb, &cli.common, &console));
     match done {
-        Ok(()) if interrupt::asked() => ExitCode::from(INTERRUPTED),
+        Ok(()) if interrupt::stop().asked() => ExitCode::from(INTERRUPTED),
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say_error(format_args!("error: {error}"));
-            ExitCode::FAILURE
+            if error.is_interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// The command line as it is read: the value of a flag may be a negative number, which the flag's own parser refuses by
+/// name.
+fn flags() -> Command {
+    fn take_negative(command: Command) -> Command {
+        let takes = |arg: &Arg| arg.get_long().is_some() && arg.get_action().takes_values();
+        command
+            .mut_args(|arg| if takes(&arg) { arg.allow_negative_numbers(true) } else { arg })
+            .mut_subcommands(take_negative)
+    }
+    take_negative(Cli::command())
 }
 
 fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
@@ -128,22 +142,21 @@ fn say_error(text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_flags_contradict_nowhere() {
-        Cli::command().debug_assert();
+        flags().debug_assert();
     }
 
     #[test]
     fn every_verb_has_an_example_that_parses() {
-        for verb in Cli::command().get_subcommands() {
+        for verb in flags().get_subcommands() {
             let help = verb.get_after_help().unwrap_or_else(|| panic!("{} has no example", verb.get_name()));
             let text = help.to_string().replace("\\\n", " ");
             let lines: Vec<_> = text.lines().filter(|line| line.trim().starts_with("tamis ")).collect();
             assert!(!lines.is_empty(), "{}", verb.get_name());
             for line in lines {
-                let parsed = Cli::try_parse_from(line.split_whitespace());
+                let parsed = flags().try_get_matches_from(line.split_whitespace());
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
             }
         }

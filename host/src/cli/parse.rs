@@ -39,6 +39,8 @@ pub(super) enum SignsName {
     Positive,
     /// Half of them are -1: for labels of both signs
     Balanced,
+    /// As the labels ask for (recipe lm)
+    Free,
 }
 
 impl From<SignsName> for Signs {
@@ -46,6 +48,7 @@ impl From<SignsName> for Signs {
         match name {
             SignsName::Positive => Self::Positive,
             SignsName::Balanced => Self::Balanced,
+            SignsName::Free => Self::Free,
         }
     }
 }
@@ -74,12 +77,26 @@ impl From<EmptyName> for Empty {
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Recipe {
-    /// anneal for several classes, else paper
+    /// anneal for several classes, else lm, and paper where one of its settings is given
     Auto,
+    /// Levenberg-Marquardt hard thresholding with tried moves: finds the exact network where there is one
+    Lm,
     /// Adam on a support that starts larger and shrinks to S, for several classes
     Anneal,
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
+}
+
+impl Recipe {
+    /// As `--recipe` calls it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Lm => "lm",
+            Self::Anneal => "anneal",
+            Self::Paper => "paper",
+        }
+    }
 }
 
 /// `normalised`, `theory` (beta is estimated) or `fixed:ETA`.
@@ -109,6 +126,18 @@ pub(super) fn refine(text: &str) -> Parsed<Refine> {
         }
         _ => Err("one of armijo, cg, none; armijo:K and cg:K set the number of steps".into()),
     }
+}
+
+/// A count.
+pub(super) fn whole<T: TryFrom<u64>>(text: &str) -> Parsed<T> {
+    let most = (u64::MAX >> (64 - 8 * size_of::<T>())).to_string();
+    let parsed = text.trim().parse::<u64>().ok().and_then(|count| T::try_from(count).ok());
+    parsed.ok_or_else(|| format!("a whole number from 0 to {most} is expected here"))
+}
+
+/// A number.
+pub(super) fn number(text: &str) -> Parsed<f64> {
+    text.trim().parse().map_err(|_| "a number is expected here, such as 0.05".into())
 }
 
 /// `A..B`, the second above the first.
@@ -158,6 +187,18 @@ mod tests {
         for wrong in ["", "K", "-1", "1T", "1e400", "nan", "99999999999999999999", "17179869184G"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn counts_say_what_they_may_be() {
+        assert_eq!((whole::<u32>("0"), whole::<u32>("4294967295")), (Ok(0), Ok(u32::MAX)));
+        assert_eq!(whole::<u64>("18446744073709551615"), Ok(u64::MAX));
+        assert!(whole::<u32>("4294967296").unwrap_err().contains("from 0 to 4294967295"));
+        for wrong in ["", "-1", "1.5", "1e3", "ten", "18446744073709551616"] {
+            assert!(whole::<u64>(wrong).unwrap_err().contains("from 0 to 18446744073709551615"), "{wrong}");
+        }
+        assert_eq!(number("-0.5"), Ok(-0.5));
+        assert!(number("half").is_err());
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub(super) struct Predict {
     /// A column of the data to leave out: the labels that the model was trained on
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// The file to write, .npy or .csv: one number per row, 0.5 and more is class 1 of a binary model; for several
-    /// classes the class and then one score per class, whose softmax is the probability
+    /// The file to write, .npy or .csv: one number per row, from the threshold of a binary model on, 0.5 as trained, it is
+    /// class 1; for several classes the class and then one score per class, whose softmax is the probability
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -82,7 +82,8 @@ fn check_ending(path: &Path) -> Result<()> {
             Err(Error::new("predictions are saved as NPY or CSV")
                 .at(path)
                 .expected("a name that ends in .npy or .csv")
-                .got(format_args!(".{ending}")))
+                .got(format_args!(".{ending}"))
+                .help("choose one of these endings"))
         }
         _ => Ok(()),
     }

@@ -11,6 +11,7 @@ use super::anneal::{self, AnnealArgs};
 use super::console::{self, bytes, count};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
 use super::progress::Bar;
+use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
 use crate::plot::sparkline;
@@ -19,7 +20,8 @@ use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 ///
-/// Ctrl-C ends the run after the current step, saves the model reached so far and exits with 130.
+/// Ctrl-C ends the run within a step, saves the model that the steps so far have reached and exits with 130; before the
+/// first step nothing is saved. During the trials the best start so far is run again first. A second Ctrl-C ends at once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,80 +29,126 @@ Examples:
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --batch 1000 -o m.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
-  tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \
-      --task multiclass --hidden 50 --nnz 1000 -o digits.tamis")]
+  tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
+      --task multiclass --hidden 32 --nnz 1000 -o digits.tamis")]
 pub(super) struct Train {
     #[command(flatten)]
     pub(super) source: SourceArgs,
     /// What the output stands for
     #[arg(long)]
     task: TaskName,
-    /// Hidden neurons
-    #[arg(long, value_name = "M", value_delimiter = ',', required = true)]
+    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights
+    #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
     hidden: Vec<usize>,
     /// Nonzero weights that the model may have
-    #[arg(long, value_name = "S", required_unless_present = "density", conflicts_with = "density")]
+    #[arg(long, value_name = "S", required_unless_present = "density", conflicts_with = "density", value_parser = parse::whole::<usize>)]
     nnz: Option<usize>,
     /// The same as a part of all weights, above 0 and at most 1
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", value_parser = parse::number)]
     density: Option<f64>,
-    /// Passes over all batches [default: 15; anneal: 100]
-    #[arg(long, value_name = "E")]
-    pub(super) epochs: Option<u32>,
-    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone
-    #[arg(long, value_name = "R", default_value_t = Trials::DEFAULT.count)]
-    trials: u32,
-    /// Rows of a trial
-    #[arg(long, value_name = "N", default_value_t = Trials::DEFAULT.rows)]
-    trial_rows: usize,
-    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512]
-    #[arg(long, value_name = "N")]
-    pub(super) batch: Option<usize>,
-    /// Settings to start from
+    /// How to train; auto is anneal for several classes, else lm, and paper where one of its settings is given
     #[arg(long, value_enum, default_value_t = Recipe::Auto)]
     recipe: Recipe,
-    #[command(flatten)]
-    pub(super) anneal: AnnealArgs,
-    /// Step size: normalised, theory or fixed:ETA
-    #[arg(long, default_value = "normalised", value_parser = parse::step)]
-    step: Step,
-    /// Refinement on the chosen weights after each step: armijo, cg or none; cg:K takes K steps
-    #[arg(long, default_value = "armijo", value_parser = parse::refine)]
-    refine: Refine,
-    /// Signs of the output weights
-    #[arg(long, value_enum, default_value_t = SignsName::Positive)]
-    signs: SignsName,
-    /// What becomes of neurons that lose all weights
-    #[arg(long, value_enum, default_value_t = EmptyName::Freeze)]
-    empty: EmptyName,
+    /// Signs of the output weights, but for several classes [default: positive; lm: free where a label is negative]
+    #[arg(long, value_enum)]
+    pub(super) signs: Option<SignsName>,
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in rounding only
-    #[arg(long, value_name = "P", conflicts_with = "ram")]
+    #[arg(long, value_name = "P", conflicts_with = "ram", value_parser = parse::whole::<usize>)]
     panel: Option<usize>,
     /// Most bytes for state and workspace, beside the data; with K, M or G for powers of 1024
-    #[arg(long, value_name = "BYTES", value_parser = parse::bytes)]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = parse::bytes)]
     ram: Option<u64>,
     /// The model to write
     #[arg(short, long, value_name = "M.tamis")]
     pub(super) output: PathBuf,
+    // Last, since the heading of a group holds for all flags behind it.
+    #[command(flatten)]
+    pub(super) passes: PassArgs,
+    #[command(flatten)]
+    pub(super) recover: RecoverArgs,
+    #[command(flatten)]
+    pub(super) anneal: AnnealArgs,
+    #[command(flatten)]
+    paper: PaperArgs,
+}
+
+/// Settings that several recipes share; the search goes without, and does not mind them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Epochs and batches (recipes paper and anneal)")]
+pub(super) struct PassArgs {
+    /// Passes over all batches [default: 15; anneal: 100]
+    #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
+    pub(super) epochs: Option<u32>,
+    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    pub(super) batch: Option<usize>,
+}
+
+/// Settings of the published recipe.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Published method (recipe paper)")]
+struct PaperArgs {
+    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 16]
+    #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
+    trials: Option<u32>,
+    /// Rows of a trial [default: 2000]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    trial_rows: Option<usize>,
+    /// Step size: normalised, theory or fixed:ETA [default: normalised]
+    #[arg(long, value_parser = parse::step)]
+    step: Option<Step>,
+    /// Refinement on the chosen weights after each step: armijo, cg or none; cg:K takes K steps [default: armijo]
+    #[arg(long, value_parser = parse::refine)]
+    refine: Option<Refine>,
+    /// What becomes of neurons that lose all weights [default: freeze]
+    #[arg(long, value_enum)]
+    empty: Option<EmptyName>,
+}
+
+impl PaperArgs {
+    /// The first setting that was given, all of this recipe alone.
+    fn given(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.trials.is_some(), "--trials"),
+            (self.trial_rows.is_some(), "--trial-rows"),
+            (self.step.is_some(), "--step"),
+            (self.refine.is_some(), "--refine"),
+            (self.empty.is_some(), "--empty"),
+        ])
+    }
+}
+
+/// The first flag that was given, if any.
+pub(super) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
+    flags.iter().find_map(|&(given, flag)| given.then_some(flag))
 }
 
 #[derive(Serialize)]
-struct Object<'a> {
-    model: String,
-    model_bytes: usize,
+pub(super) struct Object<'a> {
+    pub(super) model: String,
+    pub(super) model_bytes: usize,
     #[serde(flatten)]
-    report: &'a Report,
+    pub(super) report: &'a Report,
 }
 
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let task = Task::from(self.task);
-        match (self.recipe, task) {
-            (Recipe::Anneal, _) | (Recipe::Auto, Task::Multiclass) => {
-                return anneal::run(self, task, common, console);
-            }
-            (Recipe::Auto | Recipe::Paper, _) => self.anneal.refuse()?,
+        if self.passes.epochs == Some(0) {
+            return Err(Error::new("training needs an epoch")
+                .expected("--epochs 1 or more")
+                .got(0)
+                .help("leave --epochs out for the usual number; recipe lm needs none"));
         }
+        match self.recipe(task)? {
+            Recipe::Anneal => anneal::run(self, task, common, console),
+            Recipe::Paper => self.paper(task, common, console),
+            Recipe::Lm | Recipe::Auto => recover::run(self, task, common, console),
+        }
+    }
+
+    /// Trains by the published recipe.
+    fn paper(&self, task: Task, common: &Common, console: &Console) -> Result<()> {
         let options = self.options(common)?;
         file::check(&self.output)?;
         file::check_distinct(&self.output, self.source.inputs())?;
@@ -108,10 +156,10 @@ impl Train {
         let bar = Bar::new(console);
         let mut losses = Losses::default();
         let outcome = interrupt::training(|| {
-            run::train(problem, &options, |progress| {
+            run::train(problem, &options, interrupt::stop(), |progress| {
                 bar.update(progress);
                 losses.add(progress);
-                !interrupt::asked()
+                true
             })
         });
         bar.clear();
@@ -120,35 +168,51 @@ impl Train {
         save(&self.output, &outcome.model)?;
         let model = self.output.display().to_string();
         let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
-        console.result(&object, || summary(&object, &losses))
+        console.result(&object, || summary(&object, &losses.line()))
     }
 
-    fn options(&self, common: &Common) -> Result<Options> {
-        let batch = self.batch.unwrap_or(0);
-        let schedule = Schedule {
-            epochs: self.epochs.unwrap_or(Schedule::PAPER.epochs),
-            batch,
-            // Random generators for the first epoch, and for two steps where an epoch is one.
-            convex_epochs: if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
-            trials: Trials { count: self.trials, rows: self.trial_rows },
-            signs: self.signs.into(),
-            empty: self.empty.into(),
-            seed: common.seed,
-            params: Params { step: self.step, refine: self.refine },
-            ..Schedule::PAPER
+    /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
+    fn recipe(&self, task: Task) -> Result<Recipe> {
+        let recipe = match (self.recipe, task) {
+            (Recipe::Auto, Task::Multiclass) => Recipe::Anneal,
+            (Recipe::Auto, _) if self.paper.given().is_some() => Recipe::Paper,
+            (Recipe::Auto, _) => Recipe::Lm,
+            (recipe, _) => recipe,
         };
-        let (hidden, size, memory) = (self.hidden()?, self.size(), self.memory());
-        Ok(Options { hidden, size, schedule, memory, threads: common.threads() })
+        run::check_recipe(recipe.name(), task)?;
+        let groups = [
+            (Recipe::Lm, self.recover.given()),
+            (Recipe::Anneal, self.anneal.given()),
+            (Recipe::Paper, self.paper.given()),
+            // Shared by the recipes whose output weights are signs.
+            (if recipe == Recipe::Paper { Recipe::Paper } else { Recipe::Lm }, self.signs.map(|_| "--signs")),
+        ];
+        let foreign = groups.into_iter().filter(|(of, _)| *of != recipe);
+        let Some((of, flag)) = foreign.filter_map(|(of, flag)| Some((of, flag?))).next() else {
+            return Ok(recipe);
+        };
+        Err(Error::new("a setting does not belong to the recipe")
+            .expected(format_args!("settings of recipe {}", recipe.name()))
+            .got(flag)
+            .help(match run::check_recipe(of.name(), task) {
+                Ok(()) => format!("leave {flag} out, or choose --recipe {}", of.name()),
+                Err(_) => format!(
+                    "leave {flag} out: it belongs to --recipe {}, which does not train for --task {}",
+                    of.name(),
+                    task.name()
+                ),
+            }))
     }
 
     /// The neurons of the one hidden layer.
-    pub(super) fn hidden(&self) -> Result<usize> {
-        match &self.hidden[..] {
-            &[hidden] => Ok(hidden),
-            several => Err(Error::new("networks of several hidden layers are not supported yet")
+    pub(super) fn one_hidden(&self) -> Result<usize> {
+        let &[hidden] = &self.hidden[..] else {
+            return Err(Error::new("networks of several hidden layers are not supported yet")
                 .expected("--hidden M")
-                .got(format_args!("{} layers", several.len()))),
-        }
+                .got(format_args!("{} layers", self.hidden.len()))
+                .help("pass the neurons of one layer"));
+        };
+        Ok(hidden)
     }
 
     pub(super) fn size(&self) -> Size {
@@ -164,6 +228,42 @@ impl Train {
             (None, Some(panel)) => Memory::Panel(panel),
             (None, None) => Memory::Auto,
         }
+    }
+
+    fn options(&self, common: &Common) -> Result<Options> {
+        let paper = &self.paper;
+        let batch = self.passes.batch.unwrap_or(0);
+        if self.signs == Some(SignsName::Free) {
+            return Err(Error::new("the published method has no free signs")
+                .expected("--signs positive or balanced")
+                .got("free")
+                .help("choose --recipe lm"));
+        }
+        let schedule = Schedule {
+            epochs: self.passes.epochs.unwrap_or(Schedule::PAPER.epochs),
+            batch,
+            // Random generators for the first epoch, and for two steps where an epoch is one.
+            convex_epochs: if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
+            trials: Trials {
+                count: paper.trials.unwrap_or(Trials::DEFAULT.count),
+                rows: paper.trial_rows.unwrap_or(Trials::DEFAULT.rows),
+            },
+            signs: self.signs.map_or(Schedule::PAPER.signs, Into::into),
+            empty: paper.empty.map_or(Schedule::PAPER.empty, Into::into),
+            seed: common.seed,
+            params: Params {
+                step: paper.step.unwrap_or(Params::PAPER.step),
+                refine: paper.refine.unwrap_or(Params::PAPER.refine),
+            },
+            ..Schedule::PAPER
+        };
+        Ok(Options {
+            hidden: self.one_hidden()?,
+            size: self.size(),
+            schedule,
+            memory: self.memory(),
+            threads: common.threads(),
+        })
     }
 }
 
@@ -192,7 +292,7 @@ impl Losses {
     }
 }
 
-fn summary(object: &Object<'_>, losses: &Losses) -> String {
+pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
     let r = object.report;
     let all = r.hidden * r.inputs;
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
@@ -211,16 +311,29 @@ fn summary(object: &Object<'_>, losses: &Losses) -> String {
             ),
         ),
         ("neurons", format!("{} of {} have weights", r.live, r.hidden)),
-        ("loss", format!("{:.4e} mean squared error  {}", r.loss, losses.line())),
+        ("loss", format!("{:.4e} mean squared error  {losses}", r.loss)),
         ("PSNR", console::decibel(r.psnr_db)),
     ];
     rows.extend(
         r.accuracy.map(|part| ("accuracy", format!("{} of the training rows", console::percent(part)))),
     );
+    rows.extend(r.search.map(|search| {
+        let found = match (search.exact, search.limit) {
+            (true, _) => "exact".to_owned(),
+            (false, Some(limit)) => format!("not exact when the limit of {limit} came"),
+            (false, None) => "not exact".to_owned(),
+        };
+        let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
+        ("search", format!("{found}; {moves}, signs {}, {} rows first", search.signs, search.search_rows))
+    }));
+    let steps = if r.search.is_some() { "steps" } else { "epochs" };
     rows.extend([
         (
             "time",
-            format!("{:.3} s, {} epochs, {:.0} passes, {} threads", r.seconds, r.epochs, r.passes, r.threads),
+            format!(
+                "{:.3} s, {} {steps}, {:.0} passes, {} threads",
+                r.seconds, r.epochs, r.passes, r.threads
+            ),
         ),
         (
             "memory",

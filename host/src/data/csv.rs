@@ -10,14 +10,16 @@ use std::io::{BufRead, BufReader, Read};
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
 use super::element::not_finite;
+use super::matrix::Incoming;
 use super::source::unreadable;
-use super::{Matrix, Source, Table};
+use super::{Source, Table};
 use crate::{Error, Result};
 
 /// Reads a CSV file.
 ///
 /// # Errors
-/// No rows, a row that is longer or shorter than the first, a cell that is not a finite number: with line and column.
+/// No rows, a row that is longer or shorter than the first, a cell that is not a finite number, text that is not UTF-8, a
+/// quote that is not closed, two columns of one name: with line and column.
 ///
 /// ```
 /// use tamis_host::data::{Source, csv};
@@ -28,37 +30,47 @@ use crate::{Error, Result};
 /// assert!(error.to_string().contains("line 2, column 2"));
 /// ```
 pub fn read<R: Read>(source: Source<R>) -> Result<Table> {
-    let mut matrix = Matrix::empty();
-    let names = append(source, &mut matrix)?;
-    Ok(Table { matrix, names })
+    let mut rows = Incoming::new(None);
+    let names = append(source, &mut rows)?;
+    Ok(Table { matrix: rows.matrix, names })
 }
 
-/// Reads the rows of a CSV file to the end of `matrix`: the column names.
-pub(super) fn append<R: Read>(source: Source<R>, matrix: &mut Matrix) -> Result<Option<Vec<String>>> {
+/// Reads the rows of a CSV file to the end of `rows`: the column names.
+pub(super) fn append<R: Read>(source: Source<R>, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let mut lines = Lines::new(source)?;
     let mut cells = Vec::new();
+    let mut row = Vec::new();
     let mut names = None;
-    let before = matrix.rows;
+    let before = rows.seen;
     while lines.row(&mut cells)? {
         if lines.cols == 0 {
             lines.cols = cells.len();
-            matrix.announce(0, cells.len(), false)?;
+            rows.announce(0, cells.len(), false)?;
             if is_header(&cells, lines.decimal_comma()) {
-                names = Some(column_names(&cells));
+                let found = column_names(&cells);
+                lines.check_distinct(&found)?;
+                names = Some(found);
                 continue;
             }
         }
-        lines.append(&cells, names.as_deref(), matrix)?;
+        lines.numbers(&cells, names.as_deref(), &mut row)?;
+        rows.push(&row)?;
     }
-    if matrix.rows == before {
-        return Err(Error::new("the file holds no rows of numbers").expected("at least one line of numbers"));
+    if rows.seen == before {
+        return Err(Error::new("the file holds no rows of numbers")
+            .expected("at least one line of numbers")
+            .got(if names.is_some() { "a line of names" } else { "blank lines" })
+            .help("check what wrote the file, or pass another"));
     }
-    matrix.floats().shrink_to_fit();
+    rows.shrink();
     Ok(names)
 }
 
 /// Longest cell, in bytes: what is longer is not a number but a quote that nothing closes.
 const CELL_LIMIT: usize = 1 << 12;
+
+/// What to do about a cell that runs over lines.
+const OPEN_QUOTE: &str = "look for a quote that is not closed";
 
 /// How much of the start is looked at to find the separator.
 const HEAD: u64 = 1 << 16;
@@ -136,25 +148,29 @@ impl<R: Read> Lines<Source<R>> {
     }
 
     fn cells(&mut self, cells: &mut Vec<String>) -> Result<()> {
-        let mut len = 0;
-        let mut count = 0;
+        let (mut len, mut count) = (0, 0);
+        let mut quotes = Quotes::default();
         loop {
             let input = self.input.fill_buf().map_err(unreadable)?;
+            let at_end = input.is_empty();
             let (result, read, written) = self.parser.read_field(input, &mut self.buffer[len..]);
+            quotes.see(&input[..read]);
             self.input.consume(read);
             len += written;
             let record_end = match result {
                 ReadFieldResult::InputEmpty => continue,
                 ReadFieldResult::OutputFull => return Err(self.too_long(count)),
+                _ if at_end && quotes.open() => return Err(self.open_quote(count)),
                 ReadFieldResult::Field { record_end } => record_end,
                 ReadFieldResult::End => true,
             };
             if count == cells.len() {
                 cells.push(String::new());
             }
+            let text = str::from_utf8(&self.buffer[..len]).map_err(|_| self.not_utf8(len, count))?;
             cells[count].clear();
-            cells[count].push_str(&String::from_utf8_lossy(&self.buffer[..len]));
-            (len, count) = (0, count + 1);
+            cells[count].push_str(text);
+            (len, count, quotes) = (0, count + 1, Quotes::default());
             if record_end {
                 cells.truncate(count);
                 return Ok(());
@@ -162,17 +178,20 @@ impl<R: Read> Lines<Source<R>> {
         }
     }
 
-    fn append(&self, cells: &[String], names: Option<&[String]>, matrix: &mut Matrix) -> Result<()> {
+    /// The numbers in the cells of the last row.
+    fn numbers(&self, cells: &[String], names: Option<&[String]>, values: &mut Vec<f32>) -> Result<()> {
         let cols = self.cols;
         if cells.len() != cols {
             return Err(Error::new("the rows have different lengths")
                 .expected(format_args!("{cols} cells, as in the first line"))
                 .got(format_args!("{} cells in line {}", cells.len(), self.line))
-                .help("every line must have the same number of cells"));
+                .help(match cells.iter().any(|cell| cell.contains('\n')) {
+                    true => OPEN_QUOTE,
+                    false => "every line must have the same number of cells",
+                }));
         }
         let decimal_comma = self.decimal_comma();
-        let values = matrix.floats();
-        values.try_reserve(cols).map_err(|_| Error::new("not enough memory for the data"))?;
+        values.clear();
         for (column, cell) in cells.iter().enumerate() {
             let value = number(cell, decimal_comma).ok_or_else(|| self.not_a_number(cell, column, names))?;
             if !value.is_finite() {
@@ -180,7 +199,6 @@ impl<R: Read> Lines<Source<R>> {
             }
             values.push(value);
         }
-        matrix.rows += 1;
         Ok(())
     }
 
@@ -197,14 +215,70 @@ impl<R: Read> Lines<Source<R>> {
         Error::new(what)
             .expected("a number")
             .got(format_args!("{shown:?} in {}{name}", self.place(column)))
-            .help("fill or remove the row, or remove the column; classes must be numbers")
+            .help(match cell.contains('\n') {
+                true => OPEN_QUOTE,
+                false => "fill or remove the row, or remove the column; classes must be numbers",
+            })
+    }
+
+    /// No two columns may have one name; several may have none.
+    fn check_distinct(&self, names: &[String]) -> Result<()> {
+        let mut first = std::collections::HashMap::new();
+        for (column, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            if let Some(before) = first.insert(name, column) {
+                return Err(Error::new("two columns have the same name")
+                    .expected("a name of its own for every column")
+                    .got(format_args!("{name:?} in {} and column {}", self.place(before), column + 1))
+                    .help("rename one of them in the first line"));
+            }
+        }
+        Ok(())
+    }
+
+    fn not_utf8(&self, len: usize, column: usize) -> Error {
+        let shown = &self.buffer[..len.min(40)];
+        Error::new("the text is not in UTF-8")
+            .expected("CSV in UTF-8")
+            .got(format_args!("\"{}\" in {}", shown.escape_ascii(), self.place(column)))
+            .help("save the file as UTF-8")
+    }
+
+    fn open_quote(&self, column: usize) -> Error {
+        Error::new("a quote is not closed")
+            .expected(format_args!("a second quote for the one in {}", self.place(column)))
+            .got("the end of the file")
+            .help("close the quote, or remove it")
     }
 
     fn too_long(&self, column: usize) -> Error {
         Error::new("a cell is too long")
             .expected(format_args!("at most {CELL_LIMIT} bytes"))
             .got(format_args!("more in {}", self.place(column)))
-            .help("look for a quote that is not closed")
+            .help(OPEN_QUOTE)
+    }
+}
+
+/// Quotes in the bytes of one cell, which the parser takes for closed at the end of the file.
+#[derive(Default)]
+struct Quotes {
+    started: bool,
+    quoted: bool,
+    count: usize,
+}
+
+impl Quotes {
+    fn see(&mut self, bytes: &[u8]) {
+        if let (false, Some(first)) = (self.started, bytes.first()) {
+            (self.started, self.quoted) = (true, *first == b'"');
+        }
+        if self.quoted {
+            self.count += bytes.iter().filter(|&&byte| byte == b'"').count();
+        }
+    }
+
+    /// A quote within quotes is written twice, so those of a whole cell are even in number.
+    fn open(&self) -> bool {
+        !self.count.is_multiple_of(2)
     }
 }
 

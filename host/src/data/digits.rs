@@ -42,12 +42,7 @@ pub const MAX_SIDE: usize = 64;
 /// # Errors
 /// If `side` lies outside [`MIN_SIDE`]`..=`[`MAX_SIDE`], or the images do not fit in memory.
 pub fn generate(samples: usize, side: usize, seed: u64) -> Result<(Matrix, Vec<u8>)> {
-    if !(MIN_SIDE..=MAX_SIDE).contains(&side) {
-        return Err(Error::new("digits cannot be drawn at this size")
-            .expected(format!("a side of {MIN_SIDE} to {MAX_SIDE} pixels"))
-            .got(side)
-            .help("8 and 28 are the usual sides"));
-    }
+    check_side(side)?;
     let cols = side * side;
     let mut pixels = zeros(samples, cols)?;
     let mut labels = zeros(samples, 1)?;
@@ -58,6 +53,17 @@ pub fn generate(samples: usize, side: usize, seed: u64) -> Result<(Matrix, Vec<u
         },
     );
     Ok((Matrix { rows: samples, cols, values: Values::U8(pixels) }, labels))
+}
+
+/// Checks that digits can be drawn on `side` × `side` pixels.
+pub(crate) fn check_side(side: usize) -> Result<()> {
+    if (MIN_SIDE..=MAX_SIDE).contains(&side) {
+        return Ok(());
+    }
+    Err(Error::new("digits cannot be drawn at this size")
+        .expected(format!("a side (--side) of {MIN_SIDE} to {MAX_SIDE} pixels"))
+        .got(side)
+        .help("8 and 28 are the usual sides"))
 }
 
 /// Streams of the order of the labels, one per ten images.

@@ -1,11 +1,13 @@
 //! The numbers of binary files, streamed into a matrix.
 //!
-//! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is never a second copy.
+//! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is never a second copy. Rows
+//! that are not kept are decoded and checked, but take no room.
 
 use std::io::Read;
 
+use super::Values;
+use super::matrix::Incoming;
 use super::source::{Source, truncated};
-use super::{Matrix, Values};
 use crate::{Error, Result};
 
 /// The type of a number in a file.
@@ -51,33 +53,43 @@ impl Element {
 }
 
 impl Layout {
-    /// Appends the values that `source` still holds to `matrix`: one row per index of the first axis, the other axes
+    /// Appends the values that `source` still holds to `into`: one row per index of the first axis, the other axes
     /// flattened in C order.
-    pub(super) fn append<R: Read>(&self, mut source: Source<R>, matrix: &mut Matrix) -> Result<()> {
-        let (rows, cols) = self.shape()?;
+    pub(super) fn append<R: Read>(&self, mut source: Source<R>, into: &mut Incoming<'_>) -> Result<()> {
+        let shape @ (rows, cols) = self.shape()?;
         let bytes = self.bytes(rows, cols)?;
         source.expect(bytes)?;
-        matrix.announce(rows, cols, self.element.is_byte())?;
-        match &mut matrix.values {
-            Values::U8(out) => self.stream(&mut source, out, (rows, cols), bytes, |chunk, out| {
+        into.announce(rows, cols, self.element.is_byte())?;
+        // Taken out for the loop, so that `into` can be asked which rows it keeps.
+        let mut values = std::mem::replace(&mut into.matrix.values, Values::U8(Vec::new()));
+        match &mut values {
+            Values::U8(out) => self.stream(&mut source, into, out, shape, |chunk, out| {
                 decode_bytes(self.element, chunk, out);
             })?,
-            Values::F32(out) => self.stream(&mut source, out, (rows, cols), bytes, |chunk, out| {
+            Values::F32(out) => self.stream(&mut source, into, out, shape, |chunk, out| {
                 decode_floats(self.element, self.big_endian, chunk, out);
             })?,
         }
+        into.matrix.values = values;
         source.end(bytes)?;
-        matrix.rows += rows;
+        into.matrix.rows += into.kept(rows);
+        into.seen += rows;
         Ok(())
     }
 
     /// Rows and columns: the first axis, and the product of the others.
     fn shape(&self) -> Result<(usize, usize)> {
         let Some((&rows, rest)) = self.dims.split_first() else {
-            return Err(Error::new("the array is a single number").expected("at least one axis").got("none"));
+            return Err(Error::new("the array is a single number")
+                .expected("at least one axis, of rows")
+                .got("shape []")
+                .help("save an array, in numpy: array.reshape(1, -1) is one row"));
         };
         if self.dims.contains(&0) {
-            return Err(Error::new("the array holds no values").got(format_args!("shape {:?}", self.dims)));
+            return Err(Error::new("the array holds no values")
+                .expected("every axis to be 1 or longer")
+                .got(format_args!("shape {:?}", self.dims))
+                .help("check what wrote the file, or pass another"));
         }
         let cols = rest.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
         let fits = |n: u64| usize::try_from(n).ok();
@@ -91,55 +103,60 @@ impl Layout {
 
     fn too_large(&self) -> Error {
         Error::new("the shape in the header is larger than any file")
+            .expected("a shape whose values fill the file")
             .got(format_args!("shape {:?}", self.dims))
+            .help("the header is damaged or was edited: write the file again")
     }
 
-    /// Reads all values into `out`, which has room for them.
+    /// Reads all values and puts those of kept rows into `out`, which has room for them.
     fn stream<T: Number, R: Read>(
         &self,
         source: &mut Source<R>,
+        into: &Incoming<'_>,
         out: &mut Vec<T>,
         (rows, cols): (usize, usize),
-        bytes: u64,
         decode: impl Fn(&[u8], &mut Vec<T>),
     ) -> Result<()> {
-        let scattered = self.fortran && cols > 1;
-        let start = out.len();
-        let total = rows * cols;
-        let mut part = Vec::new();
-        if scattered {
-            out.resize(start + total, T::ZERO);
+        let (size, total) = (self.element.size(), rows * cols);
+        let scatter = if self.fortran && cols > 1 { Some(Scatter::new(into, rows, out.len())) } else { None };
+        if scatter.is_some() {
+            out.resize(out.len() + into.kept(rows) * cols, T::ZERO);
         }
         let mut buffer = vec![0; 1 << 16];
+        let mut part = Vec::new();
         let mut done = 0;
         while done < total {
-            let want = (buffer.len() / self.element.size()).min(total - done);
-            let chunk = &mut buffer[..want * self.element.size()];
+            let want = (buffer.len() / size).min(total - done);
+            let chunk = &mut buffer[..want * size];
             let got = source.fill(chunk)?;
             if got < chunk.len() {
-                let read = done * self.element.size() + got;
-                return Err(truncated(bytes, format_args!("{read} bytes")));
+                let bytes = (total * size) as u64;
+                return Err(truncated(bytes, format_args!("{} bytes", done * size + got)));
             }
-            if scattered {
-                part.clear();
-                decode(chunk, &mut part);
-                self.finite(&part, done, rows, cols)?;
-                for (k, &value) in part.iter().enumerate() {
-                    out[start + self.place(done + k, rows, cols)] = value;
+            part.clear();
+            decode(chunk, &mut part);
+            self.finite(&part, chunk, done, (rows, cols))?;
+            match &scatter {
+                Some(scatter) => {
+                    for (k, &value) in part.iter().enumerate() {
+                        let (row, column) = self.place(done + k, rows, cols);
+                        if let Some(at) = scatter.row(row) {
+                            out[at * cols + column + scatter.start] = value;
+                        }
+                    }
                 }
-            } else {
-                decode(chunk, out);
-                self.finite(&out[start + done..], done, rows, cols)?;
+                None if into.chooses() => append_kept(&part, done, cols, into, out),
+                None => out.extend_from_slice(&part),
             }
             done += want;
         }
         Ok(())
     }
 
-    /// Where value `k` of the file goes in row-major order.
-    fn place(&self, k: usize, rows: usize, cols: usize) -> usize {
+    /// Row and column of value `k` of the file.
+    fn place(&self, k: usize, rows: usize, cols: usize) -> (usize, usize) {
         if !self.fortran {
-            return k;
+            return (k / cols, k % cols);
         }
         // k counts rows fastest, then the second axis, and so on; in memory the last axis is the fastest.
         let (row, mut rest) = (k % rows, k / rows);
@@ -150,29 +167,76 @@ impl Layout {
             column += rest % dim * stride;
             rest /= dim;
         }
-        row * cols + column
+        (row, column)
     }
 
-    /// Checks `values`, of which the first is value `first` of the file.
-    fn finite<T: Number>(&self, values: &[T], first: usize, rows: usize, cols: usize) -> Result<()> {
+    /// Checks `values`, decoded from `chunk`, of which the first is value `first` of the file.
+    fn finite<T: Number>(
+        &self,
+        values: &[T],
+        chunk: &[u8],
+        first: usize,
+        (rows, cols): (usize, usize),
+    ) -> Result<()> {
         let Some(at) = values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
-        let place = self.place(first + at, rows, cols);
-        Err(not_finite(
-            values[at],
-            format_args!("row {}, column {} (counted from 0)", place / cols, place % cols),
-        ))
+        let (row, column) = self.place(first + at, rows, cols);
+        let place = format_args!("row {row}, column {column} (counted from 0)");
+        Err(match self.double(chunk, at) {
+            Some(value) if value.is_finite() => not_finite(format_args!("{value:e}"), place),
+            _ => not_finite(values[at], place),
+        })
+    }
+
+    /// Number `at` of `chunk` as the file has it, where that is more than an `f32` can hold.
+    fn double(&self, chunk: &[u8], at: usize) -> Option<f64> {
+        let word = *chunk.as_chunks::<8>().0.get(at).filter(|_| self.element == Element::F64)?;
+        Some(if self.big_endian { f64::from_be_bytes(word) } else { f64::from_le_bytes(word) })
     }
 }
 
-/// The error for a value that is not finite.
+/// Where the rows of an array in Fortran order go: its values come column by column.
+struct Scatter {
+    /// Values that were there before.
+    start: usize,
+    /// Number of each row among those that are kept, where some are left out.
+    ranks: Option<Vec<Option<usize>>>,
+}
+
+impl Scatter {
+    fn new(into: &Incoming<'_>, rows: usize, start: usize) -> Self {
+        let mut kept = 0..;
+        let ranks = || (0..rows).map(|row| if into.keeps(row) { kept.next() } else { None }).collect();
+        Self { start, ranks: into.chooses().then(ranks) }
+    }
+
+    fn row(&self, row: usize) -> Option<usize> {
+        self.ranks.as_ref().map_or(Some(row), |ranks| ranks[row])
+    }
+}
+
+/// Appends those of `part`, values `first` and on in C order, that lie in kept rows.
+fn append_kept<T: Copy>(part: &[T], first: usize, cols: usize, into: &Incoming<'_>, out: &mut Vec<T>) {
+    let mut rest = part;
+    let mut at = first;
+    while !rest.is_empty() {
+        let (row, left) = rest.split_at(rest.len().min(cols - at % cols));
+        if into.keeps(at / cols) {
+            out.extend_from_slice(row);
+        }
+        at += row.len();
+        rest = left;
+    }
+}
+
+/// The error for a value that is not finite, or not as a 32-bit float.
 pub(super) fn not_finite(value: impl std::fmt::Display, place: impl std::fmt::Display) -> Error {
     Error::new("a value is not a finite 32-bit float")
         .expected("numbers between -3.4e38 and 3.4e38")
         .got(format_args!("{value} in {place}"))
-        .help("remove or replace NaN, infinite and larger values first")
+        .help("remove NaN and infinite values; scale those that are beyond 32-bit floats")
 }
 
-/// What a [`Matrix`] holds.
+/// What a matrix holds.
 trait Number: Copy + std::fmt::Display {
     const ZERO: Self;
     fn is_finite(self) -> bool;

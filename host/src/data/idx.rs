@@ -5,6 +5,7 @@
 use std::io::Read;
 
 use super::element::{Element, Layout};
+use super::matrix::Incoming;
 use super::{Matrix, Source};
 use crate::{Error, Result};
 
@@ -20,9 +21,9 @@ use crate::{Error, Result};
 /// assert_eq!((matrix.rows, matrix.cols, matrix.values), (1, 4, Values::U8(vec![1, 2, 3, 4])));
 /// ```
 pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
-    let mut matrix = Matrix::empty();
-    append(source, &mut matrix)?;
-    Ok(matrix)
+    let mut rows = Incoming::new(None);
+    append(source, &mut rows)?;
+    Ok(rows.matrix)
 }
 
 /// Whether a file that starts with `head` is meant to be idx.
@@ -30,19 +31,22 @@ pub(super) fn matches(head: &[u8]) -> bool {
     matches!(head, [0, 0, kind, 1..=4, ..] if element(*kind).is_some())
 }
 
-/// Reads the rows of an idx file to the end of `matrix`.
-pub(super) fn append<R: Read>(mut source: Source<R>, matrix: &mut Matrix) -> Result<()> {
+/// Reads the rows of an idx file to the end of `rows`.
+pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
     let magic: [u8; 4] = source.array("the idx header")?;
     let [0, 0, kind, rank] = magic else { return Err(not_idx(magic)) };
     let element = element(kind).ok_or_else(|| not_idx(magic))?;
     if !(1..=4).contains(&rank) {
-        return Err(Error::new("the rank of the idx file is not supported").expected("1 to 4").got(rank));
+        return Err(Error::new("the rank of the idx file is not supported")
+            .expected("1 to 4 axes")
+            .got(format_args!("{rank} axes"))
+            .help("flatten the samples, one row each, and write the file again"));
     }
     let mut dims = Vec::new();
     for _ in 0..rank {
         dims.push(u64::from(u32::from_be_bytes(source.array("the idx header")?)));
     }
-    Layout { element, big_endian: true, fortran: false, dims }.append(source, matrix)
+    Layout { element, big_endian: true, fortran: false, dims }.append(source, rows)
 }
 
 fn element(kind: u8) -> Option<Element> {

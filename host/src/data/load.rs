@@ -1,12 +1,14 @@
 //! Files into memory: which format, compressed or not, one file or several.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read, Seek};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
-use super::{Matrix, Size, Source, csv, idx, npy, npz};
+use super::matrix::Incoming;
+use super::source::Trailing;
+use super::{Matrix, Size, Source, csv, idx, npy, npz, select};
 use crate::{Error, Result, file};
 
 /// A matrix with the names of its columns, where the file has them.
@@ -59,11 +61,15 @@ impl Table {
         let numbers = format!("a number from 1 to {}", self.matrix.cols);
         let names = self.names.as_deref().unwrap_or_default();
         let listed = names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-        Error::new("no such column").got(format_args!("{target:?}")).expected(match names.len() {
+        let expected = match names.len() {
             0 => numbers,
             1..=20 => format!("{listed} or {numbers}"),
             _ => format!("{listed}, … or {numbers}"),
-        })
+        };
+        Error::new("no such column")
+            .expected(expected)
+            .got(format_args!("{target:?}"))
+            .help("pass the name of a column, or its number, to --target")
     }
 }
 
@@ -92,13 +98,9 @@ pub fn load(path: impl AsRef<Path>) -> Result<Matrix> {
 /// # Errors
 /// As for [`load`].
 pub fn load_table(path: impl AsRef<Path>) -> Result<Table> {
-    let mut matrix = Matrix::empty();
-    let mut names = None;
-    for part in parts(path.as_ref())? {
-        let found = append(&part, &mut matrix).map_err(|e| e.at(&part))?;
-        names = names.or(found);
-    }
-    Ok(Table { matrix, names })
+    let mut rows = Incoming::new(None);
+    let names = append_all(path.as_ref(), &mut rows)?;
+    Ok(Table { matrix: rows.matrix, names })
 }
 
 /// Loads labels: one number per sample.
@@ -115,16 +117,67 @@ pub fn load_labels(path: impl AsRef<Path>) -> Result<Vec<f32>> {
 /// # Errors
 /// As for [`load`] and [`load_labels`]; or the numbers of samples and labels differ.
 pub fn load_labelled(data: impl AsRef<Path>, labels: impl AsRef<Path>) -> Result<(Matrix, Vec<f32>)> {
+    load_chosen(data, labels, |_| Ok(None))
+}
+
+/// Loads those samples that `choose` names by their labels, and these labels, from two files. `choose` gives different
+/// row numbers, counted from 0, or `None` for all rows; samples and labels come in its order.
+///
+/// The labels are read first, so that samples that are not chosen never take memory: they are only checked.
+///
+/// # Errors
+/// As for [`load_labelled`] and [`select::gather`]; or `choose` fails.
+///
+/// ```
+/// use tamis_host::data::{self, Values, select};
+/// let folder = tempfile::tempdir().unwrap();
+/// let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
+/// std::fs::write(&x, "10\n20\n30\n").unwrap();
+/// std::fs::write(&y, "7\n1\n0\n").unwrap();
+/// let (x, y) = data::load_chosen(&x, &y, |labels| select::rows_with(labels, &[0.0, 7.0]).map(Some)).unwrap();
+/// assert_eq!((x.values, &y[..]), (Values::F32(vec![10.0, 30.0]), &[7.0, 0.0][..]));
+/// ```
+pub fn load_chosen(
+    data: impl AsRef<Path>,
+    labels: impl AsRef<Path>,
+    choose: impl FnOnce(&[f32]) -> Result<Option<Vec<usize>>>,
+) -> Result<(Matrix, Vec<f32>)> {
     let values = load_labels(&labels)?;
-    let matrix = load(data)?;
-    if matrix.rows != values.len() {
+    let chosen = choose(&values)?;
+    let keep = chosen.as_deref().map(|rows| select::mask(rows, values.len())).transpose()?;
+    let mut rows = Incoming::new(keep.as_deref());
+    append_all(data.as_ref(), &mut rows)?;
+    let Incoming { matrix, seen, .. } = rows;
+    if seen != values.len() {
         return Err(Error::new("the number of labels is not the number of samples")
             .at(labels)
-            .expected(format_args!("{} labels", matrix.rows))
+            .expected(format_args!("{seen} labels"))
             .got(values.len())
             .help("pass the labels that belong to the data, in the same order"));
     }
-    Ok((matrix, values))
+    let (Some(chosen), Some(keep)) = (chosen, keep) else { return Ok((matrix, values)) };
+    let values = select::labels_of(&values, &chosen);
+    if chosen.is_sorted() {
+        return Ok((matrix, values));
+    }
+    // The kept rows are in the order of the files.
+    let ranks = keep.iter().scan(0, |kept, &keep| {
+        let rank = *kept;
+        *kept += usize::from(keep);
+        Some(rank)
+    });
+    let ranks: Vec<usize> = ranks.collect();
+    Ok((select::gather(matrix, chosen.into_iter().map(|row| ranks[row]).collect())?, values))
+}
+
+/// Appends the rows of all files that `path` names: the column names.
+fn append_all(path: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
+    let mut names = None;
+    for part in parts(path)? {
+        let found = append(&part, rows).map_err(|e| e.at(&part))?;
+        names = names.or(found);
+    }
+    Ok(names)
 }
 
 /// The files that `path` names, in order.
@@ -133,7 +186,10 @@ fn parts(path: &Path) -> Result<Vec<PathBuf>> {
     let Some(text) = text else { return Ok(vec![path.to_owned()]) };
     let parts: Vec<_> = text.split(',').map(|part| PathBuf::from(part.trim())).collect();
     if parts.iter().any(|part| part.as_os_str().is_empty()) {
-        return Err(Error::new("a file name is empty").expected("file names separated by commas").got(text));
+        return Err(Error::new("a file name is empty")
+            .expected("file names separated by commas")
+            .got(text)
+            .help("take out the comma that has no name beside it"));
     }
     Ok(parts)
 }
@@ -150,13 +206,13 @@ fn member(part: &Path) -> (PathBuf, Option<String>) {
 const HEAD: usize = 8;
 
 /// Appends the rows of one file: the column names.
-fn append(part: &Path, matrix: &mut Matrix) -> Result<Option<Vec<String>>> {
+fn append(part: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let (path, member) = member(part);
     let (mut file, len) = file::open(&path)?;
     let head = head(&mut file)?;
     file.rewind().map_err(|e| Error::new("cannot read").source(e))?;
     if npz::matches(&head) {
-        npz::append(BufReader::new(file), len, member.as_deref(), matrix)?;
+        npz::append(BufReader::new(file), len, member.as_deref(), rows)?;
         return Ok(None);
     }
     if member.is_some() {
@@ -165,13 +221,18 @@ fn append(part: &Path, matrix: &mut Matrix) -> Result<Option<Vec<String>>> {
         );
     }
     if head.starts_with(&[0x1f, 0x8b]) {
-        return append_compressed(&path, file, len, matrix);
+        return append_compressed(&path, file, len, rows);
     }
-    append_plain(&path, &head, Source::new(file, Size::Exact(len)), matrix)
+    append_plain(&path, &head, Source::new(file, Size::Exact(len)), rows)
 }
 
-fn append_compressed(path: &Path, file: File, len: u64, matrix: &mut Matrix) -> Result<Option<Vec<String>>> {
-    let mut reader = MultiGzDecoder::new(BufReader::new(file));
+fn append_compressed(
+    path: &Path,
+    file: File,
+    len: u64,
+    rows: &mut Incoming<'_>,
+) -> Result<Option<Vec<String>>> {
+    let mut reader = Members::new(BufReader::new(file));
     let head = head(&mut reader)?;
     let gz = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
     let path = if gz { path.with_extension("") } else { path.to_owned() };
@@ -179,7 +240,34 @@ fn append_compressed(path: &Path, file: File, len: u64, matrix: &mut Matrix) -> 
     let binary = npy::matches(&head) || idx::matches(&head);
     let left = if binary { u64::MAX } else { len.saturating_mul(TEXT_RATIO).max(TEXT_FLOOR) };
     let whole = Limited { reader: Cursor::new(head.clone()).chain(reader), left };
-    append_plain(&path, &head, Source::new(whole, Size::expanded(len)), matrix)
+    append_plain(&path, &head, Source::new(whole, Size::expanded(len)), rows)
+}
+
+/// The members of a gzip file one after the other, as `gzip -d` gives them; what follows the last is an error of its own.
+struct Members<R>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Members<R> {
+    fn new(reader: R) -> Self {
+        Self(Some(GzDecoder::new(reader)))
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let n = member.read(buffer)?;
+            if n > 0 || buffer.is_empty() {
+                return Ok(n);
+            }
+            let rest = member.get_mut().fill_buf()?;
+            match rest {
+                [] => return Ok(0),
+                [0x1f] | [0x1f, 0x8b, ..] => self.0 = self.0.take().map(|m| GzDecoder::new(m.into_inner())),
+                _ => return Err(io::Error::other(Trailing(rest[..rest.len().min(8)].to_vec()))),
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// Compressed text may expand to this many times its size, or to `TEXT_FLOOR` bytes if that is more.
@@ -191,22 +279,28 @@ fn append_plain<R: Read>(
     path: &Path,
     head: &[u8],
     source: Source<R>,
-    matrix: &mut Matrix,
+    rows: &mut Incoming<'_>,
 ) -> Result<Option<Vec<String>>> {
     if head.is_empty() {
-        return Err(Error::new("the file is empty").expected("idx, NPY, NPZ or CSV").got("0 bytes"));
+        return Err(Error::new("the file is empty")
+            .expected("idx, NPY, NPZ or CSV")
+            .got("0 bytes")
+            .help("check what wrote the file, or pass another"));
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     if npy::matches(head) || name.ends_with(".npy") {
-        return npy::append(source, matrix).map(|()| None);
+        return npy::append(source, rows).map(|()| None);
     }
     if idx::matches(head) || name.ends_with("ubyte") || name.ends_with(".idx") {
-        return idx::append(source, matrix).map(|()| None);
+        return idx::append(source, rows).map(|()| None);
     }
     if name.ends_with(".npz") {
-        return Err(Error::new("not an NPZ archive").expected("magic PK").got(head.escape_ascii()));
+        return Err(Error::new("not an NPZ archive")
+            .expected("magic PK")
+            .got(head.escape_ascii())
+            .help("give the file the ending of its format, or save it again with numpy.savez"));
     }
-    csv::append(source, matrix)
+    csv::append(source, rows)
 }
 
 fn head(reader: &mut impl Read) -> Result<Vec<u8>> {

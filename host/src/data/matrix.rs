@@ -108,7 +108,8 @@ impl Matrix {
         if cols == 1 {
             return Err(Error::new("no inputs are left beside the target column")
                 .expected("at least 2 columns")
-                .got("1 column"));
+                .got("1 column")
+                .help("pass a table that also holds the inputs"));
         }
         self.cols -= 1;
         Ok(match &mut self.values {
@@ -117,36 +118,8 @@ impl Matrix {
         })
     }
 
-    /// A matrix to append to.
-    pub(super) fn empty() -> Self {
-        Self { rows: 0, cols: 0, values: Values::U8(Vec::new()) }
-    }
-
-    /// Announces `rows` more rows of `cols` values, which are bytes or floats: checks that they fit, turns bytes into
-    /// floats where the two differ, and reserves exactly what is needed.
-    pub(super) fn announce(&mut self, rows: usize, cols: usize, bytes: bool) -> Result<()> {
-        if self.rows > 0 && self.cols != cols {
-            return Err(Error::new("the files have different numbers of columns")
-                .expected(format_args!("{} columns, as in the files before", self.cols))
-                .got(format_args!("{cols} columns")));
-        }
-        self.cols = cols;
-        if !bytes {
-            self.floats();
-        }
-        let more = rows.saturating_mul(cols);
-        let reserved = match &mut self.values {
-            Values::F32(v) => v.try_reserve_exact(more),
-            Values::U8(v) => v.try_reserve_exact(more),
-        };
-        reserved.map_err(|_| {
-            Error::new("not enough memory for the data")
-                .expected(format_args!("room for {rows} × {cols} values"))
-        })
-    }
-
     /// The values as floats, to append to; bytes become floats.
-    pub(super) fn floats(&mut self) -> &mut Vec<f32> {
+    fn floats(&mut self) -> &mut Vec<f32> {
         if let Values::U8(bytes) = &mut self.values {
             let bytes = std::mem::take(bytes);
             self.values = Values::F32(bytes.into_iter().map(f32::from).collect());
@@ -156,6 +129,91 @@ impl Matrix {
             Values::U8(_) => unreachable!("bytes were just turned into floats"),
         }
     }
+}
+
+/// Rows of files on their way into a matrix: all of them, or those that are kept, in the order of the files.
+#[derive(Debug)]
+pub(super) struct Incoming<'a> {
+    pub(super) matrix: Matrix,
+    /// Rows that came so far, kept or not.
+    pub(super) seen: usize,
+    /// Whether a row is kept, by its number among all that come; those beyond are not.
+    keep: Option<&'a [bool]>,
+}
+
+impl<'a> Incoming<'a> {
+    /// Takes all rows, or those that `keep` says.
+    pub(super) fn new(keep: Option<&'a [bool]>) -> Self {
+        let matrix = Matrix { rows: 0, cols: 0, values: Values::U8(Vec::new()) };
+        Self { matrix, seen: 0, keep }
+    }
+
+    /// Whether rows may be left out.
+    pub(super) fn chooses(&self) -> bool {
+        self.keep.is_some()
+    }
+
+    /// Whether the row `ahead` rows after those seen is kept.
+    pub(super) fn keeps(&self, ahead: usize) -> bool {
+        self.keep.is_none_or(|keep| keep.get(self.seen + ahead).copied().unwrap_or(false))
+    }
+
+    /// How many of the next `rows` rows are kept.
+    pub(super) fn kept(&self, rows: usize) -> usize {
+        match self.keep {
+            None => rows,
+            Some(keep) => keep.iter().skip(self.seen).take(rows).filter(|&&keep| keep).count(),
+        }
+    }
+
+    /// Appends one row of floats, if it is kept.
+    pub(super) fn push(&mut self, row: &[f32]) -> Result<()> {
+        if self.keeps(0) {
+            let values = self.matrix.floats();
+            values.try_reserve(row.len()).map_err(|_| no_room(1, row.len()))?;
+            values.extend_from_slice(row);
+            self.matrix.rows += 1;
+        }
+        self.seen += 1;
+        Ok(())
+    }
+
+    /// Announces `rows` more rows of `cols` values, which are bytes or floats: checks that they fit, turns bytes into
+    /// floats where the two differ, and reserves exactly what is needed.
+    pub(super) fn announce(&mut self, rows: usize, cols: usize, bytes: bool) -> Result<()> {
+        if self.seen > 0 && self.matrix.cols != cols {
+            return Err(Error::new("the files have different numbers of columns")
+                .expected(format_args!("{} columns, as in the files before", self.matrix.cols))
+                .got(format_args!("{cols} columns"))
+                .help("join only files with the same columns, in the same order"));
+        }
+        self.matrix.cols = cols;
+        if !bytes {
+            self.matrix.floats();
+        }
+        let kept = self.kept(rows);
+        let more = kept.saturating_mul(cols);
+        let reserved = match &mut self.matrix.values {
+            Values::F32(v) => v.try_reserve_exact(more),
+            Values::U8(v) => v.try_reserve_exact(more),
+        };
+        reserved.map_err(|_| no_room(kept, cols))
+    }
+
+    /// Gives back memory that a text had reserved beyond its end.
+    pub(super) fn shrink(&mut self) {
+        match &mut self.matrix.values {
+            Values::F32(v) => v.shrink_to_fit(),
+            Values::U8(v) => v.shrink_to_fit(),
+        }
+    }
+}
+
+fn no_room(rows: usize, cols: usize) -> Error {
+    Error::new("not enough memory for the data")
+        .expected(format_args!("room for {rows} × {cols} more values"))
+        .got("an allocation that the system refused")
+        .help("pass fewer rows, or use a machine with more memory")
 }
 
 /// Takes one of `cols` columns out of row-major `values`, in place; gives its memory back.

@@ -7,6 +7,7 @@
 use std::io::{self, Read, Write};
 
 use super::element::{Element, Layout};
+use super::matrix::Incoming;
 use super::{Array, Matrix, Numbers, Source};
 use crate::{Error, Result};
 
@@ -23,9 +24,9 @@ use crate::{Error, Result};
 /// assert_eq!(matrix, Matrix::new(2, 2, Values::F32(vec![1.0, 2.0, 3.0, 4.0])).unwrap());
 /// ```
 pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
-    let mut matrix = Matrix::empty();
-    append(source, &mut matrix)?;
-    Ok(matrix)
+    let mut rows = Incoming::new(None);
+    append(source, &mut rows)?;
+    Ok(rows.matrix)
 }
 
 /// Writes an array as NPY version 1.0, little-endian, C order; the same array always gives the same bytes.
@@ -47,10 +48,10 @@ pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
-/// Reads the rows of an NPY file to the end of `matrix`.
-pub(super) fn append<R: Read>(mut source: Source<R>, matrix: &mut Matrix) -> Result<()> {
+/// Reads the rows of an NPY file to the end of `rows`.
+pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
     let text = header_text(&mut source)?;
-    Header::parse(&text)?.layout()?.append(source, matrix)
+    Header::parse(&text)?.layout()?.append(source, rows)
 }
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -81,14 +82,16 @@ fn header_text<R: Read>(source: &mut Source<R>) -> Result<String> {
     if len > HEADER_LIMIT {
         return Err(Error::new("the NPY header is too long")
             .expected(format_args!("at most {HEADER_LIMIT} bytes"))
-            .got(format_args!("{len} bytes")));
+            .got(format_args!("{len} bytes"))
+            .help("the header is damaged: save the array again with numpy.save"));
     }
     let mut text = vec![0; len as usize];
     let got = source.fill(&mut text)?;
     if got < text.len() {
         return Err(Error::new("the file ends inside the NPY header")
             .expected(format_args!("{len} bytes"))
-            .got(format_args!("{got} bytes")));
+            .got(format_args!("{got} bytes"))
+            .help("the file is cut off or damaged: copy or download it again"));
     }
     String::from_utf8(text).map_err(|_| malformed("text in UTF-8", "other bytes"))
 }

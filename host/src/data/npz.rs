@@ -7,6 +7,7 @@ use zip::read::ZipFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
+use super::matrix::Incoming;
 use super::{Array, Matrix, Size, Source, npy};
 use crate::{Error, Result};
 
@@ -27,9 +28,9 @@ use crate::{Error, Result};
 /// assert!(npz::read(&mut file, len, None).unwrap_err().to_string().contains("x, y"));
 /// ```
 pub fn read<R: Read + Seek>(reader: R, len: u64, member: Option<&str>) -> Result<Matrix> {
-    let mut matrix = Matrix::empty();
-    append(reader, len, member, &mut matrix)?;
-    Ok(matrix)
+    let mut rows = Incoming::new(None);
+    append(reader, len, member, &mut rows)?;
+    Ok(rows.matrix)
 }
 
 /// Writes arrays under their names, uncompressed; the same arrays always give the same bytes.
@@ -55,18 +56,18 @@ pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
 
-/// Reads the rows of an array to the end of `matrix`.
+/// Reads the rows of an array to the end of `rows`.
 pub(super) fn append<R: Read + Seek>(
     reader: R,
     len: u64,
     member: Option<&str>,
-    matrix: &mut Matrix,
+    rows: &mut Incoming<'_>,
 ) -> Result<()> {
     let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
     let name = choose(&archive, member)?;
     let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
     let size = size(&file, len);
-    npy::append(Source::new(file, size), matrix)
+    npy::append(Source::new(file, size), rows)
 }
 
 const SUFFIX: &str = ".npy";
@@ -77,7 +78,10 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Resu
     let names: Vec<_> = readable.filter(|name| name.ends_with(SUFFIX)).collect();
     match (member, &names[..]) {
         (None, [name]) => Ok(name.to_string()),
-        (None, []) => Err(Error::new("the archive holds no array").expected("a file that ends in .npy")),
+        (None, []) => Err(Error::new("the archive holds no array")
+            .expected("a file that ends in .npy")
+            .got(format_args!("{} other files", archive.len()))
+            .help("save the arrays with numpy.savez")),
         (None, _) => Err(Error::new("the archive holds several arrays")
             .expected("the name of one")
             .got(list(&names))
@@ -90,6 +94,7 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Resu
                 Error::new(format!("the archive holds no array {member:?}"))
                     .expected("one of these")
                     .got(list(&names))
+                    .help("name one of them after the #")
             }),
     }
 }

@@ -21,15 +21,29 @@ use crate::{Error, Result};
 /// ```
 pub fn keep_labels(matrix: Matrix, labels: &[f32], keep: &[f32]) -> Result<(Matrix, Vec<f32>)> {
     check_counts(&matrix, labels)?;
+    let rows = rows_with(labels, keep)?;
+    let labels = labels_of(labels, &rows);
+    Ok((gather(matrix, rows)?, labels))
+}
+
+/// The rows whose label is one of `keep`, rising.
+///
+/// # Errors
+/// `keep` is empty or names a label twice; a label has no rows.
+pub fn rows_with(labels: &[f32], keep: &[f32]) -> Result<Vec<usize>> {
     check_distinct(keep)?;
     if let Some(missing) = keep.iter().find(|label| !labels.contains(label)) {
         return Err(Error::new(format!("no sample has the label {missing}"))
             .expected(format_args!("labels among {}", list(labels)))
-            .got(missing));
+            .got(missing)
+            .help("keep labels that are there"));
     }
-    let rows: Vec<usize> = (0..matrix.rows).filter(|&row| keep.contains(&labels[row])).collect();
-    let labels = rows.iter().map(|&row| labels[row]).collect();
-    Ok((gather(matrix, rows)?, labels))
+    Ok((0..labels.len()).filter(|&row| keep.contains(&labels[row])).collect())
+}
+
+/// The labels of `rows`.
+pub(super) fn labels_of(labels: &[f32], rows: &[usize]) -> Vec<f32> {
+    rows.iter().map(|&row| labels[row]).collect()
 }
 
 /// Labels as positions in `classes`: the first class becomes 0, the second 1, and so on.
@@ -43,6 +57,7 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
             Error::new("a label is none of the classes")
                 .expected(list(classes))
                 .got(format_args!("{label} in row {row} (counted from 0)"))
+                .help("name every class that the labels hold")
         })
     };
     labels.iter().enumerate().map(index).collect()
@@ -64,6 +79,16 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
 /// ```
 pub fn rows_per_label(matrix: Matrix, labels: &[f32], range: Range<usize>) -> Result<(Matrix, Vec<f32>)> {
     check_counts(&matrix, labels)?;
+    let rows = occurrences(labels, range)?;
+    let labels = labels_of(labels, &rows);
+    Ok((gather(matrix, rows)?, labels))
+}
+
+/// The rows that [`rows_per_label`] keeps, in its order.
+///
+/// # Errors
+/// A label has no occurrence in the range.
+pub fn occurrences(labels: &[f32], range: Range<usize>) -> Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..labels.len()).collect();
     order.sort_by(|&a, &b| labels[a].total_cmp(&labels[b])); // stable
     let mut rows = Vec::new();
@@ -72,12 +97,12 @@ pub fn rows_per_label(matrix: Matrix, labels: &[f32], range: Range<usize>) -> Re
         if kept.is_empty() {
             return Err(Error::new(format!("label {} has no rows in the range", labels[group[0]]))
                 .expected(format_args!("more than {} rows, for {range:?}", range.start))
-                .got(format_args!("{} rows", group.len())));
+                .got(format_args!("{} rows", group.len()))
+                .help("choose an earlier range, or append more files"));
         }
         rows.extend_from_slice(&group[kept]);
     }
-    let labels = rows.iter().map(|&row| labels[row]).collect();
-    Ok((gather(matrix, rows)?, labels))
+    Ok(rows)
 }
 
 /// The rows `rows` of `matrix`, in that order, within the memory of `matrix`.
@@ -97,16 +122,22 @@ pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
 
 /// `rows`, followed by all other rows below `n`.
 fn complete(mut rows: Vec<usize>, n: usize) -> Result<Vec<usize>> {
+    let seen = mask(&rows, n)?;
+    rows.extend((0..n).filter(|&row| !seen[row]));
+    Ok(rows)
+}
+
+/// Which of `n` rows are among `rows`.
+pub(super) fn mask(rows: &[usize], n: usize) -> Result<Vec<bool>> {
     let mut seen = vec![false; n];
-    for &row in &rows {
+    for &row in rows {
         match seen.get_mut(row) {
             Some(seen) if !*seen => *seen = true,
             Some(_) => return Err(Error::new("a row is chosen twice").got(row)),
             None => return Err(Error::new("no such row").expected(format_args!("below {n}")).got(row)),
         }
     }
-    rows.extend((0..n).filter(|&row| !seen[row]));
-    Ok(rows)
+    Ok(seen)
 }
 
 /// Puts row `order[i]` at place `i`, for every `i`, cycle by cycle; then keeps the first `kept` rows.
@@ -139,17 +170,28 @@ fn check_counts(matrix: &Matrix, labels: &[f32]) -> Result<()> {
     }
     Err(Error::new("the number of labels is not the number of samples")
         .expected(format_args!("{} labels", matrix.rows))
-        .got(labels.len()))
+        .got(labels.len())
+        .help("pass the labels that belong to the data, in the same order"))
 }
 
 fn check_distinct(labels: &[f32]) -> Result<()> {
     if labels.is_empty() {
-        return Err(Error::new("the list of labels is empty").expected("at least one label, such as 0,1"));
+        return Err(Error::new("the list of labels is empty")
+            .expected("at least one label, such as 0,1")
+            .got("none")
+            .help("name the labels to keep"));
     }
     match (0..labels.len()).find(|&i| labels[..i].contains(&labels[i])) {
-        Some(i) => Err(Error::new(format!("label {} is in the list twice", labels[i]))),
+        Some(i) => Err(Error::new(format!("label {} is in the list twice", labels[i]))
+            .expected("different labels")
+            .got(list_as_given(labels))
+            .help("name every label once")),
         None => Ok(()),
     }
+}
+
+fn list_as_given(labels: &[f32]) -> String {
+    labels.iter().map(f32::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The first distinct labels, sorted, as errors show them.

@@ -149,6 +149,24 @@ fn oversized(bytes: u64, got: impl fmt::Display) -> Error {
         .help("the file is damaged, or its header was edited: write it again")
 }
 
+/// Bytes behind the end of a compressed file that are no compressed data: the first of them.
+#[derive(Debug)]
+pub(super) struct Trailing(pub(super) Vec<u8>);
+
+impl fmt::Display for Trailing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "trailing bytes that start with \"{}\"", self.0.escape_ascii())
+    }
+}
+
+impl std::error::Error for Trailing {}
+
 pub(super) fn unreadable(e: io::Error) -> Error {
+    if let Some(trailing) = e.get_ref().and_then(|inner| inner.downcast_ref::<Trailing>()) {
+        return Error::new("bytes follow the end of the compressed data")
+            .expected("the end of the file, or more data in gzip format")
+            .got(trailing)
+            .help("something was appended to the file: copy or download it again, or compress it again");
+    }
     Error::new("cannot read the bytes").source(e).help(COPY_AGAIN)
 }

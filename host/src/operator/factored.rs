@@ -34,14 +34,15 @@ impl Blocked {
         r: &[f32],
         blocks: Range<usize>,
         (dw, dwt): (&mut [f32], &mut [f32]),
-    ) {
+    ) -> Result<()> {
+        self.go_on()?;
         let (d, c) = (self.shared.tiles.cols, net.outputs());
         let mut cursor = gates.cursor();
         self.shared.live.clear();
         let open = blocks.clone().filter(|&i| cursor.at(i) != Gate::Closed).map(|i| i as u32);
         self.shared.live.extend(open);
         if self.shared.live.is_empty() {
-            return;
+            return Ok(());
         }
         let padded = self.shared.live.len().next_multiple_of(PAD);
         let groups = self.each_group(|shared, group, pieces| {
@@ -52,7 +53,7 @@ impl Blocked {
                     add_panel(shared, piece, gates, net, r, padded, group);
                 });
             }
-        });
+        })?;
         for group in &self.groups[..groups] {
             let (columns, outputs) = group.product[..padded * (d + c)].split_at(padded * d);
             for (slot, &i) in self.shared.live.iter().enumerate() {
@@ -65,6 +66,7 @@ impl Blocked {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -89,8 +91,7 @@ impl Factored for Blocked {
                 let piece = shared.tiles.piece(values, &shared.batch, k);
                 vectorise(shared.arch, #[inline(always)] || forward(piece, gates, net, group, out));
             });
-        });
-        Ok(())
+        })
     }
 
     fn net_gradient(
@@ -113,7 +114,7 @@ impl Factored for Blocked {
         error::length("gradient panel of the outputs", dwt.len(), blocks.len() * c)?;
         let panels = dw.chunks_mut(p * d).zip(dwt.chunks_mut(p * c));
         for (first, out) in blocks.clone().step_by(p).zip(panels) {
-            self.net_panel(gates, net, r, first..(first + p).min(blocks.end), out);
+            self.net_panel(gates, net, r, first..(first + p).min(blocks.end), out)?;
         }
         Ok(())
     }
@@ -141,7 +142,7 @@ impl Factored for Blocked {
                     vectorise(shared.arch, #[inline(always)] || add_restricted(piece, gates, net, r, group));
                 });
             }
-        });
+        })?;
         dw.fill(0.0);
         dwt.fill(0.0);
         for group in &self.groups[..groups] {

@@ -14,6 +14,7 @@ mod held;
 mod kernel;
 mod layout;
 mod piece;
+mod stop;
 mod tiles;
 
 use crate::data::{Matrix, Values};
@@ -24,6 +25,7 @@ pub use layout::Layout;
 use pulp::Arch;
 use std::convert::Infallible;
 use std::ops::Range;
+pub use stop::Stop;
 use tamis::dims::Dims;
 use tamis::error::{self, Result};
 use tamis::gates::{Gate, Gates};
@@ -59,6 +61,8 @@ struct Shared {
     /// Neurons of the panel that are not closed.
     live: Vec<u32>,
     held: Held,
+    /// Looked at before every piece.
+    stop: Option<Stop>,
 }
 
 /// Accumulators and buffers of one group of tiles.
@@ -125,6 +129,7 @@ impl Blocked {
                 words,
             },
             tiles: Tiles::new(data, layout.tile),
+            stop: None,
         };
         Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups })
     }
@@ -152,6 +157,20 @@ impl Blocked {
         self.layout.bytes(dims, bytes) + outputs
     }
 
+    /// Heeds `stop` from now on, or nothing: the call that sees it fails with [`error::Error::Stopped`] within the time of
+    /// a tile or a panel. It is heeded once; later calls run to their end again.
+    pub fn heed(&mut self, stop: Option<Stop>) {
+        self.shared.stop = stop;
+    }
+
+    fn go_on(&mut self) -> Result<()> {
+        if self.shared.stopped() {
+            self.shared.stop = None;
+            return Err(error::Error::Stopped);
+        }
+        Ok(())
+    }
+
     fn check(&self, gates: Gates<'_>) -> Result<()> {
         gates.check(self.shared.tiles.cols, self.hidden)
     }
@@ -162,14 +181,15 @@ impl Blocked {
     }
 
     /// Runs `body(group, pieces)` for every group, in parallel, on the pieces that belong to it.
-    fn each_group(&mut self, body: impl Fn(&Shared, &mut Group, Range<usize>) + Sync) -> usize {
+    fn each_group(&mut self, body: impl Fn(&Shared, &mut Group, Pieces<'_>) + Sync) -> Result<usize> {
         let pieces = self.shared.tiles.pieces(&self.shared.batch);
         let groups = self.groups.len().min(pieces);
         let shared = &self.shared;
         fork(&mut self.groups[..groups], 0, &|g, group| {
-            body(shared, group, pieces * g / groups..pieces * (g + 1) / groups);
+            body(shared, group, Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups });
         });
-        groups
+        self.go_on()?;
+        Ok(groups)
     }
 
     /// Adds the groups' products, `len` numbers each, in order.
@@ -188,31 +208,54 @@ impl Blocked {
         out: &mut [T],
         start: impl Fn(usize) -> usize + Sync,
         body: impl Fn(&Shared, &mut Group, usize, &mut [T]) + Sync,
-    ) {
+    ) -> Result<()> {
         let pieces = self.shared.tiles.pieces(&self.shared.batch);
         let groups = self.groups.len().min(pieces);
         let shared = &self.shared;
         let work = |g: usize, group: &mut Group, out: &mut [T]| {
             let mut rest = out;
-            for k in pieces * g / groups..pieces * (g + 1) / groups {
+            for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
                 let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
                 body(shared, group, k, part);
                 rest = tail;
             }
         };
         fork_parts(&mut self.groups[..groups], 0, out, &|g| start(pieces * g / groups), &work);
+        self.go_on()
     }
 
     /// [`Self::each_part`] where the parts are the rows of the pieces.
-    fn each_row(&mut self, out: &mut [f32], body: impl Fn(&Shared, &mut Group, usize, &mut [f32]) + Sync) {
+    fn each_row(
+        &mut self,
+        out: &mut [f32],
+        body: impl Fn(&Shared, &mut Group, usize, &mut [f32]) + Sync,
+    ) -> Result<()> {
         let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
         let first = batch.start / tile;
         let start = |k: usize| ((first + k) * tile).clamp(batch.start, batch.end) - batch.start;
-        self.each_part(out, start, body);
+        self.each_part(out, start, body)
+    }
+}
+
+/// Pieces of one group, until the work is to end.
+struct Pieces<'a> {
+    shared: &'a Shared,
+    left: Range<usize>,
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.shared.stopped() { None } else { self.left.next() }
     }
 }
 
 impl Shared {
+    fn stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(Stop::asked)
+    }
+
     /// The generator of a single random gate, d numbers.
     fn generator(&self) -> &[f32] {
         &self.generators[..self.tiles.cols]
@@ -276,8 +319,7 @@ impl Sensing for Blocked {
                 let piece = shared.tiles.piece(values, &shared.batch, k);
                 vectorise(shared.arch, #[inline(always)] || piece::add_gated(piece, gate, shared.generator(), w, group, out));
             });
-        });
-        Ok(())
+        })
     }
 
     fn adjoint(&mut self, gates: Gates<'_>, i: usize, v: &[f32], out: &mut [f32]) -> Result<()> {
@@ -296,7 +338,7 @@ impl Sensing for Blocked {
                     vectorise(shared.arch, #[inline(always)] || piece::add_block(piece, gate, shared.generator(), v, group));
                 });
             }
-        });
+        })?;
         for group in &self.groups[..groups] {
             for (out, part) in out.iter_mut().zip(&group.product) {
                 *out += part;
@@ -319,12 +361,13 @@ impl Sensing for Blocked {
             (std::mem::take(&mut self.shared.held.neurons), std::mem::take(&mut self.shared.held.bits));
         let stride = neurons.len() * words;
         let used = self.shared.tiles.pieces(&self.shared.batch) * stride;
+        let mut done = Ok(());
         for (first, neurons) in (0..).step_by(panel).zip(neurons.chunks(panel)) {
             let mut cursor = gates.cursor();
             for (&i, h) in neurons.iter().zip(self.shared.generators.chunks_mut(d)) {
                 cursor.at(i as usize).generator(h);
             }
-            self.each_part(
+            done = self.each_part(
                 &mut bits[..used],
                 |k| k * stride,
                 |shared, group, k, bits| {
@@ -335,9 +378,13 @@ impl Sensing for Blocked {
                     });
                 },
             );
+            if done.is_err() {
+                break;
+            }
         }
-        self.shared.held = Held { key: Some(gates.key()), neurons, bits, words };
-        Ok(())
+        let key = done.is_ok().then(|| gates.key());
+        self.shared.held = Held { key, neurons, bits, words };
+        done
     }
 
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
@@ -363,8 +410,7 @@ impl Sensing for Blocked {
                     }
                 });
             });
-        });
-        Ok(())
+        })
     }
 
     fn gradient(&mut self, gates: Gates<'_>, r: &[f32], blocks: Range<usize>, out: &mut [f32]) -> Result<()> {
@@ -376,7 +422,7 @@ impl Sensing for Blocked {
         for (first, out) in
             blocks.clone().step_by(self.layout.panel).zip(out.chunks_mut(self.layout.panel * d))
         {
-            self.gradient_panel(gates, r, first..(first + self.layout.panel).min(blocks.end), out);
+            self.gradient_panel(gates, r, first..(first + self.layout.panel).min(blocks.end), out)?;
         }
         Ok(())
     }
@@ -410,7 +456,7 @@ impl Sensing for Blocked {
                     });
                 });
             }
-        });
+        })?;
         self.reduce(groups, out);
         Ok(())
     }
@@ -441,7 +487,38 @@ impl Sensing for Blocked {
                     });
                 });
             }
-        });
+        })?;
+        self.reduce(groups, out);
+        Ok(())
+    }
+
+    fn diagonal_at(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        error::length("diagonal", out.len(), support.len())?;
+        self.check(gates)?;
+        self.check_support(support)?;
+        let d = self.shared.tiles.cols;
+        let held = self.shared.held.fits(gates, runs(d, support).map(|(i, _)| i));
+        if !held && gates.may_be_random() {
+            return provided::diagonal_at(self, gates, support, out, scratch);
+        }
+        let groups = self.each_group(|shared, group, pieces| {
+            group.product[..support.len()].fill(0.0);
+            for k in pieces {
+                with_values!(shared, values => {
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
+                    let held = held.then(|| shared.held.piece(k));
+                    vectorise(shared.arch, #[inline(always)] || {
+                        piece::add_diagonal(piece, gates, held, d, support, group);
+                    });
+                });
+            }
+        })?;
         self.reduce(groups, out);
         Ok(())
     }
@@ -468,7 +545,7 @@ impl Sensing for Blocked {
                         vectorise(shared.arch, #[inline(always)] || piece::add_norms(piece, gate, shared.generator(), group));
                     });
                 }
-            });
+            })?;
             self.reduce(groups, out);
         }
         Ok(())
@@ -477,7 +554,14 @@ impl Sensing for Blocked {
 
 impl Blocked {
     /// The gradient of at most p blocks: one matrix product a tile.
-    fn gradient_panel(&mut self, gates: Gates<'_>, r: &[f32], blocks: Range<usize>, out: &mut [f32]) {
+    fn gradient_panel(
+        &mut self,
+        gates: Gates<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        self.go_on()?;
         let d = self.shared.tiles.cols;
         self.shared.live.clear();
         let mut cursor = gates.cursor();
@@ -495,7 +579,7 @@ impl Blocked {
         }
         out.fill(0.0);
         if self.shared.live.is_empty() {
-            return;
+            return Ok(());
         }
         let padded = self.shared.live.len().next_multiple_of(PAD);
         let groups = self.each_group(|shared, group, pieces| {
@@ -506,7 +590,7 @@ impl Blocked {
                     piece::add_panel(shared, piece, gates, random, r, padded, group);
                 });
             }
-        });
+        })?;
         for group in &self.groups[..groups] {
             for (slot, &i) in self.shared.live.iter().enumerate() {
                 let out = &mut out[(i as usize - blocks.start) * d..][..d];
@@ -515,5 +599,6 @@ impl Blocked {
                 }
             }
         }
+        Ok(())
     }
 }

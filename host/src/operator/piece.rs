@@ -181,6 +181,35 @@ pub(super) fn add_restricted_held<T: Element>(
     }
 }
 
+/// `product += diag(A_S^T A_S)` over the rows of the piece, gates `held` or computed here.
+#[inline(always)]
+pub(super) fn add_diagonal<T: Element>(
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    held: Option<(&[u32], usize)>,
+    inputs: usize,
+    support: &[u32],
+    group: &mut Group,
+) {
+    let Group { z, v, image, product, .. } = group;
+    let ones = &mut image[..piece.len()];
+    ones.fill(1.0);
+    let mut cursor = gates.cursor();
+    for (at, (i, run)) in runs(inputs, support).enumerate() {
+        match held {
+            Some((bits, words)) => unpack(&bits[at * words..][..words], ones, v),
+            None => mask(piece, cursor.at(i), &[], ones, z, v),
+        }
+        for (out, &j) in product[run.clone()].iter_mut().zip(&support[run]) {
+            let column = piece.column(j as usize - i * inputs);
+            for (z, (x, v)) in z.iter_mut().zip(column.iter().zip(&*v)) {
+                *z = v * x.widen();
+            }
+            *out += project(&z[..piece.len()], column);
+        }
+    }
+}
+
 /// `product += A_S^T A_S p` over the rows of the piece, gates computed here.
 #[inline(always)]
 pub(super) fn add_normal<T: Element>(

@@ -25,20 +25,57 @@ pub(super) fn loss(area: &Area<'_>, title: &str, time: &str, series: &[Series<'_
     let low = values().filter(|v| *v <= 0.0 && v.is_finite()).count();
     let lost = values().filter(|v| !v.is_finite()).count();
     let ends = series.iter().filter(|s| !s.values.is_empty()).flat_map(ends);
+    let y = Axis::log("loss (log scale)", values(), low > 0);
+    let key = |(i, s): (usize, &Series<'_>)| Key::new(curve_mark(&y, s), series_colour(i), s.label);
     let frame = Frame {
         title,
-        keys: series
-            .iter()
-            .enumerate()
-            .map(|(i, s)| Key::new(Mark::Line, series_colour(i), s.label))
-            .collect(),
+        keys: series.iter().enumerate().map(key).collect(),
         x: Axis::count(time, ends),
-        y: Axis::log("loss (log scale)", values(), low > 0),
+        y,
         notes: notes([(low, "not above 0, drawn on the line 0"), (lost, "not finite, left out")]),
         empty: values().count() == lost,
     };
     frame.draw(area, |chart| {
         series.iter().enumerate().try_for_each(|(i, s)| curve(chart, &frame.y, s, series_colour(i)))
+    })
+}
+
+/// Counts against `time` on a linear axis from 0.
+pub(super) fn counts(area: &Area<'_>, title: &str, time: &str, series: &[Series<'_>]) -> Drawn {
+    let values = || series.iter().flat_map(|s| s.values.iter().copied());
+    let lost = values().filter(|v| !v.is_finite()).count();
+    let ends = series.iter().filter(|s| !s.values.is_empty()).flat_map(ends);
+    let y = Axis::linear("count", values().chain([0.0]));
+    let key = |(i, s): (usize, &Series<'_>)| Key::new(curve_mark(&y, s), series_colour(i), s.label);
+    let frame = Frame {
+        title,
+        keys: series.iter().enumerate().map(key).collect(),
+        x: Axis::count(time, ends),
+        y,
+        notes: notes([(lost, "not finite, left out")]),
+        empty: values().count() == lost,
+    };
+    frame.draw(area, |chart| {
+        series.iter().enumerate().try_for_each(|(i, s)| curve(chart, &frame.y, s, series_colour(i)))
+    })
+}
+
+/// The loss above, the counts below.
+pub(super) fn search(
+    title: &str,
+    losses: &[Series<'_>],
+    support: &[Series<'_>],
+    moves: &[Series<'_>],
+) -> String {
+    let head = 40;
+    page::page(title, head + 3 * page::FIGURE_HEIGHT, |area| {
+        let (top, rest) = area.split_vertically(head);
+        page::heading(&top, title)?;
+        let (first, rest) = rest.split_vertically(page::FIGURE_HEIGHT);
+        loss(&first, "Loss", "outer step", losses)?;
+        let (second, third) = rest.split_vertically(page::FIGURE_HEIGHT);
+        counts(&second, "Support", "outer step", support)?;
+        counts(&third, "Neurons and moves", "outer step", moves)
     })
 }
 
@@ -147,22 +184,32 @@ fn notes<const N: usize>(counts: [(usize, &str); N]) -> Vec<String> {
 /// Draws one series: lines between neighbours that both have a place, dots where a line would not show.
 fn curve(chart: &mut Chart<'_, '_>, y: &Axis, series: &Series<'_>, colour: Colour) -> Drawn {
     let dot = Key::new(Mark::Dot, colour, "");
-    let mut run: Vec<(f64, f64)> = Vec::new();
-    let points = thin(series.values).into_iter().map(|(i, v)| (series.first as f64 + i as f64, y.place(v)));
-    for (x, place) in points.chain([(0.0, None)]) {
-        if let Some(place) = place {
-            run.push((x, place));
-            continue;
-        }
+    for run in stretches(y, series) {
         if run.len() == 1 || series.values.len() <= DOTTED {
             run.iter().try_for_each(|&at| dot.draw(chart.plotting_area(), at))?;
         }
         if run.len() > 1 {
-            chart.draw_series([PathElement::new(std::mem::take(&mut run), colour.light.stroke_width(2))])?;
+            chart.draw_series([PathElement::new(run, colour.light.stroke_width(2))])?;
         }
-        run.clear();
     }
     Ok(())
+}
+
+/// What the legend shows for a series: what [`curve`] draws.
+fn curve_mark(y: &Axis, series: &Series<'_>) -> Mark {
+    match stretches(y, series).iter().any(|run| run.len() > 1) {
+        false => Mark::Dot,
+        true if series.values.len() <= DOTTED => Mark::Dotted,
+        true => Mark::Line,
+    }
+}
+
+/// The points of a series, cut where a value has no place.
+fn stretches(y: &Axis, series: &Series<'_>) -> Vec<Vec<(f64, f64)>> {
+    let points = thin(series.values);
+    let runs = points.split(|&(_, value)| y.place(value).is_none()).filter(|run| !run.is_empty());
+    let at = |&(i, value): &(usize, f32)| Some((series.first as f64 + i as f64, y.place(value)?));
+    runs.map(|run| run.iter().filter_map(at).collect()).collect()
 }
 
 /// At most [`MOST_VALUES`] values with their positions, and one more for each gap: the least and the greatest of each

@@ -9,6 +9,8 @@ use super::page::{Colour, Drawn};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Mark {
     Line,
+    /// A line with a dot at each value.
+    Dotted,
     Ring,
     Dot,
     Cross,
@@ -42,6 +44,11 @@ impl Key {
             Mark::Line => area.draw(
                 &(EmptyElement::at(at)
                     + PathElement::new([(-10, 0), (10, 0)], self.colour.light.stroke_width(3))),
+            ),
+            Mark::Dotted => area.draw(
+                &(EmptyElement::at(at)
+                    + PathElement::new([(-10, 0), (10, 0)], thin)
+                    + Circle::new((0, 0), 3, full)),
             ),
         }
     }

@@ -86,6 +86,21 @@ pub fn scatter(title: &str, labels: &[f32], predictions: &[f32]) -> String {
     page::page(title, page::SQUARE_HEIGHT, |area| figures::scatter(area, title, labels, predictions))
 }
 
+/// The course of a search: losses on a logarithmic axis, and two figures of counts under it, all by outer step.
+///
+/// ```
+/// use tamis_host::plot::{Series, search};
+/// let loss = Series { label: "loss", first: 1, values: &[1.0, 0.1, 1e-9] };
+/// let weights = Series { label: "weights", first: 1, values: &[63.0, 63.0, 50.0] };
+/// let live = Series { label: "live neurons", first: 1, values: &[12.0, 11.0, 10.0] };
+/// let svg = search("Search", &[loss], &[weights], &[live]);
+/// assert!(svg.contains("outer step") && svg.contains("live neurons"));
+/// ```
+#[must_use]
+pub fn search(title: &str, losses: &[Series<'_>], support: &[Series<'_>], moves: &[Series<'_>]) -> String {
+    figures::search(title, losses, support, moves)
+}
+
 /// One page with the facts, the loss, the weights and the predictions under each other.
 ///
 /// ```

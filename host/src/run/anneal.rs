@@ -1,21 +1,18 @@
 //! The recipe for classification: a problem in memory to weights of both sides, model bytes and a report.
 
-use std::time::Instant;
-
 use serde::Serialize;
 use tamis::anneal::{self as core_anneal, Held, Info, Params, Progress};
 use tamis::dims::Dims;
 use tamis::factored::{Factored, Net};
 use tamis::math::unit_scale;
-use tamis::model::MAX_INPUTS;
 use tamis::sensing::Sensing;
 use tamis::wire;
 
 use super::memory::room_for;
-use super::train::shuffle;
+use super::train::{Start, at_least_one, check_recipe, shuffle, sizes};
 use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes, plan};
 use crate::data::{Matrix, Values};
-use crate::operator::{Blocked, Layout};
+use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
 
 /// Rows of a tile, at most: a batch of twice as many keeps two cores busy.
@@ -95,7 +92,7 @@ pub struct AnnealReport {
     pub start_nnz: usize,
     /// Factor that brings the inputs to the unit range, a power of two.
     pub input_scale: f32,
-    /// Whether the observer ended the run early.
+    /// Whether the run was ended early on request.
     pub stopped: bool,
     /// Whether it ended for want of progress on the rows held out.
     pub early: bool,
@@ -134,23 +131,23 @@ pub struct AnnealOutcome {
 /// Trains a classifier of one hidden layer on a problem with classes 0, 1, … as labels.
 ///
 /// The rows are put into a random order that the seed fixes; the last ones of it are held out. `observe` is called after
-/// every step and ends the run by returning `false`; the best nonzeros until then are the outcome. Everything is
-/// allocated before the first step.
+/// every step and ends the run by returning `false`; `stop` ends it within a step, in the time of a tile or a panel, and what
+/// that step did is dropped. The best nonzeros until then are the outcome. Everything is allocated before the first step.
 ///
 /// # Errors
-/// A size out of bounds, labels that are no classes or leave one out, a budget that is too small, or a run that diverges.
+/// A size out of bounds, labels that are no classes or leave one out, a budget that is too small, or a run that diverges; or
+/// the run was ended before its first step ([`Error::is_interrupted`]).
 pub fn anneal(
     problem: Problem,
     options: &AnnealOptions,
+    stop: &Stop,
     observe: impl FnMut(&Progress) -> bool + Send,
 ) -> Result<AnnealOutcome> {
     problem.check()?;
     let run = Run::new(&problem, options)?;
-    room_for("training", run.plan.total_bytes())?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
-        Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
-    })?;
-    pool.install(|| run.train(problem, pool.current_num_threads(), observe))
+    room_for("training", run.plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
+    let pool = plan::pool(options.threads)?;
+    pool.install(|| run.train(problem, pool.current_num_threads(), stop, observe))
 }
 
 /// A run whose sizes are settled.
@@ -163,27 +160,15 @@ struct Run {
 
 impl Run {
     fn new(problem: &Problem, options: &AnnealOptions) -> Result<Self> {
-        let (n, d, m) = (problem.data.rows, problem.data.cols, options.hidden);
-        let classes = problem.classes().ok_or_else(|| {
-            Error::new("the annealed recipe is for classes")
-                .expected("--task multiclass")
-                .got(problem.task.name())
-        })?;
-        if m == 0 {
-            return Err(Error::new("a network needs hidden neurons").expected("--hidden 1 or more").got(0));
-        }
-        if d > MAX_INPUTS {
-            return Err(Error::new("too many inputs for a model")
-                .expected(format_args!("at most {MAX_INPUTS} columns"))
-                .got(d));
-        }
-        let all = m.saturating_mul(d.saturating_add(classes));
-        let shape = format!("{m} hidden × ({d} inputs + {classes} classes)");
-        let dims = Dims::new(n, d, m, options.size.count(all, 2, &shape)?);
+        check_recipe("anneal", problem.task)?;
+        let classes = problem.classes().unwrap_or(0);
+        let dims = sizes(problem, options.hidden, options.size, classes)?;
+        let n = dims.samples;
         if !(0.0..1.0).contains(&options.validation) {
             return Err(Error::new("the part of the rows held out is out of bounds")
                 .expected("--validation 0 or more and less than 1")
-                .got(options.validation));
+                .got(options.validation)
+                .help("0.1 holds a tenth out, 0 none"));
         }
         let validation = ((n as f64 * options.validation).round() as usize).min(n - 1);
         let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
@@ -199,17 +184,18 @@ impl Run {
         &self,
         problem: Problem,
         threads: usize,
+        stop: &Stop,
         observe: impl FnMut(&Progress) -> bool,
     ) -> Result<AnnealOutcome> {
-        let clock = Instant::now();
-        let data_bytes = problem.bytes() as u64;
+        let start = Start::new(&problem);
         let Problem { data, mut labels, .. } = problem;
         let data = shuffle(data, &mut labels, self.params.seed)?;
         // Checked to be classes.
         let labels: Vec<u16> = labels.iter().map(|&label| label as u16).collect();
-        let start = self.params.start(self.dims, self.classes);
+        let support = self.params.start(self.dims, self.classes);
         let mut operator =
-            Blocked::new(data, self.dims.hidden, start, self.plan.layout())?.with_outputs(self.classes);
+            Blocked::new(data, self.dims.hidden, support, self.plan.layout())?.with_outputs(self.classes);
+        operator.heed(Some(stop.clone()));
         let mut budget = self.params.budget(self.dims, self.classes, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
@@ -228,7 +214,7 @@ impl Run {
                 .got("0")
                 .help("check that some column is not all zero, or train for more epochs"));
         }
-        let seconds = clock.elapsed().as_secs_f64();
+        let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report = AnnealReport { seconds, threads, data_bytes, plan, ..self.report(&info, budget.batch) };
         Ok(AnnealOutcome {
             index: net.w().index().to_vec(),
@@ -280,23 +266,24 @@ fn part_right(held: Held) -> f64 {
 
 /// What the core would refuse, in the words of the command line.
 fn check(params: &Params) -> Result<()> {
-    if params.epochs == 0 {
-        return Err(Error::new("training needs an epoch").expected("--epochs 1 or more").got(0));
-    }
+    at_least_one("--epochs", params.epochs as usize, "leave --epochs out for 100")?;
     if !(params.start_factor >= 1.0 && params.start_factor.is_finite()) {
         return Err(Error::new("the first support is smaller than the last")
             .expected("--start-factor 1 or more")
-            .got(params.start_factor));
+            .got(params.start_factor)
+            .help("10 gives the best accuracy, 1 takes the least memory"));
     }
     if !(params.rate > 0.0 && params.rate.is_finite()) {
         return Err(Error::new("the learning rate is out of bounds")
             .expected("--rate above 0, such as 0.02")
-            .got(params.rate));
+            .got(params.rate)
+            .help("leave --rate out for 0.02"));
     }
     if !(0.0..=1.0).contains(&params.drop) {
         return Err(Error::new("the part that is dropped is out of bounds")
             .expected("--drop 0 to 1")
-            .got(params.drop));
+            .got(params.drop)
+            .help("leave --drop out for 0.3, or pass 0 to let nothing grow again"));
     }
     Ok(())
 }
@@ -319,9 +306,7 @@ fn fit(dims: Dims, classes: usize, bytes: bool, params: Params, memory: Memory) 
     let with = |params: Params, layout| (params, plan_of(dims, classes, bytes, &params, layout));
     match memory {
         Memory::Auto => Ok(with(params, usual)),
-        Memory::Panel(0) => {
-            Err(Error::new("a gradient panel needs a neuron").expected("--panel 1 or more").got(0))
-        }
+        Memory::Panel(0) => Err(plan::no_panel()),
         Memory::Panel(panel) => Ok(with(params, Layout { panel: panel.min(dims.hidden), ..usual })),
         Memory::Ram(ram) => {
             let fits = |&(_, plan): &(Params, Plan)| plan.total_bytes() <= ram;
@@ -357,8 +342,9 @@ fn plan_of(dims: Dims, classes: usize, bytes: bool, params: &Params, layout: Lay
 }
 
 fn encode(net: Net<'_>) -> Result<Vec<u8>> {
-    let mut model = vec![0; wire::net_len(net)?];
-    wire::encode_net(net, &mut model)?;
+    let task = Some(Task::Multiclass.stored());
+    let mut model = vec![0; wire::net_len(net, task)?];
+    wire::encode_net(net, task, &mut model)?;
     Ok(model)
 }
 
@@ -398,7 +384,8 @@ mod tests {
             assert_eq!(plan(Memory::Ram(least)).unwrap().1.start_factor, 1.0);
             for ram in [least, (least + free) / 2, free] {
                 let (plan, _) = plan(Memory::Ram(ram)).unwrap();
-                let run = anneal(problem(classes, bytes), &options(Memory::Ram(ram)), |_| true).unwrap();
+                let run = anneal(problem(classes, bytes), &options(Memory::Ram(ram)), &Stop::new(), |_| true)
+                    .unwrap();
                 assert!(plan.total_bytes() <= ram);
                 assert_eq!(run.report.plan, plan);
             }

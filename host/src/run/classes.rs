@@ -42,11 +42,19 @@ pub(super) fn check(labels: &[f32], classes: usize) -> Result<()> {
     }
 }
 
-/// Checks labels that a model of `classes` outputs is scored on.
+/// Checks labels that a model of `classes` outputs is scored on; they may be positions in `keep`.
 ///
 /// # Errors
-/// A label is none of the model's classes.
-pub(super) fn check_known(labels: &[f32], classes: usize) -> Result<()> {
+/// A label is none of the model's classes, or more labels are kept than it has classes.
+pub(super) fn check_known(labels: &[f32], keep: Option<&[f32]>, classes: usize) -> Result<()> {
+    if let Some(keep) = keep
+        && keep.len() > classes
+    {
+        return Err(Error::new("more labels are kept than the model has classes")
+            .expected(format_args!("--keep-labels with at most {classes} labels"))
+            .got(format_args!("{} labels", keep.len()))
+            .help("pass the --keep-labels of the training, in the same order"));
+    }
     match labels.iter().position(|&label| label as usize >= classes) {
         None => Ok(()),
         Some(row) => Err(Error::new("a label is none of the model's classes")
@@ -111,7 +119,10 @@ mod tests {
         assert!(check(&[0.0, 1.0, 2.0], 3).is_ok());
         assert!(check(&[0.0, 2.0, 2.0], 3).unwrap_err().to_string().contains("no row with label 1"));
         assert!(check(&[0.0, 0.0], 1).unwrap_err().to_string().contains("0 in all 2 rows"));
-        assert!(check_known(&[0.0, 3.0], 3).unwrap_err().to_string().contains("3 in row 1"));
+        assert!(check_known(&[0.0, 2.0], None, 3).is_ok());
+        assert!(check_known(&[0.0, 3.0], None, 3).unwrap_err().to_string().contains("3 in row 1"));
+        let keep = Some(&[7.0, 8.0, 9.0, 4.0][..]);
+        assert!(check_known(&[0.0, 1.0], keep, 3).unwrap_err().to_string().contains("at most 3 labels"));
     }
 
     #[test]

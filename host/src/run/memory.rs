@@ -9,13 +9,13 @@ pub fn peak_rss_bytes() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")
 }
 
-/// Checks that `bytes` can be had, before anything that cannot fail asks for them.
-pub(crate) fn room_for(what: &str, bytes: u64) -> Result<()> {
+/// Checks that `bytes` can be had, before anything that cannot fail asks for them; `help` says how to need less.
+pub(crate) fn room_for(what: &str, bytes: u64, help: &str) -> Result<()> {
     let refused = |got: String| {
         Err(Error::new(format!("not enough memory for {what}"))
             .expected(format_args!("{bytes} bytes"))
             .got(got)
-            .help("ask for less, or use a machine with more memory"))
+            .help(format!("{help}, or use a machine with more memory")))
     };
     match kilobytes("/proc/meminfo", "MemAvailable:") {
         Some(free) if bytes > free => return refused(format!("{free} bytes free")),
@@ -42,9 +42,12 @@ mod tests {
 
     #[test]
     fn what_no_machine_has_is_refused() {
-        assert!(room_for("a test", 1 << 20).is_ok());
-        let error = room_for("a test", u64::MAX).unwrap_err().to_string();
-        assert!(error.starts_with("not enough memory for a test"), "{error}");
+        assert!(room_for("a test", 1 << 20, "ask for less").is_ok());
+        let error = room_for("a test", u64::MAX, "ask for less").unwrap_err().to_string();
+        assert!(
+            error.starts_with("not enough memory for a test") && error.contains("ask for less"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -7,12 +7,12 @@
 //!
 //! ```
 //! use tamis::{dims::Dims, gates::Signs};
-//! use tamis_host::{data::planted, run::{self, Options, Problem, Size, Task}};
+//! use tamis_host::{data::planted, operator::Stop, run::{self, Options, Problem, Size, Task}};
 //!
 //! let planted = planted::network(Dims::new(600, 16, 1, 3), Signs::Positive, 1)?;
 //! let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
 //! let options = Options::new(1, Size::Nonzeros(3));
-//! let outcome = run::train(problem, &options, |_| true)?;
+//! let outcome = run::train(problem, &options, &Stop::new(), |_| true)?;
 //! assert_eq!(outcome.index, planted.index);
 //! assert!(outcome.report.psnr_db.unwrap() > 100.0);
 //! # Ok::<(), tamis_host::Error>(())
@@ -24,6 +24,7 @@ mod memory;
 mod model;
 mod plan;
 mod problem;
+mod recover;
 mod score;
 mod train;
 
@@ -33,5 +34,7 @@ pub(crate) use memory::room_for;
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile};
 pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
+pub use recover::{Limits, RecoverOptions, Search, recover, recover_plan};
 pub use score::{MAX_PSNR_DB, Score};
 pub use train::{Options, Outcome, Report, Size, train};
+pub(crate) use train::{check_dims, check_recipe};

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 use tamis::model::{Activation, Input, Layer, Model};
-use tamis::wire::{Cost, View, checksum};
+use tamis::wire::{self, Cost, View, checksum};
 
 use super::memory::room_for;
-use super::{Problem, Task, classes};
+use super::{Problem, Score, Source, Task, classes};
 use crate::data::{Matrix, Values};
 use crate::file::{self, Aligned};
 use crate::{Error, Result};
@@ -59,7 +59,7 @@ pub struct Bytes {
 }
 
 /// What a model costs, layer by layer and in all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelCost {
     /// The file.
     pub model: String,
@@ -73,9 +73,13 @@ pub struct ModelCost {
     pub outputs: usize,
     /// Neurons asked for in each hidden layer.
     pub hidden: Vec<usize>,
+    /// What it was trained for, as [`ModelFile::task`] says.
+    pub task: Option<Task>,
+    /// The least prediction that is class 1; none but for a binary task.
+    pub threshold: Option<f32>,
     /// Layer by layer.
     pub layers: Vec<LayerCost>,
-    /// The whole, with header and shared scratch.
+    /// The whole, with header, task and shared scratch.
     pub total: Bytes,
 }
 
@@ -98,10 +102,46 @@ impl ModelFile {
     /// None once [`load`](Self::load) has succeeded.
     pub fn view(&self) -> Result<View<'_>> {
         View::parse(&self.bytes).map_err(|error| {
+            if let tamis::Error::Version { reads, got } = error {
+                return Error::new("the model has a later format than this program reads")
+                    .at(&self.path)
+                    .expected(format_args!("format version {reads}"))
+                    .got(format_args!("format version {got}"))
+                    .help("update tamis, or train the model again with this one");
+            }
             Error::from(error).at(&self.path).help(
                 "this is no .tamis model, or it is damaged or cut off: copy it again, or train it again",
             )
         })
+    }
+
+    /// What the model was trained for: as the file says, or several classes where it does not say and has several outputs;
+    /// else none.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view); a task that only a later version can score.
+    pub fn task(&self) -> Result<Option<Task>> {
+        let view = self.view()?;
+        match view.task() {
+            None => Ok((view.model().outputs() > 1).then_some(Task::Multiclass)),
+            Some(wire::Task::Regression) => Ok(Some(Task::Regression)),
+            Some(wire::Task::Binary { .. }) => Ok(Some(Task::Binary)),
+            Some(wire::Task::Multiclass) => Ok(Some(Task::Multiclass)),
+            Some(other) => Err(Error::new("the model was trained for a task that this program cannot score")
+                .at(&self.path)
+                .expected("regression, binary or multiclass")
+                .got(format_args!("{other:?}"))
+                .help("update tamis")),
+        }
+    }
+
+    /// Scores predictions of the model by `task`, with the threshold of the file or else the usual one.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn score(&self, task: Task, labels: &[f32], predictions: &[f32]) -> Result<Score> {
+        let threshold = threshold(&self.view()?).unwrap_or(Score::THRESHOLD);
+        Ok(Score::with_threshold(task, threshold, labels, predictions))
     }
 
     /// The prediction for every row, `outputs` numbers each; runs on the current rayon pool.
@@ -121,7 +161,7 @@ impl ModelFile {
                 ));
         }
         let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
-        room_for("the predictions", numbers.saturating_mul(4))?;
+        room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
         match &data.values {
             Values::F32(values) => predict(model, values, data),
             Values::U8(values) => predict(model, values, data),
@@ -129,28 +169,27 @@ impl ModelFile {
         .map_err(|error| error.at(&self.path))
     }
 
-    /// What the outputs stand for, as far as the model tells: several outputs are those of classes.
-    ///
-    /// # Errors
-    /// As [`view`](Self::view).
-    pub fn task(&self) -> Result<Option<Task>> {
-        Ok((self.view()?.model().outputs() > 1).then_some(Task::Multiclass))
-    }
-
-    /// Checks that a problem's task and labels are such as the model can be scored on.
+    /// Checks that a problem from `source` is such as the model can be scored on.
     ///
     /// # Errors
     /// The task needs another number of outputs, or a label is none of the model's classes.
-    pub fn check_task(&self, problem: &Problem) -> Result<()> {
+    pub fn check_fit(&self, source: &Source, problem: &Problem) -> Result<()> {
         let outputs = self.view()?.model().outputs();
-        match problem.task {
-            Task::Multiclass if outputs > 1 => classes::check_known(&problem.labels, outputs),
-            Task::Regression | Task::Binary if outputs == 1 => Ok(()),
-            task => Err(Error::new("the task does not fit the model")
-                .at(&self.path)
-                .expected(if outputs > 1 { "--task multiclass" } else { "--task regression or binary" })
-                .got(format_args!("{} with {outputs} outputs", task.name()))),
-        }
+        let (expected, help) = match (problem.task, outputs) {
+            (Task::Multiclass, 2..) => {
+                let keep = source.keep.as_deref();
+                return classes::check_known(&problem.labels, keep, outputs)
+                    .map_err(|error| error.at(source.labels_file()));
+            }
+            (Task::Regression | Task::Binary, 1) => return Ok(()),
+            (Task::Multiclass, _) => ("--task regression or binary", "leave --task out"),
+            (Task::Regression | Task::Binary, _) => ("--task multiclass", "score it as multiclass"),
+        };
+        Err(Error::new("the task does not fit the model")
+            .at(&self.path)
+            .expected(expected)
+            .got(format_args!("{} with {outputs} outputs", problem.task.name()))
+            .help(help))
     }
 
     /// What the model costs.
@@ -173,7 +212,9 @@ impl ModelFile {
             inputs: model.inputs(),
             outputs: model.outputs(),
             hidden: layers.iter().filter(|l| l.activation == "relu").map(|l| l.requested).collect(),
-            total: Bytes::from(model.cost()),
+            task: self.task()?,
+            threshold: threshold(&view),
+            total: Bytes { flash_bytes: view.encoded_len(), ..Bytes::from(model.cost()) },
             layers,
         })
     }
@@ -189,6 +230,13 @@ impl From<Cost> for Bytes {
             dense_flash_bytes: cost.dense_flash_bytes,
             dense_macs: cost.dense_macs,
         }
+    }
+}
+
+fn threshold(view: &View<'_>) -> Option<f32> {
+    match view.task() {
+        Some(wire::Task::Binary { threshold }) => Some(threshold),
+        _ => None,
     }
 }
 

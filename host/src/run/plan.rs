@@ -61,9 +61,7 @@ impl Plan {
         let with = |layout| Self::of(dims, bytes, schedule, layout);
         match memory {
             Memory::Auto => Ok(with(usual)),
-            Memory::Panel(0) => {
-                Err(Error::new("a gradient panel needs a neuron").expected("--panel 1 or more").got(0))
-            }
+            Memory::Panel(0) => Err(no_panel()),
             Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(dims.hidden), ..usual })),
             Memory::Ram(ram) => layouts(usual)
                 .map(with)
@@ -121,6 +119,21 @@ pub(super) fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
         let narrow = tiles().flat_map(move |tile| (1..vector).rev().map(of(tile)));
         wide.chain(narrow)
     })
+}
+
+/// A pool of so many threads; 0 for one per core.
+pub(super) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| {
+        Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
+    })
+}
+
+/// A panel of no neuron.
+pub(super) fn no_panel() -> Error {
+    Error::new("a gradient panel needs a neuron")
+        .expected("--panel 1 or more")
+        .got(0)
+        .help("leave --panel out for one that suits the machine")
 }
 
 pub(super) fn too_small(least: &Plan, ram: u64) -> Error {

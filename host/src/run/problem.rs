@@ -1,12 +1,13 @@
 //! What is learnt from: samples and labels, from files, selected and mapped to what the task needs.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::data::{self, Matrix, select};
 use crate::{Error, Result};
+use tamis::wire;
 
 /// What the output of the network stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 pub enum Task {
     /// A number; squared loss.
     Regression,
-    /// Class 0 or 1: squared loss to these two numbers, class 1 from 0.5 on.
+    /// Class 0 or 1: squared loss to these two numbers.
     Binary,
     /// One of the classes 0, 1, …: cross-entropy of the softmax of one output per class.
     Multiclass,
@@ -28,6 +29,16 @@ impl Task {
             Self::Regression => "regression",
             Self::Binary => "binary",
             Self::Multiclass => "multiclass",
+        }
+    }
+
+    /// What a model file says of it.
+    #[must_use]
+    pub const fn stored(self) -> wire::Task {
+        match self {
+            Self::Regression => wire::Task::Regression,
+            Self::Binary => wire::Task::BINARY,
+            Self::Multiclass => wire::Task::Multiclass,
         }
     }
 }
@@ -80,31 +91,50 @@ impl Source {
         {
             return Err(Error::new("a binary task has two classes")
                 .expected("two labels to keep, such as 0,1")
-                .got(format_args!("{} labels", keep.len())));
+                .got(format_args!("{} labels", keep.len()))
+                .help("name two labels, or use --task regression"));
         }
-        let (mut data, mut labels) = self.read()?;
-        if let Some(keep) = &self.keep {
-            (data, labels) = select::keep_labels(data, &labels, keep)?;
-        }
-        if let Some(range) = &self.rows_per_label {
-            (data, labels) = select::rows_per_label(data, &labels, range.clone())?;
-        }
+        let (data, mut labels) = self.read()?;
         let task = task.unwrap_or_else(|| self.guess(&labels));
         match task {
             Task::Regression => {}
             Task::Binary => labels = self.classes(labels)?,
-            Task::Multiclass => labels = super::classes::labels(labels, self.keep.as_deref())?,
+            Task::Multiclass => {
+                labels = super::classes::labels(labels, self.keep.as_deref())
+                    .map_err(|error| error.at(self.labels_file()))?;
+            }
         }
         Ok(Problem { data, labels, task })
     }
 
     fn read(&self) -> Result<(Matrix, Vec<f32>)> {
         match &self.labels {
-            Labels::File(path) => data::load_labelled(&self.data, path),
+            Labels::File(path) => data::load_chosen(&self.data, path, |labels| self.choose(labels)),
             Labels::Column(name) => {
-                data::load_table(&self.data)?.split(name).map_err(|error| error.at(&self.data))
+                let table = data::load_table(&self.data)?;
+                let (data, labels) = table.split(name).map_err(|error| error.at(&self.data))?;
+                let Some(rows) = self.choose(&labels)? else { return Ok((data, labels)) };
+                let labels = rows.iter().map(|&row| labels[row]).collect();
+                Ok((select::gather(data, rows)?, labels))
             }
         }
+    }
+
+    pub(super) fn labels_file(&self) -> &Path {
+        match &self.labels {
+            Labels::File(path) => path,
+            Labels::Column(_) => &self.data,
+        }
+    }
+
+    /// The rows to take, in this order; none stands for all.
+    fn choose(&self, labels: &[f32]) -> Result<Option<Vec<usize>>> {
+        let kept = self.keep.as_ref().map(|keep| select::rows_with(labels, keep)).transpose()?;
+        let Some(range) = &self.rows_per_label else { return Ok(kept) };
+        let Some(kept) = kept else { return select::occurrences(labels, range.clone()).map(Some) };
+        let labels: Vec<f32> = kept.iter().map(|&row| labels[row]).collect();
+        let chosen = select::occurrences(&labels, range.clone())?;
+        Ok(Some(chosen.into_iter().map(|at| kept[at]).collect()))
     }
 
     fn guess(&self, labels: &[f32]) -> Task {
@@ -120,6 +150,7 @@ impl Source {
         match labels.iter().position(|&label| !is_class(label)) {
             None => Ok(labels),
             Some(row) => Err(Error::new("a label is outside the binary task")
+                .at(self.labels_file())
                 .expected("0 or 1")
                 .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
                 .help("name the two classes with --keep-labels A,B, or use --task regression")),

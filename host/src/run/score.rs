@@ -24,8 +24,11 @@ pub struct Score {
 }
 
 impl Score {
-    /// The score of a whole set. The shorter length counts. For several classes there is one prediction per class and
-    /// row; labels are below the number of classes.
+    /// The least prediction that is class 1, where a model does not say otherwise.
+    pub const THRESHOLD: f32 = 0.5;
+
+    /// The score of a whole set with the usual threshold. The shorter length counts. For several classes there is one
+    /// prediction per class and row; labels are below the number of classes.
     ///
     /// ```
     /// use tamis_host::run::{Score, Task};
@@ -35,18 +38,31 @@ impl Score {
     /// ```
     #[must_use]
     pub fn new(task: Task, labels: &[f32], predictions: &[f32]) -> Self {
+        Self::with_threshold(task, Self::THRESHOLD, labels, predictions)
+    }
+
+    /// The same where predictions of at least `threshold` are class 1; several classes have none.
+    ///
+    /// ```
+    /// use tamis_host::run::{Score, Task};
+    /// let score = Score::with_threshold(Task::Binary, 0.0, &[0.0, 1.0], &[-0.1, 0.1]);
+    /// assert_eq!(score.accuracy, Some(1.0));
+    /// ```
+    #[must_use]
+    pub fn with_threshold(task: Task, threshold: f32, labels: &[f32], predictions: &[f32]) -> Self {
         if task == Task::Multiclass {
             return super::classes::score(labels, predictions);
         }
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(threshold);
         tally.add(labels, predictions.iter().copied());
         tally.score(task)
     }
 }
 
 /// Sums over rows, part by part.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Tally {
+    threshold: f32,
     n: usize,
     squares: f64,
     peak: f32,
@@ -54,12 +70,17 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    pub(super) fn new(threshold: f32) -> Self {
+        Self { threshold, n: 0, squares: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
+    }
+
     pub(super) fn add(&mut self, labels: &[f32], predictions: impl IntoIterator<Item = f32>) {
         for (&label, prediction) in labels.iter().zip(predictions) {
             self.n += 1;
             self.squares += (f64::from(label) - f64::from(prediction)).powi(2);
             self.peak = self.peak.max(label.abs());
-            self.confusion[class(label)][class(prediction)] += 1;
+            self.confusion[usize::from(label >= Score::THRESHOLD)]
+                [usize::from(prediction >= self.threshold)] += 1;
         }
     }
 
@@ -76,11 +97,6 @@ impl Tally {
             confusion: binary.then(|| self.confusion.map(Vec::from).to_vec()),
         }
     }
-}
-
-/// 1 from the threshold 0.5 on.
-fn class(value: f32) -> usize {
-    usize::from(value >= 0.5)
 }
 
 fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
@@ -108,7 +124,7 @@ mod tests {
     fn parts_add_up_to_the_whole() {
         let labels: Vec<f32> = (0..10).map(|i| (i % 2) as f32).collect();
         let predictions: Vec<f32> = (0..10).map(|i| i as f32 / 10.0).collect();
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(Score::THRESHOLD);
         tally.add(&labels[..3], predictions[..3].iter().copied());
         tally.add(&labels[3..], predictions[3..].iter().copied());
         let score = Score::new(Task::Binary, &labels, &predictions);

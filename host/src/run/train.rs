@@ -6,7 +6,7 @@ use bytemuck::cast_slice_mut;
 use serde::Serialize;
 use tamis::budget::{Training, Workspace};
 use tamis::dims::Dims;
-use tamis::gates::Gates;
+use tamis::gates::{Gates, Signs};
 use tamis::iht::Step;
 use tamis::model::MAX_INPUTS;
 use tamis::rng::{Permutation, stream};
@@ -16,10 +16,11 @@ use tamis::weights::Weights;
 use tamis::{spectrum, train as core_train, wire};
 
 use super::memory::room_for;
+use super::recover::Search;
 use super::score::Tally;
 use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
 use crate::data::{Matrix, Values, select};
-use crate::operator::Blocked;
+use crate::operator::{Blocked, Stop};
 use crate::{Error, Result};
 
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
@@ -49,24 +50,6 @@ pub struct Options {
     pub threads: usize,
 }
 
-impl Size {
-    /// The count, at least `least` and at most `all`, the number of weights of a network of this `shape`.
-    pub(super) fn count(self, all: usize, least: usize, shape: &str) -> Result<usize> {
-        match self {
-            Self::Nonzeros(nnz) if (least..=all).contains(&nnz) => Ok(nnz),
-            Self::Nonzeros(nnz) => Err(Error::new("the number of nonzeros is out of bounds")
-                .expected(format_args!("--nnz {least} to {all} ({shape})"))
-                .got(nnz)),
-            Self::Density(part) if part > 0.0 && part <= 1.0 => {
-                Ok(((part * all as f64).round() as usize).max(least))
-            }
-            Self::Density(part) => Err(Error::new("the density is out of bounds")
-                .expected("--density above 0 and at most 1")
-                .got(part)),
-        }
-    }
-}
-
 impl Options {
     /// The published schedule with trials ([`Schedule::PAPER`], [`Trials::DEFAULT`]) on all cores.
     #[must_use]
@@ -79,6 +62,8 @@ impl Options {
 /// What a run did; the fields are the keys of the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
+    /// Which recipe.
+    pub recipe: &'static str,
     /// What was learnt.
     pub task: Task,
     /// Rows, n.
@@ -99,17 +84,20 @@ pub struct Report {
     pub psnr_db: Option<f64>,
     /// As [`Score::accuracy`], on the training data.
     pub accuracy: Option<f64>,
-    /// Epochs done, the last one perhaps in part.
+    /// Epochs done, the last one perhaps in part; of a search, its outer steps.
     pub epochs: u32,
     /// Steps done on all rows.
     pub steps: u32,
-    /// Random starts run on a part of the rows, the best one run again included.
+    /// Random starts tried on a part of the rows.
     pub trials: u32,
     /// Passes over all rows.
     pub passes: f64,
     /// Largest eigenvalue that the `theory` step was given.
     pub beta: Option<f32>,
-    /// Whether the observer ended the run early.
+    /// What the search did; none for the published recipe.
+    #[serde(flatten)]
+    pub search: Option<Search>,
+    /// Whether the run was ended early.
     pub stopped: bool,
     /// Seconds of training and of scoring the result, without reading files.
     pub seconds: f64,
@@ -141,32 +129,46 @@ pub struct Outcome {
 
 /// Trains a network of one hidden layer on `problem`.
 ///
-/// `observe` is called after every step and ends the run by returning `false`; what was reached until then is the
-/// outcome. With minibatches or trials the rows are first put into a random order that the seed fixes. Everything is allocated
+/// `observe` is called after every step and ends the run by returning `false`; `stop` ends it within a step, in the time
+/// of a tile or a panel, and what that step did is dropped. What was reached until then is the outcome; during the
+/// trials that is the best start so far, which may first have to be run again. With minibatches or trials the rows are first put into a random order that the seed fixes. Everything is allocated
 /// before the first step.
 ///
 /// # Errors
-/// A size out of bounds, a budget that is too small, labels outside the task, or steps that diverge.
+/// A size out of bounds, a budget that is too small, labels outside the task, or steps that diverge; or the run was ended
+/// before its first step ([`Error::is_interrupted`]).
 pub fn train(
     problem: Problem,
     options: &Options,
+    stop: &Stop,
     observe: impl FnMut(&Progress) -> bool + Send,
 ) -> Result<Outcome> {
     problem.check()?;
-    if problem.task == Task::Multiclass {
-        return Err(Error::new("this recipe has one output")
-            .expected("--task regression or binary")
-            .got("multiclass")
-            .help("use --recipe anneal for several classes"));
-    }
+    check_recipe("paper", problem.task)?;
     let dims = dims(&problem, options)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
     let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
-    room_for("training", plan.total_bytes())?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
-        Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
-    })?;
-    pool.install(|| Run { dims, plan, options, threads: pool.current_num_threads() }.train(problem, observe))
+    room_for("training", plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
+    let pool = plan::pool(options.threads)?;
+    pool.install(|| {
+        Run { dims, plan, options, stop, threads: pool.current_num_threads() }.train(problem, observe)
+    })
+}
+
+/// What is noted before a run: the time, and how large the data are.
+pub(super) struct Start {
+    began: Instant,
+    pub(super) data_bytes: u64,
+}
+
+impl Start {
+    pub(super) fn new(problem: &Problem) -> Self {
+        Self { began: Instant::now(), data_bytes: problem.bytes() as u64 }
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
 }
 
 /// A run whose sizes are settled.
@@ -174,13 +176,13 @@ struct Run<'a> {
     dims: Dims,
     plan: Plan,
     options: &'a Options,
+    stop: &'a Stop,
     threads: usize,
 }
 
 impl Run<'_> {
     fn train(&self, problem: Problem, observe: impl FnMut(&Progress) -> bool) -> Result<Outcome> {
-        let start = Instant::now();
-        let data_bytes = problem.bytes() as u64;
+        let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
@@ -189,6 +191,7 @@ impl Run<'_> {
             data = shuffle(data, &mut labels, schedule.seed)?;
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
+        operator.heed(Some(self.stop.clone()));
         let mut memory = vec![0; budget.words()];
         let plan = Plan {
             state_bytes: budget.state_bytes() as u64,
@@ -198,24 +201,31 @@ impl Run<'_> {
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
         let trained =
             core_train::run(&mut operator, &labels, self.dims.nnz, &schedule, &mut memory, observe)?;
+        // What is left is little, and the result needs it.
+        operator.heed(None);
         let (info, weights) = (trained.info, trained.weights);
-        if info.nnz == 0 && !info.stopped && labels.iter().any(|&label| label != 0.0) {
+        if info.nnz == 0 && info.stopped {
+            return Err(Error::interrupted());
+        }
+        if info.nnz == 0 && labels.iter().any(|&label| label != 0.0) {
             return Err(Error::new("training found no weight that explains the labels")
                 .expected(format_args!("{} nonzeros", self.dims.nnz))
                 .got("0")
                 .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised"));
         }
-        let model = encode(weights, &schedule)?;
+        let model = encode(weights, schedule.signs, task)?;
         let (index, value) = (weights.index().to_vec(), weights.value().to_vec());
         let weights = Weights::new(self.dims.inputs, self.dims.hidden, &index, &value)?;
-        let score = score(&mut operator, task, &labels, weights, &schedule, &mut memory[..budget.batch])?;
-        let seconds = start.elapsed().as_secs_f64();
+        let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
+        let score = score(&mut operator, task, &labels, weights, gates, &mut memory[..budget.batch])?;
+        let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report = Report { beta, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
         Ok(Outcome { index, value, model, report })
     }
 
     fn report(&self, task: Task, info: &Info, score: &Score) -> Report {
         Report {
+            recipe: "paper",
             task,
             samples: self.dims.samples,
             inputs: self.dims.inputs,
@@ -231,6 +241,7 @@ impl Run<'_> {
             trials: info.trials,
             passes: f64::from(info.passes),
             beta: None,
+            search: None,
             stopped: info.stopped,
             seconds: 0.0,
             threads: self.threads,
@@ -242,25 +253,119 @@ impl Run<'_> {
     }
 }
 
-/// The sizes of the problem, each within its bounds.
-fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
-    let (n, d, m) = (problem.data.rows, problem.data.cols, options.hidden);
-    if m == 0 {
-        return Err(Error::new("a network needs hidden neurons").expected("--hidden 1 or more").got(0));
-    }
+/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` and `paper` for networks of one output.
+///
+/// # Errors
+/// It is not.
+pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
+    let (tasks, other, help) = match (recipe, task) {
+        ("anneal", Task::Multiclass) => return Ok(()),
+        ("anneal", _) => (
+            "--task multiclass",
+            "lm or paper",
+            "labels 0 and 1 are classes too: pass --task multiclass, or leave --recipe out",
+        ),
+        (_, Task::Multiclass) => ("--task regression or binary", "anneal", "leave --recipe out"),
+        _ => return Ok(()),
+    };
+    Err(Error::new(format!("recipe {recipe} does not train for this task"))
+        .expected(format_args!("{tasks}, or --recipe {other}"))
+        .got(format_args!("--task {} with recipe {recipe}", task.name()))
+        .help(help))
+}
+
+/// The sizes of the problem, each within its bounds; `classes` is the number of outputs that weights lead to, 0 where the
+/// output weights are signs.
+pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size, classes: usize) -> Result<Dims> {
+    let (n, d, m) = (problem.data.rows, problem.data.cols, hidden);
     if d > MAX_INPUTS {
         return Err(Error::new("too many inputs for a model")
             .expected(format_args!("at most {MAX_INPUTS} columns"))
-            .got(d));
+            .got(d)
+            .help("leave out columns, or scale the images down"));
     }
-    let all = m.saturating_mul(d);
-    let nnz = options.size.count(all, 1, &format!("{m} hidden × {d} inputs"))?;
-    if options.schedule.epochs == 0 {
-        return Err(Error::new("training needs an epoch").expected("--epochs 1 or more").got(0));
-    }
+    let all = m.saturating_mul(d.saturating_add(classes));
+    let nnz = match size {
+        Size::Nonzeros(nnz) => nnz,
+        Size::Density(part) if part > 0.0 && part <= 1.0 => {
+            ((part * all as f64).round() as usize).max(least(classes))
+        }
+        Size::Density(part) => {
+            return Err(Error::new("the density is out of bounds")
+                .expected("--density above 0 and at most 1")
+                .got(part)
+                .help("pass the part of all weights that may stay, such as 0.05"));
+        }
+    };
     let dims = Dims::new(n, d, m, nnz);
-    dims.check()?;
+    check_sizes(&dims, classes)?;
     Ok(dims)
+}
+
+/// The fewest nonzeros of a network: with output weights, one on each side.
+const fn least(classes: usize) -> usize {
+    if classes > 0 { 2 } else { 1 }
+}
+
+/// The sizes of the problem and the counts of the schedule, each within its bounds.
+fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
+    let dims = sizes(problem, options.hidden, options.size, 0)?;
+    let schedule = &options.schedule;
+    at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
+    at_least_one("--trials", schedule.trials.count as usize, "1 goes without trials, as published")?;
+    if schedule.trials.count > 1 {
+        at_least_one("--trial-rows", schedule.trials.rows, "pass --trials 1 to go without trials")?;
+    }
+    Ok(dims)
+}
+
+/// Refuses a setting of 0.
+pub(super) fn at_least_one(flag: &str, value: usize, help: &str) -> Result<()> {
+    match value {
+        0 => Err(Error::new("a setting is out of bounds")
+            .expected(format_args!("{flag} 1 or more"))
+            .got(0)
+            .help(help)),
+        _ => Ok(()),
+    }
+}
+
+/// Checks every size under the name of its flag, as [`Dims::check`] does without.
+///
+/// # Errors
+/// A size that is 0 or too large.
+pub(crate) fn check_dims(dims: &Dims) -> Result<()> {
+    check_sizes(dims, 0)?;
+    Ok(dims.check()?)
+}
+
+/// [`check_dims`] for networks whose weights also lead to `classes` outputs.
+fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
+    let most = u32::MAX as usize;
+    let (n, d, m) = (dims.samples, dims.inputs, dims.hidden);
+    let width = d.saturating_add(classes);
+    let (weights, all) = (most / width.max(1), m.saturating_mul(width));
+    let (ends, shape) = match classes {
+        0 => (format!("{d} inputs"), format!("{m} hidden × {d} inputs")),
+        _ => (
+            format!("{d} inputs and {classes} classes"),
+            format!("{m} hidden × ({d} inputs + {classes} classes)"),
+        ),
+    };
+    let within = |what: &str, flag: &str, value: usize, (min, max): (usize, usize), why: &str, help: &str| {
+        if (min..=max).contains(&value) {
+            return Ok(());
+        }
+        let error = Error::new(format!("the number of {what} is out of bounds")).got(value).help(help);
+        Err(error.expected(format_args!("{flag} {min} to {max}{why}")))
+    };
+    within("samples", "--samples", n, (1, most), "", "choose a number of rows within these bounds")?;
+    within("inputs", "--inputs", d, (1, most), "", "choose a number of columns within these bounds")?;
+    let why = format!(" for {ends}: weights are counted in 32 bits");
+    let help = "choose fewer neurons; 10 to 1000 are usual";
+    within("hidden neurons", "--hidden", m, (1, weights), &why, help)?;
+    let help = "choose a part of all weights, such as a tenth";
+    within("nonzeros", "--nnz", dims.nnz, (least(classes), all), &format!(" ({shape})"), help)
 }
 
 /// The rows in a random order, in place.
@@ -302,23 +407,23 @@ fn set_beta(
     Ok(Some(beta))
 }
 
-fn encode(weights: Weights<'_>, schedule: &Schedule) -> Result<Vec<u8>> {
-    let mut model = vec![0; wire::trained_len(weights)?];
-    wire::encode(weights, schedule.signs, &mut model)?;
+pub(super) fn encode(weights: Weights<'_>, signs: Signs, task: Task) -> Result<Vec<u8>> {
+    let task = Some(task.stored());
+    let mut model = vec![0; wire::trained_len(weights, task)?];
+    wire::encode(weights, signs, task, &mut model)?;
     Ok(model)
 }
 
 /// Scores the network itself (gates from its own weights) on all rows, batch by batch in the memory of training.
-fn score(
+pub(super) fn score(
     operator: &mut Blocked,
     task: Task,
     labels: &[f32],
     weights: Weights<'_>,
-    schedule: &Schedule,
+    gates: Gates<'_>,
     memory: &mut [u32],
 ) -> Result<Score> {
-    let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
-    let mut tally = Tally::default();
+    let mut tally = Tally::new(Score::THRESHOLD);
     let mut start = 0;
     for labels in labels.chunks(memory.len()) {
         let out: &mut [f32] = cast_slice_mut(&mut memory[..labels.len()]);

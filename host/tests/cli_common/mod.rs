@@ -46,6 +46,7 @@ pub(crate) fn fails(folder: &Path, line: &str) -> String {
     let heads = err.lines().filter(|text| !text.starts_with(' ')).count();
     assert_eq!(heads, 1, "{line}: one error, its details indented\n{err}");
     assert!(!err.contains("panicked") && !err.contains("internal error"), "{line}\n{err}");
+    assert!(err.contains("help: ") || err.contains("choose a smaller step"), "{line}: no remedy\n{err}");
     assert_eq!(out, "", "{line}");
     assert_eq!(listing(folder), before, "{line}: something was left or changed");
     err

@@ -12,7 +12,7 @@ use tamis::factored::provided;
 use tamis::gated::Gated;
 use tamis::loss;
 use tamis::samples::ByteRows;
-use tamis::wire::{self, Aligned, View};
+use tamis::wire::{self, Aligned, Task, View};
 
 const INPUTS: usize = 64;
 const HIDDEN: usize = 5;
@@ -33,8 +33,8 @@ const PARAMS: Params = Params {
 };
 const DIMS: Dims = Dims::new(IMAGES, INPUTS, HIDDEN, NNZ);
 const WORDS: usize = PARAMS.budget(DIMS, CLASSES, 1, provided::scratch(PARAMS.batch, INPUTS)).words();
-/// More than the two layers of [`NNZ`] weights take.
-const MODEL: usize = 24 + 2 * 28 + 6 * NNZ + 2 * HIDDEN + 2 * CLASSES + 16;
+/// More than the two layers of [`NNZ`] weights and the task take.
+const MODEL: usize = 24 + 2 * 28 + 6 * NNZ + 2 * HIDDEN + 2 * CLASSES + 16 + 16;
 
 /// Digest of the weights, the model's bytes, every prediction and the number of correct ones; 0 if too few are, or if
 /// the weights are not as many as asked for.
@@ -67,7 +67,7 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
         side.value().iter().for_each(|&value| digest.float(value));
     }
     digest.float(trained.info.training.loss);
-    wire::encode_net(trained.net, model)
+    wire::encode_net(trained.net, Some(Task::Multiclass), model)
 }
 
 /// Reads the model and predicts every picture; how many are right.
@@ -75,6 +75,9 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
 fn evaluate(digest: &mut Digest, bytes: &[u8]) -> tamis::Result<u32> {
     bytes.chunks_exact(4).for_each(|word| digest.word(word.iter().fold(0, |w, &b| w << 8 | u32::from(b))));
     let view = View::parse(bytes)?;
+    if view.task() != Some(Task::Multiclass) {
+        return Ok(0);
+    }
     let mut correct = 0;
     for (picture, &label) in PIXELS.chunks_exact(INPUTS).zip(&LABELS) {
         let (mut hidden, mut out) = ([0.0; HIDDEN], [0.0; CLASSES]);

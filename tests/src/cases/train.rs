@@ -11,7 +11,7 @@ use tamis::iht::{Params, Refine, Step};
 use tamis::model::Scaled;
 use tamis::samples::ByteRows;
 use tamis::train::{self, Schedule};
-use tamis::wire::{self, Aligned, View};
+use tamis::wire::{self, Aligned, Task, View};
 
 /// Pictures.
 pub const IMAGES: usize = 200;
@@ -76,7 +76,7 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
     weights.index().iter().for_each(|&j| digest.word(j));
     weights.value().iter().for_each(|&value| digest.float(value));
     digest.float(trained.info.loss);
-    wire::encode(weights, SCHEDULE.signs, model)
+    wire::encode(weights, SCHEDULE.signs, Some(Task::BINARY), model)
 }
 
 /// Reads the model and predicts every picture; how many are right.

@@ -3,7 +3,7 @@
 use super::{Digest, Probe};
 use tamis::gates::Signs;
 use tamis::weights::Weights;
-use tamis::wire::{self, Aligned, View};
+use tamis::wire::{self, Aligned, Task, View};
 
 const INDEX: [u32; 12] = [0, 3, 4, 9, 11, 12, 17, 30, 31, 32, 38, 39];
 const VALUE: [f32; 12] = [0.5, -1.25, 3.0, 0.125, -0.75, 2.5, 1.0, -2.0, 0.25, 1.5, -0.5, 4.0];
@@ -51,7 +51,7 @@ fn sound<P: Probe>(probe: &mut P, digest: &mut Digest, bytes: &[u8]) -> tamis::R
 
 fn written(bytes: &mut [u8]) -> Option<usize> {
     let weights = Weights::new(INPUTS, HIDDEN, &INDEX, &VALUE).ok()?;
-    wire::encode(weights, Signs::Balanced, bytes).ok()
+    wire::encode(weights, Signs::Balanced, Some(Task::Regression), bytes).ok()
 }
 
 fn flip(bytes: &mut [u8], bit: usize) {
@@ -66,6 +66,7 @@ fn kind(error: &tamis::Error) -> u32 {
         tamis::Error::Format { at, .. } => *at as u32,
         tamis::Error::Length { .. } => 1 << 16,
         tamis::Error::Range { .. } => 2 << 16,
+        tamis::Error::Version { got, .. } => 4 << 16 | u32::from(*got),
         _ => 3 << 16,
     }
 }

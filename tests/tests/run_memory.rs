@@ -1,56 +1,30 @@
 //! Training takes the bytes that its plan states: counted by the allocator.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod counting;
+
 use std::time::Duration;
 
+use counting::bytes;
 use tamis::dims::Dims;
 use tamis::gates::Signs;
 use tamis::train::{Schedule, Trials};
 use tamis_host::data::planted;
+use tamis_host::operator::Stop;
 use tamis_host::run::{self, Memory, Options, Plan, Problem, Size, Task};
-
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-fn grow(bytes: usize) {
-    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(now, Ordering::Relaxed);
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting does not touch the memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        grow(layout.size());
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 /// Model bytes, the report, and the order of the rows while they are shuffled into place (given back before training).
 const SLACK: usize = 32 << 10;
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// Bytes allocated, once the threads of the pool before have ended: a pool that is dropped does not wait for them.
-fn settled() -> usize {
-    let (mut now, mut same) = (NOW.load(Ordering::Relaxed), 0);
+/// Waits until the threads of the pool before have ended: a pool that is dropped does not wait for them.
+fn settled() {
+    let (mut now, mut same) = (bytes(), 0);
     for _ in 0..500 {
         std::thread::sleep(Duration::from_millis(10));
-        let next = NOW.load(Ordering::Relaxed);
+        let next = bytes();
         same = if next == now { same + 1 } else { 0 };
         now = next;
         if same == 20 {
-            return now;
+            return;
         }
     }
     panic!("the allocator never came to rest");
@@ -64,15 +38,15 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
     let options = Options { memory, threads: 1, schedule, ..usual };
     let plan = Plan::new(dims, false, &options.schedule, memory).unwrap();
-    let before = settled();
-    PEAK.store(before, Ordering::Relaxed);
+    settled();
     let mut held = Vec::with_capacity(1000);
-    let outcome = run::train(problem, &options, |_| {
-        held.push(NOW.load(Ordering::Relaxed));
-        true
-    })
-    .unwrap();
-    let peak = PEAK.load(Ordering::Relaxed) - before;
+    let (outcome, peak) = counting::peak(|| {
+        run::train(problem, &options, &Stop::new(), |_| {
+            held.push(bytes());
+            true
+        })
+    });
+    let outcome = outcome.unwrap();
     assert_eq!(outcome.report.plan, plan, "{memory:?}");
     assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step: {held:?}");
     (peak, plan.total_bytes() as usize)

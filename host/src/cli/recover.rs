@@ -1,0 +1,233 @@
+//! `tamis train --recipe lm`: flags, progress, log and picture of a search.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+use tamis::lm::{Params, Phase, Progress};
+
+use super::parse;
+use super::progress::Search as Bar;
+use super::train::{Object, Train, first_given, save, summary};
+use super::{Common, Console, interrupt};
+use crate::plot::{self, Series, sparkline};
+use crate::run::{self, Limits, RecoverOptions, Task};
+use crate::{Error, Result, file};
+
+/// Flags of the search.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search (recipe lm)")]
+pub(super) struct RecoverArgs {
+    /// Seconds after which the search ends; what it has found is thresholded and fitted, which takes a little more
+    #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
+    pub(super) time_limit: Option<f64>,
+    /// Passes over all rows after which the search ends
+    #[arg(long, value_name = "P", value_parser = parse::number)]
+    pub(super) passes_limit: Option<f64>,
+    /// Rows that the search looks at first [default: 20 a nonzero, at least 1000; 10 a nonzero for large models]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    pub(super) search_rows: Option<usize>,
+    /// Times that a search that found nothing better gives part of the network up and goes on [default: 40]
+    #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
+    pub(super) kicks: Option<u32>,
+    /// Write one JSON object per outer step to this file
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub(super) log: Option<PathBuf>,
+    /// Draw the run to this file: loss, support, live neurons
+    #[arg(long, value_name = "FILE.svg")]
+    pub(super) picture: Option<PathBuf>,
+}
+
+impl RecoverArgs {
+    /// The first flag that was given, if any.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.time_limit.is_some(), "--time-limit"),
+            (self.passes_limit.is_some(), "--passes-limit"),
+            (self.search_rows.is_some(), "--search-rows"),
+            (self.kicks.is_some(), "--kicks"),
+            (self.log.is_some(), "--log"),
+            (self.picture.is_some(), "--picture"),
+        ])
+    }
+
+    fn limits(&self) -> Result<Limits> {
+        let limit = |flag: &str, value: Option<f64>| match value {
+            Some(value) if !(value > 0.0 && value.is_finite()) => Err(Error::new("a limit is out of bounds")
+                .expected(format_args!("{flag} above 0"))
+                .got(value)
+                .help(format!("leave {flag} out for no limit"))),
+            value => Ok(value),
+        };
+        let seconds = limit("--time-limit", self.time_limit)?;
+        let time = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+        Ok(Limits { time, passes: limit("--passes-limit", self.passes_limit)? })
+    }
+}
+
+/// One line of the log.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Line {
+    step: u32,
+    phase: &'static str,
+    loss: f32,
+    best: f32,
+    support: usize,
+    live: usize,
+    moves: u32,
+    kicks: u32,
+    passes: f64,
+    seconds: f64,
+}
+
+/// What happened, step by step.
+#[derive(Debug)]
+pub(super) struct History {
+    pub(super) lines: Vec<Line>,
+    rows: usize,
+    start: Instant,
+}
+
+impl History {
+    pub(super) fn new(rows: usize) -> Self {
+        Self { lines: Vec::new(), rows, start: Instant::now() }
+    }
+
+    pub(super) fn add(&mut self, progress: &Progress) {
+        self.lines.push(Line {
+            step: progress.step,
+            phase: name(progress.phase),
+            loss: progress.loss,
+            best: progress.best,
+            support: progress.support,
+            live: progress.live,
+            moves: progress.moves,
+            kicks: progress.kicks,
+            passes: progress.rows_read as f64 / self.rows.max(1) as f64,
+            seconds: self.start.elapsed().as_secs_f64(),
+        });
+    }
+
+    /// The loss of every step.
+    pub(super) fn losses(&self) -> Vec<f32> {
+        self.lines.iter().map(|line| line.loss).collect()
+    }
+
+    /// The losses as bars.
+    pub(super) fn line(&self) -> String {
+        let logs: Vec<f32> = self.lines.iter().map(|line| line.loss.log10()).collect();
+        sparkline(&logs)
+    }
+
+    /// Writes the log where one is wanted.
+    fn write(&self, args: &RecoverArgs) -> Result<()> {
+        if let Some(path) = &args.log {
+            interrupt::saving(|| {
+                file::write(path, |out| {
+                    for line in &self.lines {
+                        serde_json::to_writer(&mut *out, line)?;
+                        out.write_all(b"\n")?;
+                    }
+                    Ok(())
+                })
+            })?;
+        }
+        if let Some(path) = &args.picture {
+            let picture = self.draw();
+            interrupt::saving(|| file::write(path, |out| out.write_all(picture.as_bytes())))?;
+        }
+        Ok(())
+    }
+
+    /// The picture of the run.
+    pub(super) fn draw(&self) -> String {
+        let column = |value: fn(&Line) -> f32| -> Vec<f32> { self.lines.iter().map(value).collect() };
+        let (loss, best) = (column(|line| line.loss), column(|line| line.best));
+        let (support, live) = (column(|line| line.support as f32), column(|line| line.live as f32));
+        let (moves, kicks) = (column(|line| line.moves as f32), column(|line| line.kicks as f32));
+        let series = |label, values| Series { label, first: 1, values };
+        plot::search(
+            "Search",
+            &[series("tried", &loss), series("best", &best)],
+            &[series("weights", &support)],
+            &[series("live neurons", &live), series("moves taken", &moves), series("kicks", &kicks)],
+        )
+    }
+}
+
+const fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Descend => "descend",
+        Phase::Trial => "trial",
+        Phase::Move => "move",
+        Phase::Kick => "kick",
+        Phase::Finish => "finish",
+        Phase::AllRows => "all-rows",
+        Phase::Polish => "polish",
+    }
+}
+
+/// Trains by the search.
+pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
+    let args = &train.recover;
+    let options = options(train, common)?;
+    let outputs = [Some(&train.output), args.log.as_ref(), args.picture.as_ref()];
+    for (k, path) in outputs.iter().enumerate() {
+        let Some(path) = path else { continue };
+        file::check(path)?;
+        file::check_distinct(path, train.source.inputs())?;
+        if outputs[..k].contains(&Some(path)) {
+            return Err(Error::new("two outputs have one name")
+                .at(path)
+                .expected("a file for each of -o, --log and --picture")
+                .got(path.display())
+                .help("name them differently"));
+        }
+    }
+    let problem = train.source.source().load(Some(task))?;
+    let bar = Bar::new(console);
+    let mut history = History::new(problem.labels.len());
+    let outcome = interrupt::training(|| {
+        run::recover(problem, &options, interrupt::stop(), |progress| {
+            bar.update(progress);
+            history.add(progress);
+            true
+        })
+    });
+    bar.clear();
+    let outcome = outcome?;
+    save(&train.output, &outcome.model)?;
+    history.write(args)?;
+    let object = Object {
+        model: train.output.display().to_string(),
+        model_bytes: outcome.model.len(),
+        report: &outcome.report,
+    };
+    console.result(&object, || summary(&object, &history.line()))
+}
+
+fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
+    let args = &train.recover;
+    let mut params = Params { seed: common.seed, ..Params::DEFAULT };
+    match args.search_rows {
+        Some(0) => {
+            return Err(Error::new("the search needs rows")
+                .expected("--search-rows 1 or more")
+                .got(0)
+                .help("leave --search-rows out for a number that suits --nnz"));
+        }
+        Some(rows) => params.rows = rows,
+        None => {}
+    }
+    params.kicks = args.kicks.unwrap_or(params.kicks);
+    Ok(RecoverOptions {
+        params,
+        signs: train.signs.map(Into::into),
+        memory: train.memory(),
+        threads: common.threads(),
+        limits: args.limits()?,
+        ..RecoverOptions::new(train.one_hidden()?, train.size())
+    })
+}
