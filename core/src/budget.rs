@@ -87,6 +87,80 @@ impl Training {
     }
 }
 
+/// Memory of a run of [`crate::anneal`], in words; the operator's own buffers come on top.
+///
+/// *State* is what survives from step to step: index, weight, two moments and a score for each of the `start` entries
+/// that the support begins with, 20 bytes each, and with validation rows one more float per nonzero. *Workspace* is the
+/// rest: the residual of a batch, n·c; a gradient panel of p blocks, p (d + c); the scale of each column, d; and the
+/// operator's scratch. Nothing has the length of the dense network, m (d + c).
+///
+/// ```
+/// use tamis::{anneal::Params, budget::Annealing, dims::Dims};
+/// const PARAMS: Params = Params { start_factor: 1.0, batch: 20, ..Params::DEFAULT };
+/// const NEEDED: Annealing = PARAMS.budget(Dims::new(200, 64, 10, 100), 10, 1, 104);
+/// assert_eq!(NEEDED.state_bytes(), 20 * 100);
+/// assert_eq!(NEEDED.workspace_bytes(), 4 * (20 * 10 + (64 + 10) + 64 + 104));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Annealing {
+    /// The problem's sizes; `nnz` counts both sides.
+    pub dims: Dims,
+    /// c, classes.
+    pub outputs: usize,
+    /// Entries that the support begins with, at least s.
+    pub start: usize,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for.
+    pub scratch: usize,
+    /// Whether rows are held out, so that the best iterate is kept.
+    pub validated: bool,
+}
+
+impl Annealing {
+    /// Words that survive from step to step.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        let best = if self.validated { self.dims.nnz } else { 0 };
+        self.start.saturating_mul(5).saturating_add(best)
+    }
+
+    /// Floats of a gradient panel over both sides.
+    #[must_use]
+    pub const fn panel_words(&self) -> usize {
+        self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs))
+    }
+
+    /// Words needed within a step only, and the column scales.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        let residual = self.batch.saturating_mul(self.outputs);
+        let columns = self.dims.inputs.saturating_add(self.scratch);
+        residual.saturating_add(self.panel_words()).saturating_add(columns)
+    }
+
+    /// All words together.
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        self.state_words().saturating_add(self.workspace_words())
+    }
+
+    /// [`Self::state_words`] in bytes.
+    #[must_use]
+    pub const fn state_bytes(&self) -> usize {
+        self.state_words().saturating_mul(WORD)
+    }
+
+    /// [`Self::workspace_words`] in bytes.
+    #[must_use]
+    pub const fn workspace_bytes(&self) -> usize {
+        self.workspace_words().saturating_mul(WORD)
+    }
+}
+
 /// Memory of a run of [`crate::lm`], in words; the operator's own buffers come on top.
 ///
 /// *State* is what the optimiser holds: five networks (the current one, the base of the moves, the best trial, the best

@@ -6,6 +6,7 @@
 
 use crate::budget;
 use crate::error::{self, Error, Result};
+use crate::factored::{self, Factored, Net};
 use crate::gates::{Cursor, Gate, Gates};
 use crate::math;
 use crate::samples::Samples;
@@ -298,6 +299,109 @@ impl<X: Samples> Sensing for Gated<'_, X> {
             })?;
         }
         Ok(())
+    }
+}
+
+impl<X: Samples> Factored for Gated<'_, X> {
+    fn net_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        if gates.may_be_random() {
+            return factored::provided::forward(self, gates, net, out, scratch);
+        }
+        net.check(self.inputs(), self.hidden).map_err(Error::widen)?;
+        let c = net.outputs();
+        error::length("outputs", out.len(), self.samples().saturating_mul(c))?;
+        out.fill(0.0);
+        self.each_row(|this, at| {
+            let Some(out) = out.get_mut(at * c..(at + 1) * c) else { return };
+            let (mut cursor, mut wt) = (gates.cursor(), net.wt());
+            for block in net.w().blocks() {
+                let open = this.open(&mut cursor, block.neuron());
+                if open != 0.0 {
+                    factored::provided::add_outputs(
+                        wt.take_block(block.neuron()),
+                        open * block.dot(this.row),
+                        out,
+                    );
+                }
+            }
+        })
+    }
+
+    fn net_gradient(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        (dw, dwt): (&mut [f32], &mut [f32]),
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        if gates.may_be_random() {
+            return factored::provided::gradient(self, gates, net, r, blocks, (dw, dwt), scratch);
+        }
+        let (d, c) = factored::provided::check(self, net, r)?;
+        error::range("block", blocks.end, blocks.start, self.hidden)?;
+        error::length("gradient panel", dw.len(), blocks.len().saturating_mul(d))?;
+        error::length("gradient panel of the outputs", dwt.len(), blocks.len().saturating_mul(c))?;
+        self.each_row(|this, at| {
+            let Some(r) = r.get(at * c..(at + 1) * c) else { return };
+            let (mut cursor, mut w, mut wt) = (gates.cursor(), net.w(), net.wt());
+            let panels = dw.chunks_mut(d).zip(dwt.chunks_mut(c));
+            for (i, (dw, dwt)) in blocks.clone().zip(panels) {
+                let open = this.open(&mut cursor, i);
+                if open != 0.0 {
+                    math::axpy(open * wt.take_block(i).dot(r), this.row, dw);
+                    math::axpy(open * w.take_block(i).dot(this.row), r, dwt);
+                }
+            }
+        })
+    }
+
+    fn net_gradient_at(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        (dw, dwt): (&mut [f32], &mut [f32]),
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        if gates.may_be_random() {
+            return factored::provided::gradient_at(self, gates, net, r, (dw, dwt), scratch);
+        }
+        let (_, c) = factored::provided::check(self, net, r)?;
+        error::length("restricted gradient", dw.len(), net.w().nnz())?;
+        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
+        dw.fill(0.0);
+        dwt.fill(0.0);
+        self.each_row(|this, at| {
+            let Some(r) = r.get(at * c..(at + 1) * c) else { return };
+            let (mut cursor, mut wt) = (gates.cursor(), net.wt());
+            let mut dw = &mut *dw;
+            for from in net.w().blocks() {
+                let to = wt.take_block(from.neuron());
+                let dw = factored::provided::take(&mut dw, from.values().len());
+                // What is left of the view begins with this block.
+                let first = net.wt().nnz() - wt.nnz();
+                let open = this.open(&mut cursor, from.neuron());
+                if open == 0.0 {
+                    continue;
+                }
+                let back = open * to.dot(r);
+                for (out, (j, _)) in dw.iter_mut().zip(from.entries()) {
+                    *out += back * this.row.get(j).copied().unwrap_or(0.0);
+                }
+                let a = open * from.dot(this.row);
+                for (out, (k, _)) in dwt.iter_mut().skip(first).zip(to.entries()) {
+                    *out += r.get(k).copied().unwrap_or(0.0) * a;
+                }
+            }
+        })
     }
 }
 

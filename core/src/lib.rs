@@ -6,13 +6,15 @@
 //!
 //! Data flows one way, and a module may use only those before it in this list:
 //!
-//! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → gated → gaussian → loss →
-//! spectrum → iht → lm → train → model → wire`
+//! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → factored → gated → gaussian → loss →
+//! spectrum → iht → lm → anneal → train → model → wire`
 #![no_std]
 
+pub mod anneal;
 pub mod budget;
 pub mod dims;
 pub mod error;
+pub mod factored;
 pub mod gated;
 pub mod gates;
 pub mod gaussian;

@@ -26,8 +26,10 @@ pub mod stream {
     pub const TRIAL: u64 = 7 << 32;
     /// Seeds of the gates drawn anew at a refresh, see [`super::seed_of`].
     pub const ROUND: u64 = 8 << 32;
+    /// Order in which growth goes through the batches, one per change of the support.
+    pub const ANNEAL: u64 = 9 << 32;
     /// Seeds of the blocks of the Gaussian sensing operator, see [`super::seed_of`].
-    pub const BLOCK: u64 = 9 << 32;
+    pub const BLOCK: u64 = 10 << 32;
     /// Seeds of the rounds of moves of a search, see [`super::seed_of`].
     pub const TURN: u64 = 16 << 32;
     /// Seeds of the random gates that a birth starts from, see [`super::seed_of`].
@@ -35,7 +37,7 @@ pub mod stream {
     /// First directions of splits, one per neuron.
     pub const SPLIT: u64 = 18 << 32;
     /// Neurons that a kick empties, one per kick.
-    pub const KICK: u64 = 19 << 32;
+    pub const KICK: u64 = 110 << 32;
     /// First stream free for callers.
     pub const USER: u64 = 1 << 40;
 }

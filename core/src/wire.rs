@@ -32,7 +32,7 @@ pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
 pub use read::{View, encoded_len};
 pub use task::Task;
-pub use trained::{encode, max_len, trained_len};
+pub use trained::{encode, encode_net, max_len, net_len, trained_len};
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 

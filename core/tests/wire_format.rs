@@ -8,10 +8,13 @@
 )]
 
 use tamis::Error;
+use tamis::factored::Net;
 use tamis::gates::Signs;
 use tamis::model::{Activation, Csr, Layer, Model, Sum};
 use tamis::weights::Weights;
-use tamis::wire::{Aligned, OwnedModel, Task, View, checksum, encoded_len, max_len, trained_len};
+use tamis::wire::{
+    Aligned, OwnedModel, Task, View, checksum, encode, encode_net, encoded_len, max_len, net_len, trained_len,
+};
 
 /// The second neuron counts negatively, so its weights are fused with -1.
 fn example() -> Weights<'static> {
@@ -21,13 +24,21 @@ fn example() -> Weights<'static> {
 static GOLDEN: &[u8] = tamis::include_model!("wire_golden.tamis");
 /// The same model as it was written before there were tasks.
 static WITHOUT_TASK: &[u8] = tamis::include_model!("wire_without_task.tamis");
+/// A classifier of two classes; the second example.
+static MULTICLASS: &[u8] = tamis::include_model!("wire_multiclass.tamis");
 /// Where the section of the task starts in the example.
 const TASK: usize = 92;
 
-/// The bytes printed under "Example" in the specification.
-fn documented() -> Vec<u8> {
+/// `f(x) = (relu(x_0 - x_2), -2 relu(x_0 - x_2))`: the third neuron of five is the only one with weights.
+fn classifier() -> Net<'static> {
+    let w = Weights::new(3, 5, &[6, 8], &[1.0, -1.0]).unwrap();
+    Net::new(w, Weights::new(2, 5, &[4, 5], &[1.0, -2.0]).unwrap()).unwrap()
+}
+
+/// The bytes printed under "Examples" in the specification.
+fn documented(example: usize) -> Vec<u8> {
     let text = include_str!("../../docs/format.md");
-    let dump = text.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let dump = text.split("```text\n").nth(example).and_then(|rest| rest.split("```").next()).unwrap();
     let bytes = dump.lines().flat_map(|line| line.split_whitespace().skip(1));
     bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
@@ -72,11 +83,55 @@ fn lengthened(model: &[u8], sections: &[u8]) -> Vec<u8> {
 fn writer_file_and_specification_hold_the_same_bytes() {
     let written =
         |task| OwnedModel::<{ max_len(3, 3) }>::from_trained(example(), Signs::Balanced, task).unwrap();
-    assert_eq!(written(Some(Task::BINARY)).as_bytes(), documented());
-    assert_eq!(GOLDEN, documented());
+    assert_eq!(written(Some(Task::BINARY)).as_bytes(), documented(1));
+    assert_eq!(GOLDEN, documented(1));
     assert_eq!(trained_len(example(), Some(Task::BINARY)), Ok(GOLDEN.len()));
     assert_eq!(written(None).as_bytes(), WITHOUT_TASK);
     assert_eq!(trained_len(example(), None), Ok(WITHOUT_TASK.len()));
+
+    let task = Some(Task::Multiclass);
+    let mut bytes = [0xAA; 130];
+    assert_eq!(encode_net(classifier(), task, &mut bytes), Ok(128));
+    assert_eq!(net_len(classifier(), task), Ok(128));
+    assert_eq!((&bytes[..128], &bytes[128..]), (MULTICLASS, &[0xAA; 2][..]));
+    assert_eq!(MULTICLASS, documented(2));
+    assert_eq!(net_len(classifier(), None), Ok(112));
+    let short = Err(Error::Budget { needed: 128, got: 127 });
+    assert_eq!(encode_net(classifier(), task, &mut bytes[..127]), short);
+}
+
+#[test]
+fn a_classifier_knows_that_it_is_one() {
+    let view = View::parse(MULTICLASS).unwrap();
+    assert_eq!((view.task(), view.model().outputs()), (Some(Task::Multiclass), 2));
+    let mut f = [0.0; 2];
+    view.model().predict(&[3.0, 9.0, 1.0], &mut [0.0], &mut f).unwrap();
+    assert_eq!(f, [2.0, -4.0]);
+    let mut again = vec![0xAA; view.encoded_len()];
+    assert_eq!(view.encode(&mut again), Ok(128));
+    assert_eq!(again, MULTICLASS);
+    // As files were before: without the section, the last 16 bytes.
+    let without = with_word(&MULTICLASS[..112], 8, 112);
+    parsed(&without, |view| {
+        let view = view.unwrap();
+        assert_eq!(view.task(), None);
+        let again = view.with_task(Task::Multiclass).unwrap();
+        assert_eq!(again.encoded_len(), 128);
+    });
+    // Tasks and outputs that do not fit, in the file and before it is written.
+    let one = Error::Range { what: "outputs of a multiclass model", min: 2, max: 65_536, got: 1 };
+    assert_eq!(refusal(&with_word(&with_word(GOLDEN, TASK + 8, 3), TASK + 12, 0)), one);
+    assert_eq!(View::parse(GOLDEN).unwrap().with_task(Task::Multiclass), Err(one));
+    assert_eq!(trained_len(example(), Some(Task::Multiclass)), Err(one));
+    let mut bytes = [0; 200];
+    assert_eq!(encode(example(), Signs::Balanced, Some(Task::Multiclass), &mut bytes), Err(one));
+    let two = Error::Length { what: "outputs of a binary model", expected: 1, got: 2 };
+    assert_eq!(refusal(&with_word(MULTICLASS, 120, 2)), two);
+    assert_eq!(encode_net(classifier(), Some(Task::BINARY), &mut bytes), Err(two));
+    assert_eq!(bytes, [0; 200]);
+    let word = |at, word| refusal(&with_word(MULTICLASS, at, word)).to_string();
+    assert_eq!(word(124, 1), "threshold of a multiclass task at byte 124: expected 0x0, got 0x1");
+    assert_eq!(word(120, 4), "task, unknown to this version at byte 120: expected 0x3, got 0x4");
 }
 
 #[test]
@@ -102,7 +157,8 @@ fn a_task_stands_once_behind_the_layers_and_fits_the_model() {
     let word = |at, word| refusal(&with_word(GOLDEN, TASK + at, word)).to_string();
     assert_eq!(word(0, 3), "flags of a task at byte 94: expected 0x1, got 0x0");
     assert_eq!(word(4, 4), "bytes left for a field at byte 104: expected 0x4, got 0x0");
-    assert_eq!(word(8, 3), "task, unknown to this version at byte 100: expected 0x2, got 0x3");
+    assert_eq!(word(8, 4), "task, unknown to this version at byte 100: expected 0x3, got 0x4");
+    assert_eq!(word(8, 3), "threshold of a multiclass task at byte 104: expected 0x0, got 0x3f000000");
     assert_eq!(word(8, 1), "threshold of a regression at byte 104: expected 0x0, got 0x3f000000");
     assert_eq!(word(8, 1 << 16 | 2), "reserved at byte 102: expected 0x0, got 0x1");
     assert_eq!(
@@ -161,16 +217,19 @@ fn costs_are_those_of_the_bytes() {
 
 #[test]
 fn every_truncation_is_refused() {
-    for len in 0..GOLDEN.len() {
-        assert!(matches!(refusal(&GOLDEN[..len]), Error::Format { .. }), "{len} bytes");
-        let shorter = with_word_if_there(&GOLDEN[..len], 8, len as u32);
-        // Without its last section and with another length and checksum it is another model.
-        if len == TASK {
-            assert_eq!(shorter, WITHOUT_TASK);
-        } else {
-            refusal(&shorter);
+    for model in [GOLDEN, MULTICLASS] {
+        for len in 0..model.len() {
+            assert!(matches!(refusal(&model[..len]), Error::Format { .. }), "{len} bytes");
+            let shorter = with_word_if_there(&model[..len], 8, len as u32);
+            // Without its last section and with another length and checksum it is another model.
+            if len == model.len() - 16 {
+                parsed(&shorter, |view| assert_eq!(view.unwrap().task(), None));
+            } else {
+                refusal(&shorter);
+            }
         }
     }
+    assert_eq!(with_word(&GOLDEN[..TASK], 8, 92), WITHOUT_TASK);
     assert!(matches!(
         refusal(&[GOLDEN, &[0; 4]].concat()),
         Error::Format { at: 8, expected: 108, got: 112, .. }
@@ -183,26 +242,27 @@ fn with_word_if_there(bytes: &[u8], at: usize, word: u32) -> Vec<u8> {
 
 #[test]
 fn every_flip_of_one_bit_is_refused() {
-    for bit in 0..GOLDEN.len() * 8 {
-        let mut bytes = GOLDEN.to_vec();
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        // The flips that make the version a later one.
-        let later = (33..48).contains(&bit);
-        let named = match refusal(&bytes) {
-            Error::Version { .. } => later,
-            Error::Format { .. } => !later,
-            _ => false,
-        };
-        assert!(named, "bit {bit}");
+    for model in [GOLDEN, MULTICLASS] {
+        for bit in 0..model.len() * 8 {
+            let mut bytes = model.to_vec();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            // The flips that make the version a later one.
+            let later = (33..48).contains(&bit);
+            let named = match refusal(&bytes) {
+                Error::Version { .. } => later,
+                Error::Format { .. } => !later,
+                _ => false,
+            };
+            assert!(named, "bit {bit}");
+        }
     }
 }
 
-/// With a checksum made to fit, what is still accepted is another well-formed model and nothing else.
-#[test]
-fn every_flip_under_a_fitting_checksum_is_refused_or_read_to_the_last_bit() {
+/// How many flips of one bit give another model under a checksum made to fit; each is read to the last bit.
+fn accepted_flips(model: &[u8]) -> usize {
     let mut accepted = 0;
-    for bit in (0..GOLDEN.len() * 8).filter(|bit| !(96..128).contains(bit)) {
-        let mut bytes = GOLDEN.to_vec();
+    for bit in (0..model.len() * 8).filter(|bit| !(96..128).contains(bit)) {
+        let mut bytes = model.to_vec();
         bytes[bit / 8] ^= 1 << (bit % 8);
         let bytes = sealed(bytes);
         accepted += parsed(&bytes, |view| {
@@ -213,10 +273,19 @@ fn every_flip_under_a_fitting_checksum_is_refused_or_read_to_the_last_bit() {
             1
         });
     }
+    accepted
+}
+
+/// With a checksum made to fit, what is still accepted is another well-formed model and nothing else.
+#[test]
+fn every_flip_under_a_fitting_checksum_is_refused_or_read_to_the_last_bit() {
     // The values but for one flip, which makes 1.0 an infinity; two signs; bits 2 to 31 of the outputs asked for,
     // and bit 0 (3 becomes 2); the activation; a column from 0 to 1, and another from 1 to 0.
     // Every bit of the threshold, which stays finite; the task's tag, but for the two flips that make it a layer's.
-    assert_eq!(accepted, 95 + 2 + 31 + 1 + 2 + 32 + 14);
+    assert_eq!(accepted_flips(GOLDEN), 95 + 2 + 31 + 1 + 2 + 32 + 14);
+    // The values but for three flips; every bit of the neurons asked for, which stay 1 or more, and all but one of the
+    // outputs asked for; two activations; a column from 0 to 1; the task's tag as above, and the task to a regression.
+    assert_eq!(accepted_flips(MULTICLASS), 125 + 32 + 31 + 2 + 1 + 14 + 1);
 }
 
 #[test]
@@ -266,6 +335,7 @@ fn the_seeds_of_the_fuzzer_are_models() {
     let seeds = [
         tamis::include_model!("../../fuzz/seeds/model/golden.tamis"),
         tamis::include_model!("../../fuzz/seeds/model/task.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/classes.tamis"),
         tamis::include_model!("../../fuzz/seeds/model/deep.tamis"),
         tamis::include_model!("../../fuzz/seeds/model/wide.tamis"),
         tamis::include_model!("../../fuzz/seeds/model/extra.tamis"),

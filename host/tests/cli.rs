@@ -346,7 +346,7 @@ fn ctrl_c_saves_what_there_is() {
     let hard: Vec<f32> = labels.iter().enumerate().map(|(k, y)| y + (k * k % 7) as f32).collect();
     data::save_npy(folder.path().join("p/hard.npy"), &hard[..], &[hard.len()]).unwrap();
     let line = TRAIN.replace("p/y.npy", "p/hard.npy");
-    interrupt(folder.path(), &format!("{line} --recipe lm --kicks 100000000 --patience 100000000 --json -o long.tamis"));
+    interrupt(folder.path(), &format!("{line} --recipe lm --kicks 100000000 --idle-kicks 100000000 --json -o long.tamis"));
 }
 
 #[cfg(unix)]
@@ -377,6 +377,80 @@ fn interrupt(folder: &std::path::Path, line: &str) {
         return;
     }
     panic!("training never began");
+}
+
+#[test]
+fn ten_digits_from_training_to_predictions() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), "generate digits --samples 1200 --side 8 --seed 5 -o d");
+    let source = "--data d/X.npy --labels d/y.npy";
+    let train = format!("train {source} --task multiclass --hidden 16 --nnz 250 --epochs 60");
+    let report = json(folder.path(), &format!("{train} -o m.tamis"));
+    assert_eq!((&report["recipe"], &report["classes"]), (&json!("anneal"), &json!(10)));
+    assert_eq!((&report["nnz"], &report["requested_nnz"]), (&json!(250), &json!(250)));
+    assert_eq!(report["validation_samples"], json!(120));
+    assert!(report["validation_accuracy"].as_f64().unwrap() > 0.75, "{report}");
+    let eval = json(folder.path(), &format!("eval m.tamis {source}"));
+    assert_eq!((&eval["task"], &eval["n"]), (&json!("multiclass"), &json!(1200)));
+    assert!(eval["accuracy"].as_f64().unwrap() > 0.8, "{eval}");
+    let rows = eval["confusion"].as_array().unwrap();
+    let counts = rows.iter().flat_map(|row| row.as_array().unwrap()).map(|n| n.as_u64().unwrap());
+    assert_eq!((rows.len(), counts.sum::<u64>()), (10, 1200));
+    // One thread, and memory that shrinks the first support: the first changes nothing, the second keeps its bounds.
+    ok(folder.path(), &format!("{train} --threads 1 -o one.tamis"));
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(bytes("one.tamis"), bytes("m.tamis"));
+    let small = json(folder.path(), &format!("{train} --ram 175K -o small.tamis"));
+    let used = small["state_bytes"].as_u64().unwrap() + small["workspace_bytes"].as_u64().unwrap();
+    assert!(used <= 175 << 10 && small["nnz"] == json!(250), "{small}");
+    assert!(small["start_factor"].as_f64() < report["start_factor"].as_f64(), "{small}");
+    // The class comes first, and is that of the largest score.
+    let predict = json(folder.path(), "predict m.tamis --data d/X.npy -o p.npy");
+    assert_eq!((&predict["outputs"], &predict["columns"]), (&json!(10), &json!(11)));
+    let table = data::load(folder.path().join("p.npy")).unwrap().values.into_f32();
+    for row in table.chunks(11) {
+        assert_eq!(row[0] as usize, tamis::loss::best(&row[1..]));
+    }
+    let right = table.chunks(11).zip(data::load_labels(folder.path().join("d/y.npy")).unwrap());
+    let right = right.filter(|(row, label)| row[0] == *label).count();
+    assert_eq!((number(&eval, "accuracy") * 1200.0).round() as usize, right);
+    let inspect = json(folder.path(), "inspect m.tamis");
+    assert_eq!((&inspect["outputs"], &inspect["total"]["nnz"]), (&json!(10), &json!(250)));
+    // Kept labels become 0, 1, 2 in the order given.
+    let three = format!("{source} --keep-labels 7,1,4");
+    ok(folder.path(), &format!("train {three} --task multiclass --hidden 8 --nnz 60 --epochs 40 -o t.tamis"));
+    let eval = json(folder.path(), &format!("eval t.tamis {three}"));
+    assert!(eval["accuracy"].as_f64().unwrap() > 0.85, "{eval}");
+    let swapped = json(folder.path(), &format!("eval t.tamis {}", three.replace("7,1,4", "1,7,4")));
+    assert_eq!(swapped["confusion"][0], eval["confusion"][1]);
+    let inspect = json(folder.path(), "inspect t.tamis");
+    assert_eq!((&inspect["task"], &inspect["outputs"]), (&json!("multiclass"), &json!(3)));
+    assert!(ok(folder.path(), "inspect t.tamis").contains("for 3 classes"));
+    assert_eq!((&eval["task"], &eval["task_from"]), (&json!("multiclass"), &json!("model")));
+    let labels = data::load_labels(folder.path().join("d/y.npy")).unwrap();
+    let row = labels.iter().position(|&label| label > 2.0).unwrap();
+    let error = fails(folder.path(), &format!("eval t.tamis {source}"));
+    let got = format!("got: {} in row {row}", labels[row]);
+    for says in ["none of the model's classes", "d/y.npy", "expected: 0 to 2", &got] {
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    let error = fails(folder.path(), &format!("eval t.tamis {three},5"));
+    assert!(error.contains("at most 3 labels") && error.contains("got: 4 labels"), "{error}");
+    assert!(
+        fails(folder.path(), &format!("eval t.tamis {three} --task regression"))
+            .contains("--task multiclass")
+    );
+    // A model from before models knew their task: several outputs are classes.
+    let mut old = bytes("t.tamis");
+    old.truncate(old.len() - 16);
+    let len = (old.len() as u32).to_le_bytes();
+    old[8..12].copy_from_slice(&len);
+    let crc = tamis::wire::checksum(&old).to_le_bytes();
+    old[12..16].copy_from_slice(&crc);
+    std::fs::write(folder.path().join("old.tamis"), old).unwrap();
+    let again = json(folder.path(), &format!("eval old.tamis {three}"));
+    assert_eq!((&again["task"], &again["confusion"]), (&eval["task"], &eval["confusion"]));
+    assert_eq!(json(folder.path(), "predict old.tamis --data d/X.npy -o o.npy")["columns"], json!(4));
 }
 
 #[test]
@@ -412,12 +486,56 @@ fn settings_of_another_recipe_are_refused() {
         ("--trials 2 --log l.jsonl", "--log"),
         ("--recipe paper --signs free", "free"),
         ("--time-limit 0", "--time-limit"),
+        ("--validation 0.2", "--validation"),
+        ("--step theory --start-factor 2", "--start-factor"),
+        ("--recipe paper --patience 3", "--patience"),
+        ("--recipe lm --rate 0.1", "--rate"),
+        ("--recipe lm --drop 0.1", "--drop"),
+        ("--recipe anneal", "--task multiclass"),
+        ("--recipe anneal --step theory", "--task multiclass"),
         ("--search-rows 0", "--search-rows"),
     ] {
         let error = fails(folder.path(), &format!("{TRAIN} {flags} -o n.tamis"));
         assert!(error.contains(name) && error.contains("help:"), "{flags}: {error}");
         assert!(!folder.path().join("n.tamis").exists());
     }
+    // For several classes; the recipe is refused before anything is read.
+    std::fs::write(folder.path().join("c.csv"), "a,b,y\n1,0,0\n0,1,1\n1,1,2\n2,0,0\n0,2,1\n2,2,2\n").unwrap();
+    let classes = "train --data c.csv --target y --task multiclass --hidden 3 --nnz 8";
+    for (flags, name) in [
+        ("--trials 2", "--trials"),
+        ("--trial-rows 2", "--trial-rows"),
+        ("--step theory", "--step"),
+        ("--refine none", "--refine"),
+        ("--empty open", "--empty"),
+        ("--kicks 2", "--kicks"),
+        ("--picture p.svg", "--picture"),
+        ("--signs positive", "--signs"),
+        ("--recipe lm", "--task regression or binary"),
+        ("--recipe paper", "--task regression or binary"),
+        ("--recipe paper --validation 0", "--task regression or binary"),
+    ] {
+        let error = fails(folder.path(), &format!("{classes} {flags} -o n.tamis"));
+        assert!(error.contains(name) && error.contains("help:"), "{flags}: {error}");
+        assert!(!error.contains("choose --recipe"), "{flags}: {error}");
+    }
+    let report = json(folder.path(), &format!("{classes} --epochs 2 --batch 3 --validation 0 -o n.tamis"));
+    assert_eq!(
+        (&report["recipe"], &report["batch"], &report["epochs"]),
+        (&json!("anneal"), &json!(3), &json!(2))
+    );
+    let binary = classes.replace("multiclass", "binary --keep-labels 0,1");
+    assert!(
+        fails(folder.path(), &format!("{binary} --recipe anneal -o n.tamis")).contains("--task multiclass")
+    );
+    let report = json(folder.path(), &format!("{binary} --nnz 2 -o n.tamis").replacen("--nnz 8 ", "", 1));
+    assert_eq!(report["recipe"], json!("lm"));
+    // Epochs and batches are no settings of one recipe: the search goes without.
+    assert_eq!(
+        json(folder.path(), &format!("{TRAIN} --epochs 3 --batch 9 -o n.tamis"))["recipe"],
+        json!("lm")
+    );
+    assert_eq!(json(folder.path(), &format!("{TRAIN} --trials 2 -o n.tamis"))["recipe"], json!("paper"));
     for signs in ["positive", "balanced", "free"] {
         let report = json(folder.path(), &format!("{TRAIN} --signs {signs} -o n.tamis"));
         assert_eq!((&report["signs"], &report["exact"]), (&json!(signs), &json!(true)), "{report}");
@@ -451,4 +569,42 @@ fn ctrl_c_is_seen_within_a_step() {
         assert!(err.contains("interrupted") && err.contains("nothing is saved"), "{err}");
         assert_eq!(std::fs::read(folder.path().join("m.tamis")).unwrap(), before);
     }
+}
+
+/// A change of the support of these sizes takes many seconds.
+#[test]
+#[cfg(unix)]
+fn ctrl_c_is_seen_while_a_support_changes() {
+    use std::time::{Duration, Instant};
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), "generate digits --samples 6000 --side 16 -o d");
+    let line = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 100000 --nnz 300 --start-factor 1 \
+        --epochs 2 --json -o m.tamis";
+    let path = folder.path().join("m.tamis");
+    let mut saved = false;
+    for wait in [500, 1500, 3000, 6000] {
+        let child = command(folder.path(), &line.split_whitespace().collect::<Vec<_>>())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        let asked = Instant::now();
+        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(5), "{wait}: {:?}", asked.elapsed());
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(130), "{out}{err}");
+        if !path.exists() {
+            continue; // before the first step
+        }
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((&report["stopped"], &report["recipe"]), (&json!(true), &json!("anneal")));
+        assert_eq!(report["validation_loss"], Value::Null);
+        let eval = json(folder.path(), "eval m.tamis --data d/X.npy --labels d/y.npy");
+        assert!(number(&report, "nnz") <= 300.0 && eval["task"] == json!("multiclass"), "{report}");
+        saved = true;
+    }
+    assert!(saved, "training never began");
 }

@@ -26,7 +26,8 @@ fn sizes_out_of_bounds() {
     }
     assert!(train("--nnz 6", "--nnz 6 --epochs 0").contains("epoch"));
     assert!(train("--nnz 6", "--nnz 6 --panel 0").contains("panel"));
-    assert!(train("regression", "multiclass").contains("not supported yet"));
+    assert!(train("--nnz 6", "--nnz 6 --validation 0.1").contains("--recipe anneal"));
+    assert!(train("--nnz 6", "--nnz 6 --recipe anneal").contains("--task multiclass"));
 }
 
 #[test]
@@ -435,5 +436,47 @@ fn wrong_usage_exits_with_2() {
         let (out, err) = texts(&output);
         assert_eq!(output.status.code(), Some(2), "{line}\n{out}{err}");
         assert!(out.is_empty() && !err.contains("panicked"), "{line}\n{out}{err}");
+    }
+}
+
+const CLASSES: &str = "a,b,y\n1,0,0\n0,1,1\n1,1,2\n2,0,0\n0,2,1\n2,2,2\n";
+
+#[test]
+fn classes_that_cannot_be_learnt() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |text: &str| fs::write(folder.path().join("c.csv"), text).unwrap();
+    let line = "train --data c.csv --target y --task multiclass --hidden 3 --nnz 8 -o n.tamis";
+    let train = |from: &str, to: &str| fails(folder.path(), &line.replace(from, to));
+    put(CLASSES);
+    for (nnz, says) in [("0", "got: 0"), ("1", "got: 1"), ("16", "2 to 15")] {
+        let error = train("--nnz 8", &format!("--nnz {nnz}"));
+        assert!(error.contains("2 to 15") && error.contains(says), "{error}");
+    }
+    assert!(train("--nnz 8", "--nnz 8 --epochs 0").contains("epoch"));
+    assert!(train("--nnz 8", "--nnz 8 --panel 0").contains("panel"));
+    assert!(train("--nnz 8", "--nnz 8 --start-factor 0.5").contains("--start-factor 1 or more"));
+    for (flag, wrong) in [("--rate", "0"), ("--rate", "nan"), ("--drop", "1.5"), ("--drop", "nan")] {
+        assert!(train("--nnz 8", &format!("--nnz 8 {flag}={wrong}")).contains(flag));
+    }
+    for part in ["1", "-0.1", "nan"] {
+        assert!(train("--nnz 8", &format!("--nnz 8 --validation={part}")).contains("held out"));
+    }
+    assert!(train("--nnz 8", "--nnz 8 --ram 100").contains("bytes needed"));
+    assert!(train("--nnz 8", "--nnz 8 --recipe paper").contains("recipe paper does not train for this task"));
+    assert!(train("--nnz 8", "--nnz 8 --keep-labels 0,1,7").contains('7'));
+    for (text, says) in [
+        (CLASSES.replace(",1\n", ",3\n"), "no row with label 1"),
+        (CLASSES.replace(",1\n", ",0\n").replace(",2\n", ",0\n"), "nothing to tell apart"),
+        (CLASSES.replace(",1\n", ",0.5\n"), "0.5 in row 1"),
+        (CLASSES.replace(",1\n", ",-1\n"), "-1 in row 1"),
+        (CLASSES.replace(",1\n", ",65536\n"), "65536 in row 1"),
+        (CLASSES.replace("0,1,1\n", "0,1,nan\n"), "nan"),
+        (CLASSES.replace("0,1,1\n", "0,nan,1\n"), "nan"),
+        ("a,b,y\n1,0,1\n".to_owned(), "no row with label 0"),
+        ("a,b,y\n0,0,0\n0,0,1\n".to_owned(), "column is not all zero"),
+    ] {
+        put(&text);
+        let error = train("", "").to_lowercase();
+        assert!(error.contains(says), "{text}\n{error}");
     }
 }

@@ -4,6 +4,7 @@
 //! emulated board, the `cargo ci` runner runs them on the host, and a test holds the host to the pinned values.
 //! Buffers are locals, so that the stack's high water counts them; the smallest board has 16 KiB of RAM.
 
+mod anneal;
 mod operator;
 mod predict;
 mod recover;
@@ -52,6 +53,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "wire", pinned: 0xe803_5af1, ram: 4352, run: wire::damaged::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
         Self { name: "recover", pinned: 0x907f_55d0, ram: 12_288, run: recover::recover::<P> },
+        Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
     ];
 }
 

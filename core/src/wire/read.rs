@@ -25,9 +25,10 @@ impl<'a> View<'a> {
     /// The same with the task that the model was trained for.
     ///
     /// # Errors
-    /// [`Error::Length`] if a binary model has not one output, [`Error::NotFinite`] for a threshold that is no number.
+    /// [`Error::Length`] if a binary model has not one output, [`Error::Range`] if a multiclass model has not several,
+    /// [`Error::NotFinite`] for a threshold that is no number.
     pub fn with_task(self, task: Task) -> Result<Self> {
-        task.check(&self.model)?;
+        task.check(self.model.outputs())?;
         task.fields()?;
         Ok(Self { task: Some(task), ..self })
     }
@@ -124,7 +125,7 @@ fn sections<'a>(mut reader: Reader<'a>) -> Result<View<'a>> {
     }
     let model = Model::new(&layers)?;
     if let Some(task) = task {
-        task.check(&model)?;
+        task.check(model.outputs())?;
     }
     Ok(View { model, task, extra: rest.bytes.get(rest.at..).unwrap_or_default() })
 }

@@ -1,8 +1,8 @@
 //! What the predictions of a model stand for.
 
 use super::{SECTION, TAG_TASK};
-use crate::error::{finite, length};
-use crate::model::Model;
+use crate::error::{finite, length, range};
+use crate::model::MAX_INPUTS;
 use crate::{Error, Result};
 
 /// Bytes of a task, its section header included.
@@ -25,6 +25,8 @@ pub enum Task {
         /// The least prediction that is class 1; finite.
         threshold: f32,
     },
+    /// One class of several, one output each: that of the largest output, of equal ones the lowest.
+    Multiclass,
 }
 
 impl Task {
@@ -33,12 +35,17 @@ impl Task {
 
     const REGRESSION_KIND: u16 = 1;
     const BINARY_KIND: u16 = 2;
+    const MULTICLASS_KIND: u16 = 3;
 
-    /// Checks that `model` can carry out the task.
-    pub(super) fn check(self, model: &Model<'_>) -> Result<()> {
+    /// Checks that a model of so many outputs can carry out the task.
+    ///
+    /// # Errors
+    /// [`Error::Length`] or [`Error::Range`] for another number of outputs.
+    pub(super) fn check(self, outputs: usize) -> Result<()> {
         match self {
             Self::Regression => Ok(()),
-            Self::Binary { .. } => length("outputs of a binary model", model.outputs(), 1),
+            Self::Binary { .. } => length("outputs of a binary model", outputs, 1),
+            Self::Multiclass => range("outputs of a multiclass model", outputs, 2, MAX_INPUTS),
         }
     }
 
@@ -58,6 +65,7 @@ impl Task {
                 finite("threshold of a binary task", &[threshold])?;
                 Ok([u32::from(Self::BINARY_KIND), threshold.to_bits()])
             }
+            Self::Multiclass => Ok([u32::from(Self::MULTICLASS_KIND), 0]),
         }
     }
 
@@ -67,14 +75,13 @@ impl Task {
     /// [`Error::Format`] for a kind that this version does not know and for a threshold where there is none,
     /// [`Error::NotFinite`] for a threshold that is no number.
     pub(super) fn of(at: usize, kind: u16, threshold: u32) -> Result<Self> {
+        let none = |task, what| match threshold {
+            0 => Ok(task),
+            got => Err(Error::Format { what, at: at + 4, expected: 0, got }),
+        };
         match kind {
-            Self::REGRESSION_KIND if threshold == 0 => Ok(Self::Regression),
-            Self::REGRESSION_KIND => Err(Error::Format {
-                what: "threshold of a regression",
-                at: at + 4,
-                expected: 0,
-                got: threshold,
-            }),
+            Self::REGRESSION_KIND => none(Self::Regression, "threshold of a regression"),
+            Self::MULTICLASS_KIND => none(Self::Multiclass, "threshold of a multiclass task"),
             Self::BINARY_KIND => {
                 let threshold = f32::from_bits(threshold);
                 finite("threshold of a binary task", &[threshold])?;
@@ -83,7 +90,7 @@ impl Task {
             _ => Err(Error::Format {
                 what: "task, unknown to this version",
                 at,
-                expected: u32::from(Self::BINARY_KIND),
+                expected: u32::from(Self::MULTICLASS_KIND),
                 got: u32::from(kind),
             }),
         }

@@ -12,7 +12,7 @@ use super::{Common, Console};
 use crate::Result;
 use crate::run::{ModelFile, Score, Task};
 
-/// Score a model on labelled data: loss, PSNR, and for two classes accuracy and confusion matrix.
+/// Score a model on labelled data: loss and PSNR; for classes loss, accuracy and confusion matrix.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,11 +24,14 @@ pub(super) struct Eval {
     model: PathBuf,
     #[command(flatten)]
     source: SourceArgs,
-    /// What the labels are [default: what the model was trained for; where the file does not say, binary if two labels
-    /// are kept or all are 0 or 1, else regression]
+    /// What the labels are [default: what the model was trained for; where the file does not say, multiclass for several
+    /// outputs, binary if two labels are kept or all are 0 or 1, else regression]
     #[arg(long)]
     task: Option<TaskName>,
 }
+
+/// The most classes whose confusion matrix is printed; `--json` has it always.
+const WIDEST: usize = 20;
 
 #[derive(Serialize)]
 struct Object {
@@ -50,7 +53,7 @@ enum TaskFrom {
 
 impl Eval {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let asked = self.task.map(TaskName::task).transpose()?;
+        let asked = self.task.map(Task::from);
         let model = ModelFile::load(&self.model)?;
         let stored = model.task()?;
         let task_from = match (asked, stored) {
@@ -58,7 +61,9 @@ impl Eval {
             (None, Some(_)) => TaskFrom::Model,
             (None, None) => TaskFrom::Labels,
         };
-        let problem = self.source.source().load(asked.or(stored))?;
+        let source = self.source.source();
+        let problem = source.load(asked.or(stored))?;
+        model.check_fit(&source, &problem)?;
         let predictions = common.on_pool(|| model.predict(&problem.data))??;
         let score = model.score(problem.task, &problem.labels, &predictions)?;
         let object = Object { model: self.model.display().to_string(), task: problem.task, task_from, score };
@@ -69,33 +74,33 @@ impl Eval {
 fn summary(object: &Object) -> String {
     let score = &object.score;
     let title = format!("{} on {} rows", object.model, count(score.n as u64));
-    let task = match object.task {
-        Task::Regression => "regression",
-        Task::Binary => "binary",
-    };
     let from = match object.task_from {
         TaskFrom::Option => "as asked",
         TaskFrom::Model => "as the model says",
         TaskFrom::Labels => "guessed from the labels: the model does not say",
     };
-    let mut rows = vec![
-        ("task", format!("{task}, {from}")),
-        ("loss", format!("{:.4e} mean squared error", score.loss)),
-        ("PSNR", console::decibel(score.psnr_db)),
-    ];
+    let mut rows = vec![("task", format!("{}, {from}", object.task.name()))];
+    match object.task {
+        Task::Multiclass => rows.push(("loss", format!("{:.4} mean cross-entropy", score.loss))),
+        Task::Regression | Task::Binary => rows.extend([
+            ("loss", format!("{:.4e} mean squared error", score.loss)),
+            ("PSNR", console::decibel(score.psnr_db)),
+        ]),
+    }
     rows.extend(score.accuracy.map(|part| ("accuracy", console::percent(part))));
     let facts = console::facts(&title, &rows);
-    match score.confusion {
-        None => facts,
-        Some(rows) => format!("{facts}\n\n{}", confusion(&rows)),
+    match &score.confusion {
+        Some(rows) if rows.len() <= WIDEST => format!("{facts}\n\n{}", confusion(rows)),
+        _ => facts,
     }
 }
 
-fn confusion(rows: &[[usize; 2]; 2]) -> String {
-    let line = |name: &str, row: &[usize; 2]| vec![name.into(), count(row[0] as u64), count(row[1] as u64)];
-    console::table(&[
-        vec!["".into(), "predicted 0".into(), "predicted 1".into()],
-        line("label 0", &rows[0]),
-        line("label 1", &rows[1]),
-    ])
+/// Labels down, predictions across.
+fn confusion(rows: &[Vec<usize>]) -> String {
+    let name = |k: usize| if rows.len() == 2 { format!("predicted {k}") } else { format!("as {k}") };
+    let heading = std::iter::once(String::new()).chain((0..rows.len()).map(name)).collect();
+    let line = |(label, row): (usize, &Vec<usize>)| {
+        std::iter::once(format!("label {label}")).chain(row.iter().map(|&n| count(n as u64))).collect()
+    };
+    console::table(&std::iter::once(heading).chain(rows.iter().enumerate().map(line)).collect::<Vec<_>>())
 }

@@ -30,13 +30,14 @@ impl Inspect {
 fn summary(cost: &ModelCost) -> String {
     let asked: Vec<_> = cost.hidden.iter().map(|&m| count(m as u64)).collect();
     let title = format!(
-        "{}: {}, {}, {} inputs, {} hidden, {} output, checksum {}",
+        "{}: {}, {}, {} inputs, {} hidden, {} output{}, checksum {}",
         cost.model,
         bytes(cost.file_bytes as u64),
         task(cost),
         count(cost.inputs as u64),
         asked.join(" and "),
         cost.outputs,
+        if cost.outputs == 1 { "" } else { "s" },
         cost.crc32
     );
     let heading = ["layer", "nonzeros", "flash", "RAM", "operations", "dense flash", "dense operations"];
@@ -57,6 +58,7 @@ fn task(cost: &ModelCost) -> String {
         (Some(Task::Binary), threshold) => {
             format!("for two classes (1 from {} on)", threshold.unwrap_or(Score::THRESHOLD))
         }
+        (Some(Task::Multiclass), _) => format!("for {} classes", count(cost.outputs as u64)),
     }
 }
 

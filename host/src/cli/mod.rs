@@ -4,6 +4,7 @@
 //! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 130 interrupted (what training had reached is saved, if there was a step); 101
 //! an internal error.
 
+mod anneal;
 mod bench;
 mod console;
 mod demo;

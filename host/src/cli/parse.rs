@@ -7,7 +7,6 @@ use tamis::gates::{Empty, Signs};
 use tamis::iht::{Refine, Step};
 
 use crate::run::Task;
-use crate::{Error, Result};
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
@@ -19,19 +18,16 @@ pub(super) enum TaskName {
     Regression,
     /// Two classes: squared loss to 0 and 1, class 1 from 0.5 on
     Binary,
-    /// More classes (comes with vector outputs)
+    /// Classes 0, 1, …: cross-entropy of the softmax of one output per class
     Multiclass,
 }
 
-impl TaskName {
-    pub(super) fn task(self) -> Result<Task> {
-        match self {
-            Self::Regression => Ok(Task::Regression),
-            Self::Binary => Ok(Task::Binary),
-            Self::Multiclass => Err(Error::new("more than two classes are not supported yet")
-                .expected("--task regression or binary")
-                .got("multiclass")
-                .help("tell two classes apart with --task binary --keep-labels A,B")),
+impl From<TaskName> for Task {
+    fn from(name: TaskName) -> Self {
+        match name {
+            TaskName::Regression => Self::Regression,
+            TaskName::Binary => Self::Binary,
+            TaskName::Multiclass => Self::Multiclass,
         }
     }
 }
@@ -81,12 +77,26 @@ impl From<EmptyName> for Empty {
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Recipe {
-    /// The one that suits the task
+    /// anneal for several classes, else lm, and paper where one of its settings is given
     Auto,
     /// Levenberg-Marquardt hard thresholding with tried moves: finds the exact network where there is one
     Lm,
+    /// Adam on a support that starts larger and shrinks to S, for several classes
+    Anneal,
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
+}
+
+impl Recipe {
+    /// As `--recipe` calls it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Lm => "lm",
+            Self::Anneal => "anneal",
+            Self::Paper => "paper",
+        }
+    }
 }
 
 /// `normalised`, `theory` (beta is estimated) or `fixed:ETA`.

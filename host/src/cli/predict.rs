@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::console::count;
 use super::{Common, Console, interrupt};
 use crate::data;
-use crate::run::ModelFile;
+use crate::run::{ModelFile, Task};
 use crate::{Error, Result, file};
 
 /// Predict every row of a file, into NPY or CSV.
@@ -27,7 +27,8 @@ pub(super) struct Predict {
     /// A column of the data to leave out: the labels that the model was trained on
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// The file to write, .npy or .csv: one number per row; from the threshold of a binary model on, 0.5 as trained, it is class 1
+    /// The file to write, .npy or .csv: one number per row, from the threshold of a binary model on, 0.5 as trained, it is
+    /// class 1; for several classes the class and then one score per class, whose softmax is the probability
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -37,6 +38,8 @@ struct Object {
     model: String,
     n: usize,
     outputs: usize,
+    /// Columns of the file: the outputs, after the class where there are several.
+    columns: usize,
     output: String,
 }
 
@@ -54,12 +57,22 @@ impl Predict {
         let n = samples.rows;
         let predictions = common.on_pool(|| model.predict(&samples))??;
         let outputs = predictions.len() / n.max(1);
-        interrupt::saving(|| data::save(&self.output, &predictions, outputs))?;
+        let (table, columns) = match model.task()? {
+            Some(Task::Multiclass) => (with_classes(&predictions, outputs), outputs + 1),
+            _ => (predictions, outputs),
+        };
+        interrupt::saving(|| data::save(&self.output, &table, columns))?;
         let (model, output) = (self.model.display().to_string(), self.output.display().to_string());
-        let object = Object { model, n, outputs, output };
+        let object = Object { model, n, outputs, columns, output };
         console
             .result(&object, || format!("Saved {}: predictions for {} rows", object.output, count(n as u64)))
     }
+}
+
+/// The class of the largest score before the scores of each row.
+fn with_classes(scores: &[f32], classes: usize) -> Vec<f32> {
+    let row = |scores| std::iter::once(tamis::loss::best(scores) as f32).chain(scores.iter().copied());
+    scores.chunks(classes.max(1)).flat_map(row).collect()
 }
 
 /// Other endings would hold another format than they say.

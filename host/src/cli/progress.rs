@@ -24,10 +24,14 @@ impl Bar {
     }
 
     pub(super) fn update(&self, progress: &Progress) {
+        self.show(progress.step, progress.steps, progress.loss);
+    }
+
+    pub(super) fn show(&self, step: u32, steps: u32, loss: f32) {
         if let Self(Some(bar)) = self {
-            bar.set_length(u64::from(progress.steps));
-            bar.set_message(format!("{:.3e}", progress.loss));
-            bar.set_position(u64::from(progress.step));
+            bar.set_length(u64::from(steps));
+            bar.set_message(format!("{loss:.3e}"));
+            bar.set_position(u64::from(step));
         }
     }
 

@@ -10,7 +10,7 @@ use tamis::lm::{Params, Phase, Progress};
 
 use super::parse;
 use super::progress::Search as Bar;
-use super::train::{Object, Train, save, summary};
+use super::train::{Object, Train, first_given, save, summary};
 use super::{Common, Console, interrupt};
 use crate::plot::{self, Series, sparkline};
 use crate::run::{self, Limits, RecoverOptions, Task};
@@ -34,7 +34,7 @@ pub(super) struct RecoverArgs {
     pub(super) kicks: Option<u32>,
     /// Kicks without progress after which a search is given up that is far from exact [default: 6]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
-    pub(super) patience: Option<u32>,
+    pub(super) idle_kicks: Option<u32>,
     /// Write one JSON object per outer step to this file
     #[arg(long, value_name = "FILE.jsonl")]
     pub(super) log: Option<PathBuf>,
@@ -46,17 +46,15 @@ pub(super) struct RecoverArgs {
 impl RecoverArgs {
     /// The first flag that was given, if any.
     pub(super) fn given(&self) -> Option<&'static str> {
-        [
+        first_given(&[
             (self.time_limit.is_some(), "--time-limit"),
             (self.passes_limit.is_some(), "--passes-limit"),
             (self.search_rows.is_some(), "--search-rows"),
             (self.kicks.is_some(), "--kicks"),
-            (self.patience.is_some(), "--patience"),
+            (self.idle_kicks.is_some(), "--idle-kicks"),
             (self.log.is_some(), "--log"),
             (self.picture.is_some(), "--picture"),
-        ]
-        .into_iter()
-        .find_map(|(given, flag)| given.then_some(flag))
+        ])
     }
 
     fn limits(&self) -> Result<Limits> {
@@ -231,7 +229,7 @@ fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
         None => {}
     }
     params.kicks = args.kicks.unwrap_or(params.kicks);
-    params.patience = args.patience.unwrap_or(params.patience);
+    params.patience = args.idle_kicks.unwrap_or(params.patience);
     if args.kicks.is_some() {
         // As many steps as they take: there are other limits.
         params.steps = u32::MAX;

@@ -20,7 +20,7 @@ pub(super) struct SourceArgs {
     /// The column of the data that holds the labels: its name, or its number counted from 1
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// Keep only the rows with these labels; for a binary task A becomes 0 and B becomes 1
+    /// Keep only the rows with these labels; for classes A becomes 0, B becomes 1, and so on
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     keep_labels: Option<Vec<f32>>,
     /// Keep only the occurrences A to B-1 of each label, counted from 0, ordered by label

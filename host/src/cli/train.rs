@@ -7,6 +7,7 @@ use serde::Serialize;
 use tamis::iht::{Params, Refine, Step};
 use tamis::train::{Progress, Schedule, Trials};
 
+use super::anneal::{self, AnnealArgs};
 use super::console::{self, bytes, count};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
 use super::progress::Bar;
@@ -14,7 +15,7 @@ use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
 use crate::plot::sparkline;
-use crate::run::{self, Memory, Options, Report, Size};
+use crate::run::{self, Memory, Options, Report, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -27,14 +28,16 @@ Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 -o model.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --batch 1000 -o m.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
-      --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis")]
+      --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
+  tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
+      --task multiclass --hidden 32 --nnz 1000 -o digits.tamis")]
 pub(super) struct Train {
     #[command(flatten)]
     pub(super) source: SourceArgs,
     /// What the output stands for
     #[arg(long)]
     task: TaskName,
-    /// Hidden neurons
+    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights
     #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
     hidden: Vec<usize>,
     /// Nonzero weights that the model may have
@@ -43,16 +46,12 @@ pub(super) struct Train {
     /// The same as a part of all weights, above 0 and at most 1
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     density: Option<f64>,
-    /// How to train; auto is lm, and paper where one of its settings is given
+    /// How to train; auto is anneal for several classes, else lm, and paper where one of its settings is given
     #[arg(long, value_enum, default_value_t = Recipe::Auto)]
     recipe: Recipe,
-    /// Signs of the output weights [default: positive; lm: free where a label is negative]
+    /// Signs of the output weights, but for several classes [default: positive; lm: free where a label is negative]
     #[arg(long, value_enum)]
     pub(super) signs: Option<SignsName>,
-    #[command(flatten)]
-    pub(super) recover: RecoverArgs,
-    #[command(flatten)]
-    paper: PaperArgs,
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in rounding only
     #[arg(long, value_name = "P", conflicts_with = "ram", value_parser = parse::whole::<usize>)]
     panel: Option<usize>,
@@ -62,19 +61,34 @@ pub(super) struct Train {
     /// The model to write
     #[arg(short, long, value_name = "M.tamis")]
     pub(super) output: PathBuf,
+    // Last, since the heading of a group holds for all flags behind it.
+    #[command(flatten)]
+    pub(super) passes: PassArgs,
+    #[command(flatten)]
+    pub(super) recover: RecoverArgs,
+    #[command(flatten)]
+    pub(super) anneal: AnnealArgs,
+    #[command(flatten)]
+    paper: PaperArgs,
+}
+
+/// Settings that several recipes share; the search goes without, and does not mind them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Epochs and batches (recipes paper and anneal)")]
+pub(super) struct PassArgs {
+    /// Passes over all batches [default: 15; anneal: 100]
+    #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
+    pub(super) epochs: Option<u32>,
+    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    pub(super) batch: Option<usize>,
 }
 
 /// Settings of the published recipe.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Published method (recipe paper)")]
 struct PaperArgs {
-    /// Passes over all batches [default: 15]
-    #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
-    epochs: Option<u32>,
-    /// Rows of a batch; 0 for all rows [default: 0]
-    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
-    batch: Option<usize>,
-    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 16]
+    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 32]
     #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
     trials: Option<u32>,
     /// Rows of a trial [default: 2000]
@@ -92,19 +106,21 @@ struct PaperArgs {
 }
 
 impl PaperArgs {
-    /// The first setting that was given and that only this recipe has. Epochs and batches do not tell: other recipes may
-    /// be given them, and do without.
+    /// The first setting that was given, all of this recipe alone.
     fn given(&self) -> Option<&'static str> {
-        [
+        first_given(&[
             (self.trials.is_some(), "--trials"),
             (self.trial_rows.is_some(), "--trial-rows"),
             (self.step.is_some(), "--step"),
             (self.refine.is_some(), "--refine"),
             (self.empty.is_some(), "--empty"),
-        ]
-        .into_iter()
-        .find_map(|(given, flag)| given.then_some(flag))
+        ])
     }
+}
+
+/// The first flag that was given, if any.
+pub(super) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
+    flags.iter().find_map(|&(given, flag)| given.then_some(flag))
 }
 
 #[derive(Serialize)]
@@ -117,16 +133,22 @@ pub(super) struct Object<'a> {
 
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let task = self.task.task()?;
-        if self.paper.epochs == Some(0) {
+        let task = Task::from(self.task);
+        if self.passes.epochs == Some(0) {
             return Err(Error::new("training needs an epoch")
                 .expected("--epochs 1 or more")
                 .got(0)
-                .help("15 epochs are the published setting; recipe lm needs none"));
+                .help("leave --epochs out for the usual number; recipe lm needs none"));
         }
-        if self.recipe()? == Recipe::Lm {
-            return recover::run(self, task, common, console);
+        match self.recipe(task)? {
+            Recipe::Anneal => anneal::run(self, task, common, console),
+            Recipe::Paper => self.paper(task, common, console),
+            Recipe::Lm | Recipe::Auto => recover::run(self, task, common, console),
         }
+    }
+
+    /// Trains by the published recipe.
+    fn paper(&self, task: Task, common: &Common, console: &Console) -> Result<()> {
         let options = self.options(common)?;
         file::check(&self.output)?;
         file::check_distinct(&self.output, self.source.inputs())?;
@@ -149,25 +171,37 @@ impl Train {
         console.result(&object, || summary(&object, &losses.line()))
     }
 
-    /// The recipe that is meant, lm or paper; settings that it does not have are refused.
-    fn recipe(&self) -> Result<Recipe> {
-        let recipe = match (self.recipe, self.paper.given()) {
-            (Recipe::Auto, Some(_)) => Recipe::Paper,
-            (Recipe::Auto, None) => Recipe::Lm,
+    /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
+    fn recipe(&self, task: Task) -> Result<Recipe> {
+        let recipe = match (self.recipe, task) {
+            (Recipe::Auto, Task::Multiclass) => Recipe::Anneal,
+            (Recipe::Auto, _) if self.paper.given().is_some() => Recipe::Paper,
+            (Recipe::Auto, _) => Recipe::Lm,
             (recipe, _) => recipe,
         };
-        let foreign = match recipe {
-            Recipe::Lm => self.paper.given(),
-            _ => self.recover.given(),
+        run::check_recipe(recipe.name(), task)?;
+        let groups = [
+            (Recipe::Lm, self.recover.given()),
+            (Recipe::Anneal, self.anneal.given()),
+            (Recipe::Paper, self.paper.given()),
+            // Shared by the recipes whose output weights are signs.
+            (if recipe == Recipe::Paper { Recipe::Paper } else { Recipe::Lm }, self.signs.map(|_| "--signs")),
+        ];
+        let foreign = groups.into_iter().filter(|(of, _)| *of != recipe);
+        let Some((of, flag)) = foreign.filter_map(|(of, flag)| Some((of, flag?))).next() else {
+            return Ok(recipe);
         };
-        let (name, other) = if recipe == Recipe::Lm { ("lm", "paper") } else { ("paper", "lm") };
-        match foreign {
-            None => Ok(recipe),
-            Some(flag) => Err(Error::new("a setting does not belong to the recipe")
-                .expected(format_args!("settings of recipe {name}"))
-                .got(flag)
-                .help(format!("leave {flag} out, or choose --recipe {other}"))),
-        }
+        Err(Error::new("a setting does not belong to the recipe")
+            .expected(format_args!("settings of recipe {}", recipe.name()))
+            .got(flag)
+            .help(match run::check_recipe(of.name(), task) {
+                Ok(()) => format!("leave {flag} out, or choose --recipe {}", of.name()),
+                Err(_) => format!(
+                    "leave {flag} out: it belongs to --recipe {}, which does not train for --task {}",
+                    of.name(),
+                    task.name()
+                ),
+            }))
     }
 
     /// The neurons of the one hidden layer.
@@ -198,7 +232,7 @@ impl Train {
 
     fn options(&self, common: &Common) -> Result<Options> {
         let paper = &self.paper;
-        let batch = paper.batch.unwrap_or(0);
+        let batch = self.passes.batch.unwrap_or(0);
         if self.signs == Some(SignsName::Free) {
             return Err(Error::new("the published method has no free signs")
                 .expected("--signs positive or balanced")
@@ -206,7 +240,7 @@ impl Train {
                 .help("choose --recipe lm"));
         }
         let schedule = Schedule {
-            epochs: paper.epochs.unwrap_or(Schedule::PAPER.epochs),
+            epochs: self.passes.epochs.unwrap_or(Schedule::PAPER.epochs),
             batch,
             // Random generators for the first epoch, and for two steps where an epoch is one.
             convex_epochs: if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },

@@ -30,6 +30,18 @@ impl Layout {
         Self { tile, panel, hold: true }
     }
 
+    /// Bytes that [`super::Blocked::with_outputs`] allocates in addition.
+    #[must_use]
+    pub const fn outputs_bytes(&self, dims: Dims, outputs: usize) -> usize {
+        let padded = self.panel.next_multiple_of(PAD);
+        let (before, after) = (padded * dims.inputs, padded * (dims.inputs + outputs));
+        let before = if before > dims.nnz { before } else { dims.nnz };
+        let after = if after > dims.nnz { after } else { dims.nnz };
+        let tiles = dims.samples.div_ceil(self.tile);
+        let groups = if tiles < GROUPS { tiles } else { GROUPS };
+        4 * groups * (after - before + (outputs + 1) * self.tile)
+    }
+
     /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.
     #[must_use]
     pub const fn bytes(&self, dims: Dims, bytes: bool) -> usize {

@@ -8,6 +8,7 @@
 //! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed order: the result
 //! does not depend on the number of threads. Nothing is allocated after construction.
 
+mod factored;
 mod fork;
 mod held;
 mod kernel;
@@ -42,6 +43,8 @@ const PAD: usize = 16;
 pub struct Blocked {
     hidden: usize,
     nnz: usize,
+    /// Outputs of the networks with several; 0 where there are none.
+    outputs: usize,
     layout: Layout,
     shared: Shared,
     groups: Vec<Group>,
@@ -79,6 +82,10 @@ struct Group {
     image: Vec<f32>,
     /// A tile of bytes as floats.
     expanded: Vec<f32>,
+    /// Outputs or residuals on the rows of a tile, output by output.
+    outputs: Vec<f32>,
+    /// `R wt_i` on the rows of a tile.
+    back: Vec<f32>,
 }
 
 impl Blocked {
@@ -105,6 +112,8 @@ impl Blocked {
             v: vec![0.0; layout.tile],
             image: vec![0.0; layout.tile],
             expanded: vec![0.0; if bytes { layout.tile * d } else { 0 }],
+            outputs: Vec::new(),
+            back: Vec::new(),
         };
         let groups = (0..tiles.min(GROUPS)).map(|_| group()).collect();
         let shared = Shared {
@@ -122,15 +131,30 @@ impl Blocked {
             tiles: Tiles::new(data, layout.tile),
             stop: None,
         };
-        Ok(Self { hidden, nnz, layout, shared, groups })
+        Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups })
+    }
+
+    /// Makes room for networks of up to `outputs` outputs ([`tamis::factored`]).
+    #[must_use]
+    pub fn with_outputs(mut self, outputs: usize) -> Self {
+        let padded = self.layout.panel.next_multiple_of(PAD);
+        let product = (padded * (self.shared.tiles.cols + outputs)).max(self.nnz);
+        for group in &mut self.groups {
+            group.product = vec![0.0; product];
+            group.outputs = vec![0.0; outputs * self.layout.tile];
+            group.back = vec![0.0; self.layout.tile];
+        }
+        self.outputs = outputs;
+        self
     }
 
     /// Bytes allocated besides the data.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
         let bytes = matches!(self.shared.tiles.values, Values::U8(_));
-        self.layout
-            .bytes(Dims::new(self.shared.tiles.rows, self.shared.tiles.cols, self.hidden, self.nnz), bytes)
+        let dims = Dims::new(self.shared.tiles.rows, self.shared.tiles.cols, self.hidden, self.nnz);
+        let outputs = if self.outputs > 0 { self.layout.outputs_bytes(dims, self.outputs) } else { 0 };
+        self.layout.bytes(dims, bytes) + outputs
     }
 
     /// Heeds `stop` from now on, or nothing: the call that sees it fails with [`error::Error::Stopped`] within the time of
@@ -247,6 +271,8 @@ macro_rules! with_values {
         }
     };
 }
+
+use with_values;
 
 impl Sensing for Blocked {
     type Source = Infallible;

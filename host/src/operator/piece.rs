@@ -38,7 +38,14 @@ fn dense<T: Element>(piece: Piece<'_, T>, h: &[f32], z: &mut [f32]) {
 
 /// `v = gate ∘ r` on the rows of the piece.
 #[inline(always)]
-fn mask<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], r: &[f32], z: &mut [f32], v: &mut [f32]) {
+pub(super) fn mask<T: Element>(
+    piece: Piece<'_, T>,
+    gate: Gate<'_>,
+    h: &[f32],
+    r: &[f32],
+    z: &mut [f32],
+    v: &mut [f32],
+) {
     if gate_activation(piece, gate, h, z) {
         for ((v, z), r) in v.iter_mut().zip(&*z).zip(r) {
             *v = if *z > 0.0 { *r } else { 0.0 };
@@ -65,6 +72,12 @@ fn project_run<T: Element>(
     }
 }
 
+/// Whether the gate of a neuron is that of its own weights.
+#[inline(always)]
+pub(super) fn own(gate: Gate<'_>, w: Block<'_>) -> bool {
+    matches!(gate, Gate::Weights { block, .. } if block.is(&w))
+}
+
 /// `out += A_i w_i` on the rows of the piece.
 #[inline(always)]
 pub(super) fn add_gated<T: Element>(
@@ -78,8 +91,8 @@ pub(super) fn add_gated<T: Element>(
     let Group { z, v, .. } = group;
     activate(piece, w, v);
     // A neuron under its own gate, the usual case: no second activation.
-    if let Gate::Weights { block, sign } = gate
-        && block.is(&w)
+    if let Gate::Weights { sign, .. } = gate
+        && own(gate, w)
     {
         for (out, v) in out.iter_mut().zip(&*v) {
             *out += if sign * *v > 0.0 { *v } else { 0.0 };
@@ -335,26 +348,46 @@ pub(super) fn add_panel<T: Element>(
             || widen(piece, d, &mut group.expanded),
         );
     }
-    let Group { gated, random: images, product, expanded, .. } = group;
-    let (data, stride) = floats(piece, expanded);
-    let (gated, images) = (&mut gated[..padded * len], &mut images[..padded * len]);
+    let mut images = std::mem::take(&mut group.random);
     vectorise(
         shared.arch,
         #[inline(always)]
         || {
             let r = &r[piece.at..][..len];
             let mut cursor = gates.cursor();
-            for (slot, image) in images.chunks_mut(len).enumerate() {
+            for (slot, image) in images[..padded * len].chunks_mut(len).enumerate() {
                 match shared.live.get(slot) {
                     None => image.fill(0.0),
                     Some(&i) => gate_in_place(piece, cursor.at(i as usize), r, image),
                 }
             }
+        },
+    );
+    interleaved_product(shared, piece, &images[..padded * len], padded, group);
+    group.random = images;
+}
+
+/// `product += X^T images` over the rows of the piece, where `images` holds one column for each of a panel's neurons.
+pub(super) fn interleaved_product<T: Element>(
+    shared: &Shared,
+    piece: Piece<'_, T>,
+    images: &[f32],
+    padded: usize,
+    group: &mut Group,
+) {
+    let (len, d) = (piece.len(), shared.tiles.cols);
+    let Group { gated, product, expanded, .. } = group;
+    let gated = &mut gated[..padded * len];
+    vectorise(
+        shared.arch,
+        #[inline(always)]
+        || {
             for (first, images) in (0..).step_by(PAD).zip(images.chunks(PAD * len)) {
                 interleave(images, len, &mut gated[first..], padded);
             }
         },
     );
+    let (data, stride) = floats(piece, expanded);
     for t in (0..len).step_by(DEPTH) {
         let depth = DEPTH.min(len - t);
         let (gated, data) = (&gated[t * padded..], &data[t..]);
@@ -403,7 +436,7 @@ fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: usize) {
 
 /// Writes a piece of bytes as floats, column by column; floats are used where they are.
 #[inline(always)]
-fn widen<T: Element>(piece: Piece<'_, T>, cols: usize, out: &mut [f32]) {
+pub(super) fn widen<T: Element>(piece: Piece<'_, T>, cols: usize, out: &mut [f32]) {
     if T::as_floats(piece.tile).is_some() {
         return;
     }

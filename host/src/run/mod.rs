@@ -18,6 +18,8 @@
 //! # Ok::<(), tamis_host::Error>(())
 //! ```
 
+mod anneal;
+mod classes;
 mod memory;
 mod model;
 mod plan;
@@ -26,6 +28,7 @@ mod recover;
 mod score;
 mod train;
 
+pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal};
 pub use memory::peak_rss_bytes;
 pub(crate) use memory::room_for;
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile};
@@ -33,5 +36,5 @@ pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
 pub use recover::{Limits, RecoverOptions, Search, recover, recover_plan};
 pub use score::{MAX_PSNR_DB, Score};
-pub(crate) use train::check_dims;
 pub use train::{Options, Outcome, Report, Size, train};
+pub(crate) use train::{check_dims, check_recipe};

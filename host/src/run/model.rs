@@ -8,7 +8,7 @@ use tamis::model::{Activation, Input, Layer, Model};
 use tamis::wire::{self, Cost, View, checksum};
 
 use super::memory::room_for;
-use super::{Score, Task};
+use super::{Problem, Score, Source, Task, classes};
 use crate::data::{Matrix, Values};
 use crate::file::{self, Aligned};
 use crate::{Error, Result};
@@ -73,7 +73,7 @@ pub struct ModelCost {
     pub outputs: usize,
     /// Neurons asked for in each hidden layer.
     pub hidden: Vec<usize>,
-    /// What it was trained for; none where the file does not say.
+    /// What it was trained for, as [`ModelFile::task`] says.
     pub task: Option<Task>,
     /// The least prediction that is class 1; none but for a binary task.
     pub threshold: Option<f32>,
@@ -115,18 +115,21 @@ impl ModelFile {
         })
     }
 
-    /// What the model was trained for; none where the file does not say.
+    /// What the model was trained for: as the file says, or several classes where it does not say and has several outputs;
+    /// else none.
     ///
     /// # Errors
     /// As [`view`](Self::view); a task that only a later version can score.
     pub fn task(&self) -> Result<Option<Task>> {
-        match self.view()?.task() {
-            None => Ok(None),
+        let view = self.view()?;
+        match view.task() {
+            None => Ok((view.model().outputs() > 1).then_some(Task::Multiclass)),
             Some(wire::Task::Regression) => Ok(Some(Task::Regression)),
             Some(wire::Task::Binary { .. }) => Ok(Some(Task::Binary)),
+            Some(wire::Task::Multiclass) => Ok(Some(Task::Multiclass)),
             Some(other) => Err(Error::new("the model was trained for a task that this program cannot score")
                 .at(&self.path)
-                .expected("regression or binary")
+                .expected("regression, binary or multiclass")
                 .got(format_args!("{other:?}"))
                 .help("update tamis")),
         }
@@ -164,6 +167,29 @@ impl ModelFile {
             Values::U8(values) => predict(model, values, data),
         }
         .map_err(|error| error.at(&self.path))
+    }
+
+    /// Checks that a problem from `source` is such as the model can be scored on.
+    ///
+    /// # Errors
+    /// The task needs another number of outputs, or a label is none of the model's classes.
+    pub fn check_fit(&self, source: &Source, problem: &Problem) -> Result<()> {
+        let outputs = self.view()?.model().outputs();
+        let (expected, help) = match (problem.task, outputs) {
+            (Task::Multiclass, 2..) => {
+                let keep = source.keep.as_deref();
+                return classes::check_known(&problem.labels, keep, outputs)
+                    .map_err(|error| error.at(source.labels_file()));
+            }
+            (Task::Regression | Task::Binary, 1) => return Ok(()),
+            (Task::Multiclass, _) => ("--task regression or binary", "leave --task out"),
+            (Task::Regression | Task::Binary, _) => ("--task multiclass", "score it as multiclass"),
+        };
+        Err(Error::new("the task does not fit the model")
+            .at(&self.path)
+            .expected(expected)
+            .got(format_args!("{} with {outputs} outputs", problem.task.name()))
+            .help(help))
     }
 
     /// What the model costs.

@@ -63,12 +63,10 @@ impl Plan {
             Memory::Auto => Ok(with(usual)),
             Memory::Panel(0) => Err(no_panel()),
             Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(dims.hidden), ..usual })),
-            Memory::Ram(ram) => {
-                layouts(usual).map(with).find(|plan| plan.total_bytes() <= ram).ok_or_else(|| {
-                    let least = with(Layout { tile: SMALLEST_TILE.min(usual.tile), panel: 1, hold: false });
-                    too_small(&least, ram)
-                })
-            }
+            Memory::Ram(ram) => layouts(usual)
+                .map(with)
+                .find(|plan| plan.total_bytes() <= ram)
+                .ok_or_else(|| too_small(&with(smallest(usual)), ram)),
         }
     }
 
@@ -104,6 +102,11 @@ pub(super) fn budget(dims: Dims, schedule: &Schedule, layout: Layout) -> Trainin
     budget
 }
 
+/// The layout that takes the least memory.
+pub(super) fn smallest(usual: Layout) -> Layout {
+    Layout { tile: SMALLEST_TILE.min(usual.tile), panel: 1, hold: false }
+}
+
 /// Layouts from the fastest to the smallest: the tile shrinks, then the panel below a vector; last, without held gates.
 pub(super) fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
@@ -133,7 +136,7 @@ pub(super) fn no_panel() -> Error {
         .help("leave --panel out for one that suits the machine")
 }
 
-fn too_small(least: &Plan, ram: u64) -> Error {
+pub(super) fn too_small(least: &Plan, ram: u64) -> Error {
     Error::new("the memory budget is too small for these sizes")
         .expected(format_args!(
             "at least {} bytes needed: {} of state, {} of workspace",

@@ -17,15 +17,28 @@ pub enum Task {
     Regression,
     /// Class 0 or 1: squared loss to these two numbers.
     Binary,
+    /// One of the classes 0, 1, …: cross-entropy of the softmax of one output per class.
+    Multiclass,
 }
 
 impl Task {
+    /// As `--task` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Binary => "binary",
+            Self::Multiclass => "multiclass",
+        }
+    }
+
     /// What a model file says of it.
     #[must_use]
     pub const fn stored(self) -> wire::Task {
         match self {
             Self::Regression => wire::Task::Regression,
             Self::Binary => wire::Task::BINARY,
+            Self::Multiclass => wire::Task::Multiclass,
         }
     }
 }
@@ -57,7 +70,7 @@ pub struct Source {
 pub struct Problem {
     /// n×d samples.
     pub data: Matrix,
-    /// n labels; 0 or 1 for [`Task::Binary`].
+    /// n labels; 0 or 1 for [`Task::Binary`], 0, 1, … for [`Task::Multiclass`].
     pub labels: Vec<f32>,
     /// What they mean.
     pub task: Task,
@@ -67,6 +80,7 @@ impl Source {
     /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1, else regression.
     ///
     /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels they must be 0 and 1.
+    /// For a multiclass task, kept labels become 0, 1, … in the order given; without, they must be such numbers.
     ///
     /// # Errors
     /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is missing or outside
@@ -82,8 +96,13 @@ impl Source {
         }
         let (data, mut labels) = self.read()?;
         let task = task.unwrap_or_else(|| self.guess(&labels));
-        if task == Task::Binary {
-            labels = self.classes(labels)?;
+        match task {
+            Task::Regression => {}
+            Task::Binary => labels = self.classes(labels)?,
+            Task::Multiclass => {
+                labels = super::classes::labels(labels, self.keep.as_deref())
+                    .map_err(|error| error.at(self.labels_file()))?;
+            }
         }
         Ok(Problem { data, labels, task })
     }
@@ -101,7 +120,7 @@ impl Source {
         }
     }
 
-    fn labels_file(&self) -> &Path {
+    pub(super) fn labels_file(&self) -> &Path {
         match &self.labels {
             Labels::File(path) => path,
             Labels::Column(_) => &self.data,
@@ -140,11 +159,21 @@ impl Source {
 }
 
 impl Problem {
-    /// Checks that there is something to learn: for a binary task, rows of both classes.
+    /// c, the number of classes of a multiclass task: one more than the largest label.
+    #[must_use]
+    pub fn classes(&self) -> Option<usize> {
+        let largest = self.labels.iter().copied().fold(0.0, f32::max);
+        (self.task == Task::Multiclass).then_some(largest as usize + 1)
+    }
+
+    /// Checks that there is something to learn: rows of both classes, or of all.
     ///
     /// # Errors
-    /// All labels of a binary task are the same.
+    /// All labels of a binary task are the same, or a class of a multiclass task has no rows.
     pub fn check(&self) -> Result<()> {
+        if let Some(classes) = self.classes() {
+            return super::classes::check(&self.labels, classes);
+        }
         let first = self.labels.first().copied().unwrap_or(0.0);
         if self.task == Task::Binary && self.labels.iter().all(|&label| label == first) {
             return Err(Error::new("there is nothing to tell apart")

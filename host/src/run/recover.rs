@@ -14,7 +14,7 @@ use tamis::weights::Weights;
 
 use super::memory::room_for;
 use super::plan::layouts;
-use super::train::{Outcome, Report, Size, Start, encode, score, shuffle};
+use super::train::{Outcome, Report, Size, Start, check_recipe, encode, score, shuffle};
 use super::{Memory, Plan, Problem, plan};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
@@ -103,12 +103,13 @@ pub fn recover(
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
     problem.check()?;
+    check_recipe("lm", problem.task)?;
     let signs = options.signs.unwrap_or_else(|| match problem.labels.iter().any(|&label| label < 0.0) {
         true => Signs::Free,
         false => Signs::Positive,
     });
     let options = RecoverOptions { params: Params { signs, ..options.params }, ..*options };
-    let dims = super::train::sizes(&problem, options.hidden, options.size)?;
+    let dims = super::train::sizes(&problem, options.hidden, options.size, 0)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
     let plan = RecoverPlan::new(dims, bytes, &options)?;
     room_for("the search", plan.plan.total_bytes(), "choose smaller --hidden or --nnz, or set --ram")?;
@@ -152,7 +153,7 @@ impl RecoverPlan {
                     least = least.min(plan.plan.total_bytes());
                 }
                 Err(Error::new("the memory budget is too small for these sizes")
-                    .expected(format_args!("at least {least} bytes"))
+                    .expected(format_args!("at least {least} bytes needed"))
                     .got(format_args!("{ram} bytes"))
                     .help("raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less"))
             }

@@ -8,38 +8,40 @@ use super::Task;
 pub const MAX_PSNR_DB: f64 = 200.0;
 
 /// The score of predictions for a set of labels.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Score {
     /// Rows.
     pub n: usize,
-    /// Mean squared error.
+    /// Mean squared error; for several classes mean cross-entropy.
     pub loss: f64,
-    /// `20 log10(max|y|) - 10 log10(loss)`, at most [`MAX_PSNR_DB`]; none where all labels are 0 and the error is not.
+    /// `20 log10(max|y|) - 10 log10(loss)`, at most [`MAX_PSNR_DB`]; none where all labels are 0 and the error is not,
+    /// and none for several classes.
     pub psnr_db: Option<f64>,
     /// Part of the rows whose class is right; none for regression.
     pub accuracy: Option<f64>,
     /// `confusion[label][prediction]` counts rows; none for regression.
-    pub confusion: Option<[[usize; 2]; 2]>,
+    pub confusion: Option<Vec<Vec<usize>>>,
 }
 
 impl Score {
     /// The least prediction that is class 1, where a model does not say otherwise.
     pub const THRESHOLD: f32 = 0.5;
 
-    /// The score of a whole set with the usual threshold. The shorter length counts.
+    /// The score of a whole set with the usual threshold. The shorter length counts. For several classes there is one
+    /// prediction per class and row; labels are below the number of classes.
     ///
     /// ```
     /// use tamis_host::run::{Score, Task};
     /// let score = Score::new(Task::Binary, &[0.0, 1.0, 1.0, 1.0], &[0.5, 0.5, 1.0, 0.0]);
     /// assert_eq!(score.loss, 1.5 / 4.0);
-    /// assert_eq!((score.accuracy, score.confusion), (Some(0.5), Some([[0, 1], [1, 2]])));
+    /// assert_eq!((score.accuracy, score.confusion), (Some(0.5), Some(vec![vec![0, 1], vec![1, 2]])));
     /// ```
     #[must_use]
     pub fn new(task: Task, labels: &[f32], predictions: &[f32]) -> Self {
         Self::with_threshold(task, Self::THRESHOLD, labels, predictions)
     }
 
-    /// The same where predictions of at least `threshold` are class 1.
+    /// The same where predictions of at least `threshold` are class 1; several classes have none.
     ///
     /// ```
     /// use tamis_host::run::{Score, Task};
@@ -48,6 +50,9 @@ impl Score {
     /// ```
     #[must_use]
     pub fn with_threshold(task: Task, threshold: f32, labels: &[f32], predictions: &[f32]) -> Self {
+        if task == Task::Multiclass {
+            return super::classes::score(labels, predictions);
+        }
         let mut tally = Tally::new(threshold);
         tally.add(labels, predictions.iter().copied());
         tally.score(task)
@@ -89,7 +94,7 @@ impl Tally {
             loss,
             psnr_db: psnr_db(f64::from(self.peak), loss),
             accuracy: binary.then_some(right as f64 / n),
-            confusion: binary.then_some(self.confusion),
+            confusion: binary.then(|| self.confusion.map(Vec::from).to_vec()),
         }
     }
 }
@@ -124,7 +129,7 @@ mod tests {
         tally.add(&labels[3..], predictions[3..].iter().copied());
         let score = Score::new(Task::Binary, &labels, &predictions);
         assert_eq!(tally.score(Task::Binary), score);
-        assert_eq!((score.n, score.confusion), (10, Some([[3, 2], [2, 3]])));
+        assert_eq!((score.n, score.confusion), (10, Some(vec![vec![3, 2], vec![2, 3]])));
         assert_eq!(Score::new(Task::Regression, &labels, &predictions).accuracy, None);
     }
 }

@@ -144,6 +144,7 @@ pub fn train(
     observe: impl FnMut(&Progress) -> bool + Send,
 ) -> Result<Outcome> {
     problem.check()?;
+    check_recipe("paper", problem.task)?;
     let dims = dims(&problem, options)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
     let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
@@ -252,8 +253,30 @@ impl Run<'_> {
     }
 }
 
-/// The sizes of the problem, each within its bounds.
-pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size) -> Result<Dims> {
+/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` and `paper` for networks of one output.
+///
+/// # Errors
+/// It is not.
+pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
+    let (tasks, other, help) = match (recipe, task) {
+        ("anneal", Task::Multiclass) => return Ok(()),
+        ("anneal", _) => (
+            "--task multiclass",
+            "lm or paper",
+            "labels 0 and 1 are classes too: pass --task multiclass, or leave --recipe out",
+        ),
+        (_, Task::Multiclass) => ("--task regression or binary", "anneal", "leave --recipe out"),
+        _ => return Ok(()),
+    };
+    Err(Error::new(format!("recipe {recipe} does not train for this task"))
+        .expected(format_args!("{tasks}, or --recipe {other}"))
+        .got(format_args!("--task {} with recipe {recipe}", task.name()))
+        .help(help))
+}
+
+/// The sizes of the problem, each within its bounds; `classes` is the number of outputs that weights lead to, 0 where the
+/// output weights are signs.
+pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size, classes: usize) -> Result<Dims> {
     let (n, d, m) = (problem.data.rows, problem.data.cols, hidden);
     if d > MAX_INPUTS {
         return Err(Error::new("too many inputs for a model")
@@ -261,10 +284,12 @@ pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size) -> Result<Dims
             .got(d)
             .help("leave out columns, or scale the images down"));
     }
-    let all = m.saturating_mul(d);
+    let all = m.saturating_mul(d.saturating_add(classes));
     let nnz = match size {
         Size::Nonzeros(nnz) => nnz,
-        Size::Density(part) if part > 0.0 && part <= 1.0 => ((part * all as f64).round() as usize).max(1),
+        Size::Density(part) if part > 0.0 && part <= 1.0 => {
+            ((part * all as f64).round() as usize).max(least(classes))
+        }
         Size::Density(part) => {
             return Err(Error::new("the density is out of bounds")
                 .expected("--density above 0 and at most 1")
@@ -273,21 +298,19 @@ pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size) -> Result<Dims
         }
     };
     let dims = Dims::new(n, d, m, nnz);
-    check_dims(&dims)?;
+    check_sizes(&dims, classes)?;
     Ok(dims)
+}
+
+/// The fewest nonzeros of a network: with output weights, one on each side.
+const fn least(classes: usize) -> usize {
+    if classes > 0 { 2 } else { 1 }
 }
 
 /// The sizes of the problem and the counts of the schedule, each within its bounds.
 fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
-    let dims = sizes(problem, options.hidden, options.size)?;
+    let dims = sizes(problem, options.hidden, options.size, 0)?;
     let schedule = &options.schedule;
-    let at_least_one = |flag: &str, value: usize, help: &str| match value {
-        0 => Err(Error::new("a setting is out of bounds")
-            .expected(format_args!("{flag} 1 or more"))
-            .got(0)
-            .help(help)),
-        _ => Ok(()),
-    };
     at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
     at_least_one("--trials", schedule.trials.count as usize, "1 goes without trials, as published")?;
     if schedule.trials.count > 1 {
@@ -296,28 +319,53 @@ fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
     Ok(dims)
 }
 
+/// Refuses a setting of 0.
+pub(super) fn at_least_one(flag: &str, value: usize, help: &str) -> Result<()> {
+    match value {
+        0 => Err(Error::new("a setting is out of bounds")
+            .expected(format_args!("{flag} 1 or more"))
+            .got(0)
+            .help(help)),
+        _ => Ok(()),
+    }
+}
+
 /// Checks every size under the name of its flag, as [`Dims::check`] does without.
 ///
 /// # Errors
 /// A size that is 0 or too large.
 pub(crate) fn check_dims(dims: &Dims) -> Result<()> {
+    check_sizes(dims, 0)?;
+    Ok(dims.check()?)
+}
+
+/// [`check_dims`] for networks whose weights also lead to `classes` outputs.
+fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
     let most = u32::MAX as usize;
     let (n, d, m) = (dims.samples, dims.inputs, dims.hidden);
-    let (weights, all) = (most / d.max(1), dims.parameters());
-    let within = |what: &str, flag: &str, value: usize, max: usize, why: String, help: &str| {
-        if (1..=max).contains(&value) {
+    let width = d.saturating_add(classes);
+    let (weights, all) = (most / width.max(1), m.saturating_mul(width));
+    let (ends, shape) = match classes {
+        0 => (format!("{d} inputs"), format!("{m} hidden × {d} inputs")),
+        _ => (
+            format!("{d} inputs and {classes} classes"),
+            format!("{m} hidden × ({d} inputs + {classes} classes)"),
+        ),
+    };
+    let within = |what: &str, flag: &str, value: usize, (min, max): (usize, usize), why: &str, help: &str| {
+        if (min..=max).contains(&value) {
             return Ok(());
         }
         let error = Error::new(format!("the number of {what} is out of bounds")).got(value).help(help);
-        Err(error.expected(format_args!("{flag} 1 to {max}{why}")))
+        Err(error.expected(format_args!("{flag} {min} to {max}{why}")))
     };
-    within("samples", "--samples", n, most, String::new(), "choose a number of rows within these bounds")?;
-    within("inputs", "--inputs", d, most, String::new(), "choose a number of columns within these bounds")?;
-    let why = format!(" for {d} inputs: weights are counted in 32 bits");
-    within("hidden neurons", "--hidden", m, weights, why, "choose fewer neurons; 10 to 1000 are usual")?;
-    let why = format!(" ({m} hidden × {d} inputs)");
-    within("nonzeros", "--nnz", dims.nnz, all, why, "choose a part of all weights, such as a tenth")?;
-    Ok(dims.check()?)
+    within("samples", "--samples", n, (1, most), "", "choose a number of rows within these bounds")?;
+    within("inputs", "--inputs", d, (1, most), "", "choose a number of columns within these bounds")?;
+    let why = format!(" for {ends}: weights are counted in 32 bits");
+    let help = "choose fewer neurons; 10 to 1000 are usual";
+    within("hidden neurons", "--hidden", m, (1, weights), &why, help)?;
+    let help = "choose a part of all weights, such as a tenth";
+    within("nonzeros", "--nnz", dims.nnz, (least(classes), all), &format!(" ({shape})"), help)
 }
 
 /// The rows in a random order, in place.

@@ -1,0 +1,648 @@
+//! The recipe for classification: softmax cross-entropy on an annealed support.
+//!
+//! The network is `yhat = sum_i relu(w_i·x) wt_i^T` ([`crate::factored`]); s counts the nonzeros of both sides. Adam
+//! runs on a support whose entries are all the state there is: nothing of the dense network's size exists.
+//!
+//! ```text
+//! every step      one batch: Adam on the support, cosine learning rate after a linear warm-up
+//! every R steps   drop  the entries of least |theta| sqrt(v)
+//!                 clear neurons that have lost one side
+//!                 grow  the entries of largest |gradient| / size of what they multiply, streamed panel by panel
+//! the support     starts at `start_factor` s entries, shrinks cubically to s, is settled for the last part
+//! ```
+//!
+//! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best iterate where rows are
+//! held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n rows, a panel of p neurons and the columns'
+//! scales, besides the operator's scratch ([`crate::budget::Annealing`]). A factor of 1 is for parts.
+//!
+//! Entries are dropped by what they are worth: `theta² v` is, up to a factor, the loss that their removal adds by the
+//! diagonal of the Fisher information, of which v is Adam's running estimate. They grow by their gradient over the
+//! size of what they multiply.
+//!
+//! Inputs of any range: [`Params::input_scale`] is the factor that brings them to about 1, and weights and gradients of
+//! the first layer are measured in those units. The weights themselves stay in units of the inputs, so there is nothing
+//! to undo at the end.
+
+mod state;
+
+use crate::budget::Annealing;
+use crate::dims::Dims;
+use crate::error::{self, Error, Result};
+use crate::factored::{Factored, Net};
+use crate::loss;
+use crate::math;
+use crate::rng::{Permutation, stream};
+use state::{Buffers, State, Units, carve};
+
+/// How to train.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Params {
+    /// Passes over the training rows.
+    pub epochs: u32,
+    /// Rows of a batch; 0 or more than there are for all. Batches are runs of consecutive rows, so rows must come in
+    /// random order; the order of the batches is drawn anew each epoch.
+    pub batch: usize,
+    /// Rows, the last ones of the data, that are never trained on. With 0 the last iterate is the result, otherwise
+    /// the iterate of least validation loss among those at the ends of epochs on the settled support.
+    pub validation: usize,
+    /// Evaluations on the validation rows without a new least loss after which a run ends; 0 for never.
+    pub patience: u32,
+    /// Entries of the first support, in units of s; at least 1. Accuracy rises with it to about 10.
+    pub start_factor: f32,
+    /// Largest learning rate.
+    pub rate: f32,
+    /// Steps until the learning rate has grown to its largest; a tenth of the run if that is less.
+    pub warmup: u32,
+    /// Steps between changes of the support; a fortieth of the run if that is less.
+    pub update_every: u32,
+    /// Part of the support that the first change drops and grows again; falls to 0 with a cosine.
+    pub drop: f32,
+    /// Part of the run over which the support shrinks to s.
+    pub shrink: f32,
+    /// Part of the run after which the support stays as it is.
+    pub settle: f32,
+    /// Rows on which candidates for growth are measured.
+    pub growth_rows: usize,
+    /// What is added to a column's scale where growth divides by it, in units of scaled inputs.
+    pub floor: f32,
+    /// Factor that brings the inputs to about 1; a power of two rounds nothing. There is one for all inputs: columns of
+    /// very different size should be brought to a like one first.
+    pub input_scale: f32,
+    /// Seed of the first support and of all orders.
+    pub seed: u64,
+}
+
+impl Params {
+    /// Measured to work well on images; see `docs/results/multiclass.md`.
+    pub const DEFAULT: Self = Self {
+        epochs: 100,
+        batch: 512,
+        validation: 0,
+        patience: 0,
+        start_factor: 10.0,
+        rate: 0.02,
+        warmup: 200,
+        update_every: 100,
+        drop: 0.3,
+        shrink: 0.5,
+        settle: 0.8,
+        growth_rows: 5000,
+        floor: 0.05,
+        input_scale: 1.0,
+        seed: 0,
+    };
+
+    /// The memory that a run needs for c classes, given the panel and the operator's scratch.
+    #[must_use]
+    pub const fn budget(&self, dims: Dims, classes: usize, panel: usize, scratch: usize) -> Annealing {
+        let batch = batch_of(self, dims.samples.saturating_sub(self.validation));
+        Annealing {
+            dims,
+            outputs: classes,
+            start: self.start(dims, classes),
+            batch,
+            panel,
+            scratch,
+            validated: self.validation > 0,
+        }
+    }
+
+    /// Entries of the first support: `start_factor` s, at most all.
+    #[must_use]
+    pub const fn start(&self, dims: Dims, classes: usize) -> usize {
+        let all = all_weights(dims, classes);
+        let start = (dims.nnz as f32 * self.start_factor) as usize;
+        let start = if start > dims.nnz { start } else { dims.nnz };
+        if start < all { start } else { all }
+    }
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// m (d + c).
+const fn all_weights(dims: Dims, classes: usize) -> usize {
+    dims.hidden.saturating_mul(dims.inputs.saturating_add(classes))
+}
+
+/// What an observer sees after each step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Progress {
+    /// Steps done.
+    pub step: u32,
+    /// Steps of the whole run, at the most.
+    pub steps: u32,
+    /// Mean cross-entropy on the batch before the last step.
+    pub loss: f32,
+    /// Learning rate of the last step.
+    pub rate: f32,
+    /// Entries of the support.
+    pub nnz: usize,
+    /// Loss and accuracy at the last evaluation on the validation rows.
+    pub validation: Option<Held>,
+}
+
+/// A score on some rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Held {
+    /// Mean cross-entropy.
+    pub loss: f32,
+    /// Rows whose largest output is that of their label.
+    pub right: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl Held {
+    /// Part of the rows that is right.
+    #[must_use]
+    pub fn accuracy(&self) -> f32 {
+        self.right as f32 / self.rows.max(1) as f32
+    }
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// Steps done.
+    pub steps: u32,
+    /// Epochs done, the last one perhaps in part.
+    pub epochs: u32,
+    /// The result on the training rows.
+    pub training: Held,
+    /// The result on the validation rows; none without such rows, and none where the run ended before the support was
+    /// settled.
+    pub validation: Option<Held>,
+    /// Entries that the run started with.
+    pub start: usize,
+    /// Nonzeros of both sides.
+    pub nnz: usize,
+    /// Neurons that have weights on both sides.
+    pub live: usize,
+    /// Whether the observer or the operator ended the run.
+    pub stopped: bool,
+    /// Whether the run ended early for want of progress on the validation rows.
+    pub early: bool,
+}
+
+/// A finished run: the network, borrowed from the memory it was given, and what was done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trained<'a> {
+    /// Both sides.
+    pub net: Net<'a>,
+    /// What was done.
+    pub info: Info,
+}
+
+/// Trains a classifier of `nnz` nonzero weights over both sides.
+///
+/// `labels` are classes from 0 to `classes - 1`. `memory` holds at least [`Params::budget`] words; `observe` is called
+/// after every step and ends the run by returning `false`: the s best entries at that point are the result. An operator
+/// that fails with [`Error::Stopped`] ends it too, within the step, which then has not been: the result is that of the last
+/// complete one. A change of the support that was begun is undone, and after one that was done the step of its batch is
+/// made. For this and for the final scores the operator must work on after it has stopped once.
+///
+/// The result has exactly s nonzeros unless fewer weights than that can change the loss (columns that are zero on all
+/// rows, neurons that are closed on all rows), or the run was ended.
+///
+/// # Errors
+/// [`Error::Range`] for a size or a label out of bounds, [`Error::Length`] for labels that do not fit,
+/// [`Error::NotFinite`] for parameters that are no numbers, [`Error::Budget`] with the bytes needed and given,
+/// [`Error::Diverged`] with the step, [`Error::Stopped`] if the operator stopped before the first step was done,
+/// [`Error::Source`] if reading the data fails.
+pub fn run<'a, S: Factored>(
+    sensing: &mut S,
+    labels: &[u16],
+    classes: usize,
+    nnz: usize,
+    params: &Params,
+    memory: &'a mut [u32],
+    mut observe: impl FnMut(&Progress) -> bool,
+) -> Result<Trained<'a>, S::Source> {
+    let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
+    check(&dims, labels, classes, params).map_err(Error::widen)?;
+    let mut budget = params.budget(dims, classes, sensing.panel(), 0);
+    budget.scratch = sensing.net_scratch(budget.batch);
+    let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
+    let mut run = Run::new(params, &budget, labels);
+    run.column_scales(sensing, &mut work)?;
+    state.start(params.seed, &run.units(work.columns));
+    match run.train(sensing, &mut state, &mut work, &mut observe) {
+        Err(Error::Stopped) if run.step > 0 => run.stopped = true,
+        done => done?,
+    }
+    let info = run.finish(sensing, &mut state, &mut work)?;
+    Ok(Trained { net: state.into_net(), info })
+}
+
+/// What stays the same over a run, and its counts.
+struct Run<'p> {
+    params: &'p Params,
+    labels: &'p [u16],
+    classes: usize,
+    nnz: usize,
+    start: usize,
+    /// Rows trained on, the first ones.
+    rows: usize,
+    batch: usize,
+    steps: u32,
+    step: u32,
+    updates: u32,
+    best: Option<Held>,
+    /// Evaluations since the best one.
+    waited: u32,
+    stopped: bool,
+    early: bool,
+}
+
+impl<'p> Run<'p> {
+    fn new(params: &'p Params, budget: &Annealing, labels: &'p [u16]) -> Self {
+        let rows = labels.len() - params.validation;
+        let steps = params.epochs.saturating_mul(rows.div_ceil(budget.batch) as u32);
+        Self {
+            params,
+            labels,
+            classes: budget.outputs,
+            nnz: budget.dims.nnz,
+            start: budget.start,
+            rows,
+            batch: budget.batch,
+            steps,
+            step: 0,
+            updates: 0,
+            best: None,
+            waited: 0,
+            stopped: false,
+            early: false,
+        }
+    }
+
+    /// Batches of an epoch.
+    fn batches(&self) -> usize {
+        self.rows.div_ceil(self.batch)
+    }
+
+    /// Selects batch `k`; its labels.
+    fn select<S: Factored>(&self, sensing: &mut S, k: usize) -> Result<&'p [u16], S::Source> {
+        let start = k * self.batch;
+        let rows = start..(start + self.batch).min(self.rows);
+        sensing.select(rows.clone())?;
+        Ok(self.labels.get(rows).unwrap_or(&[]))
+    }
+
+    /// `1 / (rms of the column + floor)`, in scaled units, measured on the growth rows; 0 for columns of zeros.
+    fn column_scales<S: Factored>(&self, sensing: &mut S, work: &mut Buffers<'_>) -> Result<(), S::Source> {
+        work.columns.fill(0.0);
+        let d = work.columns.len();
+        let mut rows = 0;
+        let order = self.order(0);
+        for position in 0..self.growth_batches() {
+            rows += self.select(sensing, order.get(position))?.len();
+            let norms = work.panel.get_mut(..d).unwrap_or(&mut []);
+            sensing.column_norms(state::open(d, sensing.blocks()), 0..1, norms, work.scratch)?;
+            math::axpy(1.0, norms, work.columns);
+        }
+        error::finite("squares of the samples", work.columns)?;
+        let scale = self.params.input_scale;
+        for column in work.columns.iter_mut() {
+            let rms = scale * math::sqrt(*column / rows.max(1) as f32);
+            *column = if rms > 0.0 { 1.0 / (rms + self.params.floor) } else { 0.0 };
+        }
+        Ok(())
+    }
+
+    fn units<'c>(&self, columns: &'c [f32]) -> Units<'c> {
+        Units { columns, floor: self.params.floor, scale: self.params.input_scale }
+    }
+
+    /// The order of the batches in which growth goes through them.
+    fn order(&self, update: u32) -> Permutation {
+        Permutation::new(self.params.seed, stream::ANNEAL + u64::from(update), self.batches())
+    }
+
+    fn growth_batches(&self) -> usize {
+        self.params.growth_rows.div_ceil(self.batch).clamp(1, self.batches())
+    }
+
+    fn train<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut Buffers<'_>,
+        observe: &mut impl FnMut(&Progress) -> bool,
+    ) -> Result<(), S::Source> {
+        let schedule = Schedule::new(self.params, self.steps);
+        let mut held = None;
+        for epoch in 0..self.params.epochs {
+            let batches = self.batches();
+            let order = Permutation::new(self.params.seed, stream::BATCH + u64::from(epoch), batches);
+            for position in 0..batches {
+                let changes = schedule.changes(self.step);
+                if changes {
+                    self.update(sensing, state, work, &schedule)?;
+                }
+                let labels = self.select(sensing, order.get(position))?;
+                let rate = schedule.rate(self.step);
+                let loss = match self.descend(sensing, labels, state, work, rate) {
+                    // What has grown is worth nothing before its first step, and what it replaced is gone.
+                    Err(Error::Stopped) if changes => {
+                        self.stopped = true;
+                        self.descend(sensing, labels, state, work, rate)
+                    }
+                    done => done,
+                }?;
+                self.step += 1;
+                let settled = self.step > schedule.settled();
+                if settled && position + 1 == batches && self.params.validation > 0 {
+                    held = Some(self.validate(sensing, state, work)?);
+                }
+                let progress = Progress {
+                    step: self.step,
+                    steps: self.steps,
+                    loss,
+                    rate,
+                    nnz: state.len(),
+                    validation: held,
+                };
+                self.stopped |= !observe(&progress);
+                if self.stopped || self.early {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One step of Adam on the selected batch; the mean loss before it.
+    fn descend<S: Factored>(
+        &self,
+        sensing: &mut S,
+        labels: &[u16],
+        state: &mut State<'_>,
+        work: &mut Buffers<'_>,
+        rate: f32,
+    ) -> Result<f32, S::Source> {
+        let (loss, _) = self.residual(sensing, labels, state, work)?;
+        let residual = work.residual.get(..labels.len() * self.classes).unwrap_or(&[]);
+        state.gradient(sensing, residual, self.step, work.scratch)?;
+        state.adam(labels.len() as f32, rate, self.params.input_scale);
+        Ok(loss)
+    }
+
+    /// Leaves the residual of the selected rows in the buffer; mean loss.
+    fn residual<S: Factored>(
+        &self,
+        sensing: &mut S,
+        labels: &[u16],
+        state: &State<'_>,
+        work: &mut Buffers<'_>,
+    ) -> Result<(f32, usize), S::Source> {
+        let out = work.residual.get_mut(..labels.len() * self.classes).unwrap_or(&mut []);
+        let net = state.net();
+        sensing.net_forward(state::gates(net, self.step), net, out, work.scratch)?;
+        let rows = out.chunks(self.classes.max(1)).zip(labels);
+        let right = rows.filter(|(out, label)| loss::best(out) == usize::from(**label)).count();
+        let loss = loss::cross_entropy(labels, self.classes, out).map_err(Error::widen)?;
+        if !loss.is_finite() {
+            return Err(Error::Diverged { step: self.step as usize });
+        }
+        Ok((loss / labels.len().max(1) as f32, right))
+    }
+
+    /// Drops, clears and grows; if the operator stops, the support is as before.
+    fn update<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut Buffers<'_>,
+        schedule: &Schedule,
+    ) -> Result<(), S::Source> {
+        let target = schedule.target(self.step, self.nnz, self.start);
+        let dropped = (schedule.drop(self.step) * target as f32) as usize;
+        state.keep(target - dropped.min(target), self.params.input_scale);
+        self.updates += 1;
+        let grown = self.grow(sensing, state, work, target);
+        if matches!(grown, Err(Error::Stopped)) {
+            state.restore();
+        }
+        grown
+    }
+
+    /// Fills the support up to `target` entries with those of largest gradient.
+    fn grow<S: Factored>(
+        &self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut Buffers<'_>,
+        target: usize,
+    ) -> Result<(), S::Source> {
+        let order = self.order(self.updates);
+        let chunks = self.growth_batches();
+        let mut growth = state.grow(target);
+        let panel = sensing.panel();
+        for first in (0..sensing.blocks()).step_by(panel.max(1)) {
+            let blocks = first..(first + panel.max(1)).min(sensing.blocks());
+            let (d, c) = (work.columns.len(), self.classes);
+            let (dw, rest) = work.panel.split_at_mut_checked(blocks.len() * d).unwrap_or_default();
+            let dwt = rest.get_mut(..blocks.len() * c).unwrap_or(&mut []);
+            dw.fill(0.0);
+            dwt.fill(0.0);
+            for position in 0..chunks {
+                let labels = self.select(sensing, order.get(position))?;
+                let out = work.residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
+                let net = growth.net;
+                let gates = state::gates(net, self.step);
+                sensing.net_forward(gates, net, out, work.scratch)?;
+                loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
+                sensing.net_gradient(gates, net, out, blocks.clone(), (&mut *dw, &mut *dwt), work.scratch)?;
+            }
+            growth.offer(blocks, dw, dwt, &self.units(work.columns));
+        }
+        match growth.finish() {
+            Some(count) => state.merge(count),
+            None => return Err(Error::Diverged { step: self.step as usize }),
+        }
+        Ok(())
+    }
+
+    /// Scores the current network on the validation rows, and keeps it if it is the best.
+    fn validate<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut Buffers<'_>,
+    ) -> Result<Held, S::Source> {
+        let held = self.score(sensing, state, work, self.rows..self.labels.len())?;
+        if self.best.is_none_or(|best| held.loss < best.loss) {
+            self.best = Some(held);
+            self.waited = 0;
+            state.remember();
+        } else {
+            self.waited += 1;
+            self.early = self.waited == self.params.patience;
+        }
+        Ok(held)
+    }
+
+    /// [`Self::score`] of the result, which a run that ends needs all the same.
+    fn last_score<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &State<'_>,
+        work: &mut Buffers<'_>,
+        rows: core::ops::Range<usize>,
+    ) -> Result<Held, S::Source> {
+        match self.score(sensing, state, work, rows.clone()) {
+            Err(Error::Stopped) => {
+                self.stopped = true;
+                self.score(sensing, state, work, rows)
+            }
+            done => done,
+        }
+    }
+
+    /// Loss and accuracy on a range of rows, batch by batch.
+    fn score<S: Factored>(
+        &self,
+        sensing: &mut S,
+        state: &State<'_>,
+        work: &mut Buffers<'_>,
+        rows: core::ops::Range<usize>,
+    ) -> Result<Held, S::Source> {
+        let (mut loss, mut right) = (math::Sum::default(), 0);
+        for start in rows.clone().step_by(self.batch) {
+            let part = start..(start + self.batch).min(rows.end);
+            let labels = self.labels.get(part.clone()).unwrap_or(&[]);
+            sensing.select(part)?;
+            let (mean, good) = self.residual(sensing, labels, state, work)?;
+            loss.add(mean * labels.len() as f32);
+            right += good;
+        }
+        Ok(Held { loss: loss.value() / rows.len().max(1) as f32, right, rows: rows.len() })
+    }
+
+    fn finish<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut Buffers<'_>,
+    ) -> Result<Info, S::Source> {
+        if self.best.is_some() && !self.stopped {
+            state.recall();
+        }
+        state.keep(self.nnz, self.params.input_scale);
+        let training = self.last_score(sensing, state, work, 0..self.rows)?;
+        let validation = match self.best {
+            Some(_) => Some(self.last_score(sensing, state, work, self.rows..self.labels.len())?),
+            None => None,
+        };
+        sensing.select(0..sensing.rows())?;
+        Ok(Info {
+            steps: self.step,
+            epochs: self.step.div_ceil(self.batches() as u32),
+            training,
+            validation,
+            start: self.start,
+            nnz: state.len(),
+            live: state.net().w().blocks().count(),
+            stopped: self.stopped,
+            early: self.early,
+        })
+    }
+}
+
+/// Learning rate, size of the support and drop rate as functions of the step.
+struct Schedule<'p> {
+    params: &'p Params,
+    steps: u32,
+    warmup: u32,
+    every: u32,
+}
+
+impl<'p> Schedule<'p> {
+    fn new(params: &'p Params, steps: u32) -> Self {
+        let warmup = params.warmup.min(steps / 10);
+        let every = params.update_every.min(steps / 40).max(1);
+        Self { params, steps, warmup, every }
+    }
+
+    /// Falls from 1 to 0 as `part` rises from 0 to 1.
+    fn cosine(part: f32) -> f32 {
+        0.5 * (1.0 + math::sin_cos(core::f32::consts::PI * part.clamp(0.0, 1.0)).1)
+    }
+
+    fn rate(&self, step: u32) -> f32 {
+        let grown = if step < self.warmup { (step + 1) as f32 / self.warmup as f32 } else { 1.0 };
+        self.params.rate * grown * Self::cosine(step as f32 / self.steps as f32)
+    }
+
+    /// The last step before which the support changes.
+    fn settled(&self) -> u32 {
+        let last = (self.params.settle * self.steps as f32) as u32;
+        last / self.every * self.every
+    }
+
+    /// Whether the support changes before this step.
+    fn changes(&self, step: u32) -> bool {
+        step > 0 && step.is_multiple_of(self.every) && step <= self.settled()
+    }
+
+    /// Entries that the support has from this step on.
+    fn target(&self, step: u32, nnz: usize, start: usize) -> usize {
+        let over = self.params.shrink.min(self.params.settle) * self.steps as f32;
+        let left = 1.0 - (step as f32 / over.max(1.0)).min(1.0);
+        if step >= self.settled() {
+            return nnz;
+        }
+        nnz + ((start - nnz) as f32 * left * left * left) as usize
+    }
+
+    fn drop(&self, step: u32) -> f32 {
+        self.params.drop * Self::cosine(step as f32 / self.settled().max(1) as f32)
+    }
+}
+
+/// Rows of a batch.
+const fn batch_of(params: &Params, rows: usize) -> usize {
+    if params.batch == 0 || params.batch > rows { rows } else { params.batch }
+}
+
+fn check(dims: &Dims, labels: &[u16], classes: usize, params: &Params) -> Result<()> {
+    let (n, d, m, s) = (dims.samples, dims.inputs, dims.hidden, dims.nnz);
+    error::range("samples", n, 1, u32::MAX as usize)?;
+    error::range("inputs", d, 1, u32::MAX as usize)?;
+    error::range("hidden neurons", m, 1, u32::MAX as usize)?;
+    error::range("classes", classes, 2, 1 << 16)?;
+    let all = all_weights(*dims, classes);
+    error::range("hidden neurons × (inputs + classes)", all, 1, u32::MAX as usize)?;
+    error::range("nonzero weights (nnz)", s, 2, all)?;
+    error::length("labels", labels.len(), n)?;
+    error::range("epochs", params.epochs as usize, 1, u32::MAX as usize)?;
+    error::range("validation rows", params.validation, 0, n - 1)?;
+    if let Some(&label) = labels.iter().find(|&&label| usize::from(label) >= classes) {
+        return Err(Error::Range { what: "label", min: 0, max: classes - 1, got: label.into() });
+    }
+    let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = params;
+    error::finite("parameters", &[start_factor, rate, drop, shrink, settle, floor, input_scale])?;
+    let part = |x: f32| (0.0..=1.0).contains(&x);
+    let fits = start_factor >= 1.0 && rate > 0.0 && part(drop) && part(shrink) && part(settle);
+    if fits && floor >= 0.0 && input_scale > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::Range {
+            what: "start factor, rate, drop, shrink, settle, floor or input scale",
+            min: 0,
+            max: 1,
+            got: 0,
+        })
+    }
+}

@@ -1,0 +1,304 @@
+//! Products of the network with c outputs, `Yhat = sum_i (A_i w_i) wt_i^T`, built on the primitives of [`Sensing`].
+//!
+//! Outputs and residuals are n×c, row by row. With a residual R, descending the loss means adding
+//!
+//! ```text
+//! to w_i   A_i^T (R wt_i)      an n-vector first, never a d×c product
+//! to wt_i  R^T (A_i w_i)
+//! ```
+//!
+//! which is all that cross-entropy and least squares with several outputs need of the data. As in [`crate::sensing`],
+//! every operation has a provided body, its specification and the oracle of its tests; operators override them.
+//! The full gradient *adds* to its output, so that a sum over batches needs no further buffer.
+
+use crate::error::{self, Result};
+use crate::gates::Gates;
+use crate::sensing::Sensing;
+use crate::weights::Weights;
+use core::ops::Range;
+
+/// Both sides of the network: W of size m×d and Wt of size m×c, block i of each belonging to neuron i.
+///
+/// ```
+/// use tamis::{factored::Net, weights::Weights};
+/// let w = Weights::new(3, 2, &[0, 4], &[1.0, 2.0]).unwrap();
+/// let wt = Weights::new(10, 2, &[7, 12], &[1.0, -1.0]).unwrap();
+/// let net = Net::new(w, wt).unwrap();
+/// assert_eq!((net.outputs(), net.nnz()), (10, 4));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Net<'a> {
+    w: Weights<'a>,
+    wt: Weights<'a>,
+}
+
+impl<'a> Net<'a> {
+    /// Puts both sides together.
+    ///
+    /// # Errors
+    /// [`error::Error::Length`] if they do not have the same number of neurons.
+    pub fn new(w: Weights<'a>, wt: Weights<'a>) -> Result<Self> {
+        error::length("neurons of the output weights", wt.hidden(), w.hidden())?;
+        Ok(Self { w, wt })
+    }
+
+    /// A network without weights.
+    #[must_use]
+    pub const fn empty(inputs: usize, hidden: usize, outputs: usize) -> Self {
+        Self { w: Weights::empty(inputs, hidden), wt: Weights::empty(outputs, hidden) }
+    }
+
+    /// W, the weights from the inputs.
+    #[must_use]
+    pub const fn w(&self) -> Weights<'a> {
+        self.w
+    }
+
+    /// Wt, the weights to the outputs: flat index `i c + k` for output k of neuron i.
+    #[must_use]
+    pub const fn wt(&self) -> Weights<'a> {
+        self.wt
+    }
+
+    /// c, outputs.
+    #[must_use]
+    pub const fn outputs(&self) -> usize {
+        self.wt.inputs()
+    }
+
+    /// Nonzeros of both sides.
+    #[must_use]
+    pub const fn nnz(&self) -> usize {
+        self.w.nnz() + self.wt.nnz()
+    }
+
+    /// Checks that this is a network of `hidden` neurons of `inputs` inputs.
+    ///
+    /// # Errors
+    /// [`error::Error::Length`] if it is not.
+    pub fn check(&self, inputs: usize, hidden: usize) -> Result<()> {
+        self.w.check(inputs, hidden)
+    }
+}
+
+/// Products with networks of several outputs; everything has a provided body.
+///
+/// n is the number of rows of the current batch, c that of the outputs.
+pub trait Factored: Sensing {
+    /// Floats of scratch that these operations need, for batches of up to `batch` rows.
+    fn net_scratch(&self, batch: usize) -> usize {
+        provided::scratch(batch, self.inputs())
+    }
+
+    /// `out = sum_i (A_i w_i) wt_i^T`, n×c.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn net_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::forward(self, gates, net, out, scratch)
+    }
+
+    /// `dw_i += A_i^T (R wt_i)` and `dwt_i += R^T (A_i w_i)` for a range of p blocks: the full gradient, to be streamed
+    /// panel by panel. `r` is n×c, `dw` has length p·d, `dwt` p·c.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn net_gradient(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        out: (&mut [f32], &mut [f32]),
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::gradient(self, gates, net, r, blocks, out, scratch)
+    }
+
+    /// `dw`, `dwt` = that gradient on the network's own nonzeros only, n·s work: one entry per nonzero of W and of Wt.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn net_gradient_at(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        out: (&mut [f32], &mut [f32]),
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::gradient_at(self, gates, net, r, out, scratch)
+    }
+}
+
+/// The provided bodies of [`Factored`], as functions, so that an override can be compared with them.
+pub mod provided {
+    use super::{Factored, Gates, Net, Range, Result, error};
+    use crate::weights::Block;
+
+    /// [`Factored::net_scratch`]: two vectors over the batch and one over the inputs.
+    #[must_use]
+    pub const fn scratch(batch: usize, inputs: usize) -> usize {
+        batch.saturating_mul(2).saturating_add(inputs)
+    }
+
+    /// [`Factored::net_forward`], block by block. Scratch: n.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn forward<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        net.check(sensing.inputs(), sensing.blocks()).map_err(error::Error::widen)?;
+        let (n, c) = (sensing.samples(), net.outputs());
+        error::length("outputs", out.len(), n.saturating_mul(c))?;
+        let (image, _) = part(scratch, n)?;
+        out.fill(0.0);
+        let mut wt = net.wt();
+        for block in net.w().blocks() {
+            let to = wt.take_block(block.neuron());
+            image.fill(0.0);
+            sensing.apply(gates, block, image)?;
+            for (out, a) in out.chunks_mut(c.max(1)).zip(&*image) {
+                add_outputs(to, *a, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Factored::net_gradient`], block by block. Scratch: 2 n.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn gradient<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        (dw, dwt): (&mut [f32], &mut [f32]),
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let (d, c) = check(sensing, net, r)?;
+        error::range("block", blocks.end, blocks.start, sensing.blocks())?;
+        error::length("gradient panel", dw.len(), blocks.len().saturating_mul(d))?;
+        error::length("gradient panel of the outputs", dwt.len(), blocks.len().saturating_mul(c))?;
+        let (image, rest) = part(scratch, sensing.samples())?;
+        let (back, _) = part(rest, sensing.samples())?;
+        let panels = dw.chunks_mut(d.max(1)).zip(dwt.chunks_mut(c.max(1)));
+        for (i, (dw, dwt)) in blocks.zip(panels) {
+            residual_of(net.wt().block(i), r, c, back);
+            sensing.adjoint(gates, i, back, dw)?;
+            image.fill(0.0);
+            sensing.apply(gates, net.w().block(i), image)?;
+            for (a, r) in image.iter().zip(r.chunks(c.max(1))) {
+                for (out, r) in dwt.iter_mut().zip(r) {
+                    *out += r * a;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Factored::net_gradient_at`]: whole blocks, of which the support is kept. Scratch: 2 n + d.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn gradient_at<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        (mut dw, mut dwt): (&mut [f32], &mut [f32]),
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let (d, c) = check(sensing, net, r)?;
+        error::length("restricted gradient", dw.len(), net.w().nnz())?;
+        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
+        let (image, rest) = part(scratch, sensing.samples())?;
+        let (back, rest) = part(rest, sensing.samples())?;
+        let (column, _) = part(rest, d)?;
+        dwt.fill(0.0);
+        let (mut w, mut wt) = (net.w(), net.wt());
+        for i in 0..sensing.blocks() {
+            let (from, to) = (w.take_block(i), wt.take_block(i));
+            let at = take(&mut dw, from.values().len());
+            let out = take(&mut dwt, to.values().len());
+            if !from.is_empty() {
+                residual_of(to, r, c, back);
+                column.fill(0.0);
+                sensing.adjoint(gates, i, back, column)?;
+                for (out, (j, _)) in at.iter_mut().zip(from.entries()) {
+                    *out = column.get(j).copied().unwrap_or(0.0);
+                }
+            }
+            if !to.is_empty() {
+                image.fill(0.0);
+                sensing.apply(gates, from, image)?;
+                for (a, r) in image.iter().zip(r.chunks(c.max(1))) {
+                    for (out, (k, _)) in out.iter_mut().zip(to.entries()) {
+                        *out += r.get(k).copied().unwrap_or(0.0) * a;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `out += a wt_i` for one row.
+    #[inline]
+    pub(crate) fn add_outputs(wt: Block<'_>, a: f32, out: &mut [f32]) {
+        for (k, value) in wt.entries() {
+            if let Some(out) = out.get_mut(k) {
+                *out += value * a;
+            }
+        }
+    }
+
+    /// `r · wt_i` for one row.
+    #[inline]
+    pub(crate) fn project(wt: Block<'_>, r: &[f32]) -> f32 {
+        wt.dot(r)
+    }
+
+    /// The first `len` elements, which leave the slice.
+    pub(crate) fn take<'a>(slice: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
+        let (first, rest) = core::mem::take(slice).split_at_mut_checked(len).unwrap_or_default();
+        *slice = rest;
+        first
+    }
+
+    /// `out = R wt_i`.
+    fn residual_of(wt: Block<'_>, r: &[f32], c: usize, out: &mut [f32]) {
+        for (out, r) in out.iter_mut().zip(r.chunks(c.max(1))) {
+            *out = project(wt, r);
+        }
+    }
+
+    /// d and c, if network and residual fit the operator.
+    pub(crate) fn check<S: Factored + ?Sized>(
+        sensing: &S,
+        net: Net<'_>,
+        r: &[f32],
+    ) -> Result<(usize, usize), S::Source> {
+        net.check(sensing.inputs(), sensing.blocks()).map_err(error::Error::widen)?;
+        error::length("residual", r.len(), sensing.samples().saturating_mul(net.outputs()))?;
+        Ok((sensing.inputs(), net.outputs()))
+    }
+
+    /// The first `len` floats of a scratch buffer, and the rest.
+    fn part<S>(scratch: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
+        let got = scratch.len();
+        scratch.split_at_mut_checked(len).ok_or(error::Error::Length { what: "scratch", expected: len, got })
+    }
+}

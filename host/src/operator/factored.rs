@@ -1,0 +1,329 @@
+//! Networks with several outputs on the blocked operator.
+//!
+//! Within a piece, outputs and residuals lie output by output, so that every loop runs along rows. An activation is
+//! computed once a call for both sides of its neuron; the full gradient of W is the same matrix product as in
+//! [`super::piece`], with `gate ∘ (R wt_i)` in the place of `gate ∘ r`.
+
+use super::kernel::{Element, Piece, project, vectorise};
+use super::piece::{add_gated, interleaved_product, mask, own, widen};
+use super::{Blocked, Group, PAD, Shared};
+use crate::data::Values;
+use std::ops::Range;
+use tamis::error::{self, Result};
+use tamis::factored::{Factored, Net, provided};
+use tamis::gates::{Gate, Gates};
+use tamis::weights::Block;
+
+impl Blocked {
+    fn check_net(&self, gates: Gates<'_>, net: Net<'_>) -> Result<()> {
+        self.check(gates)?;
+        net.check(self.shared.tiles.cols, self.hidden)?;
+        error::range("outputs", net.outputs(), 1, self.outputs)?;
+        error::range("nonzeros", net.nnz(), 0, self.nnz)
+    }
+
+    fn check_residual(&self, net: Net<'_>, r: &[f32]) -> Result<()> {
+        error::length("residual", r.len(), self.shared.batch.len().saturating_mul(net.outputs()))
+    }
+
+    /// The gradient of at most p blocks.
+    fn net_panel(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        (dw, dwt): (&mut [f32], &mut [f32]),
+    ) -> Result<()> {
+        self.go_on()?;
+        let (d, c) = (self.shared.tiles.cols, net.outputs());
+        let mut cursor = gates.cursor();
+        self.shared.live.clear();
+        let open = blocks.clone().filter(|&i| cursor.at(i) != Gate::Closed).map(|i| i as u32);
+        self.shared.live.extend(open);
+        if self.shared.live.is_empty() {
+            return Ok(());
+        }
+        let padded = self.shared.live.len().next_multiple_of(PAD);
+        let groups = self.each_group(|shared, group, pieces| {
+            group.product[..padded * (d + c)].fill(0.0);
+            for k in pieces {
+                super::with_values!(shared, values => {
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
+                    add_panel(shared, piece, gates, net, r, padded, group);
+                });
+            }
+        })?;
+        for group in &self.groups[..groups] {
+            let (columns, outputs) = group.product[..padded * (d + c)].split_at(padded * d);
+            for (slot, &i) in self.shared.live.iter().enumerate() {
+                let at = i as usize - blocks.start;
+                for (out, column) in dw[at * d..][..d].iter_mut().zip(columns.chunks(padded)) {
+                    *out += column[slot];
+                }
+                for (out, part) in dwt[at * c..][..c].iter_mut().zip(&outputs[slot * c..]) {
+                    *out += part;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Factored for Blocked {
+    fn net_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        self.check_net(gates, net)?;
+        if gates.may_be_random() {
+            return provided::forward(self, gates, net, out, scratch);
+        }
+        self.check_residual(net, out)?;
+        let (tile, batch, c) = (self.shared.tiles.tile, self.shared.batch.clone(), net.outputs());
+        let first = batch.start / tile;
+        let start = |k: usize| c * (((first + k) * tile).clamp(batch.start, batch.end) - batch.start);
+        self.each_part(out, start, |shared, group, k, out| {
+            super::with_values!(shared, values => {
+                let piece = shared.tiles.piece(values, &shared.batch, k);
+                vectorise(shared.arch, #[inline(always)] || forward(piece, gates, net, group, out));
+            });
+        })
+    }
+
+    fn net_gradient(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        (dw, dwt): (&mut [f32], &mut [f32]),
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        self.check_net(gates, net)?;
+        if gates.may_be_random() {
+            return provided::gradient(self, gates, net, r, blocks, (dw, dwt), scratch);
+        }
+        self.check_residual(net, r)?;
+        let (d, c, p) = (self.shared.tiles.cols, net.outputs(), self.layout.panel);
+        error::range("block", blocks.end, blocks.start, self.hidden)?;
+        error::length("gradient panel", dw.len(), blocks.len() * d)?;
+        error::length("gradient panel of the outputs", dwt.len(), blocks.len() * c)?;
+        let panels = dw.chunks_mut(p * d).zip(dwt.chunks_mut(p * c));
+        for (first, out) in blocks.clone().step_by(p).zip(panels) {
+            self.net_panel(gates, net, r, first..(first + p).min(blocks.end), out)?;
+        }
+        Ok(())
+    }
+
+    fn net_gradient_at(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        r: &[f32],
+        (dw, dwt): (&mut [f32], &mut [f32]),
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        self.check_net(gates, net)?;
+        if gates.may_be_random() {
+            return provided::gradient_at(self, gates, net, r, (dw, dwt), scratch);
+        }
+        self.check_residual(net, r)?;
+        error::length("restricted gradient", dw.len(), net.w().nnz())?;
+        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
+        let groups = self.each_group(|shared, group, pieces| {
+            group.product[..net.nnz()].fill(0.0);
+            for k in pieces {
+                super::with_values!(shared, values => {
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
+                    vectorise(shared.arch, #[inline(always)] || add_restricted(piece, gates, net, r, group));
+                });
+            }
+        })?;
+        dw.fill(0.0);
+        dwt.fill(0.0);
+        for group in &self.groups[..groups] {
+            for (out, part) in dw.iter_mut().chain(&mut *dwt).zip(&group.product) {
+                *out += part;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `out = sum_i (A_i w_i) wt_i^T` on the rows of the piece.
+#[inline(always)]
+fn forward<T: Element>(
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    net: Net<'_>,
+    group: &mut Group,
+    out: &mut [f32],
+) {
+    let (len, c) = (piece.len(), net.outputs());
+    let mut outputs = std::mem::take(&mut group.outputs);
+    let mut image = std::mem::take(&mut group.image);
+    outputs[..c * len].fill(0.0);
+    let mut cursor = gates.cursor();
+    let mut wt = net.wt().blocks().peekable();
+    for block in net.w().blocks() {
+        let Some(to) = block_of(&mut wt, block.neuron()) else { continue };
+        image[..len].fill(0.0);
+        add_gated(piece, cursor.at(block.neuron()), &[], block, group, &mut image[..len]);
+        for (k, value) in to.entries() {
+            for (out, a) in outputs[k * len..][..len].iter_mut().zip(&image) {
+                *out += value * a;
+            }
+        }
+    }
+    for (k, column) in outputs[..c * len].chunks(len).enumerate() {
+        for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
+            *out = *value;
+        }
+    }
+    (group.outputs, group.image) = (outputs, image);
+}
+
+/// The restricted gradient of both sides over the rows of the piece, that of W first.
+#[inline(always)]
+fn add_restricted<T: Element>(
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    net: Net<'_>,
+    r: &[f32],
+    group: &mut Group,
+) {
+    let (len, c) = (piece.len(), net.outputs());
+    let mut residual = std::mem::take(&mut group.outputs);
+    let mut image = std::mem::take(&mut group.image);
+    by_output(&r[piece.at * c..][..len * c], c, &mut residual);
+    let mut cursor = gates.cursor();
+    let mut wt = net.wt().blocks().peekable();
+    let (mut at, mut out) = (0, net.w().nnz());
+    for from in net.w().blocks() {
+        // What stands before the next block of Wt belongs to neurons without inputs.
+        while let Some(skipped) = wt.next_if(|to| to.neuron() < from.neuron()) {
+            out += skipped.values().len();
+        }
+        if let Some(to) = wt.next_if(|to| to.neuron() == from.neuron()) {
+            let gate = cursor.at(from.neuron());
+            activations(piece, gate, from, to, &residual, &mut image, group);
+            let Group { v, product, .. } = group;
+            for ((j, _), product) in from.entries().zip(&mut product[at..]) {
+                *product += project(&v[..len], piece.column(j));
+            }
+            for ((k, _), product) in to.entries().zip(&mut product[out..]) {
+                *product += project(&residual[k * len..][..len], &image[..len]);
+            }
+            out += to.values().len();
+        }
+        at += from.values().len();
+    }
+    (group.outputs, group.image) = (residual, image);
+}
+
+/// `image = A_i w_i` and `group.v = gate ∘ (R wt_i)` on the rows of the piece.
+#[inline(always)]
+fn activations<T: Element>(
+    piece: Piece<'_, T>,
+    gate: Gate<'_>,
+    from: Block<'_>,
+    to: Block<'_>,
+    residual: &[f32],
+    image: &mut [f32],
+    group: &mut Group,
+) {
+    let len = piece.len();
+    let image = &mut image[..len];
+    image.fill(0.0);
+    add_gated(piece, gate, &[], from, group, image);
+    let mut back = std::mem::take(&mut group.back);
+    let back_rows = &mut back[..len];
+    back_rows.fill(0.0);
+    for (k, value) in to.entries() {
+        for (back, r) in back_rows.iter_mut().zip(&residual[k * len..][..len]) {
+            *back += value * r;
+        }
+    }
+    let Group { z, v, .. } = group;
+    if own(gate, from) {
+        // Under its own gate a neuron is open where its activation is not zero.
+        for ((v, a), back) in v.iter_mut().zip(&*image).zip(&*back_rows) {
+            *v = if *a == 0.0 { 0.0 } else { *back };
+        }
+    } else {
+        mask(piece, gate, &[], back_rows, z, v);
+    }
+    group.back = back;
+}
+
+/// The full gradient of the live neurons of a panel over the rows of the piece.
+fn add_panel<T: Element>(
+    shared: &Shared,
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    net: Net<'_>,
+    r: &[f32],
+    padded: usize,
+    group: &mut Group,
+) {
+    let (len, d, c) = (piece.len(), shared.tiles.cols, net.outputs());
+    let mut images = std::mem::take(&mut group.random);
+    vectorise(
+        shared.arch,
+        #[inline(always)]
+        || {
+            widen(piece, d, &mut group.expanded);
+            let mut residual = std::mem::take(&mut group.outputs);
+            let mut image = std::mem::take(&mut group.image);
+            by_output(&r[piece.at * c..][..len * c], c, &mut residual);
+            images[..padded * len].fill(0.0);
+            let mut cursor = gates.cursor();
+            for (slot, &i) in shared.live.iter().enumerate() {
+                let i = i as usize;
+                activations(
+                    piece,
+                    cursor.at(i),
+                    net.w().block(i),
+                    net.wt().block(i),
+                    &residual,
+                    &mut image,
+                    group,
+                );
+                images[slot * len..][..len].copy_from_slice(&group.v[..len]);
+                for (product, r) in
+                    group.product[padded * d + slot * c..][..c].iter_mut().zip(residual.chunks(len))
+                {
+                    *product += project(r, &image[..len]);
+                }
+            }
+            (group.outputs, group.image) = (residual, image);
+        },
+    );
+    interleaved_product(shared, piece, &images[..padded * len], padded, group);
+    group.random = images;
+}
+
+/// The block of `neuron` among those that come next, in rising order.
+#[inline(always)]
+fn block_of<'a>(
+    blocks: &mut std::iter::Peekable<impl Iterator<Item = Block<'a>>>,
+    neuron: usize,
+) -> Option<Block<'a>> {
+    while blocks.next_if(|block| block.neuron() < neuron).is_some() {}
+    blocks.next_if(|block| block.neuron() == neuron)
+}
+
+/// Rows of c numbers, output by output.
+#[inline(always)]
+fn by_output(rows: &[f32], c: usize, out: &mut [f32]) {
+    let len = rows.len() / c;
+    for (k, column) in out[..rows.len()].chunks_mut(len).enumerate() {
+        for (out, value) in column.iter_mut().zip(rows[k..].iter().step_by(c)) {
+            *out = *value;
+        }
+    }
+}

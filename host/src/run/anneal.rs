@@ -1,0 +1,402 @@
+//! The recipe for classification: a problem in memory to weights of both sides, model bytes and a report.
+
+use serde::Serialize;
+use tamis::anneal::{self as core_anneal, Held, Info, Params, Progress};
+use tamis::dims::Dims;
+use tamis::factored::{Factored, Net};
+use tamis::math::unit_scale;
+use tamis::sensing::Sensing;
+use tamis::wire;
+
+use super::memory::room_for;
+use super::train::{Start, at_least_one, check_recipe, shuffle, sizes};
+use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes, plan};
+use crate::data::{Matrix, Values};
+use crate::operator::{Blocked, Layout, Stop};
+use crate::{Error, Result};
+
+/// Rows of a tile, at most: a batch of twice as many keeps two cores busy.
+const TILE: usize = 256;
+/// By how much a smaller budget shrinks the first support from one try to the next.
+const SHRINK: f32 = 0.9;
+
+/// How to train a classifier.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AnnealOptions {
+    /// Hidden neurons, m.
+    pub hidden: usize,
+    /// Nonzero weights of both sides, s.
+    pub size: Size,
+    /// Part of the rows that is held out to choose the best iterate, from 0 up to but not 1.
+    pub validation: f64,
+    /// Rows of a batch, 0 for all; without it a hundredth of the rows, at least 32 and at most 512, so that an epoch has
+    /// about a hundred steps or more.
+    pub batch: Option<usize>,
+    /// Epochs, rates and seed. `batch`, `validation` and `input_scale` are set from the data.
+    pub params: Params,
+    /// How much memory to take. A budget shrinks the first support where it must.
+    pub memory: Memory,
+    /// Threads; 0 for one per core. They never change the result.
+    pub threads: usize,
+}
+
+impl AnnealOptions {
+    /// The settings of `docs/results/multiclass.md`, with a tenth of the rows held out.
+    #[must_use]
+    pub const fn new(hidden: usize, size: Size) -> Self {
+        let params = Params::DEFAULT;
+        Self { hidden, size, validation: 0.1, batch: None, params, memory: Memory::Auto, threads: 0 }
+    }
+}
+
+/// What a run did; the fields are the keys of the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AnnealReport {
+    /// What was learnt.
+    pub task: Task,
+    /// `anneal`.
+    pub recipe: &'static str,
+    /// Rows, n, those held out included.
+    pub samples: usize,
+    /// Columns, d.
+    pub inputs: usize,
+    /// Hidden neurons asked for, m.
+    pub hidden: usize,
+    /// Classes, c.
+    pub classes: usize,
+    /// Nonzeros asked for, s, over both sides.
+    pub requested_nnz: usize,
+    /// Nonzeros of the model.
+    pub nnz: usize,
+    /// Neurons that have weights.
+    pub live: usize,
+    /// Mean cross-entropy of the model on the rows trained on.
+    pub loss: f64,
+    /// Part of the rows trained on whose class is right.
+    pub accuracy: f64,
+    /// Rows held out.
+    pub validation_samples: usize,
+    /// Mean cross-entropy on the rows held out; none without such rows, and none where the run was interrupted.
+    pub validation_loss: Option<f64>,
+    /// Part of the rows held out whose class is right.
+    pub validation_accuracy: Option<f64>,
+    /// Epochs done, the last one perhaps in part.
+    pub epochs: u32,
+    /// Steps done.
+    pub steps: u32,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// Entries of the first support in units of s.
+    pub start_factor: f64,
+    /// Entries of the first support.
+    pub start_nnz: usize,
+    /// Factor that brings the inputs to the unit range, a power of two.
+    pub input_scale: f32,
+    /// Whether the run was ended early on request.
+    pub stopped: bool,
+    /// Whether it ended for want of progress on the rows held out.
+    pub early: bool,
+    /// Seconds of training and of scoring the result, without reading files.
+    pub seconds: f64,
+    /// Threads used.
+    pub threads: usize,
+    /// Seed of the first support and of all orders.
+    pub seed: u64,
+    /// Bytes of samples and labels.
+    pub data_bytes: u64,
+    /// Panel and tile used, and the bytes of state and workspace.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// The most memory that the process has had so far; none where the system does not say.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// A finished run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnnealOutcome {
+    /// Flat indices of the nonzeros of W, rising: input j of neuron i is `i d + j`.
+    pub index: Vec<u32>,
+    /// Their values.
+    pub value: Vec<f32>,
+    /// Flat indices of the nonzeros of Wt, rising: output k of neuron i is `i c + k`.
+    pub out_index: Vec<u32>,
+    /// Their values.
+    pub out_value: Vec<f32>,
+    /// The bytes of a `.tamis` file.
+    pub model: Vec<u8>,
+    /// What was done.
+    pub report: AnnealReport,
+}
+
+/// Trains a classifier of one hidden layer on a problem with classes 0, 1, … as labels.
+///
+/// The rows are put into a random order that the seed fixes; the last ones of it are held out. `observe` is called after
+/// every step and ends the run by returning `false`; `stop` ends it within a step, in the time of a tile or a panel, and what
+/// that step did is dropped. The best nonzeros until then are the outcome. Everything is allocated before the first step.
+///
+/// # Errors
+/// A size out of bounds, labels that are no classes or leave one out, a budget that is too small, or a run that diverges; or
+/// the run was ended before its first step ([`Error::is_interrupted`]).
+pub fn anneal(
+    problem: Problem,
+    options: &AnnealOptions,
+    stop: &Stop,
+    observe: impl FnMut(&Progress) -> bool + Send,
+) -> Result<AnnealOutcome> {
+    problem.check()?;
+    let run = Run::new(&problem, options)?;
+    room_for("training", run.plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
+    let pool = plan::pool(options.threads)?;
+    pool.install(|| run.train(problem, pool.current_num_threads(), stop, observe))
+}
+
+/// A run whose sizes are settled.
+struct Run {
+    dims: Dims,
+    classes: usize,
+    params: Params,
+    plan: Plan,
+}
+
+impl Run {
+    fn new(problem: &Problem, options: &AnnealOptions) -> Result<Self> {
+        check_recipe("anneal", problem.task)?;
+        let classes = problem.classes().unwrap_or(0);
+        let dims = sizes(problem, options.hidden, options.size, classes)?;
+        let n = dims.samples;
+        if !(0.0..1.0).contains(&options.validation) {
+            return Err(Error::new("the part of the rows held out is out of bounds")
+                .expected("--validation 0 or more and less than 1")
+                .got(options.validation)
+                .help("0.1 holds a tenth out, 0 none"));
+        }
+        let validation = ((n as f64 * options.validation).round() as usize).min(n - 1);
+        let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
+        let input_scale = input_scale(&problem.data);
+        let params = Params { batch, validation, input_scale, ..options.params };
+        check(&params)?;
+        let bytes = matches!(problem.data.values, Values::U8(_));
+        let (params, plan) = fit(dims, classes, bytes, params, options.memory)?;
+        Ok(Self { dims, classes, params, plan })
+    }
+
+    fn train(
+        &self,
+        problem: Problem,
+        threads: usize,
+        stop: &Stop,
+        observe: impl FnMut(&Progress) -> bool,
+    ) -> Result<AnnealOutcome> {
+        let start = Start::new(&problem);
+        let Problem { data, mut labels, .. } = problem;
+        let data = shuffle(data, &mut labels, self.params.seed)?;
+        // Checked to be classes.
+        let labels: Vec<u16> = labels.iter().map(|&label| label as u16).collect();
+        let support = self.params.start(self.dims, self.classes);
+        let mut operator =
+            Blocked::new(data, self.dims.hidden, support, self.plan.layout())?.with_outputs(self.classes);
+        operator.heed(Some(stop.clone()));
+        let mut budget = self.params.budget(self.dims, self.classes, operator.panel(), 0);
+        budget.scratch = operator.net_scratch(budget.batch);
+        let mut memory = vec![0; budget.words()];
+        let plan = Plan {
+            state_bytes: budget.state_bytes() as u64,
+            workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
+            ..self.plan
+        };
+        let (s, classes) = (self.dims.nnz, self.classes);
+        let trained =
+            core_anneal::run(&mut operator, &labels, classes, s, &self.params, &mut memory, observe)?;
+        let (info, net) = (trained.info, trained.net);
+        if info.nnz == 0 && !info.stopped {
+            return Err(Error::new("training found no weight that tells the classes apart")
+                .expected(format_args!("{s} nonzeros"))
+                .got("0")
+                .help("check that some column is not all zero, or train for more epochs"));
+        }
+        let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
+        let report = AnnealReport { seconds, threads, data_bytes, plan, ..self.report(&info, budget.batch) };
+        Ok(AnnealOutcome {
+            index: net.w().index().to_vec(),
+            value: net.w().value().to_vec(),
+            out_index: net.wt().index().to_vec(),
+            out_value: net.wt().value().to_vec(),
+            model: encode(net)?,
+            report,
+        })
+    }
+
+    fn report(&self, info: &Info, batch: usize) -> AnnealReport {
+        AnnealReport {
+            task: Task::Multiclass,
+            recipe: "anneal",
+            samples: self.dims.samples,
+            inputs: self.dims.inputs,
+            hidden: self.dims.hidden,
+            classes: self.classes,
+            requested_nnz: self.dims.nnz,
+            nnz: info.nnz,
+            live: info.live,
+            loss: f64::from(info.training.loss),
+            accuracy: part_right(info.training),
+            validation_samples: self.params.validation,
+            validation_loss: info.validation.map(|Held { loss, .. }| f64::from(loss)),
+            validation_accuracy: info.validation.map(part_right),
+            epochs: info.epochs,
+            steps: info.steps,
+            batch,
+            start_factor: info.start as f64 / self.dims.nnz as f64,
+            start_nnz: info.start,
+            input_scale: self.params.input_scale,
+            stopped: info.stopped,
+            early: info.early,
+            seconds: 0.0,
+            threads: 0,
+            seed: self.params.seed,
+            data_bytes: 0,
+            plan: self.plan,
+            peak_rss_bytes: peak_rss_bytes(),
+        }
+    }
+}
+
+fn part_right(held: Held) -> f64 {
+    held.right as f64 / held.rows.max(1) as f64
+}
+
+/// What the core would refuse, in the words of the command line.
+fn check(params: &Params) -> Result<()> {
+    at_least_one("--epochs", params.epochs as usize, "leave --epochs out for 100")?;
+    if !(params.start_factor >= 1.0 && params.start_factor.is_finite()) {
+        return Err(Error::new("the first support is smaller than the last")
+            .expected("--start-factor 1 or more")
+            .got(params.start_factor)
+            .help("10 gives the best accuracy, 1 takes the least memory"));
+    }
+    if !(params.rate > 0.0 && params.rate.is_finite()) {
+        return Err(Error::new("the learning rate is out of bounds")
+            .expected("--rate above 0, such as 0.02")
+            .got(params.rate)
+            .help("leave --rate out for 0.02"));
+    }
+    if !(0.0..=1.0).contains(&params.drop) {
+        return Err(Error::new("the part that is dropped is out of bounds")
+            .expected("--drop 0 to 1")
+            .got(params.drop)
+            .help("leave --drop out for 0.3, or pass 0 to let nothing grow again"));
+    }
+    Ok(())
+}
+
+/// The power of two that brings the largest magnitude below 1.
+fn input_scale(data: &Matrix) -> f32 {
+    0.5 * match &data.values {
+        Values::F32(values) => unit_scale(values),
+        Values::U8(values) => unit_scale(&[f32::from(values.iter().copied().max().unwrap_or(0))]),
+    }
+}
+
+/// The first support and the layout that fit the memory: the largest support first, then the fastest layout for it.
+fn fit(dims: Dims, classes: usize, bytes: bool, params: Params, memory: Memory) -> Result<(Params, Plan)> {
+    let layout = Layout::new(dims.hidden, dims.inputs);
+    let batch = params.budget(dims, classes, 1, 0).batch;
+    // Two pieces or more a batch, in whole vectors.
+    let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
+    let usual = Layout { tile, hold: false, ..layout };
+    let with = |params: Params, layout| (params, plan_of(dims, classes, bytes, &params, layout));
+    match memory {
+        Memory::Auto => Ok(with(params, usual)),
+        Memory::Panel(0) => Err(plan::no_panel()),
+        Memory::Panel(panel) => Ok(with(params, Layout { panel: panel.min(dims.hidden), ..usual })),
+        Memory::Ram(ram) => {
+            let fits = |&(_, plan): &(Params, Plan)| plan.total_bytes() <= ram;
+            let mut factor = params.start_factor;
+            loop {
+                let params = Params { start_factor: factor, ..params };
+                let mut plans =
+                    plan::layouts(usual).filter(|layout| !layout.hold).map(|layout| with(params, layout));
+                if let Some(found) = plans.find(fits) {
+                    return Ok(found);
+                }
+                if factor <= 1.0 {
+                    return Err(plan::too_small(&with(params, plan::smallest(usual)).1, ram));
+                }
+                factor = (factor * SHRINK).max(1.0);
+            }
+        }
+    }
+}
+
+fn plan_of(dims: Dims, classes: usize, bytes: bool, params: &Params, layout: Layout) -> Plan {
+    let mut budget = params.budget(dims, classes, layout.panel, 0);
+    budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
+    let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
+    let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, classes);
+    Plan {
+        panel: layout.panel,
+        tile: layout.tile,
+        hold: layout.hold,
+        state_bytes: budget.state_bytes() as u64,
+        workspace_bytes: (operator as u64).saturating_add(budget.workspace_bytes() as u64),
+    }
+}
+
+fn encode(net: Net<'_>) -> Result<Vec<u8>> {
+    let task = Some(Task::Multiclass.stored());
+    let mut model = vec![0; wire::net_len(net, task)?];
+    wire::encode_net(net, task, &mut model)?;
+    Ok(model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 900 rows of noise in `classes` classes.
+    fn problem(classes: usize, bytes: bool) -> Problem {
+        let (n, d) = (900, 21);
+        let noise = |e: usize| ((e * 7919 + e / 13) % 256) as u8;
+        let values: Vec<u8> = (0..n * d).map(noise).collect();
+        let values = match bytes {
+            true => Values::U8(values),
+            false => Values::F32(values.iter().map(|&b| f32::from(b) - 100.0).collect()),
+        };
+        let labels = (0..n).map(|k| (k % classes) as f32).collect();
+        Problem { data: Matrix::new(n, d, values).unwrap(), labels, task: Task::Multiclass }
+    }
+
+    fn options(memory: Memory) -> AnnealOptions {
+        let usual = AnnealOptions::new(20, Size::Nonzeros(90));
+        AnnealOptions { params: Params { epochs: 3, ..usual.params }, memory, ..usual }
+    }
+
+    #[test]
+    fn the_plan_is_what_the_run_takes_and_keeps_every_budget() {
+        for (classes, bytes) in [(2, false), (7, true), (30, false)] {
+            let plan = |memory| {
+                Run::new(&problem(classes, bytes), &options(memory)).map(|run| (run.plan, run.params))
+            };
+            let free = plan(Memory::Auto).unwrap().0.total_bytes();
+            let least = plan(Memory::Ram(1)).unwrap_err().to_string();
+            let least: u64 =
+                least.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            assert!(plan(Memory::Ram(least - 1)).is_err());
+            assert_eq!(plan(Memory::Ram(least)).unwrap().1.start_factor, 1.0);
+            for ram in [least, (least + free) / 2, free] {
+                let (plan, _) = plan(Memory::Ram(ram)).unwrap();
+                let run = anneal(problem(classes, bytes), &options(Memory::Ram(ram)), &Stop::new(), |_| true)
+                    .unwrap();
+                assert!(plan.total_bytes() <= ram);
+                assert_eq!(run.report.plan, plan);
+            }
+        }
+    }
+
+    #[test]
+    fn scales_are_powers_of_two_that_bring_inputs_below_one() {
+        let scale =
+            |values: Vec<f32>| input_scale(&Matrix::new(1, values.len(), Values::F32(values)).unwrap());
+        assert_eq!((scale(vec![255.0, 0.0]), scale(vec![-0.25]), scale(vec![0.0])), (1.0 / 256.0, 2.0, 0.5));
+        assert_eq!(input_scale(&Matrix::new(1, 2, Values::U8(vec![0, 128])).unwrap()), 1.0 / 256.0);
+    }
+}

@@ -1,0 +1,137 @@
+//! Labels and scores of tasks with several classes.
+
+use super::Score;
+use crate::data::select;
+use crate::{Error, Result};
+
+/// The most classes: outputs of a layer of a model.
+const MOST: usize = tamis::model::MAX_INPUTS;
+
+/// Labels as classes 0, 1, …: the positions in `keep`, or, without it, the labels themselves.
+pub(super) fn labels(labels: Vec<f32>, keep: Option<&[f32]>) -> Result<Vec<f32>> {
+    if let Some(keep) = keep {
+        return select::class_indices(&labels, keep);
+    }
+    match labels.iter().position(|&label| !is_class(label)) {
+        None => Ok(labels),
+        Some(row) => Err(Error::new("a label is no class")
+            .expected(format_args!("whole numbers from 0 to {}", MOST - 1))
+            .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
+            .help("name the classes with --keep-labels A,B,…, or use --task regression")),
+    }
+}
+
+/// Checks that there are two classes or more, and that each has rows.
+pub(super) fn check(labels: &[f32], classes: usize) -> Result<()> {
+    if classes < 2 {
+        return Err(Error::new("there is nothing to tell apart")
+            .expected("labels of at least two classes, 0, 1, …")
+            .got(format_args!("0 in all {} rows", labels.len()))
+            .help("check which file the labels come from"));
+    }
+    let mut seen = vec![false; classes];
+    for &label in labels {
+        seen[label as usize] = true;
+    }
+    match seen.iter().position(|&seen| !seen) {
+        None => Ok(()),
+        Some(class) => Err(Error::new("a class has no rows")
+            .expected(format_args!("labels 0 to {}, each at least once", classes - 1))
+            .got(format_args!("no row with label {class}"))
+            .help("name the classes that there are with --keep-labels A,B,…: they become 0, 1, …")),
+    }
+}
+
+/// Checks labels that a model of `classes` outputs is scored on; they may be positions in `keep`.
+///
+/// # Errors
+/// A label is none of the model's classes, or more labels are kept than it has classes.
+pub(super) fn check_known(labels: &[f32], keep: Option<&[f32]>, classes: usize) -> Result<()> {
+    if let Some(keep) = keep
+        && keep.len() > classes
+    {
+        return Err(Error::new("more labels are kept than the model has classes")
+            .expected(format_args!("--keep-labels with at most {classes} labels"))
+            .got(format_args!("{} labels", keep.len()))
+            .help("pass the --keep-labels of the training, in the same order"));
+    }
+    match labels.iter().position(|&label| label as usize >= classes) {
+        None => Ok(()),
+        Some(row) => Err(Error::new("a label is none of the model's classes")
+            .expected(format_args!("0 to {}", classes - 1))
+            .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
+            .help("pass the --keep-labels of the training, in the same order")),
+    }
+}
+
+/// Loss, accuracy and confusion matrix of n×c outputs, row by row.
+pub(super) fn score(labels: &[f32], outputs: &[f32]) -> Score {
+    let n = labels.len();
+    let classes = outputs.len() / n.max(1);
+    let mut confusion = vec![vec![0; classes]; classes];
+    let mut loss = 0.0;
+    for (&label, outputs) in labels.iter().zip(outputs.chunks(classes.max(1))) {
+        let (label, best) = (label as usize, tamis::loss::best(outputs));
+        loss += cross_entropy(outputs, label);
+        if let Some(count) = confusion.get_mut(label).and_then(|row| row.get_mut(best)) {
+            *count += 1;
+        }
+    }
+    let right: usize = confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
+    let rows = n.max(1) as f64;
+    Score {
+        n,
+        loss: loss / rows,
+        psnr_db: None,
+        accuracy: Some(right as f64 / rows),
+        confusion: Some(confusion),
+    }
+}
+
+/// `-ln softmax(outputs)[label]`; infinite for a label without an output.
+fn cross_entropy(outputs: &[f32], label: usize) -> f64 {
+    let Some(&own) = outputs.get(label) else { return f64::INFINITY };
+    let top = outputs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f64 = outputs.iter().map(|&out| (f64::from(out) - f64::from(top)).exp()).sum();
+    total.ln() + f64::from(top) - f64::from(own)
+}
+
+fn is_class(label: f32) -> bool {
+    label >= 0.0 && label < MOST as f32 && label.fract() == 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_classes_or_are_named() {
+        assert_eq!(labels(vec![0.0, 2.0], None).unwrap(), [0.0, 2.0]);
+        assert_eq!(labels(vec![7.0, -1.0, 7.0], Some(&[-1.0, 7.0])).unwrap(), [1.0, 0.0, 1.0]);
+        for wrong in [-1.0, 0.5, f32::NAN, f32::INFINITY, 65536.0] {
+            let error = labels(vec![0.0, wrong], None).unwrap_err().to_string();
+            assert!(error.contains("in row 1") && error.contains("whole numbers"), "{error}");
+        }
+    }
+
+    #[test]
+    fn holes_and_single_classes_are_named() {
+        assert!(check(&[0.0, 1.0, 2.0], 3).is_ok());
+        assert!(check(&[0.0, 2.0, 2.0], 3).unwrap_err().to_string().contains("no row with label 1"));
+        assert!(check(&[0.0, 0.0], 1).unwrap_err().to_string().contains("0 in all 2 rows"));
+        assert!(check_known(&[0.0, 2.0], None, 3).is_ok());
+        assert!(check_known(&[0.0, 3.0], None, 3).unwrap_err().to_string().contains("3 in row 1"));
+        let keep = Some(&[7.0, 8.0, 9.0, 4.0][..]);
+        assert!(check_known(&[0.0, 1.0], keep, 3).unwrap_err().to_string().contains("at most 3 labels"));
+    }
+
+    #[test]
+    fn the_score_is_that_of_the_softmax() {
+        let score = score(&[0.0, 1.0, 1.0], &[0.0, 0.0, 3.0, 1000.0, 1.0, 0.0]);
+        // ln 2, 0 and ln(1 + e)
+        let expected = (2.0_f64.ln() + (1.0 + 1.0_f64.exp()).ln()) / 3.0;
+        assert!((score.loss - expected).abs() < 1e-12, "{}", score.loss);
+        assert_eq!(score.confusion, Some(vec![vec![1, 0], vec![1, 1]]));
+        assert_eq!((score.accuracy, score.psnr_db), (Some(2.0 / 3.0), None));
+    }
+}
