@@ -346,7 +346,10 @@ fn ctrl_c_saves_what_there_is() {
     let hard: Vec<f32> = labels.iter().enumerate().map(|(k, y)| y + (k * k % 7) as f32).collect();
     data::save_npy(folder.path().join("p/hard.npy"), &hard[..], &[hard.len()]).unwrap();
     let line = TRAIN.replace("p/y.npy", "p/hard.npy");
-    interrupt(folder.path(), &format!("{line} --recipe lm --kicks 100000000 --idle-kicks 100000000 --json -o long.tamis"));
+    interrupt(
+        folder.path(),
+        &format!("{line} --recipe lm --kicks 100000000 --idle-kicks 100000000 --json -o long.tamis"),
+    );
 }
 
 #[cfg(unix)]

@@ -50,8 +50,8 @@ impl Stop {
     /// Whether the work should end.
     #[must_use]
     pub fn asked(&self) -> bool {
-        let asked =
-            self.asked.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let asked = self.asked.load(Ordering::Relaxed)
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         asked && self.heeded.as_ref().is_none_or(|heeded| heeded.load(Ordering::Relaxed))
     }
 }
