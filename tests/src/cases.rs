@@ -49,7 +49,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
         Self { name: "conformance", pinned: 0x2a72_5812, ram: 8192, run: operator::conformance::<P> },
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
-        Self { name: "wire", pinned: 0xe803_5af1, ram: 4096, run: wire::damaged::<P> },
+        Self { name: "wire", pinned: 0xe803_5af1, ram: 4608, run: wire::damaged::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
         Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
     ];
