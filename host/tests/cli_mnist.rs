@@ -25,7 +25,8 @@ fn zero_against_one_as_the_files_are_split() {
         let (images, labels) = files(&mnist, part);
         format!("--data {images} --labels {labels} --keep-labels 0,1")
     };
-    let train = format!("train {} --task binary --hidden 10 --nnz 100 --time-limit 15 -o m.tamis", source("train"));
+    let train =
+        format!("train {} --task binary --hidden 10 --nnz 100 --time-limit 15 -o m.tamis", source("train"));
     let report = json(folder.path(), &train);
     assert_eq!((report["samples"].as_u64(), report["nnz"].as_u64()), (Some(12665), Some(100)));
     let eval = json(folder.path(), &format!("eval m.tamis {}", source("t10k")));

@@ -236,6 +236,18 @@ fn run(
     let own = Weights::new(dims.inputs, plan.slots, &index, &value)?;
     let gates = Gates::of(own, signs, Empty::Freeze, 0, u32::MAX);
     let score = score(&mut operator, task, &labels, own, gates, &mut memory)?;
+    if weights.nnz() == 0 && labels.iter().any(|&label| label != 0.0) {
+        return Err(Error::new("training found no weight that explains the labels")
+            .expected(format_args!("{} nonzeros", dims.nnz))
+            .got("0")
+            .help("check that some column is not all zero, or scale the inputs to about 1"));
+    }
+    if !score.loss.is_finite() {
+        return Err(Error::new("the predictions of the network leave the range of 32-bit floats")
+            .expected("a finite loss")
+            .got(score.loss)
+            .help("scale the labels to about 1"));
+    }
     let report = Report {
         recipe: "lm",
         task,
