@@ -7,7 +7,7 @@ use tamis::anneal::Params;
 use super::console::{self, bytes, count};
 use super::parse;
 use super::progress::Bar;
-use super::train::{Train, first_given, save};
+use super::train::{Train, first_given, memory_fact, save};
 use super::{Common, Console, interrupt};
 use crate::plot::sparkline;
 use crate::run::{self, AnnealOptions, AnnealReport, Task};
@@ -104,7 +104,6 @@ fn summary(object: &Object<'_>, losses: &[f32]) -> String {
     let all = r.hidden * (r.inputs + r.classes);
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
     let title = format!("{ended} {} ({})", object.model, bytes(object.model_bytes as u64));
-    let peak = r.peak_rss_bytes.map(|peak| format!("; the process had {} at its peak", bytes(peak)));
     let mut rows = vec![
         (
             "nonzeros",
@@ -132,16 +131,7 @@ fn summary(object: &Object<'_>, losses: &[f32]) -> String {
             "time",
             format!("{:.3} s, {} epochs, {} steps, {} threads", r.seconds, r.epochs, r.steps, r.threads),
         ),
-        (
-            "memory",
-            format!(
-                "data {}, state {}, workspace {}{}",
-                bytes(r.data_bytes),
-                bytes(r.plan.state_bytes),
-                bytes(r.plan.workspace_bytes),
-                peak.unwrap_or_default()
-            ),
-        ),
+        memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),
     ]);
     console::facts(&title, &rows)
 }

@@ -15,7 +15,7 @@ use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
 use crate::plot::sparkline;
-use crate::run::{self, Memory, Options, Report, Size, Task};
+use crate::run::{self, Memory, Options, Plan, Report, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -292,12 +292,19 @@ impl Losses {
     }
 }
 
+/// What a run took, as the last line of its summary.
+pub(super) fn memory_fact(data: u64, plan: &Plan, peak: Option<u64>) -> (&'static str, String) {
+    let peak = peak.map(|peak| format!("; the process had {} at its peak", bytes(peak)));
+    let (state, workspace) = (bytes(plan.state_bytes), bytes(plan.workspace_bytes));
+    let data = bytes(data);
+    ("memory", format!("data {data}, state {state}, workspace {workspace}{}", peak.unwrap_or_default()))
+}
+
 pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
     let r = object.report;
     let all = r.hidden * r.inputs;
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
     let title = format!("{ended} {} ({})", object.model, bytes(object.model_bytes as u64));
-    let peak = r.peak_rss_bytes.map(|peak| format!("; the process had {} at its peak", bytes(peak)));
     let mut rows = vec![
         (
             "nonzeros",
@@ -335,16 +342,7 @@ pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
                 r.seconds, r.epochs, r.passes, r.threads
             ),
         ),
-        (
-            "memory",
-            format!(
-                "data {}, state {}, workspace {}{}",
-                bytes(r.data_bytes),
-                bytes(r.plan.state_bytes),
-                bytes(r.plan.workspace_bytes),
-                peak.unwrap_or_default()
-            ),
-        ),
+        memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),
     ]);
     console::facts(&title, &rows)
 }
