@@ -63,7 +63,7 @@ fn train(inputs: Matrix, labels: &[f32]) -> Result<Vec<u8>> {
     let trained = train::run(&mut sensing, labels, NNZ, &SCHEDULE, &mut memory, |_| true)?;
     let task = Some(Task::Regression);
     let mut bytes = vec![0; wire::trained_len(trained.weights, task)?];
-    wire::encode(trained.weights, SCHEDULE.signs, task, &mut bytes)?;
+    wire::encode(trained.weights, SCHEDULE.signs, trained.weights.hidden(), task, &mut bytes)?;
     Ok(bytes)
 }
 

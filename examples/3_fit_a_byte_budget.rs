@@ -93,5 +93,5 @@ fn train_within(
     let operator = Workspace::new(operator).floats(split)?;
     let mut sensing = Gated::new(rows, HIDDEN, PANEL, operator)?;
     let trained = train::run(&mut sensing, labels, NNZ, &SCHEDULE, run, |_| true)?;
-    OwnedModel::from_trained(trained.weights, SCHEDULE.signs, Some(Task::BINARY))
+    OwnedModel::from_trained(trained.weights, SCHEDULE.signs, trained.weights.hidden(), Some(Task::BINARY))
 }

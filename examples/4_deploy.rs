@@ -64,7 +64,8 @@ fn train() -> anyhow::Result<Aligned> {
     let trained = train::run(&mut sensing, &labels, DIMS.nnz, &schedule, &mut memory, |_| true)?;
     let task = Some(Task::BINARY);
     let mut bytes = vec![0; wire::trained_len(trained.weights, task)?];
-    wire::encode(trained.weights, schedule.signs, task, &mut bytes).context("cannot encode the model")?;
+    wire::encode(trained.weights, schedule.signs, trained.weights.hidden(), task, &mut bytes)
+        .context("cannot encode the model")?;
     Ok(Aligned::new(&bytes))
 }
 

@@ -12,7 +12,7 @@
 //!
 //! // Two neurons of three have weights; the entry of neuron i on input j has the index i * inputs + j.
 //! let trained = Weights::new(3, 3, &[0, 2, 4], &[1.0, -0.5, -2.0])?;
-//! let owned: OwnedModel<108> = OwnedModel::from_trained(trained, Signs::Balanced, Some(Task::Regression))?;
+//! let owned: OwnedModel<108> = OwnedModel::from_trained(trained, Signs::Balanced, 3, Some(Task::Regression))?;
 //! let view = View::parse(owned.as_bytes())?;
 //! assert_eq!(view.task(), Some(Task::Regression));
 //! let mut f = [0.0];

@@ -140,7 +140,7 @@ impl Problem {
         let added = self.added(net).sqrt();
         assert!(known < 1e-5 * (1.0 + added), "{relative:e}, {added:e} added, {info:?}");
         let mut bytes = vec![0; wire::max_len(self.blocks, self.dims.nnz)];
-        let len = wire::encode(w, params.signs, None, &mut bytes).unwrap();
+        let len = wire::encode(w, params.signs, w.hidden(), None, &mut bytes).unwrap();
         assert!(len > 0);
     }
 }

@@ -138,7 +138,7 @@ proptest! {
         let fused: Vec<f32> =
             index.iter().zip(&value).map(|(&j, v)| signs.sign(j as usize / layer.inputs) * v).collect();
         let trained = Weights::new(layer.inputs, layer.outputs(), &index, &fused).unwrap();
-        let owned = OwnedModel::<BYTES>::from_trained(trained, signs, task).unwrap();
+        let owned = OwnedModel::<BYTES>::from_trained(trained, signs, trained.hidden(), task).unwrap();
         prop_assert_eq!(trained_len(trained, task), Ok(owned.as_bytes().len()));
         prop_assert!(owned.as_bytes().len() <= max_len(layer.outputs(), index.len()));
 
@@ -182,15 +182,21 @@ proptest! {
 #[test]
 fn what_the_trainer_may_not_hold_is_named() {
     let fine = Weights::new(4, 2, &[1, 6], &[0.5, 2.0]).unwrap();
-    assert_eq!(encode(fine, Signs::Positive, None, &mut [0; 83]), Err(Error::Budget { needed: 84, got: 83 }));
-    assert_eq!(encode(fine, Signs::Positive, None, &mut [0; 200]), Ok(84));
-    let error =
-        |weights: Weights<'_>| encode(weights, Signs::Positive, None, &mut [0; 200]).unwrap_err().to_string();
+    assert_eq!(
+        encode(fine, Signs::Positive, fine.hidden(), None, &mut [0; 83]),
+        Err(Error::Budget { needed: 84, got: 83 })
+    );
+    assert_eq!(encode(fine, Signs::Positive, fine.hidden(), None, &mut [0; 200]), Ok(84));
+    let error = |weights: Weights<'_>| {
+        encode(weights, Signs::Positive, weights.hidden(), None, &mut [0; 200]).unwrap_err().to_string()
+    };
     let wide = Weights::new(65_537, 2, &[1, 6], &[0.5, 2.0]).unwrap();
     assert_eq!(error(wide), "inputs of a layer: expected 1 to 65536, got 65537");
     assert_eq!(error(Weights::empty(0, 2)), "inputs of a layer: expected 1 to 65536, got 0");
     let bad = Weights::new(4, 2, &[1, 6], &[1.0, f32::NAN]).unwrap();
     assert_eq!(error(bad), "weights: expected finite numbers, position 1 is not");
+    let two = encode(fine, Signs::Positive, 1, None, &mut [0; 200]).unwrap_err().to_string();
+    assert_eq!(two, "neurons asked for: expected 2 to 4294967295, got 1");
 }
 
 #[test]
@@ -205,13 +211,13 @@ fn a_neuron_with_every_column_does_not_fit_its_count() {
     let most = Weights::new(65_536, 2, &second, &value[1..]).unwrap();
     let mut words = vec![0_u32; trained_len(most, None).unwrap() / 4];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    encode(most, Signs::Balanced, None, bytes).unwrap();
+    encode(most, Signs::Balanced, most.hidden(), None, bytes).unwrap();
     assert_eq!(predict(View::parse(bytes).unwrap().model(), &vec![1.0; 65_536]), [-65_535.0]);
 }
 
 #[test]
 fn a_model_without_weights_predicts_zero() {
-    let owned =
-        OwnedModel::<{ max_len(3, 0) }>::from_trained(Weights::empty(5, 3), Signs::Positive, None).unwrap();
+    let owned = OwnedModel::<{ max_len(3, 0) }>::from_trained(Weights::empty(5, 3), Signs::Positive, 3, None)
+        .unwrap();
     assert_eq!(predict(owned.view().unwrap().model(), &[1.0; 5]), [0.0]);
 }

@@ -82,7 +82,7 @@ fn lengthened(model: &[u8], sections: &[u8]) -> Vec<u8> {
 #[test]
 fn writer_file_and_specification_hold_the_same_bytes() {
     let written =
-        |task| OwnedModel::<{ max_len(3, 3) }>::from_trained(example(), Signs::Balanced, task).unwrap();
+        |task| OwnedModel::<{ max_len(3, 3) }>::from_trained(example(), Signs::Balanced, 3, task).unwrap();
     assert_eq!(written(Some(Task::BINARY)).as_bytes(), documented(1));
     assert_eq!(GOLDEN, documented(1));
     assert_eq!(trained_len(example(), Some(Task::BINARY)), Ok(GOLDEN.len()));
@@ -124,7 +124,7 @@ fn a_classifier_knows_that_it_is_one() {
     assert_eq!(View::parse(GOLDEN).unwrap().with_task(Task::Multiclass), Err(one));
     assert_eq!(trained_len(example(), Some(Task::Multiclass)), Err(one));
     let mut bytes = [0; 200];
-    assert_eq!(encode(example(), Signs::Balanced, Some(Task::Multiclass), &mut bytes), Err(one));
+    assert_eq!(encode(example(), Signs::Balanced, 3, Some(Task::Multiclass), &mut bytes), Err(one));
     let two = Error::Length { what: "outputs of a binary model", expected: 1, got: 2 };
     assert_eq!(refusal(&with_word(MULTICLASS, 120, 2)), two);
     assert_eq!(encode_net(classifier(), Some(Task::BINARY), &mut bytes), Err(two));

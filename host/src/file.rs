@@ -32,10 +32,60 @@ pub type Writer<'a> = BufWriter<&'a mut File>;
 /// assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of it\n");
 /// ```
 pub fn write(path: impl AsRef<Path>, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<()> {
-    let path = path.as_ref();
-    match Target::of(path)? {
-        Target::Device => fill_file(&mut open_device(path)?, fill, false).map_err(|e| refused(path, e)),
-        Target::Plain(place) => Staged::new(&place, path, fill)?.publish(),
+    write_files(|files| files.write(path, fill))
+}
+
+/// Writes several files: all of them or none of them.
+///
+/// Plain files are kept under temporary names until `fill` returns `Ok`; devices and pipes take their bytes at once.
+///
+/// # Errors
+/// As for [`write()`]; or `fill` failed. Then existing files are untouched and no others are left.
+///
+/// ```
+/// use std::io::Write;
+/// let folder = tempfile::tempdir().unwrap();
+/// let (a, b) = (folder.path().join("a"), folder.path().join("missing/b"));
+/// let both = tamis_host::file::write_files(|files| {
+///     files.write(&a, |w| w.write_all(b"a"))?;
+///     files.write(&b, |w| w.write_all(b"b"))
+/// });
+/// assert!(both.is_err() && !a.exists());
+/// ```
+pub fn write_files(fill: impl FnOnce(&mut Files) -> Result<()>) -> Result<()> {
+    let mut files = Files::default();
+    fill(&mut files)?;
+    files.publish()
+}
+
+/// Files being written by [`write_files`].
+#[derive(Debug, Default)]
+pub struct Files {
+    staged: Vec<Staged>,
+}
+
+impl Files {
+    /// Writes the file at `path` with `fill`.
+    ///
+    /// # Errors
+    /// As for [`write()`].
+    pub fn write(
+        &mut self,
+        path: impl AsRef<Path>,
+        fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
+    ) -> Result<()> {
+        let path = path.as_ref();
+        match Target::of(path)? {
+            Target::Device => fill_file(&mut open_device(path)?, fill, false).map_err(|e| refused(path, e)),
+            Target::Plain(place) => {
+                self.staged.push(Staged::new(&place, path, fill)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn publish(self) -> Result<()> {
+        self.staged.into_iter().try_for_each(Staged::publish)
     }
 }
 
@@ -117,7 +167,7 @@ pub fn write_folder(path: impl AsRef<Path>, fill: impl FnOnce(&mut Folder) -> Re
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    staged: Vec<Staged>,
+    files: Files,
     /// Folders made here, outermost first; removed again unless the work is published.
     made: Vec<PathBuf>,
 }
@@ -131,10 +181,7 @@ impl Folder {
         let path = self.path.join(name);
         match Target::of(&path)? {
             Target::Device => Err(Error::new("cannot write over a device").at(&path)),
-            Target::Plain(place) => {
-                self.staged.push(Staged::new(&place, &path, fill)?);
-                Ok(())
-            }
+            Target::Plain(_) => self.files.write(path, fill),
         }
     }
 
@@ -145,7 +192,7 @@ impl Folder {
     }
 
     fn new(path: &Path) -> Result<Self> {
-        let mut folder = Self { path: path.to_owned(), staged: Vec::new(), made: Vec::new() };
+        let mut folder = Self { path: path.to_owned(), files: Files::default(), made: Vec::new() };
         if !path.exists() {
             folder.made = missing_ancestors(path);
         }
@@ -161,9 +208,7 @@ impl Folder {
     }
 
     fn publish(mut self) -> Result<()> {
-        for staged in self.staged.drain(..) {
-            staged.publish()?;
-        }
+        std::mem::take(&mut self.files).publish()?;
         self.made.clear();
         Ok(())
     }
@@ -171,7 +216,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        self.staged.clear();
+        self.files.staged.clear();
         for folder in self.made.iter().rev() {
             // A folder that something else has filled meanwhile stays.
             let _ = fs::remove_dir(folder);

@@ -201,6 +201,12 @@ fn inspect_adds_up() {
     let full = TRAIN.replace("--nnz 6", "--nnz 36");
     ok(folder.path(), &format!("{full} -o full.tamis"));
     assert!(ok(folder.path(), "inspect full.tamis").contains("Dense wins on flash here"));
+    // What the search had to spare is none of the model's.
+    for signs in ["positive", "balanced", "free"] {
+        ok(folder.path(), &format!("{TRAIN} --signs {signs} -o s.tamis"));
+        let cost = json(folder.path(), "inspect s.tamis");
+        assert_eq!((&cost["hidden"], &cost["layers"][0]["dense_macs"]), (&json!([3]), &json!(36)), "{signs}");
+    }
 }
 
 #[test]

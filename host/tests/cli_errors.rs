@@ -244,10 +244,13 @@ fn damaged_data() {
         ("nan.csv", b"1,nan\n"),
         ("inf.csv", b"1,inf\n"),
         ("words.csv", b"1,2\n3,four\n"),
+        ("magic.bin", &[0, 1, 8, 2, 0, 0, 0, 1]),
+        ("rank-ubyte", &[0, 0, 8, 9, 0, 0, 0, 1]),
+        ("empty.npz#X", b""),
         ("broken.npz", b"PK\x03\x04 and no more"),
         ("broken.gz", &[0x1f, 0x8b, 8, 0, 0, 0]),
     ] {
-        fs::write(folder.path().join(name), bytes).unwrap();
+        fs::write(folder.path().join(name.trim_end_matches("#X")), bytes).unwrap();
         for line in [
             format!("train --data {name} --labels p/y.npy --task regression --hidden 1 --nnz 1 -o n.tamis"),
             format!("train --data p/X.npy --labels {name} --task regression --hidden 1 --nnz 1 -o n.tamis"),
@@ -395,6 +398,31 @@ fn a_full_disk_leaves_nothing() {
     let unmounted = std::process::Command::new("umount").arg(&disk).status();
     assert!(unmounted.unwrap().success());
     checked.unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_log_or_picture_that_cannot_be_finished_leaves_no_model() {
+    let folder = prepared();
+    for line in ["--log /dev/full", "--picture /dev/full", "--log l.jsonl --picture /dev/full"] {
+        let error = fails(folder.path(), &format!("{TRAIN} -o n.tamis {line}"));
+        assert!(error.contains("nothing was left behind"), "{error}");
+    }
+    let error = fails(folder.path(), &format!("{TRAIN} -o n.tamis --log missing/l.jsonl"));
+    assert!(error.contains("mkdir"), "{error}");
+}
+
+#[test]
+fn numbers_too_large_to_be_squared() {
+    let folder = prepared();
+    for (csv, says) in [("a,b,y\n1,1,1\n2,3e38,2\n", "column 2"), ("a,y\n1,1\n2,-3e38\n", "labels")] {
+        fs::write(folder.path().join("big.csv"), csv).unwrap();
+        for recipe in ["lm", "paper"] {
+            let line = format!("train --data big.csv --target y --task regression --recipe {recipe}");
+            let error = fails(folder.path(), &format!("{line} --hidden 1 --nnz 1 -o n.tamis"));
+            assert!(error.contains(says) && error.contains("row 1") && error.contains("big.csv"), "{error}");
+        }
+    }
 }
 
 #[test]

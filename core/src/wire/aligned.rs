@@ -49,7 +49,7 @@ macro_rules! include_model {
 /// use tamis::wire::{OwnedModel, max_len};
 ///
 /// let trained = Weights::new(4, 2, &[1, 6], &[0.5, 2.0])?;
-/// let owned: OwnedModel<{ max_len(2, 2) }> = OwnedModel::from_trained(trained, Signs::Positive, None)?;
+/// let owned: OwnedModel<{ max_len(2, 2) }> = OwnedModel::from_trained(trained, Signs::Positive, 2, None)?;
 /// let view = owned.view()?;
 /// let mut f = [0.0];
 /// view.model().predict(&[0.0, 4.0, 1.0, 0.0], &mut [], &mut f)?;
@@ -63,12 +63,17 @@ pub struct OwnedModel<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> OwnedModel<BYTES> {
-    /// Encodes what the trainer holds, and the task it was trained for.
+    /// Encodes what the trainer holds, the neurons it was asked for, and the task it was trained for.
     ///
     /// # Errors
     /// As [`encode`]; [`Error::Budget`] if `BYTES` is too small.
-    pub fn from_trained(trained: Weights<'_>, signs: Signs, task: Option<Task>) -> Result<Self> {
-        Self::fill(|buffer| encode(trained, signs, task, buffer))
+    pub fn from_trained(
+        trained: Weights<'_>,
+        signs: Signs,
+        hidden: usize,
+        task: Option<Task>,
+    ) -> Result<Self> {
+        Self::fill(|buffer| encode(trained, signs, hidden, task, buffer))
     }
 
     /// Copies bytes from anywhere, aligned or not, such as a serial line, and checks them.

@@ -13,19 +13,28 @@ use crate::weights::Weights;
 /// Writes a trained network, and the task it was trained for, to the start of `out`; gives the length in bytes.
 ///
 /// The trainer's weights are fused with the output signs, `w_i = v_i u_i`; the model `sum_i v_i relu(u_i x)` holds
-/// the `u_i = v_i w_i`. Neurons without weights add nothing and are not written.
+/// the `u_i = v_i w_i`. Neurons without weights add nothing and are not written; the model keeps `hidden`, the number of
+/// neurons that were asked for, which a trainer may have had blocks beyond.
 ///
 /// # Errors
+/// [`crate::Error::Range`] for `hidden` below the neurons that have weights;
 /// [`crate::Error::Range`] for no input or more than 65536, or for a neuron with more than 65535 weights;
 /// [`crate::Error::NotFinite`] for a NaN or infinite weight or threshold; [`crate::Error::Length`] or again
 /// [`crate::Error::Range`] for a task that the number of outputs does not fit; [`crate::Error::Budget`] if `out` is too
 /// short (nothing is written then).
-pub fn encode(weights: Weights<'_>, signs: Signs, task: Option<Task>, out: &mut [u8]) -> Result<usize> {
+pub fn encode(
+    weights: Weights<'_>,
+    signs: Signs,
+    hidden: usize,
+    task: Option<Task>,
+    out: &mut [u8],
+) -> Result<usize> {
     let needed = trained_len(weights, task)?;
     let neurons = weights.blocks().count();
+    range("neurons asked for", hidden, neurons, u32::MAX as usize)?;
     let mut writer = Writer::new(out, needed)?;
     writer.header(weights.inputs(), 1)?;
-    hidden_layer(&mut writer, weights, signs)?;
+    hidden_layer(&mut writer, weights, signs, hidden)?;
     writer.sum_head(neurons)?;
     writer.signs(weights.blocks().map(|block| signs.sign(block.neuron()) < 0.0))?;
     writer.task(task)?;
@@ -61,7 +70,7 @@ pub fn encode_net(net: Net<'_>, task: Option<Task>, out: &mut [u8]) -> Result<us
     let (neurons, outputs) = (net.w().blocks().count(), net.outputs());
     let mut writer = Writer::new(out, needed)?;
     writer.header(net.w().inputs(), outputs)?;
-    hidden_layer(&mut writer, net.w(), Signs::Positive)?;
+    hidden_layer(&mut writer, net.w(), Signs::Positive, net.w().hidden())?;
     writer.csr_head(&CsrHead {
         inputs: neurons,
         outputs,
@@ -99,12 +108,12 @@ fn kept(net: Net<'_>) -> impl Iterator<Item = (usize, usize, f32)> + '_ {
     })
 }
 
-fn hidden_layer(writer: &mut Writer<'_>, weights: Weights<'_>, signs: Signs) -> Result<()> {
+fn hidden_layer(writer: &mut Writer<'_>, weights: Weights<'_>, signs: Signs, requested: usize) -> Result<()> {
     writer.csr_head(&CsrHead {
         inputs: weights.inputs(),
         outputs: weights.blocks().count(),
         nonzeros: weights.nnz(),
-        requested: weights.hidden(),
+        requested,
         activation: Activation::Relu,
     })?;
     writer.u16s(weights.blocks().map(|block| block.values().len() as u16))?;

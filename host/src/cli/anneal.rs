@@ -59,7 +59,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     let options = options(train, common)?;
     file::check(&train.output)?;
     file::check_distinct(&train.output, train.source.inputs())?;
-    let problem = train.source.source().load(Some(task))?;
+    let problem = train.source.source().load_to_learn(task)?;
     let bar = Bar::new(console);
     let mut losses = Vec::new();
     let outcome = interrupt::training(|| {

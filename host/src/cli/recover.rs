@@ -10,8 +10,9 @@ use tamis::lm::{Params, Phase, Progress};
 
 use super::parse;
 use super::progress::Search as Bar;
-use super::train::{Object, Train, first_given, save, summary};
+use super::train::{Object, Train, first_given, summary};
 use super::{Common, Console, interrupt};
+use crate::file::Files;
 use crate::plot::{self, Series, sparkline};
 use crate::run::{self, Limits, RecoverOptions, Task};
 use crate::{Error, Result, file};
@@ -128,22 +129,20 @@ impl History {
         sparkline(&logs)
     }
 
-    /// Writes the log where one is wanted.
-    fn write(&self, args: &RecoverArgs) -> Result<()> {
+    /// Writes log and picture where they are wanted.
+    fn write(&self, args: &RecoverArgs, files: &mut Files) -> Result<()> {
         if let Some(path) = &args.log {
-            interrupt::saving(|| {
-                file::write(path, |out| {
-                    for line in &self.lines {
-                        serde_json::to_writer(&mut *out, line)?;
-                        out.write_all(b"\n")?;
-                    }
-                    Ok(())
-                })
+            files.write(path, |out| {
+                for line in &self.lines {
+                    serde_json::to_writer(&mut *out, line)?;
+                    out.write_all(b"\n")?;
+                }
+                Ok(())
             })?;
         }
         if let Some(path) = &args.picture {
             let picture = self.draw();
-            interrupt::saving(|| file::write(path, |out| out.write_all(picture.as_bytes())))?;
+            files.write(path, |out| out.write_all(picture.as_bytes()))?;
         }
         Ok(())
     }
@@ -193,7 +192,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
                 .help("name them differently"));
         }
     }
-    let problem = train.source.source().load(Some(task))?;
+    let problem = train.source.source().load_to_learn(task)?;
     let bar = Bar::new(console);
     let mut history = History::new(problem.labels.len());
     let outcome = interrupt::training(|| {
@@ -205,8 +204,12 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     });
     bar.clear();
     let outcome = outcome?;
-    save(&train.output, &outcome.model)?;
-    history.write(args)?;
+    interrupt::saving(|| {
+        file::write_files(|files| {
+            files.write(&train.output, |out| out.write_all(&outcome.model))?;
+            history.write(args, files)
+        })
+    })?;
     let object = Object {
         model: train.output.display().to_string(),
         model_bytes: outcome.model.len(),

@@ -152,7 +152,7 @@ impl Train {
         let options = self.options(common)?;
         file::check(&self.output)?;
         file::check_distinct(&self.output, self.source.inputs())?;
-        let problem = self.source.source().load(Some(task))?;
+        let problem = self.source.source().load_to_learn(task)?;
         let bar = Bar::new(console);
         let mut losses = Losses::default();
         let outcome = interrupt::training(|| {

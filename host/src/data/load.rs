@@ -211,6 +211,9 @@ fn append(part: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let (mut file, len) = file::open(&path)?;
     let head = head(&mut file)?;
     file.rewind().map_err(|e| Error::new("cannot read").source(e))?;
+    if head.is_empty() {
+        return Err(empty());
+    }
     if npz::matches(&head) {
         npz::append(BufReader::new(file), len, member.as_deref(), rows)?;
         return Ok(None);
@@ -282,10 +285,7 @@ fn append_plain<R: Read>(
     rows: &mut Incoming<'_>,
 ) -> Result<Option<Vec<String>>> {
     if head.is_empty() {
-        return Err(Error::new("the file is empty")
-            .expected("idx, NPY, NPZ or CSV")
-            .got("0 bytes")
-            .help("check what wrote the file, or pass another"));
+        return Err(empty());
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     if npy::matches(head) || name.ends_with(".npy") {
@@ -300,7 +300,21 @@ fn append_plain<R: Read>(
             .got(head.escape_ascii())
             .help("give the file the ending of its format, or save it again with numpy.savez"));
     }
+    if head.contains(&0) {
+        let bytes: Vec<String> = head.iter().map(|byte| format!("{byte:02x}")).collect();
+        return Err(Error::new("the format is not known")
+            .expected("idx (00 00, type, dimensions), NPY, NPZ, or CSV in UTF-8")
+            .got(format_args!("a file that begins with the bytes {}", bytes.join(" ")))
+            .help("check that this is the file that is meant, and undamaged; save text as UTF-8"));
+    }
     csv::append(source, rows)
+}
+
+fn empty() -> Error {
+    Error::new("the file is empty")
+        .expected("idx, NPY, NPZ or CSV")
+        .got("0 bytes")
+        .help("check what wrote the file, or pass another")
 }
 
 fn head(reader: &mut impl Read) -> Result<Vec<u8>> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::data::{self, Matrix, select};
+use crate::data::{self, Matrix, Values, select};
 use crate::{Error, Result};
 use tamis::wire;
 
@@ -107,6 +107,17 @@ impl Source {
         Ok(Problem { data, labels, task })
     }
 
+    /// Reads rows to learn from: as [`load`](Self::load), and checked as [`Problem::check`] does, with the file named.
+    ///
+    /// # Errors
+    /// Those of both.
+    pub fn load_to_learn(&self, task: Task) -> Result<Problem> {
+        let problem = self.load(Some(task))?;
+        problem.check_inputs().map_err(|error| error.at(&self.data))?;
+        problem.check_labels().map_err(|error| error.at(self.labels_file()))?;
+        Ok(problem)
+    }
+
     fn read(&self) -> Result<(Matrix, Vec<f32>)> {
         match &self.labels {
             Labels::File(path) => data::load_chosen(&self.data, path, |labels| self.choose(labels)),
@@ -166,11 +177,36 @@ impl Problem {
         (self.task == Task::Multiclass).then_some(largest as usize + 1)
     }
 
-    /// Checks that there is something to learn: rows of both classes, or of all.
+    /// Checks that there is something to learn, rows of both classes or of all, and that sums of squares stay within the
+    /// range of 32-bit floats.
     ///
     /// # Errors
-    /// All labels of a binary task are the same, or a class of a multiclass task has no rows.
+    /// All labels of a binary task are the same, or a class of a multiclass task has no rows; a column or the labels are
+    /// too large.
     pub fn check(&self) -> Result<()> {
+        self.check_inputs()?;
+        self.check_labels()
+    }
+
+    fn check_inputs(&self) -> Result<()> {
+        if let Values::F32(values) = &self.data.values {
+            let cols = self.data.cols.max(1);
+            let mut norms = vec![0.0; cols];
+            for row in values.chunks(cols) {
+                norms.iter_mut().zip(row).for_each(|(norm, x)| *norm += f64::from(*x).powi(2));
+            }
+            if let Some(col) = norms.iter().position(|&norm| norm > MOST) {
+                let column = values.iter().skip(col).step_by(cols);
+                return Err(too_large(format!("column {} of the inputs", col + 1), column));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_labels(&self) -> Result<()> {
+        if self.labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() > MOST {
+            return Err(too_large("the column of the labels".into(), self.labels.iter()));
+        }
         if let Some(classes) = self.classes() {
             return super::classes::check(&self.labels, classes);
         }
@@ -189,6 +225,19 @@ impl Problem {
     pub fn bytes(&self) -> usize {
         self.data.values.bytes() + size_of_val(&self.labels[..])
     }
+}
+
+/// The largest sum of squares of a column or of the labels, with room for the sums of their products.
+const MOST: f64 = f32::MAX as f64 / 65536.0;
+
+/// Numbers whose squares leave the range of floats; `column` is not empty.
+fn too_large<'a>(what: String, column: impl ExactSizeIterator<Item = &'a f32>) -> Error {
+    let most = (MOST / column.len() as f64).sqrt();
+    let (row, value) = column.enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, &0.0));
+    Error::new(format!("{what} has numbers that are too large to be squared"))
+        .expected(format_args!("magnitudes up to about {most:.0e}"))
+        .got(format_args!("{value:e} in row {row} (counted from 0)"))
+        .help("divide the column by its largest magnitude, or take out the row if it is wrong")
 }
 
 fn is_class(label: f32) -> bool {
@@ -229,6 +278,18 @@ mod tests {
         assert_eq!(three.load(None).unwrap().task, Task::Regression);
         let (_folder, keep) = source(THREE, Some(&[7.0, 5.0, 3.0]));
         assert!(keep.load(Some(Task::Binary)).unwrap_err().to_string().contains("two classes"));
+    }
+
+    #[test]
+    fn numbers_whose_squares_overflow_are_named() {
+        let (_folder, source) = source("a,b,y\n1,1,1\n2,-3e38,2\n", None);
+        let error = source.load(None).unwrap().check().unwrap_err().to_string();
+        for part in ["column 2 of the inputs", "-3e38 in row 1", "up to about 5e16", "divide"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        let (_folder, source) = self::source("a,y\n1,1\n2,3e38\n", None);
+        let error = source.load(None).unwrap().check().unwrap_err().to_string();
+        assert!(error.contains("labels") && error.contains("3e38 in row 1"), "{error}");
     }
 
     #[test]

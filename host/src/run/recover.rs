@@ -230,7 +230,7 @@ fn run(
         neurons = dims.hidden;
     }
     let weights = Weights::new(dims.inputs, neurons, &index, &value)?;
-    let model = encode(weights, signs, task)?;
+    let model = encode(weights, signs, dims.hidden, task)?;
     let live = weights.blocks().count();
     // The operator counts the neurons of the search.
     let own = Weights::new(dims.inputs, plan.slots, &index, &value)?;

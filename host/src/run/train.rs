@@ -213,7 +213,7 @@ impl Run<'_> {
                 .got("0")
                 .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised"));
         }
-        let model = encode(weights, schedule.signs, task)?;
+        let model = encode(weights, schedule.signs, self.dims.hidden, task)?;
         let (index, value) = (weights.index().to_vec(), weights.value().to_vec());
         let weights = Weights::new(self.dims.inputs, self.dims.hidden, &index, &value)?;
         let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
@@ -407,10 +407,10 @@ fn set_beta(
     Ok(Some(beta))
 }
 
-pub(super) fn encode(weights: Weights<'_>, signs: Signs, task: Task) -> Result<Vec<u8>> {
+pub(super) fn encode(weights: Weights<'_>, signs: Signs, hidden: usize, task: Task) -> Result<Vec<u8>> {
     let task = Some(task.stored());
     let mut model = vec![0; wire::trained_len(weights, task)?];
-    wire::encode(weights, signs, task, &mut model)?;
+    wire::encode(weights, signs, hidden, task, &mut model)?;
     Ok(model)
 }
 

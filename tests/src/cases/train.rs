@@ -76,7 +76,7 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
     weights.index().iter().for_each(|&j| digest.word(j));
     weights.value().iter().for_each(|&value| digest.float(value));
     digest.float(trained.info.loss);
-    wire::encode(weights, SCHEDULE.signs, Some(Task::BINARY), model)
+    wire::encode(weights, SCHEDULE.signs, weights.hidden(), Some(Task::BINARY), model)
 }
 
 /// Reads the model and predicts every picture; how many are right.

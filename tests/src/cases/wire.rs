@@ -51,7 +51,7 @@ fn sound<P: Probe>(probe: &mut P, digest: &mut Digest, bytes: &[u8]) -> tamis::R
 
 fn written(bytes: &mut [u8]) -> Option<usize> {
     let weights = Weights::new(INPUTS, HIDDEN, &INDEX, &VALUE).ok()?;
-    wire::encode(weights, Signs::Balanced, Some(Task::Regression), bytes).ok()
+    wire::encode(weights, Signs::Balanced, weights.hidden(), Some(Task::Regression), bytes).ok()
 }
 
 fn flip(bytes: &mut [u8], bit: usize) {
