@@ -19,6 +19,10 @@ const STALL: f32 = 0.85;
 const DESCENT: u32 = 40;
 /// A kick empties one in so many neurons.
 const KICK: usize = 5;
+/// Before the way down to s weights neurons with a cosine above this are merged, where that does not raise the loss.
+const ALIKE: f32 = 0.99;
+/// The way down to s weights has spoilt an exact fit where the loss is more than so many times as large.
+const SPOILT: f32 = 4.0;
 /// All rows refute a fit of a part of them where the loss is more than so many times as large.
 const REFUTED: f32 = 2.0;
 /// A loss above this part of the mean square of the labels is far from exact …
@@ -314,11 +318,18 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     /// Down to s weights and m neurons without a linear term; keeps the result.
     #[inline(never)]
     fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
+        // Two neurons that stand for one may be further apart than those that are the same.
+        store(&mut self.base, self.bench.net.view())?;
+        let before = self.merge(loss, ALIKE, loss)?;
         let Self { bench, log, state, base, kept, .. } = self;
-        let loss = bench.thin(loss, |bench, loss| log.step(Phase::Finish, bench, (loss, state.best_loss)))?;
+        let loss = bench.thin(before, |bench, loss| log.step(Phase::Finish, bench, (loss, state.best_loss)))?;
         let loss = if bench.linear() > 0 { bench.fold(base, kept)? } else { bench.narrow(loss)? };
         self.keep_found(loss)?;
-        Ok(loss)
+        // An exact fit that the way down has spoilt: a weight too many went, and comes back.
+        if self.is_exact(before) && loss > SPOILT * before {
+            self.descend_at_s(loss, before, Phase::Finish)?;
+        }
+        Ok(self.state.found_loss)
     }
 
     /// [`Stage::AllRows`].
@@ -359,18 +370,19 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
             loss = self.bench.improve(loss, 3, 0.0)?;
             self.keep_found(loss)?;
         }
-        self.descend_at_s(loss)?;
+        self.descend_at_s(loss, self.bench.goal, Phase::Polish)?;
         Ok(if self.is_exact(self.state.found_loss) || self.is_done() { Stage::End } else { Stage::Plain })
     }
 
-    /// Outer steps at exactly s weights as long as they lower the loss, at most [`Params::polish`].
-    fn descend_at_s(&mut self, mut loss: f32) -> Result<(), S::Source> {
+    /// Outer steps at exactly s weights as long as they lower the loss and it is above `goal`, at most
+    /// [`Params::polish`].
+    fn descend_at_s(&mut self, mut loss: f32, goal: f32, phase: Phase) -> Result<(), S::Source> {
         for _ in 0..self.params.polish {
-            if self.is_exact(loss) || self.is_done() {
+            if loss <= goal || self.is_done() {
                 break;
             }
             let before = loss;
-            loss = self.outer(loss, self.bench.nnz, Phase::Polish)?;
+            loss = self.outer(loss, self.bench.nnz, phase)?;
             self.keep_found(loss)?;
             if !(loss < before) {
                 break;
@@ -392,7 +404,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         let loss = self.bench.narrow(loss)?;
         self.keep_found(loss)?;
         if self.bench.live() <= self.bench.hidden {
-            self.descend_at_s(loss)?;
+            self.descend_at_s(loss, self.bench.goal, Phase::Polish)?;
         }
         Ok(Stage::End)
     }

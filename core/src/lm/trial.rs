@@ -86,7 +86,12 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         if !self.params.tidy {
             return Ok(loss);
         }
-        let mut tidied = self.bench.flip(loss)?;
+        let flipped = self.bench.flip(loss)?;
+        self.merge(flipped, cosine, loss)
+    }
+
+    /// Merges and fits, and goes back to the base where that raises the loss above `loss`; what stays is the base.
+    pub(super) fn merge(&mut self, mut tidied: f32, cosine: f32, loss: f32) -> Result<f32, S::Source> {
         if self.bench.merge(cosine)? > 0 {
             tidied = self.bench.refit(2)?;
         }
