@@ -42,6 +42,18 @@ impl<'a> Net<'a> {
         Ok(Self { w, wt })
     }
 
+    /// As [`Self::new`] for sides that are known to fit.
+    pub(crate) const fn trusted(w: Weights<'a>, wt: Weights<'a>) -> Self {
+        Self { w, wt }
+    }
+
+    /// W alone, with a second side of no outputs: a network of one output whose output weights are signs, as a
+    /// [`crate::lm::Checkpoint`] holds it.
+    #[must_use]
+    pub const fn single(w: Weights<'a>) -> Self {
+        Self { w, wt: Weights::empty(0, w.hidden()) }
+    }
+
     /// A network without weights.
     #[must_use]
     pub const fn empty(inputs: usize, hidden: usize, outputs: usize) -> Self {

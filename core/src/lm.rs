@@ -47,7 +47,10 @@ mod fit;
 mod fold;
 mod moves;
 mod neuron;
+mod problem;
 mod search;
+mod sides;
+mod solver;
 mod support;
 mod tidy;
 mod trial;
@@ -61,9 +64,12 @@ use crate::gates::Signs;
 use crate::sensing::Sensing;
 use crate::weights::{Editable, Weights};
 use bench::Bench;
-use fit::{Fit, LAMBDA_START, Vectors};
+use fit::Fit;
 use neuron::{Entries, Single};
+use problem::Task;
 use search::{Log, Search, first_state};
+use sides::Sides;
+use solver::Vectors;
 use support::Columns;
 
 /// How the search goes.
@@ -358,21 +364,15 @@ fn go<'a, S: Sensing>(
                 net: Editable::new(d, p, indices(room)?, net),
                 single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
                 columns,
-                fit: Fit::new(sensing, labels, params, buffers)?,
-                nnz: dims.nnz,
-                hidden: dims.hidden,
-                spare: params.spare,
-                goal: 0.0,
-                flips: 0,
-                merges: 0,
-                folds: 0,
+                fit: Fit::new(sensing, (labels, 1), params, buffers)?,
+                task: Task::new(dims.nnz, dims.hidden, params.spare),
             },
-            base: Editable::new(d, p, indices(work)?, base),
-            kept: Editable::new(d, p, indices(work)?, kept),
-            best: Editable::new(d, p, indices(work)?, best),
-            found: Editable::new(d, p, &mut *index, &mut *value),
+            base: Sides::new((d, p, 0), indices(work)?, base),
+            kept: Sides::new((d, p, 0), indices(work)?, kept),
+            best: Sides::new((d, p, 0), indices(work)?, best),
+            found: Sides::new((d, p, 0), &mut *index, &mut *value),
             params: *params,
-            state: first_state(LAMBDA_START),
+            state: first_state(),
             log: Log { observe, info: Info::NONE },
         };
         info = search.run(params.search_rows(dims.nnz, n), checkpoint)?;
