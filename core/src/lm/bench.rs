@@ -44,6 +44,10 @@ impl<'a, S: Sensing> Problem<'a> for Bench<'a, S> {
         Net::single(self.net.view())
     }
 
+    fn room(&self) -> usize {
+        self.net.room()
+    }
+
     fn load(&mut self, from: Net<'_>) -> Result<(), S::Source> {
         store(&mut self.net, from.w())
     }

@@ -25,7 +25,7 @@ pub(super) struct Fit<'a, S> {
     /// σ.
     scale: f32,
     /// Counts changes of the weights, since operators may keep gates as long as it stays the same.
-    round: u32,
+    pub(super) round: u32,
     /// Rows read, all operations together.
     pub(super) rows_read: u64,
 }

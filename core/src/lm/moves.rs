@@ -45,7 +45,7 @@ impl<S: Sensing> Bench<'_, S> {
         for i in neurons {
             let block = self.net.view().block(i);
             if !block.is_empty() {
-                let gain = single.split(fit, scales, (block, half), draw.seed)?;
+                let gain = single.split(fit, scales, (block, half), (draw.seed, None))?;
                 rank(&mut list, Candidate { gain, kind: Kind::Split(i) });
             }
         }
@@ -71,7 +71,7 @@ impl<S: Sensing> Bench<'_, S> {
                 if block.is_empty() {
                     return Ok(false);
                 }
-                self.single.split(&mut self.fit, self.columns.scales(), (block, k), draw.seed)?;
+                self.single.split(&mut self.fit, self.columns.scales(), (block, k), (draw.seed, None))?;
                 let Some(to) = self.vacate(self.fit.signs.sign(i), Some(i)) else { return Ok(false) };
                 self.make_room(i, 2 * self.single.entries.index().len())?;
                 let range = self.net.range(i);
@@ -84,21 +84,6 @@ impl<S: Sensing> Bench<'_, S> {
                 Ok(true)
             }
         }
-    }
-
-    /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight less makes room for
-    /// at least one, and for two if it is one of the neuron's: the excess is halved each time.
-    fn make_room(&mut self, i: usize, more: usize) -> Result<(), S::Source> {
-        while let excess @ 1.. =
-            (self.net.nnz() + self.net.range(i).len() + more).saturating_sub(self.net.room())
-        {
-            let size = self.counted().saturating_sub(excess.div_ceil(2));
-            self.threshold(size)?;
-            if size == 0 {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Any neuron of this sign, to measure births with.

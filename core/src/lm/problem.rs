@@ -85,6 +85,9 @@ pub(super) trait Problem<'a> {
     /// The network.
     fn view(&self) -> Net<'_>;
 
+    /// Weights that there is room for.
+    fn room(&self) -> usize;
+
     /// Becomes a copy of a network, which must fit.
     fn load(&mut self, from: Net<'_>) -> Outcome<'a, Self, ()>;
 
@@ -158,6 +161,22 @@ pub(super) trait Problem<'a> {
 
     /// Turns weights for the scaled labels into those for the labels.
     fn unscale(&self, found: &mut Sides<'_>);
+
+    /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight less makes room for
+    /// at least one, and for two if it is one of the neuron's: the excess is halved each time.
+    fn make_room(&mut self, i: usize, more: usize) -> Outcome<'a, Self, ()> {
+        let copied = |net: Net<'_>| net.w().block(i).values().len() + net.wt().block(i).values().len();
+        while let excess @ 1.. =
+            (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.room())
+        {
+            let size = self.counted().saturating_sub(excess.div_ceil(2));
+            self.threshold(size)?;
+            if size == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
 
     /// After an edit that the equations do not see: damps, and fits with at most `steps` steps.
     #[inline(never)]

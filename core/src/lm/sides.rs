@@ -32,7 +32,7 @@ impl<'a> Sides<'a> {
 
     /// The network as it is now.
     pub(super) fn view(&self) -> Net<'_> {
-        self.with(self.value.get(..self.nnz()).unwrap_or(&[]))
+        self.with(self.all_values())
     }
 
     /// Other values, as many, on the support.
@@ -60,6 +60,18 @@ impl<'a> Sides<'a> {
     pub(super) fn values(&mut self) -> (&mut [f32], &mut [f32]) {
         let len = self.nnz();
         self.value.get_mut(..len).and_then(|all| all.split_at_mut_checked(self.first)).unwrap_or_default()
+    }
+
+    /// The values of both sides, those of W first.
+    pub(super) fn all_values(&self) -> &[f32] {
+        self.value.get(..self.nnz()).unwrap_or(&[])
+    }
+
+    /// Takes other values, as many.
+    pub(super) fn set_values(&mut self, values: &[f32]) {
+        for (to, from) in self.value.iter_mut().zip(values) {
+            *to = *from;
+        }
     }
 
     /// The values of neuron `i`.

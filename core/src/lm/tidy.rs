@@ -8,7 +8,7 @@ use crate::sensing::{Sensing, head_mut};
 use crate::weights::Weights;
 
 /// A neuron is turned round where that leaves less than this part of the loss.
-const FLIP: f32 = 0.999;
+pub(super) const FLIP: f32 = 0.999;
 
 impl<S: Sensing> Bench<'_, S> {
     /// Turns neurons round, `w_i -> -w_i`, where that alone lowers the loss, which is `loss`, and fits if any was
@@ -91,12 +91,13 @@ impl<S: Sensing> Bench<'_, S> {
     }
 }
 
-fn negate(values: Option<&mut [f32]>) {
+/// Changes all signs.
+pub(super) fn negate(values: Option<&mut [f32]>) {
     values.unwrap_or_default().iter_mut().for_each(|v| *v = -*v);
 }
 
 /// The cosine of neurons i and j in the metric of the columns, and whether i is at least as long.
-fn compare(w: Weights<'_>, (i, j): (usize, usize), scales: &[f32]) -> (f32, bool) {
+pub(super) fn compare(w: Weights<'_>, (i, j): (usize, usize), scales: &[f32]) -> (f32, bool) {
     let (a, b) = (w.block(i), w.block(j));
     let mut others = scaled(b, scales).peekable();
     let mut product = 0.0;
