@@ -164,9 +164,11 @@ impl Annealing {
 /// Memory of a run of [`crate::lm`], in words; the operator's own buffers come on top.
 ///
 /// *State* is what the optimiser holds: five networks (the current one, the base of the moves, the best trial, the best
-/// network while searching, the result), six vectors on the support, and four of one number per input. It is less than
-/// 24 words, 96 bytes, per nonzero, and does not depend on the number of neurons. *Workspace* is the rest: a residual and
-/// two outputs of single neurons, each one float per row; a gradient panel; the operator's scratch.
+/// network while searching, the result), six vectors on the support, and four of one number per input; for a network of
+/// several outputs four more of one number per output, while both of its sides share the networks and vectors. It is less
+/// than 24 words, 96 bytes, per nonzero, and does not depend on the number of neurons. *Workspace* is the rest: a residual
+/// of one float per row and output, and two outputs of single neurons, for several outputs three, of one float per row;
+/// a gradient panel; the operator's scratch.
 ///
 /// A search may end up on all rows, so the workspace is for all of them however few it starts with.
 ///
@@ -176,6 +178,9 @@ impl Annealing {
 /// assert_eq!((NEEDED.work(), NEEDED.room()), (1250, 1750));
 /// assert_eq!(NEEDED.state_bytes(), 4 * (2 * 1000 + 6 * 1250 + 8 * 1750 + 4 * 100));
 /// assert_eq!(NEEDED.workspace_bytes(), 4 * (3 * 5000 + 100 + 5100));
+/// const TEN: Recovery = Recovery::factored(Dims::new(5000, 100, 20, 1000), 10, 1, 10_100);
+/// assert_eq!(TEN.state_bytes(), NEEDED.state_bytes() + 4 * (4 * 10));
+/// assert_eq!(TEN.workspace_bytes(), 4 * ((10 + 3) * 5000 + (100 + 10) + 10_100));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -188,13 +193,22 @@ pub struct Recovery {
     pub scratch: usize,
     /// Whether there is a linear term ([`crate::gates::Signs::Free`]), d weights more while searching.
     pub linear: bool,
+    /// c, outputs whose weights count in s too ([`crate::lm::run_net`]); 0 where the output weights are signs.
+    pub outputs: usize,
 }
 
 impl Recovery {
     /// The budget for `dims`, given the panel and the operator's scratch for all rows.
     #[must_use]
     pub const fn new(dims: Dims, panel: usize, scratch: usize, linear: bool) -> Self {
-        Self { dims, panel, scratch, linear }
+        Self { dims, panel, scratch, linear, outputs: 0 }
+    }
+
+    /// The budget for a network of several outputs, `dims.nnz` counting both sides; `scratch` is the larger of what the
+    /// operator asks for all rows, [`crate::sensing::Sensing::scratch`] and [`crate::factored::Factored::net_scratch`].
+    #[must_use]
+    pub const fn factored(dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Self {
+        Self { dims, panel, scratch, linear: false, outputs }
     }
 
     /// Weights of neurons that the search keeps: 1.25 s.
@@ -230,14 +244,16 @@ impl Recovery {
         let result = self.dims.nnz.saturating_mul(2);
         let kept = self.work().saturating_mul(6);
         let current = self.room().saturating_mul(8);
-        result.saturating_add(kept).saturating_add(current).saturating_add(self.dims.inputs.saturating_mul(4))
+        let ends = self.dims.inputs.saturating_add(self.outputs).saturating_mul(4);
+        result.saturating_add(kept).saturating_add(current).saturating_add(ends)
     }
 
     /// Words for rows, gradient panels and the operator.
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
-        let rows = self.dims.samples.saturating_mul(3);
-        rows.saturating_add(self.panel.saturating_mul(self.dims.inputs)).saturating_add(self.scratch)
+        let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
+        let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
+        rows.saturating_add(panel).saturating_add(self.scratch)
     }
 
     /// All words together.

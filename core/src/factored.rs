@@ -42,6 +42,18 @@ impl<'a> Net<'a> {
         Ok(Self { w, wt })
     }
 
+    /// As [`Self::new`] for sides that are known to fit.
+    pub(crate) const fn trusted(w: Weights<'a>, wt: Weights<'a>) -> Self {
+        Self { w, wt }
+    }
+
+    /// W alone, with a second side of no outputs: a network of one output whose output weights are signs, as a
+    /// [`crate::lm::Checkpoint`] holds it.
+    #[must_use]
+    pub const fn single(w: Weights<'a>) -> Self {
+        Self { w, wt: Weights::empty(0, w.hidden()) }
+    }
+
     /// A network without weights.
     #[must_use]
     pub const fn empty(inputs: usize, hidden: usize, outputs: usize) -> Self {
@@ -134,6 +146,23 @@ pub trait Factored: Sensing {
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
         provided::gradient_at(self, gates, net, r, out, scratch)
+    }
+
+    /// `dw`, `dwt` = `J^T J p`, J being the derivative of the outputs along the network's own nonzeros under fixed gates,
+    /// `J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T`; `p` has the network's support, `image` is n×c of room.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn net_normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        p: Net<'_>,
+        out: (&mut [f32], &mut [f32]),
+        image: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::normal_at(self, gates, (net, p), out, image, scratch)
     }
 }
 
@@ -250,6 +279,57 @@ pub mod provided {
                         *out += r.get(k).copied().unwrap_or(0.0) * a;
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Factored::net_normal_at`] for (net, p): outputs along p, block by block, and their gradient. Scratch: 2 n + d.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn normal_at<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        (net, p): (Net<'_>, Net<'_>),
+        out: (&mut [f32], &mut [f32]),
+        image: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let (_, c) = check(sensing, net, image)?;
+        check_tangent(net, p).map_err(error::Error::widen)?;
+        let (activation, rest) = part(scratch, sensing.samples())?;
+        let (tangent, _) = part(rest, sensing.samples())?;
+        image.fill(0.0);
+        let (mut w, mut wt, mut pw, mut pwt) = (net.w(), net.wt(), p.w(), p.wt());
+        for i in 0..sensing.blocks() {
+            let (from, to) = (w.take_block(i), wt.take_block(i));
+            let (along, along_out) = (pw.take_block(i), pwt.take_block(i));
+            if from.is_empty() || to.is_empty() {
+                continue;
+            }
+            activation.fill(0.0);
+            sensing.apply(gates, from, activation)?;
+            tangent.fill(0.0);
+            sensing.apply(gates, along, tangent)?;
+            for ((out, a), t) in image.chunks_mut(c.max(1)).zip(&*activation).zip(&*tangent) {
+                add_outputs(to, *t, out);
+                add_outputs(along_out, *a, out);
+            }
+        }
+        sensing.net_gradient_at(gates, net, image, out, scratch)
+    }
+
+    /// Whether `p` has the support of `net`.
+    ///
+    /// # Errors
+    /// [`error::Error::Length`] or [`error::Error::Unsorted`] if it has not.
+    pub fn check_tangent(net: Net<'_>, p: Net<'_>) -> Result<()> {
+        for (side, along) in [(net.w(), p.w()), (net.wt(), p.wt())] {
+            along.check(side.inputs(), side.hidden())?;
+            error::length("direction on the support", along.nnz(), side.nnz())?;
+            if let Some(at) = along.index().iter().zip(side.index()).position(|(a, b)| a != b) {
+                return Err(error::Error::Unsorted { at });
             }
         }
         Ok(())

@@ -43,28 +43,28 @@
 
 mod bench;
 mod checkpoint;
+mod factors;
 mod fit;
 mod fold;
 mod moves;
 mod neuron;
+mod problem;
+mod run;
 mod search;
+mod sides;
+mod solver;
 mod support;
 mod tidy;
 mod trial;
 
 pub use checkpoint::{Checkpoint, State};
 
-use crate::budget::{Recovery, WORD, Workspace};
 use crate::dims::Dims;
-use crate::error::{self, Error, Result};
+use crate::error::Result;
+use crate::factored::{Factored, Net};
 use crate::gates::Signs;
 use crate::sensing::Sensing;
-use crate::weights::{Editable, Weights};
-use bench::Bench;
-use fit::{Fit, LAMBDA_START, Vectors};
-use neuron::{Entries, Single};
-use search::{Log, Search, first_state};
-use support::Columns;
+use crate::weights::Weights;
 
 /// How the search goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -255,7 +255,7 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
 /// Recovers a network of at most `dims.hidden` neurons and `dims.nnz` weights, from zero.
 ///
 /// The operator should have [`slots`] blocks; the result is spread over them, with the signs of `params.signs`, and block
-/// 0 is empty with [`Signs::Free`]. `memory` holds at least [`Recovery::words`] of the budget for `dims`, the operator's
+/// 0 is empty with [`Signs::Free`]. `memory` holds at least [`crate::budget::Recovery::words`] of the budget for `dims`, the operator's
 /// panel and its scratch for all rows. `observe` is called after every outer step and at every checkpoint; where it
 /// returns `false` the run takes the best network down to s weights, fits it to all rows and ends.
 ///
@@ -302,7 +302,7 @@ pub fn run<'a, S: Sensing>(
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Weights<'a>, Info), S::Source> {
-    go(sensing, labels, (dims, params), None, memory, observe)
+    run::single(sensing, labels, (dims, params), None, memory, observe)
 }
 
 /// Goes on from a checkpoint of a run on the same data with the same sizes and parameters: the same bits come out as if it
@@ -319,78 +319,64 @@ pub fn resume<'a, S: Sensing>(
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Weights<'a>, Info), S::Source> {
-    go(sensing, labels, (dims, params), Some(checkpoint), memory, observe)
+    run::single(sensing, labels, (dims, params), Some(checkpoint), memory, observe)
 }
 
-fn go<'a, S: Sensing>(
+/// Recovers a network of c outputs, `sum_i relu(w_i · x) wt_i`, of at most `dims.hidden` neurons and `dims.nnz` weights on
+/// both sides together, from zero.
+///
+/// Labels are n×c, row by row; c is their number over `dims.samples`. Everything is as in [`run`], but `params.signs` does
+/// not matter, since output weights have signs of their own; the operator should have `slots(m, Signs::Positive)` blocks;
+/// and `memory` holds at least [`crate::budget::Recovery::words`] of [`crate::budget::Recovery::factored`]. A network needs
+/// two weights: with `dims.nnz` of 1 the result is empty.
+///
+/// # Errors
+/// As [`run`].
+///
+/// ```
+/// use tamis::{budget::{Recovery, gated_words}, dims::Dims, gated::Gated, gates::Signs, lm};
+/// use tamis::samples::{NormalRows, Samples};
+/// // y_0 = 2 relu(x_0 - x_3), y_1 = relu(x_2) - relu(x_0 - x_3)
+/// let mut x = NormalRows::new(1, 300, 6);
+/// let mut labels = [0.0; 2 * 300];
+/// for (k, y) in labels.chunks_mut(2).enumerate() {
+///     let mut row = [0.0; 6];
+///     x.row(k, &mut row).unwrap();
+///     let (a, b) = ((row[0] - row[3]).max(0.0), row[2].max(0.0));
+///     y.copy_from_slice(&[2.0 * a, b - a]);
+/// }
+/// const SLOTS: usize = lm::slots(2, Signs::Positive);
+/// let mut rows = [0.0; gated_words(6, SLOTS)];
+/// let mut sensing = Gated::new(x, SLOTS, 1, &mut rows).unwrap();
+/// const DIMS: Dims = Dims::new(300, 6, 2, 6);
+/// let mut memory = [0; Recovery::factored(DIMS, 2, 1, 606).words()];
+/// let (net, info) =
+///     lm::run_net(&mut sensing, &labels, DIMS, &lm::Params::DEFAULT, &mut memory, |_| true).unwrap();
+/// assert!(info.exact && (net.w().nnz(), net.wt().nnz()) == (3, 3));
+/// ```
+pub fn run_net<'a, S: Factored>(
     sensing: &mut S,
     labels: &[f32],
-    (dims, params): (Dims, &Params),
-    checkpoint: Option<&Checkpoint<'_>>,
+    dims: Dims,
+    params: &Params,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
-) -> Result<(Weights<'a>, Info), S::Source> {
-    check(sensing, labels, &dims, params)?;
-    let (d, p, n) = (dims.inputs, sensing.blocks(), dims.samples);
-    let (panel, scratch) = (sensing.panel(), sensing.scratch(n));
-    let budget = Recovery::new(dims, panel, scratch, params.signs.linear(0));
-    if memory.len() < budget.words() {
-        return Err(Error::Budget { needed: budget.words().saturating_mul(WORD), got: memory.len() * WORD });
-    }
-    let (result, memory) = memory.split_at_mut(2 * dims.nnz);
-    let (index, value) = result.split_at_mut(dims.nnz);
-    let (mut index, mut value) = (index, bytemuck::cast_slice_mut(value));
-    let info;
-    let len;
-    {
-        let mut space = Workspace::new(memory);
-        let mut floats = |len| space.floats(len).map_err(Error::widen::<S::Source>);
-        let (room, work) = (budget.room(), budget.work());
-        let mut vectors = || floats(room);
-        let vectors = [vectors()?, vectors()?, vectors()?, vectors()?, vectors()?, vectors()?];
-        let buffers = (floats(n)?, Vectors::new(vectors), floats(scratch)?);
-        let columns = Columns::new(floats(d)?, floats(panel.saturating_mul(d))?);
-        let (entries, dense, z, t) = (floats(d)?, floats(d)?, floats(n)?, floats(n)?);
-        let (net, base, kept, best) = (floats(room)?, floats(work)?, floats(work)?, floats(work)?);
-        let mut indices = |len| space.indices(len).map_err(Error::widen::<S::Source>);
-        let mut search = Search {
-            bench: Bench {
-                net: Editable::new(d, p, indices(room)?, net),
-                single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
-                columns,
-                fit: Fit::new(sensing, labels, params, buffers)?,
-                nnz: dims.nnz,
-                hidden: dims.hidden,
-                spare: params.spare,
-                goal: 0.0,
-                flips: 0,
-                merges: 0,
-                folds: 0,
-            },
-            base: Editable::new(d, p, indices(work)?, base),
-            kept: Editable::new(d, p, indices(work)?, kept),
-            best: Editable::new(d, p, indices(work)?, best),
-            found: Editable::new(d, p, &mut *index, &mut *value),
-            params: *params,
-            state: first_state(LAMBDA_START),
-            log: Log { observe, info: Info::NONE },
-        };
-        info = search.run(params.search_rows(dims.nnz, n), checkpoint)?;
-        len = search.found.nnz();
-    }
-    (index, value) = (index.split_at_mut(len).0, value.split_at_mut(len).0);
-    let weights = Weights::new(d, p, index, value).map_err(Error::widen)?;
-    Ok((weights, info))
+) -> Result<(Net<'a>, Info), S::Source> {
+    run::net(sensing, labels, (dims, params), None, memory, observe)
 }
 
-fn check<S: Sensing>(sensing: &S, labels: &[f32], dims: &Dims, params: &Params) -> Result<(), S::Source> {
-    dims.check().map_err(Error::widen)?;
-    error::length("rows of the operator", sensing.rows(), dims.samples)?;
-    error::length("inputs of the operator", sensing.inputs(), dims.inputs)?;
-    let fewest = if params.signs.linear(0) { 2 } else { 1 };
-    let most = u32::MAX as usize / dims.inputs;
-    error::range("blocks of the operator", sensing.blocks(), fewest, most)?;
-    error::length("labels", labels.len(), dims.samples)?;
-    error::finite("labels", labels)?;
-    error::finite("loss of an exact fit", &[params.exact])
+/// Goes on from a checkpoint of [`run_net`] on the same data with the same sizes and parameters, to the same bits.
+///
+/// # Errors
+/// As [`resume`].
+pub fn resume_net<'a, S: Factored>(
+    sensing: &mut S,
+    labels: &[f32],
+    dims: Dims,
+    params: &Params,
+    checkpoint: &Checkpoint<'_>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Net<'a>, Info), S::Source> {
+    run::net(sensing, labels, (dims, params), Some(checkpoint), memory, observe)
 }

@@ -36,6 +36,8 @@ pub mod stream {
     pub const BIRTH: u64 = 17 << 32;
     /// First directions of splits, one per neuron.
     pub const SPLIT: u64 = 18 << 32;
+    /// First output weights of the neurons that a search for several outputs starts from, one per neuron.
+    pub const OUTPUTS: u64 = 19 << 32;
     /// Neurons that a kick empties, one per kick.
     pub const KICK: u64 = 110 << 32;
     /// First stream free for callers.

@@ -39,6 +39,11 @@ impl<'a> Weights<'a> {
         Self { inputs, hidden, index: &[], value: &[] }
     }
 
+    /// As [`Self::new`] for entries that are known to be in order.
+    pub(crate) const fn trusted(inputs: usize, hidden: usize, index: &'a [u32], value: &'a [f32]) -> Self {
+        Self { inputs, hidden, index, value }
+    }
+
     /// Checks that these are weights of `hidden` neurons of `inputs` inputs.
     ///
     /// # Errors
@@ -239,6 +244,15 @@ impl<'a> Editable<'a> {
     /// No weights yet of an m×d matrix, `hidden` = m, `inputs` = d; room for as many as the shorter buffer holds.
     pub fn new(inputs: usize, hidden: usize, index: &'a mut [u32], value: &'a mut [f32]) -> Self {
         Self { inputs, hidden, len: 0, index, value }
+    }
+
+    /// Goes on with the first `len` entries of the buffers: (d, m, `len`).
+    pub(crate) fn resumed(
+        (inputs, hidden, len): (usize, usize, usize),
+        index: &'a mut [u32],
+        value: &'a mut [f32],
+    ) -> Self {
+        Self { inputs, hidden, len, index, value }
     }
 
     /// The weights as they are now.

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use tamis::budget::{Recovery, gated_words};
 use tamis::dims::Dims;
 use tamis::error::Error;
+use tamis::factored::Net;
 use tamis::gated::Gated;
 use tamis::gates::Signs;
 use tamis::lm::{self, Checkpoint, Info, Params, Progress, State};
@@ -252,7 +253,10 @@ fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
         let whole = problem
             .go(&params, None, 0, |p| {
                 if let Some(Checkpoint { state, net, best, found, .. }) = p.checkpoint {
-                    kept.push(Kept { state: state.to_words(), nets: [net, best, found].map(owned) });
+                    kept.push(Kept {
+                        state: state.to_words(),
+                        nets: [net, best, found].map(|net| owned(net.w())),
+                    });
                 }
                 true
             })
@@ -262,7 +266,7 @@ fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
         let stages: std::collections::BTreeSet<u32> = kept.iter().map(|kept| kept.state[0]).collect();
         assert!(stages.len() > 3, "{stages:?}");
         for (number, Kept { state, nets }) in kept.iter().enumerate() {
-            let [net, best, found] = nets.each_ref().map(|net| problem.weights(net));
+            let [net, best, found] = nets.each_ref().map(|net| Net::single(problem.weights(net)));
             let from = Checkpoint { state: State::from_words(state).unwrap(), net, best, found };
             let rest = problem.go(&params, Some(&from), 0, |_| true).unwrap();
             assert_eq!(rest, whole, "checkpoint {number} of {}", kept.len());
@@ -286,6 +290,7 @@ fn checkpoints_that_do_not_fit_are_refused() {
     };
     let none = Weights::empty(8, problem.blocks);
     let go = |state, net| {
+        let [net, none] = [net, none].map(Net::single);
         let checkpoint = Checkpoint { state, net, best: none, found: none };
         problem.go(&params, Some(&checkpoint), 0, |_| true).map(|_| ())
     };

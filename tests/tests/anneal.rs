@@ -62,8 +62,9 @@ impl Case {
         Blocked::new(data, self.m, self.w.0.len() + self.wt.0.len(), layout).unwrap().with_outputs(self.c)
     }
 
-    /// Outputs, restricted gradient and full gradient by one operator, and by the provided bodies on it.
-    fn products<S: Factored<Source: std::fmt::Debug>>(&self, sensing: &mut S, oracle: bool) -> [Vec<f32>; 5] {
+    /// Outputs, restricted gradient, full gradient and normal products under own and under other gates, by one operator,
+    /// and by the provided bodies on it.
+    fn products<S: Factored<Source: std::fmt::Debug>>(&self, sensing: &mut S, oracle: bool) -> [Vec<f32>; 9] {
         let (n, d, m, c) = (sensing.samples(), self.d, self.m, self.c);
         let (net, gates) = (self.net(), self.gates());
         let mut scratch = vec![f32::NAN; sensing.net_scratch(n)];
@@ -72,6 +73,28 @@ impl Case {
         let mut at = (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
         let mut full = (vec![0.5; m * d], vec![0.5; m * c]);
         let (a, f) = ((&mut at.0[..], &mut at.1[..]), (&mut full.0[..], &mut full.1[..]));
+        // A direction on the support, and gates of other weights.
+        let change = |len: usize, step: usize| -> Vec<f32> {
+            (0..len).map(|e| ((e * step % 11) as f32 - 5.0) / 11.0).collect()
+        };
+        let changes = (change(self.w.0.len(), 3), change(self.wt.0.len(), 5));
+        let p = Net::new(
+            Weights::new(d, m, &self.w.0, &changes.0).unwrap(),
+            Weights::new(c, m, &self.wt.0, &changes.1).unwrap(),
+        );
+        let p = p.unwrap();
+        let other = Gates::of(p.w(), Signs::Positive, Empty::Freeze, 0, 2);
+        let mut image = vec![f32::NAN; n * c];
+        let normal = [gates, other].map(|gates| {
+            let mut normal = (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
+            let out = (&mut normal.0[..], &mut normal.1[..]);
+            if oracle {
+                provided::normal_at(sensing, gates, (net, p), out, &mut image, &mut scratch).unwrap();
+            } else {
+                sensing.net_normal_at(gates, net, p, out, &mut image, &mut scratch).unwrap();
+            }
+            normal
+        });
         if oracle {
             provided::forward(sensing, gates, net, &mut out, &mut scratch).unwrap();
             provided::gradient_at(sensing, gates, net, &r, a, &mut scratch).unwrap();
@@ -81,7 +104,8 @@ impl Case {
             sensing.net_gradient_at(gates, net, &r, a, &mut scratch).unwrap();
             sensing.net_gradient(gates, net, &r, 0..m, f, &mut scratch).unwrap();
         }
-        [out, at.0, at.1, full.0, full.1]
+        let [own, other] = normal;
+        [out, at.0, at.1, full.0, full.1, own.0, own.1, other.0, other.1]
     }
 }
 
@@ -171,6 +195,46 @@ fn exact_loss(case: &Case, w: &[f64], wt: &[f64]) -> f64 {
         out.iter().map(|out| out.exp()).sum::<f64>().ln() - out[usize::from(label)]
     };
     case.x.chunks(case.d).zip(&case.labels).map(row).sum()
+}
+
+#[test]
+fn normal_products_are_those_of_the_jacobian() {
+    let case = Case::new((30, 5, 4, 3), (20, 12), 6);
+    let (s, t) = (case.w.0.len(), case.wt.0.len());
+    let gates = case.gates();
+    gated(&case, |sensing| {
+        let mut scratch = vec![0.0; sensing.net_scratch(case.n)];
+        // Column e of J: the outputs of a network with one unit weight beside the other side.
+        let mut column = |e: usize| {
+            let mut values = (case.w.1.clone(), case.wt.1.clone());
+            let unit = |values: &mut Vec<f32>, at: usize| {
+                values.fill(0.0);
+                values[at] = 1.0;
+            };
+            if e < s { unit(&mut values.0, e) } else { unit(&mut values.1, e - s) }
+            let w = Weights::new(case.d, case.m, &case.w.0, &values.0).unwrap();
+            let net = Net::new(w, Weights::new(case.c, case.m, &case.wt.0, &values.1).unwrap()).unwrap();
+            let mut out = vec![0.0; case.n * case.c];
+            sensing.net_forward(gates, net, &mut out, &mut scratch).unwrap();
+            out
+        };
+        let columns: Vec<Vec<f32>> = (0..s + t).map(&mut column).collect();
+        let mut image = vec![0.0; case.n * case.c];
+        for e in [0, 7, s, s + t - 1] {
+            let unit: Vec<f32> = (0..s + t).map(|k| f32::from(u8::from(k == e))).collect();
+            let p = Net::new(
+                Weights::new(case.d, case.m, &case.w.0, &unit[..s]).unwrap(),
+                Weights::new(case.c, case.m, &case.wt.0, &unit[s..]).unwrap(),
+            );
+            let (mut dw, mut dwt) = (vec![0.0; s], vec![0.0; t]);
+            let out = (&mut dw[..], &mut dwt[..]);
+            sensing.net_normal_at(gates, case.net(), p.unwrap(), out, &mut image, &mut scratch).unwrap();
+            dw.extend(dwt);
+            let expected: Vec<f32> =
+                columns.iter().map(|other| tamis::math::dot(other, &columns[e])).collect();
+            close(&expected, &dw, 1e-5);
+        }
+    });
 }
 
 #[test]

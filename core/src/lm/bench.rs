@@ -1,10 +1,13 @@
-//! The network at hand, with all that rules and moves need to change and to fit it.
+//! A network of one output whose output weights are signs, with all that rules and moves need to change and to fit it.
 
 use super::fit::Fit;
+use super::moves::Kind;
 use super::neuron::Single;
-use super::support::{Columns, add};
-use crate::budget::Recovery;
+use super::problem::{Candidate, Candidates, Draw, Problem, Task};
+use super::sides::Sides;
+use super::support::{Columns, add, store};
 use crate::error::{Error, Result};
+use crate::factored::Net;
 use crate::sensing::Sensing;
 use crate::weights::{Block, Editable, Weights};
 
@@ -14,18 +17,123 @@ pub(super) struct Bench<'a, S> {
     pub(super) net: Editable<'a>,
     pub(super) columns: Columns<'a>,
     pub(super) single: Single<'a>,
-    /// s, weights of the result.
-    pub(super) nnz: usize,
-    /// m, neurons of the result.
-    pub(super) hidden: usize,
-    /// Weights above s while searching, in percent of s.
-    pub(super) spare: u32,
-    /// Loss at which the fit counts as exact on the rows selected.
-    pub(super) goal: f32,
-    /// Neurons turned round, neurons merged, linear terms folded.
-    pub(super) flips: u32,
-    pub(super) merges: u32,
-    pub(super) folds: u32,
+    pub(super) task: Task,
+}
+
+impl<'a, S: Sensing> Problem<'a> for Bench<'a, S> {
+    type Sensing = S;
+    type Move = Kind;
+
+    fn fit(&self) -> &Fit<'a, S> {
+        &self.fit
+    }
+
+    fn fit_mut(&mut self) -> &mut Fit<'a, S> {
+        &mut self.fit
+    }
+
+    fn task(&self) -> &Task {
+        &self.task
+    }
+
+    fn task_mut(&mut self) -> &mut Task {
+        &mut self.task
+    }
+
+    fn view(&self) -> Net<'_> {
+        Net::single(self.net.view())
+    }
+
+    fn room(&self) -> usize {
+        self.net.room()
+    }
+
+    fn load(&mut self, from: Net<'_>) -> Result<(), S::Source> {
+        store(&mut self.net, from.w())
+    }
+
+    fn live(&self) -> usize {
+        self.neurons().count()
+    }
+
+    fn counted(&self) -> usize {
+        self.net.nnz() - self.linear()
+    }
+
+    fn weakest_live(&self) -> Option<usize> {
+        self.weakest(|_| true)
+    }
+
+    fn nth_live(&self, nth: usize) -> Option<usize> {
+        self.neurons().nth(nth).map(|block| block.neuron())
+    }
+
+    fn remove(&mut self, i: usize) {
+        self.net.remove(i);
+    }
+
+    fn measure(&mut self) -> Result<(), S::Source> {
+        self.columns.measure(&mut self.fit)
+    }
+
+    fn start(&mut self, seed: u64) -> Result<(), S::Source> {
+        self.columns.start(&mut self.fit, &mut self.net, self.task.nnz, seed)
+    }
+
+    fn is_relaxed(&self) -> bool {
+        self.fit.signs.linear(0)
+    }
+
+    fn relax(&mut self) -> Result<(), S::Source> {
+        self.add_linear()
+    }
+
+    fn loss(&mut self) -> Result<f32, S::Source> {
+        self.fit.loss(self.net.view())
+    }
+
+    fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
+        self.fit.improve(&mut self.net, loss, steps, goal)
+    }
+
+    fn grow(&mut self, count: usize) -> Result<(), S::Source> {
+        self.columns.grow(&mut self.fit, &mut self.net, count)
+    }
+
+    fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
+        let free = if self.first() > 0 { self.inputs() } else { 0 };
+        let (buffer, _) = self.fit.spare();
+        self.columns.threshold(&mut self.net, buffer, (free, size)).map_err(Error::widen)
+    }
+
+    fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
+        self.turn_round(loss)
+    }
+
+    fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
+        self.join(least)
+    }
+
+    fn candidates(&mut self, draw: Draw) -> Result<Candidates<Kind>, S::Source> {
+        self.list(draw)
+    }
+
+    fn apply(&mut self, candidate: &Candidate<Kind>, draw: Draw) -> Result<bool, S::Source> {
+        self.add_neuron(candidate.kind, draw)
+    }
+
+    fn conclude(
+        &mut self,
+        loss: f32,
+        scratch: &mut Sides<'_>,
+        other: &mut Sides<'_>,
+    ) -> Result<f32, S::Source> {
+        if self.linear() > 0 { self.fold(scratch, other) } else { self.narrow(loss) }
+    }
+
+    fn unscale(&self, found: &mut Sides<'_>) {
+        self.fit.unscale(found.values().0);
+    }
 }
 
 impl<S: Sensing> Bench<'_, S> {
@@ -49,76 +157,14 @@ impl<S: Sensing> Bench<'_, S> {
         neurons(self.net.view(), self.first())
     }
 
-    /// How many neurons have weights.
-    pub(super) fn live(&self) -> usize {
-        self.neurons().count()
-    }
-
     /// Weights of the linear term: they do not count in s.
     pub(super) fn linear(&self) -> usize {
         if self.first() > 0 { self.net.range(0).len() } else { 0 }
     }
 
-    /// Weights that count in s.
-    pub(super) fn counted(&self) -> usize {
-        self.net.nnz() - self.linear()
-    }
-
-    /// Weights while searching.
-    pub(super) fn work_size(&self) -> usize {
-        let spare = self.nnz.saturating_mul(self.spare as usize).div_ceil(100);
-        Recovery::work_size(self.nnz).min(self.nnz.saturating_add(spare))
-    }
-
     /// Weights that there is room for beyond the work size and the linear term.
     pub(super) fn spare_room(&self) -> usize {
-        self.net.room().saturating_sub(self.work_size() + self.first() * self.inputs())
-    }
-
-    /// Loss of the network as it is; the residual is current from then on.
-    pub(super) fn loss(&mut self) -> Result<f32, S::Source> {
-        self.fit.loss(self.net.view())
-    }
-
-    /// At most `steps` steps from the network, whose loss is `loss`, until `goal`.
-    pub(super) fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
-        self.fit.improve(&mut self.net, loss, steps, goal)
-    }
-
-    /// After an edit that the equations do not see: damps, and fits with at most `steps` steps.
-    #[inline(never)]
-    pub(super) fn refit(&mut self, steps: u32) -> Result<f32, S::Source> {
-        self.fit.damp();
-        let loss = self.loss()?;
-        self.improve(loss, steps, self.goal)
-    }
-
-    /// Adds up to `count` weights of value 0 where the gradient asks for them; the residual must be current.
-    pub(super) fn grow(&mut self, count: usize) -> Result<(), S::Source> {
-        self.columns.grow(&mut self.fit, &mut self.net, count)
-    }
-
-    /// Keeps the `size` weights that contribute most, and the linear term.
-    pub(super) fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
-        let free = if self.first() > 0 { self.inputs() } else { 0 };
-        let (buffer, _) = self.fit.spare();
-        self.columns.threshold(&mut self.net, buffer, (free, size)).map_err(Error::widen)
-    }
-
-    /// Thresholds to `size` weights and fits them with at most `steps` steps.
-    #[inline(never)]
-    pub(super) fn cut(&mut self, size: usize, steps: u32) -> Result<f32, S::Source> {
-        self.threshold(size)?;
-        let loss = self.loss()?;
-        self.improve(loss, steps, 0.0)
-    }
-
-    /// An outer step: grow by 0.5 s, fit, threshold to `size`, fit.
-    #[inline(never)]
-    pub(super) fn outer(&mut self, loss: f32, size: usize) -> Result<f32, S::Source> {
-        self.grow(Recovery::growth(self.nnz))?;
-        self.improve(loss, 2, 0.0)?;
-        self.cut(size, 2)
+        self.net.room().saturating_sub(self.task.work_size() + self.first() * self.inputs())
     }
 
     /// Adds the entries of the single neuron, times `sign`, which is 1 or -1.
@@ -189,8 +235,8 @@ pub(super) mod tests {
     use crate::gated::Gated;
     use crate::gates::Signs;
     use crate::lm::Params;
-    use crate::lm::fit::Vectors;
     use crate::lm::neuron::Entries;
+    use crate::lm::solver::Vectors;
     use crate::samples::{NormalRows, Samples};
     use std::vec;
 
@@ -229,7 +275,7 @@ pub(super) mod tests {
         let mut columns = Columns::new(take(D), take(D));
         let mut fit = Fit::new(
             &mut sensing,
-            &labels,
+            (&labels, 1),
             &Params { signs, ..Params::DEFAULT },
             (take(N), vectors, &mut scratch),
         )
@@ -243,13 +289,7 @@ pub(super) mod tests {
             net: net_buffer,
             columns,
             single,
-            nnz: 6,
-            hidden: 3,
-            spare: Params::DEFAULT.spare,
-            goal: 1e-12,
-            flips: 0,
-            merges: 0,
-            folds: 0,
+            task: Task { goal: 1e-12, ..Task::new(6, 3, Params::DEFAULT.spare) },
         };
         let (index, value): (std::vec::Vec<u32>, std::vec::Vec<f32>) = net.iter().copied().unzip();
         let scaled: std::vec::Vec<f32> = value.iter().map(|w| w * crate::math::unit_scale(&labels)).collect();

@@ -2,22 +2,23 @@
 
 use super::Info;
 use crate::error::{self, Result};
-use crate::weights::Weights;
+use crate::factored::Net;
 
 /// Where a run stands: enough to go on from with [`super::resume`], to the same bits.
 ///
 /// Weights are those of the search: they may be more than s, block 0 may be a linear term, and they are for labels
-/// scaled by a power of two.
+/// scaled by a power of two. Networks whose output weights are signs have a second side of no outputs
+/// ([`Net::single`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Checkpoint<'a> {
     /// All numbers.
     pub state: State,
     /// The current network: at most [`crate::budget::Recovery::work`] weights.
-    pub net: Weights<'a>,
+    pub net: Net<'a>,
     /// The best network while searching: at most as many.
-    pub best: Weights<'a>,
+    pub best: Net<'a>,
     /// The best network of at most s weights and m neurons so far.
-    pub found: Weights<'a>,
+    pub found: Net<'a>,
 }
 
 /// The numbers of a [`Checkpoint`]: stage, rows, damping, counters.

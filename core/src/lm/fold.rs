@@ -10,10 +10,10 @@
 //!    the others.
 
 use super::bench::Bench;
-use super::support::store;
+use super::problem::Problem;
+use super::sides::Sides;
 use crate::error::Result;
 use crate::sensing::{Sensing, head_mut};
-use crate::weights::Editable;
 
 /// Sweeps of the coordinate descent.
 const SWEEPS: u32 = 300;
@@ -23,21 +23,17 @@ const STEPS: u32 = 5;
 impl<S: Sensing> Bench<'_, S> {
     /// Folds the linear term of a network of at most s weights besides it, and goes down to m neurons; returns the
     /// loss. `scratch` and `other` must have room for s weights.
-    pub(super) fn fold(
-        &mut self,
-        scratch: &mut Editable<'_>,
-        other: &mut Editable<'_>,
-    ) -> Result<f32, S::Source> {
-        self.folds += 1;
+    pub(super) fn fold(&mut self, scratch: &mut Sides<'_>, other: &mut Sides<'_>) -> Result<f32, S::Source> {
+        self.task.folds += 1;
         self.cancel()?;
-        store(scratch, self.net.view())?;
+        scratch.store(self.view())?;
         let loss = self.refit(STEPS)?;
         let round = self.narrow(loss)?;
-        if round <= self.goal {
+        if round <= self.task.goal {
             return Ok(round);
         }
-        store(other, self.net.view())?;
-        store(&mut self.net, scratch.view())?;
+        other.store(self.view())?;
+        self.load(scratch.view())?;
         if self.add_pair()? {
             let loss = self.refit(STEPS)?;
             let loss = self.thin(loss, |_, _| ())?;
@@ -46,7 +42,7 @@ impl<S: Sensing> Bench<'_, S> {
                 return Ok(pair);
             }
         }
-        store(&mut self.net, other.view())?;
+        self.load(other.view())?;
         self.loss()
     }
 
@@ -102,7 +98,11 @@ impl<S: Sensing> Bench<'_, S> {
     fn add_pair(&mut self) -> Result<bool, S::Source> {
         let (Some(up), Some(down)) = (self.vacant(1.0), self.vacant(-1.0)) else { return Ok(false) };
         let (d, room) = (self.inputs(), self.net.room() - self.net.nnz());
-        self.single.entries.sift(self.single.dense, self.columns.scales(), (up, (room / 2).min(self.nnz)));
+        self.single.entries.sift(
+            self.single.dense,
+            self.columns.scales(),
+            (up, (room / 2).min(self.task.nnz)),
+        );
         if self.single.entries.index().is_empty() {
             return Ok(false);
         }
@@ -127,7 +127,8 @@ mod tests {
     extern crate std;
     use crate::gates::Signs;
     use crate::lm::bench::tests::{D, P, with};
-    use crate::weights::Editable;
+    use crate::lm::problem::Problem;
+    use crate::lm::sides::Sides;
 
     const W: [f32; D] = [1.0, -2.0, 0.5, 0.0];
 
@@ -137,12 +138,12 @@ mod tests {
         with(Signs::Free, planted, net, |bench| {
             let (mut a, mut b) =
                 ((std::vec![0; 16], std::vec![0.0; 16]), (std::vec![0; 16], std::vec![0.0; 16]));
-            let mut scratch = Editable::new(D, P, &mut a.0, &mut a.1);
-            let mut other = Editable::new(D, P, &mut b.0, &mut b.1);
+            let mut scratch = Sides::new((D, P, 0), &mut a.0, &mut a.1);
+            let mut other = Sides::new((D, P, 0), &mut b.0, &mut b.1);
             assert!(bench.loss().unwrap() < 1e-10);
             let loss = bench.fold(&mut scratch, &mut other).unwrap();
-            assert_eq!((bench.linear(), bench.folds), (0, 1));
-            assert!(bench.counted() <= bench.nnz && bench.live() <= bench.hidden);
+            assert_eq!((bench.linear(), bench.task.folds), (0, 1));
+            assert!(bench.counted() <= bench.task.nnz && bench.live() <= bench.task.hidden);
             assert_eq!(bench.loss().unwrap(), loss);
             result = (loss, bench.live());
         });

@@ -2,48 +2,24 @@
 
 use super::bench::Bench;
 use super::neuron::Seedling;
+use super::problem::{BATCH, Candidate, Candidates, Draw, Problem, rank};
 use crate::error::Result;
 use crate::rng::{seed_of, stream};
 use crate::sensing::Sensing;
 
-/// Candidates that are tried before the best of them is taken.
-pub(super) const BATCH: usize = 6;
-/// Batches before the search gives up.
-const BATCHES: usize = 4;
-
-/// A way to add a neuron. It is formed again where it is needed, so that a list of candidates takes no memory that
-/// grows.
+/// A neuron that may be added.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Candidate {
-    /// What it could win at once.
-    gain: f32,
-    kind: Kind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     /// A new neuron of this output sign.
     Birth(Seedling, f32),
     /// Two halves of this neuron.
     Split(usize),
 }
 
-/// The most promising candidates, best first.
-pub(super) type Candidates = heapless::Vec<Candidate, { BATCH * BATCHES }>;
-
-/// What candidates are drawn from.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Draw {
-    /// Seed of random gates and first directions.
-    pub(super) seed: u64,
-    /// Births from random gates for either sign.
-    pub(super) random: u32,
-}
-
 impl<S: Sensing> Bench<'_, S> {
     /// The most promising candidates at the current network, best first: births from the best atoms and from random
     /// gates for every sign, and splits of all neurons. The residual must be current.
-    pub(super) fn candidates(&mut self, draw: Draw) -> Result<Candidates, S::Source> {
+    pub(super) fn list(&mut self, draw: Draw) -> Result<Candidates<Kind>, S::Source> {
         let (d, k, half) = (self.inputs(), self.birth_size(), self.split_size());
         let signs = if self.fit.signs.both() { 2 } else { 1 };
         let measured = [1.0, -1.0].map(|sign| (sign, self.of_sign(sign))).into_iter().take(signs);
@@ -53,7 +29,7 @@ impl<S: Sensing> Bench<'_, S> {
         let mut list = Candidates::new();
         for (sign, i) in measured {
             let Some(i) = i else { continue };
-            let mut atoms = heapless::Vec::<Candidate, BATCH>::new();
+            let mut atoms = heapless::Vec::<Candidate<Kind>, BATCH>::new();
             for number in 0..2 * d as u32 {
                 let gain = single.atom(fit, d, (number, i))?;
                 rank(&mut atoms, Candidate { gain, kind: Kind::Birth(Seedling::Atom(number), sign) });
@@ -69,18 +45,17 @@ impl<S: Sensing> Bench<'_, S> {
         for i in neurons {
             let block = self.net.view().block(i);
             if !block.is_empty() {
-                let gain = single.split(fit, scales, (block, half), draw.seed)?;
+                let gain = single.split(fit, scales, (block, half), (draw.seed, None))?;
                 rank(&mut list, Candidate { gain, kind: Kind::Split(i) });
             }
         }
         Ok(list)
     }
 
-    /// Forms a candidate from the current residual and applies it, into an empty neuron or in place of the weakest
-    /// one; false, and no change, if there is none to take its place.
-    pub(super) fn apply(&mut self, candidate: &Candidate, draw: Draw) -> Result<bool, S::Source> {
+    /// Forms a neuron from the current residual and adds it; false, and no change, if there is no place for it.
+    pub(super) fn add_neuron(&mut self, kind: Kind, draw: Draw) -> Result<bool, S::Source> {
         let d = self.inputs();
-        match candidate.kind {
+        match kind {
             Kind::Birth(seedling, sign) => {
                 let Some(i) = self.of_sign(sign) else { return Ok(false) };
                 let k = self.birth_size();
@@ -96,7 +71,7 @@ impl<S: Sensing> Bench<'_, S> {
                 if block.is_empty() {
                     return Ok(false);
                 }
-                self.single.split(&mut self.fit, self.columns.scales(), (block, k), draw.seed)?;
+                self.single.split(&mut self.fit, self.columns.scales(), (block, k), (draw.seed, None))?;
                 let Some(to) = self.vacate(self.fit.signs.sign(i), Some(i)) else { return Ok(false) };
                 self.make_room(i, 2 * self.single.entries.index().len())?;
                 let range = self.net.range(i);
@@ -111,21 +86,6 @@ impl<S: Sensing> Bench<'_, S> {
         }
     }
 
-    /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight less makes room for
-    /// at least one, and for two if it is one of the neuron's: the excess is halved each time.
-    fn make_room(&mut self, i: usize, more: usize) -> Result<(), S::Source> {
-        while let excess @ 1.. =
-            (self.net.nnz() + self.net.range(i).len() + more).saturating_sub(self.net.room())
-        {
-            let size = self.counted().saturating_sub(excess.div_ceil(2));
-            self.threshold(size)?;
-            if size == 0 {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     /// Any neuron of this sign, to measure births with.
     fn of_sign(&self, sign: f32) -> Option<usize> {
         (self.first()..self.blocks()).find(|&i| self.fit.signs.sign(i) == sign)
@@ -133,42 +93,12 @@ impl<S: Sensing> Bench<'_, S> {
 
     /// Weights that a new neuron starts with: its share of s, as far as there is room.
     fn birth_size(&self) -> usize {
-        let share = self.nnz.div_ceil(self.hidden.max(1)).max(2);
+        let share = self.task.nnz.div_ceil(self.task.hidden.max(1)).max(2);
         share.min(self.inputs()).min(self.spare_room())
     }
 
     /// Weights that tell the halves of a split apart: as many, if there is room for them twice.
     fn split_size(&self) -> usize {
         self.birth_size().min(self.spare_room() / 2)
-    }
-}
-
-/// Enters a candidate into a list that is sorted by gain, best first, and drops the last where it is full.
-fn rank<const N: usize>(list: &mut heapless::Vec<Candidate, N>, entry: Candidate) {
-    if !(entry.gain > 0.0) {
-        return;
-    }
-    let at = list.iter().position(|other| entry.gain > other.gain).unwrap_or(list.len());
-    if at == N {
-        return;
-    }
-    if list.is_full() {
-        list.pop();
-    }
-    // There is room, and `at` is not behind the end.
-    let _ = list.insert(at, entry);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_holds_the_best_candidates_best_first() {
-        let mut list = heapless::Vec::<Candidate, 3>::new();
-        for gain in [2.0, 0.0, 5.0, f32::NAN, 1.0, 0.5, 3.0, 5.0] {
-            rank(&mut list, Candidate { gain, kind: Kind::Split(0) });
-        }
-        assert!(list.iter().map(|entry| entry.gain).eq([5.0, 5.0, 3.0]));
     }
 }

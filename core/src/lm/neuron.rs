@@ -13,7 +13,7 @@ use crate::top::Top;
 use crate::weights::{Block, Weights};
 
 /// Steps that refine the direction of a birth.
-const BIRTH_STEPS: u32 = 5;
+pub(super) const BIRTH_STEPS: u32 = 5;
 /// Power iterations for the direction of a split.
 const SPLIT_STEPS: u32 = 4;
 /// A split looks at the rows where the activation is below this part of its root mean square.
@@ -52,13 +52,13 @@ impl<'a> Entries<'a> {
     }
 
     /// As weights of `hidden` neurons.
-    fn view(&self, inputs: usize, hidden: usize) -> Weights<'_> {
+    pub(super) fn view(&self, inputs: usize, hidden: usize) -> Weights<'_> {
         // Formed in rising order within one neuron.
         Weights::new(inputs, hidden, self.index(), self.value()).unwrap_or(Weights::empty(inputs, hidden))
     }
 
     /// Becomes the single entry `value` at the flat index `j`.
-    fn unit(&mut self, j: u32, value: f32) {
+    pub(super) fn unit(&mut self, j: u32, value: f32) {
         if let (Some(index), Some(first)) = (self.index.first_mut(), self.value.first_mut()) {
             (*index, *first) = (j, value);
             self.len = 1;
@@ -76,7 +76,7 @@ impl<'a> Entries<'a> {
 
     /// Becomes the `k` entries of `dense` that are largest in `|v| c^power`, as neuron `i`.
     #[inline(never)]
-    fn choose(
+    pub(super) fn choose(
         &mut self,
         dense: &[f32],
         (i, k): (usize, usize),
@@ -97,7 +97,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Becomes the `k` largest `|g| / c` of a gradient, with value `g / c²`, as neuron `i`.
-    fn climb(&mut self, g: &[f32], scales: &[f32], (i, k): (usize, usize)) {
+    pub(super) fn climb(&mut self, g: &[f32], scales: &[f32], (i, k): (usize, usize)) {
         let over = |j: usize, g: f32| match scales.get(j) {
             Some(&c) if c > 0.0 => g / c,
             _ => 0.0,
@@ -194,14 +194,14 @@ impl Single<'_> {
     /// Forms δ of at most `k` weights such that `w/2 ± δ` are the halves of `block`; returns what the split could win
     /// at once. The direction is found by truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the
     /// loss at the hinge, where alone two halves differ from their sum; b is a part of rms(z). Then the best length of
-    /// a few.
+    /// a few. `r` is `along`, or the residual where there is none.
     #[inline(never)]
     pub(super) fn split<S: Sensing>(
         &mut self,
         fit: &mut Fit<'_, S>,
         scales: &[f32],
         (block, k): (Block<'_>, usize),
-        seed: u64,
+        (seed, along): (u64, Option<&[f32]>),
     ) -> Result<f32, S::Source> {
         let (d, m, rows, i) = (scales.len(), fit.sensing.blocks(), fit.rows(), block.neuron());
         let v = fit.signs.sign(i);
@@ -227,7 +227,7 @@ impl Single<'_> {
                 return Ok(0.0);
             }
             entries.scale(1.0 / length);
-            for ((t, z), r) in t.iter_mut().zip(&*z).zip(fit.residual()) {
+            for ((t, z), r) in t.iter_mut().zip(&*z).zip(along.unwrap_or(fit.residual())) {
                 *t *= v * r * (1.0 - z.abs() / band).max(0.0) / length;
             }
             fit.correlate(open, i, Some(t), dense)?;
@@ -236,7 +236,7 @@ impl Single<'_> {
         fit.image(open, entries.view(d, m).block(i), t)?;
         let (mut best, mut length) = (0.0, 0.0);
         for part in SPLIT_LENGTHS {
-            let gain = halves(fit.residual(), (z, t), v, part * size);
+            let gain = halves(along.unwrap_or(fit.residual()), (z, t), v, part * size);
             if gain > best {
                 (best, length) = (gain, part * size);
             }
@@ -247,7 +247,7 @@ impl Single<'_> {
 }
 
 /// Input and sign of the atom of this number.
-fn atom(number: u32) -> (usize, f32) {
+pub(super) fn atom(number: u32) -> (usize, f32) {
     (number as usize / 2, if number.is_multiple_of(2) { 1.0 } else { -1.0 })
 }
 

@@ -4,14 +4,14 @@
 //! [`Checkpoint`]; each stage begins by computing the loss and the residual anew, so that a run that goes on from a
 //! checkpoint has the same bits as one that was never interrupted.
 
-use super::bench::Bench;
 use super::checkpoint::{Checkpoint, Stage, State};
-use super::support::store;
+use super::problem::{Outcome, Problem};
+use super::sides::Sides;
+use super::solver::LAMBDA_START;
 use super::{Info, Params, Phase, Progress};
-use crate::error::{self, Error, Result};
+use crate::error::{self, Error};
 use crate::rng::{Rng, stream};
-use crate::sensing::Sensing;
-use crate::weights::Editable;
+use crate::sensing::Sensing as _;
 
 /// A descent has stalled where the loss does not fall below this part of the last one.
 const STALL: f32 = 0.85;
@@ -33,16 +33,16 @@ const PROGRESS: f32 = 0.98;
 const MORE_ROWS: usize = 4;
 
 /// A run: the network at hand, those that are kept, and where it stands.
-pub(super) struct Search<'a, S, F> {
-    pub(super) bench: Bench<'a, S>,
+pub(super) struct Search<'a, P, F> {
+    pub(super) bench: P,
     /// Where moves start from.
-    pub(super) base: Editable<'a>,
+    pub(super) base: Sides<'a>,
     /// The best trial of a batch.
-    pub(super) kept: Editable<'a>,
+    pub(super) kept: Sides<'a>,
     /// The best while searching.
-    pub(super) best: Editable<'a>,
+    pub(super) best: Sides<'a>,
     /// The best of at most s weights and m neurons, without a linear term.
-    pub(super) found: Editable<'a>,
+    pub(super) found: Sides<'a>,
     pub(super) params: Params,
     pub(super) state: State,
     pub(super) log: Log<F>,
@@ -56,17 +56,17 @@ pub(super) struct Log<F> {
 
 impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
     /// Tells the observer, once per outer step.
-    fn step<S: Sensing>(&mut self, phase: Phase, bench: &Bench<'_, S>, (loss, best): (f32, f32)) {
+    fn step<'a, P: Problem<'a>>(&mut self, phase: Phase, bench: &P, (loss, best): (f32, f32)) {
         self.info.steps = self.info.steps.saturating_add(1);
         self.tell(phase, bench, (loss, best), None);
     }
 
     /// Tells the observer, unless it ended the run already.
     #[inline(never)]
-    fn tell<S: Sensing>(
+    fn tell<'a, P: Problem<'a>>(
         &mut self,
         phase: Phase,
-        bench: &Bench<'_, S>,
+        bench: &P,
         (loss, best): (f32, f32),
         checkpoint: Option<Checkpoint<'_>>,
     ) {
@@ -76,37 +76,32 @@ impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
         let progress = Progress {
             phase,
             step: self.info.steps,
-            loss: bench.fit.in_labels(loss),
-            best: bench.fit.in_labels(best.min(loss)),
-            support: bench.net.nnz(),
+            loss: bench.fit().in_labels(loss),
+            best: bench.fit().in_labels(best.min(loss)),
+            support: bench.view().nnz(),
             live: bench.live(),
             moves: self.info.moves,
             kicks: self.info.kicks,
-            rows_read: bench.fit.rows_read,
+            rows_read: bench.fit().rows_read,
             checkpoint,
         };
         self.info.stopped = !(self.observe)(&progress);
     }
 }
 
-impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
+impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// From the first weights, or from `checkpoint`, to the end; the result is in `found`.
-    pub(super) fn run(
-        &mut self,
-        rows: usize,
-        checkpoint: Option<&Checkpoint<'_>>,
-    ) -> Result<Info, S::Source> {
+    pub(super) fn run(&mut self, rows: usize, checkpoint: Option<&Checkpoint<'_>>) -> Outcome<'a, P, Info> {
         // Scales are always those of the rows that a run begins with.
         self.select(rows)?;
-        self.bench.columns.measure(&mut self.bench.fit)?;
+        self.bench.measure()?;
         match checkpoint {
             Some(checkpoint) => self.restore(checkpoint)?,
             None => {
-                let Bench { fit, net, columns, nnz, .. } = &mut self.bench;
-                columns.start(fit, net, *nnz, self.params.seed)?;
-                self.bench.add_linear()?;
-                let loss = self.bench.loss()?;
-                self.bench.improve(loss, 3, self.bench.goal)?;
+                self.bench.start(self.params.seed)?;
+                self.bench.relax()?;
+                let (loss, goal) = (self.bench.loss()?, self.bench.task().goal);
+                self.bench.improve(loss, 3, goal)?;
             }
         }
         while self.state.stage != Stage::End {
@@ -128,16 +123,17 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     /// Shows the observer all that this run is now.
     fn tell_checkpoint(&mut self) {
         let Self { bench, best, found, state, log, .. } = self;
-        state.lambda = bench.fit.lambda;
+        state.lambda = bench.fit().solver.lambda();
+        let task = bench.task();
         state.info = Info {
-            flips: bench.flips,
-            merges: bench.merges,
-            folds: bench.folds,
-            rows_read: bench.fit.rows_read,
+            flips: task.flips,
+            merges: task.merges,
+            folds: task.folds,
+            rows_read: bench.fit().rows_read,
             ..log.info
         };
         let checkpoint =
-            Checkpoint { state: *state, net: bench.net.view(), best: best.view(), found: found.view() };
+            Checkpoint { state: *state, net: bench.view(), best: best.view(), found: found.view() };
         let phase = match state.stage {
             Stage::Descend => Phase::Descend,
             Stage::Moves => Phase::Move,
@@ -149,32 +145,35 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// Becomes what `checkpoint` holds.
-    fn restore(&mut self, checkpoint: &Checkpoint<'_>) -> Result<(), S::Source> {
-        let (d, p) = (self.bench.inputs(), self.bench.blocks());
-        for (to, from) in [
-            (&mut self.bench.net, checkpoint.net),
-            (&mut self.best, checkpoint.best),
-            (&mut self.found, checkpoint.found),
-        ] {
+    fn restore(&mut self, checkpoint: &Checkpoint<'_>) -> Outcome<'a, P, ()> {
+        let own = self.bench.view();
+        let (d, p, c) = (own.w().inputs(), own.w().hidden(), own.outputs());
+        for from in [checkpoint.net, checkpoint.best, checkpoint.found] {
             from.check(d, p).map_err(Error::widen)?;
-            error::finite("weights of the checkpoint", from.value())?;
-            store(to, from)?;
+            from.wt().check(c, p).map_err(Error::widen)?;
+            error::finite("weights of the checkpoint", from.w().value())?;
+            error::finite("output weights of the checkpoint", from.wt().value())?;
         }
+        self.bench.load(checkpoint.net)?;
+        self.best.store(checkpoint.best)?;
+        self.found.store(checkpoint.found)?;
         self.state = checkpoint.state;
         let State { rows, lambda, info, .. } = checkpoint.state;
-        error::range("rows of the checkpoint", rows as usize, 1, self.bench.fit.sensing.rows())?;
+        error::range("rows of the checkpoint", rows as usize, 1, self.bench.fit().sensing.rows())?;
         self.select(rows as usize)?;
-        self.bench.fit.lambda = lambda;
-        self.bench.fit.rows_read = info.rows_read;
-        (self.bench.flips, self.bench.merges, self.bench.folds) = (info.flips, info.merges, info.folds);
+        let fit = self.bench.fit_mut();
+        fit.solver.set_lambda(lambda);
+        fit.rows_read = info.rows_read;
+        let task = self.bench.task_mut();
+        (task.flips, task.merges, task.folds) = (info.flips, info.merges, info.folds);
         self.log.info = Info { stopped: false, ..info };
         Ok(())
     }
 
     /// Fits the first `rows` rows from now on.
-    fn select(&mut self, rows: usize) -> Result<(), S::Source> {
-        self.bench.fit.select(rows)?;
-        self.bench.goal = self.params.exact * self.bench.fit.power();
+    fn select(&mut self, rows: usize) -> Outcome<'a, P, ()> {
+        self.bench.fit_mut().select(rows)?;
+        self.bench.task_mut().goal = self.params.exact * self.bench.fit().power();
         self.state.rows = rows as u32;
         Ok(())
     }
@@ -184,12 +183,12 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     pub(super) fn is_exact(&self, loss: f32) -> bool {
-        loss <= self.bench.goal
+        loss <= self.bench.task().goal
     }
 
     /// An outer step down to `size` weights; the observer sees it.
     #[inline(never)]
-    pub(super) fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Result<f32, S::Source> {
+    pub(super) fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Outcome<'a, P, f32> {
         let loss = self.bench.outer(loss, size)?;
         self.log.step(phase, &self.bench, (loss, self.state.best_loss));
         Ok(loss)
@@ -197,13 +196,13 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
 
     /// Outer steps until the loss stalls or the fit is exact, at most [`DESCENT`].
     #[inline(never)]
-    pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Result<f32, S::Source> {
+    pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Outcome<'a, P, f32> {
         for _ in 0..DESCENT {
             if self.is_exact(loss) || self.is_done() {
                 break;
             }
             let before = loss;
-            loss = self.outer(loss, self.bench.work_size(), phase)?;
+            loss = self.outer(loss, self.bench.task().work_size(), phase)?;
             self.keep_best(loss)?;
             if !(loss < STALL * before) {
                 break;
@@ -212,34 +211,34 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         Ok(loss)
     }
 
-    pub(super) fn keep_best(&mut self, loss: f32) -> Result<(), S::Source> {
+    pub(super) fn keep_best(&mut self, loss: f32) -> Outcome<'a, P, ()> {
         if loss < self.state.best_loss {
-            store(&mut self.best, self.bench.net.view())?;
+            self.best.store(self.bench.view())?;
             self.state.best_loss = loss;
         }
         Ok(())
     }
 
-    fn keep_found(&mut self, loss: f32) -> Result<(), S::Source> {
+    fn keep_found(&mut self, loss: f32) -> Outcome<'a, P, ()> {
         if loss < self.state.found_loss {
-            store(&mut self.found, self.bench.net.view())?;
+            self.found.store(self.bench.view())?;
             self.state.found_loss = loss;
         }
         Ok(())
     }
 
     /// [`Stage::Descend`].
-    fn begin(&mut self, loss: f32) -> Result<Stage, S::Source> {
+    fn begin(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
         (self.state.best_loss, self.state.found_loss, self.state.kicks) = (f32::INFINITY, f32::INFINITY, 0);
         (self.state.mark, self.state.idle) = (f32::INFINITY, 0);
-        self.bench.add_linear()?;
+        self.bench.relax()?;
         self.keep_best(loss)?;
         self.descend(loss, Phase::Descend)?;
         Ok(Stage::Moves)
     }
 
     /// [`Stage::Moves`].
-    fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
+    fn moves(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
         if !self.is_exact(loss) && !self.is_done() {
             match self.round(loss)? {
                 Some(better) => loss = better,
@@ -258,8 +257,8 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
 
     /// Whether all rows say otherwise than those that are fitted: these are too few then, and the search goes on with
     /// more of them.
-    fn refute(&mut self) -> Result<bool, S::Source> {
-        let (rows, all) = (self.state.rows as usize, self.bench.fit.sensing.rows());
+    fn refute(&mut self) -> Outcome<'a, P, bool> {
+        let (rows, all) = (self.state.rows as usize, self.bench.fit().sensing.rows());
         if rows >= all {
             return Ok(false);
         }
@@ -276,17 +275,17 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         } else {
             self.state.idle = self.state.idle.saturating_add(1);
         }
-        self.state.best_loss > POOR * self.bench.fit.power() && self.state.idle >= self.params.patience
+        self.state.best_loss > POOR * self.bench.fit().power() && self.state.idle >= self.params.patience
     }
 
     /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the search where there
     /// were enough kicks, and more rows where these are too few or kicks on them lead nowhere.
-    fn kick(&mut self) -> Result<Stage, S::Source> {
-        store(&mut self.bench.net, self.best.view())?;
+    fn kick(&mut self) -> Outcome<'a, P, Stage> {
+        self.bench.load(self.best.view())?;
         if !self.is_done() && self.refute()? {
             return Ok(Stage::Descend);
         }
-        let (idle, rows, all) = (self.is_idle(), self.state.rows as usize, self.bench.fit.sensing.rows());
+        let (idle, rows, all) = (self.is_idle(), self.state.rows as usize, self.bench.fit().sensing.rows());
         if idle && !self.is_done() && rows < all {
             self.select(rows.saturating_mul(MORE_ROWS).min(all))?;
             return Ok(Stage::Descend);
@@ -301,8 +300,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
         let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
         for _ in 0..(self.bench.live() / KICK).max(1) {
             let nth = rng.below(self.bench.live() as u32) as usize;
-            let neuron = self.bench.neurons().nth(nth).map(|block| block.neuron());
-            neuron.into_iter().for_each(|i| self.bench.net.remove(i));
+            self.bench.nth_live(nth).into_iter().for_each(|i| self.bench.remove(i));
         }
         let loss = self.bench.refit(2)?;
         self.descend(loss, Phase::Kick)?;
@@ -310,20 +308,20 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// Ends the search with the best network of at most s weights.
-    fn leave(&mut self) -> Result<Stage, S::Source> {
-        store(&mut self.bench.net, self.found.view())?;
+    fn leave(&mut self) -> Outcome<'a, P, Stage> {
+        self.bench.load(self.found.view())?;
         Ok(Stage::AllRows)
     }
 
     /// Down to s weights and m neurons without a linear term; keeps the result.
     #[inline(never)]
-    fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
+    fn finish(&mut self, loss: f32) -> Outcome<'a, P, f32> {
         // Two neurons that stand for one may be further apart than those that are the same.
-        store(&mut self.base, self.bench.net.view())?;
+        self.base.store(self.bench.view())?;
         let before = self.merge(loss, ALIKE, loss)?;
         let Self { bench, log, state, base, kept, .. } = self;
         let loss = bench.thin(before, |bench, loss| log.step(Phase::Finish, bench, (loss, state.best_loss)))?;
-        let loss = if bench.linear() > 0 { bench.fold(base, kept)? } else { bench.narrow(loss)? };
+        let loss = bench.conclude(loss, base, kept)?;
         self.keep_found(loss)?;
         // An exact fit that the way down has spoilt: a weight too many went, and comes back.
         if self.is_exact(before) && loss > SPOILT * before {
@@ -333,9 +331,9 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// [`Stage::AllRows`].
-    fn all_rows(&mut self, loss: f32) -> Result<Stage, S::Source> {
+    fn all_rows(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
         let (all, rows, claimed) =
-            (self.bench.fit.sensing.rows(), self.state.rows as usize, self.is_exact(loss));
+            (self.bench.fit().sensing.rows(), self.state.rows as usize, self.is_exact(loss));
         self.select(all)?;
         let loss = self.bench.loss()?;
         let loss = self.bench.improve(loss, self.params.final_steps, 0.0)?;
@@ -353,36 +351,36 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// [`Stage::Settle`]: no exact fit is in sight, so a better support for all rows is what is left to find.
-    fn settle(&mut self, loss: f32) -> Result<Stage, S::Source> {
+    fn settle(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
         self.state.best_loss = f32::INFINITY;
         let loss = self.descend(loss, Phase::AllRows)?;
         self.finish(loss)?;
-        store(&mut self.bench.net, self.found.view())?;
+        self.bench.load(self.found.view())?;
         Ok(Stage::Polish)
     }
 
     /// [`Stage::Polish`]: outer steps at exactly s weights as long as they lower the loss; weights that are missing are
     /// added first.
-    fn polish(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
-        let missing = self.bench.nnz.saturating_sub(self.bench.net.nnz());
+    fn polish(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
+        let missing = self.bench.task().nnz.saturating_sub(self.bench.view().nnz());
         if missing > 0 {
             self.bench.grow(missing)?;
             loss = self.bench.improve(loss, 3, 0.0)?;
             self.keep_found(loss)?;
         }
-        self.descend_at_s(loss, self.bench.goal, Phase::Polish)?;
+        self.descend_at_s(loss, self.bench.task().goal, Phase::Polish)?;
         Ok(if self.is_exact(self.state.found_loss) || self.is_done() { Stage::End } else { Stage::Plain })
     }
 
     /// Outer steps at exactly s weights as long as they lower the loss and it is above `goal`, at most
     /// [`Params::polish`].
-    fn descend_at_s(&mut self, mut loss: f32, goal: f32, phase: Phase) -> Result<(), S::Source> {
+    fn descend_at_s(&mut self, mut loss: f32, goal: f32, phase: Phase) -> Outcome<'a, P, ()> {
         for _ in 0..self.params.polish {
             if loss <= goal || self.is_done() {
                 break;
             }
             let before = loss;
-            loss = self.outer(loss, self.bench.nnz, phase)?;
+            loss = self.outer(loss, self.bench.task().nnz, phase)?;
             self.keep_found(loss)?;
             if !(loss < before) {
                 break;
@@ -393,46 +391,48 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
 
     /// [`Stage::Plain`]: where no exact fit was found, the plain method at s weights from the first weights of all rows;
     /// with one or two weights there is nothing to search, and this is better.
-    fn plain(&mut self) -> Result<Stage, S::Source> {
-        if self.bench.fit.signs.linear(0) {
+    fn plain(&mut self) -> Outcome<'a, P, Stage> {
+        if self.bench.is_relaxed() {
             return Ok(Stage::End);
         }
-        let Bench { fit, net, columns, nnz, .. } = &mut self.bench;
-        columns.start(fit, net, *nnz, self.params.seed)?;
-        let loss = self.bench.loss()?;
-        let loss = self.bench.improve(loss, 3, self.bench.goal)?;
+        self.bench.start(self.params.seed)?;
+        let (loss, goal) = (self.bench.loss()?, self.bench.task().goal);
+        let loss = self.bench.improve(loss, 3, goal)?;
         let loss = self.bench.narrow(loss)?;
         self.keep_found(loss)?;
-        if self.bench.live() <= self.bench.hidden {
-            self.descend_at_s(loss, self.bench.goal, Phase::Polish)?;
+        if self.bench.live() <= self.bench.task().hidden {
+            self.descend_at_s(loss, goal, Phase::Polish)?;
         }
         Ok(Stage::End)
     }
 
     /// The result without zeros, in the scale of the labels, and what was done.
-    fn end(&mut self) -> Result<Info, S::Source> {
-        self.found.retain(|_, w| w != 0.0);
-        store(&mut self.bench.net, self.found.view())?;
+    fn end(&mut self) -> Outcome<'a, P, Info> {
+        self.found.compact();
+        self.bench.load(self.found.view())?;
         let loss = self.bench.loss()?;
-        self.bench.fit.unscale(self.found.values());
-        self.found.retain(|_, w| w != 0.0);
-        error::finite("weights (scale labels and inputs to about 1)", self.found.view().value())?;
-        let (bench, power) = (&self.bench, self.bench.fit.power());
+        self.bench.unscale(&mut self.found);
+        self.found.compact();
+        let found = self.found.view();
+        for side in [found.w(), found.wt()] {
+            error::finite("weights (scale labels and inputs to about 1)", side.value())?;
+        }
+        let (fit, task) = (self.bench.fit(), self.bench.task());
         Ok(Info {
-            loss: bench.fit.in_labels(loss),
-            relative: if loss > 0.0 { loss / power } else { 0.0 },
+            loss: fit.in_labels(loss),
+            relative: if loss > 0.0 { loss / fit.power() } else { 0.0 },
             exact: self.is_exact(loss),
-            flips: bench.flips,
-            merges: bench.merges,
-            folds: bench.folds,
-            rows_read: bench.fit.rows_read,
+            flips: task.flips,
+            merges: task.merges,
+            folds: task.folds,
+            rows_read: fit.rows_read,
             ..self.log.info
         })
     }
 }
 
 /// A state before anything was done.
-pub(super) const fn first_state(lambda: f32) -> State {
+pub(super) const fn first_state() -> State {
     let loss = f32::INFINITY;
     let info = Info::NONE;
     State {
@@ -440,7 +440,7 @@ pub(super) const fn first_state(lambda: f32) -> State {
         rows: 0,
         kicks: 0,
         turn: 0,
-        lambda,
+        lambda: LAMBDA_START,
         best_loss: loss,
         found_loss: loss,
         mark: loss,

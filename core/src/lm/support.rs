@@ -33,6 +33,11 @@ impl<'a> Columns<'a> {
         self.scales
     }
 
+    /// `c_j` of every column, and the panel.
+    pub(super) fn parts(&mut self) -> (&[f32], &mut [f32]) {
+        (self.scales, self.panel)
+    }
+
     /// Takes the scales from the rows that are selected.
     pub(super) fn measure<S: Sensing>(&mut self, fit: &mut Fit<'_, S>) -> Result<(), S::Source> {
         let (d, m) = (fit.sensing.inputs(), fit.sensing.blocks());
@@ -146,23 +151,36 @@ impl<'a> Columns<'a> {
         for ((out, &j), &w) in buffer.iter_mut().zip(net.view().index()).zip(net.view().value()) {
             *out = salience(j, w);
         }
-        let (below, &mut edge, _) = buffer.select_nth_unstable_by(drop, f32::total_cmp);
-        // Of those at the edge, as many go as are needed; the later ones.
-        let below = below.iter().filter(|&&x| x < edge).count();
-        let weights = net.view();
-        let all = weights.index().iter().zip(weights.value());
-        let mut at_edge = all.filter(|&(&j, &w)| salience(j, w) == edge).count();
-        at_edge -= (drop - below).min(at_edge);
-        net.retain(|j, w| {
-            let salience = salience(j, w);
-            if salience == edge {
-                let keep = at_edge > 0;
-                at_edge = at_edge.saturating_sub(1);
-                return keep;
-            }
-            salience > edge
-        });
+        let mut edge = Edge::new(buffer, drop);
+        net.retain(|j, w| edge.keeps(salience(j, w)));
         Ok(())
+    }
+}
+
+/// Where saliences are cut.
+pub(super) struct Edge {
+    value: f32,
+    /// Of those at the edge, so many stay: the first ones.
+    left: usize,
+}
+
+impl Edge {
+    /// Drops the `drop` smallest of the saliences, which are put into another order; fewer than there are.
+    pub(super) fn new(saliences: &mut [f32], drop: usize) -> Self {
+        let (below, &mut value, _) = saliences.select_nth_unstable_by(drop, f32::total_cmp);
+        let below = below.iter().filter(|&&x| x < value).count();
+        let left = saliences.iter().filter(|&&x| x == value).count();
+        Self { value, left: left - (drop - below).min(left) }
+    }
+
+    /// Whether the next one in order stays.
+    pub(super) fn keeps(&mut self, salience: f32) -> bool {
+        if salience == self.value {
+            let keep = self.left > 0;
+            self.left = self.left.saturating_sub(1);
+            return keep;
+        }
+        salience > self.value
     }
 }
 

@@ -1,23 +1,19 @@
-//! Edits that take a network to an equivalent or simpler one: turn neurons round, merge those that share a hinge, go
-//! down to s weights and m neurons.
+//! Edits that take a network to an equivalent or simpler one: turn neurons round, merge those that share a hinge.
 
 use super::bench::{Bench, scaled};
+use super::problem::Problem;
 use crate::error::Result;
 use crate::math::sqrt;
 use crate::sensing::{Sensing, head_mut};
 use crate::weights::Weights;
 
 /// A neuron is turned round where that leaves less than this part of the loss.
-const FLIP: f32 = 0.999;
-/// Before the last threshold neurons with a cosine above this become one.
-const SAME: f32 = 0.9999;
-/// Steps between two cuts on the way down.
-const SLIM_STEPS: u32 = 5;
+pub(super) const FLIP: f32 = 0.999;
 
 impl<S: Sensing> Bench<'_, S> {
     /// Turns neurons round, `w_i -> -w_i`, where that alone lowers the loss, which is `loss`, and fits if any was
     /// turned. The residual must be current. Returns the loss.
-    pub(super) fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
+    pub(super) fn turn_round(&mut self, loss: f32) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
         let mut total = loss * rows as f32;
         let mut flipped = 0;
@@ -49,7 +45,7 @@ impl<S: Sensing> Bench<'_, S> {
         if flipped == 0 {
             return Ok(loss);
         }
-        self.flips += flipped;
+        self.task.flips += flipped;
         self.refit(2)
     }
 
@@ -58,7 +54,7 @@ impl<S: Sensing> Bench<'_, S> {
     /// its own mirror image and a linear function, `relu(z) = z + relu(-z)`, so they merge where there is a linear
     /// term. Returns how many vanished; nothing is fitted.
     #[inline(never)]
-    pub(super) fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
+    pub(super) fn join(&mut self, least: f32) -> Result<u32, S::Source> {
         let d = self.inputs();
         let mut merged = 0;
         for i in self.first()..self.blocks() {
@@ -90,48 +86,18 @@ impl<S: Sensing> Bench<'_, S> {
                 }
             }
         }
-        self.merges += merged;
+        self.task.merges += merged;
         Ok(merged)
-    }
-
-    /// Merges what is the same and goes down to s weights besides the linear term, fitting between the cuts. Each cut
-    /// takes a third of the excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss after each.
-    #[inline(never)]
-    pub(super) fn thin(
-        &mut self,
-        mut loss: f32,
-        mut report: impl FnMut(&Self, f32),
-    ) -> Result<f32, S::Source> {
-        if self.merge(SAME)? > 0 {
-            loss = self.loss()?;
-            loss = self.improve(loss, 3, self.goal)?;
-        }
-        while let excess @ 1.. = self.counted().saturating_sub(self.nnz) {
-            loss = self.cut(self.counted() - excess.div_ceil(3), SLIM_STEPS)?;
-            report(self, loss);
-        }
-        Ok(loss)
-    }
-
-    /// Empties the weakest neurons, a third of the excess at a time, until m are left, fitting in between.
-    #[inline(never)]
-    pub(super) fn narrow(&mut self, mut loss: f32) -> Result<f32, S::Source> {
-        while let excess @ 1.. = self.live().saturating_sub(self.hidden) {
-            for _ in 0..excess.div_ceil(3) {
-                self.weakest(|_| true).into_iter().for_each(|i| self.net.remove(i));
-            }
-            loss = self.refit(SLIM_STEPS)?;
-        }
-        Ok(loss)
     }
 }
 
-fn negate(values: Option<&mut [f32]>) {
+/// Changes all signs.
+pub(super) fn negate(values: Option<&mut [f32]>) {
     values.unwrap_or_default().iter_mut().for_each(|v| *v = -*v);
 }
 
 /// The cosine of neurons i and j in the metric of the columns, and whether i is at least as long.
-fn compare(w: Weights<'_>, (i, j): (usize, usize), scales: &[f32]) -> (f32, bool) {
+pub(super) fn compare(w: Weights<'_>, (i, j): (usize, usize), scales: &[f32]) -> (f32, bool) {
     let (a, b) = (w.block(i), w.block(j));
     let mut others = scaled(b, scales).peekable();
     let mut product = 0.0;
@@ -150,6 +116,7 @@ fn compare(w: Weights<'_>, (i, j): (usize, usize), scales: &[f32]) -> (f32, bool
 mod tests {
     use crate::gates::Signs;
     use crate::lm::bench::tests::with;
+    use crate::lm::problem::Problem;
 
     const W: [f32; 4] = [1.0, -2.0, 0.5, 0.0];
 
@@ -160,7 +127,7 @@ mod tests {
             let loss = bench.loss().unwrap();
             assert!(bench.flip(loss).unwrap() < 1e-10 && loss > 1e-2);
             let is_up: [bool; 4] = core::array::from_fn(|at| bench.net.view().value()[at] > 0.0);
-            assert_eq!((bench.flips, is_up), (1, [true, false, true, true]));
+            assert_eq!((bench.task.flips, is_up), (1, [true, false, true, true]));
         });
     }
 
@@ -170,7 +137,7 @@ mod tests {
         with(Signs::Positive, &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])], &net, |bench| {
             assert_eq!(bench.merge(0.999).unwrap(), 1);
             assert!(bench.loss().unwrap() < 1e-12);
-            assert_eq!((bench.net.view().index(), bench.merges), (&[8, 9, 10, 12][..], 1));
+            assert_eq!((bench.net.view().index(), bench.task.merges), (&[8, 9, 10, 12][..], 1));
         });
     }
 

@@ -3,13 +3,10 @@
 //! Every move is a trial: it is applied to the base of the round, fitted, and descended from; only then is it judged, by
 //! the loss it led to.
 
-use super::moves::{BATCH, Candidate, Draw};
+use super::problem::{BATCH, Candidate, Draw, Outcome, Problem};
 use super::search::Search;
-use super::support::store;
 use super::{Phase, Progress};
-use crate::error::Result;
 use crate::rng::{seed_of, stream};
-use crate::sensing::Sensing;
 
 /// Outer steps after a trial move.
 const TRIAL: u32 = 4;
@@ -26,9 +23,9 @@ const JOINT: usize = 12;
 /// Neurons with a cosine above these become one, by turns.
 const COSINES: [f32; 5] = [0.995, 0.98, 0.95, 0.995, 0.9];
 
-impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
+impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// Tidies, then tries candidates until one helps; `None` if none does, with the network as tidied.
-    pub(super) fn round(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
+    pub(super) fn round(&mut self, loss: f32) -> Outcome<'a, P, Option<f32>> {
         let before = loss;
         let loss = self.tidy(loss)?;
         if self.is_exact(loss) {
@@ -57,7 +54,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
                 let tried = self.try_out(core::slice::from_ref(candidate), draw, loss)?;
                 if tried < least {
                     least = tried;
-                    store(&mut self.kept, self.bench.net.view())?;
+                    self.kept.store(self.bench.view())?;
                 }
                 if least < SUCCESS * loss || self.is_done() {
                     break;
@@ -65,7 +62,7 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
             }
             if least < PROGRESS * loss {
                 self.log.info.moves += 1;
-                store(&mut self.bench.net, self.kept.view())?;
+                self.bench.load(self.kept.view())?;
                 let least = self.bench.loss()?;
                 self.keep_best(least)?;
                 return self.descend(least, Phase::Move).map(Some);
@@ -74,15 +71,15 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
                 break;
             }
         }
-        store(&mut self.bench.net, self.base.view())?;
+        self.bench.load(self.base.view())?;
         Ok(None)
     }
 
     /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base of the round.
-    fn tidy(&mut self, loss: f32) -> Result<f32, S::Source> {
+    fn tidy(&mut self, loss: f32) -> Outcome<'a, P, f32> {
         let cosine = COSINES.get(self.state.turn as usize % COSINES.len()).copied().unwrap_or(1.0);
         self.state.turn = self.state.turn.wrapping_add(1);
-        store(&mut self.base, self.bench.net.view())?;
+        self.base.store(self.bench.view())?;
         if !self.params.tidy {
             return Ok(loss);
         }
@@ -91,22 +88,22 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
     }
 
     /// Merges and fits, and goes back to the base where that raises the loss above `loss`; what stays is the base.
-    pub(super) fn merge(&mut self, mut tidied: f32, cosine: f32, loss: f32) -> Result<f32, S::Source> {
+    pub(super) fn merge(&mut self, mut tidied: f32, cosine: f32, loss: f32) -> Outcome<'a, P, f32> {
         if self.bench.merge(cosine)? > 0 {
             tidied = self.bench.refit(2)?;
         }
         if tidied <= TIDY * loss {
-            store(&mut self.base, self.bench.net.view())?;
+            self.base.store(self.bench.view())?;
             return Ok(tidied);
         }
-        store(&mut self.bench.net, self.base.view())?;
+        self.bench.load(self.base.view())?;
         self.bench.loss()
     }
 
     /// The base with these candidates applied, fitted and descended from; its loss, infinite if none could be applied.
     #[inline(never)]
-    fn try_out(&mut self, candidates: &[Candidate], draw: Draw, loss: f32) -> Result<f32, S::Source> {
-        store(&mut self.bench.net, self.base.view())?;
+    fn try_out(&mut self, candidates: &[Candidate<P::Move>], draw: Draw, loss: f32) -> Outcome<'a, P, f32> {
+        self.bench.load(self.base.view())?;
         // Candidates are formed from the residual of the base.
         self.bench.loss()?;
         self.log.info.trials += 1;
@@ -123,13 +120,13 @@ impl<S: Sensing, F: FnMut(&Progress<'_>) -> bool> Search<'_, S, F> {
                 break;
             }
             let before = tried;
-            tried = self.outer(tried, self.bench.work_size(), Phase::Trial)?;
+            tried = self.outer(tried, self.bench.task().work_size(), Phase::Trial)?;
             if tried < SUCCESS * loss || !(tried < TRIAL_STALL * before) {
                 break;
             }
         }
-        if self.bench.counted() > self.bench.work_size() {
-            tried = self.bench.cut(self.bench.work_size(), 2)?;
+        if self.bench.counted() > self.bench.task().work_size() {
+            tried = self.bench.cut(self.bench.task().work_size(), 2)?;
         }
         self.keep_best(tried)?;
         Ok(tried)

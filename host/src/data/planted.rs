@@ -4,13 +4,16 @@ use super::{Matrix, Values};
 use rayon::prelude::*;
 use tamis::dims::Dims;
 use tamis::error::Result;
+use tamis::factored::Net;
 use tamis::gates::Signs;
 use tamis::rng::{Rng, stream};
 use tamis::samples::{NormalRows, Samples};
-use tamis::weights::Weights;
+use tamis::weights::{Block, Weights};
 
 /// Stream of the planted positions and values.
 const WEIGHTS: u64 = stream::USER;
+/// Stream of the planted weights to several outputs.
+const OUTPUTS: u64 = stream::USER + 1;
 
 /// A data set and the weights that made it.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,22 +85,106 @@ pub fn network_on(
     Ok(planted)
 }
 
+/// A data set of several outputs and the network that made it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlantedNet {
+    /// n×d standard normal samples.
+    pub data: Matrix,
+    /// n×c labels, row by row, rounded once from double precision.
+    pub labels: Vec<f32>,
+    /// Flat indices of the weights from the inputs, rising, and their values.
+    pub index: Vec<u32>,
+    /// Their values.
+    pub value: Vec<f32>,
+    /// Flat indices of the weights to the outputs, rising: output k of neuron i is `i c + k`.
+    pub out_index: Vec<u32>,
+    /// Their values.
+    pub out_value: Vec<f32>,
+    /// Hidden neurons, m.
+    pub hidden: usize,
+    /// Outputs, c.
+    pub outputs: usize,
+}
+
+impl PlantedNet {
+    /// The planted network as the algorithms see networks.
+    ///
+    /// # Errors
+    /// None for what [`factored`] makes.
+    pub fn net(&self) -> Result<Net<'_>> {
+        Net::new(
+            Weights::new(self.data.cols, self.hidden, &self.index, &self.value)?,
+            Weights::new(self.outputs, self.hidden, &self.out_index, &self.out_value)?,
+        )
+    }
+}
+
+/// `y = sum_i relu(w_i · x) wt_i` with c outputs: half of s weights N(0, 1) at random places of m×d, of an odd number the
+/// larger half, the others at random places of m×c, x standard normal (paper IHT, 5.1). Neurons with weights on one side
+/// only give nothing.
+///
+/// # Errors
+/// [`tamis::Error::Range`] if a size is out of bounds.
+///
+/// ```
+/// use tamis::dims::Dims;
+/// let planted = tamis_host::data::planted::factored(Dims::new(20, 6, 4, 9), 3, 0)?;
+/// assert_eq!((planted.labels.len(), planted.index.len(), planted.out_index.len()), (60, 5, 4));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn factored(dims: Dims, outputs: usize, seed: u64) -> Result<PlantedNet> {
+    let Dims { samples: n, inputs: d, hidden: m, nnz, .. } = dims;
+    let (w, wt) = (Dims::new(n, d, m, nnz - nnz / 2), Dims::new(n, outputs, m, nnz / 2));
+    w.check()?;
+    tamis::error::range("outputs", outputs, 1, u32::MAX as usize / m)?;
+    tamis::error::range("nonzero weights of the outputs", wt.nnz, 0, m * outputs)?;
+    let data = samples(&w, seed)?;
+    let (index, value) = draw_weights(&w, seed, WEIGHTS);
+    let (out_index, out_value) = draw_weights(&wt, seed, OUTPUTS);
+    let hidden = m;
+    let mut planted =
+        PlantedNet { data, labels: vec![0.0; n * outputs], index, value, out_index, out_value, hidden, outputs };
+    let mut labels = std::mem::take(&mut planted.labels);
+    let net = planted.net()?;
+    labels.par_chunks_mut(outputs).enumerate().for_each(|(row, labels)| {
+        let mut sums = vec![0.0; outputs];
+        for block in net.w().blocks() {
+            let a = relu(activation(&planted.data, row, block), 1.0);
+            for (k, v) in net.wt().block(block.neuron()).entries() {
+                sums[k] += a * f64::from(v);
+            }
+        }
+        for (label, sum) in labels.iter_mut().zip(sums) {
+            *label = sum as f32;
+        }
+    });
+    Ok(PlantedNet { labels, ..planted })
+}
+
 fn relu(z: f64, sign: f64) -> f64 {
     sign * (sign * z).max(0.0)
 }
 
 fn plant(dims: Dims, signs: Signs, seed: u64, unit: impl Fn(f64, f64) -> f64 + Sync) -> Result<Planted> {
     dims.check()?;
+    label(samples(&dims, seed)?, dims, signs, seed, unit)
+}
+
+/// n×d standard normal samples.
+fn samples(dims: &Dims, seed: u64) -> Result<Matrix> {
     let rows = NormalRows::new(seed, dims.samples, dims.inputs);
     let mut values = vec![0.0_f32; dims.samples * dims.inputs];
     values.par_chunks_mut(dims.inputs).enumerate().try_for_each(|(k, row)| { rows }.row(k, row))?;
-    label(
-        Matrix { rows: dims.samples, cols: dims.inputs, values: Values::F32(values) },
-        dims,
-        signs,
-        seed,
-        unit,
-    )
+    Ok(Matrix { rows: dims.samples, cols: dims.inputs, values: Values::F32(values) })
+}
+
+/// `w · x` of one row in double precision.
+fn activation(data: &Matrix, row: usize, block: Block<'_>) -> f64 {
+    let at = |j: usize| match &data.values {
+        Values::F32(v) => f64::from(v[row * data.cols + j]),
+        Values::U8(v) => f64::from(v[row * data.cols + j]),
+    };
+    block.entries().map(|(j, v)| f64::from(v) * at(j)).sum()
 }
 
 /// Draws the weights and answers every row.
@@ -109,16 +196,11 @@ fn label(
     unit: impl Fn(f64, f64) -> f64 + Sync,
 ) -> Result<Planted> {
     dims.check()?;
-    let (index, value) = draw_weights(&dims, seed);
+    let (index, value) = draw_weights(&dims, seed, WEIGHTS);
     let w = Weights::new(dims.inputs, dims.hidden, &index, &value)?;
     let answer = |row: usize| {
-        let at = |j: usize| match &data.values {
-            Values::F32(v) => f64::from(v[row * dims.inputs + j]),
-            Values::U8(v) => f64::from(v[row * dims.inputs + j]),
-        };
-        let output = |block: tamis::weights::Block<'_>| {
-            let z = block.entries().map(|(j, v)| f64::from(v) * at(j)).sum();
-            unit(z, f64::from(signs.sign(block.neuron())))
+        let output = |block: Block<'_>| {
+            unit(activation(&data, row, block), f64::from(signs.sign(block.neuron())))
         };
         w.blocks().map(output).sum::<f64>() as f32
     };
@@ -127,8 +209,8 @@ fn label(
 }
 
 /// s distinct places of m·d, each set of places as likely as any other, and their values.
-fn draw_weights(dims: &Dims, seed: u64) -> (Vec<u32>, Vec<f32>) {
-    let mut rng = Rng::new(seed, WEIGHTS);
+fn draw_weights(dims: &Dims, seed: u64, stream: u64) -> (Vec<u32>, Vec<f32>) {
+    let mut rng = Rng::new(seed, stream);
     let mut places = std::collections::BTreeSet::new();
     let len = dims.parameters() as u32;
     for top in len - dims.nnz as u32..len {

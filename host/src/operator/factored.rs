@@ -4,7 +4,7 @@
 //! computed once a call for both sides of its neuron; the full gradient of W is the same matrix product as in
 //! [`super::piece`], with `gate ∘ (R wt_i)` in the place of `gate ∘ r`.
 
-use super::kernel::{Element, Piece, project, vectorise};
+use super::kernel::{Element, Piece, activate, project, vectorise};
 use super::piece::{add_gated, interleaved_product, mask, own, widen};
 use super::{Blocked, Group, PAD, Shared};
 use crate::data::Values;
@@ -67,6 +67,19 @@ impl Blocked {
             }
         }
         Ok(())
+    }
+}
+
+impl Blocked {
+    /// Adds the groups' products for both sides, in order.
+    fn reduce_net(&self, groups: usize, (dw, dwt): (&mut [f32], &mut [f32])) {
+        dw.fill(0.0);
+        dwt.fill(0.0);
+        for group in &self.groups[..groups] {
+            for (out, part) in dw.iter_mut().chain(&mut *dwt).zip(&group.product) {
+                *out += part;
+            }
+        }
     }
 }
 
@@ -139,17 +152,52 @@ impl Factored for Blocked {
             for k in pieces {
                 super::with_values!(shared, values => {
                     let piece = shared.tiles.piece(values, &shared.batch, k);
-                    vectorise(shared.arch, #[inline(always)] || add_restricted(piece, gates, net, r, group));
+                    vectorise(shared.arch, #[inline(always)] || {
+                        let (len, c) = (piece.len(), net.outputs());
+                        let mut residual = std::mem::take(&mut group.outputs);
+                        by_output(&r[piece.at * c..][..len * c], c, &mut residual);
+                        add_restricted(piece, gates, net, &residual, group);
+                        group.outputs = residual;
+                    });
                 });
             }
         })?;
-        dw.fill(0.0);
-        dwt.fill(0.0);
-        for group in &self.groups[..groups] {
-            for (out, part) in dw.iter_mut().chain(&mut *dwt).zip(&group.product) {
-                *out += part;
-            }
+        self.reduce_net(groups, (dw, dwt));
+        Ok(())
+    }
+
+    fn net_normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        p: Net<'_>,
+        (dw, dwt): (&mut [f32], &mut [f32]),
+        image: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        self.check_net(gates, net)?;
+        if gates.may_be_random() {
+            return provided::normal_at(self, gates, (net, p), (dw, dwt), image, scratch);
         }
+        self.check_residual(net, image)?;
+        provided::check_tangent(net, p)?;
+        error::length("restricted gradient", dw.len(), net.w().nnz())?;
+        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
+        let groups = self.each_group(|shared, group, pieces| {
+            group.product[..net.nnz()].fill(0.0);
+            for k in pieces {
+                super::with_values!(shared, values => {
+                    let piece = shared.tiles.piece(values, &shared.batch, k);
+                    vectorise(shared.arch, #[inline(always)] || {
+                        let mut outputs = std::mem::take(&mut group.outputs);
+                        along(piece, gates, (net, p), group, &mut outputs);
+                        add_restricted(piece, gates, net, &outputs, group);
+                        group.outputs = outputs;
+                    });
+                });
+            }
+        })?;
+        self.reduce_net(groups, (dw, dwt));
         Ok(())
     }
 }
@@ -174,9 +222,7 @@ fn forward<T: Element>(
         image[..len].fill(0.0);
         add_gated(piece, cursor.at(block.neuron()), &[], block, group, &mut image[..len]);
         for (k, value) in to.entries() {
-            for (out, a) in outputs[k * len..][..len].iter_mut().zip(&image) {
-                *out += value * a;
-            }
+            add_scaled(value, &image[..len], &mut outputs[k * len..][..len]);
         }
     }
     for (k, column) in outputs[..c * len].chunks(len).enumerate() {
@@ -187,19 +233,68 @@ fn forward<T: Element>(
     (group.outputs, group.image) = (outputs, image);
 }
 
-/// The restricted gradient of both sides over the rows of the piece, that of W first.
+/// `outputs = J p` on the rows of the piece, output by output.
+#[inline(always)]
+fn along<T: Element>(
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    (net, p): (Net<'_>, Net<'_>),
+    group: &mut Group,
+    outputs: &mut [f32],
+) {
+    let (len, c) = (piece.len(), net.outputs());
+    outputs[..c * len].fill(0.0);
+    let mut image = std::mem::take(&mut group.image);
+    let mut back = std::mem::take(&mut group.back);
+    let (activation, tangent) = (&mut image[..len], &mut back[..len]);
+    let mut cursor = gates.cursor();
+    let mut wt = net.wt().blocks().zip(p.wt().blocks()).peekable();
+    // One support: its blocks come in pairs.
+    for (from, change) in net.w().blocks().zip(p.w().blocks()) {
+        while wt.next_if(|(to, _)| to.neuron() < from.neuron()).is_some() {}
+        let Some((to, change_out)) = wt.next_if(|(to, _)| to.neuron() == from.neuron()) else { continue };
+        let gate = cursor.at(from.neuron());
+        activation.fill(0.0);
+        add_gated(piece, gate, &[], from, group, activation);
+        tangent.fill(0.0);
+        if own(gate, from) {
+            // Under its own gate a neuron is open where its activation is not zero.
+            activate(piece, change, tangent);
+            for (tangent, a) in tangent.iter_mut().zip(&*activation) {
+                *tangent = if *a == 0.0 { 0.0 } else { *tangent };
+            }
+        } else {
+            add_gated(piece, gate, &[], change, group, tangent);
+        }
+        for (k, value) in to.entries() {
+            add_scaled(value, tangent, &mut outputs[k * len..][..len]);
+        }
+        for (k, value) in change_out.entries() {
+            add_scaled(value, activation, &mut outputs[k * len..][..len]);
+        }
+    }
+    (group.image, group.back) = (image, back);
+}
+
+/// `out += value * x`.
+#[inline(always)]
+fn add_scaled(value: f32, x: &[f32], out: &mut [f32]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out += value * x;
+    }
+}
+
+/// The restricted gradient of both sides over the rows of the piece, that of W first; the residual output by output.
 #[inline(always)]
 fn add_restricted<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
     net: Net<'_>,
-    r: &[f32],
+    residual: &[f32],
     group: &mut Group,
 ) {
-    let (len, c) = (piece.len(), net.outputs());
-    let mut residual = std::mem::take(&mut group.outputs);
+    let len = piece.len();
     let mut image = std::mem::take(&mut group.image);
-    by_output(&r[piece.at * c..][..len * c], c, &mut residual);
     let mut cursor = gates.cursor();
     let mut wt = net.wt().blocks().peekable();
     let (mut at, mut out) = (0, net.w().nnz());
@@ -210,7 +305,7 @@ fn add_restricted<T: Element>(
         }
         if let Some(to) = wt.next_if(|to| to.neuron() == from.neuron()) {
             let gate = cursor.at(from.neuron());
-            activations(piece, gate, from, to, &residual, &mut image, group);
+            activations(piece, gate, from, to, residual, &mut image, group);
             let Group { v, product, .. } = group;
             for ((j, _), product) in from.entries().zip(&mut product[at..]) {
                 *product += project(&v[..len], piece.column(j));
@@ -222,7 +317,7 @@ fn add_restricted<T: Element>(
         }
         at += from.values().len();
     }
-    (group.outputs, group.image) = (residual, image);
+    group.image = image;
 }
 
 /// `image = A_i w_i` and `group.v = gate ∘ (R wt_i)` on the rows of the piece.
@@ -244,9 +339,7 @@ fn activations<T: Element>(
     let back_rows = &mut back[..len];
     back_rows.fill(0.0);
     for (k, value) in to.entries() {
-        for (back, r) in back_rows.iter_mut().zip(&residual[k * len..][..len]) {
-            *back += value * r;
-        }
+        add_scaled(value, &residual[k * len..][..len], back_rows);
     }
     let Group { z, v, .. } = group;
     if own(gate, from) {

@@ -1,0 +1,120 @@
+//! The loss of a network of several outputs, and its equations: both sides change at once,
+//!
+//! ```text
+//! J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T
+//! ```
+//!
+//! Columns of J: `x_j 1[z_i > 0] ⊗ wt_i` for the weight from input j, `relu(z_i) ⊗ e_k` for the one to output k, so that
+//! the diagonal of `JᵀJ` is `|A_ij|² |wt_i|²` and `|relu(z_i)|²`.
+
+use crate::error::Result;
+use crate::factored::{Factored, Net};
+use crate::gates::{Empty, Gates, Signs};
+use crate::lm::fit::Fit;
+use crate::lm::sides::Sides;
+use crate::lm::solver::Equations;
+use crate::math::norm2;
+use crate::sensing::head_mut;
+use crate::weights::runs;
+
+impl<S: Factored> Fit<'_, S> {
+    /// Mean squared error of `net` over all entries, whose residual stays in [`Self::residual`]; infinity where it is no
+    /// number.
+    #[inline(never)]
+    pub(super) fn net_loss(&mut self, net: Net<'_>) -> Result<f32, S::Source> {
+        let (terms, gates) = (self.terms(), self.gates(net.w()));
+        self.read();
+        let out = head_mut(&mut *self.residual, terms)?;
+        if net.w().nnz() == 0 || net.wt().nnz() == 0 {
+            out.fill(0.0);
+        } else {
+            self.sensing.net_forward(gates, net, out, self.scratch)?;
+        }
+        self.settle()
+    }
+
+    /// At most `steps` Levenberg-Marquardt steps from `net`, see [`crate::lm::solver::Solver::improve`]; the buffer is for
+    /// one number a row.
+    pub(super) fn net_improve(
+        &mut self,
+        (net, buffer): (&mut Sides<'_>, &mut [f32]),
+        loss: f32,
+        steps: u32,
+        goal: f32,
+    ) -> Result<f32, S::Source> {
+        let mut solver = core::mem::take(&mut self.solver);
+        let mut support = Support { held: self.round, fit: self, net, buffer };
+        let improved = solver.improve(&mut support, loss, steps, goal);
+        self.solver = solver;
+        improved
+    }
+}
+
+/// A network on its support, under the gates of round `held`.
+struct Support<'f, 'a, 'n, S> {
+    fit: &'f mut Fit<'a, S>,
+    net: &'f mut Sides<'n>,
+    /// n numbers.
+    buffer: &'f mut [f32],
+    held: u32,
+}
+
+impl<S: Factored> Equations for Support<'_, '_, '_, S> {
+    type Source = S::Source;
+
+    fn values(&self) -> &[f32] {
+        self.net.all_values()
+    }
+
+    fn terms(&self) -> usize {
+        self.fit.terms()
+    }
+
+    fn set_up(&mut self, rhs: &mut [f32], diagonal: &mut [f32]) -> Result<(), S::Source> {
+        let net = self.net.view();
+        let (w, wt, rows) = (net.w(), net.wt(), self.fit.rows());
+        let gates = self.fit.gates(w);
+        self.held = self.fit.round;
+        let terms = self.fit.terms();
+        let residual = self.fit.residual.get(..terms).unwrap_or(&[]);
+        let sides = rhs.split_at_mut_checked(w.nnz()).unwrap_or_default();
+        self.fit.sensing.net_gradient_at(gates, net, residual, sides, self.fit.scratch)?;
+        let (of_w, of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
+        self.fit.sensing.diagonal_at(gates, w.index(), of_w, self.fit.scratch)?;
+        self.fit.rows_read += 2 * rows as u64;
+        for (i, run) in runs(w.inputs(), w.index()) {
+            let norm: f32 = wt.block(i).values().iter().map(|v| v * v).sum();
+            of_w.get_mut(run).unwrap_or_default().iter_mut().for_each(|d| *d *= norm);
+        }
+        let image = head_mut(&mut *self.buffer, rows)?;
+        for (i, run) in runs(wt.inputs(), wt.index()) {
+            self.fit.image(gates, w.block(i), image)?;
+            of_wt.get_mut(run).unwrap_or_default().fill(norm2(image));
+        }
+        Ok(())
+    }
+
+    fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
+        let (net, along) = (self.net.view(), self.net.with(p));
+        let gates = Gates::of(net.w(), Signs::Positive, Empty::Freeze, 0, self.held);
+        let sides = out.split_at_mut_checked(net.w().nnz()).unwrap_or_default();
+        // Between two trials the residual is free: it is that of no weights.
+        let terms = self.fit.terms();
+        let image = head_mut(&mut *self.fit.residual, terms)?;
+        self.fit.sensing.net_normal_at(gates, net, along, sides, image, self.fit.scratch)?;
+        self.fit.read();
+        Ok(())
+    }
+
+    fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {
+        self.fit.net_loss(self.net.with(values))
+    }
+
+    fn take(&mut self, values: &[f32]) {
+        self.net.set_values(values);
+    }
+
+    fn restore(&mut self) -> Result<(), S::Source> {
+        self.fit.net_loss(self.net.view()).map(|_| ())
+    }
+}

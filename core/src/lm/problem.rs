@@ -1,0 +1,261 @@
+//! What a search needs to know of the networks that it searches: how they are fitted, changed and simplified.
+
+use super::fit::Fit;
+use super::sides::Sides;
+use crate::budget::Recovery;
+use crate::error::Result;
+use crate::factored::Net;
+use crate::sensing::Sensing;
+
+/// Candidates that are tried before the best of them is taken.
+pub(super) const BATCH: usize = 6;
+/// Batches before the search gives up.
+const BATCHES: usize = 4;
+/// Steps between two cuts on the way down.
+pub(super) const SLIM_STEPS: u32 = 5;
+/// Before the last threshold neurons with a cosine above this become one.
+const SAME: f32 = 0.9999;
+
+/// What is wanted, and what was done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Task {
+    /// s, weights of the result.
+    pub(super) nnz: usize,
+    /// m, neurons of the result.
+    pub(super) hidden: usize,
+    /// Weights above s while searching, in percent of s.
+    pub(super) spare: u32,
+    /// Loss at which the fit counts as exact on the rows selected.
+    pub(super) goal: f32,
+    /// Neurons turned round, neurons merged, linear terms folded.
+    pub(super) flips: u32,
+    pub(super) merges: u32,
+    pub(super) folds: u32,
+}
+
+impl Task {
+    /// Nothing was done yet.
+    pub(super) const fn new(nnz: usize, hidden: usize, spare: u32) -> Self {
+        Self { nnz, hidden, spare, goal: 0.0, flips: 0, merges: 0, folds: 0 }
+    }
+
+    /// Weights while searching.
+    pub(super) fn work_size(&self) -> usize {
+        let spare = self.nnz.saturating_mul(self.spare as usize).div_ceil(100);
+        Recovery::work_size(self.nnz).min(self.nnz.saturating_add(spare))
+    }
+}
+
+/// A way to add a neuron. It is formed again where it is needed, so that a list of candidates takes no memory that
+/// grows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Candidate<M> {
+    /// What it could win at once.
+    pub(super) gain: f32,
+    pub(super) kind: M,
+}
+
+/// The most promising candidates, best first.
+pub(super) type Candidates<M> = heapless::Vec<Candidate<M>, { BATCH * BATCHES }>;
+
+/// What candidates are drawn from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draw {
+    /// Seed of random gates and first directions.
+    pub(super) seed: u64,
+    /// Births from random gates for either sign.
+    pub(super) random: u32,
+}
+
+/// What an operation gives, or how reading the data failed.
+pub(super) type Outcome<'a, P, T> = Result<T, <<P as Problem<'a>>::Sensing as Sensing>::Source>;
+
+/// A network at hand, its data, and what a search does with it. *Live* neurons are those that have weights.
+pub(super) trait Problem<'a> {
+    /// The operator.
+    type Sensing: Sensing + 'a;
+    /// A kind of candidate.
+    type Move: Copy;
+
+    fn fit(&self) -> &Fit<'a, Self::Sensing>;
+    fn fit_mut(&mut self) -> &mut Fit<'a, Self::Sensing>;
+    fn task(&self) -> &Task;
+    fn task_mut(&mut self) -> &mut Task;
+
+    /// The network.
+    fn view(&self) -> Net<'_>;
+
+    /// Weights that there is room for.
+    fn room(&self) -> usize;
+
+    /// Becomes a copy of a network, which must fit.
+    fn load(&mut self, from: Net<'_>) -> Outcome<'a, Self, ()>;
+
+    /// Live neurons.
+    fn live(&self) -> usize;
+
+    /// Weights that count in s.
+    fn counted(&self) -> usize;
+
+    /// The live neuron that contributes least.
+    fn weakest_live(&self) -> Option<usize>;
+
+    /// The number of the nth live neuron.
+    fn nth_live(&self, nth: usize) -> Option<usize>;
+
+    /// Empties neuron `i`.
+    fn remove(&mut self, i: usize);
+
+    /// Takes the scales of the inputs from the rows that are selected.
+    fn measure(&mut self) -> Outcome<'a, Self, ()>;
+
+    /// The first weights, s of them at most, from the data and a seed.
+    fn start(&mut self, seed: u64) -> Outcome<'a, Self, ()>;
+
+    /// Whether the search relaxes the model by more than weights that count.
+    fn is_relaxed(&self) -> bool {
+        false
+    }
+
+    /// Adds what relaxes the model, where there is such and it is missing.
+    fn relax(&mut self) -> Outcome<'a, Self, ()> {
+        Ok(())
+    }
+
+    /// Loss of the network as it is; the residual is current from then on.
+    fn loss(&mut self) -> Outcome<'a, Self, f32>;
+
+    /// At most `steps` steps from the network, whose loss is `loss` and whose residual is current, until `goal`.
+    fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Outcome<'a, Self, f32>;
+
+    /// Adds up to `count` weights where the gradient asks for them; the residual must be current. The outputs stay.
+    fn grow(&mut self, count: usize) -> Outcome<'a, Self, ()>;
+
+    /// Keeps the `size` counted weights that contribute most.
+    fn threshold(&mut self, size: usize) -> Outcome<'a, Self, ()>;
+
+    /// Turns neurons round where that alone lowers the loss, which is `loss`, and fits if any was turned. The residual
+    /// must be current. Returns the loss.
+    fn flip(&mut self, loss: f32) -> Outcome<'a, Self, f32>;
+
+    /// Makes one of two neurons whose cosine is above `least`. Returns how many vanished; nothing is fitted.
+    fn merge(&mut self, least: f32) -> Outcome<'a, Self, u32>;
+
+    /// The most promising candidates at the current network, best first. The residual must be current.
+    fn candidates(&mut self, draw: Draw) -> Outcome<'a, Self, Candidates<Self::Move>>;
+
+    /// Forms a candidate from the current residual and applies it, into an empty neuron or in place of the weakest
+    /// one; false, and no change, if there is none to take its place.
+    fn apply(&mut self, candidate: &Candidate<Self::Move>, draw: Draw) -> Outcome<'a, Self, bool>;
+
+    /// Brings a network of at most s counted weights to m neurons and to what the model allows; returns the loss. Both
+    /// buffers have room for s weights.
+    fn conclude(
+        &mut self,
+        loss: f32,
+        _scratch: &mut Sides<'_>,
+        _other: &mut Sides<'_>,
+    ) -> Outcome<'a, Self, f32> {
+        self.narrow(loss)
+    }
+
+    /// Turns weights for the scaled labels into those for the labels.
+    fn unscale(&self, found: &mut Sides<'_>);
+
+    /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight less makes room for
+    /// at least one, and for two if it is one of the neuron's: the excess is halved each time.
+    fn make_room(&mut self, i: usize, more: usize) -> Outcome<'a, Self, ()> {
+        let copied = |net: Net<'_>| net.w().block(i).values().len() + net.wt().block(i).values().len();
+        while let excess @ 1.. =
+            (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.room())
+        {
+            let size = self.counted().saturating_sub(excess.div_ceil(2));
+            self.threshold(size)?;
+            if size == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// After an edit that the equations do not see: damps, and fits with at most `steps` steps.
+    #[inline(never)]
+    fn refit(&mut self, steps: u32) -> Outcome<'a, Self, f32> {
+        self.fit_mut().solver.damp();
+        let (loss, goal) = (self.loss()?, self.task().goal);
+        self.improve(loss, steps, goal)
+    }
+
+    /// Thresholds to `size` weights and fits them with at most `steps` steps.
+    #[inline(never)]
+    fn cut(&mut self, size: usize, steps: u32) -> Outcome<'a, Self, f32> {
+        self.threshold(size)?;
+        let loss = self.loss()?;
+        self.improve(loss, steps, 0.0)
+    }
+
+    /// An outer step: grow by 0.5 s, fit, threshold to `size`, fit.
+    #[inline(never)]
+    fn outer(&mut self, loss: f32, size: usize) -> Outcome<'a, Self, f32> {
+        self.grow(Recovery::growth(self.task().nnz))?;
+        self.improve(loss, 2, 0.0)?;
+        self.cut(size, 2)
+    }
+
+    /// Merges what is the same and goes down to s weights, fitting between the cuts. Each cut takes a third of the
+    /// excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss after each.
+    #[inline(never)]
+    fn thin(&mut self, mut loss: f32, mut report: impl FnMut(&Self, f32)) -> Outcome<'a, Self, f32> {
+        if self.merge(SAME)? > 0 {
+            loss = self.loss()?;
+            loss = self.improve(loss, 3, self.task().goal)?;
+        }
+        while let excess @ 1.. = self.counted().saturating_sub(self.task().nnz) {
+            loss = self.cut(self.counted() - excess.div_ceil(3), SLIM_STEPS)?;
+            report(self, loss);
+        }
+        Ok(loss)
+    }
+
+    /// Empties the weakest neurons, a third of the excess at a time, until m are left, fitting in between.
+    #[inline(never)]
+    fn narrow(&mut self, mut loss: f32) -> Outcome<'a, Self, f32> {
+        while let excess @ 1.. = self.live().saturating_sub(self.task().hidden) {
+            for _ in 0..excess.div_ceil(3) {
+                self.weakest_live().into_iter().for_each(|i| self.remove(i));
+            }
+            loss = self.refit(SLIM_STEPS)?;
+        }
+        Ok(loss)
+    }
+}
+
+/// Enters a candidate into a list that is sorted by gain, best first, and drops the last where it is full.
+pub(super) fn rank<M, const N: usize>(list: &mut heapless::Vec<Candidate<M>, N>, entry: Candidate<M>) {
+    if !(entry.gain > 0.0) {
+        return;
+    }
+    let at = list.iter().position(|other| entry.gain > other.gain).unwrap_or(list.len());
+    if at == N {
+        return;
+    }
+    if list.is_full() {
+        list.pop();
+    }
+    // There is room, and `at` is not behind the end.
+    let _ = list.insert(at, entry);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_holds_the_best_candidates_best_first() {
+        let mut list = heapless::Vec::<Candidate<()>, 3>::new();
+        for gain in [2.0, 0.0, 5.0, f32::NAN, 1.0, 0.5, 3.0, 5.0] {
+            rank(&mut list, Candidate { gain, kind: () });
+        }
+        assert!(list.iter().map(|entry| entry.gain).eq([5.0, 5.0, 3.0]));
+    }
+}

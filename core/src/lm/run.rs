@@ -1,0 +1,203 @@
+//! From arguments to a search and back: checks, memory, the result.
+
+use super::bench::Bench;
+use super::factors::Factors;
+use super::fit::Fit;
+use super::neuron::{Entries, Single};
+use super::problem::{Problem, Task};
+use super::search::{Log, Search, first_state};
+use super::sides::Sides;
+use super::solver::Vectors;
+use super::support::Columns;
+use super::{Checkpoint, Info, Params, Progress};
+use crate::budget::{Recovery, WORD, Workspace};
+use crate::dims::Dims;
+use crate::error::{self, Error, Result};
+use crate::factored::{Factored, Net};
+use crate::gates::Signs;
+use crate::sensing::Sensing;
+use crate::weights::{Editable, Weights};
+use core::ops::RangeInclusive;
+
+/// Searches for a network of one output.
+pub(super) fn single<'a, S: Sensing>(
+    sensing: &mut S,
+    labels: &[f32],
+    (dims, params): (Dims, &Params),
+    checkpoint: Option<&Checkpoint<'_>>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Weights<'a>, Info), S::Source> {
+    dims.check().map_err(Error::widen)?;
+    let fewest = if params.signs.linear(0) { 2 } else { 1 };
+    check(sensing, (labels, 1), &dims, params, fewest..=u32::MAX as usize / dims.inputs)?;
+    let (d, p, scratch) = (dims.inputs, sensing.blocks(), sensing.scratch(dims.samples));
+    let budget = Recovery::new(dims, sensing.panel(), scratch, params.signs.linear(0));
+    let ((index, value), memory) = result(&budget, memory)?;
+    let info;
+    let len;
+    {
+        let Buffers { single, columns, net: (places, values), kept, rows, .. } =
+            Buffers::new(&budget, p, memory).map_err(Error::widen)?;
+        let bench = Bench {
+            net: Editable::new(d, p, places, values),
+            single,
+            columns,
+            fit: Fit::new(sensing, (labels, 1), params, rows)?,
+            task: Task::new(dims.nnz, dims.hidden, params.spare),
+        };
+        let found = Sides::new((d, p, 0), &mut *index, &mut *value);
+        (info, len, _) = search(bench, (kept, found), (dims, params), checkpoint, observe)?;
+    }
+    let (index, value) = (index.split_at_mut(len).0, value.split_at_mut(len).0);
+    let weights = Weights::new(d, p, index, value).map_err(Error::widen)?;
+    Ok((weights, info))
+}
+
+/// Searches for a network of several outputs.
+pub(super) fn net<'a, S: Factored>(
+    sensing: &mut S,
+    labels: &[f32],
+    (dims, params): (Dims, &Params),
+    checkpoint: Option<&Checkpoint<'_>>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Net<'a>, Info), S::Source> {
+    let params = &Params { signs: Signs::Positive, ..*params };
+    let (n, d, p) = (dims.samples, dims.inputs, sensing.blocks());
+    let c = labels.len() / n.max(1);
+    check_sides(&dims, c).map_err(Error::widen)?;
+    check(sensing, (labels, c), &dims, params, 1..=u32::MAX as usize / (d + c))?;
+    let scratch = sensing.scratch(n).max(sensing.net_scratch(n));
+    let budget = Recovery::factored(dims, c, sensing.panel(), scratch);
+    let ((index, value), memory) = result(&budget, memory)?;
+    let info;
+    let (first, second);
+    {
+        let Buffers { single, columns, net: (places, values), kept, rows, ends, back } =
+            Buffers::new(&budget, p, memory).map_err(Error::widen)?;
+        let (out, [along, other]) = ends;
+        let factors = Factors {
+            net: Sides::new((d, p, c), places, values),
+            single,
+            columns,
+            out,
+            along,
+            other,
+            back,
+            fit: Fit::new(sensing, (labels, c), params, rows)?,
+            task: Task::new(dims.nnz, dims.hidden, params.spare),
+        };
+        let found = Sides::new((d, p, c), &mut *index, &mut *value);
+        (info, first, second) = search(factors, (kept, found), (dims, params), checkpoint, observe)?;
+    }
+    let (index, value) = (index.split_at_mut(first + second).0, value.split_at_mut(first + second).0);
+    let (index, out_index) = index.split_at(first);
+    let (value, out_value) = value.split_at(first);
+    let w = Weights::new(d, p, index, value).map_err(Error::widen)?;
+    let wt = Weights::new(c, p, out_index, out_value).map_err(Error::widen)?;
+    Ok((Net::new(w, wt).map_err(Error::widen)?, info))
+}
+
+/// The search itself: what was done, and how many weights the result has on either side.
+fn search<'a, P: Problem<'a>>(
+    bench: P,
+    ([base, kept, best], found): ([Sides<'a>; 3], Sides<'a>),
+    (dims, params): (Dims, &Params),
+    checkpoint: Option<&Checkpoint<'_>>,
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Info, usize, usize), <P::Sensing as Sensing>::Source> {
+    let log = Log { observe, info: Info::NONE };
+    let mut search = Search { bench, base, kept, best, found, params: *params, state: first_state(), log };
+    let info = search.run(params.search_rows(dims.nnz, dims.samples), checkpoint)?;
+    let found = search.found.view();
+    Ok((info, found.w().nnz(), found.wt().nnz()))
+}
+
+/// Room for the result, and the rest of the memory.
+type Parts<'a> = ((&'a mut [u32], &'a mut [f32]), &'a mut [u32]);
+
+fn result<'a, S>(budget: &Recovery, memory: &'a mut [u32]) -> Result<Parts<'a>, S> {
+    if memory.len() < budget.words() {
+        return Err(Error::Budget { needed: budget.words().saturating_mul(WORD), got: memory.len() * WORD });
+    }
+    let (result, rest) = memory.split_at_mut(2 * budget.dims.nnz);
+    let (index, value) = result.split_at_mut(budget.dims.nnz);
+    Ok(((index, bytemuck::cast_slice_mut(value)), rest))
+}
+
+/// All memory of a search but that of the result.
+struct Buffers<'a> {
+    single: Single<'a>,
+    columns: Columns<'a>,
+    /// The current network.
+    net: (&'a mut [u32], &'a mut [f32]),
+    /// The base of the moves, the best trial, the best.
+    kept: [Sides<'a>; 3],
+    /// Residual, vectors and scratch.
+    rows: (&'a mut [f32], Vectors<'a>, &'a mut [f32]),
+    /// Output weights of a neuron, and two vectors over the outputs.
+    ends: (Entries<'a>, [&'a mut [f32]; 2]),
+    /// One number a row, for several outputs.
+    back: &'a mut [f32],
+}
+
+impl<'a> Buffers<'a> {
+    fn new(budget: &Recovery, p: usize, memory: &'a mut [u32]) -> Result<Self> {
+        let Recovery { dims, panel, scratch, outputs: c, .. } = *budget;
+        let (n, d, room, work) = (dims.samples, dims.inputs, budget.room(), budget.work());
+        let mut space = Workspace::new(memory);
+        let mut floats = |len| space.floats(len);
+        let mut vectors = || floats(room);
+        let vectors = [vectors()?, vectors()?, vectors()?, vectors()?, vectors()?, vectors()?];
+        // One number a row and output, of which there is one where output weights are signs.
+        let rows = (floats(n * c.max(1))?, Vectors::new(vectors), floats(scratch)?);
+        let columns = Columns::new(floats(d)?, floats(panel.saturating_mul(d + c))?);
+        let (entries, dense, z, t) = (floats(d)?, floats(d)?, floats(n)?, floats(n)?);
+        let back = floats(if c > 0 { n } else { 0 })?;
+        let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
+        let (net, base, kept, best) = (floats(room)?, floats(work)?, floats(work)?, floats(work)?);
+        let mut indices = |len| space.indices(len);
+        Ok(Self {
+            net: (indices(room)?, net),
+            single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
+            columns,
+            kept: [
+                Sides::new((d, p, c), indices(work)?, base),
+                Sides::new((d, p, c), indices(work)?, kept),
+                Sides::new((d, p, c), indices(work)?, best),
+            ],
+            rows,
+            ends: (Entries::new(indices(c)?, out), [along, other]),
+            back,
+        })
+    }
+}
+
+fn check<S: Sensing>(
+    sensing: &S,
+    (labels, outputs): (&[f32], usize),
+    dims: &Dims,
+    params: &Params,
+    blocks: RangeInclusive<usize>,
+) -> Result<(), S::Source> {
+    error::length("rows of the operator", sensing.rows(), dims.samples)?;
+    error::length("inputs of the operator", sensing.inputs(), dims.inputs)?;
+    error::range("blocks of the operator", sensing.blocks(), *blocks.start(), *blocks.end())?;
+    error::length("labels", labels.len(), dims.samples.saturating_mul(outputs))?;
+    error::finite("labels", labels)?;
+    error::finite("loss of an exact fit", &[params.exact])
+}
+
+/// Checks the sizes of a network of c outputs, each within its bounds.
+fn check_sides(dims: &Dims, c: usize) -> Result<()> {
+    let most = u32::MAX as usize;
+    error::range("samples", dims.samples, 1, most)?;
+    error::range("inputs", dims.inputs, 1, most)?;
+    error::range("hidden neurons", dims.hidden, 1, most)?;
+    error::range("outputs", c, 1, most)?;
+    error::range("samples × outputs", dims.samples.saturating_mul(c), 1, most)?;
+    let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(c));
+    error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
+    error::range("nonzero weights (nnz)", dims.nnz, 1, all)
+}
