@@ -46,6 +46,7 @@ mod checkpoint;
 mod factors;
 mod fit;
 mod fold;
+mod mirror;
 mod moves;
 mod neuron;
 mod problem;

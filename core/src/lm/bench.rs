@@ -110,6 +110,10 @@ impl<'a, S: Sensing> Problem<'a> for Bench<'a, S> {
         self.turn_round(loss)
     }
 
+    fn unmirror(&mut self, i: usize) -> Result<u32, S::Source> {
+        self.turn_mirrored(i)
+    }
+
     fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
         self.join(least)
     }

@@ -150,6 +150,17 @@ impl<'a, S: Sensing> Fit<'a, S> {
         self.settle()
     }
 
+    /// Gates that are open everywhere.
+    pub(super) fn open(&self) -> Gates<'static> {
+        Gates::of(
+            Weights::empty(self.sensing.inputs(), self.sensing.blocks()),
+            Signs::Positive,
+            Empty::Open,
+            0,
+            0,
+        )
+    }
+
     /// `out = φ`, the output of one neuron under `gates`.
     #[inline(never)]
     pub(super) fn image(

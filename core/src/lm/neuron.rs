@@ -96,6 +96,27 @@ impl<'a> Entries<'a> {
         }
     }
 
+    /// Becomes a random direction across `means`, normal in the metric of the columns, as neuron `i`.
+    fn across(&mut self, means: &[f32], scales: &[f32], i: usize, seed: u64) {
+        let mut rng = Rng::new(seed, stream::BIRTH);
+        let base = i * means.len();
+        let (mut along, mut norm) = (0.0, 0.0);
+        self.len = 0;
+        for (((index, value), (&mean, &c)), j) in
+            self.index.iter_mut().zip(&mut *self.value).zip(means.iter().zip(scales)).zip(base..)
+        {
+            let (normal, unit) = (rng.normal(), if c > 0.0 { mean / c } else { 0.0 });
+            (*index, *value) = (j as u32, normal);
+            along += normal * unit;
+            norm += unit * unit;
+            self.len += 1;
+        }
+        let part = if norm > 0.0 { along / norm } else { 0.0 };
+        for (value, (&mean, &c)) in self.value.iter_mut().zip(means.iter().zip(scales)) {
+            *value = if c > 0.0 { (*value - part * mean / c) / c } else { 0.0 };
+        }
+    }
+
     /// Becomes the `k` largest `|g| / c` of a gradient, with value `g / c²`, as neuron `i`.
     pub(super) fn climb(&mut self, g: &[f32], scales: &[f32], (i, k): (usize, usize)) {
         let over = |j: usize, g: f32| match scales.get(j) {
@@ -156,7 +177,14 @@ impl Single<'_> {
                 entries.unit((i * d + j) as u32, if c > 0.0 { sign / c } else { 0.0 });
             }
             Seedling::Random(seed) => {
-                fit.correlate(Gates::seeded(seed), i, None, dense)?;
+                // A random direction across the mean of the rows, so that it parts them in halves.
+                let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
+                let ones = head_mut(&mut **z, rows)?;
+                ones.fill(1.0);
+                fit.correlate(open, i, Some(ones), dense)?;
+                entries.across(dense, scales, i, seed);
+                let gates = fit.gates(entries.view(d, m));
+                fit.correlate(gates, i, None, dense)?;
                 entries.climb(dense, scales, (i, k));
             }
         }

@@ -138,6 +138,12 @@ pub(super) trait Problem<'a> {
     /// must be current. Returns the loss.
     fn flip(&mut self, loss: f32) -> Outcome<'a, Self, f32>;
 
+    /// Turns neurons back whose mirror images, together with neuron `i`, stand for them. Returns how many; nothing is
+    /// fitted.
+    fn unmirror(&mut self, _i: usize) -> Outcome<'a, Self, u32> {
+        Ok(0)
+    }
+
     /// Makes one of two neurons whose cosine is above `least`. Returns how many vanished; nothing is fitted.
     fn merge(&mut self, least: f32) -> Outcome<'a, Self, u32>;
 
@@ -166,8 +172,7 @@ pub(super) trait Problem<'a> {
     /// at least one, and for two if it is one of the neuron's: the excess is halved each time.
     fn make_room(&mut self, i: usize, more: usize) -> Outcome<'a, Self, ()> {
         let copied = |net: Net<'_>| net.w().block(i).values().len() + net.wt().block(i).values().len();
-        while let excess @ 1.. =
-            (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.room())
+        while let excess @ 1.. = (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.room())
         {
             let size = self.counted().saturating_sub(excess.div_ceil(2));
             self.threshold(size)?;

@@ -320,7 +320,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.base.store(self.bench.view())?;
         let before = self.merge(loss, ALIKE, loss)?;
         let Self { bench, log, state, base, kept, .. } = self;
-        let loss = bench.thin(before, |bench, loss| log.step(Phase::Finish, bench, (loss, state.best_loss)))?;
+        let loss =
+            bench.thin(before, |bench, loss| log.step(Phase::Finish, bench, (loss, state.best_loss)))?;
         let loss = bench.conclude(loss, base, kept)?;
         self.keep_found(loss)?;
         // An exact fit that the way down has spoilt: a weight too many went, and comes back.

@@ -18,6 +18,12 @@ const SUCCESS: f32 = 0.7;
 const PROGRESS: f32 = 0.98;
 /// Tidying is undone where it raises the loss above this multiple.
 const TIDY: f32 = 1.02;
+/// Steps that bring the loss down again after tidying, at the most, …
+const SETTLE: u32 = 8;
+/// … as long as one leaves less than this part of it.
+const SETTLES: f32 = 0.5;
+/// Neurons that were turned because they are mirror images stay so up to this multiple of the loss.
+const UNMIRRORED: f32 = 1.5;
 /// One in so many neurons gets a candidate in the joint trial.
 const JOINT: usize = 12;
 /// Neurons with a cosine above these become one, by turns.
@@ -83,6 +89,14 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if !self.params.tidy {
             return Ok(loss);
         }
+        let mut loss = loss;
+        for i in 0..self.bench.view().w().hidden() {
+            if self.bench.unmirror(i)? > 0 {
+                self.bench.fit_mut().solver.damp();
+                let turned = self.bench.cut(self.bench.task().work_size(), 3)?;
+                loss = self.keep_base(turned, UNMIRRORED * loss)?;
+            }
+        }
         let flipped = self.bench.flip(loss)?;
         self.merge(flipped, cosine, loss)
     }
@@ -92,9 +106,26 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if self.bench.merge(cosine)? > 0 {
             tidied = self.bench.refit(2)?;
         }
-        if tidied <= TIDY * loss {
+        self.keep_base(tidied, TIDY * loss)
+    }
+
+    /// Makes the network, whose loss is `loss`, the base where that is at most `most`, perhaps after some steps, and goes
+    /// back to the base else.
+    fn keep_base(&mut self, loss: f32, most: f32) -> Outcome<'a, P, f32> {
+        let mut loss = loss;
+        for _ in 0..SETTLE {
+            let before = loss;
+            if loss <= most {
+                break;
+            }
+            loss = self.bench.improve(loss, 1, self.bench.task().goal)?;
+            if !(loss < SETTLES * before) {
+                break;
+            }
+        }
+        if loss <= most {
             self.base.store(self.bench.view())?;
-            return Ok(tidied);
+            return Ok(loss);
         }
         self.bench.load(self.base.view())?;
         self.bench.loss()

@@ -1,0 +1,101 @@
+//! Undoing mirror images that hide in a neuron that is open on every row.
+//!
+//! On inputs that are never negative some neurons are open on every row, which makes them linear functions, and with one
+//! of them a neuron may point the wrong way at no cost: `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror
+//! images in the place of neurons, and one neuron that has all their weights. Turning a mirror image back takes its
+//! weights out of that neuron. So the signs are those with which it has the fewest weights, which is found by turning one
+//! neuron at a time.
+
+use super::bench::Bench;
+use crate::error::Result;
+use crate::sensing::{Sensing, head_mut};
+
+/// Neurons that are open on this part of the rows are linear functions, and one is as good as several.
+const EVERYWHERE: f32 = 0.99;
+/// One that is open on this part may be taken for one.
+const OPEN: f32 = 0.9;
+/// A weight cancels another one where less than this part of it is left.
+const CANCELS: f32 = 0.2;
+/// Sweeps over all neurons at the most; each turn makes the linear function smaller, so few are needed.
+const SWEEPS: u32 = 8;
+
+impl<S: Sensing> Bench<'_, S> {
+    /// Where neuron `open` is open on nearly every row: turns neurons whose weights cancel some of its own, which are those
+    /// of all neurons that are open everywhere where it is one of them. Returns how many were turned or went into it;
+    /// nothing is fitted.
+    #[inline(never)]
+    pub(super) fn turn_mirrored(&mut self, open: usize) -> Result<u32, S::Source> {
+        // A linear term is folded at the end.
+        if self.first() > 0 {
+            return Ok(0);
+        }
+        let part = self.open_part(open)?;
+        if part < OPEN {
+            return Ok(0);
+        }
+        self.single.dense.fill(0.0);
+        self.add_to_dense(open);
+        let mut turned = 0;
+        for i in 0..self.blocks() {
+            if part >= EVERYWHERE && i != open && self.open_part(i)? >= EVERYWHERE {
+                self.add_to_dense(i);
+                self.net.remove(i);
+                turned += 1;
+            }
+        }
+        for _ in 0..SWEEPS {
+            let before = turned;
+            for i in 0..self.blocks() {
+                let range = self.net.range(i);
+                if i == open || range.is_empty() || !self.cancels(i) {
+                    continue;
+                }
+                self.add_to_dense(i);
+                self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|w| *w = -*w);
+                turned += 1;
+            }
+            if turned == before {
+                break;
+            }
+        }
+        if turned > 0 {
+            self.net.remove(open);
+            let k = self.net.room() - self.net.nnz();
+            self.single.entries.sift(self.single.dense, self.columns.scales(), (open, k.min(self.inputs())));
+            self.add_single(1.0)?;
+        }
+        Ok(turned)
+    }
+
+    /// Whether the dense row has fewer weights with those of neuron `i` added: more that cancel than new ones.
+    fn cancels(&self, i: usize) -> bool {
+        let mut change = 0;
+        for (j, w) in self.net.view().block(i).entries() {
+            let l = self.single.dense.get(j).copied().unwrap_or(0.0);
+            let is_there = |sum: f32| i32::from(sum.abs() > CANCELS * w.abs());
+            change += is_there(l + w) - is_there(l);
+        }
+        change < 0
+    }
+
+    /// Adds the weights of neuron `i` to the dense row.
+    fn add_to_dense(&mut self, i: usize) {
+        for (j, w) in self.net.view().block(i).entries() {
+            if let Some(sum) = self.single.dense.get_mut(j) {
+                *sum += w;
+            }
+        }
+    }
+
+    /// The part of the rows on which neuron `i` is open.
+    fn open_part(&mut self, i: usize) -> Result<f32, S::Source> {
+        let rows = self.fit.rows();
+        if self.net.range(i).is_empty() {
+            return Ok(0.0);
+        }
+        let z = head_mut(&mut *self.single.z, rows)?;
+        let (sign, gates) = (self.fit.signs.sign(i), self.fit.open());
+        self.fit.image(gates, self.net.view().block(i), z)?;
+        Ok(z.iter().filter(|&&z| sign * z > 0.0).count() as f32 / rows as f32)
+    }
+}
