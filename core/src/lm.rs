@@ -9,9 +9,9 @@
 //! start     under random gates the s largest |g|/c; w = g/c² on them; one factor for all; 3 LM steps
 //!   │
 //! descend   outer steps until one leaves more than 85 % of the loss, at most 40:
-//!   │         grow by the 0.5 s largest |g|/c · 2 LM · threshold to 1.25 s by |w| c · 2 LM
+//!   │         grow by the 0.5 s largest |g|/c · 2 LM · threshold to 1.25 s by |w| |column| · 2 LM
 //!   │
-//! moves ◄─┐ tidy: flip neurons where that lowers the loss, merge neurons of one hinge; undone where it spoils
+//! moves ◄─┐ tidy: turn mirror images back, flip neurons where that lowers the loss, merge neurons of one hinge;
 //!   │     │ candidates by ⟨r, φ⟩²/|φ|²: births from inputs and from random gates, splits of neurons
 //!   │     │ try up to 24, 6 at a time: from the base, apply · 2 LM · up to 4 outer steps; a success (70 % of the
 //!   ├─────┘ loss) is taken at once, the best of a batch from 98 % on; then descend

@@ -5,7 +5,7 @@ use super::moves::Kind;
 use super::neuron::Single;
 use super::problem::{Candidate, Candidates, Draw, Problem, Task};
 use super::sides::Sides;
-use super::support::{Columns, add, store};
+use super::support::{Columns, add, store, threshold};
 use crate::error::{Error, Result};
 use crate::factored::Net;
 use crate::sensing::Sensing;
@@ -102,8 +102,9 @@ impl<'a, S: Sensing> Problem<'a> for Bench<'a, S> {
 
     fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
         let free = if self.first() > 0 { self.inputs() } else { 0 };
-        let (buffer, _) = self.fit.spare();
-        self.columns.threshold(&mut self.net, buffer, (free, size)).map_err(Error::widen)
+        self.fit.column_norms_of(self.net.view())?;
+        let vectors = self.fit.solver.free();
+        threshold(&mut self.net, (&*vectors.diagonal, &mut *vectors.p), (free, size)).map_err(Error::widen)
     }
 
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
@@ -247,9 +248,7 @@ pub(super) mod tests {
     /// Inputs and blocks of the bench in [`with`].
     pub(in crate::lm) const D: usize = 4;
     pub(in crate::lm) const P: usize = 7;
-    const N: usize = 60;
-
-    type Samples60 = Gated<'static, NormalRows>;
+    pub(in crate::lm) const N: usize = 60;
 
     /// Calls `body` with a bench of 60 rows of four normal inputs for seven blocks, on which labels are the outputs of
     /// `planted`, (output sign, weights), and the network is `net`, brought to their scale;
@@ -258,9 +257,19 @@ pub(super) mod tests {
         signs: Signs,
         planted: &[(f32, [f32; D])],
         net: &[(u32, f32)],
-        body: impl FnOnce(&mut Bench<'_, Samples60>),
+        body: impl FnOnce(&mut Bench<'_, Gated<'static, NormalRows>>),
     ) {
-        let mut rows = NormalRows::new(5, N, D);
+        with_rows(NormalRows::new(5, N, D), signs, planted, net, body);
+    }
+
+    /// The same on rows of another kind, [`N`] of [`D`] inputs.
+    pub(in crate::lm) fn with_rows<R: Samples>(
+        mut rows: R,
+        signs: Signs,
+        planted: &[(f32, [f32; D])],
+        net: &[(u32, f32)],
+        body: impl FnOnce(&mut Bench<'_, Gated<'static, R>>),
+    ) {
         let mut labels = vec![0.0; N];
         for (k, y) in labels.iter_mut().enumerate() {
             let mut x = [0.0; D];

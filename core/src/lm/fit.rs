@@ -150,6 +150,16 @@ impl<'a, S: Sensing> Fit<'a, S> {
         self.settle()
     }
 
+    /// The squared norms of the columns of `w`, gates included, in the vector `diagonal`.
+    pub(super) fn column_norms_of(&mut self, w: Weights<'_>) -> Result<(), S::Source> {
+        let gates = self.gates(w);
+        let diagonal = head_mut(&mut *self.solver.free().diagonal, w.nnz())?;
+        self.sensing.hold(gates, w.index())?;
+        self.sensing.diagonal_at(gates, w.index(), diagonal, self.scratch)?;
+        self.rows_read += self.rows() as u64;
+        Ok(())
+    }
+
     /// Gates that are open everywhere.
     pub(super) fn open(&self) -> Gates<'static> {
         Gates::of(

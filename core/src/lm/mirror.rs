@@ -99,3 +99,60 @@ impl<S: Sensing> Bench<'_, S> {
         Ok(z.iter().filter(|&&z| sign * z > 0.0).count() as f32 / rows as f32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::gates::Signs;
+    use crate::lm::bench::tests::{D, N, with, with_rows};
+    use crate::lm::problem::Problem;
+    use crate::rng::Rng;
+    use crate::samples::FnRows;
+    use core::convert::Infallible;
+
+    /// Rows between 0 and 1.
+    fn uniform() -> FnRows<impl FnMut(usize, &mut [f32]) -> Result<(), Infallible>> {
+        FnRows::new(N, D, |k, row: &mut [f32]| {
+            let mut rng = Rng::new(3, k as u64);
+            row.iter_mut().for_each(|x| *x = rng.uniform());
+            Ok(())
+        })
+    }
+
+    const FIRST: [f32; D] = [1.0, -2.0, 0.0, 0.0];
+    const SECOND: [f32; D] = [0.0, 0.0, -1.0, 0.5];
+
+    #[test]
+    fn mirror_images_are_taken_out_of_the_neuron_that_hides_them() {
+        // Of the neurons of FIRST and SECOND the mirror images, and what they miss and 40 x_3 more.
+        let net = [(0, -1.0), (1, 2.0), (8, 1.0), (9, -2.0), (10, -1.0), (11, 40.5), (22, 1.0), (23, -0.5)];
+        let open = [0.0, 0.0, 0.0, 40.0];
+        with_rows(uniform(), Signs::Positive, &[(1.0, FIRST), (1.0, SECOND), (1.0, open)], &net, |bench| {
+            assert_eq!([0, 1, 5].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
+            assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
+            bench.threshold(5).unwrap();
+            assert!(bench.loss().unwrap() < 1e-12);
+            assert_eq!(bench.net.view().index(), [0, 1, 11, 22, 23]);
+            assert!(bench.net.view().value()[0] > 0.0);
+        });
+    }
+
+    #[test]
+    fn neurons_that_are_open_everywhere_become_one() {
+        let net = [(0, 1.0), (5, 3.0), (8, 1.0), (9, -2.0)];
+        let planted = [(1.0, FIRST), (1.0, [1.0, 3.0, 0.0, 0.0])];
+        with_rows(uniform(), Signs::Positive, &planted, &net, |bench| {
+            assert_eq!(bench.turn_mirrored(1).unwrap(), 1);
+            assert_eq!(bench.net.view().index(), [4, 5, 8, 9]);
+            assert!(bench.loss().unwrap() < 1e-12);
+        });
+    }
+
+    #[test]
+    fn on_centred_rows_nothing_is_turned() {
+        let net = [(0, -1.0), (1, 2.0), (4, 1.0), (5, -2.0)];
+        with(Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
+            assert_eq!([0, 1, 2].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
+            assert!(bench.net.view().value().iter().map(|w| *w > 0.0).eq([false, true, true, false]));
+        });
+    }
+}

@@ -17,6 +17,8 @@ use crate::sensing::Sensing as _;
 const STALL: f32 = 0.85;
 /// Outer steps of a descent at the most.
 const DESCENT: u32 = 40;
+/// Below this part of the mean square of the labels is what rounding leaves.
+const FLOOR: f32 = 1e-14;
 /// A kick empties one in so many neurons.
 const KICK: usize = 5;
 /// Before the way down to s weights neurons with a cosine above this are merged, where that does not raise the loss.
@@ -194,11 +196,12 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(loss)
     }
 
-    /// Outer steps until the loss stalls or the fit is exact, at most [`DESCENT`].
+    /// Outer steps until the loss stalls, at most [`DESCENT`]. They go on below the goal, where weights of little effect
+    /// are found.
     #[inline(never)]
     pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Outcome<'a, P, f32> {
         for _ in 0..DESCENT {
-            if self.is_exact(loss) || self.is_done() {
+            if loss <= FLOOR * self.bench.fit().power() || self.is_done() {
                 break;
             }
             let before = loss;

@@ -1,12 +1,13 @@
 //! Which weights exist: the start, growth by the streamed gradient, exact thresholding.
 //!
-//! Both measures are free of the columns' scale `c_j = rms(x_j)`: a gradient counts as `|g| / c`, what its weight could
-//! win, and a weight as `|w| c`, what it contributes.
+//! Both measures are free of the columns' scale: a gradient counts as `|g| / c`, `c_j = rms(x_j)`, what its weight could
+//! win, and a weight as `|w| |column|`, what it contributes on the rows where its neuron is open: the loss that its
+//! removal alone would bring is the square of that (Y. LeCun et al., Optimal brain damage, 1989). Without the gates a
+//! neuron that is open on a handful of rows would keep weights that others need.
 
 use super::fit::Fit;
 use crate::error::{self, Error, Result};
 use crate::gates::{Empty, Gates, Signs};
-
 use crate::math::sqrt;
 use crate::sensing::{Sensing, head_mut, panels};
 use crate::top::Top;
@@ -125,36 +126,36 @@ impl<'a> Columns<'a> {
         fit.read();
         picked.ok_or(Error::Diverged { step: 0 })
     }
+}
 
-    /// Keeps the `count` weights of largest `|w| c`, of equal ones the first; `buffer` has room for as many numbers as
-    /// there are weights. Flat indices below `free` stay and do not count.
-    #[inline(never)]
-    pub(super) fn threshold(
-        &self,
-        net: &mut Editable<'_>,
-        buffer: &mut [f32],
-        (free, count): (usize, usize),
-    ) -> Result<()> {
-        let (len, d) = (net.nnz(), self.scales.len().max(1));
-        let exempt = net.view().index().partition_point(|&j| (j as usize) < free);
-        let Some(drop) = (len - exempt).checked_sub(count).filter(|&drop| drop > 0) else { return Ok(()) };
-        if drop == len {
-            net.clear();
-            return Ok(());
-        }
-        let salience = |j: u32, w: f32| match self.scales.get(j as usize % d) {
-            _ if (j as usize) < free => f32::INFINITY,
-            Some(c) => w.abs() * c,
-            None => 0.0,
-        };
-        let buffer = head_mut(buffer, len)?;
-        for ((out, &j), &w) in buffer.iter_mut().zip(net.view().index()).zip(net.view().value()) {
-            *out = salience(j, w);
-        }
-        let mut edge = Edge::new(buffer, drop);
-        net.retain(|j, w| edge.keeps(salience(j, w)));
-        Ok(())
+/// Keeps the `count` weights of largest salience `|w| |column|`, of equal ones the first. `norms` are the squared norms
+/// of the columns, gates included, and `buffer` has room for as many numbers. Flat indices below `free` stay and do not
+/// count.
+#[inline(never)]
+pub(super) fn threshold(
+    net: &mut Editable<'_>,
+    (norms, buffer): (&[f32], &mut [f32]),
+    (free, count): (usize, usize),
+) -> Result<()> {
+    let len = net.nnz();
+    let exempt = net.view().index().partition_point(|&j| (j as usize) < free);
+    let Some(drop) = (len - exempt).checked_sub(count).filter(|&drop| drop > 0) else { return Ok(()) };
+    if drop == len {
+        net.clear();
+        return Ok(());
     }
+    let norms = norms.get(..len).ok_or(Error::Length { what: "norms", expected: len, got: norms.len() })?;
+    let buffer = head_mut(buffer, len)?;
+    let salience =
+        |j: u32, w: f32, norm: f32| if (j as usize) < free { f32::INFINITY } else { w.abs() * sqrt(norm) };
+    let w = net.view();
+    for ((out, norm), (&j, &w)) in buffer.iter_mut().zip(norms).zip(w.index().iter().zip(w.value())) {
+        *out = salience(j, w, *norm);
+    }
+    let mut edge = Edge::new(buffer, drop);
+    let mut norms = norms.iter();
+    net.retain(|j, w| edge.keeps(salience(j, w, norms.next().copied().unwrap_or(0.0))));
+    Ok(())
 }
 
 /// Where saliences are cut.
@@ -207,13 +208,13 @@ mod tests {
 
     /// Thresholds `value` on flat indices 0, 1, … of neurons of three inputs.
     fn kept(value: &[f32], free: usize, count: usize) -> std::vec::Vec<u32> {
-        let mut scales = [1.0, 10.0, 0.0];
+        let norms: std::vec::Vec<f32> = [1.0, 100.0, 0.0].into_iter().cycle().take(value.len()).collect();
         let index: std::vec::Vec<u32> = (0..value.len() as u32).collect();
         let (mut i, mut v) = ([0; 12], [0.0; 12]);
         let mut net = Editable::new(3, 4, &mut i, &mut v);
         assert!(net.add(&index, value));
         let mut buffer = [0.0; 12];
-        Columns::new(&mut scales, &mut []).threshold(&mut net, &mut buffer, (free, count)).unwrap();
+        threshold(&mut net, (&norms, &mut buffer), (free, count)).unwrap();
         net.view().index().to_vec()
     }
 
@@ -234,12 +235,12 @@ mod tests {
 
     #[test]
     fn a_buffer_that_is_too_short_is_an_error() {
-        let mut scales = [1.0];
         let (mut i, mut v) = ([0; 4], [0.0; 4]);
         let mut net = Editable::new(1, 4, &mut i, &mut v);
         assert!(net.add(&[0, 1, 2], &[1.0, 2.0, 3.0]));
-        let columns = Columns::new(&mut scales, &mut []);
-        let refused = columns.threshold(&mut net, &mut [0.0; 2], (0, 1));
-        assert!(matches!(refused, Err(Error::Length { expected: 3, got: 2, .. })));
+        for (norms, buffer) in [(2, 3), (3, 2)] {
+            let refused = threshold(&mut net, (&[1.0; 3][..norms], &mut [0.0; 3][..buffer]), (0, 1));
+            assert!(matches!(refused, Err(Error::Length { expected: 3, got: 2, .. })));
+        }
     }
 }
