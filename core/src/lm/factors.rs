@@ -215,4 +215,4 @@ fn quarter(x: f32) -> Option<(f32, f32)> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -166,8 +166,7 @@ pub(super) trait Problem<'a> {
     /// at least one, and for two if it is one of the neuron's: the excess is halved each time.
     fn make_room(&mut self, i: usize, more: usize) -> Outcome<'a, Self, ()> {
         let copied = |net: Net<'_>| net.w().block(i).values().len() + net.wt().block(i).values().len();
-        while let excess @ 1.. =
-            (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.room())
+        while let excess @ 1.. = (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.room())
         {
             let size = self.counted().saturating_sub(excess.div_ceil(2));
             self.threshold(size)?;

@@ -7,9 +7,9 @@ use crate::error::Result;
 use crate::factored::Factored;
 use crate::gates::Gates;
 use crate::lm::neuron::{BIRTH_STEPS, atom};
+use crate::lm::support::add;
 use crate::math::{norm2, sqrt};
 use crate::rng::{Rng, stream};
-use crate::lm::support::add;
 use crate::sensing::head_mut;
 
 /// What a birth starts from.

@@ -126,7 +126,11 @@ impl<S: Factored> Factors<'_, S> {
                 }
             }
             let (flat, zeros) = (flat.get(..len).unwrap_or(&[]), zeros.get(..len).unwrap_or(&[]));
-            if is_first { net.edit_w(|w| add(w, flat, zeros)) } else { net.edit_wt(|wt| add(wt, flat, zeros)) }?;
+            if is_first {
+                net.edit_w(|w| add(w, flat, zeros))
+            } else {
+                net.edit_wt(|wt| add(wt, flat, zeros))
+            }?;
         }
         Ok(())
     }
