@@ -142,8 +142,16 @@ pub fn factored(dims: Dims, outputs: usize, seed: u64) -> Result<PlantedNet> {
     let (index, value) = draw_weights(&w, seed, WEIGHTS);
     let (out_index, out_value) = draw_weights(&wt, seed, OUTPUTS);
     let hidden = m;
-    let mut planted =
-        PlantedNet { data, labels: vec![0.0; n * outputs], index, value, out_index, out_value, hidden, outputs };
+    let mut planted = PlantedNet {
+        data,
+        labels: vec![0.0; n * outputs],
+        index,
+        value,
+        out_index,
+        out_value,
+        hidden,
+        outputs,
+    };
     let mut labels = std::mem::take(&mut planted.labels);
     let net = planted.net()?;
     labels.par_chunks_mut(outputs).enumerate().for_each(|(row, labels)| {
@@ -199,9 +207,8 @@ fn label(
     let (index, value) = draw_weights(&dims, seed, WEIGHTS);
     let w = Weights::new(dims.inputs, dims.hidden, &index, &value)?;
     let answer = |row: usize| {
-        let output = |block: Block<'_>| {
-            unit(activation(&data, row, block), f64::from(signs.sign(block.neuron())))
-        };
+        let output =
+            |block: Block<'_>| unit(activation(&data, row, block), f64::from(signs.sign(block.neuron())));
         w.blocks().map(output).sum::<f64>() as f32
     };
     let labels = (0..dims.samples).into_par_iter().map(answer).collect();
