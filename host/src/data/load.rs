@@ -183,7 +183,9 @@ pub fn load_beside(
             .help("pass the labels that belong to the data, in the same order"));
     }
     let (Some(chosen), Some(keep)) = (chosen, keep) else { return Ok((matrix, values)) };
-    let values = chosen.iter().flat_map(|&row| &values[row * cols..][..cols]).copied().collect();
+    let mut kept = Vec::with_capacity(chosen.len() * cols);
+    chosen.iter().for_each(|&row| kept.extend_from_slice(&values[row * cols..][..cols]));
+    let values = kept;
     if chosen.is_sorted() {
         return Ok((matrix, values));
     }

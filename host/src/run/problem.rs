@@ -210,7 +210,8 @@ impl Problem {
     pub fn check(&self) -> Result<()> {
         let (rows, labels, outputs) = (self.data.rows, self.labels.len(), self.outputs());
         if labels != rows * outputs || outputs == 0 || (outputs > 1 && self.task != Task::Regression) {
-            let expected = if self.task == Task::Regression { "one, or as many for every row" } else { "one" };
+            let expected =
+                if self.task == Task::Regression { "one, or as many for every row" } else { "one" };
             return Err(Error::new("the number of labels does not fit the samples")
                 .expected(format_args!("{expected}, for {rows} rows"))
                 .got(format_args!("{labels} labels"))

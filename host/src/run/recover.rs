@@ -114,9 +114,11 @@ pub fn recover(
             .got(format_args!("--signs for {outputs} columns"))
             .help("leave --signs out: the weights to several outputs have signs of their own"));
     }
-    let signs = options.signs.unwrap_or_else(|| match outputs == 0 && problem.labels.iter().any(|&label| label < 0.0) {
-        true => Signs::Free,
-        false => Signs::Positive,
+    let signs = options.signs.unwrap_or_else(|| {
+        match outputs == 0 && problem.labels.iter().any(|&label| label < 0.0) {
+            true => Signs::Free,
+            false => Signs::Positive,
+        }
     });
     let options = RecoverOptions { params: Params { signs, ..options.params }, ..*options };
     let dims = super::train::sizes(&problem, options.hidden, options.size, outputs)?;

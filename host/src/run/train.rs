@@ -386,7 +386,9 @@ pub(super) fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<
     let outputs = labels.len() / data.rows.max(1);
     let order = Permutation::new(seed, stream::ROWS, data.rows);
     let rows: Vec<usize> = (0..data.rows).map(|row| order.get(row)).collect();
-    *labels = rows.iter().flat_map(|&row| &labels[row * outputs..][..outputs]).copied().collect();
+    let mut ordered = Vec::with_capacity(labels.len());
+    rows.iter().for_each(|&row| ordered.extend_from_slice(&labels[row * outputs..][..outputs]));
+    *labels = ordered;
     select::gather(data, rows)
 }
 
