@@ -32,6 +32,13 @@
 //! With [`Signs::Free`] the search has a linear term in block 0, with which a neuron may point either way at no cost,
 //! since `relu(z) = z + relu(-z)`. It does not count in s, and is folded into the neurons at the end.
 //!
+//! **Several outputs** ([`run_net`]): `f = sum_i relu(w_i · x) wt_i`, with W and Wt sparse under one budget s. The search is the same;
+//! steps change both sides at once, and everything is measured without regard to how a neuron's scale is split between its
+//! sides: a weight as `|w_ij| c_j b_i` or `|wt_ik| a_i`, with `b_i` the size of wt_i where the neuron is open and `a_i` the root mean
+//! square of its activation. A birth alternates the sides, each the least squares of the residual for the other one; turning a
+//! neuron gives it new output weights; neurons of one hinge add up their output weights. There is no linear term, since
+//! output weights have signs.
+//!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
 //! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
 //! most 7 attempts of at most 40 products; the way down to s weights has at most `log_1.5(s) + 2` cuts.
