@@ -157,9 +157,14 @@ const NEURONS: [Neuron<'_>; 3] = [
     (&[(0, 0.7), (4, -1.0), (5, 2.0)], &[(1, 0.75), (2, 1.5)]),
 ];
 
+/// One side of a neuron in thousandths.
+type Rounded = Vec<(usize, i32)>;
+/// Both sides, and their size.
+type Canonical = (Rounded, Rounded, i32);
+
 /// Neurons as they are whatever their number and however their scale is split: both sides brought to a first weight of
 /// size 1, and the product of these sizes, in thousandths.
-fn canonical(net: Net<'_>) -> Vec<(Vec<(usize, i32)>, Vec<(usize, i32)>, i32)> {
+fn canonical(net: Net<'_>) -> Vec<Canonical> {
     let side = |block: tamis::weights::Block<'_>| {
         let first = block.values()[0].abs();
         let round = |(j, w): (usize, f32)| (j, (1000.0 * w / first).round() as i32);
