@@ -32,6 +32,13 @@
 //! With [`Signs::Free`] the search has a linear term in block 0, with which a neuron may point either way at no cost,
 //! since `relu(z) = z + relu(-z)`. It does not count in s, and is folded into the neurons at the end.
 //!
+//! **Several outputs** ([`run_net`]): `f = sum_i relu(w_i · x) wt_i`, with W and Wt sparse under one budget s. The search
+//! is the same; steps change both sides at once, and everything is measured without regard to how a neuron's scale is
+//! split between its sides: a weight as `|w_ij| c_j b_i` or `|wt_ik| a_i`, with `b_i` the size of `wt_i` where the neuron
+//! is open and `a_i` the root mean square of its activation. A birth alternates the sides, each the least squares of the
+//! residual for the other one; turning a neuron gives it new output weights; neurons of one hinge add up their output
+//! weights. There is no linear term, since output weights have signs.
+//!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
 //! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
 //! most 7 attempts of at most 40 products; the way down to s weights has at most `log_1.5(s) + 2` cuts.
@@ -264,10 +271,10 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
 /// counts as zero), labels are scaled by an exact power of two.
 ///
 /// # Errors
-/// [`Error::Range`] for sizes out of bounds, [`Error::Length`] for labels or sizes that do not fit the operator,
-/// [`Error::NotFinite`] for labels, inputs or a goal that are no numbers, or weights beyond the range of floats,
-/// [`Error::Budget`] with the bytes needed and given, [`Error::Diverged`] if gradients leave the range of floats,
-/// [`Error::Source`] if reading the data fails.
+/// [`crate::Error::Range`] for sizes out of bounds, [`crate::Error::Length`] for labels or sizes that do not fit the
+/// operator, [`crate::Error::NotFinite`] for labels, inputs or a goal that are no numbers, or weights beyond the range of
+/// floats, [`crate::Error::Budget`] with the bytes needed and given, [`crate::Error::Diverged`] if gradients leave the
+/// range of floats, [`crate::Error::Source`] if reading the data fails.
 ///
 /// ```
 /// use tamis::{budget::{Recovery, gated_words}, dims::Dims, gated::Gated, gates::Signs, lm};
@@ -310,7 +317,7 @@ pub fn run<'a, S: Sensing>(
 /// had never been interrupted.
 ///
 /// # Errors
-/// As [`run`], and [`Error::Length`], [`Error::Range`] or [`Error::NotFinite`] for a checkpoint that does not fit.
+/// As [`run`], and [`crate::Error::Length`], [`crate::Error::Range`] or [`crate::Error::NotFinite`] for a checkpoint that does not fit.
 pub fn resume<'a, S: Sensing>(
     sensing: &mut S,
     labels: &[f32],

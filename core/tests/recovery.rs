@@ -8,6 +8,8 @@
     reason = "a test fails by it"
 )]
 
+mod shared;
+
 use proptest::prelude::*;
 use tamis::budget::{Recovery, gated_words};
 use tamis::dims::Dims;
@@ -365,22 +367,6 @@ fn bad_arguments_are_named() {
     assert!(matches!(failed(&|p, _| p.x[3] = f32::NAN), Error::NotFinite { .. }));
 }
 
-/// A column, by the number of its kind.
-fn column(kind: u32, rows: usize, before: &[f32], rng: &mut Rng) -> Vec<f32> {
-    match kind {
-        0 => vec![0.0; rows],
-        1 => vec![1.0; rows],
-        2 if before.len() >= rows => before[..rows].to_vec(),
-        3 if before.len() >= 2 * rows => (0..rows).map(|k| before[k] - 2.0 * before[rows + k]).collect(),
-        4 => (0..rows).map(|_| rng.uniform()).collect(),
-        5 => (0..rows).map(|_| if rng.below(rows as u32) == 0 { 1.0 } else { 0.0 }).collect(),
-        _ => {
-            let scale = 10.0_f32.powi(rng.below(13) as i32 - 6);
-            (0..rows).map(|_| scale * rng.normal()).collect()
-        }
-    }
-}
-
 /// Any sizes, columns of any kind, labels of any kind and scale.
 fn problem(seed: u64) -> (Problem, Params) {
     let mut rng = Rng::new(seed, 0);
@@ -391,11 +377,7 @@ fn problem(seed: u64) -> (Problem, Params) {
         1 => m * d,
         _ => 1 + rng.below((m * d) as u32) as usize,
     };
-    let mut columns = Vec::new();
-    for _ in 0..d {
-        let kind = rng.below(12);
-        columns.extend(column(kind, rows, &columns.clone(), &mut rng));
-    }
+    let columns = shared::columns(rows, d, &mut rng);
     let x: Vec<f32> = (0..rows * d).map(|at| columns[at % d * rows + at / d]).collect();
     let kind = rng.below(6);
     let scale = 10.0_f32.powi([0, 0, 0, -30, 30, 3][rng.below(6) as usize]);

@@ -7,10 +7,6 @@ use serde_json::{Value, json};
 use tamis_host::data;
 use tamis_host::run::ModelFile;
 
-fn number(value: &Value, key: &str) -> f64 {
-    value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))
-}
-
 #[test]
 fn demo_recovers_within_its_budget_and_draws() {
     let folder = tempfile::tempdir().unwrap();

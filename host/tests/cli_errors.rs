@@ -214,7 +214,7 @@ fn data_that_does_not_fit() {
     fails(folder.path(), &EVAL.replace("p/y.npy", "q/y.npy"));
     assert!(
         fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("p/y.npy", "p/X.npy")))
-            .contains("one column")
+            .contains("labels of one column")
     );
     fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("p/X.npy", "p/X.npy,q/X.npy")));
     fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("p/X.npy", "missing.npy")));

@@ -212,9 +212,9 @@ fn normal_products_are_those_of_the_jacobian() {
                 values[at] = 1.0;
             };
             if e < s {
-                unit(&mut values.0, e)
+                unit(&mut values.0, e);
             } else {
-                unit(&mut values.1, e - s)
+                unit(&mut values.1, e - s);
             }
             let w = Weights::new(case.d, case.m, &case.w.0, &values.0).unwrap();
             let net = Net::new(w, Weights::new(case.c, case.m, &case.wt.0, &values.1).unwrap()).unwrap();

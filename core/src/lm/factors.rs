@@ -1,7 +1,7 @@
 //! A network of several outputs, `sum_i relu(w_i · x) wt_i`, with all that a search needs to change and to fit it.
 //!
 //! Both sides are sparse and share one budget. A neuron with weights on one side only gives nothing and gets no
-//! gradient, so such neurons are emptied wherever they arise: a live neuron has both sides. Scaling w_i up and wt_i down by
+//! gradient, so such neurons are emptied wherever they arise: a live neuron has both sides. Scaling `w_i` up and `wt_i` down by
 //! one factor changes nothing; after each fit the sides of a neuron are brought to about one size by powers of two,
 //! which keeps every bit of the outputs.
 
@@ -215,4 +215,4 @@ fn quarter(x: f32) -> Option<(f32, f32)> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

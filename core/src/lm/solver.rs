@@ -159,7 +159,7 @@ impl<'a> Solver<'a> {
             }
             let Vectors { h, delta, .. } = &mut self.vectors;
             // The vector h is free once the equations are solved: it holds the weights that are tried.
-            let h = head_mut(&mut **h, s)?;
+            let h = head_mut(h, s)?;
             for (new, (old, delta)) in h.iter_mut().zip(equations.values().iter().zip(&**delta)) {
                 *new = old + delta;
             }

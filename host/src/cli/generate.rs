@@ -20,6 +20,7 @@ use crate::{Error, Result};
 #[command(after_help = "\
 Examples:
   tamis generate planted --samples 50000 --inputs 100 --hidden 10 --nnz 50 --seed 0 -o planted
+  tamis generate planted --samples 50000 --inputs 100 --hidden 10 --outputs 10 --nnz 50 -o ten
   tamis generate gaussian --samples 400 --inputs 1000 --nnz 20 -o sensing
   tamis generate digits --samples 2000 --side 8 -o digits")]
 pub(super) struct Generate {
@@ -31,7 +32,8 @@ pub(super) struct Generate {
 enum Kind {
     /// Labels from a network with known sparse weights, on standard normal samples
     ///
-    /// weights.npz holds `index` (neuron · inputs + input), `value` (fused with the output sign), `shape` and `signs`.
+    /// weights.npz holds `index` (neuron · inputs + input), `value` (fused with the output sign), `shape` and `signs`; with
+    /// --outputs, instead of `signs`, also `out_index` (neuron · outputs + output), `out_value` and `out_shape`.
     Planted {
         #[command(flatten)]
         size: Sizes,
@@ -41,6 +43,9 @@ enum Kind {
         /// Signs of the output weights
         #[arg(long, value_enum, default_value_t = SignsName::Positive)]
         signs: SignsName,
+        /// Outputs, each a label of a row: half of the nonzero weights lead to them
+        #[arg(long, value_name = "C", conflicts_with = "signs", value_parser = parse::whole::<usize>)]
+        outputs: Option<usize>,
     },
     /// Labels from sparse linear weights, y = X w, on standard normal samples
     Gaussian {
@@ -88,6 +93,8 @@ struct Object {
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    outputs: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     nnz: Option<usize>,
     seed: u64,
     files: Vec<String>,
@@ -96,9 +103,12 @@ struct Object {
 impl Generate {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let object = match &self.kind {
-            Kind::Planted { size, hidden, signs } => {
+            Kind::Planted { size, hidden, signs, outputs: None } => {
                 let dims = size.check(*hidden)?;
                 size.make("planted", common, || planted::network(dims, (*signs).into(), common.seed))?
+            }
+            Kind::Planted { size, hidden, outputs: Some(outputs), .. } => {
+                size.make_factored(*hidden, *outputs, common)?
             }
             Kind::Gaussian { size } => {
                 size.check(1)?;
@@ -123,11 +133,65 @@ impl Sizes {
     fn check(&self, hidden: usize) -> Result<Dims> {
         let dims = Dims::new(self.samples, self.inputs, hidden, self.nnz);
         check_dims(&dims)?;
-        let numbers = (self.samples as u64).saturating_mul(self.inputs as u64 + 1);
+        self.check_room(hidden, 1)?;
+        Ok(dims)
+    }
+
+    /// A network of several outputs.
+    fn make_factored(&self, hidden: usize, outputs: usize, common: &Common) -> Result<Object> {
+        let dims = Dims::new(self.samples, self.inputs, hidden, self.nnz);
+        check_dims(&Dims::new(self.samples, self.inputs, hidden, 1))?;
+        let bounds = |what: &str, flag: &str, most: usize, got: usize, help: &str| {
+            if (1..=most).contains(&got) {
+                return Ok(());
+            }
+            Err(Error::new(format!("the number of {what} is out of bounds"))
+                .expected(format_args!("{flag} 1 to {most}"))
+                .got(got)
+                .help(help))
+        };
+        let help = "choose fewer outputs, neurons or rows";
+        bounds("outputs", "--outputs", u32::MAX as usize / hidden.max(self.samples), outputs, help)?;
+        // Half of the weights lie on either side.
+        let most = 2 * hidden * self.inputs.min(outputs);
+        let help = "half of them lead to the outputs: choose fewer, or more --hidden or --outputs";
+        bounds("nonzeros", "--nnz", most, self.nnz, help)?;
+        self.check_room(hidden, outputs)?;
+        file::check_folder(&self.output)?;
+        let made = common.on_pool(|| planted::factored(dims, outputs, common.seed))??;
+        let labels = Array::new(&[made.data.rows, outputs], &made.labels[..])?;
+        save(&self.output, &made.data, &labels, |folder| {
+            let shape = [hidden, made.data.cols].map(|len| len as u32);
+            let out_shape = [hidden, outputs].map(|len| len as u32);
+            let arrays = [
+                ("index", Array::new(&[made.index.len()], &made.index[..])?),
+                ("value", Array::new(&[made.value.len()], &made.value[..])?),
+                ("shape", Array::new(&[2], &shape[..])?),
+                ("out_index", Array::new(&[made.out_index.len()], &made.out_index[..])?),
+                ("out_value", Array::new(&[made.out_value.len()], &made.out_value[..])?),
+                ("out_shape", Array::new(&[2], &out_shape[..])?),
+            ];
+            folder.write("weights.npz", |w| npz::write(w, &arrays))
+        })?;
+        Ok(Object {
+            kind: "planted",
+            samples: self.samples,
+            inputs: self.inputs,
+            hidden: Some(hidden),
+            outputs: Some(outputs),
+            nnz: Some(self.nnz),
+            seed: common.seed,
+            files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
+        })
+    }
+
+    /// Checks that there is memory for samples, labels and weights.
+    fn check_room(&self, hidden: usize, outputs: usize) -> Result<()> {
+        let numbers =
+            (self.samples as u64).saturating_mul((self.inputs as u64).saturating_add(outputs as u64));
         room_for("the samples", numbers.saturating_mul(4), "choose smaller --samples or --inputs")?;
         let weights = (self.nnz as u64).saturating_mul(WEIGHT_BYTES).saturating_add(hidden as u64);
-        room_for("the planted weights", weights, "choose smaller --nnz or --hidden")?;
-        Ok(dims)
+        room_for("the planted weights", weights, "choose smaller --nnz or --hidden")
     }
 
     fn make(
@@ -145,6 +209,7 @@ impl Sizes {
             samples: self.samples,
             inputs: self.inputs,
             hidden: Some(made.hidden),
+            outputs: None,
             nnz: Some(made.index.len()),
             seed: common.seed,
             files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
@@ -171,6 +236,7 @@ fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> R
         samples,
         inputs: images.cols,
         hidden: None,
+        outputs: None,
         nnz: None,
         seed: common.seed,
         files,

@@ -14,7 +14,7 @@ type Parsed<T> = std::result::Result<T, String>;
 /// `--task`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum TaskName {
-    /// A number; squared loss
+    /// A number, or several; squared loss
     Regression,
     /// Two classes: squared loss to 0 and 1, class 1 from 0.5 on
     Binary,

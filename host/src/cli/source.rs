@@ -14,7 +14,7 @@ pub(super) struct SourceArgs {
     /// Samples: idx, NPY, NPZ (FILE.npz#NAME) or CSV, also compressed with gzip; F,F2 appends the rows of F2
     #[arg(long, value_name = "F[,F2…]")]
     data: PathBuf,
-    /// Labels, one per sample, in any of these formats
+    /// Labels, one per sample, in any of these formats; for regression also several, a column each
     #[arg(long, value_name = "F[,F2…]", required_unless_present = "target", conflicts_with = "target")]
     labels: Option<PathBuf>,
     /// The column of the data that holds the labels: its name, or its number counted from 1

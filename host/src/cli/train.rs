@@ -26,6 +26,7 @@ use crate::{Error, Result, file};
 #[command(after_help = "\
 Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 -o model.tamis
+  tamis train --data X.npy --labels ten-columns.npy --task regression --hidden 10 --nnz 50 -o ten.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --batch 1000 -o m.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
@@ -49,7 +50,7 @@ pub(super) struct Train {
     /// How to train; auto is anneal for several classes, else lm, and paper where one of its settings is given
     #[arg(long, value_enum, default_value_t = Recipe::Auto)]
     recipe: Recipe,
-    /// Signs of the output weights, but for several classes [default: positive; lm: free where a label is negative]
+    /// Signs of the output weights, but for several classes and labels of several columns [default: positive; lm: free where a label is negative]
     #[arg(long, value_enum)]
     pub(super) signs: Option<SignsName>,
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in rounding only
@@ -302,7 +303,12 @@ pub(super) fn memory_fact(data: u64, plan: &Plan, peak: Option<u64>) -> (&'stati
 
 pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
     let r = object.report;
-    let all = r.hidden * r.inputs;
+    // One output has a sign and no weight.
+    let (width, shape) = match r.outputs {
+        1 => (r.inputs, count(r.inputs as u64)),
+        outputs => (r.inputs + outputs, format!("({} + {})", count(r.inputs as u64), count(outputs as u64))),
+    };
+    let all = r.hidden * width;
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
     let title = format!("{ended} {} ({})", object.model, bytes(object.model_bytes as u64));
     let mut rows = vec![
@@ -314,7 +320,7 @@ pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
                 count(r.requested_nnz as u64),
                 console::percent(r.nnz as f64 / all as f64),
                 count(r.hidden as u64),
-                count(r.inputs as u64)
+                shape
             ),
         ),
         ("neurons", format!("{} of {} have weights", r.live, r.hidden)),

@@ -8,7 +8,7 @@ use flate2::bufread::GzDecoder;
 
 use super::matrix::Incoming;
 use super::source::Trailing;
-use super::{Matrix, Size, Source, csv, idx, npy, npz, select};
+use super::{Matrix, Size, Source, Values, csv, idx, npy, npz, select};
 use crate::{Error, Result, file};
 
 /// A matrix with the names of its columns, where the file has them.
@@ -144,19 +144,48 @@ pub fn load_chosen(
 ) -> Result<(Matrix, Vec<f32>)> {
     let values = load_labels(&labels)?;
     let chosen = choose(&values)?;
-    let keep = chosen.as_deref().map(|rows| select::mask(rows, values.len())).transpose()?;
+    load_beside(data, labels, Matrix { rows: values.len(), cols: 1, values: Values::F32(values) }, chosen)
+}
+
+/// Loads the samples that belong to rows of labels, which came from the file `path`: all, or those rows that are chosen, as
+/// by [`load_chosen`]; and the labels, row by row.
+///
+/// # Errors
+/// As for [`load_chosen`].
+///
+/// ```
+/// use tamis_host::data;
+/// let folder = tempfile::tempdir().unwrap();
+/// let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
+/// std::fs::write(&x, "10\n20\n").unwrap();
+/// std::fs::write(&y, "1,2,3\n4,5,6\n").unwrap();
+/// let labels = data::load(&y).unwrap();
+/// let (x, labels) = data::load_beside(&x, &y, labels, Some(vec![1])).unwrap();
+/// assert_eq!((x.rows, &labels[..]), (1, &[4.0, 5.0, 6.0][..]));
+/// ```
+pub fn load_beside(
+    data: impl AsRef<Path>,
+    path: impl AsRef<Path>,
+    labels: Matrix,
+    chosen: Option<Vec<usize>>,
+) -> Result<(Matrix, Vec<f32>)> {
+    let Matrix { rows: all, cols, values } = labels;
+    let values = values.into_f32();
+    let keep = chosen.as_deref().map(|rows| select::mask(rows, all)).transpose()?;
     let mut rows = Incoming::new(keep.as_deref());
     append_all(data.as_ref(), &mut rows)?;
     let Incoming { matrix, seen, .. } = rows;
-    if seen != values.len() {
+    if seen != all {
         return Err(Error::new("the number of labels is not the number of samples")
-            .at(labels)
+            .at(path)
             .expected(format_args!("{seen} labels"))
-            .got(values.len())
+            .got(all)
             .help("pass the labels that belong to the data, in the same order"));
     }
     let (Some(chosen), Some(keep)) = (chosen, keep) else { return Ok((matrix, values)) };
-    let values = select::labels_of(&values, &chosen);
+    let mut kept = Vec::with_capacity(chosen.len() * cols);
+    chosen.iter().for_each(|&row| kept.extend_from_slice(&values[row * cols..][..cols]));
+    let values = kept;
     if chosen.is_sorted() {
         return Ok((matrix, values));
     }

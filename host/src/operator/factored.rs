@@ -266,11 +266,11 @@ fn along<T: Element>(
         } else {
             add_gated(piece, gate, &[], change, group, tangent);
         }
-        for (k, value) in to.entries() {
-            add_scaled(value, tangent, &mut outputs[k * len..][..len]);
-        }
-        for (k, value) in change_out.entries() {
-            add_scaled(value, activation, &mut outputs[k * len..][..len]);
+        for ((k, value), (_, change)) in to.entries().zip(change_out.entries()) {
+            let out = &mut outputs[k * len..][..len];
+            for ((out, t), a) in out.iter_mut().zip(&*tangent).zip(&*activation) {
+                *out += value * t + change * a;
+            }
         }
     }
     (group.image, group.back) = (image, back);

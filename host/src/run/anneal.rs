@@ -221,7 +221,7 @@ impl Run {
             value: net.w().value().to_vec(),
             out_index: net.wt().index().to_vec(),
             out_value: net.wt().value().to_vec(),
-            model: encode(net)?,
+            model: encode_net(net, Task::Multiclass)?,
             report,
         })
     }
@@ -341,8 +341,9 @@ fn plan_of(dims: Dims, classes: usize, bytes: bool, params: &Params, layout: Lay
     }
 }
 
-fn encode(net: Net<'_>) -> Result<Vec<u8>> {
-    let task = Some(Task::Multiclass.stored());
+/// The model of a network of several outputs.
+pub(super) fn encode_net(net: Net<'_>, task: Task) -> Result<Vec<u8>> {
+    let task = Some(task.stored());
     let mut model = vec![0; wire::net_len(net, task)?];
     wire::encode_net(net, task, &mut model)?;
     Ok(model)

@@ -140,8 +140,14 @@ impl ModelFile {
     /// # Errors
     /// As [`view`](Self::view).
     pub fn score(&self, task: Task, labels: &[f32], predictions: &[f32]) -> Result<Score> {
-        let threshold = threshold(&self.view()?).unwrap_or(Score::THRESHOLD);
-        Ok(Score::with_threshold(task, threshold, labels, predictions))
+        let view = self.view()?;
+        let threshold = threshold(&view).unwrap_or(Score::THRESHOLD);
+        let mut score = Score::with_threshold(task, threshold, labels, predictions);
+        if task == Task::Regression {
+            // Labels and predictions are those of all outputs.
+            score.n /= view.model().outputs().max(1);
+        }
+        Ok(score)
     }
 
     /// The prediction for every row, `outputs` numbers each; runs on the current rayon pool.
@@ -175,13 +181,24 @@ impl ModelFile {
     /// The task needs another number of outputs, or a label is none of the model's classes.
     pub fn check_fit(&self, source: &Source, problem: &Problem) -> Result<()> {
         let outputs = self.view()?.model().outputs();
+        let labels = problem.outputs();
+        if problem.task == Task::Regression && labels == outputs {
+            return Ok(());
+        }
+        if problem.task == Task::Regression && (labels > 1 || self.task()? == Some(Task::Regression)) {
+            return Err(Error::new("the labels do not fit the model")
+                .at(source.labels_file())
+                .expected(format_args!("{outputs} columns, one per output"))
+                .got(format_args!("{labels} columns"))
+                .help("pass the labels of the outputs that the model was trained for"));
+        }
         let (expected, help) = match (problem.task, outputs) {
             (Task::Multiclass, 2..) => {
                 let keep = source.keep.as_deref();
                 return classes::check_known(&problem.labels, keep, outputs)
                     .map_err(|error| error.at(source.labels_file()));
             }
-            (Task::Regression | Task::Binary, 1) => return Ok(()),
+            (Task::Binary, 1) => return Ok(()),
             (Task::Multiclass, _) => ("--task regression or binary", "leave --task out"),
             (Task::Regression | Task::Binary, _) => ("--task multiclass", "score it as multiclass"),
         };

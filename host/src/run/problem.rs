@@ -70,7 +70,8 @@ pub struct Source {
 pub struct Problem {
     /// n×d samples.
     pub data: Matrix,
-    /// n labels; 0 or 1 for [`Task::Binary`], 0, 1, … for [`Task::Multiclass`].
+    /// n labels; 0 or 1 for [`Task::Binary`], 0, 1, … for [`Task::Multiclass`]. For [`Task::Regression`] perhaps several for
+    /// each row, n×c row by row: see [`Self::outputs`].
     pub labels: Vec<f32>,
     /// What they mean.
     pub task: Task,
@@ -81,6 +82,7 @@ impl Source {
     ///
     /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels they must be 0 and 1.
     /// For a multiclass task, kept labels become 0, 1, … in the order given; without, they must be such numbers.
+    /// A file of several columns of labels is for regression, of all rows.
     ///
     /// # Errors
     /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is missing or outside
@@ -94,8 +96,9 @@ impl Source {
                 .got(format_args!("{} labels", keep.len()))
                 .help("name two labels, or use --task regression"));
         }
-        let (data, mut labels) = self.read()?;
-        let task = task.unwrap_or_else(|| self.guess(&labels));
+        let (data, mut labels) = self.read(task)?;
+        let several = labels.len() > data.rows;
+        let task = task.unwrap_or_else(|| if several { Task::Regression } else { self.guess(&labels) });
         match task {
             Task::Regression => {}
             Task::Binary => labels = self.classes(labels)?,
@@ -118,9 +121,19 @@ impl Source {
         Ok(problem)
     }
 
-    fn read(&self) -> Result<(Matrix, Vec<f32>)> {
+    fn read(&self, task: Option<Task>) -> Result<(Matrix, Vec<f32>)> {
         match &self.labels {
-            Labels::File(path) => data::load_chosen(&self.data, path, |labels| self.choose(labels)),
+            Labels::File(path) => {
+                let labels = data::load(path)?;
+                if labels.cols > 1 && matches!(task, None | Some(Task::Regression)) {
+                    self.check_several(labels.cols).map_err(|error| error.at(path))?;
+                    return data::load_beside(&self.data, path, labels, None);
+                }
+                let values = labels.into_column().map_err(|error| error.at(path))?;
+                let chosen = self.choose(&values)?;
+                let labels = Matrix { rows: values.len(), cols: 1, values: Values::F32(values) };
+                data::load_beside(&self.data, path, labels, chosen)
+            }
             Labels::Column(name) => {
                 let table = data::load_table(&self.data)?;
                 let (data, labels) = table.split(name).map_err(|error| error.at(&self.data))?;
@@ -129,6 +142,23 @@ impl Source {
                 Ok((select::gather(data, rows)?, labels))
             }
         }
+    }
+
+    /// Checks that rows of several labels can be taken as asked.
+    fn check_several(&self, columns: usize) -> Result<()> {
+        let refused = |what: &str, got: String, help: &str| {
+            Err(Error::new(what).expected("labels of one column").got(got).help(help))
+        };
+        if self.labels_file() == self.data {
+            let what = "the samples are given as their own labels";
+            return refused(what, format!("the samples, {columns} columns"), "pass the file of labels");
+        }
+        if self.keep.is_some() || self.rows_per_label.is_some() {
+            let flag = if self.keep.is_some() { "--keep-labels" } else { "--rows-per-label" };
+            let help = format!("leave {flag} out: rows are chosen by one label each");
+            return refused("rows cannot be chosen by several labels", format!("{columns} columns"), &help);
+        }
+        Ok(())
     }
 
     pub(super) fn labels_file(&self) -> &Path {
@@ -170,6 +200,12 @@ impl Source {
 }
 
 impl Problem {
+    /// Labels of a row; more than one for a network of several outputs.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.labels.len() / self.data.rows.max(1)
+    }
+
     /// c, the number of classes of a multiclass task: one more than the largest label.
     #[must_use]
     pub fn classes(&self) -> Option<usize> {
@@ -181,8 +217,8 @@ impl Problem {
     /// range of 32-bit floats.
     ///
     /// # Errors
-    /// All labels of a binary task are the same, or a class of a multiclass task has no rows; a column or the labels are
-    /// too large.
+    /// All labels of a binary task are the same, a class of a multiclass task has no rows, or there are several labels a row
+    /// for another task than regression, or not as many for every row; a column or the labels are too large.
     pub fn check(&self) -> Result<()> {
         self.check_inputs()?;
         self.check_labels()
@@ -197,15 +233,24 @@ impl Problem {
             }
             if let Some(col) = norms.iter().position(|&norm| norm > MOST) {
                 let column = values.iter().skip(col).step_by(cols);
-                return Err(too_large(format!("column {} of the inputs", col + 1), column));
+                return Err(too_large(format!("column {} of the inputs", col + 1), column, 1));
             }
         }
         Ok(())
     }
 
     fn check_labels(&self) -> Result<()> {
+        let (rows, labels, outputs) = (self.data.rows, self.labels.len(), self.outputs());
+        if labels != rows * outputs || outputs == 0 || (outputs > 1 && self.task != Task::Regression) {
+            let expected =
+                if self.task == Task::Regression { "one, or as many for every row" } else { "one" };
+            return Err(Error::new("the number of labels does not fit the samples")
+                .expected(format_args!("{expected}, for {rows} rows"))
+                .got(format_args!("{labels} labels"))
+                .help("pass the labels that belong to the data, in the same order"));
+        }
         if self.labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() > MOST {
-            return Err(too_large("the column of the labels".into(), self.labels.iter()));
+            return Err(too_large("the column of the labels".into(), self.labels.iter(), outputs));
         }
         if let Some(classes) = self.classes() {
             return super::classes::check(&self.labels, classes);
@@ -230,13 +275,13 @@ impl Problem {
 /// The largest sum of squares of a column or of the labels, with room for the sums of their products.
 const MOST: f64 = f32::MAX as f64 / 65536.0;
 
-/// Numbers whose squares leave the range of floats; `column` is not empty.
-fn too_large<'a>(what: String, column: impl ExactSizeIterator<Item = &'a f32>) -> Error {
+/// Numbers whose squares leave the range of floats, so many a row; `column` is not empty.
+fn too_large<'a>(what: String, column: impl ExactSizeIterator<Item = &'a f32>, numbers: usize) -> Error {
     let most = (MOST / column.len() as f64).sqrt();
     let (row, value) = column.enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, &0.0));
     Error::new(format!("{what} has numbers that are too large to be squared"))
         .expected(format_args!("magnitudes up to about {most:.0e}"))
-        .got(format_args!("{value:e} in row {row} (counted from 0)"))
+        .got(format_args!("{value:e} in row {} (counted from 0)", row / numbers.max(1)))
         .help("divide the column by its largest magnitude, or take out the row if it is wrong")
 }
 
@@ -290,6 +335,37 @@ mod tests {
         let (_folder, source) = self::source("a,y\n1,1\n2,3e38\n", None);
         let error = source.load(None).unwrap().check().unwrap_err().to_string();
         assert!(error.contains("labels") && error.contains("3e38 in row 1"), "{error}");
+    }
+
+    #[test]
+    fn several_columns_of_labels_are_for_regression_of_all_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
+        std::fs::write(&x, "1,2,3\n4,5,6\n").unwrap();
+        std::fs::write(&y, "1,0\n0,1\n").unwrap();
+        let usual = Source { data: x.clone(), labels: Labels::File(y), keep: None, rows_per_label: None };
+        for task in [None, Some(Task::Regression)] {
+            let problem = usual.load(task).unwrap();
+            assert_eq!((problem.task, problem.outputs()), (Task::Regression, 2));
+            assert_eq!(problem.labels, [1.0, 0.0, 0.0, 1.0]);
+            problem.check().unwrap();
+        }
+        let error = |source: &Source, task| source.load(task).unwrap_err().to_string();
+        for task in [Task::Binary, Task::Multiclass] {
+            assert!(error(&usual, Some(task)).contains("one column"));
+        }
+        let keep = Source { keep: Some(vec![1.0]), ..usual.clone() };
+        assert!(error(&keep, Some(Task::Regression)).contains("--keep-labels"));
+        let some = Source { rows_per_label: Some(0..1), ..usual.clone() };
+        assert!(error(&some, None).contains("--rows-per-label"));
+        let own = Source { labels: Labels::File(x), ..usual.clone() };
+        assert!(error(&own, None).contains("their own labels"));
+        let mut problem = usual.load(None).unwrap();
+        problem.task = Task::Binary;
+        assert!(problem.check().is_err());
+        problem.task = Task::Regression;
+        problem.labels.pop();
+        assert!(problem.check().unwrap_err().to_string().contains("3 labels"));
     }
 
     #[test]

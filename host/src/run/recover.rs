@@ -7,15 +7,18 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tamis::budget::Recovery;
 use tamis::dims::Dims;
+use tamis::factored::{self, Factored as _, Net};
 use tamis::gates::{Empty, Gates, Signs};
 use tamis::lm::{self, Info, Params, Progress};
 use tamis::sensing::Sensing;
 use tamis::weights::Weights;
 
+use super::anneal::encode_net;
 use super::memory::room_for;
 use super::plan::layouts;
+use super::score::Tally;
 use super::train::{Outcome, Report, Size, Start, check_recipe, encode, score, shuffle};
-use super::{Memory, Plan, Problem, plan};
+use super::{Memory, Plan, Problem, Score, Task, plan};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
@@ -71,7 +74,7 @@ pub struct Search {
     pub exact: bool,
     /// Rows that the search looked at first.
     pub search_rows: usize,
-    /// Signs of the output weights while searching.
+    /// Signs of the output weights while searching; `own` for several outputs, whose weights have signs of their own.
     pub signs: &'static str,
     /// Moves taken.
     pub moves: u32,
@@ -104,19 +107,36 @@ pub fn recover(
 ) -> Result<Outcome> {
     problem.check()?;
     check_recipe("lm", problem.task)?;
-    let signs = options.signs.unwrap_or_else(|| match problem.labels.iter().any(|&label| label < 0.0) {
-        true => Signs::Free,
-        false => Signs::Positive,
+    let outputs = output_weights(&problem);
+    if outputs > 0 && options.signs.is_some() {
+        return Err(Error::new("output signs are for labels of one column")
+            .expected("labels of one column, or no --signs")
+            .got(format_args!("--signs for {outputs} columns"))
+            .help("leave --signs out: the weights to several outputs have signs of their own"));
+    }
+    let signs = options.signs.unwrap_or_else(|| {
+        match outputs == 0 && problem.labels.iter().any(|&label| label < 0.0) {
+            true => Signs::Free,
+            false => Signs::Positive,
+        }
     });
     let options = RecoverOptions { params: Params { signs, ..options.params }, ..*options };
-    let dims = super::train::sizes(&problem, options.hidden, options.size, 0)?;
+    let dims = super::train::sizes(&problem, options.hidden, options.size, outputs)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
-    let plan = RecoverPlan::new(dims, bytes, &options)?;
+    let plan = RecoverPlan::new(dims, outputs, bytes, &options)?;
     room_for("the search", plan.plan.total_bytes(), "choose smaller --hidden or --nnz, or set --ram")?;
     plan::pool(options.threads)?.install(|| run(problem, dims, &plan, &options, stop, observe))
 }
 
-/// The memory that [`recover`] takes for data of the given sizes, of bytes or of floats; with `options.signs` as they
+/// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
+fn output_weights(problem: &Problem) -> usize {
+    match problem.outputs() {
+        0 | 1 => 0,
+        outputs => outputs,
+    }
+}
+
+/// The memory that [`recover`] takes for data of the given sizes and one label a row, of bytes or of floats; with `options.signs` as they
 /// will be.
 ///
 /// # Errors
@@ -124,7 +144,7 @@ pub fn recover(
 pub fn recover_plan(dims: Dims, bytes: bool, options: &RecoverOptions) -> Result<Plan> {
     let signs = options.signs.unwrap_or(options.params.signs);
     let options = RecoverOptions { params: Params { signs, ..options.params }, ..*options };
-    RecoverPlan::new(dims, bytes, &options).map(|plan| plan.plan)
+    RecoverPlan::new(dims, 0, bytes, &options).map(|plan| plan.plan)
 }
 
 /// The memory of a search, known before it starts.
@@ -135,10 +155,11 @@ struct RecoverPlan {
 }
 
 impl RecoverPlan {
-    fn new(dims: Dims, bytes: bool, options: &RecoverOptions) -> Result<Self> {
+    /// For networks of so many outputs, 0 where output weights are signs.
+    fn new(dims: Dims, outputs: usize, bytes: bool, options: &RecoverOptions) -> Result<Self> {
         let slots = lm::slots(dims.hidden, options.params.signs);
         let usual = Layout::new(slots, dims.inputs);
-        let with = |layout| Self::of(dims, bytes, options, slots, layout);
+        let with = |layout| Self::of((dims, outputs), bytes, options, slots, layout);
         match options.memory {
             Memory::Auto => Ok(with(usual)),
             Memory::Panel(0) => Err(plan::no_panel()),
@@ -160,11 +181,23 @@ impl RecoverPlan {
         }
     }
 
-    fn of(dims: Dims, bytes: bool, options: &RecoverOptions, slots: usize, layout: Layout) -> Self {
-        let scratch = dims.samples + dims.inputs;
-        let budget = Recovery::new(dims, layout.panel, scratch, options.params.signs.linear(0));
+    fn of(
+        (dims, outputs): (Dims, usize),
+        bytes: bool,
+        options: &RecoverOptions,
+        slots: usize,
+        layout: Layout,
+    ) -> Self {
+        let budget = if outputs > 0 {
+            let scratch = factored::provided::scratch(dims.samples, dims.inputs);
+            Recovery::factored(dims, outputs, layout.panel, scratch)
+        } else {
+            let scratch = dims.samples + dims.inputs;
+            Recovery::new(dims, layout.panel, scratch, options.params.signs.linear(0))
+        };
         let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
-        let operator = layout.bytes(held, bytes) as u64;
+        let more = if outputs > 0 { layout.outputs_bytes(held, outputs) } else { 0 };
+        let operator = (layout.bytes(held, bytes) + more) as u64;
         let state_bytes = budget.state_bytes() as u64;
         let plan = Plan {
             panel: layout.panel,
@@ -186,13 +219,16 @@ fn run(
     mut observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Outcome> {
     let start = Start::new(&problem);
+    let outputs = output_weights(&problem);
     let Problem { data, mut labels, task } = problem;
     let data = shuffle(data, &mut labels, options.params.seed)?;
     let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
+    if outputs > 0 {
+        operator = operator.with_outputs(outputs);
+    }
     // Before the first step nothing is lost; later the search is brought to an end.
     let nothing_yet = Arc::new(AtomicBool::new(true));
     operator.heed(Some(stop.heeded(&nothing_yet)));
-    debug_assert_eq!(operator.scratch(dims.samples), plan.budget.scratch);
     let mut memory = vec![0; plan.budget.words()];
     let began = Instant::now();
     let mut limit = None;
@@ -212,35 +248,44 @@ fn run(
         interrupted |= !goes_on || stop.asked();
         limit.is_none() && !interrupted
     };
-    let (weights, info) = match lm::run(&mut operator, &labels, dims, &options.params, &mut memory, observe) {
+    let searched = if outputs > 0 {
+        lm::run_net(&mut operator, &labels, dims, &options.params, &mut memory, observe)
+    } else {
+        lm::run(&mut operator, &labels, dims, &options.params, &mut memory, observe)
+            .map(|(weights, info)| (Net::single(weights), info))
+    };
+    let (net, info) = match searched {
         Err(tamis::Error::Stopped) => return Err(Error::interrupted()),
         found => found?,
     };
     operator.heed(None);
     let signs = options.params.signs;
-    let (mut index, value) = (weights.index().to_vec(), weights.value().to_vec());
+    let mut found = Found::new(net);
     let mut neurons = plan.slots;
     if signs == Signs::Positive {
         // The search has neurons to spare; without signs any number will do.
-        for (new, block) in weights.blocks().enumerate() {
-            let from = index.partition_point(|&j| (j as usize) < block.neuron() * dims.inputs);
-            let shift = ((block.neuron() - new) * dims.inputs) as u32;
-            index[from..][..block.values().len()].iter_mut().for_each(|j| *j -= shift);
-        }
+        found.renumber();
         neurons = dims.hidden;
     }
-    let weights = Weights::new(dims.inputs, neurons, &index, &value)?;
-    let model = encode(weights, signs, dims.hidden, task)?;
-    let live = weights.blocks().count();
+    let net = found.net(neurons)?;
+    let model = if outputs > 0 { encode_net(net, task)? } else { encode(net.w(), signs, dims.hidden, task)? };
+    let (nnz, live) = (net.nnz(), net.w().blocks().count());
     // The operator counts the neurons of the search.
-    let own = Weights::new(dims.inputs, plan.slots, &index, &value)?;
-    let gates = Gates::of(own, signs, Empty::Freeze, 0, u32::MAX);
-    let score = score(&mut operator, task, &labels, own, gates, &mut memory)?;
-    if weights.nnz() == 0 && labels.iter().any(|&label| label != 0.0) {
+    let own = found.net(plan.slots)?;
+    let score = if outputs > 0 {
+        score_net(&mut operator, task, &labels, own, &mut memory)?
+    } else {
+        let gates = Gates::of(own.w(), signs, Empty::Freeze, 0, u32::MAX);
+        score(&mut operator, task, &labels, own.w(), gates, &mut memory)?
+    };
+    if nnz == 0 && labels.iter().any(|&label| label != 0.0) {
         return Err(Error::new("training found no weight that explains the labels")
             .expected(format_args!("{} nonzeros", dims.nnz))
             .got("0")
-            .help("check that some column is not all zero, or scale the inputs to about 1"));
+            .help(match (outputs, dims.nnz) {
+                (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",
+                _ => "check that some column is not all zero, or scale the inputs to about 1",
+            }));
     }
     if !score.loss.is_finite() {
         return Err(Error::new("the predictions of the network leave the range of 32-bit floats")
@@ -253,9 +298,10 @@ fn run(
         task,
         samples: dims.samples,
         inputs: dims.inputs,
+        outputs: outputs.max(1),
         hidden: dims.hidden,
         requested_nnz: dims.nnz,
-        nnz: weights.nnz(),
+        nnz,
         live,
         loss: score.loss,
         psnr_db: score.psnr_db,
@@ -265,7 +311,7 @@ fn run(
         trials: 0,
         passes: info.rows_read as f64 / dims.samples as f64,
         beta: None,
-        search: Some(search(&info, options, dims, limit)),
+        search: Some(search(&info, options, (dims, outputs), limit)),
         stopped: interrupted,
         seconds: start.seconds(),
         threads: rayon::current_num_threads(),
@@ -274,14 +320,71 @@ fn run(
         plan: plan.plan,
         peak_rss_bytes: super::peak_rss_bytes(),
     };
-    Ok(Outcome { index, value, model, report })
+    let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
+    Ok(Outcome { index, value, out_index, out_value, model, report })
 }
 
-fn search(info: &Info, options: &RecoverOptions, dims: Dims, limit: Option<&'static str>) -> Search {
+/// What a search found, in memory of its own: flat indices and values of either side.
+struct Found {
+    w: (Vec<u32>, Vec<f32>),
+    wt: (Vec<u32>, Vec<f32>),
+    widths: [usize; 2],
+}
+
+impl Found {
+    fn new(net: Net<'_>) -> Self {
+        let [w, wt] = [net.w(), net.wt()].map(|side| (side.index().to_vec(), side.value().to_vec()));
+        Self { w, wt, widths: [net.w().inputs(), net.outputs()] }
+    }
+
+    /// As a network of so many neurons.
+    fn net(&self, neurons: usize) -> Result<Net<'_>> {
+        let [inputs, outputs] = self.widths;
+        let w = Weights::new(inputs, neurons, &self.w.0, &self.w.1)?;
+        Ok(Net::new(w, Weights::new(outputs, neurons, &self.wt.0, &self.wt.1)?)?)
+    }
+
+    /// Numbers the neurons that have weights from 0 on, in their order.
+    fn renumber(&mut self) {
+        let mut neurons: Vec<u32> = self.w.0.iter().map(|j| j / self.widths[0] as u32).collect();
+        neurons.dedup();
+        for ((index, _), width) in [&mut self.w, &mut self.wt].into_iter().zip(self.widths) {
+            for j in index {
+                let (neuron, at) = (*j / width as u32, *j % width as u32);
+                *j = neurons.partition_point(|&i| i < neuron) as u32 * width as u32 + at;
+            }
+        }
+    }
+}
+
+/// Scores the network itself on all rows, in the memory of the search.
+fn score_net(
+    operator: &mut Blocked,
+    task: Task,
+    labels: &[f32],
+    net: Net<'_>,
+    memory: &mut [u32],
+) -> Result<Score> {
+    operator.select(0..operator.rows())?;
+    let gates = Gates::of(net.w(), Signs::Positive, Empty::Freeze, 0, u32::MAX);
+    let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(labels.len());
+    operator.net_forward(gates, net, out, scratch)?;
+    let mut tally = Tally::new(Score::THRESHOLD);
+    tally.add(labels, out.iter().copied());
+    Ok(tally.score(task))
+}
+
+fn search(
+    info: &Info,
+    options: &RecoverOptions,
+    (dims, outputs): (Dims, usize),
+    limit: Option<&'static str>,
+) -> Search {
     Search {
         exact: info.exact,
         search_rows: options.params.search_rows(dims.nnz, dims.samples),
         signs: match options.params.signs {
+            _ if outputs > 0 => "own",
             Signs::Positive => "positive",
             Signs::Balanced => "balanced",
             Signs::Free => "free",

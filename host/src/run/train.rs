@@ -70,6 +70,8 @@ pub struct Report {
     pub samples: usize,
     /// Columns, d.
     pub inputs: usize,
+    /// Outputs, c.
+    pub outputs: usize,
     /// Hidden neurons asked for, m.
     pub hidden: usize,
     /// Nonzeros asked for, s.
@@ -121,6 +123,10 @@ pub struct Outcome {
     pub index: Vec<u32>,
     /// Their values, fused with the output signs: `w_i = v_i u_i`.
     pub value: Vec<f32>,
+    /// For several outputs, flat indices of the weights to them, rising: output k of neuron i is `i c + k`.
+    pub out_index: Vec<u32>,
+    /// Their values.
+    pub out_value: Vec<f32>,
     /// The bytes of a `.tamis` file.
     pub model: Vec<u8>,
     /// What was done.
@@ -145,6 +151,12 @@ pub fn train(
 ) -> Result<Outcome> {
     problem.check()?;
     check_recipe("paper", problem.task)?;
+    if problem.outputs() > 1 {
+        return Err(Error::new("recipe paper trains for one label a row")
+            .expected("labels of one column, or --recipe lm")
+            .got(format_args!("{} columns", problem.outputs()))
+            .help("leave --recipe and the settings of recipe paper out"));
+    }
     let dims = dims(&problem, options)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
     let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
@@ -220,7 +232,7 @@ impl Run<'_> {
         let score = score(&mut operator, task, &labels, weights, gates, &mut memory[..budget.batch])?;
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report = Report { beta, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
-        Ok(Outcome { index, value, model, report })
+        Ok(Outcome { index, value, out_index: Vec::new(), out_value: Vec::new(), model, report })
     }
 
     fn report(&self, task: Task, info: &Info, score: &Score) -> Report {
@@ -229,6 +241,7 @@ impl Run<'_> {
             task,
             samples: self.dims.samples,
             inputs: self.dims.inputs,
+            outputs: 1,
             hidden: self.dims.hidden,
             requested_nnz: self.dims.nnz,
             nnz: info.nnz,
@@ -274,8 +287,8 @@ pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
         .help(help))
 }
 
-/// The sizes of the problem, each within its bounds; `classes` is the number of outputs that weights lead to, 0 where the
-/// output weights are signs.
+/// The sizes of the problem, each within its bounds; `classes` is the number of classes or other outputs that weights
+/// lead to, 0 where the output weights are signs.
 pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size, classes: usize) -> Result<Dims> {
     let (n, d, m) = (problem.data.rows, problem.data.cols, hidden);
     if d > MAX_INPUTS {
@@ -348,8 +361,8 @@ fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
     let (ends, shape) = match classes {
         0 => (format!("{d} inputs"), format!("{m} hidden × {d} inputs")),
         _ => (
-            format!("{d} inputs and {classes} classes"),
-            format!("{m} hidden × ({d} inputs + {classes} classes)"),
+            format!("{d} inputs and {classes} outputs"),
+            format!("{m} hidden × ({d} inputs + {classes} outputs)"),
         ),
     };
     let within = |what: &str, flag: &str, value: usize, (min, max): (usize, usize), why: &str, help: &str| {
@@ -368,11 +381,14 @@ fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
     within("nonzeros", "--nnz", dims.nnz, (least(classes), all), &format!(" ({shape})"), help)
 }
 
-/// The rows in a random order, in place.
+/// The rows in a random order, in place; there are as many labels for every row.
 pub(super) fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<Matrix> {
-    let order = Permutation::new(seed, stream::ROWS, labels.len());
-    let rows: Vec<usize> = (0..labels.len()).map(|row| order.get(row)).collect();
-    *labels = rows.iter().map(|&row| labels[row]).collect();
+    let outputs = labels.len() / data.rows.max(1);
+    let order = Permutation::new(seed, stream::ROWS, data.rows);
+    let rows: Vec<usize> = (0..data.rows).map(|row| order.get(row)).collect();
+    let mut ordered = Vec::with_capacity(labels.len());
+    rows.iter().for_each(|&row| ordered.extend_from_slice(&labels[row * outputs..][..outputs]));
+    *labels = ordered;
     select::gather(data, rows)
 }
 

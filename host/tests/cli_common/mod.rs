@@ -92,3 +92,7 @@ pub(crate) const TRAIN: &str = "train --data p/X.npy --labels p/y.npy --task reg
 pub(crate) fn skip(reason: &str) {
     eprintln!("SKIPPED({reason})");
 }
+
+pub(crate) fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))
+}

@@ -118,3 +118,17 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
         self.fit.net_loss(self.net.view()).map(|_| ())
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The equations of a network, with a buffer of one number a row.
+    pub(in crate::lm::factors) fn support<'f, 'a, 'n, S: Factored>(
+        fit: &'f mut Fit<'a, S>,
+        net: &'f mut Sides<'n>,
+        buffer: &'f mut [f32],
+    ) -> impl Equations<Source = S::Source> + use<'f, 'a, 'n, S> {
+        Support { held: 0, fit, net, buffer }
+    }
+}

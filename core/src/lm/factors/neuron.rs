@@ -31,7 +31,7 @@ impl<S: Factored> Factors<'_, S> {
     pub(super) fn birth(&mut self, seedling: Seedling, (k, l): (usize, usize)) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
         let Self { fit, single, columns, along, back, .. } = self;
-        let back = head_mut(&mut **back, rows)?;
+        let back = head_mut(back, rows)?;
         let scales = columns.scales();
         match seedling {
             Seedling::Atom(number) => {
@@ -60,7 +60,7 @@ impl<S: Factored> Factors<'_, S> {
             }
             let (d, m) = (self.inputs(), self.blocks());
             let Self { fit, single, columns, out, back, .. } = self;
-            let back = head_mut(&mut **back, rows)?;
+            let back = head_mut(back, rows)?;
             let wt = out.view(fit.outputs(), m).block(0);
             for (back, r) in back.iter_mut().zip(fit.residual().chunks(fit.outputs().max(1))) {
                 *back = wt.dot(r);
@@ -111,7 +111,7 @@ impl<S: Factored> Factors<'_, S> {
     pub(super) fn split(&mut self, i: usize, k: usize, seed: u64) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
         let Self { fit, net, single, columns, back, .. } = self;
-        let back = head_mut(&mut **back, rows)?;
+        let back = head_mut(back, rows)?;
         let (w, wt) = (net.view().w().block(i), net.view().wt().block(i));
         let norm = sqrt(wt.values().iter().map(|v| v * v).sum());
         if !(norm > 0.0) {

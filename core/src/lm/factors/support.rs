@@ -67,7 +67,7 @@ impl<S: Factored> Factors<'_, S> {
         let Fit { sensing, residual, solver, scratch, .. } = fit;
         let residual = residual.get(..terms).unwrap_or(&[]);
         let Vectors { g, p, h, .. } = solver.free();
-        let index: &mut [u32] = bytemuck::cast_slice_mut(&mut **g);
+        let index: &mut [u32] = bytemuck::cast_slice_mut(g);
         let mut top = Top::new(head_mut(&mut *index, count)?, head_mut(p, count)?);
         let (scales, panel) = columns.parts();
         let width = d + c;
@@ -111,9 +111,9 @@ impl<S: Factored> Factors<'_, S> {
         let Self { fit, net, .. } = self;
         let Vectors { rhs, g, delta, .. } = fit.solver.free();
         let picked: &[u32] = bytemuck::cast_slice(g.get(..picked).unwrap_or(&[]));
-        let zeros = head_mut(&mut **delta, picked.len())?;
+        let zeros = head_mut(delta, picked.len())?;
         zeros.fill(0.0);
-        let flat: &mut [u32] = bytemuck::cast_slice_mut(&mut **rhs);
+        let flat: &mut [u32] = bytemuck::cast_slice_mut(rhs);
         for is_first in [true, false] {
             let mut len = 0;
             for &at in picked {
@@ -148,7 +148,7 @@ impl<S: Factored> Factors<'_, S> {
         self.saliences()?;
         let Self { fit, net, .. } = self;
         let Vectors { p, delta, .. } = fit.solver.free();
-        let (saliences, buffer) = (head_mut(&mut **p, len)?, head_mut(&mut **delta, len)?);
+        let (saliences, buffer) = (head_mut(p, len)?, head_mut(delta, len)?);
         buffer.copy_from_slice(saliences);
         let mut edge = Edge::new(buffer, drop);
         let mut saliences = saliences.iter();
@@ -163,7 +163,7 @@ impl<S: Factored> Factors<'_, S> {
     fn saliences(&mut self) -> Result<(), S::Source> {
         let Self { fit, net, columns, .. } = self;
         let Vectors { p, h, .. } = fit.solver.free();
-        let saliences = head_mut(&mut **p, net.nnz())?;
+        let saliences = head_mut(p, net.nnz())?;
         let view = net.view();
         let scales = columns.scales();
         let mut out = saliences.iter_mut();
@@ -198,10 +198,10 @@ impl<S: Factored> Factors<'_, S> {
         let Self { fit, net, columns, single, along, back, .. } = self;
         let mut vectors = core::mem::take(fit.solver.free());
         let Vectors { g, p, h, .. } = &mut vectors;
-        let index: &mut [u32] = bytemuck::cast_slice_mut(&mut **g);
+        let index: &mut [u32] = bytemuck::cast_slice_mut(g);
         let scales = columns.scales();
         let mut top = Top::new(head_mut(&mut *index, half)?, head_mut(p, half)?);
-        let (z, back) = (head_mut(&mut *single.z, rows)?, head_mut(&mut **back, rows)?);
+        let (z, back) = (head_mut(&mut *single.z, rows)?, head_mut(back, rows)?);
         for i in 0..m {
             Rng::new(seed, stream::OUTPUTS + i as u64).fill_normal(along);
             fit.project(along, back);
