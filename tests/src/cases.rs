@@ -52,7 +52,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
         Self { name: "wire", pinned: 0xe803_5af1, ram: 4864, run: wire::damaged::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
-        Self { name: "recover", pinned: 0x907f_55d0, ram: 12_288, run: recover::recover::<P> },
+        Self { name: "recover", pinned: 0x7710_b256, ram: 12_288, run: recover::recover::<P> },
         Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
     ];
 }
