@@ -6,7 +6,7 @@
 //!
 //! Data flows one way, and a module may use only those before it in this list:
 //!
-//! `error → math → rng → dims → budget → samples → weights → top → gates → sensing → factored → gated → gaussian → loss →
+//! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → gated → gaussian → loss →
 //! spectrum → iht → lm → anneal → train → model → wire`
 #![no_std]
 
@@ -26,6 +26,7 @@ pub mod model;
 pub mod rng;
 pub mod samples;
 pub mod sensing;
+pub mod sketch;
 pub mod spectrum;
 pub mod top;
 pub mod train;

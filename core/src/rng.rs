@@ -38,6 +38,10 @@ pub mod stream {
     pub const SPLIT: u64 = 18 << 32;
     /// First output weights of the neurons that a search for several outputs starts from, one per neuron.
     pub const OUTPUTS: u64 = 19 << 32;
+    /// Hashes of a count sketch.
+    pub const SKETCH: u64 = 20 << 32;
+    /// Values that stand for empty blocks in a gradient of [`crate::train::run_net`], one per neuron and side.
+    pub const STANDIN: u64 = 21 << 32;
     /// Neurons that a kick empties, one per kick.
     pub const KICK: u64 = 110 << 32;
     /// First stream free for callers.
