@@ -87,6 +87,79 @@ impl Training {
     }
 }
 
+/// Memory of a run of [`crate::train::run_net`], in words; the operator's own buffers come on top.
+///
+/// *State* is what survives from step to step: iterate and next iterate over both sides, 16 bytes per nonzero, for a safe
+/// run 8 more for the best one, and the counters of a count sketch where one ranks. *Workspace* is the rest: the residual
+/// of a batch, n·c; a gradient panel of p blocks, p (d + c), and as many indices and values that stand for blocks without
+/// weights; the operator's scratch.
+///
+/// ```
+/// use tamis::{dims::Dims, train::{Goal, NetSchedule}};
+/// let schedule = NetSchedule::paper(&Goal::Classes(&[], 10), 32, 1000);
+/// let needed = schedule.budget(Dims::new(5000, 784, 32, 1000), 10, 1, 10_784);
+/// assert_eq!(needed.state_bytes(), 16 * 1000);
+/// assert_eq!(needed.workspace_bytes(), 4 * (5000 * 10 + 3 * (784 + 10) + 10_784));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outputs {
+    /// The problem's sizes; `nnz` counts both sides.
+    pub dims: Dims,
+    /// c, outputs.
+    pub outputs: usize,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for.
+    pub scratch: usize,
+    /// Counters of the count sketch, if one ranks.
+    pub sketch: usize,
+    /// Whether the best iterate is kept.
+    pub safe: bool,
+}
+
+impl Outputs {
+    /// Words that survive from step to step.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        let vectors: usize = if self.safe { 6 } else { 4 };
+        vectors.saturating_mul(self.dims.nnz).saturating_add(self.sketch)
+    }
+
+    /// Floats of a gradient panel over both sides.
+    #[must_use]
+    pub const fn panel_words(&self) -> usize {
+        self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs))
+    }
+
+    /// Words needed within a step only.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        let residual = self.batch.saturating_mul(self.outputs);
+        residual.saturating_add(self.panel_words().saturating_mul(3)).saturating_add(self.scratch)
+    }
+
+    /// All words together.
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        self.state_words().saturating_add(self.workspace_words())
+    }
+
+    /// [`Self::state_words`] in bytes.
+    #[must_use]
+    pub const fn state_bytes(&self) -> usize {
+        self.state_words().saturating_mul(WORD)
+    }
+
+    /// [`Self::workspace_words`] in bytes.
+    #[must_use]
+    pub const fn workspace_bytes(&self) -> usize {
+        self.workspace_words().saturating_mul(WORD)
+    }
+}
+
 /// Memory of a run of [`crate::anneal`], in words; the operator's own buffers come on top.
 ///
 /// *State* is what survives from step to step: index, weight, two moments and a score for each of the `start` entries

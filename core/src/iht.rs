@@ -14,6 +14,11 @@
 //! K times, on supp(w+):  w+ = w+ + eta g, g = g - eta h      one read each
 //! ```
 
+mod net;
+
+pub(crate) use net::gates as net_gates;
+pub use net::{NetStep, NetWork, step_net};
+
 use crate::error::{Error, Result};
 use crate::gates::Gates;
 use crate::loss;

@@ -4,7 +4,10 @@
 //! (sequential convex programming, paper IHT, section 1.3 of the method). With a renewal at every step the current
 //! weights *are* the generators, and two sparse vectors are all the state there is.
 
+mod net;
 mod state;
+
+pub use net::{Goal, NetSchedule, NetTrained, Rank, Standin, run_net};
 
 use crate::budget::Training;
 use crate::dims::Dims;
@@ -14,6 +17,7 @@ use crate::iht::{self, Params, Refine, Step};
 use crate::rng::{Permutation, seed_of, stream};
 use crate::sensing::{First, Sensing, Work};
 use crate::weights::{Weights, runs};
+use core::ops::Range;
 use state::{State, carve};
 
 /// When the gates follow the weights.
@@ -120,6 +124,12 @@ pub struct Progress {
     pub live: usize,
     /// Passes over all rows so far.
     pub passes: f32,
+}
+
+impl Progress {
+    /// Before the first step.
+    const NONE: Self =
+        Self { step: 0, steps: 0, trial: 0, loss: 0.0, step_size: 0.0, nnz: 0, live: 0, passes: 0.0 };
 }
 
 /// What a run did.
@@ -241,8 +251,7 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
             }
         };
         let steps = all.saturating_add(tried).saturating_mul(schedule.epochs);
-        let progress =
-            Progress { step: 0, steps, trial: 0, loss: 0.0, step_size: 0.0, nnz: 0, live: 0, passes: 0.0 };
+        let progress = Progress { steps, ..Progress::NONE };
         Self { rows: dims.samples, progress, epochs: 0, trials: 0, stopped: false, deaf: false, observe }
     }
 
@@ -325,16 +334,12 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         work: &mut Work<'_>,
     ) -> Result<(), S::Source> {
         let batch = batch_of(schedule, labels.len());
-        let batches = labels.len().div_ceil(batch);
         for epoch in 0..schedule.epochs {
             if self.stopped {
                 break;
             }
             self.epochs = epoch + 1;
-            let order = Permutation::new(schedule.seed, stream::BATCH + u64::from(epoch), batches);
-            for position in 0..batches {
-                let start = order.get(position) * batch;
-                let rows = start..(start + batch).min(labels.len());
+            for rows in batches(schedule.seed, epoch, labels.len(), batch) {
                 let labels = labels.get(rows.clone()).unwrap_or(&[]);
                 sensing.select(rows)?;
                 let convex = epoch < schedule.convex_epochs;
@@ -390,6 +395,16 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
             other => other,
         }
     }
+}
+
+/// The batches of an epoch, in an order that seed and epoch fix.
+fn batches(seed: u64, epoch: u32, rows: usize, batch: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = rows.div_ceil(batch.max(1));
+    let order = Permutation::new(seed, stream::BATCH + u64::from(epoch), count);
+    (0..count).map(move |position| {
+        let start = order.get(position) * batch;
+        start..(start + batch).min(rows)
+    })
 }
 
 /// Rows of a batch.

@@ -1,0 +1,564 @@
+//! Runs for networks of several outputs, both sides sparse under one budget.
+
+use super::{Info, Progress, batches};
+use crate::budget::{Outputs, WORD, Workspace};
+use crate::dims::Dims;
+use crate::error::{self, Error, Result};
+use crate::factored::{Factored, Net};
+use crate::iht::{self, NetStep, NetWork};
+use crate::loss;
+use crate::math;
+use crate::sketch::{self, CountSketch};
+use crate::weights::Weights;
+use core::ops::Range;
+
+/// What the outputs are compared with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Goal<'a> {
+    /// n×c numbers, row by row; squared loss.
+    Values(&'a [f32]),
+    /// A class per row, from 0 to c - 1; softmax cross-entropy.
+    Classes(&'a [u16], usize),
+}
+
+impl Goal<'_> {
+    /// c, for n rows.
+    fn outputs(&self, rows: usize) -> usize {
+        match self {
+            Self::Values(values) => values.len() / rows.max(1),
+            Self::Classes(_, classes) => *classes,
+        }
+    }
+
+    /// Turns the outputs of `rows` into residuals; the sum of the losses of the rows.
+    fn residual(&self, rows: Range<usize>, c: usize, out: &mut [f32]) -> Result<f32> {
+        match self {
+            Self::Values(values) => {
+                loss::square(values.get(rows.start * c..rows.end * c).unwrap_or(&[]), out)
+            }
+            Self::Classes(classes, c) => loss::cross_entropy(classes.get(rows).unwrap_or(&[]), *c, out),
+        }
+    }
+
+    fn check(&self, rows: usize) -> Result<()> {
+        let c = self.outputs(rows);
+        match self {
+            Self::Values(values) => {
+                error::range("outputs", c, 1, u32::MAX as usize)?;
+                error::length("labels", values.len(), rows.saturating_mul(c))?;
+                error::finite("labels", values)
+            }
+            Self::Classes(classes, _) => {
+                error::range("classes", c, 2, 1 << 16)?;
+                error::length("labels", classes.len(), rows)?;
+                match classes.iter().find(|&&class| usize::from(class) >= c) {
+                    Some(&got) => Err(Error::Range { what: "label", min: 0, max: c - 1, got: got.into() }),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// How the s entries that stay are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Rank {
+    /// By the magnitude of the step's result.
+    #[default]
+    Exact,
+    /// By the sum of all their steps, as a count sketch estimates it ([`crate::sketch`]). Before each step the sketch
+    /// is multiplied by `decay`; 1 as published.
+    Sketch {
+        /// Factor on what was added before.
+        decay: f32,
+    },
+}
+
+/// When random values stand for blocks without weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Standin {
+    /// In all steps of the first epoch.
+    FirstEpoch,
+    /// In the first step of every epoch, as in the published code.
+    EveryEpoch,
+}
+
+/// How a run goes through the data; [`NetSchedule::paper`] gives the published settings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NetSchedule {
+    /// Passes over all batches.
+    pub epochs: u32,
+    /// Rows of a batch; 0 for all rows. See [`super::Schedule::batch`].
+    pub batch: usize,
+    /// Length of a step, eta, for residuals divided by the rows of the batch.
+    pub step_size: f32,
+    /// How the entries that stay are chosen.
+    pub rank: Rank,
+    /// When random values stand for blocks without weights.
+    pub standin: Standin,
+    /// Steps that are lost when a run diverges: an epoch that ends with more than twice the least loss of an epoch so
+    /// far, or with no number, is undone, and eta becomes a quarter; the result is the best iterate. It takes memory for
+    /// one more network.
+    pub safe: bool,
+    /// Seed of the random values and the batch orders.
+    pub seed: u64,
+}
+
+impl NetSchedule {
+    /// eta for cross-entropy on pixels from 0 to 255.
+    pub const CLASSES_STEP: f32 = 0.001;
+    /// eta for squared loss.
+    pub const VALUES_STEP: f32 = 0.005;
+    /// eta for squared loss where s is small.
+    pub const FEW_STEP: f32 = 2.0;
+
+    /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for values 0.005, or 2
+    /// where `s < 6 m^0.536`. Full batches, 15 epochs.
+    #[must_use]
+    pub fn paper(goal: &Goal<'_>, hidden: usize, nnz: usize) -> Self {
+        let few = 6.0 * math::exp(0.536 * math::ln(hidden as f32));
+        let step_size = match goal {
+            Goal::Classes(..) => Self::CLASSES_STEP,
+            Goal::Values(_) if (nnz as f32) < few => Self::FEW_STEP,
+            Goal::Values(_) => Self::VALUES_STEP,
+        };
+        Self {
+            epochs: 15,
+            batch: 0,
+            step_size,
+            rank: Rank::Exact,
+            standin: Standin::FirstEpoch,
+            safe: false,
+            seed: 0,
+        }
+    }
+
+    /// The same with divergence detected and undone.
+    #[must_use]
+    pub const fn safe(self) -> Self {
+        Self { safe: true, ..self }
+    }
+
+    /// The memory that a run needs for networks of `outputs` outputs, `dims.nnz` counting both sides, given the panel and
+    /// the operator's scratch.
+    #[must_use]
+    pub const fn budget(&self, dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Outputs {
+        let batch = if self.batch == 0 || self.batch > dims.samples { dims.samples } else { self.batch };
+        let sketch = match self.rank {
+            Rank::Exact => 0,
+            Rank::Sketch { .. } => {
+                sketch::words(dims.nnz, dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)))
+            }
+        };
+        Outputs { dims, outputs, batch, panel, scratch, sketch, safe: self.safe }
+    }
+}
+
+/// A finished run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NetTrained<'a> {
+    /// Both sides.
+    pub net: Net<'a>,
+    /// What was done. Losses are those of [`Goal`]: mean squared error over rows and outputs, mean cross-entropy over
+    /// rows.
+    pub info: Info,
+    /// Epochs that were undone.
+    pub undone: u32,
+}
+
+/// Trains a network of several outputs by the published method, from zero to at most `nnz` nonzeros over both sides.
+///
+/// `memory` holds at least [`NetSchedule::budget`] words; `observe` is called after every step and ends the run by
+/// returning `false`, and so does an operator that fails with [`Error::Stopped`]: the result is then that of the last
+/// complete step, or the best iterate of a safe run.
+///
+/// # Errors
+/// [`Error::Range`] for sizes, settings or labels out of bounds, [`Error::Length`] for labels that do not fit,
+/// [`Error::NotFinite`] for labels that are no numbers, [`Error::Budget`] with the bytes needed and given,
+/// [`Error::Diverged`] with the step where the weights leave the finite numbers and the run is not safe,
+/// [`Error::Source`] if reading the data fails.
+pub fn run_net<'a, S: Factored>(
+    sensing: &mut S,
+    goal: Goal<'_>,
+    nnz: usize,
+    schedule: &NetSchedule,
+    memory: &'a mut [u32],
+    mut observe: impl FnMut(&Progress) -> bool,
+) -> Result<NetTrained<'a>, S::Source> {
+    let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
+    let c = goal.outputs(dims.samples);
+    check(&dims, c, &goal, schedule).map_err(Error::widen)?;
+    let mut budget = schedule.budget(dims, c, sensing.panel(), 0);
+    budget.scratch = sensing.net_scratch(budget.batch);
+    if memory.len() < budget.words() {
+        let needed = budget.words().saturating_mul(WORD);
+        return Err(Error::Budget { needed, got: memory.len() * WORD });
+    }
+    let (mut state, mut work) = carve(&budget, schedule.seed, memory).map_err(Error::widen)?;
+    let mut run = Run::new(&goal, schedule, &budget);
+    run.train(sensing, &mut state, &mut work, &mut observe)?;
+    let loss = run.loss(sensing, &state, &mut work)?;
+    let net = state.into_net();
+    let info = Info {
+        steps: run.progress.step,
+        epochs: run.epochs,
+        loss,
+        nnz: net.nnz(),
+        live: net.w().blocks().count(),
+        passes: run.progress.passes + 1.0,
+        trials: 0,
+        stopped: run.stopped,
+    };
+    Ok(NetTrained { net, info, undone: run.undone })
+}
+
+/// Iterate, next iterate, best iterate.
+struct State<'a> {
+    sizes: (usize, usize, usize),
+    current: Sparse<'a>,
+    next: Sparse<'a>,
+    best: Sparse<'a>,
+    sketch: Option<CountSketch<'a>>,
+}
+
+/// Entries of W and behind them those of Wt, each with indices of its own matrix.
+struct Sparse<'a> {
+    index: &'a mut [u32],
+    value: &'a mut [f32],
+    first: usize,
+    len: usize,
+}
+
+impl Sparse<'_> {
+    fn copy_from(&mut self, other: &Sparse<'_>) {
+        self.index.copy_from_slice(other.index);
+        self.value.copy_from_slice(other.value);
+        (self.first, self.len) = (other.first, other.len);
+    }
+
+    /// Takes over `len` entries in one index space, where Wt begins at `at`.
+    fn split(&mut self, len: usize, at: usize) {
+        let index = self.index.get_mut(..len).unwrap_or(&mut []);
+        self.first = index.partition_point(|&j| (j as usize) < at);
+        for j in index.iter_mut().skip(self.first) {
+            *j -= at as u32;
+        }
+        self.len = len;
+    }
+}
+
+fn view<'a>(
+    (d, m, c): (usize, usize, usize),
+    (index, value): (&'a [u32], &'a [f32]),
+    (first, len): (usize, usize),
+) -> Net<'a> {
+    let side = |inputs, range: Range<usize>| {
+        let (index, value) = (index.get(range.clone()).unwrap_or(&[]), value.get(range).unwrap_or(&[]));
+        // Written by the exact top-s selection: sorted and in range.
+        Weights::new(inputs, m, index, value).unwrap_or(Weights::empty(inputs, m))
+    };
+    Net::new(side(d, 0..first), side(c, first..len)).unwrap_or(Net::empty(d, m, c))
+}
+
+impl<'a> State<'a> {
+    fn net(&self) -> Net<'_> {
+        let Sparse { index, value, first, len } = &self.current;
+        view(self.sizes, (index, value), (*first, *len))
+    }
+
+    fn into_net(self) -> Net<'a> {
+        let Sparse { index, value, first, len } = self.current;
+        view(self.sizes, (index, value), (first, len))
+    }
+}
+
+fn carve<'a>(budget: &Outputs, seed: u64, memory: &'a mut [u32]) -> Result<(State<'a>, NetWork<'a>)> {
+    let mut space = Workspace::new(memory);
+    let mut sparse = |len| {
+        Ok(Sparse { index: space.indices(len)?, value: space.floats(len)?, first: 0, len: 0 })
+    };
+    let s = budget.dims.nnz;
+    let (current, next, best) = (sparse(s)?, sparse(s)?, sparse(if budget.safe { s } else { 0 })?);
+    let counters = space.floats(budget.sketch)?;
+    let sketch = if counters.is_empty() { None } else { Some(CountSketch::new(counters, seed)?) };
+    let panel = budget.panel_words();
+    let work = NetWork {
+        residual: space.floats(budget.batch.saturating_mul(budget.outputs))?,
+        panel: space.floats(panel)?,
+        standin: (space.indices(panel)?, space.floats(panel)?),
+        scratch: space.floats(budget.scratch)?,
+    };
+    let sizes = (budget.dims.inputs, budget.dims.hidden, budget.outputs);
+    Ok((State { sizes, current, next, best, sketch }, work))
+}
+
+/// Counts of one call of [`run_net`].
+struct Run<'g> {
+    goal: &'g Goal<'g>,
+    schedule: &'g NetSchedule,
+    rows: usize,
+    batch: usize,
+    outputs: usize,
+    step_size: f32,
+    progress: Progress,
+    round: u32,
+    epochs: u32,
+    undone: u32,
+    /// Least mean loss of an epoch.
+    best: f32,
+    stopped: bool,
+}
+
+impl<'g> Run<'g> {
+    /// An epoch that ends with so many times the least loss has diverged.
+    const DIVERGED: f32 = 2.0;
+    /// Factor on the step size then.
+    const SHORTER: f32 = 0.25;
+
+    fn new(goal: &'g Goal<'g>, schedule: &'g NetSchedule, budget: &Outputs) -> Self {
+        let (rows, batch) = (budget.dims.samples, budget.batch);
+        let steps = schedule.epochs.saturating_mul(rows.div_ceil(batch) as u32);
+        let step_size = schedule.step_size;
+        Self {
+            goal,
+            schedule,
+            rows,
+            batch,
+            outputs: budget.outputs,
+            step_size,
+            progress: Progress { steps, step_size, ..Progress::NONE },
+            round: 0,
+            epochs: 0,
+            undone: 0,
+            best: f32::INFINITY,
+            stopped: false,
+        }
+    }
+
+    fn train<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut NetWork<'_>,
+        observe: &mut impl FnMut(&Progress) -> bool,
+    ) -> Result<(), S::Source> {
+        if self.schedule.safe {
+            // No weights at all are the first iterate to come back to.
+            self.best = self.loss(sensing, state, work)?;
+        }
+        for epoch in 0..self.schedule.epochs {
+            self.epochs = epoch + 1;
+            match self.epoch(sensing, state, work, epoch, observe) {
+                Err(Error::Stopped) => self.stopped = true,
+                Err(Error::Diverged { .. }) if self.schedule.safe => self.undo(state),
+                Err(Error::Diverged { .. }) => {
+                    return Err(Error::Diverged { step: self.progress.step as usize });
+                }
+                Err(error) => return Err(error),
+                Ok(()) if self.schedule.safe => self.judge(sensing, state, work)?,
+                Ok(()) => {}
+            }
+            if self.stopped {
+                break;
+            }
+        }
+        if self.schedule.safe {
+            if self.stopped {
+                self.judge(sensing, state, work)?;
+            }
+            state.current.copy_from(&state.best);
+        }
+        Ok(())
+    }
+
+    /// The steps of an epoch, until the observer ends the run.
+    fn epoch<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut NetWork<'_>,
+        epoch: u32,
+        observe: &mut impl FnMut(&Progress) -> bool,
+    ) -> Result<(), S::Source> {
+        for (position, rows) in batches(self.schedule.seed, epoch, self.rows, self.batch).enumerate() {
+            let standin = match self.schedule.standin {
+                Standin::FirstEpoch => epoch == 0,
+                Standin::EveryEpoch => position == 0,
+            };
+            // A run that was undone to its start begins like one.
+            let standin = standin || state.current.len == 0;
+            let done = rows.len();
+            let loss = self.step(sensing, state, work, rows, standin)?;
+            self.progress.step += 1;
+            self.progress.loss = loss / done as f32 / self.terms();
+            self.progress.step_size = self.step_size;
+            self.progress.nnz = state.current.len;
+            self.progress.live = state.net().w().blocks().count();
+            self.progress.passes += self.reads() * done as f32 / self.rows as f32;
+            if !observe(&self.progress) {
+                self.stopped = true;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One step on a batch; the sum of the losses of its rows before it.
+    fn step<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut NetWork<'_>,
+        rows: Range<usize>,
+        standin: bool,
+    ) -> Result<f32, S::Source> {
+        self.round = self.round.wrapping_add(sensing.blocks() as u32 + 1);
+        let n = rows.len();
+        let loss = self.residual(sensing, state, work, rows)?;
+        let residual = work.residual.get_mut(..n * self.outputs).unwrap_or(&mut []);
+        math::scale(1.0 / n as f32, residual);
+        let State { sizes, current, next, sketch, .. } = state;
+        let net = view(*sizes, (current.index, current.value), (current.first, current.len));
+        if let (Some(sketch), Rank::Sketch { decay }) = (sketch.as_mut(), self.schedule.rank)
+            && decay != 1.0
+        {
+            sketch.decay(decay);
+        }
+        let how = NetStep {
+            step_size: self.step_size,
+            standin: standin.then_some(self.schedule.seed),
+            sketch: sketch.as_mut(),
+            round: self.round,
+        };
+        let mut batch = NetWork {
+            residual,
+            panel: &mut *work.panel,
+            standin: (&mut *work.standin.0, &mut *work.standin.1),
+            scratch: &mut *work.scratch,
+        };
+        let len = iht::step_net(sensing, net, how, (&mut *next.index, &mut *next.value), &mut batch)?;
+        next.split(len, sizes.0 * sizes.1);
+        core::mem::swap(current, next);
+        Ok(loss)
+    }
+
+    /// Leaves the residual of `rows` in the buffer; the sum of their losses.
+    fn residual<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &State<'_>,
+        work: &mut NetWork<'_>,
+        rows: Range<usize>,
+    ) -> Result<f32, S::Source> {
+        let out = work.residual.get_mut(..rows.len() * self.outputs).unwrap_or(&mut []);
+        sensing.select(rows.clone())?;
+        let net = state.net();
+        sensing.net_forward(iht::net_gates(net, self.round), net, out, work.scratch)?;
+        let loss = self.goal.residual(rows, self.outputs, out).map_err(Error::widen)?;
+        if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }
+    }
+
+    /// After an epoch of a safe run: keeps what is best so far, or goes back to it.
+    fn judge<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &mut State<'_>,
+        work: &mut NetWork<'_>,
+    ) -> Result<(), S::Source> {
+        let loss = match self.loss(sensing, state, work) {
+            Err(Error::Diverged { .. }) => f32::INFINITY,
+            loss => loss?,
+        };
+        self.progress.passes += 1.0;
+        if loss < self.best {
+            self.best = loss;
+            state.best.copy_from(&state.current);
+        } else if !(loss <= Self::DIVERGED * self.best) {
+            self.undo(state);
+        }
+        Ok(())
+    }
+
+    /// Back to the best iterate, with shorter steps.
+    fn undo(&mut self, state: &mut State<'_>) {
+        self.undone += 1;
+        self.step_size *= Self::SHORTER;
+        state.current.copy_from(&state.best);
+        if let Some(sketch) = &mut state.sketch {
+            sketch.clear();
+        }
+    }
+
+    /// [`Self::mean_loss`], which a run that ends needs all the same.
+    fn loss<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &State<'_>,
+        work: &mut NetWork<'_>,
+    ) -> Result<f32, S::Source> {
+        match self.mean_loss(sensing, state, work) {
+            Err(Error::Stopped) => {
+                self.stopped = true;
+                self.mean_loss(sensing, state, work)
+            }
+            done => done,
+        }
+    }
+
+    /// Mean loss over all rows.
+    fn mean_loss<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &State<'_>,
+        work: &mut NetWork<'_>,
+    ) -> Result<f32, S::Source> {
+        self.round = self.round.wrapping_add(1);
+        let mut total = math::Sum::default();
+        for start in (0..self.rows).step_by(self.batch) {
+            let rows = start..(start + self.batch).min(self.rows);
+            total.add(self.residual(sensing, state, work, rows)?);
+        }
+        sensing.select(0..self.rows)?;
+        Ok(total.value() / self.rows as f32 / self.terms())
+    }
+
+    /// Numbers a row over which a loss is a mean.
+    const fn terms(&self) -> f32 {
+        match self.goal {
+            Goal::Values(_) => self.outputs as f32,
+            Goal::Classes(..) => 1.0,
+        }
+    }
+
+    /// Reads of a batch that a step takes.
+    const fn reads(&self) -> f32 {
+        match self.schedule.rank {
+            Rank::Exact => 2.0,
+            Rank::Sketch { .. } => 3.0,
+        }
+    }
+}
+
+fn check(dims: &Dims, c: usize, goal: &Goal<'_>, schedule: &NetSchedule) -> Result<()> {
+    let most = u32::MAX as usize;
+    error::range("samples", dims.samples, 1, most)?;
+    error::range("inputs", dims.inputs, 1, most)?;
+    error::range("hidden neurons", dims.hidden, 1, most)?;
+    goal.check(dims.samples)?;
+    let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(c));
+    error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
+    error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
+    error::range("epochs", schedule.epochs as usize, 1, most)?;
+    let decay = match schedule.rank {
+        Rank::Exact => 1.0,
+        Rank::Sketch { decay } => decay,
+    };
+    error::finite("step size and decay", &[schedule.step_size, decay])?;
+    if schedule.step_size > 0.0 && decay >= 0.0 {
+        Ok(())
+    } else {
+        Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 })
+    }
+}
