@@ -136,7 +136,8 @@ fn stream_net<S: Factored>(
         return Err(Error::Length { what: "panel", expected: d + c, got: work.panel.len() });
     }
     let p = room.min(sensing.panel()).max(1);
-    let [mut old, mut old_out] = [net.w(), net.wt()].map(|side| side.index().iter().zip(side.value()).peekable());
+    let [mut old, mut old_out] =
+        [net.w(), net.wt()].map(|side| side.index().iter().zip(side.value()).peekable());
     for first in (0..m).step_by(p) {
         let blocks = first..(first + p).min(m);
         let (dw, rest) = work.panel.split_at_mut_checked(blocks.len() * d).unwrap_or_default();
@@ -196,7 +197,13 @@ impl Standin<'_> {
         Net::new(w, wt).map_err(Error::widen)
     }
 
-    fn side<S>(&mut self, side: Weights<'_>, blocks: Range<usize>, which: u64, at: &mut usize) -> Result<(), S> {
+    fn side<S>(
+        &mut self,
+        side: Weights<'_>,
+        blocks: Range<usize>,
+        which: u64,
+        at: &mut usize,
+    ) -> Result<(), S> {
         let width = side.inputs();
         let bound = 1.0 / sqrt((width * side.hidden()).max(1) as f32);
         for i in blocks {
@@ -207,7 +214,11 @@ impl Standin<'_> {
             let end = *at + len;
             let (index, value) = (self.index.get_mut(*at..end), self.value.get_mut(*at..end));
             let (Some(index), Some(value)) = (index, value) else {
-                return Err(Error::Length { what: "room for random blocks", expected: end, got: self.value.len() });
+                return Err(Error::Length {
+                    what: "room for random blocks",
+                    expected: end,
+                    got: self.value.len(),
+                });
             };
             *at = end;
             if block.is_empty() {

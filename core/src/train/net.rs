@@ -276,9 +276,8 @@ impl<'a> State<'a> {
 
 fn carve<'a>(budget: &Outputs, seed: u64, memory: &'a mut [u32]) -> Result<(State<'a>, NetWork<'a>)> {
     let mut space = Workspace::new(memory);
-    let mut sparse = |len| {
-        Ok(Sparse { index: space.indices(len)?, value: space.floats(len)?, first: 0, len: 0 })
-    };
+    let mut sparse =
+        |len| Ok(Sparse { index: space.indices(len)?, value: space.floats(len)?, first: 0, len: 0 });
     let s = budget.dims.nnz;
     let (current, next, best) = (sparse(s)?, sparse(s)?, sparse(if budget.safe { s } else { 0 })?);
     let counters = space.floats(budget.sketch)?;

@@ -1,0 +1,310 @@
+//! The published method for several outputs: each step against dense arithmetic in double precision, results that do not
+//! depend on the panel, exact budgets, divergence.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by it"
+)]
+
+use proptest::prelude::*;
+use tamis::Error;
+use tamis::budget::{WORD, gated_words};
+use tamis::dims::Dims;
+use tamis::factored::Net;
+use tamis::gated::Gated;
+use tamis::rng::{Rng, stream};
+use tamis::samples::Rows;
+use tamis::train::{Goal, Info, NetSchedule, Progress, Rank, Standin, run_net};
+use tamis::weights::Weights;
+
+/// Sizes, rows and labels.
+#[derive(Debug, Clone)]
+struct Problem {
+    n: usize,
+    d: usize,
+    m: usize,
+    c: usize,
+    s: usize,
+    x: Vec<f32>,
+    y: Vec<f32>,
+    classes: Vec<u16>,
+}
+
+/// Flat weights of a whole network, zeros included.
+#[derive(Debug, Clone, PartialEq)]
+struct Dense {
+    w: Vec<f64>,
+    wt: Vec<f64>,
+}
+
+impl Dense {
+    fn of(net: Net<'_>) -> Self {
+        let fill = |side: Weights<'_>| {
+            let mut all = vec![0.0; side.inputs() * side.hidden()];
+            for (&j, &v) in side.index().iter().zip(side.value()) {
+                all[j as usize] = f64::from(v);
+            }
+            all
+        };
+        Self { w: fill(net.w()), wt: fill(net.wt()) }
+    }
+}
+
+impl Problem {
+    fn new((n, d, m, c, s): (usize, usize, usize, usize, usize), seed: u64) -> Self {
+        let mut rng = Rng::new(seed, stream::USER);
+        let x: Vec<f32> = (0..n * d).map(|_| rng.normal()).collect();
+        // Three neurons of two weights, each to one output.
+        let mut y = vec![0.0; n * c];
+        let neurons: Vec<_> = (0..3)
+            .map(|i| {
+                let pick = |r: &mut Rng| (r.below(d as u32) as usize, r.normal() + 1.0);
+                (pick(&mut rng), pick(&mut rng), i % c)
+            })
+            .collect();
+        for (row, y) in x.chunks(d).zip(y.chunks_mut(c)) {
+            for &((j, a), (k, b), o) in &neurons {
+                y[o] += (a * row[j] + b * row[k]).max(0.0);
+            }
+        }
+        let classes = y.chunks(c).map(|y| tamis::loss::best(y) as u16).collect();
+        Self { n, d, m, c, s, x, y, classes }
+    }
+
+    fn goal(&self, values: bool) -> Goal<'_> {
+        if values { Goal::Values(&self.y) } else { Goal::Classes(&self.classes, self.c) }
+    }
+
+    fn train(
+        &self,
+        goal: Goal<'_>,
+        schedule: &NetSchedule,
+        panel: usize,
+        words: isize,
+        observe: impl FnMut(&Progress) -> bool,
+    ) -> tamis::Result<(Vec<u32>, Vec<u32>, Dense, Info, u32)> {
+        let mut row = vec![0.0; gated_words(self.d, self.m)];
+        let mut sensing = Gated::new(Rows::new(&self.x, self.d)?, self.m, panel, &mut row)?;
+        let dims = Dims::new(self.n, self.d, self.m, self.s);
+        let mut budget = schedule.budget(dims, self.c, panel.min(self.m), 0);
+        budget.scratch = tamis::factored::Factored::net_scratch(&sensing, budget.batch);
+        // What memory held before must not matter.
+        let mut memory = vec![0x7fc0_4321; budget.words().saturating_add_signed(words)];
+        let done = run_net(&mut sensing, goal, self.s, schedule, &mut memory, observe)?;
+        let (w, wt) = (done.net.w(), done.net.wt());
+        let index = w.index().iter().chain(wt.index()).copied().collect();
+        let bits = w.value().iter().chain(wt.value()).map(|v| v.to_bits()).collect();
+        Ok((index, bits, Dense::of(done.net), done.info, done.undone))
+    }
+
+    /// The gradient, dense, of a network on all rows, downhill, where random values stand for empty blocks.
+    fn gradient(&self, at: &Dense, values: bool, standin: Option<u64>) -> Dense {
+        let &Self { n, d, m, c, .. } = self;
+        let mut with = at.clone();
+        if let Some(seed) = standin {
+            for (which, (side, width)) in [(&mut with.w, d), (&mut with.wt, c)].into_iter().enumerate() {
+                let bound = 1.0 / ((width * m) as f32).sqrt();
+                for (i, block) in side.chunks_mut(width).enumerate() {
+                    if block.iter().all(|&v| v == 0.0) {
+                        let mut rng = Rng::new(seed, stream::STANDIN + 2 * i as u64 + which as u64);
+                        block.iter_mut().for_each(|v| *v = f64::from(bound * (2.0 * rng.uniform() - 1.0)));
+                    }
+                }
+            }
+        }
+        let act = |w: &[f64], row: &[f32]| -> Vec<f64> {
+            let z = |w: &[f64]| w.iter().zip(row).map(|(w, x)| w * f64::from(*x)).sum::<f64>();
+            w.chunks(d).map(|w| z(w).max(0.0)).collect()
+        };
+        let mut g = Dense { w: vec![0.0; m * d], wt: vec![0.0; m * c] };
+        for (k, row) in self.x.chunks(d).enumerate() {
+            let mut out = vec![0.0; c];
+            for (a, wt) in act(&at.w, row).iter().zip(at.wt.chunks(c)) {
+                out.iter_mut().zip(wt).for_each(|(o, v)| *o += a * v);
+            }
+            let r: Vec<f64> = if values {
+                out.iter().zip(&self.y[k * c..]).map(|(o, y)| f64::from(*y) - o).collect()
+            } else {
+                let total: f64 = out.iter().map(|o| o.exp()).sum();
+                let own = |o: usize| if o == usize::from(self.classes[k]) { 1.0 } else { 0.0 };
+                out.iter().enumerate().map(|(o, v)| own(o) - v.exp() / total).collect()
+            };
+            let hidden = act(&with.w, row);
+            for i in 0..m {
+                let back: f64 = with.wt[i * c..][..c].iter().zip(&r).map(|(v, r)| v * r).sum();
+                for j in 0..d {
+                    let open = if hidden[i] > 0.0 { 1.0 } else { 0.0 };
+                    g.w[i * d + j] += open * f64::from(row[j]) * back / n as f64;
+                }
+                for o in 0..c {
+                    g.wt[i * c + o] += hidden[i] * r[o] / n as f64;
+                }
+            }
+        }
+        g
+    }
+}
+
+fn schedule(step_size: f32) -> NetSchedule {
+    NetSchedule { epochs: 1, step_size, seed: 9, ..NetSchedule::paper(&Goal::Values(&[]), 5, 10) }
+}
+
+#[test]
+fn steps_are_those_of_dense_arithmetic() {
+    for (values, seed) in [(true, 1), (true, 2), (false, 3), (false, 4)] {
+        let problem = Problem::new((60, 7, 5, 3, 12), seed);
+        let mut at = Dense { w: vec![0.0; 35], wt: vec![0.0; 15] };
+        for epochs in 1..6 {
+            // A first epoch of one step, with random values, then without.
+            let run = NetSchedule { epochs, ..schedule(0.4) };
+            let (.., found, info, _) = problem.train(problem.goal(values), &run, 2, 0, |_| true).unwrap();
+            let g = problem.gradient(&at, values, (epochs == 1).then_some(9));
+            let mut all: Vec<f64> =
+                at.w.iter().chain(&at.wt).zip(g.w.iter().chain(&g.wt)).map(|(w, g)| w + 0.4 * g).collect();
+            let mut sizes: Vec<f64> = all.iter().map(|v| v.abs()).collect();
+            sizes.sort_by(f64::total_cmp);
+            let least = sizes[all.len() - problem.s];
+            assert!(least > 1.001 * sizes[all.len() - problem.s - 1], "a tie: choose another seed");
+            all.iter_mut().filter(|v| v.abs() < least).for_each(|v| *v = 0.0);
+            let expected = Dense { wt: all.split_off(35), w: all };
+            let pairs = expected.w.iter().chain(&expected.wt).zip(found.w.iter().chain(&found.wt));
+            for (a, b) in pairs {
+                assert!((a - b).abs() < 1e-4 * (1.0 + a.abs()), "epoch {epochs}: {a} {b}");
+                assert_eq!(*a == 0.0, *b == 0.0);
+            }
+            assert_eq!((info.nnz, info.steps), (12, epochs));
+            at = found;
+        }
+    }
+}
+
+#[test]
+fn a_sketch_that_is_wide_enough_ranks_by_the_sum_of_all_steps() {
+    let problem = Problem::new((60, 7, 5, 3, 12), 1);
+    let run = NetSchedule { rank: Rank::Sketch { decay: 1.0 }, ..schedule(0.4) };
+    // After one step from zero the sum is the step itself: most of the exact selection is found.
+    let exact = problem.train(problem.goal(true), &schedule(0.4), 2, 0, |_| true).unwrap();
+    let found = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap();
+    let common =
+        found.0.iter().zip(&found.1).filter(|e| exact.0.iter().zip(&exact.1).any(|x| x == *e)).count();
+    assert!(common >= 5, "{common} of 12");
+    assert_eq!(found.0.len(), 12);
+    // A sketch that forgets at once ranks by the last step.
+    let other = NetSchedule { rank: Rank::Sketch { decay: 0.0 }, epochs: 4, ..run };
+    let kept = NetSchedule { epochs: 4, ..run };
+    let go = |run| problem.train(problem.goal(true), run, 2, 0, |_| true).unwrap().0;
+    assert_ne!(go(&other), go(&kept));
+}
+
+#[test]
+fn settings_of_the_paper() {
+    let step = |goal: Goal<'_>, m, s| NetSchedule::paper(&goal, m, s).step_size;
+    // 6 · 10^0.536 = 20.6
+    assert_eq!(step(Goal::Values(&[]), 10, 20), 2.0);
+    assert_eq!(step(Goal::Values(&[]), 10, 21), 0.005);
+    assert_eq!(step(Goal::Classes(&[], 10), 10, 20), 0.001);
+}
+
+#[test]
+fn a_run_that_diverges_says_so_and_a_safe_one_comes_back() {
+    for rank in [Rank::Exact, Rank::Sketch { decay: 1.0 }] {
+        let problem = Problem::new((200, 8, 6, 3, 20), 5);
+        let wild = NetSchedule { epochs: 60, rank, ..schedule(500.0) };
+        let error = problem.train(problem.goal(true), &wild, 3, 0, |_| true).unwrap_err();
+        assert!(matches!(error, Error::Diverged { step: 1.. }), "{error:?}");
+        let (.., info, undone) = problem.train(problem.goal(true), &wild.safe(), 3, 0, |_| true).unwrap();
+        let zero = problem.y.iter().map(|y| y * y).sum::<f32>() / problem.y.len() as f32;
+        assert!(undone > 2 && info.loss < 0.7 * zero, "{rank:?}: {undone} {} of {zero}", info.loss);
+    }
+}
+
+#[test]
+fn a_safe_run_never_ends_above_a_loss_that_it_has_seen() {
+    let problem = Problem::new((120, 8, 6, 3, 15), 6);
+    for step_size in [0.1, 1.0, 4.0, 30.0] {
+        let run = NetSchedule { epochs: 30, batch: 40, ..schedule(step_size) }.safe();
+        let mut last = f32::INFINITY;
+        for epochs in 1..20 {
+            let run = NetSchedule { epochs, ..run };
+            let loss = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap().3.loss;
+            assert!(loss <= last, "{step_size} {epochs}: {loss} after {last}");
+            last = loss;
+        }
+    }
+}
+
+#[test]
+fn classes_are_learnt() {
+    let problem = Problem::new((400, 8, 6, 3, 24), 7);
+    let run = NetSchedule { epochs: 60, batch: 50, standin: Standin::EveryEpoch, ..schedule(0.5) }.safe();
+    let info = problem.train(problem.goal(false), &run, 2, 0, |_| true).unwrap().3;
+    assert!(info.loss < 0.5 * 3.0_f32.ln(), "{}", info.loss);
+    assert_eq!(info.steps, 60 * 8);
+}
+
+#[test]
+fn a_run_ends_where_the_observer_says() {
+    let problem = Problem::new((60, 7, 5, 3, 12), 1);
+    let run = NetSchedule { epochs: 9, batch: 20, ..schedule(0.1) };
+    let short = problem.train(problem.goal(true), &run, 2, 0, |p| p.step < 3).unwrap();
+    assert!(short.3.stopped && short.3.steps == 3);
+    let whole = problem.train(problem.goal(true), &NetSchedule { epochs: 1, ..run }, 2, 0, |_| true).unwrap();
+    assert_eq!((short.0, short.1), (whole.0, whole.1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_panel_changes_no_bit_and_the_budget_is_exact(
+        seed in 0_u64..1000,
+        (n, d, m, c) in (1_usize..30, 1_usize..8, 1_usize..7, 2_usize..5),
+        part in 0.0_f64..1.0,
+        (values, safe, sketch) in any::<(bool, bool, bool)>(),
+        batch in 0_usize..12,
+        standin in prop_oneof![Just(Standin::FirstEpoch), Just(Standin::EveryEpoch)],
+    ) {
+        let s = 1 + (part * (m * (d + c) - 1) as f64) as usize;
+        let problem = Problem::new((n, d, m, c, s), seed);
+        let rank = if sketch { Rank::Sketch { decay: 0.9 } } else { Rank::Exact };
+        let run = NetSchedule { epochs: 3, batch, rank, safe, standin, seed, ..schedule(0.05) };
+        let goal = problem.goal(values);
+        let one = problem.train(goal, &run, 1, 0, |_| true).unwrap();
+        prop_assert!(one.0.len() <= s && one.3.loss.is_finite());
+        for panel in [2, m] {
+            let other = problem.train(goal, &run, panel, 0, |_| true).unwrap();
+            prop_assert_eq!((&one.0, &one.1), (&other.0, &other.1));
+        }
+        match problem.train(goal, &run, 1, -1, |_| true) {
+            Err(Error::Budget { needed, got }) => prop_assert_eq!(needed - got, WORD),
+            other => prop_assert!(false, "{:?}", other.map(|done| done.0)),
+        }
+    }
+}
+
+#[test]
+fn bad_sizes_and_settings_are_refused() {
+    let problem = Problem::new((20, 3, 2, 2, 4), 1);
+    let go = |problem: &Problem, goal, run: &NetSchedule| {
+        problem.train(goal, run, 1, 0, |_| true).map(|_| ()).unwrap_err()
+    };
+    let run = schedule(0.1);
+    let range = |error| match error {
+        Error::Range { what, .. } => what,
+        other => panic!("{other:?}"),
+    };
+    let of = |s| Problem { s, ..problem.clone() };
+    assert_eq!(range(go(&of(0), problem.goal(true), &run)), "nonzero weights (nnz)");
+    assert_eq!(range(go(&of(11), problem.goal(true), &run)), "nonzero weights (nnz)");
+    assert_eq!(range(go(&problem, Goal::Classes(&[2; 20], 2), &run)), "label");
+    assert_eq!(range(go(&problem, Goal::Classes(&[0; 20], 1), &run)), "classes");
+    assert_eq!(range(go(&problem, problem.goal(true), &NetSchedule { epochs: 0, ..run })), "epochs");
+    assert_eq!(range(go(&problem, problem.goal(true), &NetSchedule { step_size: -1.0, ..run })), "step size");
+    let nan = NetSchedule { step_size: f32::NAN, ..run };
+    assert!(matches!(go(&problem, problem.goal(true), &nan), Error::NotFinite { .. }));
+    assert!(matches!(go(&problem, Goal::Values(&[f32::NAN; 40]), &run), Error::NotFinite { .. }));
+    assert!(matches!(go(&problem, Goal::Values(&[0.0; 41]), &run), Error::Length { .. }));
+    assert!(matches!(go(&problem, Goal::Classes(&[0; 19], 2), &run), Error::Length { .. }));
+}
