@@ -38,7 +38,7 @@ pub const fn words(nnz: usize, entries: usize) -> usize {
 /// ln x to 1e-12, at compile time too; 0 below 1.
 const fn ln(mut x: f64) -> f64 {
     let mut power = 0.0;
-    if !(x > 1.0) || x > f64::MAX {
+    if x.is_nan() || x <= 1.0 || x > f64::MAX {
         return 0.0;
     }
     while x > 1.5 {

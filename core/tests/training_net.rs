@@ -52,6 +52,22 @@ impl Dense {
     }
 }
 
+/// What a run leaves.
+#[derive(Debug)]
+struct Found {
+    index: Vec<u32>,
+    bits: Vec<u32>,
+    dense: Dense,
+    info: Info,
+    undone: u32,
+}
+
+impl Found {
+    fn network(&self) -> (&[u32], &[u32]) {
+        (&self.index, &self.bits)
+    }
+}
+
 impl Problem {
     fn new((n, d, m, c, s): (usize, usize, usize, usize, usize), seed: u64) -> Self {
         let mut rng = Rng::new(seed, stream::USER);
@@ -84,7 +100,7 @@ impl Problem {
         panel: usize,
         words: isize,
         observe: impl FnMut(&Progress) -> bool,
-    ) -> tamis::Result<(Vec<u32>, Vec<u32>, Dense, Info, u32)> {
+    ) -> tamis::Result<Found> {
         let mut row = vec![0.0; gated_words(self.d, self.m)];
         let mut sensing = Gated::new(Rows::new(&self.x, self.d)?, self.m, panel, &mut row)?;
         let dims = Dims::new(self.n, self.d, self.m, self.s);
@@ -96,7 +112,7 @@ impl Problem {
         let (w, wt) = (done.net.w(), done.net.wt());
         let index = w.index().iter().chain(wt.index()).copied().collect();
         let bits = w.value().iter().chain(wt.value()).map(|v| v.to_bits()).collect();
-        Ok((index, bits, Dense::of(done.net), done.info, done.undone))
+        Ok(Found { index, bits, dense: Dense::of(done.net), info: done.info, undone: done.undone })
     }
 
     /// The gradient, dense, of a network on all rows, downhill, where random values stand for empty blocks.
@@ -132,15 +148,12 @@ impl Problem {
                 out.iter().enumerate().map(|(o, v)| own(o) - v.exp() / total).collect()
             };
             let hidden = act(&with.w, row);
-            for i in 0..m {
-                let back: f64 = with.wt[i * c..][..c].iter().zip(&r).map(|(v, r)| v * r).sum();
-                for j in 0..d {
-                    let open = if hidden[i] > 0.0 { 1.0 } else { 0.0 };
-                    g.w[i * d + j] += open * f64::from(row[j]) * back / n as f64;
-                }
-                for o in 0..c {
-                    g.wt[i * c + o] += hidden[i] * r[o] / n as f64;
-                }
+            let blocks = hidden.iter().zip(with.wt.chunks(c));
+            for ((a, wt), (gw, gwt)) in blocks.zip(g.w.chunks_mut(d).zip(g.wt.chunks_mut(c))) {
+                let back: f64 = wt.iter().zip(&r).map(|(v, r)| v * r).sum();
+                let open = if *a > 0.0 { back / n as f64 } else { 0.0 };
+                gw.iter_mut().zip(row).for_each(|(g, x)| *g += open * f64::from(*x));
+                gwt.iter_mut().zip(&r).for_each(|(g, r)| *g += a * r / n as f64);
             }
         }
         g
@@ -159,7 +172,8 @@ fn steps_are_those_of_dense_arithmetic() {
         for epochs in 1..6 {
             // A first epoch of one step, with random values, then without.
             let run = NetSchedule { epochs, ..schedule(0.4) };
-            let (.., found, info, _) = problem.train(problem.goal(values), &run, 2, 0, |_| true).unwrap();
+            let Found { dense: found, info, .. } =
+                problem.train(problem.goal(values), &run, 2, 0, |_| true).unwrap();
             let g = problem.gradient(&at, values, (epochs == 1).then_some(9));
             let mut all: Vec<f64> =
                 at.w.iter().chain(&at.wt).zip(g.w.iter().chain(&g.wt)).map(|(w, g)| w + 0.4 * g).collect();
@@ -187,14 +201,16 @@ fn a_sketch_that_is_wide_enough_ranks_by_the_sum_of_all_steps() {
     // After one step from zero the sum is the step itself: most of the exact selection is found.
     let exact = problem.train(problem.goal(true), &schedule(0.4), 2, 0, |_| true).unwrap();
     let found = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap();
-    let common =
-        found.0.iter().zip(&found.1).filter(|e| exact.0.iter().zip(&exact.1).any(|x| x == *e)).count();
+    let entries = |found: &Found| -> Vec<(u32, u32)> {
+        found.index.iter().copied().zip(found.bits.iter().copied()).collect()
+    };
+    let common = entries(&found).iter().filter(|e| entries(&exact).contains(e)).count();
     assert!(common >= 5, "{common} of 12");
-    assert_eq!(found.0.len(), 12);
+    assert_eq!(found.index.len(), 12);
     // A sketch that forgets at once ranks by the last step.
     let other = NetSchedule { rank: Rank::Sketch { decay: 0.0 }, epochs: 4, ..run };
     let kept = NetSchedule { epochs: 4, ..run };
-    let go = |run| problem.train(problem.goal(true), run, 2, 0, |_| true).unwrap().0;
+    let go = |run| problem.train(problem.goal(true), run, 2, 0, |_| true).unwrap().index;
     assert_ne!(go(&other), go(&kept));
 }
 
@@ -214,7 +230,8 @@ fn a_run_that_diverges_says_so_and_a_safe_one_comes_back() {
         let wild = NetSchedule { epochs: 60, rank, ..schedule(500.0) };
         let error = problem.train(problem.goal(true), &wild, 3, 0, |_| true).unwrap_err();
         assert!(matches!(error, Error::Diverged { step: 1.. }), "{error:?}");
-        let (.., info, undone) = problem.train(problem.goal(true), &wild.safe(), 3, 0, |_| true).unwrap();
+        let Found { info, undone, .. } =
+            problem.train(problem.goal(true), &wild.safe(), 3, 0, |_| true).unwrap();
         let zero = problem.y.iter().map(|y| y * y).sum::<f32>() / problem.y.len() as f32;
         assert!(undone > 2 && info.loss < 0.7 * zero, "{rank:?}: {undone} {} of {zero}", info.loss);
     }
@@ -228,7 +245,7 @@ fn a_safe_run_never_ends_above_a_loss_that_it_has_seen() {
         let mut last = f32::INFINITY;
         for epochs in 1..20 {
             let run = NetSchedule { epochs, ..run };
-            let loss = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap().3.loss;
+            let loss = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap().info.loss;
             assert!(loss <= last, "{step_size} {epochs}: {loss} after {last}");
             last = loss;
         }
@@ -239,7 +256,7 @@ fn a_safe_run_never_ends_above_a_loss_that_it_has_seen() {
 fn classes_are_learnt() {
     let problem = Problem::new((400, 8, 6, 3, 24), 7);
     let run = NetSchedule { epochs: 60, batch: 50, standin: Standin::EveryEpoch, ..schedule(0.5) }.safe();
-    let info = problem.train(problem.goal(false), &run, 2, 0, |_| true).unwrap().3;
+    let info = problem.train(problem.goal(false), &run, 2, 0, |_| true).unwrap().info;
     assert!(info.loss < 0.5 * 3.0_f32.ln(), "{}", info.loss);
     assert_eq!(info.steps, 60 * 8);
 }
@@ -249,9 +266,9 @@ fn a_run_ends_where_the_observer_says() {
     let problem = Problem::new((60, 7, 5, 3, 12), 1);
     let run = NetSchedule { epochs: 9, batch: 20, ..schedule(0.1) };
     let short = problem.train(problem.goal(true), &run, 2, 0, |p| p.step < 3).unwrap();
-    assert!(short.3.stopped && short.3.steps == 3);
+    assert!(short.info.stopped && short.info.steps == 3);
     let whole = problem.train(problem.goal(true), &NetSchedule { epochs: 1, ..run }, 2, 0, |_| true).unwrap();
-    assert_eq!((short.0, short.1), (whole.0, whole.1));
+    assert_eq!(short.network(), whole.network());
 }
 
 proptest! {
@@ -272,14 +289,14 @@ proptest! {
         let run = NetSchedule { epochs: 3, batch, rank, safe, standin, seed, ..schedule(0.05) };
         let goal = problem.goal(values);
         let one = problem.train(goal, &run, 1, 0, |_| true).unwrap();
-        prop_assert!(one.0.len() <= s && one.3.loss.is_finite());
+        prop_assert!(one.index.len() <= s && one.info.loss.is_finite());
         for panel in [2, m] {
             let other = problem.train(goal, &run, panel, 0, |_| true).unwrap();
-            prop_assert_eq!((&one.0, &one.1), (&other.0, &other.1));
+            prop_assert_eq!(one.network(), other.network());
         }
         match problem.train(goal, &run, 1, -1, |_| true) {
             Err(Error::Budget { needed, got }) => prop_assert_eq!(needed - got, WORD),
-            other => prop_assert!(false, "{:?}", other.map(|done| done.0)),
+            other => prop_assert!(false, "{:?}", other.map(|done| done.index)),
         }
     }
 }

@@ -474,7 +474,7 @@ impl<'g> Run<'g> {
         if loss < self.best {
             self.best = loss;
             state.best.copy_from(&state.current);
-        } else if !(loss <= Self::DIVERGED * self.best) {
+        } else if loss.is_nan() || loss > Self::DIVERGED * self.best {
             self.undo(state);
         }
         Ok(())
