@@ -179,7 +179,7 @@ impl Single<'_> {
             Seedling::Random(seed) => {
                 // A random direction across the mean of the rows, so that it parts them in halves.
                 let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
-                let ones = head_mut(&mut **z, rows)?;
+                let ones = head_mut(z, rows)?;
                 ones.fill(1.0);
                 fit.correlate(open, i, Some(ones), dense)?;
                 entries.across(dense, scales, i, seed);

@@ -2,7 +2,7 @@
 //!
 //! Both measures are free of the columns' scale: a gradient counts as `|g| / c`, `c_j = rms(x_j)`, what its weight could
 //! win, and a weight as `|w| |column|`, what it contributes on the rows where its neuron is open: the loss that its
-//! removal alone would bring is the square of that (Y. LeCun et al., Optimal brain damage, 1989). Without the gates a
+//! removal alone would bring is the square of that (Y. Le Cun et al., Optimal brain damage, 1989). Without the gates a
 //! neuron that is open on a handful of rows would keep weights that others need.
 
 use super::fit::Fit;

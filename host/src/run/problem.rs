@@ -233,7 +233,7 @@ impl Problem {
             }
             if let Some(col) = norms.iter().position(|&norm| norm > MOST) {
                 let column = values.iter().skip(col).step_by(cols);
-                return Err(too_large(format!("column {} of the inputs", col + 1), column, 1));
+                return Err(too_large(&format!("column {} of the inputs", col + 1), column, 1));
             }
         }
         Ok(())
@@ -250,7 +250,7 @@ impl Problem {
                 .help("pass the labels that belong to the data, in the same order"));
         }
         if self.labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() > MOST {
-            return Err(too_large("the column of the labels".into(), self.labels.iter(), outputs));
+            return Err(too_large("the column of the labels", self.labels.iter(), outputs));
         }
         if let Some(classes) = self.classes() {
             return super::classes::check(&self.labels, classes);
@@ -276,7 +276,7 @@ impl Problem {
 const MOST: f64 = f32::MAX as f64 / 65536.0;
 
 /// Numbers whose squares leave the range of floats, so many a row; `column` is not empty.
-fn too_large<'a>(what: String, column: impl ExactSizeIterator<Item = &'a f32>, numbers: usize) -> Error {
+fn too_large<'a>(what: &str, column: impl ExactSizeIterator<Item = &'a f32>, numbers: usize) -> Error {
     let most = (MOST / column.len() as f64).sqrt();
     let (row, value) = column.enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, &0.0));
     Error::new(format!("{what} has numbers that are too large to be squared"))
