@@ -156,8 +156,10 @@ impl Data {
 
 const ONE: [f64; D] = [1.0; D];
 
-/// Every kind of inputs, with the size of a network for it and the PSNR that the search is to reach.
-fn inputs() -> Vec<(&'static str, Data, (usize, usize), Option<f64>)> {
+/// A kind of inputs, the neurons and weights of a network for it, and the PSNR that the search is to reach.
+type Inputs = (&'static str, Data, (usize, usize), Option<f64>);
+
+fn inputs() -> Vec<Inputs> {
     let with = |change: fn(&mut [f64])| Data::new(300, ONE, change);
     let plain = |rows| Data::new(rows, ONE, |_| ());
     let good = Some(100.0);
