@@ -238,8 +238,9 @@ impl Annealing {
 ///
 /// *State* is what the optimiser holds: five networks (the current one, the base of the moves, the best trial, the best
 /// network while searching, the result), six vectors on the support, and four of one number per input; for a network of
-/// several outputs four more of one number per output, while both of its sides share the networks and vectors. It is less
-/// than 24 words, 96 bytes, per nonzero, and does not depend on the number of neurons. *Workspace* is the rest: a residual
+/// several outputs four more of one number per output, while both of its sides share the networks and vectors. It is 94
+/// bytes per nonzero, where sizes are rounded up, and 16 bytes per input and output; the linear term of free signs takes 56
+/// bytes more per input. It does not depend on the number of neurons. *Workspace* is the rest: a residual
 /// of one float per row and output, and two outputs of single neurons, for several outputs three, of one float per row;
 /// a gradient panel; the operator's scratch.
 ///

@@ -126,6 +126,10 @@ impl From<tamis::Error> for Error {
     fn from(error: tamis::Error) -> Self {
         match error {
             tamis::Error::Stopped => Self::interrupted(),
+            tamis::Error::Diverged { step } => Self::new(format!("diverged at step {step}"))
+                .expected("numbers within the range of 32-bit floats")
+                .got("sums or steps beyond it")
+                .help("scale inputs and labels to about 1, or choose --step normalised or a smaller step"),
             error => Self::new(error.to_string()),
         }
     }

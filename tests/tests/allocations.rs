@@ -4,10 +4,12 @@ mod counting;
 
 use counting::{bytes, calls};
 use tamis::anneal;
+use tamis::budget::Recovery;
 use tamis::dims::Dims;
 use tamis::factored::Factored;
 use tamis::gates::{Empty, Signs};
 use tamis::iht::{Params, Refine, Step};
+use tamis::lm;
 use tamis::sensing::Sensing;
 use tamis::train::{self, Refresh, Schedule};
 use tamis_host::data::{Matrix, Values, planted};
@@ -18,6 +20,8 @@ const SHORT: u32 = 4;
 const LONG: u32 = 24;
 const CLASSES: usize = 4;
 const DIMS: Dims = Dims::new(3000, 40, 24, 90);
+/// A search.
+const SEARCH: Dims = Dims::new(900, 20, 6, 24);
 
 fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule {
     Schedule {
@@ -74,6 +78,54 @@ fn annealed(pool: &rayon::ThreadPool, sensing: &mut Blocked, labels: &[u16], epo
     })
 }
 
+/// Allocations of a whole search for output weights of these signs, or for several outputs.
+fn searched(
+    pool: &rayon::ThreadPool,
+    sensing: &mut Blocked,
+    labels: &[f32],
+    signs: Option<Signs>,
+) -> (usize, lm::Info) {
+    let params = lm::Params { signs: signs.unwrap_or(Signs::Positive), steps: 60, ..lm::Params::DEFAULT };
+    let (rows, panel) = (SEARCH.samples, sensing.panel());
+    let budget = match signs {
+        Some(signs) => Recovery::new(SEARCH, panel, sensing.scratch(rows), signs.linear(0)),
+        None => Recovery::factored(SEARCH, labels.len() / rows, panel, sensing.net_scratch(rows)),
+    };
+    let mut memory = vec![0; budget.words()];
+    pool.install(|| {
+        let before = calls();
+        let info = match signs {
+            Some(_) => lm::run(sensing, labels, SEARCH, &params, &mut memory, |_| true).unwrap().1,
+            None => lm::run_net(sensing, labels, SEARCH, &params, &mut memory, |_| true).unwrap().1,
+        };
+        (calls() - before, info)
+    })
+}
+
+/// Searches of every kind, none of which may allocate anything from its first step to its last.
+fn searches_allocate_nothing(pool: &rayon::ThreadPool) {
+    // Threads that have not started yet would allocate later.
+    pool.broadcast(|_| ());
+    // Labels of other rows, so that no search ends early.
+    let data = planted::network(SEARCH, Signs::Balanced, 0).unwrap().data;
+    let one = planted::network(SEARCH, Signs::Balanced, 1).unwrap().labels;
+    let several = planted::factored(SEARCH, CLASSES, 1).unwrap().labels;
+    for signs in [Some(Signs::Positive), Some(Signs::Free), None] {
+        let labels = if signs.is_some() { &one } else { &several };
+        let slots = lm::slots(SEARCH.hidden, signs.unwrap_or(Signs::Positive));
+        for layout in [Layout::new(slots, SEARCH.inputs), Layout { tile: 64, panel: 5, hold: false }] {
+            let room = Recovery::new(SEARCH, 1, 0, true).room();
+            let mut sensing = Blocked::new(data.clone(), slots, room, layout).unwrap().with_outputs(CLASSES);
+            // The main thread may allocate beside this one, but not every time.
+            let mut runs = (0..3).map(|_| searched(pool, &mut sensing, labels, signs));
+            let (_, info) = runs.find(|&(calls, _)| calls == 0).unwrap_or_else(|| {
+                panic!("{layout:?}, {} threads, {signs:?}: allocations", pool.current_num_threads())
+            });
+            assert!(info.steps > 10 && info.trials + info.kicks > 0, "no search: {info:?}");
+        }
+    }
+}
+
 /// One test: others beside it would be counted.
 #[test]
 fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
@@ -110,5 +162,6 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
             run(SHORT);
             assert_eq!(run(SHORT), run(LONG), "{layout:?}, {threads} threads, annealed");
         }
+        searches_allocate_nothing(&pool);
     }
 }

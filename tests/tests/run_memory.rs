@@ -2,9 +2,7 @@
 
 mod counting;
 
-use std::time::Duration;
-
-use counting::bytes;
+use counting::{bytes, settle};
 use tamis::dims::Dims;
 use tamis::gates::Signs;
 use tamis::train::{Schedule, Trials};
@@ -15,21 +13,6 @@ use tamis_host::run::{self, Memory, Options, Plan, Problem, RecoverOptions, Size
 /// Model bytes, the report, and the order of the rows while they are shuffled into place (given back before training).
 const SLACK: usize = 32 << 10;
 
-/// Waits until the threads of the pool before have ended: a pool that is dropped does not wait for them.
-fn settled() {
-    let (mut now, mut same) = (bytes(), 0);
-    for _ in 0..500 {
-        std::thread::sleep(Duration::from_millis(10));
-        let next = bytes();
-        same = if next == now { same + 1 } else { 0 };
-        now = next;
-        if same == 20 {
-            return;
-        }
-    }
-    panic!("the allocator never came to rest");
-}
-
 /// Bytes at the peak of a run, above what was there before it, and what its plan states.
 fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let planted = planted::network(dims, Signs::Positive, 0).unwrap();
@@ -38,7 +21,7 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
     let options = Options { memory, threads: 1, schedule, ..usual };
     let plan = Plan::new(dims, false, &options.schedule, memory).unwrap();
-    settled();
+    settle();
     let mut held = Vec::with_capacity(1000);
     let (outcome, peak) = counting::peak(|| {
         run::train(problem, &options, &Stop::new(), |_| {
@@ -58,7 +41,7 @@ fn peak_of_search(dims: Dims, outputs: usize, memory: Memory) -> (usize, usize) 
     let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
     let usual = RecoverOptions::new(dims.hidden, Size::Nonzeros(dims.nnz));
     let options = RecoverOptions { memory, threads: 1, ..usual };
-    settled();
+    settle();
     let mut held = Vec::with_capacity(10_000);
     let (outcome, peak) = counting::peak(|| {
         run::recover(problem, &options, &Stop::new(), |_| {

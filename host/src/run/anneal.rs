@@ -190,8 +190,8 @@ impl Run {
         let start = Start::new(&problem);
         let Problem { data, mut labels, .. } = problem;
         let data = shuffle(data, &mut labels, self.params.seed)?;
-        // Checked to be classes.
-        let labels: Vec<u16> = labels.iter().map(|&label| label as u16).collect();
+        // Checked to be classes. The floats are given back.
+        let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
         let support = self.params.start(self.dims, self.classes);
         let mut operator =
             Blocked::new(data, self.dims.hidden, support, self.plan.layout())?.with_outputs(self.classes);

@@ -284,7 +284,7 @@ fn run(
             .got("0")
             .help(match (outputs, dims.nnz) {
                 (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",
-                _ => "check that some column is not all zero, or scale the inputs to about 1",
+                _ => "check that some column is not all zero, or scale inputs and labels to about 1",
             }));
     }
     if !score.loss.is_finite() {
