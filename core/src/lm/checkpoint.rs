@@ -120,6 +120,12 @@ impl State {
         ]
     }
 
+    /// Outer steps so far.
+    #[must_use]
+    pub const fn steps(&self) -> u32 {
+        self.info.steps
+    }
+
     /// From words that [`Self::to_words`] gave.
     ///
     /// # Errors
