@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use crc::{CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Table};
 use tamis::budget::Recovery;
 use tamis::factored::Net;
-use tamis::gates::Signs;
 use tamis::lm::{Checkpoint, Params, Progress, State};
 use tamis::weights::Weights;
 
@@ -169,6 +168,12 @@ impl Keep {
         &self.bytes
     }
 
+    /// The checksum that a checkpoint must hold in its bytes 12 to 15.
+    #[must_use]
+    pub fn checksum(bytes: &[u8]) -> u32 {
+        CRC_32.checksum(bytes.get(SUMMED..).unwrap_or(&[]))
+    }
+
     /// Takes over a checkpoint as [`Self::see`] does; nothing is written.
     fn encode(&mut self, checkpoint: &Checkpoint<'_>) {
         let bytes = &mut self.bytes;
@@ -186,7 +191,7 @@ impl Keep {
             bytes.extend(side.index().iter().flat_map(|index| index.to_le_bytes()));
             bytes.extend(side.value().iter().flat_map(|value| value.to_le_bytes()));
         }
-        let sum = CRC_32.checksum(&bytes[SUMMED..]);
+        let sum = Self::checksum(bytes);
         bytes[SUM..SUMMED].copy_from_slice(&sum.to_le_bytes());
         self.fresh = true;
     }
@@ -312,6 +317,10 @@ impl Sizes {
     }
 }
 
+/// What the numbers of a task and of signs stand for.
+const TASKS: [&str; 2] = [Task::Regression.name(), Task::Binary.name()];
+const SIGNS: [&str; 3] = ["positive", "balanced", "free"];
+
 /// Numbers of [`Terms`].
 const TERMS: usize = 26;
 
@@ -370,16 +379,10 @@ impl Terms {
             births,
             tidy,
         } = options.params;
-        let task = match problem.task {
-            Task::Regression => 0,
-            Task::Binary => 1,
-            Task::Multiclass => 2,
-        };
-        let signs = match signs {
-            Signs::Positive => 0,
-            Signs::Balanced => 1,
-            Signs::Free => 2,
-        };
+        let place =
+            |all: &[&str], name| all.iter().position(|other| *other == name).map_or(u64::MAX, |at| at as u64);
+        let task = place(&TASKS, problem.task.name());
+        let signs = place(&SIGNS, super::recover::signs_name(signs));
         let samples = match &problem.data.values {
             Values::F32(values) => CRC_64.checksum(bytemuck::cast_slice(values)),
             Values::U8(values) => !CRC_64.checksum(values),
@@ -424,13 +427,25 @@ impl Terms {
             if *own != stored {
                 let error = Error::new("the checkpoint is of a search on other data or with other settings");
                 return Err(error
-                    .expected(format_args!("{name}: {stored}, as the search began"))
-                    .got(own)
+                    .expected(format_args!("{name}: {}, as the search began", shown(name, stored)))
+                    .got(shown(name, *own))
                     .help("resume with the same data and settings, or name another file to start anew"));
             }
         }
         Ok(())
     }
+}
+
+/// The value of a term as people know it.
+fn shown(name: &str, value: u64) -> String {
+    let names: &[&str] = match name {
+        "--task" => &TASKS,
+        "--signs" => &SIGNS,
+        _ if name.starts_with("checksum") => return format!("{value:016x}"),
+        _ => &[],
+    };
+    let known = usize::try_from(value).ok().and_then(|value| names.get(value));
+    known.map_or_else(|| value.to_string(), |name| (*name).to_owned())
 }
 
 /// Checks magic and version, as far as they were read.

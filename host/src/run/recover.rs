@@ -402,9 +402,7 @@ impl Settled {
             search_rows: params.search_rows(self.dims.nnz, trained),
             signs: match params.signs {
                 _ if self.outputs > 0 => "own",
-                Signs::Positive => "positive",
-                Signs::Balanced => "balanced",
-                Signs::Free => "free",
+                signs => signs_name(signs),
             },
             moves: info.moves,
             tried: info.trials,
@@ -419,6 +417,15 @@ impl Settled {
             validation_accuracy: None,
             early: info.early,
         }
+    }
+}
+
+/// As `--signs` calls them.
+pub(super) const fn signs_name(signs: Signs) -> &'static str {
+    match signs {
+        Signs::Positive => "positive",
+        Signs::Balanced => "balanced",
+        Signs::Free => "free",
     }
 }
 
