@@ -37,7 +37,8 @@ pub(super) struct RecoverArgs {
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) idle_kicks: Option<u32>,
     /// Keep the state of the search in this file, for --resume: written every 30 seconds at most, between two stages, and when
-    /// the run ends in any way. It stays there and may be removed once the model is what you want
+    /// the run ends in any way. A stage takes some tens of steps, and one that was not ended begins again. The file stays
+    /// after the search and gives the same model again; remove it when you like
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
     /// Go on from the state in the file of --checkpoint, where there is one, to the model that a search without a break would

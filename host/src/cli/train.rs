@@ -27,6 +27,8 @@ use crate::{Error, Result, file};
 Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 -o model.tamis
   tamis train --data X.npy --labels ten-columns.npy --task regression --hidden 10 --nnz 50 -o ten.tamis
+  tamis train --data X.npy --labels y.npy --task regression --hidden 20 --nnz 400 --time-limit 3600 \
+      --checkpoint search.state --resume -o model.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --batch 1000 -o m.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
