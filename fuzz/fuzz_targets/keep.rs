@@ -73,7 +73,7 @@ impl Search {
     fn check(&self, bytes: &[u8]) {
         let Ok(kept) = self.keep.parse(bytes) else { return };
         let mut left = CALLS;
-        let outcome = run::resume(self.problem.clone(), &self.options, kept, &Stop::new(), |_| {
+        let outcome = run::resume(self.problem.clone(), &self.options, &kept, &Stop::new(), |_| {
             left -= 1;
             left > 0
         });

@@ -21,12 +21,12 @@ fn problem(kind: u64, seed: u64) -> (Problem, RecoverOptions) {
         _ => planted::factored(dims, 3, seed).map(|made| (made.data, made.labels)),
     }
     .unwrap();
-    if kind % 2 == 0 {
+    if kind.is_multiple_of(2) {
         let mut rng = Rng::new(seed, 99);
         labels.iter_mut().for_each(|y| *y += 0.1 * rng.normal());
     }
     let params = Params { seed, rows: 80, kicks: 2, steps: 120, random_births: 1, ..Params::DEFAULT };
-    let validation = if kind % 5 == 0 { 0.2 } else { 0.0 };
+    let validation = if kind.is_multiple_of(5) { 0.2 } else { 0.0 };
     let usual = RecoverOptions::new(3, Size::Nonzeros(9));
     let options = RecoverOptions { params, validation, checkpoints: true, threads: 1, ..usual };
     (Problem { data, labels, task: Task::Regression }, options)
@@ -55,7 +55,7 @@ fn part(problem: &Problem, options: &RecoverOptions, keep: &mut Keep, steps: u32
         left -= u32::from(progress.checkpoint.is_none());
         left > 0
     };
-    let outcome = match kept {
+    let outcome = match &kept {
         Some(kept) => run::resume(problem.clone(), options, kept, &Stop::new(), observe),
         None => run::recover(problem.clone(), options, &Stop::new(), observe),
     };

@@ -202,7 +202,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
             keeper.see(progress);
             true
         };
-        match kept {
+        match &kept {
             Some(kept) => run::resume(problem, &options, kept, interrupt::stop(), observe),
             None => run::recover(problem, &options, interrupt::stop(), observe),
         }

@@ -58,7 +58,7 @@ static CRC_64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 /// keep.flush()?;
 /// // … and gone on from where it was.
 /// let kept = keep.load()?.expect("a checkpoint");
-/// let outcome = run::resume(problem, &options, kept, &Stop::new(), |progress| keep.see(progress).is_ok())?;
+/// let outcome = run::resume(problem, &options, &kept, &Stop::new(), |progress| keep.see(progress).is_ok())?;
 /// assert_eq!(outcome.index, planted.index);
 /// # Ok::<(), tamis_host::Error>(())
 /// ```

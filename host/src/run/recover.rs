@@ -138,7 +138,7 @@ pub fn recover(
 pub fn resume(
     problem: Problem,
     options: &RecoverOptions,
-    kept: Kept,
+    kept: &Kept,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
@@ -184,7 +184,7 @@ impl Settled {
     fn start(
         &self,
         problem: Problem,
-        kept: Option<Kept>,
+        kept: Option<&Kept>,
         stop: &Stop,
         observe: impl FnMut(&Progress<'_>) -> bool + Send,
     ) -> Result<Outcome> {
@@ -283,7 +283,7 @@ impl Settled {
     fn run(
         &self,
         problem: Problem,
-        kept: Option<Kept>,
+        kept: Option<&Kept>,
         stop: &Stop,
         mut observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<Outcome> {
@@ -318,7 +318,7 @@ impl Settled {
             interrupted |= !goes_on || stop.asked();
             limit.is_none() && !interrupted
         };
-        let checkpoint = kept.as_ref().map(Kept::checkpoint).transpose()?;
+        let checkpoint = kept.map(Kept::checkpoint).transpose()?;
         let (params, from) = (&options.params, checkpoint.as_ref());
         let searched = match (outputs, from) {
             (0, None) => lm::run(&mut operator, &labels, dims, params, &mut memory, observe).map(single),
@@ -376,7 +376,7 @@ impl Settled {
             beta: None,
             search: Some(Search {
                 limit,
-                resumed_steps: kept.as_ref().map_or(0, Kept::steps),
+                resumed_steps: kept.map_or(0, Kept::steps),
                 validation_loss: held.as_ref().map(|held| held.loss),
                 validation_psnr_db: held.as_ref().and_then(|held| held.psnr_db),
                 validation_accuracy: held.as_ref().and_then(|held| held.accuracy),
