@@ -42,7 +42,8 @@
 //! **Rows held out** ([`Params::validation`]): labels with noise are fitted too well by the best support of the search. The
 //! last rows are then kept from every step, each network of at most s weights and m neurons is measured on them, and the best
 //! is the result; so that there is something to choose from, each best network of the search is brought down to s weights
-//! before the next kick.
+//! before the next kick. Rows held out are missing from the fit: where rows are scarce this costs more than the choice wins,
+//! so they are for the measure of a result, and for searches with rows to spare.
 //!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
 //! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
