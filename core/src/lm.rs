@@ -39,6 +39,12 @@
 //! residual for the other one; turning a neuron gives it new output weights; neurons of one hinge add up their output
 //! weights. There is no linear term, since output weights have signs.
 //!
+//! **Rows held out** ([`Params::validation`]): labels with noise are fitted too well by the best support of the search. The
+//! last rows are then kept from every step, each network of at most s weights and m neurons is measured on them, and the best
+//! is the result; so that there is something to choose from, each best network of the search is brought down to s weights
+//! before the next kick. Rows held out are missing from the fit: where rows are scarce this costs more than the choice wins,
+//! so they are for the measure of a result, and for searches with rows to spare.
+//!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
 //! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
 //! most 7 attempts of at most 40 products; the way down to s weights has at most `log_1.5(s) + 2` cuts.
@@ -99,6 +105,12 @@ pub struct Params {
     pub polish: u32,
     /// Kicks without progress after which a search ends whose loss is above a thousandth of the mean square of the labels.
     pub patience: u32,
+    /// Rows held out, the last of the data, which must come in random order; fewer than there are. Where there are some,
+    /// no step looks at them, and of the networks of at most s weights that the run comes to, the one of least loss on them is
+    /// the result.
+    pub validation: usize,
+    /// Kicks without a better loss on the rows held out after which a search ends; 0 for never.
+    pub validation_patience: u32,
     /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory is for.
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
@@ -122,13 +134,15 @@ impl Params {
         final_steps: 4,
         polish: 10,
         patience: 6,
+        validation: 0,
+        validation_patience: 0,
         spare: 25,
         products: 40,
         births: true,
         tidy: true,
     };
 
-    /// n0 for s = `nnz` and data of `samples` rows: [`Self::rows`], or 20 s between 1000 and the larger of 4000 and
+    /// n0 for s = `nnz` and `samples` rows that are not held out: [`Self::rows`], or 20 s between 1000 and the larger of 4000 and
     /// 10 s; never more than there are.
     #[must_use]
     pub const fn search_rows(&self, nnz: usize, samples: usize) -> usize {
@@ -196,13 +210,17 @@ pub struct Progress<'a> {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Info {
-    /// Mean squared error of the result on all rows, in squares of the labels' unit; infinite, or 0, where that is
+    /// Mean squared error of the result on all rows but those held out, in squares of the labels' unit; infinite, or 0, where that is
     /// beyond the range of floats.
     pub loss: f32,
     /// The same in parts of the mean square of the labels: within range for labels of any size.
     pub relative: f32,
-    /// Whether the result fits all rows exactly, see [`Params::exact`].
+    /// Whether the result fits all rows but those held out exactly, see [`Params::exact`].
     pub exact: bool,
+    /// Mean squared error on the rows held out, where there are such, in squares of the labels' unit.
+    pub held: Option<f32>,
+    /// Whether a search ended for want of progress on the rows held out, see [`Params::validation_patience`].
+    pub early: bool,
     /// Outer steps.
     pub steps: u32,
     /// Moves tried.
@@ -229,6 +247,8 @@ impl Info {
         loss: 0.0,
         relative: 0.0,
         exact: false,
+        held: None,
+        early: false,
         steps: 0,
         trials: 0,
         moves: 0,

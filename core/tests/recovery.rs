@@ -10,6 +10,7 @@
 
 mod shared;
 
+use core::ops::Range;
 use proptest::prelude::*;
 use tamis::budget::{Recovery, gated_words};
 use tamis::dims::Dims;
@@ -91,10 +92,15 @@ impl Problem {
         Weights::new(self.dims.inputs, self.blocks, index, value).unwrap()
     }
 
-    /// Mean squared error in parts of the mean square of the labels, in double precision.
-    fn relative(&self, net: &Network, signs: Signs) -> f64 {
+    /// The rows that a run fits.
+    fn fitted(&self, params: &Params) -> Range<usize> {
+        0..self.dims.samples - params.validation
+    }
+
+    /// Mean squared error of some rows in parts of the mean square of their labels, in double precision.
+    fn relative(&self, net: &Network, signs: Signs, rows: Range<usize>) -> f64 {
         let (mut loss, mut power) = (0.0, 0.0);
-        for (row, &y) in self.x.chunks(self.dims.inputs).zip(&self.y) {
+        for (row, &y) in self.x.chunks(self.dims.inputs).zip(&self.y).take(rows.end).skip(rows.start) {
             let mut left = f64::from(y);
             for block in self.weights(net).blocks() {
                 let v = f64::from(signs.sign(block.neuron()));
@@ -108,9 +114,9 @@ impl Problem {
     }
 
     /// Mean square of the sum of all terms' magnitudes, in parts of the mean square of the labels.
-    fn added(&self, net: &Network) -> f64 {
+    fn added(&self, net: &Network, rows: Range<usize>) -> f64 {
         let (mut added, mut power) = (0.0, 0.0);
-        for (row, &y) in self.x.chunks(self.dims.inputs).zip(&self.y) {
+        for (row, &y) in self.x.chunks(self.dims.inputs).zip(&self.y).take(rows.end).skip(rows.start) {
             let terms = self.weights(net);
             let sum: f64 = terms
                 .blocks()
@@ -138,10 +144,12 @@ impl Problem {
         assert!(!info.loss.is_nan() && !info.relative.is_nan(), "{info:?}");
         assert_eq!(info.exact, info.relative <= params.exact, "{info:?}");
         // f is computed in single precision: what is left of y is known to a part of what was added.
-        let relative = self.relative(net, params.signs);
+        let relative = self.relative(net, params.signs, self.fitted(params));
         let known = (relative.sqrt() - f64::from(info.relative).sqrt()).abs();
-        let added = self.added(net).sqrt();
+        let added = self.added(net, self.fitted(params)).sqrt();
         assert!(known < 1e-5 * (1.0 + added), "{relative:e}, {added:e} added, {info:?}");
+        assert_eq!(info.held.is_some(), params.validation > 0, "{info:?}");
+        assert!(info.held.is_none_or(|held| held >= 0.0), "{info:?}");
         let mut bytes = vec![0; wire::max_len(self.blocks, self.dims.nnz)];
         let len = wire::encode(w, params.signs, w.hidden(), None, &mut bytes).unwrap();
         assert!(len > 0);
@@ -229,6 +237,72 @@ fn columns_of_any_scale_are_weighed_alike() {
     assert_eq!(inputs(&net), inputs(&plain));
 }
 
+#[test]
+fn what_is_planted_comes_back_with_rows_held_out() {
+    for signs in SIGNS {
+        for seed in 0..4 {
+            let problem =
+                Problem::planted(400, 8, lm::slots(3, signs), &NEURONS.map(|(_, w)| (1.0, w)), seed);
+            let params = Params { signs, seed, validation: 40, ..Params::DEFAULT };
+            let result = problem.run(&params).unwrap();
+            problem.check(&result, &params);
+            let (net, info) = result;
+            assert!(info.exact && net.0.len() == 7, "{signs:?}, seed {seed}: {info:?} {net:?}");
+            assert!(problem.relative(&net, signs, 360..400) < 1e-11, "{info:?}");
+            assert!(info.held.is_some_and(|held| held < 1e-9) && !info.early, "{info:?}");
+        }
+    }
+}
+
+/// The losses of a run until its end begins, and what it gave.
+fn losses(problem: &Problem, params: &Params) -> (Vec<u32>, (Network, Info)) {
+    let (mut losses, mut ending) = (Vec::new(), false);
+    let result = problem.go(params, None, 0, |p| {
+        ending |= p.phase == lm::Phase::AllRows;
+        if !ending {
+            losses.push(p.loss.to_bits());
+        }
+        true
+    });
+    (losses, result.unwrap())
+}
+
+#[test]
+fn no_step_looks_at_the_rows_held_out_and_the_result_is_the_best_on_them() {
+    let (problem, params) = hard();
+    let params = Params { validation: 150, kicks: 6, ..params };
+    let (seen, result) = losses(&problem, &params);
+    problem.check(&result, &params);
+    let (net, info) = result;
+    let mut other = problem.clone();
+    other.y[450..].iter_mut().for_each(|y| *y = -*y);
+    assert_eq!(losses(&other, &params).0, seen);
+    // Nothing that a search without rows held out gives from the same rows is better on the others.
+    let mut short = problem.clone();
+    short.x.truncate(450 * 8);
+    short.y.truncate(450);
+    short.dims.samples = 450;
+    let plain = Params { validation: 0, ..params };
+    let (_, (least, _)) = losses(&short, &plain);
+    let held = |net: &Network| problem.relative(net, params.signs, 450..600);
+    assert!(held(&net) <= held(&least) * (1.0 + 1e-5), "{} {}", held(&net), held(&least));
+    let power = problem.y[450..].iter().map(|&y| f64::from(y * y)).sum::<f64>() / 150.0;
+    let told = f64::from(info.held.unwrap()) / power;
+    assert!((told - held(&net)).abs() < 1e-4 * told, "{told} {}", held(&net));
+}
+
+#[test]
+fn patience_ends_a_search_that_gets_no_better_on_the_rows_held_out() {
+    let (problem, params) = hard();
+    let forever = Params { validation: 150, kicks: 30, patience: 30, steps: 4000, ..params };
+    let (_, all) = problem.run(&forever).unwrap();
+    let (_, some) = problem.run(&Params { validation_patience: 2, ..forever }).unwrap();
+    assert!(some.early && !all.early && some.kicks < all.kicks, "{some:?} {all:?}");
+    // Nothing is held out: nothing ends.
+    let (_, none) = problem.run(&Params { validation: 0, validation_patience: 2, ..forever }).unwrap();
+    assert!(!none.early && none.kicks == 30, "{none:?}");
+}
+
 /// Copies of all that a checkpoint holds.
 struct Kept {
     state: [u32; State::WORDS],
@@ -250,7 +324,8 @@ fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
     let exact = Problem::planted(600, 8, lm::slots(3, Signs::Free), &NEURONS, 7);
     // Few rows for a part, so that all rows refute its fit, and the search goes on with more.
     let small = Params { rows: 12, ..params };
-    for (problem, params) in [(noisy, params), (exact, small)] {
+    let held = Params { validation: 100, validation_patience: 2, kicks: 9, ..params };
+    for (problem, params) in [(noisy.clone(), params), (exact, small), (noisy, held)] {
         let mut kept = Vec::new();
         let whole = problem
             .go(&params, None, 0, |p| {
@@ -273,6 +348,24 @@ fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
             let rest = problem.go(&params, Some(&from), 0, |_| true).unwrap();
             assert_eq!(rest, whole, "checkpoint {number} of {}", kept.len());
         }
+    }
+}
+
+#[test]
+fn counters_of_any_size_overflow_nowhere() {
+    let (problem, params) = hard();
+    let mut words = [0; State::WORDS];
+    // All counters, and rows read.
+    words[7..16].fill(u32::MAX);
+    (words[0], words[1], words[4]) = (1, 150, 1.0_f32.to_bits());
+    words[17] = u32::MAX;
+    for steps in [0, u32::MAX - 1] {
+        words[7] = steps;
+        let none = Net::single(Weights::empty(8, problem.blocks));
+        let state = State::from_words(&words).unwrap();
+        let from = Checkpoint { state, net: none, best: none, found: none };
+        let (_, info) = problem.go(&params, Some(&from), 0, |_| true).unwrap();
+        assert_eq!((info.rows_read, info.kicks, info.trials), (u64::MAX, u32::MAX, u32::MAX), "{info:?}");
     }
 }
 
@@ -363,6 +456,8 @@ fn bad_arguments_are_named() {
     assert!(matches!(failed(&|p, _| p.dims.hidden = 0), Error::Range { .. }));
     assert!(matches!(failed(&|p, _| p.dims.samples = 99), Error::Length { .. }));
     assert!(matches!(failed(&|_, p| p.exact = f32::NAN), Error::NotFinite { .. }));
+    let refused = failed(&|_, p| p.validation = 100);
+    assert!(matches!(refused, Error::Range { what: "rows held out", max: 99, got: 100, .. }), "{refused}");
     assert!(matches!(failed(&|p, _| p.x[3] = f32::INFINITY), Error::NotFinite { .. }));
     assert!(matches!(failed(&|p, _| p.x[3] = f32::NAN), Error::NotFinite { .. }));
 }
@@ -408,6 +503,8 @@ fn problem(seed: u64) -> (Problem, Params) {
         kicks: rng.below(4),
         steps: rng.below(80),
         random_births: rng.below(4),
+        validation: if rng.below(2) == 0 { rng.below(rows as u32) as usize } else { 0 },
+        validation_patience: rng.below(3),
         ..Params::DEFAULT
     };
     (Problem { x, y, dims: Dims::new(rows, d, m, nnz), blocks }, params)

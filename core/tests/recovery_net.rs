@@ -104,12 +104,12 @@ impl Problem {
         .unwrap()
     }
 
-    /// Mean squared error, and mean square of the sum of all terms' magnitudes, in parts of the mean square of the labels,
-    /// in double precision.
-    fn relative(&self, net: &Network) -> (f64, f64) {
+    /// Mean squared error of the first `rows` rows, and mean square of the sum of all terms' magnitudes, in parts of the mean
+    /// square of the labels, in double precision.
+    fn relative(&self, net: &Network, rows: usize) -> (f64, f64) {
         let net = self.net(net);
         let (mut loss, mut added, mut power) = (0.0, 0.0, 0.0);
-        for (row, y) in self.x.chunks(self.dims.inputs).zip(self.y.chunks(self.outputs)) {
+        for (row, y) in self.x.chunks(self.dims.inputs).zip(self.y.chunks(self.outputs)).take(rows) {
             let mut left: Vec<f64> = y.iter().map(|&y| f64::from(y)).collect();
             let mut sums = vec![0.0; self.outputs];
             for block in net.w().blocks() {
@@ -142,7 +142,8 @@ impl Problem {
         assert!(!info.loss.is_nan() && !info.relative.is_nan(), "{info:?}");
         assert_eq!(info.exact, info.relative <= params.exact, "{info:?}");
         // f is computed in single precision: what is left of y is known to a part of what was added.
-        let (relative, added) = self.relative(net);
+        let (relative, added) = self.relative(net, self.dims.samples - params.validation);
+        assert_eq!(info.held.is_some(), params.validation > 0, "{info:?}");
         let known = (relative.sqrt() - f64::from(info.relative).sqrt()).abs();
         assert!(known < 1e-5 * (1.0 + added.sqrt()), "{relative:e}, {added:e} added, {info:?}");
         let mut bytes = vec![0; wire::net_len(view, None).unwrap()];
@@ -313,6 +314,19 @@ fn columns_of_any_scale_are_weighed_alike() {
     assert!(info.exact && net[0].0.len() == 7, "{info:?} {net:?}");
 }
 
+#[test]
+fn what_is_planted_comes_back_with_rows_held_out() {
+    for seed in 0..4 {
+        let problem = Problem::planted((400, 8, 3), &NEURONS, seed);
+        let params = Params { seed, validation: 40, ..Params::DEFAULT };
+        let result = problem.run(&params).unwrap();
+        problem.check(&result, &params);
+        let (net, info) = result;
+        assert!(info.exact && problem.relative(&net, 400).0 < 1e-11, "seed {seed}: {info:?} {net:?}");
+        assert!(info.held.is_some_and(|held| held < 1e-9), "{info:?}");
+    }
+}
+
 /// Copies of all that a checkpoint holds.
 struct Kept {
     state: [u32; State::WORDS],
@@ -334,7 +348,8 @@ fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
     let exact = Problem::planted((600, 8, 3), &NEURONS, 7);
     // Few rows for a part, so that all rows refute its fit, and the search goes on with more.
     let small = Params { rows: 4, ..params };
-    for (problem, params) in [(noisy, params), (exact, small)] {
+    let held = Params { validation: 100, validation_patience: 2, kicks: 9, ..params };
+    for (problem, params) in [(noisy.clone(), params), (exact, small), (noisy, held)] {
         let mut kept = Vec::new();
         let whole = problem
             .go(&params, None, 0, |p| {
@@ -479,6 +494,8 @@ fn problem(seed: u64) -> (Problem, Params) {
         kicks: rng.below(4),
         steps: rng.below(80),
         random_births: rng.below(4),
+        validation: if rng.below(2) == 0 { rng.below(rows as u32) as usize } else { 0 },
+        validation_patience: rng.below(3),
         ..Params::DEFAULT
     };
     (Problem { x, y, dims: Dims::new(rows, d, m, nnz), outputs: c, blocks }, params)

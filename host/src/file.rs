@@ -315,6 +315,11 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     Ok((File::open(path).map_err(|e| cannot_open(path, e))?, kind.len()))
 }
 
+/// Whether there is anything of that name.
+pub(crate) fn exists(path: &Path) -> Result<bool> {
+    path.try_exists().map_err(|e| cannot_open(path, e))
+}
+
 fn cannot_open(path: &Path, e: io::Error) -> Error {
     let help = match e.kind() {
         ErrorKind::NotFound => "check the name and the folder it is in",

@@ -26,7 +26,10 @@ fn sizes_out_of_bounds() {
     }
     assert!(train("--nnz 6", "--nnz 6 --epochs 0").contains("epoch"));
     assert!(train("--nnz 6", "--nnz 6 --panel 0").contains("panel"));
-    assert!(train("--nnz 6", "--nnz 6 --validation 0.1").contains("--recipe anneal"));
+    assert!(train("--nnz 6", "--nnz 6 --recipe paper --validation 0.1").contains("choose --recipe lm"));
+    for part in ["1", "-0.1", "nan"] {
+        assert!(train("--nnz 6", &format!("--nnz 6 --validation={part}")).contains("held out"));
+    }
     assert!(train("--nnz 6", "--nnz 6 --recipe anneal").contains("--task multiclass"));
 }
 

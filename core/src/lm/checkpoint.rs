@@ -17,7 +17,7 @@ pub struct Checkpoint<'a> {
     pub net: Net<'a>,
     /// The best network while searching: at most as many.
     pub best: Net<'a>,
-    /// The best network of at most s weights and m neurons so far.
+    /// The best network of at most s weights and m neurons so far, on the rows held out where there are such.
     pub found: Net<'a>,
 }
 
@@ -35,11 +35,16 @@ pub struct State {
     pub(super) lambda: f32,
     /// Loss of the best network while searching, of the scaled labels.
     pub(super) best_loss: f32,
-    /// Loss of the best network of at most s weights and m neurons.
+    /// The least loss of a network of at most s weights and m neurons.
     pub(super) found_loss: f32,
     /// The least loss that counted as progress of this search, and the kicks since.
     pub(super) mark: f32,
     pub(super) idle: u32,
+    /// Loss on the rows held out of the best network on them, and the kicks since it was found.
+    pub(super) held: f32,
+    pub(super) stale: u32,
+    /// Whether the search ended for want of progress on them.
+    pub(super) early: bool,
     /// Counters so far.
     pub(super) info: Info,
 }
@@ -80,20 +85,45 @@ impl Stage {
 
 impl State {
     /// Words of [`Self::to_words`].
-    pub const WORDS: usize = 18;
+    pub const WORDS: usize = 21;
 
     /// As words, to be stored.
     #[must_use]
     pub fn to_words(&self) -> [u32; Self::WORDS] {
         let Info { steps, trials, moves, flips, merges, folds, kicks, rows_read, .. } = self.info;
-        let [lambda, best, found, mark] =
-            [self.lambda, self.best_loss, self.found_loss, self.mark].map(f32::to_bits);
+        let [lambda, best, found, mark, held] =
+            [self.lambda, self.best_loss, self.found_loss, self.mark, self.held].map(f32::to_bits);
         let stage = self.stage as u32;
         let (low, high) = (rows_read as u32, (rows_read >> 32) as u32);
         [
-            stage, self.rows, self.kicks, self.turn, lambda, best, found, steps, trials, moves, flips,
-            merges, folds, kicks, low, high, mark, self.idle,
+            stage,
+            self.rows,
+            self.kicks,
+            self.turn,
+            lambda,
+            best,
+            found,
+            steps,
+            trials,
+            moves,
+            flips,
+            merges,
+            folds,
+            kicks,
+            low,
+            high,
+            mark,
+            self.idle,
+            held,
+            self.stale,
+            u32::from(self.early),
         ]
+    }
+
+    /// Outer steps so far.
+    #[must_use]
+    pub const fn steps(&self) -> u32 {
+        self.info.steps
     }
 
     /// From words that [`Self::to_words`] gave.
@@ -121,14 +151,34 @@ impl State {
             high,
             mark,
             idle,
+            held,
+            stale,
+            early,
         ] = words;
         error::range("stage of the checkpoint", stage as usize, 0, Stage::ALL.len() - 1)?;
-        let [lambda, best_loss, found_loss, mark] = [lambda, best, found, mark].map(f32::from_bits);
+        error::range("end of the checkpoint", early as usize, 0, 1)?;
+        let [lambda, best_loss, found_loss, mark, held] =
+            [lambda, best, found, mark, held].map(f32::from_bits);
         error::finite("damping of the checkpoint", &[lambda])?;
         let rows_read = u64::from(low) | u64::from(high) << 32;
         let info =
             Info { steps, trials, moves, flips, merges, folds, kicks: total, rows_read, ..Info::default() };
         let stage = Stage::ALL.get(stage as usize).copied().unwrap_or(Stage::End);
-        Ok(Self { stage, rows, kicks, turn, lambda, best_loss, found_loss, mark, idle, info })
+        let early = early == 1;
+        Ok(Self {
+            stage,
+            rows,
+            kicks,
+            turn,
+            lambda,
+            best_loss,
+            found_loss,
+            mark,
+            idle,
+            held,
+            stale,
+            early,
+            info,
+        })
     }
 }

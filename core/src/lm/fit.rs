@@ -22,6 +22,10 @@ pub(super) struct Fit<'a, S> {
     pub(super) solver: Solver<'a>,
     pub(super) scratch: &'a mut [f32],
     labels: &'a [f32],
+    /// Rows that may be fitted; those behind them are held out.
+    train: usize,
+    /// The first of the rows that are selected.
+    first: usize,
     /// σ.
     scale: f32,
     /// Counts changes of the weights, since operators may keep gates as long as it stays the same.
@@ -41,7 +45,21 @@ impl<'a, S: Sensing> Fit<'a, S> {
         sensing.hold(Gates::seeded(0), &[])?;
         let (scale, solver) = (unit_scale(labels), Solver::new(vectors, params.products));
         let (signs, round, rows_read) = (params.signs, 1, 0);
-        Ok(Self { sensing, signs, outputs, residual, solver, scratch, labels, scale, round, rows_read })
+        let (train, first) = (sensing.rows().saturating_sub(params.validation), 0);
+        Ok(Self {
+            sensing,
+            signs,
+            outputs,
+            residual,
+            solver,
+            scratch,
+            labels,
+            train,
+            first,
+            scale,
+            round,
+            rows_read,
+        })
     }
 
     /// c, labels of a row.
@@ -49,28 +67,46 @@ impl<'a, S: Sensing> Fit<'a, S> {
         self.outputs
     }
 
-    /// Residuals of the rows that are fitted now.
+    /// Residuals of the rows that are selected.
     pub(super) fn terms(&self) -> usize {
         self.rows().saturating_mul(self.outputs)
     }
 
-    /// n, rows that are fitted now.
+    /// Rows that may be fitted: all but those held out.
+    pub(super) fn all_rows(&self) -> usize {
+        self.train
+    }
+
+    /// n, rows that are selected.
     pub(super) fn rows(&self) -> usize {
         self.sensing.samples()
     }
 
     /// Fits the first `rows` rows from now on.
     pub(super) fn select(&mut self, rows: usize) -> Result<(), S::Source> {
+        self.first = 0;
         self.sensing.select(0..rows)
     }
 
-    /// The scaled labels of the rows that are fitted now.
-    fn targets(&self) -> impl Iterator<Item = f32> {
-        let scale = self.scale;
-        self.labels.iter().take(self.terms()).map(move |y| scale * y)
+    /// Looks at the rows held out, of which there must be some, until the next [`Self::select`].
+    pub(super) fn select_held(&mut self) -> Result<(), S::Source> {
+        self.first = self.train;
+        self.sensing.select(self.train..self.sensing.rows())
     }
 
-    /// The mean square of the scaled labels of the rows that are fitted now.
+    /// The labels of the rows that are selected.
+    fn labels(&self) -> &'a [f32] {
+        let first = self.first.saturating_mul(self.outputs);
+        self.labels.get(first..).and_then(|labels| labels.get(..self.terms())).unwrap_or(&[])
+    }
+
+    /// The scaled labels of the rows that are selected.
+    fn targets(&self) -> impl Iterator<Item = f32> {
+        let scale = self.scale;
+        self.labels().iter().map(move |y| scale * y)
+    }
+
+    /// The mean square of the scaled labels of the rows that are selected.
     pub(super) fn power(&self) -> f32 {
         let mut sum = Sum::default();
         self.targets().for_each(|y| sum.add(y * y));
@@ -97,7 +133,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
         values.iter_mut().for_each(|w| *w /= self.scale);
     }
 
-    /// The residual of the rows that are fitted now.
+    /// The residual of the rows that are selected.
     pub(super) fn residual(&self) -> &[f32] {
         self.residual.get(..self.terms()).unwrap_or(&[])
     }
@@ -114,9 +150,9 @@ impl<'a, S: Sensing> Fit<'a, S> {
         (self.sensing, residual, numbers, indices)
     }
 
-    /// Counts a read of all rows.
+    /// Counts a read of the rows that are selected.
     pub(super) fn read(&mut self) {
-        self.rows_read += self.rows() as u64;
+        self.rows_read = self.rows_read.saturating_add(self.rows() as u64);
     }
 
     /// Gates of the network with weights `w`; a new round, since weights may have changed in place.
@@ -127,7 +163,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
 
     /// `σ y` minus the outputs in [`Self::residual`], and the mean of the squares; infinity where it is no number.
     pub(super) fn settle(&mut self) -> Result<f32, S::Source> {
-        let (terms, labels, scale) = (self.terms(), self.labels, self.scale);
+        let (terms, labels, scale) = (self.terms(), self.labels(), self.scale);
         let out = head_mut(&mut *self.residual, terms)?;
         for (out, y) in out.iter_mut().zip(labels) {
             *out = scale * y - *out;
@@ -156,7 +192,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
         let diagonal = head_mut(&mut *self.solver.free().diagonal, w.nnz())?;
         self.sensing.hold(gates, w.index())?;
         self.sensing.diagonal_at(gates, w.index(), diagonal, self.scratch)?;
-        self.rows_read += self.rows() as u64;
+        self.read();
         Ok(())
     }
 
@@ -249,7 +285,7 @@ impl<S: Sensing> Equations for Support<'_, '_, '_, S> {
         sensing.hold(gates, w.index())?;
         sensing.gradient_at(gates, w.index(), residual, rhs, scratch)?;
         sensing.diagonal_at(gates, w.index(), diagonal, scratch)?;
-        *rows_read += 2 * rows as u64;
+        *rows_read = rows_read.saturating_add(2 * rows as u64);
         Ok(())
     }
 

@@ -24,7 +24,7 @@ impl<S: Sensing> Bench<'_, S> {
     /// Folds the linear term of a network of at most s weights besides it, and goes down to m neurons; returns the
     /// loss. `scratch` and `other` must have room for s weights.
     pub(super) fn fold(&mut self, scratch: &mut Sides<'_>, other: &mut Sides<'_>) -> Result<f32, S::Source> {
-        self.task.folds += 1;
+        self.task.folds = self.task.folds.saturating_add(1);
         self.cancel()?;
         scratch.store(self.view())?;
         let loss = self.refit(STEPS)?;

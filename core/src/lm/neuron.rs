@@ -215,7 +215,7 @@ impl Single<'_> {
         let (gates, before) = (fit.gates(w), fit.rows_read);
         fit.image(gates, w.block(i), z)?;
         // One column of d.
-        fit.rows_read = before + (rows / d.max(1)) as u64;
+        fit.rows_read = before.saturating_add((rows / d.max(1)) as u64);
         Ok(gain(fit.residual(), z))
     }
 

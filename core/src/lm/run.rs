@@ -109,7 +109,7 @@ fn search<'a, P: Problem<'a>>(
 ) -> Result<(Info, usize, usize), <P::Sensing as Sensing>::Source> {
     let log = Log { observe, info: Info::NONE };
     let mut search = Search { bench, base, kept, best, found, params: *params, state: first_state(), log };
-    let info = search.run(params.search_rows(dims.nnz, dims.samples), checkpoint)?;
+    let info = search.run(params.search_rows(dims.nnz, dims.samples - params.validation), checkpoint)?;
     let found = search.found.view();
     Ok((info, found.w().nnz(), found.wt().nnz()))
 }
@@ -186,6 +186,7 @@ fn check<S: Sensing>(
     error::range("blocks of the operator", sensing.blocks(), *blocks.start(), *blocks.end())?;
     error::length("labels", labels.len(), dims.samples.saturating_mul(outputs))?;
     error::finite("labels", labels)?;
+    error::range("rows held out", params.validation, 0, dims.samples - 1)?;
     error::finite("loss of an exact fit", &[params.exact])
 }
 

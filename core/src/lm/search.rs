@@ -11,7 +11,6 @@ use super::solver::LAMBDA_START;
 use super::{Info, Params, Phase, Progress};
 use crate::error::{self, Error};
 use crate::rng::{Rng, stream};
-use crate::sensing::Sensing as _;
 
 /// A descent has stalled where the loss does not fall below this part of the last one.
 const STALL: f32 = 0.85;
@@ -43,7 +42,7 @@ pub(super) struct Search<'a, P, F> {
     pub(super) kept: Sides<'a>,
     /// The best while searching.
     pub(super) best: Sides<'a>,
-    /// The best of at most s weights and m neurons, without a linear term.
+    /// The best of at most s weights and m neurons, without a linear term: on the rows held out where there are such.
     pub(super) found: Sides<'a>,
     pub(super) params: Params,
     pub(super) state: State,
@@ -161,7 +160,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.found.store(checkpoint.found)?;
         self.state = checkpoint.state;
         let State { rows, lambda, info, .. } = checkpoint.state;
-        error::range("rows of the checkpoint", rows as usize, 1, self.bench.fit().sensing.rows())?;
+        error::range("rows of the checkpoint", rows as usize, 1, self.bench.fit().all_rows())?;
         self.select(rows as usize)?;
         let fit = self.bench.fit_mut();
         fit.solver.set_lambda(lambda);
@@ -222,18 +221,42 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(())
     }
 
+    /// Makes the network, of at most s weights and m neurons, whose loss is `loss` and whose residual is current, the
+    /// result where it is better: on the rows that are fitted, or on those held out where there are such. The search goes
+    /// on in the same way either way.
     fn keep_found(&mut self, loss: f32) -> Outcome<'a, P, ()> {
-        if loss < self.state.found_loss {
+        let mut is_better = loss < self.state.found_loss;
+        if self.params.validation > 0 {
+            let held = self.held_loss()?;
+            is_better = held < self.state.held || self.found.nnz() == 0;
+            if is_better {
+                (self.state.held, self.state.stale) = (held, 0);
+            }
+        }
+        if is_better {
             self.found.store(self.bench.view())?;
+        }
+        if loss < self.state.found_loss {
             self.state.found_loss = loss;
         }
         Ok(())
     }
 
+    /// The loss of the network on the rows held out. The residual is that of the fitted rows again.
+    #[inline(never)]
+    fn held_loss(&mut self) -> Outcome<'a, P, f32> {
+        let rows = self.bench.fit().rows();
+        self.bench.fit_mut().select_held()?;
+        let held = self.bench.loss()?;
+        self.bench.fit_mut().select(rows)?;
+        self.bench.loss()?;
+        Ok(held)
+    }
+
     /// [`Stage::Descend`].
     fn begin(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
         (self.state.best_loss, self.state.found_loss, self.state.kicks) = (f32::INFINITY, f32::INFINITY, 0);
-        (self.state.mark, self.state.idle) = (f32::INFINITY, 0);
+        (self.state.mark, self.state.idle, self.state.stale) = (f32::INFINITY, 0, 0);
         self.bench.relax()?;
         self.keep_best(loss)?;
         self.descend(loss, Phase::Descend)?;
@@ -261,7 +284,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// Whether all rows say otherwise than those that are fitted: these are too few then, and the search goes on with
     /// more of them.
     fn refute(&mut self) -> Outcome<'a, P, bool> {
-        let (rows, all) = (self.state.rows as usize, self.bench.fit().sensing.rows());
+        let (rows, all) = (self.state.rows as usize, self.bench.fit().all_rows());
         if rows >= all {
             return Ok(false);
         }
@@ -281,6 +304,22 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.state.best_loss > POOR * self.bench.fit().power() && self.state.idle >= self.params.patience
     }
 
+    /// With rows held out, whether kicks have brought nothing better on them for some time. Where the best network has got
+    /// better since the last kick it is brought down to s weights, which may be the result; it is at hand before and after.
+    fn is_stale(&mut self) -> Outcome<'a, P, bool> {
+        if self.params.validation == 0 {
+            return Ok(false);
+        }
+        self.state.stale = self.state.stale.saturating_add(1);
+        if self.state.idle == 0 {
+            let loss = self.bench.loss()?;
+            self.finish(loss)?;
+            self.bench.load(self.best.view())?;
+        }
+        let patience = self.params.validation_patience;
+        Ok(patience > 0 && self.state.stale >= patience)
+    }
+
     /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the search where there
     /// were enough kicks, and more rows where these are too few or kicks on them lead nowhere.
     fn kick(&mut self) -> Outcome<'a, P, Stage> {
@@ -288,18 +327,19 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if !self.is_done() && self.refute()? {
             return Ok(Stage::Descend);
         }
-        let (idle, rows, all) = (self.is_idle(), self.state.rows as usize, self.bench.fit().sensing.rows());
-        if idle && !self.is_done() && rows < all {
+        let (idle, rows, all) = (self.is_idle(), self.state.rows as usize, self.bench.fit().all_rows());
+        self.state.early = !self.is_done() && self.is_stale()?;
+        if idle && !self.state.early && !self.is_done() && rows < all {
             self.select(rows.saturating_mul(MORE_ROWS).min(all))?;
             return Ok(Stage::Descend);
         }
-        if idle || self.is_done() || self.state.kicks >= self.params.kicks {
+        if idle || self.state.early || self.is_done() || self.state.kicks >= self.params.kicks {
             let loss = self.bench.loss()?;
             self.finish(loss)?;
             return self.leave();
         }
-        self.state.kicks += 1;
-        self.log.info.kicks += 1;
+        self.state.kicks = self.state.kicks.saturating_add(1);
+        self.log.info.kicks = self.log.info.kicks.saturating_add(1);
         let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
         for _ in 0..(self.bench.live() / KICK).max(1) {
             let nth = rng.below(self.bench.live() as u32) as usize;
@@ -337,7 +377,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// [`Stage::AllRows`].
     fn all_rows(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
         let (all, rows, claimed) =
-            (self.bench.fit().sensing.rows(), self.state.rows as usize, self.is_exact(loss));
+            (self.bench.fit().all_rows(), self.state.rows as usize, self.is_exact(loss));
         self.select(all)?;
         let loss = self.bench.loss()?;
         let loss = self.bench.improve(loss, self.params.final_steps, 0.0)?;
@@ -415,6 +455,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.found.compact();
         self.bench.load(self.found.view())?;
         let loss = self.bench.loss()?;
+        let held = if self.params.validation > 0 { Some(self.held_loss()?) } else { None };
         self.bench.unscale(&mut self.found);
         self.found.compact();
         let found = self.found.view();
@@ -426,6 +467,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             loss: fit.in_labels(loss),
             relative: if loss > 0.0 { loss / fit.power() } else { 0.0 },
             exact: self.is_exact(loss),
+            held: held.map(|held| fit.in_labels(held)),
+            early: self.state.early,
             flips: task.flips,
             merges: task.merges,
             folds: task.folds,
@@ -449,6 +492,9 @@ pub(super) const fn first_state() -> State {
         found_loss: loss,
         mark: loss,
         idle: 0,
+        held: loss,
+        stale: 0,
+        early: false,
         info,
     }
 }

@@ -45,7 +45,7 @@ impl<S: Sensing> Bench<'_, S> {
         if flipped == 0 {
             return Ok(loss);
         }
-        self.task.flips += flipped;
+        self.task.flips = self.task.flips.saturating_add(flipped);
         self.refit(2)
     }
 
@@ -86,7 +86,7 @@ impl<S: Sensing> Bench<'_, S> {
                 }
             }
         }
-        self.task.merges += merged;
+        self.task.merges = self.task.merges.saturating_add(merged);
         Ok(merged)
     }
 }

@@ -50,7 +50,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if joint >= 2 {
             let tried = self.try_out(candidates.get(..joint).unwrap_or(&[]), draw, loss)?;
             if tried < SUCCESS * loss {
-                self.log.info.moves += 1;
+                self.log.info.moves = self.log.info.moves.saturating_add(1);
                 return self.descend(tried, Phase::Move).map(Some);
             }
         }
@@ -67,7 +67,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
                 }
             }
             if least < PROGRESS * loss {
-                self.log.info.moves += 1;
+                self.log.info.moves = self.log.info.moves.saturating_add(1);
                 self.bench.load(self.kept.view())?;
                 let least = self.bench.loss()?;
                 self.keep_best(least)?;
@@ -137,7 +137,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.bench.load(self.base.view())?;
         // Candidates are formed from the residual of the base.
         self.bench.loss()?;
-        self.log.info.trials += 1;
+        self.log.info.trials = self.log.info.trials.saturating_add(1);
         let mut applied = false;
         for candidate in candidates {
             applied |= self.bench.apply(candidate, draw)?;

@@ -17,12 +17,6 @@ use crate::{Result, file};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Several classes (recipe anneal)")]
 pub(super) struct AnnealArgs {
-    /// Part of the rows held out: the best iterate on them is the result; 0 for the last one [default: 0.1]
-    #[arg(long, value_name = "PART", value_parser = parse::number)]
-    validation: Option<f64>,
-    /// End after N epochs on the final support without a better loss on the rows held out; 0 for never [default: 0]
-    #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
-    patience: Option<u32>,
     /// Entries of the first support in units of S; --ram may lower it [default: 10]
     #[arg(long, value_name = "F", value_parser = parse::number)]
     start_factor: Option<f64>,
@@ -38,8 +32,6 @@ impl AnnealArgs {
     /// The first flag that was given, if any.
     pub(super) fn given(&self) -> Option<&'static str> {
         first_given(&[
-            (self.validation.is_some(), "--validation"),
-            (self.patience.is_some(), "--patience"),
             (self.start_factor.is_some(), "--start-factor"),
             (self.rate.is_some(), "--rate"),
             (self.drop.is_some(), "--drop"),
@@ -82,7 +74,7 @@ fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
     let flags = &train.anneal;
     let params = Params {
         epochs: train.passes.epochs.unwrap_or(usual.params.epochs),
-        patience: flags.patience.unwrap_or(usual.params.patience),
+        patience: train.held.patience.unwrap_or(usual.params.patience),
         start_factor: flags.start_factor.map_or(usual.params.start_factor, |value| value as f32),
         rate: flags.rate.map_or(usual.params.rate, |value| value as f32),
         drop: flags.drop.map_or(usual.params.drop, |value| value as f32),
@@ -90,7 +82,7 @@ fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
         ..usual.params
     };
     Ok(AnnealOptions {
-        validation: flags.validation.unwrap_or(usual.validation),
+        validation: train.held.validation.unwrap_or(usual.validation),
         batch: train.passes.batch,
         params,
         memory: train.memory(),

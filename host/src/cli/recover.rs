@@ -11,20 +11,20 @@ use tamis::lm::{Params, Phase, Progress};
 use super::parse;
 use super::progress::Search as Bar;
 use super::train::{Object, Train, first_given, summary};
-use super::{Common, Console, interrupt};
+use super::{Common, Console, interrupt, say_error};
 use crate::file::Files;
 use crate::plot::{self, Series, sparkline};
-use crate::run::{self, Limits, RecoverOptions, Task};
+use crate::run::{self, Keep, Kept, Limits, Problem, RecoverOptions, Task};
 use crate::{Error, Result, file};
 
 /// Flags of the search.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search (recipe lm)")]
 pub(super) struct RecoverArgs {
-    /// Seconds after which the search ends; what it has found is thresholded and fitted, which takes a little more
+    /// Seconds after which this run ends the search; what it has found is thresholded and fitted, which takes a little more
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     pub(super) time_limit: Option<f64>,
-    /// Passes over all rows after which the search ends
+    /// Passes over all rows after which the search ends, those of the parts before --resume included
     #[arg(long, value_name = "P", value_parser = parse::number)]
     pub(super) passes_limit: Option<f64>,
     /// Rows that the search looks at first [default: 20 a nonzero, at least 1000; 10 a nonzero for large models]
@@ -36,10 +36,19 @@ pub(super) struct RecoverArgs {
     /// Kicks without progress after which a search is given up that is far from exact [default: 6]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) idle_kicks: Option<u32>,
-    /// Write one JSON object per outer step to this file
+    /// Keep the state of the search in this file, for --resume: written every 30 seconds at most, between two stages, and when
+    /// the run ends in any way. A stage takes some tens of steps, and one that was not ended begins again. The file stays
+    /// after the search and gives the same model again; remove it when you like
+    #[arg(long, value_name = "FILE")]
+    pub(super) checkpoint: Option<PathBuf>,
+    /// Go on from the state in the file of --checkpoint, where there is one, to the model that a search without a break would
+    /// have given, bit for bit; data and settings must be those of its beginning, but for limits, threads and outputs
+    #[arg(long, requires = "checkpoint")]
+    pub(super) resume: bool,
+    /// Write one JSON object per outer step of this run to this file
     #[arg(long, value_name = "FILE.jsonl")]
     pub(super) log: Option<PathBuf>,
-    /// Draw the run to this file: loss, support, live neurons
+    /// Draw this run to this file: loss, support, live neurons
     #[arg(long, value_name = "FILE.svg")]
     pub(super) picture: Option<PathBuf>,
 }
@@ -53,6 +62,7 @@ impl RecoverArgs {
             (self.search_rows.is_some(), "--search-rows"),
             (self.kicks.is_some(), "--kicks"),
             (self.idle_kicks.is_some(), "--idle-kicks"),
+            (self.checkpoint.is_some(), "--checkpoint"),
             (self.log.is_some(), "--log"),
             (self.picture.is_some(), "--picture"),
         ])
@@ -179,36 +189,35 @@ const fn name(phase: Phase) -> &'static str {
 pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
     let args = &train.recover;
     let options = options(train, common)?;
-    let outputs = [Some(&train.output), args.log.as_ref(), args.picture.as_ref()];
-    for (k, path) in outputs.iter().enumerate() {
-        let Some(path) = path else { continue };
-        file::check(path)?;
-        file::check_distinct(path, train.source.inputs())?;
-        if outputs[..k].contains(&Some(path)) {
-            return Err(Error::new("two outputs have one name")
-                .at(path)
-                .expected("a file for each of -o, --log and --picture")
-                .got(path.display())
-                .help("name them differently"));
-        }
-    }
+    check_outputs(train)?;
     let problem = train.source.source().load_to_learn(task)?;
+    let mut keeper = Keeper::new(args, &problem, &options)?;
+    let kept = keeper.load(args, console)?;
     let bar = Bar::new(console);
-    let mut history = History::new(problem.labels.len());
+    let mut history = History::new(problem.data.rows);
     let outcome = interrupt::training(|| {
-        run::recover(problem, &options, interrupt::stop(), |progress| {
+        let observe = |progress: &Progress<'_>| {
             bar.update(progress);
             history.add(progress);
+            keeper.see(progress);
             true
-        })
+        };
+        match &kept {
+            Some(kept) => run::resume(problem, &options, kept, interrupt::stop(), observe),
+            None => run::recover(problem, &options, interrupt::stop(), observe),
+        }
     });
     bar.clear();
-    let outcome = outcome?;
+    let outcome = match outcome {
+        Err(error) if error.is_interrupted() => return Err(keeper.interrupted(error)),
+        outcome => outcome?,
+    };
     interrupt::saving(|| {
         file::write_files(|files| {
             files.write(&train.output, |out| out.write_all(&outcome.model))?;
             history.write(args, files)
-        })
+        })?;
+        keeper.flush()
     })?;
     let object = Object {
         model: train.output.display().to_string(),
@@ -216,6 +225,92 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
         report: &outcome.report,
     };
     console.result(&object, || summary(&object, &history.line()))
+}
+
+/// Checks that all files can be written, and that they are different ones.
+fn check_outputs(train: &Train) -> Result<()> {
+    let args = &train.recover;
+    let outputs = [Some(&train.output), args.log.as_ref(), args.picture.as_ref(), args.checkpoint.as_ref()];
+    for (k, path) in outputs.iter().enumerate() {
+        let Some(path) = path else { continue };
+        file::check(path)?;
+        file::check_distinct(path, train.source.inputs())?;
+        if outputs[..k].contains(&Some(path)) {
+            return Err(Error::new("two outputs have one name")
+                .at(path)
+                .expected("a file for each of -o, --log, --picture and --checkpoint")
+                .got(path.display())
+                .help("name them differently"));
+        }
+    }
+    match &args.checkpoint {
+        Some(path) if !args.resume && file::exists(path)? => Err(Error::new("there is a checkpoint already")
+            .at(path)
+            .expected("--resume, or the name of a file that there is not")
+            .got("a file of that name, which this search would overwrite")
+            .help("pass --resume to go on from it, or remove it to start anew")),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps checkpoints where they are wanted.
+struct Keeper {
+    keep: Option<Keep>,
+    /// Whether the user was told that the file cannot be written.
+    warned: bool,
+}
+
+impl Keeper {
+    fn new(args: &RecoverArgs, problem: &Problem, options: &RecoverOptions) -> Result<Self> {
+        let keep = args.checkpoint.as_ref().map(|path| Keep::new(path, problem, options)).transpose()?;
+        Ok(Self { keep, warned: false })
+    }
+
+    /// The checkpoint to go on from.
+    fn load(&self, args: &RecoverArgs, console: &Console) -> Result<Option<Kept>> {
+        let (Some(keep), Some(path), true) = (&self.keep, &args.checkpoint, args.resume) else {
+            return Ok(None);
+        };
+        let kept = keep.load()?;
+        if kept.is_none() {
+            console.say(format_args!("There is no {} yet: the search starts anew.", path.display()))?;
+        }
+        Ok(kept)
+    }
+
+    /// Writes what is due; at once where the run is about to end, so that a second Ctrl-C loses nothing. A file that cannot
+    /// be written is no reason to end the search: it is tried again, and told at the end.
+    fn see(&mut self, progress: &Progress<'_>) {
+        let Some(keep) = &mut self.keep else { return };
+        if progress.checkpoint.is_none() && !interrupt::stop().asked() {
+            return;
+        }
+        let written = interrupt::saving(|| {
+            keep.see(progress)?;
+            if interrupt::stop().asked() { keep.flush().map(|_| ()) } else { Ok(()) }
+        });
+        if let Err(error) = written
+            && !self.warned
+        {
+            self.warned = true;
+            say_error(format_args!("warning: the search goes on without a checkpoint: {error}"));
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.keep.as_mut().map_or(Ok(()), |keep| keep.flush().map(|_| ()))
+    }
+
+    /// What to say of a run that was ended before its first step.
+    fn interrupted(&mut self, error: Error) -> Error {
+        match interrupt::saving(|| self.flush()) {
+            Err(error) => error,
+            Ok(()) if self.keep.is_some() => {
+                error.help("--resume goes on from the checkpoint, where there is one")
+            }
+            Ok(()) => error,
+        }
+    }
 }
 
 fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
@@ -233,6 +328,14 @@ fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
     }
     params.kicks = args.kicks.unwrap_or(params.kicks);
     params.patience = args.idle_kicks.unwrap_or(params.patience);
+    params.validation_patience = train.held.patience.unwrap_or(params.validation_patience);
+    let validation = train.held.validation.unwrap_or(0.0);
+    if params.validation_patience > 0 && validation == 0.0 {
+        return Err(Error::new("patience needs rows held out")
+            .expected("--validation above 0, such as 0.1")
+            .got(format_args!("--patience {} without it", params.validation_patience))
+            .help("pass --validation 0.1 too, or leave --patience out"));
+    }
     if args.kicks.is_some() {
         // As many steps as they take: there are other limits.
         params.steps = u32::MAX;
@@ -243,6 +346,8 @@ fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
         memory: train.memory(),
         threads: common.threads(),
         limits: args.limits()?,
+        validation,
+        checkpoints: args.checkpoint.is_some(),
         ..RecoverOptions::new(train.one_hidden()?, train.size())
     })
 }

@@ -27,6 +27,8 @@ use crate::{Error, Result, file};
 Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 -o model.tamis
   tamis train --data X.npy --labels ten-columns.npy --task regression --hidden 10 --nnz 50 -o ten.tamis
+  tamis train --data X.npy --labels y.npy --task regression --hidden 20 --nnz 400 --time-limit 3600 \
+      --checkpoint search.state --resume -o model.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --batch 1000 -o m.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
@@ -66,6 +68,8 @@ pub(super) struct Train {
     #[command(flatten)]
     pub(super) passes: PassArgs,
     #[command(flatten)]
+    pub(super) held: HeldArgs,
+    #[command(flatten)]
     pub(super) recover: RecoverArgs,
     #[command(flatten)]
     pub(super) anneal: AnnealArgs,
@@ -83,6 +87,27 @@ pub(super) struct PassArgs {
     /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) batch: Option<usize>,
+}
+
+/// Rows held out, which the published recipe has not.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Rows held out (recipes lm and anneal)")]
+pub(super) struct HeldArgs {
+    /// Part of the rows that no step looks at, chosen by the seed: the network that is best on them is the result, of at most
+    /// S weights; 0 for none [default: 0; anneal: 0.1]
+    #[arg(long, value_name = "PART", value_parser = parse::number)]
+    pub(super) validation: Option<f64>,
+    /// End after N rounds without a better loss on the rows held out: kicks of a search on the same rows (lm), epochs on the
+    /// final support (anneal); 0 for never [default: 0]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
+    pub(super) patience: Option<u32>,
+}
+
+impl HeldArgs {
+    /// The first flag that was given, if any.
+    fn given(&self) -> Option<&'static str> {
+        first_given(&[(self.validation.is_some(), "--validation"), (self.patience.is_some(), "--patience")])
+    }
 }
 
 /// Settings of the published recipe.
@@ -116,6 +141,14 @@ impl PaperArgs {
             (self.refine.is_some(), "--refine"),
             (self.empty.is_some(), "--empty"),
         ])
+    }
+}
+
+/// The recipe that rows held out belong to: the chosen one where it has such, else the one for the task.
+fn held_by(recipe: Recipe, task: Task) -> Recipe {
+    match (recipe, task) {
+        (Recipe::Anneal, _) | (_, Task::Multiclass) => Recipe::Anneal,
+        _ => Recipe::Lm,
     }
 }
 
@@ -187,6 +220,8 @@ impl Train {
             (Recipe::Paper, self.paper.given()),
             // Shared by the recipes whose output weights are signs.
             (if recipe == Recipe::Paper { Recipe::Paper } else { Recipe::Lm }, self.signs.map(|_| "--signs")),
+            // Shared by the others.
+            (held_by(recipe, task), self.held.given()),
         ];
         let foreign = groups.into_iter().filter(|(of, _)| *of != recipe);
         let Some((of, flag)) = foreign.filter_map(|(of, flag)| Some((of, flag?))).next() else {
@@ -330,14 +365,30 @@ pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
     rows.extend(
         r.accuracy.map(|part| ("accuracy", format!("{} of the training rows", console::percent(part)))),
     );
+    rows.extend(r.search.and_then(|search| {
+        let loss = search.validation_loss?;
+        let held = count(search.validation_samples as u64);
+        let psnr = console::decibel(search.validation_psnr_db);
+        let right = search.validation_accuracy.map(|part| format!(", accuracy {}", console::percent(part)));
+        let right = right.unwrap_or_default();
+        Some(("held out", format!("{held} rows: {loss:.4e} mean squared error, {psnr}{right}")))
+    }));
     rows.extend(r.search.map(|search| {
         let found = match (search.exact, search.limit) {
             (true, _) => "exact".to_owned(),
             (false, Some(limit)) => format!("not exact when the limit of {limit} came"),
+            (false, None) if search.early => "no better on the rows held out".to_owned(),
             (false, None) => "not exact".to_owned(),
         };
+        let resumed = match search.resumed_steps {
+            0 => String::new(),
+            steps => format!(", went on from step {}", count(steps)),
+        };
         let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
-        ("search", format!("{found}; {moves}, signs {}, {} rows first", search.signs, search.search_rows))
+        (
+            "search",
+            format!("{found}; {moves}, signs {}, {} rows first{resumed}", search.signs, search.search_rows),
+        )
     }));
     let steps = if r.search.is_some() { "steps" } else { "epochs" };
     rows.extend([

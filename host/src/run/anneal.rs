@@ -9,7 +9,7 @@ use tamis::sensing::Sensing;
 use tamis::wire;
 
 use super::memory::room_for;
-use super::train::{Start, at_least_one, check_recipe, shuffle, sizes};
+use super::train::{Start, at_least_one, check_recipe, held_out, shuffle, sizes};
 use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes, plan};
 use crate::data::{Matrix, Values};
 use crate::operator::{Blocked, Layout, Stop};
@@ -164,13 +164,7 @@ impl Run {
         let classes = problem.classes().unwrap_or(0);
         let dims = sizes(problem, options.hidden, options.size, classes)?;
         let n = dims.samples;
-        if !(0.0..1.0).contains(&options.validation) {
-            return Err(Error::new("the part of the rows held out is out of bounds")
-                .expected("--validation 0 or more and less than 1")
-                .got(options.validation)
-                .help("0.1 holds a tenth out, 0 none"));
-        }
-        let validation = ((n as f64 * options.validation).round() as usize).min(n - 1);
+        let validation = held_out(n, options.validation)?;
         let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
         let input_scale = input_scale(&problem.data);
         let params = Params { batch, validation, input_scale, ..options.params };

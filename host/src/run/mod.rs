@@ -20,6 +20,8 @@
 
 mod anneal;
 mod classes;
+mod found;
+mod keep;
 mod memory;
 mod model;
 mod plan;
@@ -29,12 +31,13 @@ mod score;
 mod train;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal};
+pub use keep::{Keep, Kept};
 pub use memory::peak_rss_bytes;
 pub(crate) use memory::room_for;
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile};
 pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
-pub use recover::{Limits, RecoverOptions, Search, recover, recover_plan};
+pub use recover::{Limits, RecoverOptions, Search, recover, recover_plan, resume};
 pub use score::{MAX_PSNR_DB, Score};
 pub use train::{Options, Outcome, Report, Size, train};
 pub(crate) use train::{check_dims, check_recipe};

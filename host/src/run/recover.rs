@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tamis::budget::Recovery;
 use tamis::dims::Dims;
-use tamis::factored::{self, Factored as _, Net};
-use tamis::gates::{Empty, Gates, Signs};
+use tamis::factored::{self, Net};
+use tamis::gates::Signs;
 use tamis::lm::{self, Info, Params, Progress};
-use tamis::sensing::Sensing;
 use tamis::weights::Weights;
 
 use super::anneal::encode_net;
+use super::found::{self, Found};
+use super::keep::{self, Kept};
 use super::memory::room_for;
 use super::plan::layouts;
-use super::score::Tally;
-use super::train::{Outcome, Report, Size, Start, check_recipe, encode, score, shuffle};
-use super::{Memory, Plan, Problem, Score, Task, plan};
+use super::train::{Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
+use super::{Memory, Plan, Problem, Score, plan};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
@@ -30,7 +30,7 @@ pub struct RecoverOptions {
     pub hidden: usize,
     /// Nonzero weights, s.
     pub size: Size,
-    /// The search; its signs are [`Self::signs`].
+    /// The search; its signs are [`Self::signs`], and `validation` is set from the data.
     pub params: Params,
     /// Output signs; none for positive ones where no label is negative, and free ones else.
     pub signs: Option<Signs>,
@@ -40,14 +40,20 @@ pub struct RecoverOptions {
     pub threads: usize,
     /// When to end the search: what it has found then is thresholded to s weights and fitted, which takes a little more.
     pub limits: Limits,
+    /// Part of the rows that is held out to choose the best network of at most s weights, from 0 up to but not 1.
+    pub validation: f64,
+    /// Whether checkpoints are kept ([`super::Keep`]), so that the plan counts the memory of two: the one to go on from, and the
+    /// last one.
+    pub checkpoints: bool,
 }
 
 /// When a search ends that has not found an exact fit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// After so much time.
+    /// After so much time of this run.
     pub time: Option<Duration>,
-    /// After so many passes over all rows, the work of products on fewer rows counted in parts.
+    /// After so many passes over all rows, the work of products on fewer rows counted in parts, and that of the parts that the
+    /// run went on from counted too.
     pub passes: Option<f64>,
 }
 
@@ -63,6 +69,8 @@ impl RecoverOptions {
             memory: Memory::Auto,
             threads: 0,
             limits: Limits { time: None, passes: None },
+            validation: 0.0,
+            checkpoints: false,
         }
     }
 }
@@ -88,6 +96,18 @@ pub struct Search {
     pub flips: u32,
     /// Which limit ended the search.
     pub limit: Option<&'static str>,
+    /// Outer steps of the earlier parts of the search that this run went on from; 0 where it began anew.
+    pub resumed_steps: u32,
+    /// Rows held out; `loss` and what follows from it are about the others.
+    pub validation_samples: usize,
+    /// Mean squared error on the rows held out; none without such rows.
+    pub validation_loss: Option<f64>,
+    /// As [`Score::psnr_db`], on the rows held out.
+    pub validation_psnr_db: Option<f64>,
+    /// As [`Score::accuracy`], on the rows held out.
+    pub validation_accuracy: Option<f64>,
+    /// Whether the search ended for want of progress on the rows held out.
+    pub early: bool,
 }
 
 /// Recovers a network of one hidden layer that explains `problem`, exactly where it can.
@@ -105,27 +125,73 @@ pub fn recover(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    problem.check()?;
-    check_recipe("lm", problem.task)?;
-    let outputs = output_weights(&problem);
-    if outputs > 0 && options.signs.is_some() {
-        return Err(Error::new("output signs are for labels of one column")
-            .expected("labels of one column, or no --signs")
-            .got(format_args!("--signs for {outputs} columns"))
-            .help("leave --signs out: the weights to several outputs have signs of their own"));
-    }
-    let signs = options.signs.unwrap_or_else(|| {
-        match outputs == 0 && problem.labels.iter().any(|&label| label < 0.0) {
-            true => Signs::Free,
-            false => Signs::Positive,
+    let settled = Settled::new(&problem, options)?;
+    settled.start(problem, None, stop, observe)
+}
+
+/// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
+/// the same, bit for bit, as if the search had never been interrupted, on any number of threads of a machine with the same
+/// vector instructions.
+///
+/// # Errors
+/// As [`recover`]; or the checkpoint does not fit.
+pub fn resume(
+    problem: Problem,
+    options: &RecoverOptions,
+    kept: &Kept,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<Outcome> {
+    let settled = Settled::new(&problem, options)?;
+    settled.start(problem, Some(kept), stop, observe)
+}
+
+/// A search whose sizes, settings and memory are settled.
+pub(super) struct Settled {
+    pub(super) dims: Dims,
+    /// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
+    pub(super) outputs: usize,
+    /// With the signs and the rows held out that the problem leads to.
+    pub(super) options: RecoverOptions,
+    pub(super) plan: RecoverPlan,
+}
+
+impl Settled {
+    pub(super) fn new(problem: &Problem, options: &RecoverOptions) -> Result<Self> {
+        problem.check()?;
+        check_recipe("lm", problem.task)?;
+        let outputs = output_weights(problem);
+        if outputs > 0 && options.signs.is_some() {
+            return Err(Error::new("output signs are for labels of one column")
+                .expected("labels of one column, or no --signs")
+                .got(format_args!("--signs for {outputs} columns"))
+                .help("leave --signs out: the weights to several outputs have signs of their own"));
         }
-    });
-    let options = RecoverOptions { params: Params { signs, ..options.params }, ..*options };
-    let dims = super::train::sizes(&problem, options.hidden, options.size, outputs)?;
-    let bytes = matches!(problem.data.values, Values::U8(_));
-    let plan = RecoverPlan::new(dims, outputs, bytes, &options)?;
-    room_for("the search", plan.plan.total_bytes(), "choose smaller --hidden or --nnz, or set --ram")?;
-    plan::pool(options.threads)?.install(|| run(problem, dims, &plan, &options, stop, observe))
+        let signs = options.signs.unwrap_or_else(|| {
+            match outputs == 0 && problem.labels.iter().any(|&label| label < 0.0) {
+                true => Signs::Free,
+                false => Signs::Positive,
+            }
+        });
+        let dims = super::train::sizes(problem, options.hidden, options.size, outputs)?;
+        let validation = held_out(dims.samples, options.validation)?;
+        let options = RecoverOptions { params: Params { signs, validation, ..options.params }, ..*options };
+        let bytes = matches!(problem.data.values, Values::U8(_));
+        let plan = RecoverPlan::new(dims, outputs, bytes, &options)?;
+        Ok(Self { dims, outputs, options, plan })
+    }
+
+    fn start(
+        &self,
+        problem: Problem,
+        kept: Option<&Kept>,
+        stop: &Stop,
+        observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    ) -> Result<Outcome> {
+        let total = self.plan.plan.total_bytes();
+        room_for("the search", total, "choose smaller --hidden or --nnz, or set --ram")?;
+        plan::pool(self.options.threads)?.install(|| self.run(problem, kept, stop, observe))
+    }
 }
 
 /// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
@@ -148,10 +214,10 @@ pub fn recover_plan(dims: Dims, bytes: bool, options: &RecoverOptions) -> Result
 }
 
 /// The memory of a search, known before it starts.
-struct RecoverPlan {
-    plan: Plan,
-    budget: Recovery,
-    slots: usize,
+pub(super) struct RecoverPlan {
+    pub(super) plan: Plan,
+    pub(super) budget: Recovery,
+    pub(super) slots: usize,
 }
 
 impl RecoverPlan {
@@ -199,85 +265,177 @@ impl RecoverPlan {
         let more = if outputs > 0 { layout.outputs_bytes(held, outputs) } else { 0 };
         let operator = (layout.bytes(held, bytes) + more) as u64;
         let state_bytes = budget.state_bytes() as u64;
+        let checkpoints = if options.checkpoints { 2 * keep::most_bytes(&budget) } else { 0 };
         let plan = Plan {
             panel: layout.panel,
             tile: layout.tile,
             hold: layout.hold,
             state_bytes,
-            workspace_bytes: operator.saturating_add(budget.workspace_bytes() as u64),
+            workspace_bytes: operator
+                .saturating_add(budget.workspace_bytes() as u64)
+                .saturating_add(checkpoints as u64),
         };
         Self { plan, budget, slots }
     }
 }
 
-fn run(
-    problem: Problem,
-    dims: Dims,
-    plan: &RecoverPlan,
-    options: &RecoverOptions,
-    stop: &Stop,
-    mut observe: impl FnMut(&Progress<'_>) -> bool,
-) -> Result<Outcome> {
-    let start = Start::new(&problem);
-    let outputs = output_weights(&problem);
-    let Problem { data, mut labels, task } = problem;
-    let data = shuffle(data, &mut labels, options.params.seed)?;
-    let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
-    if outputs > 0 {
-        operator = operator.with_outputs(outputs);
-    }
-    // Before the first step nothing is lost; later the search is brought to an end.
-    let nothing_yet = Arc::new(AtomicBool::new(true));
-    operator.heed(Some(stop.heeded(&nothing_yet)));
-    let mut memory = vec![0; plan.budget.words()];
-    let began = Instant::now();
-    let mut limit = None;
-    let mut interrupted = false;
-    let limits = options.limits;
-    let observe = |progress: &Progress<'_>| {
-        if progress.step > 0 {
-            nothing_yet.store(false, Ordering::Relaxed);
+impl Settled {
+    fn run(
+        &self,
+        problem: Problem,
+        kept: Option<&Kept>,
+        stop: &Stop,
+        mut observe: impl FnMut(&Progress<'_>) -> bool,
+    ) -> Result<Outcome> {
+        let Self { dims, outputs, options, plan } = self;
+        let (dims, outputs) = (*dims, *outputs);
+        let start = Start::new(&problem);
+        let Problem { data, mut labels, task } = problem;
+        let data = shuffle(data, &mut labels, options.params.seed)?;
+        let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
+        if outputs > 0 {
+            operator = operator.with_outputs(outputs);
         }
-        let passes = progress.rows_read as f64 / dims.samples as f64;
-        if limits.time.is_some_and(|limit| began.elapsed() >= limit) {
-            limit = Some("time");
-        } else if limits.passes.is_some_and(|limit| passes >= limit) {
-            limit = Some("passes");
+        // Before the first step nothing is lost; later the search is brought to an end.
+        let nothing_yet = Arc::new(AtomicBool::new(true));
+        operator.heed(Some(stop.heeded(&nothing_yet)));
+        let mut memory = vec![0; plan.budget.words()];
+        let began = Instant::now();
+        let mut limit = None;
+        let mut interrupted = false;
+        let limits = options.limits;
+        let observe = |progress: &Progress<'_>| {
+            if progress.step > 0 {
+                nothing_yet.store(false, Ordering::Relaxed);
+            }
+            let passes = progress.rows_read as f64 / dims.samples as f64;
+            if limits.time.is_some_and(|limit| began.elapsed() >= limit) {
+                limit = Some("time");
+            } else if limits.passes.is_some_and(|limit| passes >= limit) {
+                limit = Some("passes");
+            }
+            let goes_on = observe(progress);
+            interrupted |= !goes_on || stop.asked();
+            limit.is_none() && !interrupted
+        };
+        let checkpoint = kept.map(Kept::checkpoint).transpose()?;
+        let (params, from) = (&options.params, checkpoint.as_ref());
+        let searched = match (outputs, from) {
+            (0, None) => lm::run(&mut operator, &labels, dims, params, &mut memory, observe).map(single),
+            (0, Some(from)) => {
+                lm::resume(&mut operator, &labels, dims, params, from, &mut memory, observe).map(single)
+            }
+            (_, None) => lm::run_net(&mut operator, &labels, dims, params, &mut memory, observe),
+            (_, Some(from)) => {
+                lm::resume_net(&mut operator, &labels, dims, params, from, &mut memory, observe)
+            }
+        };
+        let (net, info) = match searched {
+            Err(tamis::Error::Stopped) => return Err(Error::interrupted()),
+            found => found?,
+        };
+        operator.heed(None);
+        let mut found = Found::new(net);
+        let mut neurons = plan.slots;
+        if params.signs == Signs::Positive {
+            // The search has neurons to spare; without signs any number will do.
+            found.renumber();
+            neurons = dims.hidden;
         }
-        let goes_on = observe(progress);
-        interrupted |= !goes_on || stop.asked();
-        limit.is_none() && !interrupted
-    };
-    let searched = if outputs > 0 {
-        lm::run_net(&mut operator, &labels, dims, &options.params, &mut memory, observe)
-    } else {
-        lm::run(&mut operator, &labels, dims, &options.params, &mut memory, observe)
-            .map(|(weights, info)| (Net::single(weights), info))
-    };
-    let (net, info) = match searched {
-        Err(tamis::Error::Stopped) => return Err(Error::interrupted()),
-        found => found?,
-    };
-    operator.heed(None);
-    let signs = options.params.signs;
-    let mut found = Found::new(net);
-    let mut neurons = plan.slots;
-    if signs == Signs::Positive {
-        // The search has neurons to spare; without signs any number will do.
-        found.renumber();
-        neurons = dims.hidden;
+        let net = found.net(neurons)?;
+        let model = match outputs {
+            0 => encode(net.w(), params.signs, dims.hidden, task)?,
+            _ => encode_net(net, task)?,
+        };
+        let (nnz, live) = (net.nnz(), net.w().blocks().count());
+        // The operator counts the neurons of the search.
+        let own = found.net(plan.slots)?;
+        let trained = dims.samples - params.validation;
+        let mut score =
+            |rows| found::score(&mut operator, task, &labels, (own, params.signs), rows, &mut memory);
+        let held = (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
+        let score = score(0..trained)?;
+        check_result(nnz, &labels[..trained * outputs.max(1)], (dims, outputs), &score)?;
+        let report = Report {
+            recipe: "lm",
+            task,
+            samples: dims.samples,
+            inputs: dims.inputs,
+            outputs: outputs.max(1),
+            hidden: dims.hidden,
+            requested_nnz: dims.nnz,
+            nnz,
+            live,
+            loss: score.loss,
+            psnr_db: score.psnr_db,
+            accuracy: score.accuracy,
+            epochs: info.steps,
+            steps: info.steps,
+            trials: 0,
+            passes: info.rows_read as f64 / dims.samples as f64,
+            beta: None,
+            search: Some(Search {
+                limit,
+                resumed_steps: kept.map_or(0, Kept::steps),
+                validation_loss: held.as_ref().map(|held| held.loss),
+                validation_psnr_db: held.as_ref().and_then(|held| held.psnr_db),
+                validation_accuracy: held.as_ref().and_then(|held| held.accuracy),
+                ..self.search(&info)
+            }),
+            stopped: interrupted,
+            seconds: start.seconds(),
+            threads: rayon::current_num_threads(),
+            seed: options.params.seed,
+            data_bytes: start.data_bytes,
+            plan: plan.plan,
+            peak_rss_bytes: super::peak_rss_bytes(),
+        };
+        let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
+        Ok(Outcome { index, value, out_index, out_value, model, report })
     }
-    let net = found.net(neurons)?;
-    let model = if outputs > 0 { encode_net(net, task)? } else { encode(net.w(), signs, dims.hidden, task)? };
-    let (nnz, live) = (net.nnz(), net.w().blocks().count());
-    // The operator counts the neurons of the search.
-    let own = found.net(plan.slots)?;
-    let score = if outputs > 0 {
-        score_net(&mut operator, task, &labels, own, &mut memory)?
-    } else {
-        let gates = Gates::of(own.w(), signs, Empty::Freeze, 0, u32::MAX);
-        score(&mut operator, task, &labels, own.w(), gates, &mut memory)?
-    };
+
+    fn search(&self, info: &Info) -> Search {
+        let params = &self.options.params;
+        let trained = self.dims.samples - params.validation;
+        Search {
+            exact: info.exact,
+            search_rows: params.search_rows(self.dims.nnz, trained),
+            signs: match params.signs {
+                _ if self.outputs > 0 => "own",
+                signs => signs_name(signs),
+            },
+            moves: info.moves,
+            tried: info.trials,
+            kicks: info.kicks,
+            merges: info.merges,
+            flips: info.flips,
+            limit: None,
+            resumed_steps: 0,
+            validation_samples: params.validation,
+            validation_loss: None,
+            validation_psnr_db: None,
+            validation_accuracy: None,
+            early: info.early,
+        }
+    }
+}
+
+/// As `--signs` calls them.
+pub(super) const fn signs_name(signs: Signs) -> &'static str {
+    match signs {
+        Signs::Positive => "positive",
+        Signs::Balanced => "balanced",
+        Signs::Free => "free",
+    }
+}
+
+/// A network of one output as one of two sides.
+fn single<'a>((weights, info): (Weights<'a>, Info)) -> (Net<'a>, Info) {
+    (Net::single(weights), info)
+}
+
+/// Refuses a result that says nothing.
+fn check_result(nnz: usize, labels: &[f32], (dims, outputs): (Dims, usize), score: &Score) -> Result<()> {
     if nnz == 0 && labels.iter().any(|&label| label != 0.0) {
         return Err(Error::new("training found no weight that explains the labels")
             .expected(format_args!("{} nonzeros", dims.nnz))
@@ -293,107 +451,5 @@ fn run(
             .got(score.loss)
             .help("scale the labels to about 1"));
     }
-    let report = Report {
-        recipe: "lm",
-        task,
-        samples: dims.samples,
-        inputs: dims.inputs,
-        outputs: outputs.max(1),
-        hidden: dims.hidden,
-        requested_nnz: dims.nnz,
-        nnz,
-        live,
-        loss: score.loss,
-        psnr_db: score.psnr_db,
-        accuracy: score.accuracy,
-        epochs: info.steps,
-        steps: info.steps,
-        trials: 0,
-        passes: info.rows_read as f64 / dims.samples as f64,
-        beta: None,
-        search: Some(search(&info, options, (dims, outputs), limit)),
-        stopped: interrupted,
-        seconds: start.seconds(),
-        threads: rayon::current_num_threads(),
-        seed: options.params.seed,
-        data_bytes: start.data_bytes,
-        plan: plan.plan,
-        peak_rss_bytes: super::peak_rss_bytes(),
-    };
-    let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
-    Ok(Outcome { index, value, out_index, out_value, model, report })
-}
-
-/// What a search found, in memory of its own: flat indices and values of either side.
-struct Found {
-    w: (Vec<u32>, Vec<f32>),
-    wt: (Vec<u32>, Vec<f32>),
-    widths: [usize; 2],
-}
-
-impl Found {
-    fn new(net: Net<'_>) -> Self {
-        let [w, wt] = [net.w(), net.wt()].map(|side| (side.index().to_vec(), side.value().to_vec()));
-        Self { w, wt, widths: [net.w().inputs(), net.outputs()] }
-    }
-
-    /// As a network of so many neurons.
-    fn net(&self, neurons: usize) -> Result<Net<'_>> {
-        let [inputs, outputs] = self.widths;
-        let w = Weights::new(inputs, neurons, &self.w.0, &self.w.1)?;
-        Ok(Net::new(w, Weights::new(outputs, neurons, &self.wt.0, &self.wt.1)?)?)
-    }
-
-    /// Numbers the neurons that have weights from 0 on, in their order.
-    fn renumber(&mut self) {
-        let mut neurons: Vec<u32> = self.w.0.iter().map(|j| j / self.widths[0] as u32).collect();
-        neurons.dedup();
-        for ((index, _), width) in [&mut self.w, &mut self.wt].into_iter().zip(self.widths) {
-            for j in index {
-                let (neuron, at) = (*j / width as u32, *j % width as u32);
-                *j = neurons.partition_point(|&i| i < neuron) as u32 * width as u32 + at;
-            }
-        }
-    }
-}
-
-/// Scores the network itself on all rows, in the memory of the search.
-fn score_net(
-    operator: &mut Blocked,
-    task: Task,
-    labels: &[f32],
-    net: Net<'_>,
-    memory: &mut [u32],
-) -> Result<Score> {
-    operator.select(0..operator.rows())?;
-    let gates = Gates::of(net.w(), Signs::Positive, Empty::Freeze, 0, u32::MAX);
-    let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(labels.len());
-    operator.net_forward(gates, net, out, scratch)?;
-    let mut tally = Tally::new(Score::THRESHOLD);
-    tally.add(labels, out.iter().copied());
-    Ok(tally.score(task))
-}
-
-fn search(
-    info: &Info,
-    options: &RecoverOptions,
-    (dims, outputs): (Dims, usize),
-    limit: Option<&'static str>,
-) -> Search {
-    Search {
-        exact: info.exact,
-        search_rows: options.params.search_rows(dims.nnz, dims.samples),
-        signs: match options.params.signs {
-            _ if outputs > 0 => "own",
-            Signs::Positive => "positive",
-            Signs::Balanced => "balanced",
-            Signs::Free => "free",
-        },
-        moves: info.moves,
-        tried: info.trials,
-        kicks: info.kicks,
-        merges: info.merges,
-        flips: info.flips,
-        limit,
-    }
+    Ok(())
 }

@@ -332,6 +332,17 @@ fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
     Ok(dims)
 }
 
+/// How many of n rows are held out, given the part.
+pub(super) fn held_out(n: usize, part: f64) -> Result<usize> {
+    if !(0.0..1.0).contains(&part) {
+        return Err(Error::new("the part of the rows held out is out of bounds")
+            .expected("--validation 0 or more and less than 1")
+            .got(part)
+            .help("0.1 holds a tenth out, 0 none"));
+    }
+    Ok(((n as f64 * part).round() as usize).min(n - 1))
+}
+
 /// Refuses a setting of 0.
 pub(super) fn at_least_one(flag: &str, value: usize, help: &str) -> Result<()> {
     match value {

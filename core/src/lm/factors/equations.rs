@@ -81,7 +81,8 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
         self.fit.sensing.net_gradient_at(gates, net, residual, sides, self.fit.scratch)?;
         let (of_w, of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
         self.fit.sensing.diagonal_at(gates, w.index(), of_w, self.fit.scratch)?;
-        self.fit.rows_read += 2 * rows as u64;
+        self.fit.read();
+        self.fit.read();
         for (i, run) in runs(w.inputs(), w.index()) {
             let norm: f32 = wt.block(i).values().iter().map(|v| v * v).sum();
             of_w.get_mut(run).unwrap_or_default().iter_mut().for_each(|d| *d *= norm);

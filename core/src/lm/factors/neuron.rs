@@ -102,7 +102,7 @@ impl<S: Factored> Factors<'_, S> {
         let before = self.fit.rows_read;
         let gain = self.answer(l)?;
         // One column of d.
-        self.fit.rows_read = before + (self.fit.rows() / self.inputs().max(1)) as u64;
+        self.fit.rows_read = before.saturating_add((self.fit.rows() / self.inputs().max(1)) as u64);
         Ok(gain)
     }
 

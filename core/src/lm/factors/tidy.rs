@@ -66,7 +66,7 @@ impl<S: Factored> Factors<'_, S> {
         if flipped == 0 {
             return Ok(loss);
         }
-        self.task.flips += flipped;
+        self.task.flips = self.task.flips.saturating_add(flipped);
         self.refit(2)
     }
 
@@ -109,7 +109,7 @@ impl<S: Factored> Factors<'_, S> {
                 }
             }
         }
-        self.task.merges += merged;
+        self.task.merges = self.task.merges.saturating_add(merged);
         Ok(merged)
     }
 }
