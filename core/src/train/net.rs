@@ -128,8 +128,8 @@ impl NetSchedule {
             epochs: 15,
             batch: 0,
             step_size,
-            rank: Rank::Exact,
-            standin: Standin::FirstEpoch,
+            rank: Rank::Sketch { decay: 1.0 },
+            standin: Standin::EveryEpoch,
             safe: false,
             seed: 0,
         }
@@ -305,7 +305,9 @@ struct Run<'g> {
     round: u32,
     epochs: u32,
     undone: u32,
-    /// Least mean loss of an epoch.
+    /// Mean loss without weights.
+    zero: f32,
+    /// Least mean loss after an epoch; infinite as long as there are no weights to come back to.
     best: f32,
     stopped: bool,
 }
@@ -331,6 +333,7 @@ impl<'g> Run<'g> {
             round: 0,
             epochs: 0,
             undone: 0,
+            zero: f32::INFINITY,
             best: f32::INFINITY,
             stopped: false,
         }
@@ -344,8 +347,7 @@ impl<'g> Run<'g> {
         observe: &mut impl FnMut(&Progress) -> bool,
     ) -> Result<(), S::Source> {
         if self.schedule.safe {
-            // No weights at all are the first iterate to come back to.
-            self.best = self.loss(sensing, state, work)?;
+            self.zero = self.loss(sensing, state, work)?;
         }
         for epoch in 0..self.schedule.epochs {
             self.epochs = epoch + 1;
@@ -471,11 +473,12 @@ impl<'g> Run<'g> {
             loss => loss?,
         };
         self.progress.passes += 1.0;
-        if loss < self.best {
+        let most = Self::DIVERGED * self.best.min(self.zero);
+        if loss.is_nan() || loss > most {
+            self.undo(state);
+        } else if loss < self.best {
             self.best = loss;
             state.best.copy_from(&state.current);
-        } else if loss.is_nan() || loss > Self::DIVERGED * self.best {
-            self.undo(state);
         }
         Ok(())
     }

@@ -312,6 +312,7 @@ fn run(
         passes: info.rows_read as f64 / dims.samples as f64,
         beta: None,
         search: Some(search(&info, options, (dims, outputs), limit)),
+        published: None,
         stopped: interrupted,
         seconds: start.seconds(),
         threads: rayon::current_num_threads(),
