@@ -161,7 +161,14 @@ impl Problem {
 }
 
 fn schedule(step_size: f32) -> NetSchedule {
-    NetSchedule { epochs: 1, step_size, seed: 9, ..NetSchedule::paper(&Goal::Values(&[]), 5, 10) }
+    NetSchedule {
+        epochs: 1,
+        step_size,
+        seed: 9,
+        rank: Rank::Exact,
+        standin: Standin::FirstEpoch,
+        ..NetSchedule::paper(&Goal::Values(&[]), 5, 10)
+    }
 }
 
 #[test]

@@ -115,7 +115,8 @@ impl NetSchedule {
     pub const FEW_STEP: f32 = 2.0;
 
     /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for values 0.005, or 2
-    /// where `s < 6 m^0.536`. Full batches, 15 epochs.
+    /// where `s < 6 m^0.536`; a count sketch that forgets nothing ranks the weights; random values stand for empty blocks in
+    /// the first step of every epoch. Full batches, 15 epochs.
     #[must_use]
     pub fn paper(goal: &Goal<'_>, hidden: usize, nnz: usize) -> Self {
         let few = 6.0 * math::exp(0.536 * math::ln(hidden as f32));

@@ -105,7 +105,7 @@ struct PaperArgs {
     #[arg(long, value_enum)]
     empty: Option<EmptyName>,
     /// How the weights that stay are chosen where there are several outputs: exact, by their magnitudes, or sketch, by the
-    /// sums of all their steps in a count sketch, which sketch:DECAY multiplies by DECAY before each step [default: exact]
+    /// sums of all their steps in a count sketch, which sketch:DECAY multiplies by DECAY before each step [default: sketch]
     #[arg(long, value_parser = parse::rank)]
     rank: Option<Rank>,
 }

@@ -45,7 +45,7 @@ pub struct OutputsOptions {
 }
 
 impl OutputsOptions {
-    /// The published settings on all cores: 15 full batches, exact selection, no safety.
+    /// The published settings on all cores: 15 full batches, a count sketch that ranks the weights, no safety.
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
         Self {
