@@ -95,8 +95,9 @@ impl Training {
 /// weights; the operator's scratch.
 ///
 /// ```
-/// use tamis::{dims::Dims, train::{Goal, NetSchedule}};
-/// let schedule = NetSchedule::paper(&Goal::Classes(&[], 10), 32, 1000);
+/// use tamis::{dims::Dims, train::{Goal, NetSchedule, Rank}};
+/// let paper = NetSchedule::paper(&Goal::Classes(&[], 10), 32, 1000);
+/// let schedule = NetSchedule { rank: Rank::Exact, ..paper };
 /// let needed = schedule.budget(Dims::new(5000, 784, 32, 1000), 10, 1, 10_784);
 /// assert_eq!(needed.state_bytes(), 16 * 1000);
 /// assert_eq!(needed.workspace_bytes(), 4 * (5000 * 10 + 3 * (784 + 10) + 10_784));

@@ -115,7 +115,8 @@ impl NetSchedule {
     pub const FEW_STEP: f32 = 2.0;
 
     /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for values 0.005, or 2
-    /// where `s < 6 m^0.536`. Full batches, 15 epochs.
+    /// where `s < 6 m^0.536`; a count sketch that forgets nothing ranks the weights; random values stand for empty blocks in
+    /// the first step of every epoch. Full batches, 15 epochs.
     #[must_use]
     pub fn paper(goal: &Goal<'_>, hidden: usize, nnz: usize) -> Self {
         let few = 6.0 * math::exp(0.536 * math::ln(hidden as f32));
@@ -128,8 +129,8 @@ impl NetSchedule {
             epochs: 15,
             batch: 0,
             step_size,
-            rank: Rank::Exact,
-            standin: Standin::FirstEpoch,
+            rank: Rank::Sketch { decay: 1.0 },
+            standin: Standin::EveryEpoch,
             safe: false,
             seed: 0,
         }
@@ -305,7 +306,9 @@ struct Run<'g> {
     round: u32,
     epochs: u32,
     undone: u32,
-    /// Least mean loss of an epoch.
+    /// Mean loss without weights.
+    zero: f32,
+    /// Least mean loss after an epoch; infinite as long as there are no weights to come back to.
     best: f32,
     stopped: bool,
 }
@@ -331,6 +334,7 @@ impl<'g> Run<'g> {
             round: 0,
             epochs: 0,
             undone: 0,
+            zero: f32::INFINITY,
             best: f32::INFINITY,
             stopped: false,
         }
@@ -344,8 +348,7 @@ impl<'g> Run<'g> {
         observe: &mut impl FnMut(&Progress) -> bool,
     ) -> Result<(), S::Source> {
         if self.schedule.safe {
-            // No weights at all are the first iterate to come back to.
-            self.best = self.loss(sensing, state, work)?;
+            self.zero = self.loss(sensing, state, work)?;
         }
         for epoch in 0..self.schedule.epochs {
             self.epochs = epoch + 1;
@@ -471,11 +474,12 @@ impl<'g> Run<'g> {
             loss => loss?,
         };
         self.progress.passes += 1.0;
-        if loss < self.best {
+        let most = Self::DIVERGED * self.best.min(self.zero);
+        if loss.is_nan() || loss > most {
+            self.undo(state);
+        } else if loss < self.best {
             self.best = loss;
             state.best.copy_from(&state.current);
-        } else if loss.is_nan() || loss > Self::DIVERGED * self.best {
-            self.undo(state);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use clap::ValueEnum;
 use tamis::gates::{Empty, Signs};
 use tamis::iht::{Refine, Step};
+use tamis::train::Rank;
 
 use crate::run::Task;
 
@@ -85,6 +86,8 @@ pub(super) enum Recipe {
     Anneal,
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
+    /// The published settings for several outputs or classes, with epochs that diverge undone and the best iterate kept
+    PaperSafe,
 }
 
 impl Recipe {
@@ -95,6 +98,7 @@ impl Recipe {
             Self::Lm => "lm",
             Self::Anneal => "anneal",
             Self::Paper => "paper",
+            Self::PaperSafe => "paper-safe",
         }
     }
 }
@@ -109,6 +113,19 @@ pub(super) fn step(text: &str) -> Parsed<Step> {
             _ => Err(format!("the step size is a number above 0, not {eta:?}")),
         },
         _ => Err("one of normalised, theory, fixed:ETA".into()),
+    }
+}
+
+/// `exact`, `sketch` or `sketch:DECAY`.
+pub(super) fn rank(text: &str) -> Parsed<Rank> {
+    match text.split_once(':') {
+        None if text == "exact" => Ok(Rank::Exact),
+        None if text == "sketch" => Ok(Rank::Sketch { decay: 1.0 }),
+        Some(("sketch", decay)) => match decay.parse::<f32>() {
+            Ok(decay) if (0.0..=1.0).contains(&decay) => Ok(Rank::Sketch { decay }),
+            _ => Err(format!("the decay is a number from 0 to 1, not {decay:?}")),
+        },
+        _ => Err("one of exact, sketch, sketch:DECAY".into()),
     }
 }
 
@@ -215,6 +232,14 @@ mod tests {
         assert_eq!(step("theory"), Ok(Step::Theory { beta: 0.0 }));
         for wrong in ["", "fixed", "fixed:0", "fixed:-1", "fixed:nan", "fixed:inf", "theory:2", "newton"] {
             assert!(step(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(rank("exact"), Ok(Rank::Exact));
+        assert_eq!(
+            (rank("sketch"), rank("sketch:0.5")),
+            (Ok(Rank::Sketch { decay: 1.0 }), Ok(Rank::Sketch { decay: 0.5 }))
+        );
+        for wrong in ["", "sketch:", "sketch:2", "sketch:-1", "sketch:nan", "exact:1"] {
+            assert!(rank(wrong).is_err(), "{wrong}");
         }
         assert_eq!(refine("armijo"), Ok(Refine::PAPER));
         assert_eq!(refine("cg:3"), Ok(Refine::ConjugateGradient { steps: 3, tolerance: 1e-4 }));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use tamis::iht::{Params, Refine, Step};
-use tamis::train::{Progress, Schedule, Trials};
+use tamis::train::{Progress, Rank, Schedule, Trials};
 
 use super::anneal::{self, AnnealArgs};
 use super::console::{self, bytes, count};
@@ -15,7 +15,7 @@ use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
 use crate::plot::sparkline;
-use crate::run::{self, Memory, Options, Plan, Report, Size, Task};
+use crate::run::{self, Memory, Options, OutputsOptions, Plan, Report, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -129,6 +129,10 @@ struct PaperArgs {
     /// What becomes of neurons that lose all weights [default: freeze]
     #[arg(long, value_enum)]
     empty: Option<EmptyName>,
+    /// How the weights that stay are chosen where there are several outputs: exact, by their magnitudes, or sketch, by the
+    /// sums of all their steps in a count sketch, which sketch:DECAY multiplies by DECAY before each step [default: sketch]
+    #[arg(long, value_parser = parse::rank)]
+    rank: Option<Rank>,
 }
 
 impl PaperArgs {
@@ -138,6 +142,21 @@ impl PaperArgs {
             (self.trials.is_some(), "--trials"),
             (self.trial_rows.is_some(), "--trial-rows"),
             (self.step.is_some(), "--step"),
+            (self.refine.is_some(), "--refine"),
+            (self.empty.is_some(), "--empty"),
+            (self.rank.is_some(), "--rank"),
+        ])
+    }
+
+    /// The first setting that is not for the number of outputs.
+    fn foreign(&self, several: bool) -> Option<&'static str> {
+        if !several {
+            return first_given(&[(self.rank.is_some(), "--rank")]);
+        }
+        first_given(&[
+            (self.trials.is_some(), "--trials"),
+            (self.trial_rows.is_some(), "--trial-rows"),
+            (self.step.is_some_and(|step| !matches!(step, Step::Fixed(_))), "--step normalised or theory"),
             (self.refine.is_some(), "--refine"),
             (self.empty.is_some(), "--empty"),
         ])
@@ -176,25 +195,29 @@ impl Train {
         }
         match self.recipe(task)? {
             Recipe::Anneal => anneal::run(self, task, common, console),
-            Recipe::Paper => self.paper(task, common, console),
+            recipe @ (Recipe::Paper | Recipe::PaperSafe) => self.paper(task, recipe, common, console),
             Recipe::Lm | Recipe::Auto => recover::run(self, task, common, console),
         }
     }
 
     /// Trains by the published recipe.
-    fn paper(&self, task: Task, common: &Common, console: &Console) -> Result<()> {
+    fn paper(&self, task: Task, recipe: Recipe, common: &Common, console: &Console) -> Result<()> {
         let options = self.options(common)?;
         file::check(&self.output)?;
         file::check_distinct(&self.output, self.source.inputs())?;
         let problem = self.source.source().load_to_learn(task)?;
+        let several = task == Task::Multiclass || problem.outputs() > 1;
+        self.fits(several, recipe)?;
         let bar = Bar::new(console);
         let mut losses = Losses::default();
-        let outcome = interrupt::training(|| {
-            run::train(problem, &options, interrupt::stop(), |progress| {
-                bar.update(progress);
-                losses.add(progress);
-                true
-            })
+        let observe = |progress: &Progress| {
+            bar.update(progress);
+            losses.add(progress);
+            true
+        };
+        let outcome = interrupt::training(|| match several {
+            true => run::train_outputs(problem, &self.outputs(recipe, common)?, interrupt::stop(), observe),
+            false => run::train(problem, &options, interrupt::stop(), observe),
         });
         bar.clear();
         let outcome = outcome?;
@@ -203,6 +226,43 @@ impl Train {
         let model = self.output.display().to_string();
         let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
         console.result(&object, || summary(&object, &losses.line()))
+    }
+
+    /// Refuses what the published recipe has for one output only, or for several.
+    fn fits(&self, several: bool, recipe: Recipe) -> Result<()> {
+        let one = "labels of one column";
+        if !several && recipe == Recipe::PaperSafe {
+            return Err(Error::new("recipe paper-safe is for several outputs")
+                .expected("labels of several columns, or --task multiclass")
+                .got(one)
+                .help("choose --recipe paper: its steps for one output do not diverge"));
+        }
+        let signs = self.signs.filter(|_| several).map(|_| "--signs");
+        match self.paper.foreign(several).or(signs) {
+            None => Ok(()),
+            Some(flag) => Err(Error::new("a setting does not suit the number of outputs")
+                .expected(if several { "settings for several outputs" } else { "settings for one output" })
+                .got(flag)
+                .help(format!("leave {flag} out"))),
+        }
+    }
+
+    fn outputs(&self, recipe: Recipe, common: &Common) -> Result<OutputsOptions> {
+        let usual = OutputsOptions::new(self.one_hidden()?, self.size());
+        Ok(OutputsOptions {
+            epochs: self.passes.epochs.unwrap_or(usual.epochs),
+            batch: self.passes.batch.unwrap_or(usual.batch),
+            step_size: match self.paper.step {
+                Some(Step::Fixed(eta)) => Some(eta),
+                _ => None,
+            },
+            rank: self.paper.rank.unwrap_or(usual.rank),
+            safe: recipe == Recipe::PaperSafe,
+            seed: common.seed,
+            memory: self.memory(),
+            threads: common.threads(),
+            ..usual
+        })
     }
 
     /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
@@ -217,9 +277,12 @@ impl Train {
         let groups = [
             (Recipe::Lm, self.recover.given()),
             (Recipe::Anneal, self.anneal.given()),
-            (Recipe::Paper, self.paper.given()),
+            (if recipe == Recipe::PaperSafe { recipe } else { Recipe::Paper }, self.paper.given()),
             // Shared by the recipes whose output weights are signs.
-            (if recipe == Recipe::Paper { Recipe::Paper } else { Recipe::Lm }, self.signs.map(|_| "--signs")),
+            (
+                if matches!(recipe, Recipe::Paper | Recipe::PaperSafe) { recipe } else { Recipe::Lm },
+                self.signs.map(|_| "--signs"),
+            ),
             // Shared by the others.
             (held_by(recipe, task), self.held.given()),
         ];

@@ -64,28 +64,49 @@ pub(super) fn check_known(labels: &[f32], keep: Option<&[f32]>, classes: usize) 
     }
 }
 
-/// Loss, accuracy and confusion matrix of n×c outputs, row by row.
-pub(super) fn score(labels: &[f32], outputs: &[f32]) -> Score {
-    let n = labels.len();
-    let classes = outputs.len() / n.max(1);
-    let mut confusion = vec![vec![0; classes]; classes];
-    let mut loss = 0.0;
-    for (&label, outputs) in labels.iter().zip(outputs.chunks(classes.max(1))) {
-        let (label, best) = (label as usize, tamis::loss::best(outputs));
-        loss += cross_entropy(outputs, label);
-        if let Some(count) = confusion.get_mut(label).and_then(|row| row.get_mut(best)) {
-            *count += 1;
+/// Sums over rows, part by part.
+#[derive(Debug, Clone)]
+pub(super) struct Tally {
+    n: usize,
+    loss: f64,
+    confusion: Vec<Vec<usize>>,
+}
+
+impl Tally {
+    pub(super) fn new(classes: usize) -> Self {
+        Self { n: 0, loss: 0.0, confusion: vec![vec![0; classes]; classes] }
+    }
+
+    /// Adds rows: a label and as many outputs as there are classes for each.
+    pub(super) fn add(&mut self, labels: &[f32], outputs: &[f32]) {
+        for (&label, outputs) in labels.iter().zip(outputs.chunks(self.confusion.len().max(1))) {
+            let (label, best) = (label as usize, tamis::loss::best(outputs));
+            self.n += 1;
+            self.loss += cross_entropy(outputs, label);
+            if let Some(count) = self.confusion.get_mut(label).and_then(|row| row.get_mut(best)) {
+                *count += 1;
+            }
         }
     }
-    let right: usize = confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
-    let rows = n.max(1) as f64;
-    Score {
-        n,
-        loss: loss / rows,
-        psnr_db: None,
-        accuracy: Some(right as f64 / rows),
-        confusion: Some(confusion),
+
+    pub(super) fn score(self) -> Score {
+        let right: usize = self.confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
+        let rows = self.n.max(1) as f64;
+        Score {
+            n: self.n,
+            loss: self.loss / rows,
+            psnr_db: None,
+            accuracy: Some(right as f64 / rows),
+            confusion: Some(self.confusion),
+        }
     }
+}
+
+/// Loss, accuracy and confusion matrix of n×c outputs, row by row.
+pub(super) fn score(labels: &[f32], outputs: &[f32]) -> Score {
+    let mut tally = Tally::new(outputs.len() / labels.len().max(1));
+    tally.add(labels, outputs);
+    tally.score()
 }
 
 /// `-ln softmax(outputs)[label]`; infinite for a label without an output.

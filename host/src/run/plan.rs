@@ -58,16 +58,7 @@ impl Plan {
     /// ```
     pub fn new(dims: Dims, bytes: bool, schedule: &Schedule, memory: Memory) -> Result<Self> {
         let usual = Layout::new(dims.hidden, dims.inputs);
-        let with = |layout| Self::of(dims, bytes, schedule, layout);
-        match memory {
-            Memory::Auto => Ok(with(usual)),
-            Memory::Panel(0) => Err(no_panel()),
-            Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(dims.hidden), ..usual })),
-            Memory::Ram(ram) => layouts(usual)
-                .map(with)
-                .find(|plan| plan.total_bytes() <= ram)
-                .ok_or_else(|| too_small(&with(smallest(usual)), ram)),
-        }
+        choose(memory, (usual, dims.hidden), |layout| Self::of(dims, bytes, schedule, layout))
     }
 
     /// State and workspace together.
@@ -100,6 +91,24 @@ pub(super) fn budget(dims: Dims, schedule: &Schedule, layout: Layout) -> Trainin
     let mut budget = schedule.budget(dims, layout.panel, 0);
     budget.scratch = budget.batch + dims.inputs;
     budget
+}
+
+/// The fastest plan that fits the memory, given the usual layout, the number of neurons and the plan of a layout.
+pub(super) fn choose(
+    memory: Memory,
+    (usual, hidden): (Layout, usize),
+    with: impl Fn(Layout) -> Plan,
+) -> Result<Plan> {
+    match memory {
+        Memory::Auto => Ok(with(usual)),
+        Memory::Panel(0) => Err(no_panel()),
+        Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(hidden), ..usual })),
+        Memory::Ram(ram) => layouts(usual)
+            .filter(|layout| usual.hold || !layout.hold)
+            .map(&with)
+            .find(|plan| plan.total_bytes() <= ram)
+            .ok_or_else(|| too_small(&with(smallest(usual)), ram)),
+    }
 }
 
 /// The layout that takes the least memory.

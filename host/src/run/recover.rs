@@ -374,6 +374,7 @@ impl Settled {
             trials: 0,
             passes: info.rows_read as f64 / dims.samples as f64,
             beta: None,
+            published: None,
             search: Some(Search {
                 limit,
                 resumed_steps: kept.map_or(0, Kept::steps),

@@ -16,6 +16,7 @@ use tamis::weights::Weights;
 use tamis::{spectrum, train as core_train, wire};
 
 use super::memory::room_for;
+use super::outputs::Steps;
 use super::recover::Search;
 use super::score::Tally;
 use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
@@ -99,6 +100,9 @@ pub struct Report {
     /// What the search did; none for the published recipe.
     #[serde(flatten)]
     pub search: Option<Search>,
+    /// What the published recipe did for several outputs; none elsewhere.
+    #[serde(flatten)]
+    pub published: Option<Steps>,
     /// Whether the run was ended early.
     pub stopped: bool,
     /// Seconds of training and of scoring the result, without reading files.
@@ -151,11 +155,11 @@ pub fn train(
 ) -> Result<Outcome> {
     problem.check()?;
     check_recipe("paper", problem.task)?;
-    if problem.outputs() > 1 {
-        return Err(Error::new("recipe paper trains for one label a row")
-            .expected("labels of one column, or --recipe lm")
-            .got(format_args!("{} columns", problem.outputs()))
-            .help("leave --recipe and the settings of recipe paper out"));
+    if problem.outputs() > 1 || problem.task == Task::Multiclass {
+        return Err(Error::new("this is the published method for one output")
+            .expected("labels of one column, values or two classes")
+            .got("several outputs")
+            .help("call train_outputs"));
     }
     let dims = dims(&problem, options)?;
     let bytes = matches!(problem.data.values, Values::U8(_));
@@ -255,6 +259,7 @@ impl Run<'_> {
             passes: f64::from(info.passes),
             beta: None,
             search: None,
+            published: None,
             stopped: info.stopped,
             seconds: 0.0,
             threads: self.threads,
@@ -266,7 +271,7 @@ impl Run<'_> {
     }
 }
 
-/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` and `paper` for networks of one output.
+/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` for numbers and two classes, `paper` for all.
 ///
 /// # Errors
 /// It is not.
@@ -277,6 +282,12 @@ pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
             "--task multiclass",
             "lm or paper",
             "labels 0 and 1 are classes too: pass --task multiclass, or leave --recipe out",
+        ),
+        ("paper" | "paper-safe", Task::Multiclass) => return Ok(()),
+        ("paper-safe", Task::Binary) => (
+            "--task regression with several outputs, or --task multiclass",
+            "paper",
+            "labels 0 and 1 are classes too: pass --task multiclass",
         ),
         (_, Task::Multiclass) => ("--task regression or binary", "anneal", "leave --recipe out"),
         _ => return Ok(()),

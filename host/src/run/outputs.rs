@@ -1,0 +1,291 @@
+//! The published method for several outputs: a problem in memory to weights of both sides, model bytes and a report.
+
+use serde::Serialize;
+use tamis::dims::Dims;
+use tamis::factored::{Factored, Net};
+use tamis::sensing::Sensing;
+use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, run_net};
+
+use super::anneal::encode_net;
+use super::classes;
+use super::memory::room_for;
+use super::plan::{self, choose};
+use super::score::Tally;
+use super::train::{Outcome, Report, Start, at_least_one, shuffle, sizes};
+use super::{Memory, Plan, Problem, Score, Size, Task, peak_rss_bytes};
+use crate::data::Values;
+use crate::operator::{Blocked, Layout, Stop};
+use crate::{Error, Result};
+
+/// How to train several outputs by the published method.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OutputsOptions {
+    /// Hidden neurons, m.
+    pub hidden: usize,
+    /// Nonzero weights of both sides, s.
+    pub size: Size,
+    /// Passes over all batches.
+    pub epochs: u32,
+    /// Rows of a batch; 0 for all rows.
+    pub batch: usize,
+    /// Length of a step; none for the published one, which depends on task and sizes.
+    pub step_size: Option<f32>,
+    /// How the weights that stay are chosen.
+    pub rank: Rank,
+    /// When random values stand for blocks without weights.
+    pub standin: Standin,
+    /// Whether epochs that diverge are undone, with shorter steps, and the best iterate is the result.
+    pub safe: bool,
+    /// Seed of the random values and of all orders.
+    pub seed: u64,
+    /// How much memory to take.
+    pub memory: Memory,
+    /// Threads; 0 for one per core. They never change the result.
+    pub threads: usize,
+}
+
+impl OutputsOptions {
+    /// The published settings on all cores: 15 full batches, a count sketch that ranks the weights, no safety.
+    #[must_use]
+    pub const fn new(hidden: usize, size: Size) -> Self {
+        Self {
+            hidden,
+            size,
+            epochs: 15,
+            batch: 0,
+            step_size: None,
+            rank: Rank::Sketch { decay: 1.0 },
+            standin: Standin::EveryEpoch,
+            safe: false,
+            seed: 0,
+            memory: Memory::Auto,
+            threads: 0,
+        }
+    }
+
+    fn schedule(&self, goal: &Goal<'_>, nnz: usize) -> NetSchedule {
+        let paper = NetSchedule::paper(goal, self.hidden, nnz);
+        NetSchedule {
+            epochs: self.epochs,
+            batch: self.batch,
+            step_size: self.step_size.unwrap_or(paper.step_size),
+            rank: self.rank,
+            standin: self.standin,
+            safe: self.safe,
+            seed: self.seed,
+        }
+    }
+}
+
+/// What a run for several outputs did; part of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Steps {
+    /// Length of the first step.
+    pub step_size: f32,
+    /// Epochs that diverged and were undone.
+    pub undone: u32,
+    /// Words of the count sketch that ranks the weights; 0 where none does.
+    pub sketch_words: usize,
+}
+
+/// Trains a network of several outputs, values or classes, by the published method.
+///
+/// `observe` is called after every step and ends the run by returning `false`; `stop` ends it within a step, in the time of
+/// a tile or a panel, and what that step did is dropped. With minibatches the rows are first put into a random order that the
+/// seed fixes. Everything is allocated before the first step.
+///
+/// # Errors
+/// One output; a size out of bounds, a budget that is too small, labels outside the task, or steps that diverge in a run that
+/// is not safe; or the run was ended before its first step ([`Error::is_interrupted`]).
+pub fn train_outputs(
+    problem: Problem,
+    options: &OutputsOptions,
+    stop: &Stop,
+    observe: impl FnMut(&Progress) -> bool + Send,
+) -> Result<Outcome> {
+    problem.check()?;
+    at_least_one("--epochs", options.epochs as usize, "15 epochs are the published setting")?;
+    let outputs = match problem.task {
+        Task::Multiclass => problem.classes().unwrap_or(0),
+        _ => problem.outputs(),
+    };
+    if outputs < 2 {
+        return Err(Error::new("there is only one output")
+            .expected("labels of several columns, or --task multiclass")
+            .got("labels of one column")
+            .help("train one output by the method for it"));
+    }
+    let dims = sizes(&problem, options.hidden, options.size, outputs)?;
+    let run = Run::new(&problem, dims, outputs, options)?;
+    room_for("training", run.plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
+    let pool = plan::pool(options.threads)?;
+    pool.install(|| run.train(problem, pool.current_num_threads(), stop, observe))
+}
+
+/// A run whose sizes are settled.
+struct Run {
+    dims: Dims,
+    outputs: usize,
+    schedule: NetSchedule,
+    plan: Plan,
+}
+
+impl Run {
+    fn new(problem: &Problem, dims: Dims, outputs: usize, options: &OutputsOptions) -> Result<Self> {
+        let goal = match problem.task {
+            Task::Multiclass => Goal::Classes(&[], outputs),
+            _ => Goal::Values(&[]),
+        };
+        let schedule = options.schedule(&goal, dims.nnz);
+        let bytes = matches!(problem.data.values, Values::U8(_));
+        let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
+        let plan = choose(options.memory, (usual, dims.hidden), |layout| {
+            plan_of(dims, outputs, bytes, &schedule, layout)
+        })?;
+        Ok(Self { dims, outputs, schedule, plan })
+    }
+
+    fn train(
+        &self,
+        problem: Problem,
+        threads: usize,
+        stop: &Stop,
+        observe: impl FnMut(&Progress) -> bool,
+    ) -> Result<Outcome> {
+        let start = Start::new(&problem);
+        let Problem { mut data, mut labels, task } = problem;
+        let (dims, c, schedule) = (self.dims, self.outputs, &self.schedule);
+        if schedule.batch > 0 && schedule.batch < dims.samples {
+            data = shuffle(data, &mut labels, schedule.seed)?;
+        }
+        // Checked to be classes.
+        let classes: Vec<u16> = match task {
+            Task::Multiclass => labels.iter().map(|&label| label as u16).collect(),
+            _ => Vec::new(),
+        };
+        let goal = if task == Task::Multiclass { Goal::Classes(&classes, c) } else { Goal::Values(&labels) };
+        let layout = self.plan.layout();
+        let mut operator =
+            Blocked::new(data, dims.hidden, support(dims, c, layout.panel), layout)?.with_outputs(c);
+        operator.heed(Some(stop.clone()));
+        let mut budget = schedule.budget(dims, c, operator.panel(), 0);
+        budget.scratch = operator.net_scratch(budget.batch);
+        let mut memory = vec![0; budget.words()];
+        let trained = match run_net(&mut operator, goal, dims.nnz, schedule, &mut memory, observe) {
+            Err(tamis::Error::Diverged { step }) => {
+                return Err(Error::new("the steps of the published method diverge")
+                    .expected("a loss that stays finite")
+                    .got(format_args!("an overflow in step {}", step + 1))
+                    .help("use --recipe paper-safe, which undoes such steps, a shorter --step fixed:ETA, or the usual recipe"));
+            }
+            done => done?,
+        };
+        operator.heed(None);
+        let (info, undone) = (trained.info, trained.undone);
+        if info.nnz == 0 {
+            return Err(if info.stopped {
+                Error::interrupted()
+            } else {
+                Error::new("training found no weight that explains the labels")
+                    .expected(format_args!("{} nonzeros", dims.nnz))
+                    .got("0")
+                    .help("check that some column is not all zero, scale inputs and labels to about 1, or use the usual recipe")
+            });
+        }
+        let [(index, value), (out_index, out_value)] =
+            [trained.net.w(), trained.net.wt()].map(|side| (side.index().to_vec(), side.value().to_vec()));
+        let net = Net::new(
+            tamis::weights::Weights::new(dims.inputs, dims.hidden, &index, &value)?,
+            tamis::weights::Weights::new(c, dims.hidden, &out_index, &out_value)?,
+        )?;
+        let model = encode_net(net, task)?;
+        let score = score(&mut operator, task, &labels, net, budget.batch, &mut memory)?;
+        let plan = Plan {
+            state_bytes: budget.state_bytes() as u64,
+            workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
+            ..self.plan
+        };
+        let report = Report {
+            recipe: if schedule.safe { "paper-safe" } else { "paper" },
+            task,
+            samples: dims.samples,
+            inputs: dims.inputs,
+            outputs: c,
+            hidden: dims.hidden,
+            requested_nnz: dims.nnz,
+            nnz: info.nnz,
+            live: info.live,
+            loss: score.loss,
+            psnr_db: score.psnr_db,
+            accuracy: score.accuracy,
+            epochs: info.epochs,
+            steps: info.steps,
+            trials: 0,
+            passes: f64::from(info.passes),
+            beta: None,
+            search: None,
+            published: Some(Steps { step_size: schedule.step_size, undone, sketch_words: budget.sketch }),
+            stopped: info.stopped,
+            seconds: start.seconds(),
+            threads,
+            seed: schedule.seed,
+            data_bytes: start.data_bytes,
+            plan,
+            peak_rss_bytes: peak_rss_bytes(),
+        };
+        Ok(Outcome { index, value, out_index, out_value, model, report })
+    }
+}
+
+/// Entries of the largest network that the operator meets: the result, or a panel of random blocks.
+fn support(dims: Dims, outputs: usize, panel: usize) -> usize {
+    dims.nnz.max(panel * (dims.inputs + outputs))
+}
+
+fn plan_of(dims: Dims, outputs: usize, bytes: bool, schedule: &NetSchedule, layout: Layout) -> Plan {
+    let mut budget = schedule.budget(dims, outputs, layout.panel, 0);
+    budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
+    let held = Dims::new(dims.samples, dims.inputs, dims.hidden, support(dims, outputs, layout.panel));
+    let operator = layout.bytes(held, bytes) + layout.outputs_bytes(held, outputs);
+    Plan {
+        panel: layout.panel,
+        tile: layout.tile,
+        hold: layout.hold,
+        state_bytes: budget.state_bytes() as u64,
+        workspace_bytes: (operator as u64).saturating_add(budget.workspace_bytes() as u64),
+    }
+}
+
+/// Scores a network itself on all rows, `batch` rows at a time in the memory of training.
+pub(super) fn score(
+    operator: &mut Blocked,
+    task: Task,
+    labels: &[f32],
+    net: Net<'_>,
+    batch: usize,
+    memory: &mut [u32],
+) -> Result<Score> {
+    let (n, c) = (operator.rows(), net.outputs());
+    let gates = tamis::gates::Gates::of(
+        net.w(),
+        tamis::gates::Signs::Positive,
+        tamis::gates::Empty::Freeze,
+        0,
+        u32::MAX,
+    );
+    let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(batch * c);
+    let mut tally = Tally::new(Score::THRESHOLD);
+    let mut classes = classes::Tally::new(c);
+    for first in (0..n).step_by(batch.max(1)) {
+        let rows = first..(first + batch).min(n);
+        let out: &mut [f32] = &mut out[..rows.len() * c];
+        operator.select(rows.clone())?;
+        operator.net_forward(gates, net, out, scratch)?;
+        match task {
+            Task::Multiclass => classes.add(&labels[rows], out),
+            _ => tally.add(&labels[rows.start * c..rows.end * c], out.iter().copied()),
+        }
+    }
+    operator.select(0..n)?;
+    Ok(if task == Task::Multiclass { classes.score() } else { tally.score(task) })
+}
