@@ -85,6 +85,17 @@ pub(super) enum Recipe {
     Anneal,
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
+    /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense memory
+    Imp,
+}
+
+/// `--optimiser`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OptimiserName {
+    /// Adam with the usual betas
+    Adam,
+    /// Stochastic gradient descent with momentum
+    Sgd,
 }
 
 impl Recipe {
@@ -95,6 +106,7 @@ impl Recipe {
             Self::Lm => "lm",
             Self::Anneal => "anneal",
             Self::Paper => "paper",
+            Self::Imp => "imp",
         }
     }
 }

@@ -9,6 +9,7 @@ use tamis::train::{Progress, Schedule, Trials};
 
 use super::anneal::{self, AnnealArgs};
 use super::console::{self, bytes, count};
+use super::imp::{self, ImpArgs};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
 use super::progress::Bar;
 use super::recover::{self, RecoverArgs};
@@ -31,16 +32,19 @@ Examples:
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
-      --task multiclass --hidden 32 --nnz 1000 -o digits.tamis")]
+      --task multiclass --hidden 32 --nnz 1000 -o digits.tamis
+  tamis train --data X.npy --labels y.npy --task regression --hidden 64,32 --nnz 500 \\
+      --recipe imp --keep pruning --resume -o pruned.tamis")]
 pub(super) struct Train {
     #[command(flatten)]
     pub(super) source: SourceArgs,
     /// What the output stands for
     #[arg(long)]
     task: TaskName,
-    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights
+    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights. Recipe imp
+    /// takes several layers, as in 64,32
     #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
-    hidden: Vec<usize>,
+    pub(super) hidden: Vec<usize>,
     /// Nonzero weights that the model may have
     #[arg(long, value_name = "S", required_unless_present = "density", conflicts_with = "density", value_parser = parse::whole::<usize>)]
     nnz: Option<usize>,
@@ -71,18 +75,23 @@ pub(super) struct Train {
     pub(super) anneal: AnnealArgs,
     #[command(flatten)]
     paper: PaperArgs,
+    #[command(flatten)]
+    pub(super) imp: ImpArgs,
 }
 
 /// Settings that several recipes share; the search goes without, and does not mind them.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Epochs and batches (recipes paper and anneal)")]
+#[command(next_help_heading = "Epochs and batches (recipes paper, anneal and imp)")]
 pub(super) struct PassArgs {
-    /// Passes over all batches [default: 15; anneal: 100]
+    /// Passes over all batches [default: 15; anneal: 100; imp: 20 each training]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) epochs: Option<u32>,
-    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512]
+    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512; imp: 256]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) batch: Option<usize>,
+    /// Learning rate (recipes anneal and imp) [default: anneal: at most 0.02, for inputs brought to the unit range; imp: 0.001, sgd 0.1]
+    #[arg(long, value_name = "RATE", value_parser = parse::number)]
+    pub(super) rate: Option<f64>,
 }
 
 /// Settings of the published recipe.
@@ -144,6 +153,7 @@ impl Train {
         match self.recipe(task)? {
             Recipe::Anneal => anneal::run(self, task, common, console),
             Recipe::Paper => self.paper(task, common, console),
+            Recipe::Imp => imp::run(self, task, common, console),
             Recipe::Lm | Recipe::Auto => recover::run(self, task, common, console),
         }
     }
@@ -185,6 +195,12 @@ impl Train {
             (Recipe::Lm, self.recover.given()),
             (Recipe::Anneal, self.anneal.given()),
             (Recipe::Paper, self.paper.given()),
+            (Recipe::Imp, self.imp.given()),
+            // Shared by the recipes that take steps of Adam.
+            (
+                if recipe == Recipe::Anneal { Recipe::Anneal } else { Recipe::Imp },
+                self.passes.rate.map(|_| "--rate"),
+            ),
             // Shared by the recipes whose output weights are signs.
             (if recipe == Recipe::Paper { Recipe::Paper } else { Recipe::Lm }, self.signs.map(|_| "--signs")),
         ];
@@ -208,10 +224,10 @@ impl Train {
     /// The neurons of the one hidden layer.
     pub(super) fn one_hidden(&self) -> Result<usize> {
         let &[hidden] = &self.hidden[..] else {
-            return Err(Error::new("networks of several hidden layers are not supported yet")
+            return Err(Error::new("the recipe does not train networks of several hidden layers yet")
                 .expected("--hidden M")
                 .got(format_args!("{} layers", self.hidden.len()))
-                .help("pass the neurons of one layer"));
+                .help("pass the neurons of one layer, or choose --recipe imp"));
         };
         Ok(hidden)
     }
@@ -229,6 +245,11 @@ impl Train {
             (None, Some(panel)) => Memory::Panel(panel),
             (None, None) => Memory::Auto,
         }
+    }
+
+    /// The flag that bounds the memory, if one was given.
+    pub(super) fn memory_given(&self) -> Option<&'static str> {
+        first_given(&[(self.ram.is_some(), "--ram"), (self.panel.is_some(), "--panel")])
     }
 
     fn options(&self, common: &Common) -> Result<Options> {

@@ -20,6 +20,7 @@
 
 mod anneal;
 mod classes;
+mod imp;
 mod memory;
 mod model;
 mod plan;
@@ -29,6 +30,7 @@ mod score;
 mod train;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal};
+pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
 pub use memory::peak_rss_bytes;
 pub(crate) use memory::room_for;
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile};

@@ -266,13 +266,14 @@ impl Run<'_> {
     }
 }
 
-/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` and `paper` for networks of one output.
+/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` and `paper` for numbers and two classes, `imp`
+/// for all.
 ///
 /// # Errors
 /// It is not.
 pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
     let (tasks, other, help) = match (recipe, task) {
-        ("anneal", Task::Multiclass) => return Ok(()),
+        ("imp", _) | ("anneal", Task::Multiclass) => return Ok(()),
         ("anneal", _) => (
             "--task multiclass",
             "lm or paper",
