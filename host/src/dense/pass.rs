@@ -17,6 +17,9 @@ use crate::{Error, Result};
 
 /// Rows that go through the layers together: enough for the matrix products, few enough for the cache.
 const TILE: usize = 256;
+/// Multiply-adds of a forward pass from which on a batch of few rows is worth sharing, and the rows of its tiles.
+const SHARED: usize = 1 << 22;
+const SMALL_TILE: usize = 64;
 /// Groups of tiles, at most, each with a gradient of its own.
 const GROUPS: usize = 8;
 
@@ -151,7 +154,7 @@ struct Group<T> {
 impl<T: Real> Engine<T> {
     /// For batches of at most `batch` rows; `stop` ends a pass within a tile.
     pub(super) fn new(shape: &Shape, goal: Goal, batch: usize, stop: &Stop) -> Self {
-        let [tile, groups] = sizes(batch);
+        let [tile, groups] = sizes(batch, shape.weights());
         let classes = if goal == Goal::Classes { tile } else { 0 };
         let group = || Group {
             x: vec![T::default(); tile * shape.inputs()],
@@ -170,7 +173,7 @@ impl<T: Real> Engine<T> {
 
     /// Bytes that [`new`](Self::new) takes.
     pub(super) fn bytes(shape: &Shape, goal: Goal, batch: usize) -> u64 {
-        let [tile, groups] = sizes(batch);
+        let [tile, groups] = sizes(batch, shape.weights());
         let widths = shape.inputs() + acts(shape).sum::<usize>() + 2 * widest(shape);
         let numbers = (tile as u64) * (widths as u64) + shape.weights() as u64;
         let labels = tile * (4 * labels_of(shape, goal) + if goal == Goal::Classes { 2 } else { 0 });
@@ -229,9 +232,11 @@ impl<T: Real> Engine<T> {
     }
 }
 
-/// Rows of a tile and number of groups.
-fn sizes(batch: usize) -> [usize; 2] {
-    let tile = batch.clamp(1, TILE);
+/// Rows of a tile and number of groups, for a network of so many weights.
+fn sizes(batch: usize, weights: usize) -> [usize; 2] {
+    let shared = batch.saturating_mul(weights) >= SHARED;
+    let most = if shared { batch.div_ceil(4).next_multiple_of(16).clamp(SMALL_TILE, TILE) } else { TILE };
+    let tile = batch.clamp(1, most);
     [tile, batch.div_ceil(tile).clamp(1, GROUPS)]
 }
 

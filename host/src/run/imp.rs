@@ -13,6 +13,7 @@ use crate::data::Values;
 use crate::dense::{
     self, Goal, Head, Imp, ImpOptions, Keep, Level, Measure, Optimiser, Progress, Rates, Set, Shape,
 };
+use crate::file::Aligned;
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -203,8 +204,8 @@ pub fn imp(
         let other = test.map(set);
         let done = dense::imp(set(problem), other, &options, settings.keep.as_ref(), stop, observe)?;
         let model = encode(&options, &done, problem.task)?;
-        let view = file_view(&model)?;
-        let predictions = predict_rows(wire::View::parse(&view)?.model(), &problem.data)?;
+        let bytes = Aligned::new(&model);
+        let predictions = predict_rows(wire::View::parse(&bytes)?.model(), &problem.data)?;
         let score = Score::new(problem.task, &problem.labels, &predictions);
         let report = ImpReport {
             loss: score.loss,
@@ -216,10 +217,6 @@ pub fn imp(
         };
         Ok(ImpOutcome { model, report })
     })
-}
-
-fn file_view(model: &[u8]) -> Result<crate::file::Aligned> {
-    Ok(crate::file::Aligned::new(model))
 }
 
 fn set(problem: &Problem) -> Set<'_> {
