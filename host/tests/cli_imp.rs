@@ -67,9 +67,8 @@ fn every_task_is_trained_and_evaluated_to_the_same_score() {
 
     ok(folder.path(), "generate digits --samples 400 --side 8 -o d -q");
     let digits = "--data d/X.npy --labels d/y.npy";
-    let line = format!(
-        "train {digits} --recipe imp --epochs 8 --batch 20 --rate 0.003 --prune-part 0.3 --hidden 16"
-    );
+    let line =
+        format!("train {digits} --recipe imp --epochs 8 --batch 20 --rate 0.01 --prune-part 0.3 --hidden 16");
     let report = trained(folder.path(), &format!("{line} --task multiclass --nnz 300"), digits);
     assert!(report["accuracy"].as_f64().unwrap() > 0.8, "{report}");
     assert_eq!((&report["input_scale"], &report["psnr_db"]), (&json!(1.0 / 256.0), &json!(null)));

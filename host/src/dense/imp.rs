@@ -12,6 +12,7 @@ use super::keep::{Keep, Kept, Saved};
 use super::optimiser::{Optimiser, Rates, State};
 use super::pass::{Batch, Engine, Goal, Measure, Set};
 use super::shape::Shape;
+use crate::data::{Matrix, Values};
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -94,10 +95,14 @@ impl ImpOptions {
         self.shape.weights() as u64 * (4 * (3 + self.optimiser.moments() as u64) + 1)
     }
 
-    /// Bytes of all else that a run on so many rows allocates itself: gradients and activations of each group.
+    /// Bytes of all else that a run on these rows allocates itself: gradients and activations of each group, and its rows
+    /// where they are not used as they lie.
     #[must_use]
-    pub fn workspace_bytes(&self, rows: usize) -> u64 {
-        Engine::<f32>::bytes(&self.shape, self.goal, self.rows(rows))
+    pub fn workspace_bytes(&self, data: &Matrix) -> u64 {
+        let batch = self.rows(data.rows);
+        let floats = matches!(data.values, Values::F32(_));
+        let gather = !floats || batch < data.rows || self.input_scale != 1.0;
+        Engine::<f32>::bytes(&self.shape, self.goal, batch, gather)
     }
 
     /// Rows of a batch of a set.
@@ -429,7 +434,7 @@ fn diverged(loss: f64) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Matrix, Values, planted};
+    use crate::data::planted;
     use crate::dense::Head;
     use std::path::Path;
     use tamis::dims::Dims;

@@ -1,15 +1,15 @@
 //! The dense baseline: MLPs held and trained in full, and pruned by magnitude round by round (`imp`).
 //!
 //! `x -> relu(W_1 x) -> … -> W_L ·`, without biases; for one output the last layer may be the plain sum of the hidden
-//! neurons, as in the figures of the IHT paper. Weights of a layer lie row by row, one row per output, as in PyTorch.
+//! neurons, as in the figures of the IHT paper. Weights of a layer lie row by row, one row per output, as in `PyTorch`.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `shape` | widths and where each layer's weights lie; PyTorch's initial values |
+//! | `shape` | widths and where each layer's weights lie; `PyTorch`'s initial values |
 //! | `product` | matrix products by the crate `gemm` |
 //! | `pass` | losses and gradients of a batch, forwards and back |
 //! | [`optimiser`] | Adam and SGD with momentum, weight decay, rates that fall in steps |
-//! | [`imp`] | iterative magnitude pruning: train, prune, rewind, again |
+//! | [`mod@imp`] | iterative magnitude pruning: train, prune, rewind, again |
 //! | `keep` | a run in a folder, to go on with |
 //!
 //! **Parts.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each with a gradient of its

@@ -1,4 +1,4 @@
-//! Steps along a gradient: Adam, and SGD with momentum, each as PyTorch computes them.
+//! Steps along a gradient: Adam, and SGD with momentum, each as `PyTorch` computes them.
 
 use rayon::prelude::*;
 use serde::Serialize;

@@ -130,13 +130,15 @@ impl Batch<'_> {
 pub(super) struct Engine<T> {
     shape: Shape,
     goal: Goal,
+    /// Rows of a tile.
+    tile: usize,
     groups: Vec<Group<T>>,
     stop: Stop,
 }
 
 /// Memory of one group of tiles, and what it sums up.
 struct Group<T> {
-    /// Rows of a tile.
+    /// Rows of a tile that do not lie together or are scaled; empty until there are such.
     x: Vec<T>,
     /// Outputs of each layer, those of the last one where the head is a sum included.
     acts: Vec<Vec<T>>,
@@ -157,7 +159,7 @@ impl<T: Real> Engine<T> {
         let [tile, groups] = sizes(batch, shape.weights());
         let classes = if goal == Goal::Classes { tile } else { 0 };
         let group = || Group {
-            x: vec![T::default(); tile * shape.inputs()],
+            x: Vec::new(),
             acts: acts(shape).map(|width| vec![T::default(); tile * width]).collect(),
             back: [(); 2].map(|()| vec![T::default(); tile * widest(shape)]),
             labels: vec![0.0; tile * labels_of(shape, goal)],
@@ -168,13 +170,14 @@ impl<T: Real> Engine<T> {
             failed: None,
         };
         let groups = (0..groups).map(|_| group()).collect();
-        Self { shape: shape.clone(), goal, groups, stop: stop.clone() }
+        Self { shape: shape.clone(), goal, tile, groups, stop: stop.clone() }
     }
 
-    /// Bytes that [`new`](Self::new) takes.
-    pub(super) fn bytes(shape: &Shape, goal: Goal, batch: usize) -> u64 {
+    /// Bytes that the passes take; `gather` where rows are not used where they lie.
+    pub(super) fn bytes(shape: &Shape, goal: Goal, batch: usize, gather: bool) -> u64 {
         let [tile, groups] = sizes(batch, shape.weights());
-        let widths = shape.inputs() + acts(shape).sum::<usize>() + 2 * widest(shape);
+        let inputs = if gather { shape.inputs() } else { 0 };
+        let widths = inputs + acts(shape).sum::<usize>() + 2 * widest(shape);
         let numbers = (tile as u64) * (widths as u64) + shape.weights() as u64;
         let labels = tile * (4 * labels_of(shape, goal) + if goal == Goal::Classes { 2 } else { 0 });
         groups as u64 * (numbers * size_of::<T>() as u64 + labels as u64)
@@ -203,7 +206,7 @@ impl<T: Real> Engine<T> {
 
     fn pass(&mut self, weights: &[T], batch: &Batch<'_>, back: bool) -> Result<Measure> {
         let rows = batch.rows.len();
-        let tile = self.groups[0].x.len() / self.shape.inputs();
+        let tile = self.tile;
         let tiles = rows.div_ceil(tile);
         let groups = tiles.min(self.groups.len()).max(1);
         let terms = if self.goal == Goal::Classes { rows } else { rows * self.shape.outputs() };
@@ -298,16 +301,22 @@ impl<T: Real> Work<'_, T> {
 }
 
 /// The inputs of `rows`: where they lie, or gathered and scaled in `x`.
-fn inputs<'a, T: Real>(x: &'a mut [T], batch: &Batch<'a>, rows: Range<usize>) -> &'a [T] {
+fn inputs<'a, T: Real>(x: &'a mut Vec<T>, batch: &Batch<'a>, rows: Range<usize>) -> &'a [T] {
     let d = batch.set.data.cols;
+    if let Values::F32(values) = &batch.set.data.values
+        && batch.order.is_none()
+        && batch.scale == 1.0
+        && let Some(own) = T::own(values)
+    {
+        return &own[rows.start * d..rows.end * d];
+    }
+    if x.len() < rows.len() * d {
+        *x = vec![T::default(); rows.len() * d];
+    }
     let x = &mut x[..rows.len() * d];
     let place = |at: usize| batch.place(rows.start + at) * d;
     match &batch.set.data.values {
         Values::F32(values) => {
-            let whole = batch.order.is_none() && batch.scale == 1.0;
-            if let Some(own) = T::own(values).filter(|_| whole) {
-                return &own[rows.start * d..rows.end * d];
-            }
             let scale = f64::from(batch.scale);
             for (at, x) in x.chunks_exact_mut(d).enumerate() {
                 let row = &values[place(at)..][..d];

@@ -38,7 +38,7 @@ pub struct Layer {
     pub outputs: usize,
     /// Where its weights lie among all: `outputs` rows of `inputs` each.
     pub range: Range<usize>,
-    /// Whether a ReLU follows.
+    /// Whether negative outputs become 0.
     pub relu: bool,
 }
 
@@ -108,6 +108,7 @@ impl Shape {
     }
 
     /// The layers that have weights, in order.
+    #[must_use]
     pub fn layers(&self) -> impl DoubleEndedIterator<Item = Layer> + ExactSizeIterator + '_ {
         (0..self.layers).map(|l| self.layer(l))
     }
@@ -118,7 +119,7 @@ impl Shape {
         self.offset(self.layers)
     }
 
-    /// Uniform in ±1/√inputs, layer by layer: what PyTorch's `Linear` starts from.
+    /// Uniform in ±1/√inputs, layer by layer: what `PyTorch`'s `Linear` starts from.
     #[must_use]
     pub fn initial(&self, seed: u64) -> Vec<f32> {
         let mut weights = vec![0.0; self.weights()];

@@ -197,7 +197,7 @@ pub fn imp(
     if let Some(test) = test {
         check_test(problem, test)?;
     }
-    let needed = options.state_bytes().saturating_add(options.workspace_bytes(problem.data.rows));
+    let needed = options.state_bytes().saturating_add(options.workspace_bytes(&problem.data));
     room_for("dense training", needed, "choose smaller --hidden or --batch")?;
     plan::pool(settings.threads)?.install(|| {
         let start = Start::new(problem);
@@ -422,7 +422,7 @@ fn report(
         data_bytes: 0,
         dense_bytes: options.dense_bytes(rows),
         state_bytes: options.state_bytes(),
-        workspace_bytes: options.workspace_bytes(rows),
+        workspace_bytes: options.workspace_bytes(&problem.data),
         peak_rss_bytes: peak_rss_bytes(),
     }
 }
