@@ -493,7 +493,8 @@ fn classes_that_cannot_be_learnt() {
         assert!(train("--nnz 8", &format!("--nnz 8 --validation={part}")).contains("held out"));
     }
     assert!(train("--nnz 8", "--nnz 8 --ram 100").contains("bytes needed"));
-    assert!(train("--nnz 8", "--nnz 8 --recipe paper").contains("recipe paper does not train for this task"));
+    assert!(train("--nnz 8", "--nnz 8 --recipe lm").contains("recipe lm does not train for this task"));
+    assert!(train("--nnz 8", "--nnz 8 --recipe paper --rate 1").contains("choose --recipe"));
     assert!(train("--nnz 8", "--nnz 8 --keep-labels 0,1,7").contains('7'));
     for (text, says) in [
         (CLASSES.replace(",1\n", ",3\n"), "no row with label 1"),

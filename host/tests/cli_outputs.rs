@@ -100,8 +100,11 @@ fn settings_and_labels_that_do_not_fit_are_named() {
         let error = train("--nnz 20", &format!("--nnz 20 --signs {signs}"));
         assert!(error.contains("--signs for 5 columns") && error.contains("leave --signs out"), "{error}");
     }
-    let error = train("--nnz 20", "--nnz 20 --recipe paper");
-    assert!(error.contains("recipe paper") && error.contains("5 columns"), "{error}");
+    for flag in ["--trials 3", "--empty open", "--refine cg", "--step theory", "--signs positive"] {
+        let error = train("--nnz 20", &format!("--nnz 20 --recipe paper {flag}"));
+        let name = flag.split(' ').next().unwrap();
+        assert!(error.contains("number of outputs") && error.contains(name), "{error}");
+    }
     assert!(train("--nnz 20", "--nnz 1").contains("--nnz 2 to 68"));
     assert!(train("--nnz 20", "--nnz 69").contains("--nnz 2 to 68"));
     assert!(train("regression", "binary").contains("one column"));

@@ -20,9 +20,6 @@ pub(super) struct AnnealArgs {
     /// Entries of the first support in units of S; --ram may lower it [default: 10]
     #[arg(long, value_name = "F", value_parser = parse::number)]
     start_factor: Option<f64>,
-    /// Largest learning rate of Adam, for inputs brought to the unit range [default: 0.02]
-    #[arg(long, value_name = "RATE", value_parser = parse::number)]
-    rate: Option<f64>,
     /// Part of the support that the first change of it drops and grows again, from 0 to 1 [default: 0.3]
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     drop: Option<f64>,
@@ -31,11 +28,7 @@ pub(super) struct AnnealArgs {
 impl AnnealArgs {
     /// The first flag that was given, if any.
     pub(super) fn given(&self) -> Option<&'static str> {
-        first_given(&[
-            (self.start_factor.is_some(), "--start-factor"),
-            (self.rate.is_some(), "--rate"),
-            (self.drop.is_some(), "--drop"),
-        ])
+        first_given(&[(self.start_factor.is_some(), "--start-factor"), (self.drop.is_some(), "--drop")])
     }
 }
 
@@ -76,7 +69,7 @@ fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
         epochs: train.passes.epochs.unwrap_or(usual.params.epochs),
         patience: train.held.patience.unwrap_or(usual.params.patience),
         start_factor: flags.start_factor.map_or(usual.params.start_factor, |value| value as f32),
-        rate: flags.rate.map_or(usual.params.rate, |value| value as f32),
+        rate: train.passes.rate.map_or(usual.params.rate, |value| value as f32),
         drop: flags.drop.map_or(usual.params.drop, |value| value as f32),
         seed: common.seed,
         ..usual.params

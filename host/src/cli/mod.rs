@@ -10,6 +10,7 @@ mod console;
 mod demo;
 mod eval;
 mod generate;
+mod imp;
 mod inspect;
 mod interrupt;
 mod parse;

@@ -88,6 +88,17 @@ pub(super) enum Recipe {
     Paper,
     /// The published settings for several outputs or classes, with epochs that diverge undone and the best iterate kept
     PaperSafe,
+    /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense memory
+    Imp,
+}
+
+/// `--optimiser`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OptimiserName {
+    /// Adam with the usual betas
+    Adam,
+    /// Stochastic gradient descent with momentum
+    Sgd,
 }
 
 impl Recipe {
@@ -99,6 +110,7 @@ impl Recipe {
             Self::Anneal => "anneal",
             Self::Paper => "paper",
             Self::PaperSafe => "paper-safe",
+            Self::Imp => "imp",
         }
     }
 }

@@ -10,7 +10,7 @@ use tamis::lm::{Params, Phase, Progress};
 
 use super::parse;
 use super::progress::Search as Bar;
-use super::train::{Object, Train, first_given, summary};
+use super::train::{KeptArgs, Object, Train, first_given, summary};
 use super::{Common, Console, interrupt, say_error};
 use crate::file::Files;
 use crate::plot::{self, Series, sparkline};
@@ -36,15 +36,6 @@ pub(super) struct RecoverArgs {
     /// Kicks without progress after which a search is given up that is far from exact [default: 6]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) idle_kicks: Option<u32>,
-    /// Keep the state of the search in this file, for --resume: written every 30 seconds at most, between two stages, and when
-    /// the run ends in any way. A stage takes some tens of steps, and one that was not ended begins again. The file stays
-    /// after the search and gives the same model again; remove it when you like
-    #[arg(long, value_name = "FILE")]
-    pub(super) checkpoint: Option<PathBuf>,
-    /// Go on from the state in the file of --checkpoint, where there is one, to the model that a search without a break would
-    /// have given, bit for bit; data and settings must be those of its beginning, but for limits, threads and outputs
-    #[arg(long, requires = "checkpoint")]
-    pub(super) resume: bool,
     /// Write one JSON object per outer step of this run to this file
     #[arg(long, value_name = "FILE.jsonl")]
     pub(super) log: Option<PathBuf>,
@@ -62,7 +53,6 @@ impl RecoverArgs {
             (self.search_rows.is_some(), "--search-rows"),
             (self.kicks.is_some(), "--kicks"),
             (self.idle_kicks.is_some(), "--idle-kicks"),
-            (self.checkpoint.is_some(), "--checkpoint"),
             (self.log.is_some(), "--log"),
             (self.picture.is_some(), "--picture"),
         ])
@@ -191,8 +181,8 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     let options = options(train, common)?;
     check_outputs(train)?;
     let problem = train.source.source().load_to_learn(task)?;
-    let mut keeper = Keeper::new(args, &problem, &options)?;
-    let kept = keeper.load(args, console)?;
+    let mut keeper = Keeper::new(&train.kept, &problem, &options)?;
+    let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
     let mut history = History::new(problem.data.rows);
     let outcome = interrupt::training(|| {
@@ -229,8 +219,8 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
 
 /// Checks that all files can be written, and that they are different ones.
 fn check_outputs(train: &Train) -> Result<()> {
-    let args = &train.recover;
-    let outputs = [Some(&train.output), args.log.as_ref(), args.picture.as_ref(), args.checkpoint.as_ref()];
+    let (args, kept) = (&train.recover, &train.kept);
+    let outputs = [Some(&train.output), args.log.as_ref(), args.picture.as_ref(), kept.checkpoint.as_ref()];
     for (k, path) in outputs.iter().enumerate() {
         let Some(path) = path else { continue };
         file::check(path)?;
@@ -243,8 +233,8 @@ fn check_outputs(train: &Train) -> Result<()> {
                 .help("name them differently"));
         }
     }
-    match &args.checkpoint {
-        Some(path) if !args.resume && file::exists(path)? => Err(Error::new("there is a checkpoint already")
+    match &kept.checkpoint {
+        Some(path) if !kept.resume && file::exists(path)? => Err(Error::new("there is a checkpoint already")
             .at(path)
             .expected("--resume, or the name of a file that there is not")
             .got("a file of that name, which this search would overwrite")
@@ -261,13 +251,13 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(args: &RecoverArgs, problem: &Problem, options: &RecoverOptions) -> Result<Self> {
+    fn new(args: &KeptArgs, problem: &Problem, options: &RecoverOptions) -> Result<Self> {
         let keep = args.checkpoint.as_ref().map(|path| Keep::new(path, problem, options)).transpose()?;
         Ok(Self { keep, warned: false })
     }
 
     /// The checkpoint to go on from.
-    fn load(&self, args: &RecoverArgs, console: &Console) -> Result<Option<Kept>> {
+    fn load(&self, args: &KeptArgs, console: &Console) -> Result<Option<Kept>> {
         let (Some(keep), Some(path), true) = (&self.keep, &args.checkpoint, args.resume) else {
             return Ok(None);
         };
@@ -347,7 +337,7 @@ fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
         threads: common.threads(),
         limits: args.limits()?,
         validation,
-        checkpoints: args.checkpoint.is_some(),
+        checkpoints: train.kept.checkpoint.is_some(),
         ..RecoverOptions::new(train.one_hidden()?, train.size())
     })
 }

@@ -9,6 +9,7 @@ use tamis::train::{Progress, Rank, Schedule, Trials};
 
 use super::anneal::{self, AnnealArgs};
 use super::console::{self, bytes, count};
+use super::imp::{self, ImpArgs};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
 use super::progress::Bar;
 use super::recover::{self, RecoverArgs};
@@ -33,16 +34,19 @@ Examples:
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
-      --task multiclass --hidden 32 --nnz 1000 -o digits.tamis")]
+      --task multiclass --hidden 32 --nnz 1000 -o digits.tamis
+  tamis train --data X.npy --labels y.npy --task regression --hidden 64,32 --nnz 500 \\
+      --recipe imp --checkpoint pruning --resume -o pruned.tamis")]
 pub(super) struct Train {
     #[command(flatten)]
     pub(super) source: SourceArgs,
     /// What the output stands for
     #[arg(long)]
     task: TaskName,
-    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights
+    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights. Recipe imp
+    /// takes several layers, as in 64,32
     #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
-    hidden: Vec<usize>,
+    pub(super) hidden: Vec<usize>,
     /// Nonzero weights that the model may have
     #[arg(long, value_name = "S", required_unless_present = "density", conflicts_with = "density", value_parser = parse::whole::<usize>)]
     nnz: Option<usize>,
@@ -70,23 +74,30 @@ pub(super) struct Train {
     #[command(flatten)]
     pub(super) held: HeldArgs,
     #[command(flatten)]
+    pub(super) kept: KeptArgs,
+    #[command(flatten)]
     pub(super) recover: RecoverArgs,
     #[command(flatten)]
     pub(super) anneal: AnnealArgs,
     #[command(flatten)]
     paper: PaperArgs,
+    #[command(flatten)]
+    pub(super) imp: ImpArgs,
 }
 
 /// Settings that several recipes share; the search goes without, and does not mind them.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Epochs and batches (recipes paper and anneal)")]
+#[command(next_help_heading = "Epochs and batches (recipes paper, anneal and imp)")]
 pub(super) struct PassArgs {
-    /// Passes over all batches [default: 15; anneal: 100]
+    /// Passes over all batches [default: 15; anneal: 100; imp: 20 each training]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) epochs: Option<u32>,
-    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512]
+    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512; imp: 256]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) batch: Option<usize>,
+    /// Learning rate (recipes anneal and imp) [default: anneal: at most 0.02, for inputs brought to the unit range; imp: 0.001, sgd 0.1]
+    #[arg(long, value_name = "RATE", value_parser = parse::number)]
+    pub(super) rate: Option<f64>,
 }
 
 /// Rows held out, which the published recipe has not.
@@ -107,6 +118,28 @@ impl HeldArgs {
     /// The first flag that was given, if any.
     fn given(&self) -> Option<&'static str> {
         first_given(&[(self.validation.is_some(), "--validation"), (self.patience.is_some(), "--patience")])
+    }
+}
+
+/// Runs that are ended and gone on with.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Checkpoints (recipes lm and imp)")]
+pub(super) struct KeptArgs {
+    /// Keep the state of the run, for --resume. lm: in this file, written every 30 seconds at most, between two stages, and when
+    /// the search ends or is ended. imp: in this folder, written after every training
+    #[arg(long, value_name = "PATH")]
+    pub(super) checkpoint: Option<PathBuf>,
+    /// Go on from the state that --checkpoint has kept, where there is one, to the model that a run without a break would have
+    /// given; with the same data and settings, but for limits, threads and outputs
+    #[arg(long, requires = "checkpoint")]
+    pub(super) resume: bool,
+}
+
+/// The recipe that checkpoints belong to: the chosen one where it has such, else the one for the task.
+fn kept_by(recipe: Recipe, task: Task) -> Recipe {
+    match (recipe, task) {
+        (Recipe::Imp, _) | (_, Task::Multiclass) => Recipe::Imp,
+        _ => Recipe::Lm,
     }
 }
 
@@ -196,6 +229,7 @@ impl Train {
         match self.recipe(task)? {
             Recipe::Anneal => anneal::run(self, task, common, console),
             recipe @ (Recipe::Paper | Recipe::PaperSafe) => self.paper(task, recipe, common, console),
+            Recipe::Imp => imp::run(self, task, common, console),
             Recipe::Lm | Recipe::Auto => recover::run(self, task, common, console),
         }
     }
@@ -278,6 +312,12 @@ impl Train {
             (Recipe::Lm, self.recover.given()),
             (Recipe::Anneal, self.anneal.given()),
             (if recipe == Recipe::PaperSafe { recipe } else { Recipe::Paper }, self.paper.given()),
+            (Recipe::Imp, self.imp.given()),
+            // Shared by the recipes that take steps of Adam.
+            (
+                if recipe == Recipe::Anneal { Recipe::Anneal } else { Recipe::Imp },
+                self.passes.rate.map(|_| "--rate"),
+            ),
             // Shared by the recipes whose output weights are signs.
             (
                 if matches!(recipe, Recipe::Paper | Recipe::PaperSafe) { recipe } else { Recipe::Lm },
@@ -285,6 +325,7 @@ impl Train {
             ),
             // Shared by the others.
             (held_by(recipe, task), self.held.given()),
+            (kept_by(recipe, task), self.kept.checkpoint.as_ref().map(|_| "--checkpoint")),
         ];
         let foreign = groups.into_iter().filter(|(of, _)| *of != recipe);
         let Some((of, flag)) = foreign.filter_map(|(of, flag)| Some((of, flag?))).next() else {
@@ -306,10 +347,10 @@ impl Train {
     /// The neurons of the one hidden layer.
     pub(super) fn one_hidden(&self) -> Result<usize> {
         let &[hidden] = &self.hidden[..] else {
-            return Err(Error::new("networks of several hidden layers are not supported yet")
+            return Err(Error::new("the recipe does not train networks of several hidden layers yet")
                 .expected("--hidden M")
                 .got(format_args!("{} layers", self.hidden.len()))
-                .help("pass the neurons of one layer"));
+                .help("pass the neurons of one layer, or choose --recipe imp"));
         };
         Ok(hidden)
     }
@@ -327,6 +368,11 @@ impl Train {
             (None, Some(panel)) => Memory::Panel(panel),
             (None, None) => Memory::Auto,
         }
+    }
+
+    /// The flag that bounds the memory, if one was given.
+    pub(super) fn memory_given(&self) -> Option<&'static str> {
+        first_given(&[(self.ram.is_some(), "--ram"), (self.panel.is_some(), "--panel")])
     }
 
     fn options(&self, common: &Common) -> Result<Options> {

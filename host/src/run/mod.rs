@@ -21,6 +21,7 @@
 mod anneal;
 mod classes;
 mod found;
+mod imp;
 mod keep;
 mod memory;
 mod model;
@@ -32,6 +33,7 @@ mod score;
 mod train;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal};
+pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
 pub use keep::{Keep, Kept};
 pub use memory::peak_rss_bytes;
 pub(crate) use memory::room_for;

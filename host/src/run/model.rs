@@ -166,13 +166,7 @@ impl ModelFile {
                     "pass the columns that the model was trained on; name a column of labels with --target",
                 ));
         }
-        let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
-        room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
-        match &data.values {
-            Values::F32(values) => predict(model, values, data),
-            Values::U8(values) => predict(model, values, data),
-        }
-        .map_err(|error| error.at(&self.path))
+        predict_rows(model, data).map_err(|error| error.at(&self.path))
     }
 
     /// Checks that a problem from `source` is such as the model can be scored on.
@@ -270,6 +264,16 @@ fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
         outputs: layer.outputs(),
         requested: layer.requested(),
         cost: Bytes::from(cost),
+    }
+}
+
+/// The prediction of a model for every row, on the current rayon pool.
+pub(super) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
+    let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
+    room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
+    match &data.values {
+        Values::F32(values) => predict(model, values, data),
+        Values::U8(values) => predict(model, values, data),
     }
 }
 

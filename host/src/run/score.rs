@@ -99,7 +99,7 @@ impl Tally {
     }
 }
 
-fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
+pub(super) fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
     if loss == 0.0 {
         return Some(MAX_PSNR_DB);
     }

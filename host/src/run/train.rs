@@ -271,13 +271,14 @@ impl Run<'_> {
     }
 }
 
-/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` for numbers and two classes, `paper` for all.
+/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` for numbers and two classes, `paper` and `imp`
+/// for all.
 ///
 /// # Errors
 /// It is not.
 pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
     let (tasks, other, help) = match (recipe, task) {
-        ("anneal", Task::Multiclass) => return Ok(()),
+        ("imp", _) | ("anneal", Task::Multiclass) => return Ok(()),
         ("anneal", _) => (
             "--task multiclass",
             "lm or paper",

@@ -1,0 +1,624 @@
+//! Losses and gradients of a batch: forwards and back through the layers, tile by tile.
+//!
+//! With `a_0 = x`, `a_l = relu(W_l a_(l-1))` and the residual `r` of the outputs (label minus output, or one-hot minus
+//! softmax), the gradient is `-scale r_l^T a_(l-1)` for each layer, where `r_(l-1) = (r_l W_l) * 1[a_(l-1) > 0]`.
+
+use std::ops::{AddAssign, Mul, Range};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use tamis::rng::Permutation;
+
+use super::product::{Mat, product};
+use super::shape::{Head, Shape};
+use crate::data::{Matrix, Values};
+use crate::operator::Stop;
+use crate::{Error, Result};
+
+/// Rows that go through the layers together: enough for the matrix products, few enough for the cache.
+const TILE: usize = 256;
+/// Multiply-adds of a forward pass from which on a batch of few rows is worth sharing, and the rows of its tiles.
+const SHARED: usize = 1 << 22;
+const SMALL_TILE: usize = 64;
+/// Groups of tiles, at most, each with a gradient of its own.
+const GROUPS: usize = 8;
+
+/// What is learnt, and how it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// Numbers: mean squared error over rows and outputs.
+    Regression,
+    /// Labels 0 and 1: the same, and right where the output is on the side of 0.5 of the label.
+    Binary,
+    /// Classes 0, 1, …: mean over rows of the cross-entropy of the softmax, and right where the class's output is largest.
+    Classes,
+}
+
+/// Rows and their labels.
+#[derive(Debug, Clone, Copy)]
+pub struct Set<'a> {
+    /// n×d samples.
+    pub data: &'a Matrix,
+    /// n×c labels; for [`Goal::Classes`] n classes.
+    pub labels: &'a [f32],
+}
+
+/// How good a network is on a set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// Rows.
+    pub rows: usize,
+    /// The mean that the [`Goal`] says.
+    pub loss: f64,
+    /// Rows whose class is right; none for regression.
+    pub right: Option<usize>,
+}
+
+impl Measure {
+    /// Part of the rows whose class is right.
+    #[must_use]
+    pub fn accuracy(&self) -> Option<f64> {
+        self.right.map(|right| right as f64 / self.rows.max(1) as f64)
+    }
+}
+
+/// Numbers that a network can be computed in: `f32`, and `f64` to test the gradients.
+pub(super) trait Real:
+    Copy + Default + PartialOrd + AddAssign + Mul<Output = Self> + Send + Sync + 'static
+{
+    const ONE: Self;
+    fn of(value: f64) -> Self;
+    fn byte(value: u8) -> Self;
+    /// The position of the largest; of equal ones the first.
+    fn best(outputs: &[Self]) -> usize;
+    /// The values themselves, where they are of this type.
+    fn own(values: &[f32]) -> Option<&[Self]>;
+    /// Outputs to residuals, in place; the sum of the squares.
+    fn square(labels: &[f32], out: &mut [Self]) -> tamis::Result<f64>;
+    /// Outputs to residuals of the softmax, in place; the sum of the cross-entropies.
+    fn cross_entropy(labels: &[u16], classes: usize, out: &mut [Self]) -> tamis::Result<f64>;
+}
+
+impl Real for f32 {
+    const ONE: Self = 1.0;
+
+    fn of(value: f64) -> Self {
+        value as Self
+    }
+
+    fn byte(value: u8) -> Self {
+        Self::from(value)
+    }
+
+    fn best(outputs: &[Self]) -> usize {
+        tamis::loss::best(outputs)
+    }
+
+    fn own(values: &[f32]) -> Option<&[Self]> {
+        Some(values)
+    }
+
+    fn square(labels: &[f32], out: &mut [Self]) -> tamis::Result<f64> {
+        tamis::loss::square(labels, out).map(f64::from)
+    }
+
+    fn cross_entropy(labels: &[u16], classes: usize, out: &mut [Self]) -> tamis::Result<f64> {
+        tamis::loss::cross_entropy(labels, classes, out).map(f64::from)
+    }
+}
+
+/// Rows of a set, as a step takes them.
+#[derive(Clone)]
+pub(super) struct Batch<'a> {
+    pub(super) set: Set<'a>,
+    /// Which rows, as positions in the order.
+    pub(super) rows: Range<usize>,
+    /// Where the rows of these positions lie; none for the order of the set.
+    pub(super) order: Option<Permutation>,
+    /// Factor of the inputs.
+    pub(super) scale: f32,
+}
+
+impl Batch<'_> {
+    fn place(&self, row: usize) -> usize {
+        self.order.map_or(row, |order| order.get(row))
+    }
+}
+
+/// Computes losses and gradients of one network shape, in memory for batches of some size.
+pub(super) struct Engine<T> {
+    shape: Shape,
+    goal: Goal,
+    /// Rows of a tile.
+    tile: usize,
+    groups: Vec<Group<T>>,
+    stop: Stop,
+}
+
+/// Memory of one group of tiles, and what it sums up.
+struct Group<T> {
+    /// Rows of a tile that do not lie together or are scaled; empty until there are such.
+    x: Vec<T>,
+    /// Outputs of each layer, those of the last one where the head is a sum included.
+    acts: Vec<Vec<T>>,
+    /// Residuals of two neighbouring layers.
+    back: [Vec<T>; 2],
+    labels: Vec<f32>,
+    classes: Vec<u16>,
+    gradient: Vec<T>,
+    loss: f64,
+    right: usize,
+    /// What went wrong, if anything did.
+    failed: Option<tamis::Error>,
+}
+
+impl<T: Real> Engine<T> {
+    /// For batches of at most `batch` rows; `stop` ends a pass within a tile.
+    pub(super) fn new(shape: &Shape, goal: Goal, batch: usize, stop: &Stop) -> Self {
+        let [tile, groups] = sizes(batch, shape.weights());
+        let classes = if goal == Goal::Classes { tile } else { 0 };
+        let group = || Group {
+            x: Vec::new(),
+            acts: acts(shape).map(|width| vec![T::default(); tile * width]).collect(),
+            back: [(); 2].map(|()| vec![T::default(); tile * widest(shape)]),
+            labels: vec![0.0; tile * labels_of(shape, goal)],
+            classes: vec![0; classes],
+            gradient: vec![T::default(); shape.weights()],
+            loss: 0.0,
+            right: 0,
+            failed: None,
+        };
+        let groups = (0..groups).map(|_| group()).collect();
+        Self { shape: shape.clone(), goal, tile, groups, stop: stop.clone() }
+    }
+
+    /// Bytes that the passes take; `gather` where rows are not used where they lie.
+    pub(super) fn bytes(shape: &Shape, goal: Goal, batch: usize, gather: bool) -> u64 {
+        let [tile, groups] = sizes(batch, shape.weights());
+        let inputs = if gather { shape.inputs() } else { 0 };
+        let widths = inputs + acts(shape).sum::<usize>() + 2 * widest(shape);
+        let numbers = (tile as u64) * (widths as u64) + shape.weights() as u64;
+        let labels = tile * (4 * labels_of(shape, goal) + if goal == Goal::Classes { 2 } else { 0 });
+        groups as u64 * (numbers * size_of::<T>() as u64 + labels as u64)
+    }
+
+    /// The mean loss of a batch; its gradient is in [`gradient`](Self::gradient) then.
+    ///
+    /// # Errors
+    /// The pass was ended on request.
+    pub(super) fn descend(&mut self, weights: &[T], batch: &Batch<'_>) -> Result<f64> {
+        self.pass(weights, batch, true).map(|measure| measure.loss)
+    }
+
+    /// How good the network is on a batch of any size.
+    ///
+    /// # Errors
+    /// The pass was ended on request.
+    pub(super) fn measure(&mut self, weights: &[T], batch: &Batch<'_>) -> Result<Measure> {
+        self.pass(weights, batch, false)
+    }
+
+    /// The gradient of the mean loss.
+    pub(super) fn gradient(&self) -> &[T] {
+        &self.groups[0].gradient
+    }
+
+    fn pass(&mut self, weights: &[T], batch: &Batch<'_>, back: bool) -> Result<Measure> {
+        let rows = batch.rows.len();
+        let tile = self.tile;
+        let tiles = rows.div_ceil(tile);
+        let groups = tiles.min(self.groups.len()).max(1);
+        let terms = if self.goal == Goal::Classes { rows } else { rows * self.shape.outputs() };
+        // The square has the slope 2.
+        let slope = if self.goal == Goal::Classes { 1.0 } else { 2.0 };
+        let scale = back.then(|| T::of(-slope / terms.max(1) as f64));
+        let work =
+            Work { shape: &self.shape, goal: self.goal, weights, batch, tile, scale, stop: &self.stop };
+        let run = |(g, group): (usize, &mut Group<T>)| {
+            group.run(&work, g * tiles / groups..(g + 1) * tiles / groups);
+        };
+        match &mut self.groups[..groups] {
+            [group] => run((0, group)),
+            all => all.par_iter_mut().enumerate().for_each(run),
+        }
+        let done = &mut self.groups[..groups];
+        if let Some(error) = done.iter_mut().find_map(|group| group.failed.take()) {
+            return Err(Error::from(error));
+        }
+        if back {
+            add_up(done);
+        }
+        let loss = done.iter().map(|group| group.loss).sum::<f64>() / terms.max(1) as f64;
+        let right = (self.goal != Goal::Regression).then(|| done.iter().map(|group| group.right).sum());
+        Ok(Measure { rows, loss, right })
+    }
+}
+
+/// Rows of a tile and number of groups, for a network of so many weights.
+fn sizes(batch: usize, weights: usize) -> [usize; 2] {
+    let shared = batch.saturating_mul(weights) >= SHARED;
+    let most = if shared { batch.div_ceil(4).next_multiple_of(16).clamp(SMALL_TILE, TILE) } else { TILE };
+    let tile = batch.clamp(1, most);
+    [tile, batch.div_ceil(tile).clamp(1, GROUPS)]
+}
+
+/// Widths of what the layers give, and of the sum behind them where there is one.
+fn acts(shape: &Shape) -> impl Iterator<Item = usize> + '_ {
+    let sum = (shape.head() == Head::Sum).then_some(1);
+    shape.layers().map(|layer| layer.outputs).chain(sum)
+}
+
+/// The widest of all layers' outputs.
+fn widest(shape: &Shape) -> usize {
+    acts(shape).max().unwrap_or(1)
+}
+
+/// Labels of a row.
+fn labels_of(shape: &Shape, goal: Goal) -> usize {
+    if goal == Goal::Classes { 1 } else { shape.outputs() }
+}
+
+/// Adds the gradients of all groups to that of the first, in their order.
+fn add_up<T: Real>(groups: &mut [Group<T>]) {
+    const CHUNK: usize = 1 << 14;
+    let Some((first, rest)) = groups.split_first_mut() else { return };
+    if rest.is_empty() {
+        return;
+    }
+    first.gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sum)| {
+        for group in rest.iter() {
+            let part = &group.gradient[at * CHUNK..][..sum.len()];
+            sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += *part);
+        }
+    });
+}
+
+/// One pass, as every group sees it.
+struct Work<'a, T> {
+    shape: &'a Shape,
+    goal: Goal,
+    weights: &'a [T],
+    batch: &'a Batch<'a>,
+    tile: usize,
+    /// Factor from residuals to the gradient; none for the loss alone.
+    scale: Option<T>,
+    stop: &'a Stop,
+}
+
+impl<T: Real> Work<'_, T> {
+    fn weights(&self, layer: usize) -> Mat<'_, T> {
+        let layer = self.shape.layer(layer);
+        Mat::new(&self.weights[layer.range], layer.outputs, layer.inputs)
+    }
+
+    /// The labels of each of `rows`, `width` of them, with its position among these.
+    fn label_rows(&self, rows: Range<usize>, width: usize, mut put: impl FnMut(usize, &[f32])) {
+        for (at, row) in rows.enumerate() {
+            put(at, &self.batch.set.labels[self.batch.place(row) * width..][..width]);
+        }
+    }
+}
+
+/// The inputs of `rows`: where they lie, or gathered and scaled in `x`.
+fn inputs<'a, T: Real>(x: &'a mut Vec<T>, batch: &Batch<'a>, rows: Range<usize>) -> &'a [T] {
+    let d = batch.set.data.cols;
+    if let Values::F32(values) = &batch.set.data.values
+        && batch.order.is_none()
+        && batch.scale == 1.0
+        && let Some(own) = T::own(values)
+    {
+        return &own[rows.start * d..rows.end * d];
+    }
+    if x.len() < rows.len() * d {
+        *x = vec![T::default(); rows.len() * d];
+    }
+    let x = &mut x[..rows.len() * d];
+    let place = |at: usize| batch.place(rows.start + at) * d;
+    match &batch.set.data.values {
+        Values::F32(values) => {
+            let scale = f64::from(batch.scale);
+            for (at, x) in x.chunks_exact_mut(d).enumerate() {
+                let row = &values[place(at)..][..d];
+                match T::own(row).filter(|_| batch.scale == 1.0) {
+                    Some(row) => x.copy_from_slice(row),
+                    None => x.iter_mut().zip(row).for_each(|(x, v)| *x = T::of(f64::from(*v) * scale)),
+                }
+            }
+        }
+        Values::U8(values) => {
+            let scale = T::of(f64::from(batch.scale));
+            for (at, x) in x.chunks_exact_mut(d).enumerate() {
+                let row = &values[place(at)..][..d];
+                x.iter_mut().zip(row).for_each(|(x, v)| *x = T::byte(*v) * scale);
+            }
+        }
+    }
+    x
+}
+
+/// Outputs of all layers for `n` rows.
+fn forward<T: Real>(work: &Work<'_, T>, x: &[T], acts: &mut [Vec<T>], n: usize) {
+    let zero = T::default();
+    for (l, layer) in work.shape.layers().enumerate() {
+        let (before, from) = acts.split_at_mut(l);
+        let left = before.last().map_or(x, |act| &act[..n * layer.inputs]);
+        let out = &mut from[0][..n * layer.outputs];
+        product(out, false, T::ONE, T::ONE, Mat::new(left, n, layer.inputs), work.weights(l).t());
+        if layer.relu {
+            // What is no number stays so, and is found out.
+            out.iter_mut().for_each(|z| *z = if *z <= zero { zero } else { *z });
+        }
+    }
+    if work.shape.head() == Head::Sum
+        && let [.., neurons, out] = acts
+    {
+        let width = neurons.len() / out.len();
+        for (out, neurons) in out.iter_mut().zip(neurons.chunks_exact(width)).take(n) {
+            *out = zero;
+            neurons.iter().for_each(|a| *out += *a);
+        }
+    }
+}
+
+/// How many of the rows have the right class.
+fn right<T: Real>(work: &Work<'_, T>, rows: Range<usize>, out: &[T]) -> usize {
+    let mut count = 0;
+    let outputs = work.shape.outputs();
+    match work.goal {
+        Goal::Regression => {}
+        Goal::Binary => {
+            let half = T::of(0.5);
+            work.label_rows(rows, outputs, |at, label| {
+                count += usize::from((out[at] >= half) == (label[0] >= 0.5));
+            });
+        }
+        Goal::Classes => work.label_rows(rows, 1, |at, label| {
+            count += usize::from(T::best(&out[at * outputs..][..outputs]) == label[0] as usize);
+        }),
+    }
+    count
+}
+
+impl<T: Real> Group<T> {
+    /// Runs the tiles of the group.
+    fn run(&mut self, work: &Work<'_, T>, tiles: Range<usize>) {
+        (self.loss, self.right, self.failed) = (0.0, 0, None);
+        for tile in tiles.clone() {
+            if work.stop.asked() {
+                self.failed = Some(tamis::Error::Stopped);
+                return;
+            }
+            let all = &work.batch.rows;
+            let start = all.start + tile * work.tile;
+            let rows = start..(start + work.tile).min(all.end);
+            if let Err(error) = self.tile(work, rows, tile > tiles.start) {
+                self.failed = Some(error);
+                return;
+            }
+        }
+    }
+
+    /// One tile; `add` where the gradient already holds that of others.
+    fn tile(&mut self, work: &Work<'_, T>, rows: Range<usize>, add: bool) -> tamis::Result<()> {
+        let Self { x, acts, back, gradient, .. } = self;
+        let n = rows.len();
+        let x = inputs(x, work.batch, rows.clone());
+        forward(work, x, acts, n);
+        let [first, second] = back;
+        let outputs = work.shape.outputs();
+        let mut residual = &mut first[..];
+        let mut other = &mut second[..];
+        residual[..n * outputs].copy_from_slice(&acts[acts.len() - 1][..n * outputs]);
+        let out = &mut residual[..n * outputs];
+        if work.scale.is_none() {
+            self.right += right(work, rows.clone(), out);
+        }
+        self.loss += match work.goal {
+            Goal::Classes => {
+                work.label_rows(rows, 1, |at, row| self.classes[at] = row[0] as u16);
+                T::cross_entropy(&self.classes[..n], outputs, out)?
+            }
+            Goal::Regression | Goal::Binary => {
+                let put =
+                    |at: usize, row: &[f32]| self.labels[at * outputs..][..outputs].copy_from_slice(row);
+                work.label_rows(rows, outputs, put);
+                T::square(&self.labels[..n * outputs], out)?
+            }
+        };
+        let Some(scale) = work.scale else { return Ok(()) };
+        if work.shape.head() == Head::Sum {
+            // Every neuron of the last layer has the residual of the row.
+            let width = work.shape.layer(work.shape.layers().len() - 1).outputs;
+            for (all, one) in other.chunks_exact_mut(width).zip(&residual[..n]) {
+                all.fill(*one);
+            }
+            std::mem::swap(&mut residual, &mut other);
+        }
+        for l in (0..work.shape.layers().len()).rev() {
+            let layer = work.shape.layer(l);
+            if layer.relu {
+                for (r, a) in residual.iter_mut().zip(&acts[l][..n * layer.outputs]) {
+                    *r = if *a > T::default() { *r } else { T::default() };
+                }
+            }
+            let r = Mat::new(&residual[..n * layer.outputs], n, layer.outputs);
+            let left = if l == 0 { x } else { &acts[l - 1][..n * layer.inputs] };
+            let left = Mat::new(left, n, layer.inputs);
+            product(&mut gradient[layer.range], add, T::ONE, scale, r.t(), left);
+            if l > 0 {
+                product(&mut other[..n * layer.inputs], false, T::ONE, T::ONE, r, work.weights(l));
+                std::mem::swap(&mut residual, &mut other);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Real for f64 {
+        const ONE: Self = 1.0;
+
+        fn of(value: f64) -> Self {
+            value
+        }
+
+        fn byte(value: u8) -> Self {
+            Self::from(value)
+        }
+
+        fn best(outputs: &[Self]) -> usize {
+            tamis::loss::best(&outputs.iter().map(|&out| out as f32).collect::<Vec<_>>())
+        }
+
+        fn own(_: &[f32]) -> Option<&[Self]> {
+            None
+        }
+
+        fn square(labels: &[f32], out: &mut [Self]) -> tamis::Result<f64> {
+            out.iter_mut().zip(labels).for_each(|(out, y)| *out = f64::from(*y) - *out);
+            Ok(out.iter().map(|r| r * r).sum())
+        }
+
+        fn cross_entropy(labels: &[u16], classes: usize, out: &mut [Self]) -> tamis::Result<f64> {
+            let mut loss = 0.0;
+            for (out, &label) in out.chunks_mut(classes).zip(labels) {
+                let total: f64 = out.iter().map(|z| z.exp()).sum();
+                loss += total.ln() - out[usize::from(label)];
+                for (class, out) in out.iter_mut().enumerate() {
+                    *out = f64::from(u8::from(class == usize::from(label))) - out.exp() / total;
+                }
+            }
+            Ok(loss)
+        }
+    }
+
+    const GOALS: [Goal; 3] = [Goal::Regression, Goal::Binary, Goal::Classes];
+
+    /// Every goal with networks of one to three hidden layers, and both heads where there is one output.
+    fn shapes() -> Vec<(Shape, Goal)> {
+        let mut all = Vec::new();
+        for hidden in [&[6][..], &[5, 4], &[7, 3, 4]] {
+            for goal in GOALS {
+                let outputs = if goal == Goal::Binary { 1 } else { 3 };
+                all.push((Shape::new(5, hidden, outputs, Head::Weights).unwrap(), goal));
+            }
+            all.push((Shape::new(5, hidden, 1, Head::Sum).unwrap(), Goal::Regression));
+        }
+        all
+    }
+
+    fn problem(rows: usize, shape: &Shape, goal: Goal) -> (Matrix, Vec<f32>) {
+        let noise = |e: usize| ((e * 7919 + e / 13 + 5) % 256) as u8;
+        let values: Vec<f32> =
+            (0..rows * shape.inputs()).map(|e| f32::from(noise(e)) / 100.0 - 1.27).collect();
+        let labels = (0..rows * labels_of(shape, goal)).map(|e| match goal {
+            Goal::Regression => f32::from(noise(e + 99)) / 64.0,
+            Goal::Binary => f32::from(noise(e) % 2),
+            Goal::Classes => f32::from(noise(e) % shape.outputs() as u8),
+        });
+        let labels = labels.collect();
+        (Matrix::new(rows, shape.inputs(), Values::F32(values)).unwrap(), labels)
+    }
+
+    fn weights(shape: &Shape) -> Vec<f64> {
+        shape.initial(1).iter().map(|&w| 2.0 * f64::from(w)).collect()
+    }
+
+    /// Central differences of the loss; the network is piecewise smooth, and few steps cross an edge.
+    #[test]
+    fn gradients_are_the_slopes_of_the_loss() {
+        for (shape, goal) in shapes() {
+            // Three tiles, and rows out of order.
+            let (data, labels) = problem(600, &shape, goal);
+            let set = Set { data: &data, labels: &labels };
+            let order = Some(Permutation::new(1, 2, 600));
+            let batch = Batch { set, rows: 3..600, order, scale: 0.5 };
+            let mut engine = Engine::new(&shape, goal, 600, &Stop::new());
+            let mut w = weights(&shape);
+            let loss = engine.descend(&w, &batch).unwrap();
+            let gradient = engine.gradient().to_vec();
+            let largest = gradient.iter().fold(0.0_f64, |top, g| top.max(g.abs()));
+            assert!(loss > 0.01 && largest > 1e-3, "{shape:?} {goal:?}");
+            let step = 1e-7;
+            for (j, g) in gradient.iter().enumerate() {
+                let mut at = |value: f64| {
+                    let before = std::mem::replace(&mut w[j], value);
+                    let loss = engine.measure(&w, &batch).unwrap().loss;
+                    w[j] = before;
+                    loss
+                };
+                let (up, down) = (at(weights(&shape)[j] + step), at(weights(&shape)[j] - step));
+                let slope = (up - down) / (2.0 * step);
+                assert!((slope - g).abs() < 1e-5 * largest.max(1.0), "{shape:?} {goal:?} {j}: {slope} {g}");
+            }
+        }
+    }
+
+    /// Single precision takes other products and the core's losses.
+    #[test]
+    fn single_precision_agrees_with_double() {
+        for (shape, goal) in shapes() {
+            let (data, labels) = problem(700, &shape, goal);
+            let batch =
+                Batch { set: Set { data: &data, labels: &labels }, rows: 0..700, order: None, scale: 1.0 };
+            let double: Vec<f64> = weights(&shape);
+            let single: Vec<f32> = double.iter().map(|&w| w as f32).collect();
+            let mut one = Engine::new(&shape, goal, 700, &Stop::new());
+            let mut two = Engine::new(&shape, goal, 700, &Stop::new());
+            let losses = (one.descend(&single, &batch).unwrap(), two.descend(&double, &batch).unwrap());
+            assert!((losses.0 / losses.1 - 1.0).abs() < 1e-5, "{losses:?}");
+            let largest = two.gradient().iter().fold(0.0_f64, |top, g| top.max(g.abs()));
+            for (a, b) in one.gradient().iter().zip(two.gradient()) {
+                assert!((f64::from(*a) - b).abs() < 1e-5 * largest, "{shape:?} {goal:?} {a} {b}");
+            }
+            let (one, two) = (one.measure(&single, &batch).unwrap(), two.measure(&double, &batch).unwrap());
+            assert_eq!((one.rows, one.right), (two.rows, two.right));
+            assert_eq!(one.right.is_some(), goal != Goal::Regression);
+        }
+    }
+
+    #[test]
+    fn threads_change_no_bit() {
+        let shape = Shape::new(5, &[9, 4], 3, Head::Weights).unwrap();
+        let (data, labels) = problem(3000, &shape, Goal::Classes);
+        let set = Set { data: &data, labels: &labels };
+        let weights = shape.initial(0);
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let order = Some(Permutation::new(1, 2, 3000));
+                let mut engine = Engine::new(&shape, Goal::Classes, 3000, &Stop::new());
+                let loss =
+                    engine.descend(&weights, &Batch { set, rows: 0..3000, order, scale: 1.0 }).unwrap();
+                let bits: Vec<u32> = engine.gradient().iter().map(|g| f32::to_bits(*g)).collect();
+                (loss.to_bits(), bits)
+            })
+        };
+        let one = run(1);
+        assert!([2, 3, 7].into_iter().all(|threads| run(threads) == one));
+    }
+
+    #[test]
+    fn bytes_stand_for_their_numbers_and_a_stop_ends_the_pass() {
+        let shape = Shape::new(5, &[6], 1, Head::Weights).unwrap();
+        let bytes: Vec<u8> = (0..200).map(|e| (e * 37 % 251) as u8).collect();
+        let floats = bytes.iter().map(|&b| f32::from(b)).collect();
+        let labels: Vec<f32> = (0..40).map(|k| (k % 2) as f32).collect();
+        let weights = shape.initial(0);
+        let stop = Stop::new();
+        let run = |values| {
+            let data = Matrix::new(40, 5, values).unwrap();
+            let set = Set { data: &data, labels: &labels };
+            let mut engine = Engine::new(&shape, Goal::Binary, 40, &stop);
+            let loss = engine.descend(&weights, &Batch { set, rows: 0..40, order: None, scale: 1.0 / 256.0 });
+            (loss.map(f64::to_bits).ok(), engine.gradient().to_vec())
+        };
+        assert_eq!(run(Values::U8(bytes.clone())), run(Values::F32(floats)));
+        stop.ask();
+        assert_eq!(run(Values::U8(bytes)).0, None);
+    }
+}
