@@ -20,8 +20,8 @@ pub(super) const PHASE_NEURONS: [usize; 6] = [1, 2, 5, 10, 20, 50];
 pub(super) const PHASE_AT: (usize, usize) = (10, 2000);
 /// Sizes at which inputs and noise are studied.
 pub(super) const PAIRS: [(usize, usize); 2] = [(10, 50), (20, 100)];
-/// Size of the ablation.
-pub(super) const ABLATION_AT: (usize, usize) = (50, 200);
+/// Sizes of the ablation: one that is easy by now, and one with a weight a neuron, where the supports are hard to find.
+pub(super) const ABLATION_AT: [(usize, usize); 2] = [(50, 200), (100, 100)];
 /// What the ablation leaves out.
 pub(super) const ABLATIONS: [&str; 6] =
     ["whole", "no births and splits", "no moves", "no kicks", "5 products", "search at 1.0 s"];
@@ -169,7 +169,8 @@ pub(super) fn cells(part: Part) -> Vec<Job> {
     let mut cells: Vec<Job> = match part {
         Part::Grid => pairs(&SIZES, &SIZES).map(|(m, s)| cell(m, s, SAMPLES, "")).collect(),
         Part::Ablation => {
-            ABLATIONS.iter().map(|name| cell(ABLATION_AT.0, ABLATION_AT.1, SAMPLES, name)).collect()
+            let at = |(m, s)| ABLATIONS.iter().map(move |name| cell(m, s, SAMPLES, name));
+            ABLATION_AT.iter().flat_map(|&pair| at(pair)).collect()
         }
         Part::Phase => {
             let rows = pairs(&PHASE_WEIGHTS, &PHASE_SAMPLES).map(|(s, n)| cell(PHASE_AT.0, s, n, ""));
