@@ -9,6 +9,31 @@ use crate::error::{Error, Result};
 /// Bytes of one word: an index or a float.
 pub const WORD: usize = 4;
 
+/// What follows from the words of state and workspace.
+macro_rules! sums {
+    ($budget:ident) => {
+        impl $budget {
+            /// All words together.
+            #[must_use]
+            pub const fn words(&self) -> usize {
+                self.state_words().saturating_add(self.workspace_words())
+            }
+
+            /// [`Self::state_words`] in bytes.
+            #[must_use]
+            pub const fn state_bytes(&self) -> usize {
+                self.state_words().saturating_mul(WORD)
+            }
+
+            /// [`Self::workspace_words`] in bytes.
+            #[must_use]
+            pub const fn workspace_bytes(&self) -> usize {
+                self.workspace_words().saturating_mul(WORD)
+            }
+        }
+    };
+}
+
 /// Memory of a training run of [`crate::train`], in words; the operator's own buffers come on top.
 ///
 /// *State* is what survives from step to step: two sparse vectors (iterate and next iterate, index and value), 16
@@ -67,25 +92,9 @@ impl Training {
     pub const fn workspace_words(&self) -> usize {
         self.batch.saturating_add(self.scratch).saturating_add(self.panel_words())
     }
-
-    /// All words together.
-    #[must_use]
-    pub const fn words(&self) -> usize {
-        self.state_words().saturating_add(self.workspace_words())
-    }
-
-    /// [`Self::state_words`] in bytes.
-    #[must_use]
-    pub const fn state_bytes(&self) -> usize {
-        self.state_words().saturating_mul(WORD)
-    }
-
-    /// [`Self::workspace_words`] in bytes.
-    #[must_use]
-    pub const fn workspace_bytes(&self) -> usize {
-        self.workspace_words().saturating_mul(WORD)
-    }
 }
+
+sums!(Training);
 
 /// Memory of a run of [`crate::train::run_net`], in words; the operator's own buffers come on top.
 ///
@@ -141,25 +150,9 @@ impl Outputs {
         let residual = self.batch.saturating_mul(self.outputs);
         residual.saturating_add(self.panel_words().saturating_mul(3)).saturating_add(self.scratch)
     }
-
-    /// All words together.
-    #[must_use]
-    pub const fn words(&self) -> usize {
-        self.state_words().saturating_add(self.workspace_words())
-    }
-
-    /// [`Self::state_words`] in bytes.
-    #[must_use]
-    pub const fn state_bytes(&self) -> usize {
-        self.state_words().saturating_mul(WORD)
-    }
-
-    /// [`Self::workspace_words`] in bytes.
-    #[must_use]
-    pub const fn workspace_bytes(&self) -> usize {
-        self.workspace_words().saturating_mul(WORD)
-    }
 }
+
+sums!(Outputs);
 
 /// Memory of a run of [`crate::anneal`], in words; the operator's own buffers come on top.
 ///
@@ -215,25 +208,9 @@ impl Annealing {
         let columns = self.dims.inputs.saturating_add(self.scratch);
         residual.saturating_add(self.panel_words()).saturating_add(columns)
     }
-
-    /// All words together.
-    #[must_use]
-    pub const fn words(&self) -> usize {
-        self.state_words().saturating_add(self.workspace_words())
-    }
-
-    /// [`Self::state_words`] in bytes.
-    #[must_use]
-    pub const fn state_bytes(&self) -> usize {
-        self.state_words().saturating_mul(WORD)
-    }
-
-    /// [`Self::workspace_words`] in bytes.
-    #[must_use]
-    pub const fn workspace_bytes(&self) -> usize {
-        self.workspace_words().saturating_mul(WORD)
-    }
 }
+
+sums!(Annealing);
 
 /// Memory of a run of [`crate::lm`], in words; the operator's own buffers come on top.
 ///
@@ -330,25 +307,9 @@ impl Recovery {
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
         rows.saturating_add(panel).saturating_add(self.scratch)
     }
-
-    /// All words together.
-    #[must_use]
-    pub const fn words(&self) -> usize {
-        self.state_words().saturating_add(self.workspace_words())
-    }
-
-    /// [`Self::state_words`] in bytes.
-    #[must_use]
-    pub const fn state_bytes(&self) -> usize {
-        self.state_words().saturating_mul(WORD)
-    }
-
-    /// [`Self::workspace_words`] in bytes.
-    #[must_use]
-    pub const fn workspace_bytes(&self) -> usize {
-        self.workspace_words().saturating_mul(WORD)
-    }
 }
+
+sums!(Recovery);
 
 /// Floats that [`crate::gated::Gated`] needs for itself: one row, one generator, one gate per neuron.
 #[must_use]
