@@ -139,7 +139,7 @@ impl Run {
         let schedule = options.schedule(&goal, dims.nnz);
         let bytes = matches!(problem.data.values, Values::U8(_));
         let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
-        let plan = choose(options.memory, (usual, dims.hidden), |layout| {
+        let plan = choose(options.memory, (usual, dims.hidden), plan::LESS, |layout| {
             plan_of(dims, outputs, bytes, &schedule, layout)
         })?;
         Ok(Self { dims, outputs, schedule, plan })

@@ -58,7 +58,7 @@ impl Plan {
     /// ```
     pub fn new(dims: Dims, bytes: bool, schedule: &Schedule, memory: Memory) -> Result<Self> {
         let usual = Layout::new(dims.hidden, dims.inputs);
-        choose(memory, (usual, dims.hidden), |layout| Self::of(dims, bytes, schedule, layout))
+        choose(memory, (usual, dims.hidden), LESS, |layout| Self::of(dims, bytes, schedule, layout))
     }
 
     /// State and workspace together.
@@ -93,10 +93,15 @@ pub(super) fn budget(dims: Dims, schedule: &Schedule, layout: Layout) -> Trainin
     budget
 }
 
-/// The fastest plan that fits the memory, given the usual layout, the number of neurons and the plan of a layout.
+/// How training needs less memory.
+pub(super) const LESS: &str = "raise --ram, or take fewer rows a step (--batch) or fewer nonzeros (--nnz)";
+
+/// The fastest plan that fits the memory, given the usual layout, the number of neurons, how to need less, and the
+/// plan of a layout.
 pub(super) fn choose(
     memory: Memory,
     (usual, hidden): (Layout, usize),
+    less: &'static str,
     with: impl Fn(Layout) -> Plan,
 ) -> Result<Plan> {
     match memory {
@@ -107,7 +112,7 @@ pub(super) fn choose(
             .filter(|layout| usual.hold || !layout.hold)
             .map(&with)
             .find(|plan| plan.total_bytes() <= ram)
-            .ok_or_else(|| too_small(&with(smallest(usual)), ram)),
+            .ok_or_else(|| too_small(&with(smallest(usual)), ram).help(less)),
     }
 }
 
@@ -154,7 +159,7 @@ pub(super) fn too_small(least: &Plan, ram: u64) -> Error {
             least.workspace_bytes
         ))
         .got(format_args!("{ram} bytes"))
-        .help("raise --ram, or take fewer rows a step (--batch) or fewer nonzeros (--nnz)")
+        .help(LESS)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::anneal::encode_net;
 use super::found::{self, Found};
 use super::keep::{self, Kept};
 use super::memory::room_for;
-use super::plan::layouts;
+use super::plan::choose;
 use super::train::{Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
 use super::{Memory, Plan, Problem, Score, plan};
 use crate::data::Values;
@@ -213,6 +213,10 @@ pub fn recover_plan(dims: Dims, bytes: bool, options: &RecoverOptions) -> Result
     RecoverPlan::new(dims, 0, bytes, &options).map(|plan| plan.plan)
 }
 
+/// How a search needs less memory.
+const LESS: &str =
+    "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less";
+
 /// The memory of a search, known before it starts.
 pub(super) struct RecoverPlan {
     pub(super) plan: Plan,
@@ -226,25 +230,8 @@ impl RecoverPlan {
         let slots = lm::slots(dims.hidden, options.params.signs);
         let usual = Layout::new(slots, dims.inputs);
         let with = |layout| Self::of((dims, outputs), bytes, options, slots, layout);
-        match options.memory {
-            Memory::Auto => Ok(with(usual)),
-            Memory::Panel(0) => Err(plan::no_panel()),
-            Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(slots), ..usual })),
-            Memory::Ram(ram) => {
-                let mut least = u64::MAX;
-                for layout in layouts(usual) {
-                    let plan = with(layout);
-                    if plan.plan.total_bytes() <= ram {
-                        return Ok(plan);
-                    }
-                    least = least.min(plan.plan.total_bytes());
-                }
-                Err(Error::new("the memory budget is too small for these sizes")
-                    .expected(format_args!("at least {least} bytes needed"))
-                    .got(format_args!("{ram} bytes"))
-                    .help("raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less"))
-            }
-        }
+        let plan = choose(options.memory, (usual, slots), LESS, |layout| with(layout).plan)?;
+        Ok(with(plan.layout()))
     }
 
     fn of(
