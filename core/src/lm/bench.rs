@@ -93,7 +93,7 @@ impl<'a, S: Sensing> Problem<'a> for Bench<'a, S> {
     }
 
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
-        self.fit.improve(&mut self.net, loss, steps, goal)
+        self.fit.improve(&mut self.net, loss, self.task.steps(steps), goal)
     }
 
     fn grow(&mut self, count: usize) -> Result<(), S::Source> {

@@ -105,6 +105,7 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
     }
 
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
+        let steps = self.task.steps(steps);
         let loss = self.fit.net_improve((&mut self.net, self.single.z), loss, steps, goal)?;
         self.balance();
         Ok(loss)

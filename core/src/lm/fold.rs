@@ -36,7 +36,7 @@ impl<S: Sensing> Bench<'_, S> {
         self.load(scratch.view())?;
         if self.add_pair()? {
             let loss = self.refit(STEPS)?;
-            let loss = self.thin(loss, |_, _| ())?;
+            let loss = self.thin(loss, |_, _| true)?;
             let pair = self.narrow(loss)?;
             if pair < round {
                 return Ok(pair);

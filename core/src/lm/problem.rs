@@ -11,6 +11,8 @@ use crate::sensing::Sensing;
 pub(super) const BATCH: usize = 6;
 /// Batches before the search gives up.
 const BATCHES: usize = 4;
+/// Steps of a fit once the run was ended.
+const HURRIED_STEPS: u32 = 2;
 /// Steps between two cuts on the way down.
 pub(super) const SLIM_STEPS: u32 = 5;
 /// Before the last threshold neurons with a cosine above this become one.
@@ -31,12 +33,19 @@ pub(super) struct Task {
     pub(super) flips: u32,
     pub(super) merges: u32,
     pub(super) folds: u32,
+    /// Whether the run was ended: what is left to do takes few steps.
+    pub(super) hurried: bool,
 }
 
 impl Task {
     /// Nothing was done yet.
     pub(super) const fn new(nnz: usize, hidden: usize, spare: u32) -> Self {
-        Self { nnz, hidden, spare, goal: 0.0, flips: 0, merges: 0, folds: 0 }
+        Self { nnz, hidden, spare, goal: 0.0, flips: 0, merges: 0, folds: 0, hurried: false }
+    }
+
+    /// Of so many steps, those that are made.
+    pub(super) fn steps(&self, steps: u32) -> u32 {
+        if self.hurried { steps.min(HURRIED_STEPS) } else { steps }
     }
 
     /// Weights while searching.
@@ -208,16 +217,18 @@ pub(super) trait Problem<'a> {
     }
 
     /// Merges what is the same and goes down to s weights, fitting between the cuts. Each cut takes a third of the
-    /// excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss after each.
+    /// excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss after each; once that returns `false`,
+    /// or the run was ended before, a cut takes all that is left.
     #[inline(never)]
-    fn thin(&mut self, mut loss: f32, mut report: impl FnMut(&Self, f32)) -> Outcome<'a, Self, f32> {
+    fn thin(&mut self, mut loss: f32, mut report: impl FnMut(&Self, f32) -> bool) -> Outcome<'a, Self, f32> {
         if self.merge(SAME)? > 0 {
             loss = self.loss()?;
             loss = self.improve(loss, 3, self.task().goal)?;
         }
         while let excess @ 1.. = self.counted().saturating_sub(self.task().nnz) {
-            loss = self.cut(self.counted() - excess.div_ceil(3), SLIM_STEPS)?;
-            report(self, loss);
+            let part = if self.task().hurried { excess } else { excess.div_ceil(3) };
+            loss = self.cut(self.counted() - part, SLIM_STEPS)?;
+            self.task_mut().hurried |= !report(self, loss);
         }
         Ok(loss)
     }

@@ -107,6 +107,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         }
         while self.state.stage != Stage::End {
             self.tell_checkpoint();
+            self.hurry();
             let loss = self.bench.loss()?;
             self.state.stage = match self.state.stage {
                 Stage::Descend => self.begin(loss)?,
@@ -119,6 +120,11 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             };
         }
         self.end()
+    }
+
+    /// Once the observer has ended the run, what is left to do takes few steps.
+    fn hurry(&mut self) {
+        self.bench.task_mut().hurried = self.log.info.stopped;
     }
 
     /// Shows the observer all that this run is now.
@@ -362,9 +368,12 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         // Two neurons that stand for one may be further apart than those that are the same.
         self.base.store(self.bench.view())?;
         let before = self.merge(loss, ALIKE, loss)?;
+        self.hurry();
         let Self { bench, log, state, base, kept, .. } = self;
-        let loss =
-            bench.thin(before, |bench, loss| log.step(Phase::Finish, bench, (loss, state.best_loss)))?;
+        let loss = bench.thin(before, |bench, loss| {
+            log.step(Phase::Finish, bench, (loss, state.best_loss));
+            !log.info.stopped
+        })?;
         let loss = bench.conclude(loss, base, kept)?;
         self.keep_found(loss)?;
         // An exact fit that the way down has spoilt: a weight too many went, and comes back.
@@ -407,7 +416,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// added first.
     fn polish(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
         let missing = self.bench.task().nnz.saturating_sub(self.bench.view().nnz());
-        if missing > 0 {
+        if missing > 0 && !self.log.info.stopped {
             self.bench.grow(missing)?;
             loss = self.bench.improve(loss, 3, 0.0)?;
             self.keep_found(loss)?;

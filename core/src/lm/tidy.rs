@@ -162,7 +162,11 @@ mod tests {
         with(Signs::Positive, &[(1.0, W)], &net, |bench| {
             let loss = bench.loss().unwrap();
             let mut reports = 0;
-            let loss = bench.thin(loss, |_, _| reports += 1).unwrap();
+            let report = |_: &_, _| {
+                reports += 1;
+                true
+            };
+            let loss = bench.thin(loss, report).unwrap();
             assert!(bench.counted() <= 6 && (1..=10).contains(&reports), "{reports}");
             let loss = bench.narrow(loss).unwrap();
             assert!(bench.live() <= 3 && loss.is_finite());

@@ -334,7 +334,11 @@ fn the_way_down_ends_at_s_weights_and_m_neurons() {
     with(&[FIRST], &net, |bench| {
         let loss = bench.loss().unwrap();
         let mut reports = 0;
-        let loss = bench.thin(loss, |_, _| reports += 1).unwrap();
+        let report = |_: &_, _| {
+            reports += 1;
+            true
+        };
+        let loss = bench.thin(loss, report).unwrap();
         assert!(bench.counted() <= 10, "{}", bench.counted());
         let loss = bench.narrow(loss).unwrap();
         assert!(bench.live() <= 3 && loss.is_finite());
