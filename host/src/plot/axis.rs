@@ -14,6 +14,8 @@ pub(super) struct Axis {
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) ticks: Vec<(f64, String)>,
+    /// Whether the units of the drawing are logarithms.
+    log: bool,
 }
 
 impl Axis {
@@ -42,25 +44,26 @@ impl Axis {
         let (bottom, top) = (low - margin, high + margin);
         let mut ticks = log_ticks(bottom, top);
         if !zero {
-            return Self::new(name, bottom, top, ticks);
+            return Self { log: true, ..Self::new(name, bottom, top, ticks) };
         }
         let below = 0.12 * (top - bottom);
         ticks.push((bottom - below, "0".to_owned()));
-        Self::new(name, bottom - 1.4 * below, top, ticks)
+        Self { log: true, ..Self::new(name, bottom - 1.4 * below, top, ticks) }
     }
 
-    /// Where a value lies on a logarithmic axis; 0 and less on the line marked 0, nowhere what is not finite.
+    /// Where a value lies; on a logarithmic axis 0 and less on the line marked 0; nowhere what is not finite.
     pub(super) fn place(&self, value: f32) -> Option<f64> {
         let zero = || self.ticks.iter().find(|(_, label)| label == "0").map(|&(at, _)| at);
         match value {
             v if !v.is_finite() => None,
+            v if !self.log => Some(f64::from(v)),
             v if v > 0.0 => Some(f64::from(v).log10()),
             _ => zero(),
         }
     }
 
     fn new(name: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
-        Self { name: name.to_owned(), low, high, ticks }
+        Self { name: name.to_owned(), low, high, ticks, log: false }
     }
 }
 
@@ -202,6 +205,24 @@ mod tests {
 
     fn labels(ticks: &[(f64, String)]) -> Vec<&str> {
         ticks.iter().map(|(_, label)| label.as_str()).collect()
+    }
+
+    #[test]
+    fn values_lie_at_the_ticks_that_name_them() {
+        let values = || [0.0, 20.0, 100.0, 40.0].into_iter();
+        for axis in [
+            Axis::linear("", values()),
+            Axis::log("", values(), true),
+            Axis::count("", values().map(|v| v as usize)),
+        ] {
+            let named = axis.ticks.iter().filter_map(|(at, label)| Some((*at, label.parse::<f32>().ok()?)));
+            let named: Vec<(f64, f32)> = named.collect();
+            assert!(named.len() >= 3, "{axis:?}");
+            for (at, value) in named {
+                assert!((axis.place(value).unwrap() - at).abs() < 1e-6, "{value}: {axis:?}");
+            }
+        }
+        assert_eq!(Axis::linear("", values()).place(f32::NAN), None);
     }
 
     #[test]
