@@ -47,7 +47,7 @@
 //!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
 //! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
-//! most 7 attempts of at most 40 products; the way down to s weights has at most `log_1.5(s) + 2` cuts.
+//! most 7 attempts of at most [`Params::products`] products; the way down to s weights has at most `log_1.5(s) + 2` cuts.
 //!
 //! Sources: K. Levenberg (1944) and D. Marquardt (1963) for the damped step; T. Blumensath and M. Davies (2009) for
 //! hard thresholding, S. Foucart (2011) for least squares on its supports; M. Pilanci and T. Ergen (2020) for networks as

@@ -71,7 +71,7 @@ pub struct Trials {
 impl Trials {
     /// No trials: the published method to the letter.
     pub const NONE: Self = Self { count: 1, rows: 0 };
-    /// Sixteen starts on 2000 rows: less work than the run itself on the 50 000 rows of the paper's problems.
+    /// 32 starts on 2000 rows: about the work of the run itself on the 50 000 rows of the paper's problems.
     pub const DEFAULT: Self = Self { count: 32, rows: 2000 };
     /// A trial ends the search where its mean squared error is below this part of the labels' mean square.
     const EXACT: f32 = 1e-11;
@@ -103,7 +103,7 @@ impl Schedule {
     }
 }
 
-/// What an observer sees before each step.
+/// What an observer sees after each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]

@@ -518,11 +518,8 @@ fn settings_of_another_recipe_are_refused() {
         ("--empty open", "--empty"),
         ("--kicks 2", "--kicks"),
         ("--picture p.svg", "--picture"),
-        ("--checkpoint k --resume", "--checkpoint"),
         ("--signs positive", "--signs"),
         ("--recipe lm", "--task regression or binary"),
-        ("--recipe paper", "--task regression or binary"),
-        ("--recipe paper --validation 0", "--task regression or binary"),
     ] {
         let error = fails(folder.path(), &format!("{classes} {flags} -o n.tamis"));
         assert!(error.contains(name) && error.contains("help:"), "{flags}: {error}");

@@ -74,7 +74,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Becomes the `k` entries of `dense` that are largest in `|v| c^power`, as neuron `i`.
+    /// Becomes the `k` entries of `dense` that are largest in `key`, with their `value`, as neuron `i`.
     #[inline(never)]
     pub(super) fn choose(
         &mut self,

@@ -416,7 +416,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// added first.
     fn polish(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
         let missing = self.bench.task().nnz.saturating_sub(self.bench.view().nnz());
-        if missing > 0 && !self.log.info.stopped {
+        if missing > 0 {
             self.bench.grow(missing)?;
             loss = self.bench.improve(loss, 3, 0.0)?;
             self.keep_found(loss)?;

@@ -75,7 +75,7 @@ impl<'a> View<'a> {
 
 /// The length in bytes that a header states, for a model at the start of a longer region such as a flash sector.
 ///
-/// Only magic and version are checked here; the header is the first 24 bytes.
+/// Only magic, version, the reserved field and the length itself are checked here; the header is the first 24 bytes.
 ///
 /// # Errors
 /// [`Error::Version`] for a model of a later version, [`Error::Format`] if `bytes` does not start with the header of a

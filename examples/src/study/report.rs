@@ -527,7 +527,10 @@ mod tests {
             line("| 10 | 50 |"),
             "| 10 | 50 | 3 | 2/3\\* | 3/3\\* | 150.0\\* | 90.0 | 90.0 | 75.0 % | 1.50 | 7.0 | –\\* | 0/3\\* | – |"
         );
-        assert!(line("| no kicks |").contains("| 0/1 | 1/1 | 1/1 | 40.0 | 40.0 | 40.0 |"), "{page}");
+        assert!(
+            line("| no kicks (50, 200) |").contains("| 0/1 | 1/1 | 1/1 | 40.0 | 40.0 | 40.0 |"),
+            "{page}"
+        );
         assert!(line("| 0.1 (20, 100) |").starts_with("| 0.1 (20, 100) | 1.5000 | 1.5000 |"));
         assert!(line("| uniform (10, 50) |").contains("151.0"));
         assert!(page.contains("| 5 | – | 1/1 | – |") && page.contains("7 runs are done, of 99"), "{page}");

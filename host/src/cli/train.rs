@@ -30,9 +30,9 @@ Examples:
   tamis train --data X.npy --labels ten-columns.npy --task regression --hidden 10 --nnz 50 -o ten.tamis
   tamis train --data X.npy --labels y.npy --task regression --hidden 20 --nnz 400 --time-limit 3600 \
       --checkpoint search.state --resume -o model.tamis
-  tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --batch 1000 -o m.tamis
+  tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --time-limit 30 -o m.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
-      --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --ram 512K -o zero-one.tamis
+      --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --time-limit 60 --ram 4M -o zero-one.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --task multiclass --hidden 32 --nnz 1000 -o digits.tamis
   tamis train --data X.npy --labels y.npy --task regression --hidden 64,32 --nnz 500 \\
@@ -89,7 +89,7 @@ pub(super) struct Train {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Epochs and batches (recipes paper, anneal and imp)")]
 pub(super) struct PassArgs {
-    /// Passes over all batches [default: 15; anneal: 100; imp: 20 each training]
+    /// Passes over all batches; a search (lm) has none and does not mind them: --passes-limit and --time-limit end it [default: 15; anneal: 100; imp: 20 each training]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) epochs: Option<u32>,
     /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512; imp: 256]
@@ -335,6 +335,9 @@ impl Train {
             .expected(format_args!("settings of recipe {}", recipe.name()))
             .got(flag)
             .help(match run::check_recipe(of.name(), task) {
+                Ok(()) if of == Recipe::Paper && task == Task::Multiclass && flag != "--rank" => {
+                    format!("leave {flag} out: it belongs to --recipe paper for one output")
+                }
                 Ok(()) => format!("leave {flag} out, or choose --recipe {}", of.name()),
                 Err(_) => format!(
                     "leave {flag} out: it belongs to --recipe {}, which does not train for --task {}",

@@ -108,11 +108,12 @@ pub(super) fn choose(
         Memory::Auto => Ok(with(usual)),
         Memory::Panel(0) => Err(no_panel()),
         Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(hidden), ..usual })),
-        Memory::Ram(ram) => layouts(usual)
-            .filter(|layout| usual.hold || !layout.hold)
-            .map(&with)
-            .find(|plan| plan.total_bytes() <= ram)
-            .ok_or_else(|| too_small(&with(smallest(usual)), ram).help(less)),
+        Memory::Ram(ram) => {
+            let plans = || layouts(usual).filter(|layout| usual.hold || !layout.hold).map(&with);
+            // The smallest tile is not always the one that takes least: there is a padded row at its end.
+            let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(smallest(usual)));
+            plans().find(|plan| plan.total_bytes() <= ram).ok_or_else(|| too_small(&least(), ram).help(less))
+        }
     }
 }
 

@@ -174,6 +174,16 @@ impl Settled {
             }
         });
         let dims = super::train::sizes(problem, options.hidden, options.size, outputs)?;
+        let (slots, width) = (lm::slots(dims.hidden, signs), dims.inputs.saturating_add(outputs));
+        if slots.saturating_mul(width) > u32::MAX as usize {
+            return Err(Error::new("the number of hidden neurons is out of bounds for a search")
+                .expected(format_args!(
+                    "at most {} neurons, those to spare included",
+                    u32::MAX as usize / width
+                ))
+                .got(format_args!("{slots} for --hidden {}", dims.hidden))
+                .help("choose fewer neurons; 10 to 1000 are usual"));
+        }
         let validation = held_out(dims.samples, options.validation)?;
         let options = RecoverOptions { params: Params { signs, validation, ..options.params }, ..*options };
         let bytes = matches!(problem.data.values, Values::U8(_));
@@ -429,6 +439,9 @@ fn check_result(nnz: usize, labels: &[f32], (dims, outputs): (Dims, usize), scor
             .expected(format_args!("{} nonzeros", dims.nnz))
             .got("0")
             .help(match (outputs, dims.nnz) {
+                (0, _) if labels.iter().all(|&label| label <= 0.0) => {
+                    "pass --signs free: with positive output weights no output is below 0"
+                }
                 (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",
                 _ => "check that some column is not all zero, or scale inputs and labels to about 1",
             }));
