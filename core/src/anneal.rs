@@ -144,6 +144,10 @@ pub struct Progress {
     pub rate: f32,
     /// Entries of the support.
     pub nnz: usize,
+    /// Neurons that have weights from the inputs.
+    pub live: usize,
+    /// Rows read so far: a product with a row, forward or back, is one. Steps, growth and evaluations count.
+    pub rows_read: u64,
     /// Loss and accuracy at the last evaluation on the validation rows.
     pub validation: Option<Held>,
 }
@@ -188,6 +192,8 @@ pub struct Info {
     pub nnz: usize,
     /// Neurons that have weights on both sides.
     pub live: usize,
+    /// As [`Progress::rows_read`], with the scores of the result.
+    pub rows_read: u64,
     /// Whether the observer or the operator ended the run.
     pub stopped: bool,
     /// Whether the run ended early for want of progress on the validation rows.
@@ -260,6 +266,7 @@ struct Run<'p> {
     best: Option<Held>,
     /// Evaluations since the best one.
     waited: u32,
+    rows_read: u64,
     stopped: bool,
     early: bool,
 }
@@ -281,6 +288,7 @@ impl<'p> Run<'p> {
             updates: 0,
             best: None,
             waited: 0,
+            rows_read: 0,
             stopped: false,
             early: false,
         }
@@ -300,7 +308,11 @@ impl<'p> Run<'p> {
     }
 
     /// `1 / (rms of the column + floor)`, in scaled units, measured on the growth rows; 0 for columns of zeros.
-    fn column_scales<S: Factored>(&self, sensing: &mut S, work: &mut Buffers<'_>) -> Result<(), S::Source> {
+    fn column_scales<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        work: &mut Buffers<'_>,
+    ) -> Result<(), S::Source> {
         work.columns.fill(0.0);
         let d = work.columns.len();
         let mut rows = 0;
@@ -311,6 +323,7 @@ impl<'p> Run<'p> {
             sensing.column_norms(state::open(d, sensing.blocks()), 0..1, norms, work.scratch)?;
             math::axpy(1.0, norms, work.columns);
         }
+        self.rows_read += rows as u64;
         error::finite("squares of the samples", work.columns)?;
         let scale = self.params.input_scale;
         for column in work.columns.iter_mut() {
@@ -371,6 +384,8 @@ impl<'p> Run<'p> {
                     loss,
                     rate,
                     nnz: state.len(),
+                    live: state.net().w().blocks().count(),
+                    rows_read: self.rows_read,
                     validation: held,
                 };
                 self.stopped |= !observe(&progress);
@@ -384,7 +399,7 @@ impl<'p> Run<'p> {
 
     /// One step of Adam on the selected batch; the mean loss before it.
     fn descend<S: Factored>(
-        &self,
+        &mut self,
         sensing: &mut S,
         labels: &[u16],
         state: &mut State<'_>,
@@ -394,13 +409,14 @@ impl<'p> Run<'p> {
         let (loss, _) = self.residual(sensing, labels, state, work)?;
         let residual = work.residual.get(..labels.len() * self.classes).unwrap_or(&[]);
         state.gradient(sensing, residual, self.step, work.scratch)?;
+        self.rows_read += labels.len() as u64;
         state.adam(labels.len() as f32, rate, self.params.input_scale);
         Ok(loss)
     }
 
     /// Leaves the residual of the selected rows in the buffer; mean loss.
     fn residual<S: Factored>(
-        &self,
+        &mut self,
         sensing: &mut S,
         labels: &[u16],
         state: &State<'_>,
@@ -409,6 +425,7 @@ impl<'p> Run<'p> {
         let out = work.residual.get_mut(..labels.len() * self.classes).unwrap_or(&mut []);
         let net = state.net();
         sensing.net_forward(state::gates(net, self.step), net, out, work.scratch)?;
+        self.rows_read += labels.len() as u64;
         let rows = out.chunks(self.classes.max(1)).zip(labels);
         let right = rows.filter(|(out, label)| loss::best(out) == usize::from(**label)).count();
         let loss = loss::cross_entropy(labels, self.classes, out).map_err(Error::widen)?;
@@ -439,7 +456,7 @@ impl<'p> Run<'p> {
 
     /// Fills the support up to `target` entries with those of largest gradient.
     fn grow<S: Factored>(
-        &self,
+        &mut self,
         sensing: &mut S,
         state: &mut State<'_>,
         work: &mut Buffers<'_>,
@@ -464,6 +481,7 @@ impl<'p> Run<'p> {
                 sensing.net_forward(gates, net, out, work.scratch)?;
                 loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
                 sensing.net_gradient(gates, net, out, blocks.clone(), (&mut *dw, &mut *dwt), work.scratch)?;
+                self.rows_read += 2 * labels.len() as u64;
             }
             growth.offer(blocks, dw, dwt, &self.units(work.columns));
         }
@@ -512,7 +530,7 @@ impl<'p> Run<'p> {
 
     /// Loss and accuracy on a range of rows, batch by batch.
     fn score<S: Factored>(
-        &self,
+        &mut self,
         sensing: &mut S,
         state: &State<'_>,
         work: &mut Buffers<'_>,
@@ -554,6 +572,7 @@ impl<'p> Run<'p> {
             start: self.start,
             nnz: state.len(),
             live: state.net().w().blocks().count(),
+            rows_read: self.rows_read,
             stopped: self.stopped,
             early: self.early,
         })

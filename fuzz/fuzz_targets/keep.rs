@@ -35,11 +35,7 @@ static SEARCHES: LazyLock<[Search; 3]> = LazyLock::new(|| {
     let one = |signs| planted::network(dims, signs, 1).map(|made| (made.data, made.labels)).unwrap();
     let several = planted::factored(dims, 2, 1).map(|made| (made.data, made.labels)).unwrap();
     let free = RecoverOptions { signs: Some(Signs::Free), validation: 0.25, ..usual() };
-    [
-        search(one(Signs::Positive), usual()),
-        search(one(Signs::Balanced), free),
-        search(several, usual()),
-    ]
+    [search(one(Signs::Positive), usual()), search(one(Signs::Balanced), free), search(several, usual())]
 });
 
 fn usual() -> RecoverOptions {

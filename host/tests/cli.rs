@@ -465,7 +465,10 @@ fn a_search_is_limited_logged_and_drawn() {
     assert_eq!((&report["recipe"], &report["exact"]), (&json!("lm"), &json!(true)));
     assert!(number(&report, "psnr_db") > 110.0, "{report}");
     let log = std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap();
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.pop().unwrap();
+    assert_eq!((&last["result"], &last["nnz"]), (&json!(true), &report["nnz"]));
+    assert_eq!((&last["loss"], &last["exact"]), (&report["loss"], &json!(true)));
     assert_eq!(json!(lines.len()), report["steps"]);
     assert!(lines.windows(2).all(|pair| number(&pair[0], "passes") <= number(&pair[1], "passes")));
     assert!(lines.iter().all(|line| line["loss"].is_number() && line["live"].is_number()));
@@ -487,8 +490,11 @@ fn settings_of_another_recipe_are_refused() {
     let folder = prepared();
     for (flags, name) in [
         ("--recipe lm --step theory", "--step"),
-        ("--recipe paper --time-limit 3", "--time-limit"),
-        ("--trials 2 --log l.jsonl", "--log"),
+        ("--recipe imp --time-limit 3", "--time-limit"),
+        ("--recipe imp --passes-limit 3", "--passes-limit"),
+        ("--recipe imp --log l.jsonl", "--log"),
+        ("--recipe imp --picture p.svg", "--picture"),
+        ("--recipe paper --passes-limit 0", "--passes-limit"),
         ("--recipe paper --signs free", "free"),
         ("--time-limit 0", "--time-limit"),
         ("--recipe paper --validation 0.2", "--validation"),
@@ -511,13 +517,21 @@ fn settings_of_another_recipe_are_refused() {
     std::fs::write(folder.path().join("c.csv"), "a,b,y\n1,0,0\n0,1,1\n1,1,2\n2,0,0\n0,2,1\n2,2,2\n").unwrap();
     let classes = "train --data c.csv --target y --task multiclass --hidden 3 --nnz 8";
     for (flags, name) in [
+        ("--recipe paper --validation 0", "--recipe anneal"),
+        ("--recipe imp --picture p.svg", "--recipe anneal"),
+        ("--checkpoint k --resume", "--recipe imp"),
+    ] {
+        let error = fails(folder.path(), &format!("{classes} {flags} -o n.tamis"));
+        assert!(error.contains(&format!("choose {name}")), "{flags}: {error}");
+    }
+    for (flags, name) in [
+        ("--kicks 2", "--kicks"),
+        ("--time-limit 0", "--time-limit"),
         ("--trials 2", "--trials"),
         ("--trial-rows 2", "--trial-rows"),
         ("--step theory", "--step"),
         ("--refine none", "--refine"),
         ("--empty open", "--empty"),
-        ("--kicks 2", "--kicks"),
-        ("--picture p.svg", "--picture"),
         ("--signs positive", "--signs"),
         ("--recipe lm", "--task regression or binary"),
     ] {

@@ -39,7 +39,7 @@ fn bits(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
     let counters = [report.steps, search.moves, search.tried, search.kicks, search.merges, search.flips];
     let losses =
         [Some(report.loss), search.validation_loss, Some(report.passes)].map(|x| x.map(f64::to_bits));
-    (outcome.model.clone(), counters, losses, (search.exact, search.early, search.limit))
+    (outcome.model.clone(), counters, losses, (search.exact, search.early, report.limit))
 }
 
 fn recover(problem: &Problem, options: &RecoverOptions) -> Outcome {
@@ -99,7 +99,7 @@ fn a_limit_on_passes_counts_all_parts_and_one_on_time_each() {
     let path = folder.path().join("search");
     let limited = |passes| RecoverOptions { limits: Limits { passes: Some(passes), time: None }, ..options };
     let first = part(&problem, &limited(half), &mut Keep::new(&path, &problem, &options).unwrap(), u32::MAX);
-    assert_eq!(first.report.search.unwrap().limit, Some("passes"));
+    assert_eq!(first.report.limit, Some("passes"));
     // Limits are no setting of the search; neither is the number of threads.
     let mut keep =
         Keep::new(&path, &problem, &RecoverOptions { threads: 2, ..limited(whole.report.passes) }).unwrap();
@@ -108,8 +108,7 @@ fn a_limit_on_passes_counts_all_parts_and_one_on_time_each() {
     assert_eq!(bits(&second), bits(&whole));
     // All parts together have made these passes: nothing is left for a third one, which ends at once.
     let third = part(&problem, &limited(half), &mut Keep::new(&path, &problem, &options).unwrap(), u32::MAX);
-    let search = third.report.search.unwrap();
-    assert_eq!(search.limit, Some("passes"));
+    assert_eq!(third.report.limit, Some("passes"));
     assert!(third.report.steps <= whole.report.steps, "{:?}", third.report);
 }
 

@@ -363,6 +363,24 @@ fn a_start_of_exactly_s_weights_works_too() {
 }
 
 #[test]
+fn every_product_with_a_row_counts_as_one_read() {
+    let case = Case::new((30, 5, 4, 3), (4, 4), 7);
+    let params = Params { epochs: 3, batch: 0, start_factor: 1.0, ..Params::DEFAULT };
+    let mut sensing = case.blocked(8, 2);
+    let mut memory = vec![0; words(&sensing, &case, 8, &params)];
+    let mut seen = Vec::new();
+    let trained = anneal::run(&mut sensing, &case.labels, 3, 8, &params, &mut memory, |progress| {
+        seen.push((progress.rows_read, progress.live));
+        true
+    })
+    .unwrap();
+    // Scales of the columns; steps forward and back; before the second and the third the growth of two panels.
+    assert_eq!(seen.iter().map(|(read, _)| *read).collect::<Vec<_>>(), [3 * 30, 9 * 30, 15 * 30]);
+    assert_eq!(trained.info.rows_read, 16 * 30, "the score of the result");
+    assert_eq!(seen[2].1, trained.info.live);
+}
+
+#[test]
 fn patience_ends_a_run_and_the_best_iterate_is_the_result() {
     let params = Params { patience: 1, epochs: 200, rate: 0.3, settle: 0.1, shrink: 0.1, ..PARAMS };
     let (info, _) = on_digits(&params, (64, 12, 1), 400);

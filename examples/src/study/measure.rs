@@ -230,7 +230,7 @@ impl Planting {
             unseen_part: (score.loss / mean_square(&self.unseen_labels)).min(HUGE),
             exact,
             // An exact fit has nothing to gain from more time.
-            limited: !exact && search.map_or(report.stopped, |search| search.limit.is_some()),
+            limited: !exact && (report.limit.is_some() || search.is_none() && report.stopped),
             seconds: report.seconds,
             passes: report.passes,
             matched: compare((self.planted.weights()?, self.planted.signs), (found, signs)),

@@ -2,16 +2,16 @@
 
 use clap::Args;
 use serde::Serialize;
-use tamis::anneal::Params;
+use tamis::anneal::{Params, Progress};
 
 use super::console::{self, bytes, count};
+use super::history::{History, Step, check_outputs};
 use super::parse;
 use super::progress::Bar;
-use super::train::{Train, first_given, memory_fact, save};
+use super::train::{Train, first_given, limit_fact, memory_fact};
 use super::{Common, Console, interrupt};
-use crate::plot::sparkline;
+use crate::Result;
 use crate::run::{self, AnnealOptions, AnnealReport, Task};
-use crate::{Result, file};
 
 /// Flags of this recipe alone.
 #[derive(Debug, Clone, Args)]
@@ -40,26 +40,91 @@ struct Object<'a> {
     report: &'a AnnealReport,
 }
 
+/// One line of the log.
+#[derive(Debug, Clone, Serialize)]
+struct Line {
+    step: u32,
+    epoch: u32,
+    loss: f32,
+    rate: f32,
+    nnz: usize,
+    live: usize,
+    passes: f64,
+    seconds: f64,
+    /// After the step that the rows held out were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation_loss: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation_accuracy: Option<f32>,
+    /// The last such loss.
+    #[serde(skip)]
+    held: Option<f32>,
+}
+
+impl Line {
+    /// With `epoch` steps an epoch.
+    fn new(progress: &Progress, epoch: u32, rows: usize, seconds: f64) -> Self {
+        let &Progress { step, loss, rate, nnz, live, rows_read, validation, .. } = progress;
+        let measured = validation.filter(|_| step.is_multiple_of(epoch));
+        Self {
+            step,
+            epoch: step.div_ceil(epoch),
+            loss,
+            rate,
+            nnz,
+            live,
+            passes: rows_read as f64 / rows.max(1) as f64,
+            seconds,
+            validation_loss: measured.map(|held| held.loss),
+            validation_accuracy: measured.map(|held| held.accuracy()),
+            held: validation.map(|held| held.loss),
+        }
+    }
+}
+
+impl Step for Line {
+    const TITLE: &'static str = "Training";
+
+    fn number(&self) -> u32 {
+        self.step
+    }
+
+    fn loss(&self) -> f32 {
+        self.loss
+    }
+
+    fn curves(&self) -> [Vec<(&'static str, Option<f32>)>; 3] {
+        [
+            vec![("batch", Some(self.loss)), ("held out", self.held)],
+            vec![("weights", Some(self.nnz as f32))],
+            vec![("live neurons", Some(self.live as f32))],
+        ]
+    }
+}
+
 pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
     let options = options(train, common)?;
-    file::check(&train.output)?;
-    file::check_distinct(&train.output, train.source.inputs())?;
+    check_outputs(train)?;
     let problem = train.source.source().load_to_learn(task)?;
     let bar = Bar::new(console);
-    let mut losses = Vec::new();
+    let mut history = History::new(&train.course);
+    let rows = problem.data.rows;
+    let epochs = options.params.epochs.max(1);
     let outcome = interrupt::training(|| {
         run::anneal(problem, &options, interrupt::stop(), |progress| {
             bar.show(progress.step, progress.steps, progress.loss);
-            losses.push(progress.loss.ln());
+            let epoch = (progress.steps / epochs).max(1);
+            history.thin(progress.steps, epoch);
+            history.add(|seconds| Line::new(progress, epoch, rows, seconds));
             true
         })
     });
     bar.clear();
     let outcome = outcome?;
-    save(&train.output, &outcome.model)?;
+    history.save(train, &outcome.model, &outcome.report)?;
     let model = train.output.display().to_string();
     let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
-    console.result(&object, || summary(&object, &losses))
+    console.result(&object, || summary(&object, &history.line()))
 }
 
 fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
@@ -80,11 +145,12 @@ fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
         params,
         memory: train.memory(),
         threads: common.threads(),
+        limits: train.course.limits()?,
         ..usual
     })
 }
 
-fn summary(object: &Object<'_>, losses: &[f32]) -> String {
+fn summary(object: &Object<'_>, losses: &str) -> String {
     let r = object.report;
     let all = r.hidden * (r.inputs + r.classes);
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
@@ -104,7 +170,7 @@ fn summary(object: &Object<'_>, losses: &[f32]) -> String {
             ),
         ),
         ("neurons", format!("{} of {} have weights", r.live, r.hidden)),
-        ("loss", format!("{:.4} mean cross-entropy  {}", r.loss, sparkline(losses))),
+        ("loss", format!("{:.4} mean cross-entropy  {}", r.loss, losses)),
         ("accuracy", format!("{} of the training rows", console::percent(r.accuracy))),
     ];
     rows.extend(r.validation_accuracy.zip(r.validation_loss).map(|(accuracy, loss)| {
@@ -114,7 +180,15 @@ fn summary(object: &Object<'_>, losses: &[f32]) -> String {
     rows.extend([
         (
             "time",
-            format!("{:.3} s, {} epochs, {} steps, {} threads", r.seconds, r.epochs, r.steps, r.threads),
+            format!(
+                "{:.3} s, {} epochs, {} steps, {:.0} passes, {} threads{}",
+                r.seconds,
+                r.epochs,
+                r.steps,
+                r.passes,
+                r.threads,
+                limit_fact(r.limit)
+            ),
         ),
         memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),
     ]);

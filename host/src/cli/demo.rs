@@ -9,7 +9,8 @@ use tamis::gates::Signs;
 use tamis::lm;
 
 use super::console::{self, bytes, count, decibel};
-use super::recover::History;
+use super::history::History;
+use super::recover::Line;
 use super::{Common, Console, interrupt};
 use crate::data::planted::{self, Planted};
 use crate::data::{Array, Matrix, Values, npy};
@@ -77,11 +78,11 @@ impl Demo {
         let plan = run::recover_plan(DIMS, false, &options)?;
         console.say(opening(&planted, &plan, common.seed))?;
 
-        let mut history = History::new(DIMS.samples);
+        let mut history = History::losses_only();
         let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
         let outcome = interrupt::training(|| {
             run::recover(problem, &options, interrupt::stop(), |progress| {
-                history.add(progress);
+                history.see(progress, DIMS.samples);
                 true
             })
         })?;
@@ -256,7 +257,13 @@ fn opening(planted: &Planted, plan: &Plan, seed: u64) -> String {
     console::facts(&format!("Recover a sparse network from what it computes (seed {seed})"), &facts)
 }
 
-fn closing(object: &Object, history: &History, truth: &Weights, found: &Weights, folder: &Path) -> String {
+fn closing(
+    object: &Object,
+    history: &History<Line>,
+    truth: &Weights,
+    found: &Weights,
+    folder: &Path,
+) -> String {
     let verdict = verdict(object.recovered, object.support_match, object.max_error);
     let dir = folder.display();
     let used = object.state_bytes + object.workspace_bytes;
@@ -316,7 +323,7 @@ fn comparison(truth: &Weights, found: &Weights) -> String {
 
 fn draw(
     object: &Object,
-    history: &History,
+    history: &History<Line>,
     truth: &Weights,
     found: &Weights,
     (labels, predictions): (&[f32], &[f32]),
@@ -333,7 +340,7 @@ fn draw(
         title: "A sparse network, recovered",
         facts: &facts,
         time: "step",
-        losses: &[Series { label: "outer steps", first: 1, values: &history.losses() }],
+        losses: &[Series { label: "outer steps", first: 1, values: history.losses() }],
         planted: &truth.points(),
         recovered: &found.points(),
         labels,

@@ -10,6 +10,7 @@ mod console;
 mod demo;
 mod eval;
 mod generate;
+mod history;
 mod imp;
 mod inspect;
 mod interrupt;

@@ -1,32 +1,21 @@
-//! `tamis train --recipe lm`: flags, progress, log and picture of a search.
-
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+//! `tamis train --recipe lm`: flags and progress of a search.
 
 use clap::Args;
 use serde::Serialize;
 use tamis::lm::{Params, Phase, Progress};
 
+use super::history::{History, Step, check_outputs};
 use super::parse;
 use super::progress::Search as Bar;
 use super::train::{KeptArgs, Object, Train, first_given, summary};
 use super::{Common, Console, interrupt, say_error};
-use crate::file::Files;
-use crate::plot::{self, Series, sparkline};
-use crate::run::{self, Keep, Kept, Limits, Problem, RecoverOptions, Task};
+use crate::run::{self, Keep, Kept, Problem, RecoverOptions, Task};
 use crate::{Error, Result, file};
 
 /// Flags of the search.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search (recipe lm)")]
 pub(super) struct RecoverArgs {
-    /// Seconds after which this run ends the search; what it has found is thresholded and fitted, which takes a little more
-    #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
-    pub(super) time_limit: Option<f64>,
-    /// Passes over all rows after which the search ends, those of the parts before --resume included
-    #[arg(long, value_name = "P", value_parser = parse::number)]
-    pub(super) passes_limit: Option<f64>,
     /// Rows that the search looks at first [default: 20 a nonzero, at least 1000; 10 a nonzero for large models]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) search_rows: Option<usize>,
@@ -36,39 +25,16 @@ pub(super) struct RecoverArgs {
     /// Kicks without progress after which a search is given up that is far from exact [default: 6]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) idle_kicks: Option<u32>,
-    /// Write one JSON object per outer step of this run to this file
-    #[arg(long, value_name = "FILE.jsonl")]
-    pub(super) log: Option<PathBuf>,
-    /// Draw this run to this file: loss, support, live neurons
-    #[arg(long, value_name = "FILE.svg")]
-    pub(super) picture: Option<PathBuf>,
 }
 
 impl RecoverArgs {
     /// The first flag that was given, if any.
     pub(super) fn given(&self) -> Option<&'static str> {
         first_given(&[
-            (self.time_limit.is_some(), "--time-limit"),
-            (self.passes_limit.is_some(), "--passes-limit"),
             (self.search_rows.is_some(), "--search-rows"),
             (self.kicks.is_some(), "--kicks"),
             (self.idle_kicks.is_some(), "--idle-kicks"),
-            (self.log.is_some(), "--log"),
-            (self.picture.is_some(), "--picture"),
         ])
-    }
-
-    fn limits(&self) -> Result<Limits> {
-        let limit = |flag: &str, value: Option<f64>| match value {
-            Some(value) if !(value > 0.0 && value.is_finite()) => Err(Error::new("a limit is out of bounds")
-                .expected(format_args!("{flag} above 0"))
-                .got(value)
-                .help(format!("leave {flag} out for no limit"))),
-            value => Ok(value),
-        };
-        let seconds = limit("--time-limit", self.time_limit)?;
-        let time = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
-        Ok(Limits { time, passes: limit("--passes-limit", self.passes_limit)? })
     }
 }
 
@@ -87,24 +53,38 @@ pub(super) struct Line {
     seconds: f64,
 }
 
-/// What happened, step by step.
-#[derive(Debug)]
-pub(super) struct History {
-    pub(super) lines: Vec<Line>,
-    rows: usize,
-    start: Instant,
-}
+impl Step for Line {
+    const TITLE: &'static str = "Search";
 
-impl History {
-    pub(super) fn new(rows: usize) -> Self {
-        Self { lines: Vec::new(), rows, start: Instant::now() }
+    fn number(&self) -> u32 {
+        self.step
     }
 
-    pub(super) fn add(&mut self, progress: &Progress<'_>) {
+    fn loss(&self) -> f32 {
+        self.loss
+    }
+
+    fn curves(&self) -> [Vec<(&'static str, Option<f32>)>; 3] {
+        let count = |label, value: usize| (label, Some(value as f32));
+        [
+            vec![("tried", Some(self.loss)), ("best", Some(self.best))],
+            vec![count("weights", self.support)],
+            vec![
+                count("live neurons", self.live),
+                count("moves taken", self.moves as usize),
+                count("kicks", self.kicks as usize),
+            ],
+        ]
+    }
+}
+
+impl History<Line> {
+    /// Adds an outer step of a search on so many rows.
+    pub(super) fn see(&mut self, progress: &Progress<'_>, rows: usize) {
         if progress.checkpoint.is_some() {
             return;
         }
-        self.lines.push(Line {
+        self.add(|seconds| Line {
             step: progress.step,
             phase: name(progress.phase),
             loss: progress.loss,
@@ -113,53 +93,9 @@ impl History {
             live: progress.live,
             moves: progress.moves,
             kicks: progress.kicks,
-            passes: progress.rows_read as f64 / self.rows.max(1) as f64,
-            seconds: self.start.elapsed().as_secs_f64(),
+            passes: progress.rows_read as f64 / rows.max(1) as f64,
+            seconds,
         });
-    }
-
-    /// The loss of every step.
-    pub(super) fn losses(&self) -> Vec<f32> {
-        self.lines.iter().map(|line| line.loss).collect()
-    }
-
-    /// The losses as bars.
-    pub(super) fn line(&self) -> String {
-        let logs: Vec<f32> = self.lines.iter().map(|line| line.loss.log10()).collect();
-        sparkline(&logs)
-    }
-
-    /// Writes log and picture where they are wanted.
-    fn write(&self, args: &RecoverArgs, files: &mut Files) -> Result<()> {
-        if let Some(path) = &args.log {
-            files.write(path, |out| {
-                for line in &self.lines {
-                    serde_json::to_writer(&mut *out, line)?;
-                    out.write_all(b"\n")?;
-                }
-                Ok(())
-            })?;
-        }
-        if let Some(path) = &args.picture {
-            let picture = self.draw();
-            files.write(path, |out| out.write_all(picture.as_bytes()))?;
-        }
-        Ok(())
-    }
-
-    /// The picture of the run.
-    pub(super) fn draw(&self) -> String {
-        let column = |value: fn(&Line) -> f32| -> Vec<f32> { self.lines.iter().map(value).collect() };
-        let (loss, best) = (column(|line| line.loss), column(|line| line.best));
-        let (support, live) = (column(|line| line.support as f32), column(|line| line.live as f32));
-        let (moves, kicks) = (column(|line| line.moves as f32), column(|line| line.kicks as f32));
-        let series = |label, values| Series { label, first: 1, values };
-        plot::search(
-            "Search",
-            &[series("tried", &loss), series("best", &best)],
-            &[series("weights", &support)],
-            &[series("live neurons", &live), series("moves taken", &moves), series("kicks", &kicks)],
-        )
     }
 }
 
@@ -177,18 +113,19 @@ const fn name(phase: Phase) -> &'static str {
 
 /// Trains by the search.
 pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
-    let args = &train.recover;
     let options = options(train, common)?;
     check_outputs(train)?;
+    check_checkpoint(train)?;
     let problem = train.source.source().load_to_learn(task)?;
     let mut keeper = Keeper::new(&train.kept, &problem, &options)?;
     let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
-    let mut history = History::new(problem.data.rows);
+    let rows = problem.data.rows;
+    let mut history = History::new(&train.course);
     let outcome = interrupt::training(|| {
         let observe = |progress: &Progress<'_>| {
             bar.update(progress);
-            history.add(progress);
+            history.see(progress, rows);
             keeper.see(progress);
             true
         };
@@ -203,10 +140,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
         outcome => outcome?,
     };
     interrupt::saving(|| {
-        file::write_files(|files| {
-            files.write(&train.output, |out| out.write_all(&outcome.model))?;
-            history.write(args, files)
-        })?;
+        history.save(train, &outcome.model, &outcome.report)?;
         keeper.flush()
     })?;
     let object = Object {
@@ -217,22 +151,9 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     console.result(&object, || summary(&object, &history.line()))
 }
 
-/// Checks that all files can be written, and that they are different ones.
-fn check_outputs(train: &Train) -> Result<()> {
-    let (args, kept) = (&train.recover, &train.kept);
-    let outputs = [Some(&train.output), args.log.as_ref(), args.picture.as_ref(), kept.checkpoint.as_ref()];
-    for (k, path) in outputs.iter().enumerate() {
-        let Some(path) = path else { continue };
-        file::check(path)?;
-        file::check_distinct(path, train.source.inputs())?;
-        if outputs[..k].contains(&Some(path)) {
-            return Err(Error::new("two outputs have one name")
-                .at(path)
-                .expected("a file for each of -o, --log, --picture and --checkpoint")
-                .got(path.display())
-                .help("name them differently"));
-        }
-    }
+/// Checks that no checkpoint would be lost.
+fn check_checkpoint(train: &Train) -> Result<()> {
+    let kept = &train.kept;
     match &kept.checkpoint {
         Some(path) if !kept.resume && file::exists(path)? => Err(Error::new("there is a checkpoint already")
             .at(path)
@@ -335,7 +256,7 @@ fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
         signs: train.signs.map(Into::into),
         memory: train.memory(),
         threads: common.threads(),
-        limits: args.limits()?,
+        limits: train.course.limits()?,
         validation,
         checkpoints: train.kept.checkpoint.is_some(),
         ..RecoverOptions::new(train.one_hidden()?, train.size())

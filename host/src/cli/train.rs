@@ -1,6 +1,7 @@
 //! `tamis train`
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -9,14 +10,14 @@ use tamis::train::{Progress, Rank, Schedule, Trials};
 
 use super::anneal::{self, AnnealArgs};
 use super::console::{self, bytes, count};
+use super::history::{self, History, check_outputs};
 use super::imp::{self, ImpArgs};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
 use super::progress::Bar;
 use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
-use crate::plot::sparkline;
-use crate::run::{self, Memory, Options, OutputsOptions, Plan, Report, Size, Task};
+use crate::run::{self, Limits, Memory, Options, OutputsOptions, Plan, Report, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -75,6 +76,8 @@ pub(super) struct Train {
     pub(super) held: HeldArgs,
     #[command(flatten)]
     pub(super) kept: KeptArgs,
+    #[command(flatten)]
+    pub(super) course: CourseArgs,
     #[command(flatten)]
     pub(super) recover: RecoverArgs,
     #[command(flatten)]
@@ -140,6 +143,58 @@ fn kept_by(recipe: Recipe, task: Task) -> Recipe {
     match (recipe, task) {
         (Recipe::Imp, _) | (_, Task::Multiclass) => Recipe::Imp,
         _ => Recipe::Lm,
+    }
+}
+
+/// What ends a run before its last step, and what tells of it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits, log and picture (recipes lm, anneal and paper)")]
+pub(super) struct CourseArgs {
+    /// Seconds after which this run ends; what it has found until then becomes the model, which takes a little more
+    #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
+    time_limit: Option<f64>,
+    /// Passes over all rows after which the run ends in the same way, those of the parts before --resume included
+    #[arg(long, value_name = "P", value_parser = parse::number)]
+    passes_limit: Option<f64>,
+    /// Write one JSON object per step of this run to this file, and a last one of the result; of more than 10000 steps anneal
+    /// logs the ends of epochs, and paper every few
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub(super) log: Option<PathBuf>,
+    /// Draw this run to this file: loss, support, live neurons
+    #[arg(long, value_name = "FILE.svg")]
+    pub(super) picture: Option<PathBuf>,
+}
+
+impl CourseArgs {
+    /// The first flag that was given, if any.
+    fn given(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.time_limit.is_some(), "--time-limit"),
+            (self.passes_limit.is_some(), "--passes-limit"),
+            (self.log.is_some(), "--log"),
+            (self.picture.is_some(), "--picture"),
+        ])
+    }
+
+    pub(super) fn limits(&self) -> Result<Limits> {
+        let limit = |flag: &str, value: Option<f64>| match value {
+            Some(value) if !(value > 0.0 && value.is_finite()) => Err(Error::new("a limit is out of bounds")
+                .expected(format_args!("{flag} above 0"))
+                .got(value)
+                .help(format!("leave {flag} out for no limit"))),
+            value => Ok(value),
+        };
+        let seconds = limit("--time-limit", self.time_limit)?;
+        let time = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+        Ok(Limits { time, passes: limit("--passes-limit", self.passes_limit)? })
+    }
+}
+
+/// The recipe that limits, log and picture belong to: all but the dense baseline have them.
+fn told_by(recipe: Recipe, task: Task) -> Recipe {
+    match recipe {
+        Recipe::Imp => held_by(recipe, task),
+        recipe => recipe,
     }
 }
 
@@ -237,16 +292,16 @@ impl Train {
     /// Trains by the published recipe.
     fn paper(&self, task: Task, recipe: Recipe, common: &Common, console: &Console) -> Result<()> {
         let options = self.options(common)?;
-        file::check(&self.output)?;
-        file::check_distinct(&self.output, self.source.inputs())?;
+        check_outputs(self)?;
         let problem = self.source.source().load_to_learn(task)?;
         let several = task == Task::Multiclass || problem.outputs() > 1;
         self.fits(several, recipe)?;
         let bar = Bar::new(console);
-        let mut losses = Losses::default();
+        let mut history = History::new(&self.course);
         let observe = |progress: &Progress| {
             bar.update(progress);
-            losses.add(progress);
+            history.thin(progress.steps, 1);
+            history.add(|seconds| PaperStep::new(progress, seconds));
             true
         };
         let outcome = interrupt::training(|| match several {
@@ -255,11 +310,11 @@ impl Train {
         });
         bar.clear();
         let outcome = outcome?;
-        losses.run.push(outcome.report.loss as f32);
-        save(&self.output, &outcome.model)?;
+        history.end(outcome.report.loss as f32);
+        history.save(self, &outcome.model, &outcome.report)?;
         let model = self.output.display().to_string();
         let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
-        console.result(&object, || summary(&object, &losses.line()))
+        console.result(&object, || summary(&object, &history.line()))
     }
 
     /// Refuses what the published recipe has for one output only, or for several.
@@ -295,6 +350,7 @@ impl Train {
             seed: common.seed,
             memory: self.memory(),
             threads: common.threads(),
+            limits: self.course.limits()?,
             ..usual
         })
     }
@@ -325,6 +381,7 @@ impl Train {
             ),
             // Shared by the others.
             (held_by(recipe, task), self.held.given()),
+            (told_by(recipe, task), self.course.given()),
             (kept_by(recipe, task), self.kept.checkpoint.as_ref().map(|_| "--checkpoint")),
         ];
         let foreign = groups.into_iter().filter(|(of, _)| *of != recipe);
@@ -411,6 +468,7 @@ impl Train {
             schedule,
             memory: self.memory(),
             threads: common.threads(),
+            limits: self.course.limits()?,
         })
     }
 }
@@ -420,24 +478,50 @@ pub(super) fn save(path: &Path, model: &[u8]) -> Result<()> {
     interrupt::saving(|| file::write(path, |w| std::io::Write::write_all(w, model)))
 }
 
-/// Losses step by step: those of the random starts, one after the other, and of the run on all rows.
-#[derive(Debug, Default)]
-pub(super) struct Losses {
-    pub(super) trials: Vec<f32>,
-    pub(super) run: Vec<f32>,
+/// One line of the log of the published recipe.
+#[derive(Debug, Clone, Serialize)]
+struct PaperStep {
+    step: u32,
+    /// Random start, from 1; 0 in the run on all rows.
+    trial: u32,
+    loss: f32,
+    step_size: f32,
+    nnz: usize,
+    live: usize,
+    passes: f32,
+    seconds: f64,
 }
 
-impl Losses {
-    pub(super) fn add(&mut self, progress: &Progress) {
-        let part = if progress.trial > 0 { &mut self.trials } else { &mut self.run };
-        part.push(progress.loss);
+impl PaperStep {
+    const fn new(progress: &Progress, seconds: f64) -> Self {
+        let &Progress { step, trial, loss, step_size, nnz, live, passes, .. } = progress;
+        Self { step, trial, loss, step_size, nnz, live, passes, seconds }
+    }
+}
+
+impl history::Step for PaperStep {
+    const TITLE: &'static str = "Training";
+
+    fn number(&self) -> u32 {
+        self.step
     }
 
-    /// As bars; the loss falls over decades, so its logarithm is shown.
-    pub(super) fn line(&self) -> String {
-        let logs: Vec<f32> = self.trials.iter().chain(&self.run).map(|loss| loss.log10()).collect();
-        sparkline(&logs)
+    fn loss(&self) -> f32 {
+        self.loss
     }
+
+    fn curves(&self) -> [Vec<(&'static str, Option<f32>)>; 3] {
+        [
+            vec![("batch", Some(self.loss))],
+            vec![("weights", Some(self.nnz as f32))],
+            vec![("live neurons", Some(self.live as f32)), ("random start", Some(self.trial as f32))],
+        ]
+    }
+}
+
+/// What ended a run, if it was a limit.
+pub(super) fn limit_fact(limit: Option<&str>) -> String {
+    limit.map_or_else(String::new, |limit| format!(", ended by the limit of {limit}"))
 }
 
 /// What a run took, as the last line of its summary.
@@ -486,11 +570,10 @@ pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
         Some(("held out", format!("{held} rows: {loss:.4e} mean squared error, {psnr}{right}")))
     }));
     rows.extend(r.search.map(|search| {
-        let found = match (search.exact, search.limit) {
-            (true, _) => "exact".to_owned(),
-            (false, Some(limit)) => format!("not exact when the limit of {limit} came"),
-            (false, None) if search.early => "no better on the rows held out".to_owned(),
-            (false, None) => "not exact".to_owned(),
+        let found = match (search.exact, search.early) {
+            (true, _) => "exact",
+            (false, true) => "no better on the rows held out",
+            (false, false) => "not exact",
         };
         let resumed = match search.resumed_steps {
             0 => String::new(),
@@ -507,8 +590,12 @@ pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
         (
             "time",
             format!(
-                "{:.3} s, {} {steps}, {:.0} passes, {} threads",
-                r.seconds, r.epochs, r.passes, r.threads
+                "{:.3} s, {} {steps}, {:.0} passes, {} threads{}",
+                r.seconds,
+                r.epochs,
+                r.passes,
+                r.threads,
+                limit_fact(r.limit)
             ),
         ),
         memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),

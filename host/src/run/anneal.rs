@@ -8,6 +8,7 @@ use tamis::math::unit_scale;
 use tamis::sensing::Sensing;
 use tamis::wire;
 
+use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::train::{Start, at_least_one, check_recipe, held_out, shuffle, sizes};
 use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes, plan};
@@ -38,14 +39,24 @@ pub struct AnnealOptions {
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
     pub threads: usize,
+    /// When to end the run: the s best entries then are the result, as when it is interrupted.
+    pub limits: Limits,
 }
 
 impl AnnealOptions {
     /// The settings of `docs/results/multiclass.md`, with a tenth of the rows held out.
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
-        let params = Params::DEFAULT;
-        Self { hidden, size, validation: 0.1, batch: None, params, memory: Memory::Auto, threads: 0 }
+        Self {
+            hidden,
+            size,
+            validation: 0.1,
+            batch: None,
+            params: Params::DEFAULT,
+            memory: Memory::Auto,
+            threads: 0,
+            limits: Limits::NONE,
+        }
     }
 }
 
@@ -76,7 +87,8 @@ pub struct AnnealReport {
     pub accuracy: f64,
     /// Rows held out.
     pub validation_samples: usize,
-    /// Mean cross-entropy on the rows held out; none without such rows, and none where the run was interrupted.
+    /// Mean cross-entropy on the rows held out; none without such rows, and none where the run was ended before the support
+    /// was settled.
     pub validation_loss: Option<f64>,
     /// Part of the rows held out whose class is right.
     pub validation_accuracy: Option<f64>,
@@ -84,6 +96,8 @@ pub struct AnnealReport {
     pub epochs: u32,
     /// Steps done.
     pub steps: u32,
+    /// Passes over all rows, the work of products on fewer rows counted in parts.
+    pub passes: f64,
     /// Rows of a batch.
     pub batch: usize,
     /// Entries of the first support in units of s.
@@ -92,6 +106,8 @@ pub struct AnnealReport {
     pub start_nnz: usize,
     /// Factor that brings the inputs to the unit range, a power of two.
     pub input_scale: f32,
+    /// Which limit ended the run, `time` or `passes`.
+    pub limit: Option<&'static str>,
     /// Whether the run was ended early on request.
     pub stopped: bool,
     /// Whether it ended for want of progress on the rows held out.
@@ -156,6 +172,7 @@ struct Run {
     classes: usize,
     params: Params,
     plan: Plan,
+    limits: Limits,
 }
 
 impl Run {
@@ -171,7 +188,7 @@ impl Run {
         check(&params)?;
         let bytes = matches!(problem.data.values, Values::U8(_));
         let (params, plan) = fit(dims, classes, bytes, params, options.memory)?;
-        Ok(Self { dims, classes, params, plan })
+        Ok(Self { dims, classes, params, plan, limits: options.limits })
     }
 
     fn train(
@@ -179,7 +196,7 @@ impl Run {
         problem: Problem,
         threads: usize,
         stop: &Stop,
-        observe: impl FnMut(&Progress) -> bool,
+        mut observe: impl FnMut(&Progress) -> bool,
     ) -> Result<AnnealOutcome> {
         let start = Start::new(&problem);
         let Problem { data, mut labels, .. } = problem;
@@ -199,17 +216,31 @@ impl Run {
             ..self.plan
         };
         let (s, classes) = (self.dims.nnz, self.classes);
+        let mut watch = Watch::new(self.limits, stop);
+        let observe = |progress: &Progress| {
+            let passes = self.passes(progress.rows_read);
+            watch.goes_on(passes, observe(progress))
+        };
         let trained =
             core_anneal::run(&mut operator, &labels, classes, s, &self.params, &mut memory, observe)?;
         let (info, net) = (trained.info, trained.net);
-        if info.nnz == 0 && !info.stopped {
+        let (limit, stopped) = (watch.limit, watch.interrupted(info.stopped));
+        if info.nnz == 0 && !stopped {
             return Err(Error::new("training found no weight that tells the classes apart")
                 .expected(format_args!("{s} nonzeros"))
                 .got("0")
                 .help("check that some column is not all zero, or train for more epochs"));
         }
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
-        let report = AnnealReport { seconds, threads, data_bytes, plan, ..self.report(&info, budget.batch) };
+        let report = AnnealReport {
+            limit,
+            stopped,
+            seconds,
+            threads,
+            data_bytes,
+            plan,
+            ..self.report(&info, budget.batch)
+        };
         Ok(AnnealOutcome {
             index: net.w().index().to_vec(),
             value: net.w().value().to_vec(),
@@ -218,6 +249,10 @@ impl Run {
             model: encode_net(net, Task::Multiclass)?,
             report,
         })
+    }
+
+    fn passes(&self, rows_read: u64) -> f64 {
+        rows_read as f64 / self.dims.samples as f64
     }
 
     fn report(&self, info: &Info, batch: usize) -> AnnealReport {
@@ -238,11 +273,13 @@ impl Run {
             validation_accuracy: info.validation.map(part_right),
             epochs: info.epochs,
             steps: info.steps,
+            passes: self.passes(info.rows_read),
             batch,
             start_factor: info.start as f64 / self.dims.nnz as f64,
             start_nnz: info.start,
             input_scale: self.params.input_scale,
-            stopped: info.stopped,
+            limit: None,
+            stopped: false,
             early: info.early,
             seconds: 0.0,
             threads: 0,

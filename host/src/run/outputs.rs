@@ -8,6 +8,7 @@ use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, run_net};
 
 use super::anneal::encode_net;
 use super::classes;
+use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::plan::{self, choose};
 use super::score::Tally;
@@ -42,6 +43,8 @@ pub struct OutputsOptions {
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
     pub threads: usize,
+    /// When to end the run.
+    pub limits: Limits,
 }
 
 impl OutputsOptions {
@@ -60,6 +63,7 @@ impl OutputsOptions {
             seed: 0,
             memory: Memory::Auto,
             threads: 0,
+            limits: Limits::NONE,
         }
     }
 
@@ -128,6 +132,7 @@ struct Run {
     outputs: usize,
     schedule: NetSchedule,
     plan: Plan,
+    limits: Limits,
 }
 
 impl Run {
@@ -142,7 +147,7 @@ impl Run {
         let plan = choose(options.memory, (usual, dims.hidden), plan::LESS, |layout| {
             plan_of(dims, outputs, bytes, &schedule, layout)
         })?;
-        Ok(Self { dims, outputs, schedule, plan })
+        Ok(Self { dims, outputs, schedule, plan, limits: options.limits })
     }
 
     fn train(
@@ -150,7 +155,7 @@ impl Run {
         problem: Problem,
         threads: usize,
         stop: &Stop,
-        observe: impl FnMut(&Progress) -> bool,
+        mut observe: impl FnMut(&Progress) -> bool,
     ) -> Result<Outcome> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
@@ -171,6 +176,8 @@ impl Run {
         let mut budget = schedule.budget(dims, c, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
+        let mut watch = Watch::new(self.limits, stop);
+        let observe = |progress: &Progress| watch.goes_on(f64::from(progress.passes), observe(progress));
         let trained = match run_net(&mut operator, goal, dims.nnz, schedule, &mut memory, observe) {
             Err(tamis::Error::Diverged { step }) => {
                 return Err(Error::new("the steps of the published method diverge")
@@ -182,8 +189,9 @@ impl Run {
         };
         operator.heed(None);
         let (info, undone) = (trained.info, trained.undone);
+        let stopped = watch.interrupted(info.stopped);
         if info.nnz == 0 {
-            return Err(if info.stopped {
+            return Err(if stopped {
                 Error::interrupted()
             } else {
                 Error::new("training found no weight that explains the labels")
@@ -225,7 +233,8 @@ impl Run {
             beta: None,
             search: None,
             published: Some(Steps { step_size: schedule.step_size, undone, sketch_words: budget.sketch }),
-            stopped: info.stopped,
+            limit: watch.limit,
+            stopped,
             seconds: start.seconds(),
             threads,
             seed: schedule.seed,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tamis::budget::Recovery;
@@ -15,6 +14,7 @@ use tamis::weights::Weights;
 use super::anneal::encode_net;
 use super::found::{self, Found};
 use super::keep::{self, Kept};
+use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::plan::choose;
 use super::train::{Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
@@ -47,16 +47,6 @@ pub struct RecoverOptions {
     pub checkpoints: bool,
 }
 
-/// When a search ends that has not found an exact fit.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Limits {
-    /// After so much time of this run.
-    pub time: Option<Duration>,
-    /// After so many passes over all rows, the work of products on fewer rows counted in parts, and that of the parts that the
-    /// run went on from counted too.
-    pub passes: Option<f64>,
-}
-
 impl RecoverOptions {
     /// The usual search on all cores.
     #[must_use]
@@ -68,7 +58,7 @@ impl RecoverOptions {
             signs: None,
             memory: Memory::Auto,
             threads: 0,
-            limits: Limits { time: None, passes: None },
+            limits: Limits::NONE,
             validation: 0.0,
             checkpoints: false,
         }
@@ -94,8 +84,6 @@ pub struct Search {
     pub merges: u32,
     /// Neurons turned round.
     pub flips: u32,
-    /// Which limit ended the search.
-    pub limit: Option<&'static str>,
     /// Outer steps of the earlier parts of the search that this run went on from; 0 where it began anew.
     pub resumed_steps: u32,
     /// Rows held out; `loss` and what follows from it are about the others.
@@ -297,23 +285,13 @@ impl Settled {
         let nothing_yet = Arc::new(AtomicBool::new(true));
         operator.heed(Some(stop.heeded(&nothing_yet)));
         let mut memory = vec![0; plan.budget.words()];
-        let began = Instant::now();
-        let mut limit = None;
-        let mut interrupted = false;
-        let limits = options.limits;
+        let mut watch = Watch::new(options.limits, stop);
         let observe = |progress: &Progress<'_>| {
             if progress.step > 0 {
                 nothing_yet.store(false, Ordering::Relaxed);
             }
             let passes = progress.rows_read as f64 / dims.samples as f64;
-            if limits.time.is_some_and(|limit| began.elapsed() >= limit) {
-                limit = Some("time");
-            } else if limits.passes.is_some_and(|limit| passes >= limit) {
-                limit = Some("passes");
-            }
-            let goes_on = observe(progress);
-            interrupted |= !goes_on || stop.asked();
-            limit.is_none() && !interrupted
+            watch.goes_on(passes, observe(progress))
         };
         let checkpoint = kept.map(Kept::checkpoint).transpose()?;
         let (params, from) = (&options.params, checkpoint.as_ref());
@@ -373,14 +351,14 @@ impl Settled {
             beta: None,
             published: None,
             search: Some(Search {
-                limit,
                 resumed_steps: kept.map_or(0, Kept::steps),
                 validation_loss: held.as_ref().map(|held| held.loss),
                 validation_psnr_db: held.as_ref().and_then(|held| held.psnr_db),
                 validation_accuracy: held.as_ref().and_then(|held| held.accuracy),
                 ..self.search(&info)
             }),
-            stopped: interrupted,
+            limit: watch.limit,
+            stopped: watch.interrupted,
             seconds: start.seconds(),
             threads: rayon::current_num_threads(),
             seed: options.params.seed,
@@ -407,7 +385,6 @@ impl Settled {
             kicks: info.kicks,
             merges: info.merges,
             flips: info.flips,
-            limit: None,
             resumed_steps: 0,
             validation_samples: params.validation,
             validation_loss: None,

@@ -15,6 +15,7 @@ use tamis::train::{Info, Progress, Schedule, Trials};
 use tamis::weights::Weights;
 use tamis::{spectrum, train as core_train, wire};
 
+use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::outputs::Steps;
 use super::recover::Search;
@@ -49,6 +50,8 @@ pub struct Options {
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
     pub threads: usize,
+    /// When to end the run; during the trials the best start so far is the result.
+    pub limits: Limits,
 }
 
 impl Options {
@@ -56,7 +59,7 @@ impl Options {
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
         let schedule = Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER };
-        Self { hidden, size, schedule, memory: Memory::Auto, threads: 0 }
+        Self { hidden, size, schedule, memory: Memory::Auto, threads: 0, limits: Limits::NONE }
     }
 }
 
@@ -103,7 +106,9 @@ pub struct Report {
     /// What the published recipe did for several outputs; none elsewhere.
     #[serde(flatten)]
     pub published: Option<Steps>,
-    /// Whether the run was ended early.
+    /// Which limit ended the run, `time` or `passes`.
+    pub limit: Option<&'static str>,
+    /// Whether the run was ended early on request.
     pub stopped: bool,
     /// Seconds of training and of scoring the result, without reading files.
     pub seconds: f64,
@@ -197,7 +202,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn train(&self, problem: Problem, observe: impl FnMut(&Progress) -> bool) -> Result<Outcome> {
+    fn train(&self, problem: Problem, mut observe: impl FnMut(&Progress) -> bool) -> Result<Outcome> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
@@ -214,13 +219,16 @@ impl Run<'_> {
             workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
             ..self.plan
         };
+        let mut watch = Watch::new(self.options.limits, self.stop);
+        let observe = |progress: &Progress| watch.goes_on(f64::from(progress.passes), observe(progress));
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
         let trained =
             core_train::run(&mut operator, &labels, self.dims.nnz, &schedule, &mut memory, observe)?;
         // What is left is little, and the result needs it.
         operator.heed(None);
         let (info, weights) = (trained.info, trained.weights);
-        if info.nnz == 0 && info.stopped {
+        let (limit, stopped) = (watch.limit, watch.interrupted(info.stopped));
+        if info.nnz == 0 && stopped {
             return Err(Error::interrupted());
         }
         if info.nnz == 0 && labels.iter().any(|&label| label != 0.0) {
@@ -235,7 +243,8 @@ impl Run<'_> {
         let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
         let score = score(&mut operator, task, &labels, weights, gates, &mut memory[..budget.batch])?;
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
-        let report = Report { beta, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
+        let report =
+            Report { beta, limit, stopped, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
         Ok(Outcome { index, value, out_index: Vec::new(), out_value: Vec::new(), model, report })
     }
 
@@ -260,7 +269,8 @@ impl Run<'_> {
             beta: None,
             search: None,
             published: None,
-            stopped: info.stopped,
+            limit: None,
+            stopped: false,
             seconds: 0.0,
             threads: self.threads,
             seed: self.options.schedule.seed,

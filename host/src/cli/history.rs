@@ -1,0 +1,189 @@
+//! What a training run tells of its steps: a log as JSON lines, a picture, and bars for the terminal.
+
+use std::io::Write as _;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::interrupt;
+use super::train::{CourseArgs, Train};
+use crate::file::{self, Files};
+use crate::plot::{self, Series, sparkline};
+use crate::{Error, Result};
+
+/// Lines of a log, at about the most, of recipes whose steps are many.
+const LINES: u32 = 10_000;
+
+/// What a recipe tells of a step; serialised it is a line of the log.
+pub(super) trait Step: Serialize {
+    /// Heading of the picture.
+    const TITLE: &'static str;
+
+    /// Its number, from 1.
+    fn number(&self) -> u32;
+
+    fn loss(&self) -> f32;
+
+    /// Names and values of the curves in the three figures of the picture: losses, weights, and other counts. The names are
+    /// the same in all steps; what was not measured yet has no value.
+    fn curves(&self) -> [Vec<(&'static str, Option<f32>)>; 3];
+}
+
+/// What happened, step by step.
+#[derive(Debug)]
+pub(super) struct History<S> {
+    /// Empty where neither log nor picture is wanted.
+    steps: Vec<S>,
+    losses: Vec<f32>,
+    wanted: bool,
+    /// Steps from one line of the log to the next.
+    every: u32,
+    start: Instant,
+}
+
+/// The last line of a log.
+#[derive(Serialize)]
+struct Ending<'a, R> {
+    result: bool,
+    #[serde(flatten)]
+    report: &'a R,
+}
+
+impl<S> History<S> {
+    /// For what the flags ask for; seconds count from now on.
+    pub(super) fn new(args: &CourseArgs) -> Self {
+        Self { wanted: args.log.is_some() || args.picture.is_some(), ..Self::losses_only() }
+    }
+
+    /// Without log and picture.
+    pub(super) fn losses_only() -> Self {
+        Self { steps: Vec::new(), losses: Vec::new(), wanted: false, every: 1, start: Instant::now() }
+    }
+
+    /// Keeps the log of a run of so many steps, so many of them an epoch, short: a line a step, or one at the end of every epoch
+    /// or every few.
+    pub(super) fn thin(&mut self, steps: u32, epoch: u32) {
+        let epoch = epoch.max(1);
+        self.every = if steps <= LINES { 1 } else { epoch.saturating_mul((steps / epoch).div_ceil(LINES)) };
+    }
+
+    /// Every loss.
+    pub(super) fn losses(&self) -> &[f32] {
+        &self.losses
+    }
+
+    /// The losses as bars; a loss falls over decades, so its logarithm is shown.
+    pub(super) fn line(&self) -> String {
+        let logs: Vec<f32> = self.losses.iter().map(|loss| loss.log10()).collect();
+        sparkline(&logs)
+    }
+
+    /// Adds the loss of the result to the bars.
+    pub(super) fn end(&mut self, loss: f32) {
+        self.losses.push(loss);
+    }
+}
+
+impl<S: Step> History<S> {
+    /// Adds a step, made from the seconds so far.
+    pub(super) fn add(&mut self, step: impl FnOnce(f64) -> S) {
+        let step = step(self.start.elapsed().as_secs_f64());
+        self.losses.push(step.loss());
+        if self.wanted {
+            self.steps.push(step);
+        }
+    }
+
+    /// Writes the model, and log and picture where they are wanted: all of them or none.
+    pub(super) fn save(&self, train: &Train, model: &[u8], report: &impl Serialize) -> Result<()> {
+        interrupt::saving(|| {
+            file::write_files(|files| {
+                files.write(&train.output, |out| out.write_all(model))?;
+                self.write(&train.course, report, files)
+            })
+        })
+    }
+
+    fn write(&self, args: &CourseArgs, report: &impl Serialize, files: &mut Files) -> Result<()> {
+        if let Some(path) = &args.log {
+            let every = self.every.max(1);
+            files.write(path, |out| {
+                for step in self.steps.iter().filter(|step| step.number().is_multiple_of(every)) {
+                    serde_json::to_writer(&mut *out, step)?;
+                    out.write_all(b"\n")?;
+                }
+                serde_json::to_writer(&mut *out, &Ending { result: true, report })?;
+                out.write_all(b"\n")
+            })?;
+        }
+        if let Some(path) = &args.picture {
+            let picture = self.draw();
+            files.write(path, |out| out.write_all(picture.as_bytes()))?;
+        }
+        Ok(())
+    }
+
+    /// The picture of the run.
+    fn draw(&self) -> String {
+        let curves = [0, 1, 2].map(|figure| self.columns(figure));
+        let [losses, support, counts] = [0, 1, 2].map(|figure: usize| -> Vec<Series<'_>> {
+            let drawn = curves[figure].iter().filter(|(.., values)| !values.is_empty());
+            drawn.map(|(label, first, values)| Series { label, first: *first, values }).collect()
+        });
+        plot::search(S::TITLE, &losses, &support, &counts)
+    }
+
+    /// The curves of a figure: name, number of the first step that has a value, and values from there on.
+    fn columns(&self, figure: usize) -> Vec<(&'static str, usize, Vec<f32>)> {
+        let Some(first) = self.steps.first() else { return Vec::new() };
+        let mut columns: Vec<_> =
+            first.curves()[figure].iter().map(|(label, _)| (*label, 1, Vec::new())).collect();
+        for step in &self.steps {
+            for ((_, first, values), (_, value)) in columns.iter_mut().zip(&step.curves()[figure]) {
+                match value {
+                    Some(value) => values.push(*value),
+                    None if values.is_empty() => *first += 1,
+                    None => values.push(f32::NAN),
+                }
+            }
+        }
+        columns
+    }
+}
+
+/// Checks that all files can be written, and that they are different ones.
+pub(super) fn check_outputs(train: &Train) -> Result<()> {
+    let (args, kept) = (&train.course, &train.kept);
+    let outputs = [Some(&train.output), args.log.as_ref(), args.picture.as_ref(), kept.checkpoint.as_ref()];
+    for (k, path) in outputs.iter().enumerate() {
+        let Some(path) = path else { continue };
+        file::check(path)?;
+        file::check_distinct(path, train.source.inputs())?;
+        if outputs[..k].contains(&Some(path)) {
+            return Err(Error::new("two outputs have one name")
+                .at(path)
+                .expected("a file for each of -o, --log, --picture and --checkpoint")
+                .got(path.display())
+                .help("name them differently"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_of_many_steps_has_a_line_an_epoch_or_fewer() {
+        let mut history = History::<()>::losses_only();
+        let mut every = |steps, epoch| {
+            history.thin(steps, epoch);
+            history.every
+        };
+        assert_eq!((every(10_000, 100), every(10_001, 100)), (1, 100));
+        // 20 000 epochs of one step; an epoch longer than the log; counts that stand for no run.
+        assert_eq!((every(20_000, 1), every(3_000_000, 1_000_000)), (2, 1_000_000));
+        assert_eq!((every(0, 0), every(u32::MAX, 0)), (1, 429_497));
+    }
+}

@@ -1,0 +1,86 @@
+//! Limits of a run, beside the wish to end it.
+
+use std::time::{Duration, Instant};
+
+use crate::operator::Stop;
+
+/// When a run ends that would go on: the steps until then give the result, as if there were no more.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// After so much time of this run.
+    pub time: Option<Duration>,
+    /// After so many passes over all rows, the work of products on fewer rows counted in parts, and that of the parts that a
+    /// search went on from counted too.
+    pub passes: Option<f64>,
+}
+
+impl Limits {
+    /// As long as it takes.
+    pub const NONE: Self = Self { time: None, passes: None };
+}
+
+/// Looks after every step whether a run goes on.
+#[derive(Debug)]
+pub(super) struct Watch<'s> {
+    limits: Limits,
+    began: Instant,
+    stop: &'s Stop,
+    /// The limit that ended the run.
+    pub(super) limit: Option<&'static str>,
+    /// Whether the observer or a stop ended it.
+    pub(super) interrupted: bool,
+}
+
+impl<'s> Watch<'s> {
+    /// Time counts from now on.
+    pub(super) fn new(limits: Limits, stop: &'s Stop) -> Self {
+        Self { limits, began: Instant::now(), stop, limit: None, interrupted: false }
+    }
+
+    /// Whether the run goes on after so many passes and what the observer wishes.
+    pub(super) fn goes_on(&mut self, passes: f64, observed: bool) -> bool {
+        let Limits { time, passes: most } = self.limits;
+        if self.limit.is_none() && time.is_some_and(|limit| self.began.elapsed() >= limit) {
+            self.limit = Some("time");
+        } else if self.limit.is_none() && most.is_some_and(|limit| passes >= limit) {
+            self.limit = Some("passes");
+        }
+        self.interrupted |= !observed || self.stop.asked();
+        self.limit.is_none() && !self.interrupted
+    }
+
+    /// Whether a run that ended before its last step, if `early`, was interrupted: a limit is no interruption.
+    pub(super) fn interrupted(&self, early: bool) -> bool {
+        self.interrupted || early && (self.limit.is_none() || self.stop.asked())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_limit_stays_and_is_no_interruption() {
+        let stop = Stop::new();
+        let mut watch =
+            Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: Some(2.0) }, &stop);
+        assert!(watch.goes_on(1.9, true) && watch.limit.is_none());
+        assert!(!watch.goes_on(2.0, true));
+        watch.limits.time = Some(Duration::ZERO);
+        assert!(!watch.goes_on(3.0, true));
+        assert_eq!((watch.limit, watch.interrupted(true)), (Some("passes"), false));
+        stop.ask();
+        assert!(watch.interrupted(true));
+        assert!(!watch.goes_on(3.0, true) && watch.interrupted(false));
+    }
+
+    #[test]
+    fn without_limits_the_observer_and_the_operator_alone_end_a_run() {
+        let stop = Stop::new();
+        let mut watch = Watch::new(Limits::NONE, &stop);
+        assert!(watch.goes_on(f64::MAX, true));
+        // An operator that stopped is not seen by the watch.
+        assert!(watch.interrupted(true) && !watch.interrupted(false));
+        assert!(!watch.goes_on(0.0, false) && watch.limit.is_none() && watch.interrupted(false));
+    }
+}
