@@ -83,6 +83,8 @@ pub struct AnnealReport {
     pub live: usize,
     /// Mean cross-entropy of the model on the rows trained on.
     pub loss: f64,
+    /// None: classes have no PSNR; the key is that of the other recipes.
+    pub psnr_db: Option<f64>,
     /// Part of the rows trained on whose class is right.
     pub accuracy: f64,
     /// Rows held out.
@@ -267,6 +269,7 @@ impl Run {
             nnz: info.nnz,
             live: info.live,
             loss: f64::from(info.training.loss),
+            psnr_db: None,
             accuracy: part_right(info.training),
             validation_samples: self.params.validation,
             validation_loss: info.validation.map(|Held { loss, .. }| f64::from(loss)),
