@@ -120,7 +120,14 @@ impl Case {
         let Seen(marks) = seen;
         assert!(marks.len() > 3, "{self:?}: {} steps", marks.len());
         for (step, mark) in marks.iter().enumerate() {
-            assert_eq!(*mark, marks[0], "{self:?}: at step {step} and at the first one");
+            if self.threads == 1 {
+                assert_eq!(*mark, marks[0], "{self:?}: at step {step} and at the first one");
+                continue;
+            }
+            // The queues of a pool with several threads renew a block of their own now and then.
+            let (calls, bytes) = (mark.calls - marks[0].calls, mark.bytes.abs_diff(marks[0].bytes));
+            assert!(calls <= 32 && bytes <= 1 << 13, "{self:?}: {calls} calls, {bytes} bytes at step {step}");
+            assert_eq!(mark.numbers, marks[0].numbers, "{self:?}: at step {step}");
         }
         let (bytes, numbers) = (marks[0].bytes + labels, marks[0].numbers + labels);
         Held { bytes: bytes - before.bytes, numbers: numbers - before.numbers, plan }
