@@ -13,10 +13,12 @@
 //!   │
 //! moves ◄─┐ tidy: turn mirror images back, flip neurons where that lowers the loss, merge neurons of one hinge;
 //!   │     │ candidates by ⟨r, φ⟩²/|φ|²: births from inputs and from random gates, splits of neurons
+//!   │     │ with 24 neurons or more: try one candidate in 12 neurons, all at once;
 //!   │     │ try up to 24, 6 at a time: from the base, apply · 2 LM · up to 4 outer steps; a success (70 % of the
 //!   ├─────┘ loss) is taken at once, the best of a batch from 98 % on; then descend
 //!   │ no candidate helps
-//! kick      the best network without a fifth of its neurons; descend; back to the moves
+//! kick      the best network without a fifth of its neurons; descend; back to the moves. On four times the rows, from
+//!   │       the best network, where all rows refute it or kicks on these rows lead nowhere
 //!   │ exact, or no kick is left
 //! finish    merge · threshold to s, a third of the excess at a time, 5 LM between · fold the linear term · m neurons
 //!   │       exact at 1.25 s weights but not at s: kick
@@ -45,6 +47,12 @@
 //! before the next kick. Rows held out are missing from the fit: where rows are scarce this costs more than the choice wins,
 //! so they are for the measure of a result, and for searches with rows to spare.
 //!
+//! **Columns that repeat others**: a column that is a multiple of an earlier one, to rounding, gets no weights. A weight that
+//! could be spread over both takes no more of s than it needs.
+//!
+//! **Ended within a step**: an operator that fails with [`crate::Error::Stopped`] ends the run as the observer does: with the best
+//! network until then, brought to s weights in few steps.
+//!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
 //! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
 //! most 7 attempts of at most [`Params::products`] products; the way down to s weights has at most `log_1.5(s) + 2` cuts.
@@ -67,6 +75,7 @@ mod run;
 mod search;
 mod sides;
 mod solver;
+mod stages;
 mod support;
 mod tidy;
 mod trial;
@@ -292,7 +301,7 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
 ///
 /// # Errors
 /// [`crate::Error::Range`] for sizes out of bounds, [`crate::Error::Length`] for labels or sizes that do not fit the
-/// operator, [`crate::Error::NotFinite`] for labels, inputs or a goal that are no numbers, or weights beyond the range of
+/// operator, [`crate::Error::Stopped`] if the operator ended the run before there were weights, [`crate::Error::NotFinite`] for labels, inputs or a goal that are no numbers, or weights beyond the range of
 /// floats, [`crate::Error::Budget`] with the bytes needed and given, [`crate::Error::Diverged`] if gradients leave the
 /// range of floats, [`crate::Error::Source`] if reading the data fails.
 ///

@@ -38,6 +38,8 @@ pub mod stream {
     pub const SPLIT: u64 = 18 << 32;
     /// First output weights of the neurons that a search for several outputs starts from, one per neuron.
     pub const OUTPUTS: u64 = 19 << 32;
+    /// The vector that columns are projected on to find those that repeat others.
+    pub const PROJECTION: u64 = 21 << 32;
     /// Hashes of a count sketch.
     pub const SKETCH: u64 = 20 << 32;
     /// Values that stand for empty blocks in a gradient of [`crate::train::run_net`], one per neuron and side.

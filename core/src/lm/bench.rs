@@ -8,7 +8,7 @@ use super::sides::Sides;
 use super::support::{Columns, add, store, threshold};
 use crate::error::{Error, Result};
 use crate::factored::Net;
-use crate::sensing::Sensing;
+use crate::sensing::{Sensing, head_mut};
 use crate::weights::{Block, Editable, Weights};
 
 /// A network, its data, and buffers. Block 0 may be the linear term; what is said of neurons excludes it.
@@ -180,20 +180,25 @@ impl<S: Sensing> Bench<'_, S> {
         added
     }
 
-    /// Makes block 0 the linear term with all inputs, where signs are free and there is none.
+    /// Adds to the linear term in block 0, where signs are free, the inputs that it lacks: all that have a scale.
     pub(super) fn add_linear(&mut self) -> Result<(), S::Source> {
-        let d = self.inputs();
-        if self.first() == 0 || self.linear() == d {
+        if self.first() == 0 {
             return Ok(());
         }
-        self.net.remove(0);
         let (value, index) = self.fit.spare();
-        let (Some(value), Some(index)) = (value.get_mut(..d), index.get_mut(..d)) else {
-            return Err(Error::Length { what: "room for weights", expected: d, got: self.net.room() });
-        };
+        let mut count = 0;
+        {
+            let mut old = self.net.view().block(0).entries().map(|(j, _)| j).peekable();
+            let lacking = self.columns.scales().iter().enumerate();
+            let lacking = lacking.filter(|(j, c)| old.next_if_eq(j).is_none() && **c > 0.0);
+            for ((j, _), slot) in lacking.zip(&mut *index) {
+                *slot = j as u32;
+                count += 1;
+            }
+        }
+        let value = head_mut(value, count)?;
         value.fill(0.0);
-        index.iter_mut().zip(0..).for_each(|(index, j)| *index = j);
-        add(&mut self.net, index, value)
+        add(&mut self.net, head_mut(index, count)?, value)
     }
 
     /// The first neuron without weights whose output has this sign.

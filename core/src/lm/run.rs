@@ -107,7 +107,7 @@ fn search<'a, P: Problem<'a>>(
     checkpoint: Option<&Checkpoint<'_>>,
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Info, usize, usize), <P::Sensing as Sensing>::Source> {
-    let log = Log { observe, info: Info::NONE };
+    let log = Log { observe, info: Info::NONE, cut_off: false };
     let mut search = Search { bench, base, kept, best, found, params: *params, state: first_state(), log };
     let info = search.run(params.search_rows(dims.nnz, dims.samples - params.validation), checkpoint)?;
     let found = search.found.view();

@@ -19,6 +19,9 @@ const LAMBDA_LEAST: f32 = 1e-6;
 const LAMBDA_RETRY: f32 = 1e-5;
 /// Attempts of one step.
 const ATTEMPTS: u32 = 7;
+/// Attempts of one step, and products of one attempt, once the run was ended.
+const HURRIED_ATTEMPTS: u32 = 2;
+const HURRIED_PRODUCTS: u32 = 8;
 /// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not before.
 const TOLERANCE: f32 = 1e-2;
 /// A step that is to win less than this part of the loss is not worth a try in single precision.
@@ -56,7 +59,8 @@ pub(super) trait Equations {
 #[derive(Default)]
 pub(super) struct Solver<'a> {
     vectors: Vectors<'a>,
-    /// Products of one attempt at the most.
+    /// Attempts of one step, and products of one attempt, at the most.
+    attempts: u32,
     products: u32,
     /// λ.
     lambda: f32,
@@ -93,7 +97,7 @@ impl<'a> Vectors<'a> {
 impl<'a> Solver<'a> {
     /// Solves with at most `products` products an attempt.
     pub(super) fn new(vectors: Vectors<'a>, products: u32) -> Self {
-        Self { vectors, products, lambda: LAMBDA_START }
+        Self { vectors, attempts: ATTEMPTS, products, lambda: LAMBDA_START }
     }
 
     /// The vectors, free for others between two fits.
@@ -109,6 +113,11 @@ impl<'a> Solver<'a> {
     /// Goes on with this λ.
     pub(super) fn set_lambda(&mut self, lambda: f32) {
         self.lambda = lambda;
+    }
+
+    /// Makes few attempts of few products from now on.
+    pub(super) fn hurry(&mut self) {
+        (self.attempts, self.products) = (HURRIED_ATTEMPTS, self.products.min(HURRIED_PRODUCTS));
     }
 
     /// Damps the next step as after a change that the equations do not see.
@@ -152,7 +161,7 @@ impl<'a> Solver<'a> {
         error::finite("gradient", rhs)?;
         error::finite("squared column norms", diagonal)?;
         self.lambda = self.lambda.min(LAMBDA_CAP);
-        for _ in 0..ATTEMPTS {
+        for _ in 0..self.attempts {
             let won = self.solve(equations)?;
             if !(won > WORTHLESS * loss * terms as f32) {
                 break;

@@ -7,18 +7,25 @@
 
 use super::fit::Fit;
 use crate::error::{self, Error, Result};
-use crate::gates::{Empty, Gates, Signs};
-use crate::math::sqrt;
+use crate::gates::{Empty, Gates};
+use crate::math::{norm2, sqrt};
+use crate::rng::{Rng, stream};
 use crate::sensing::{Sensing, head_mut, panels};
 use crate::top::Top;
 use crate::weights::{Editable, Weights};
 
 /// A column of a mean square below this counts as zero: divisions by it would leave the range of floats.
 const VANISHING: f32 = 1e-30;
+/// Two columns may be one where their random projections, each in parts of the column's norm, are as close as this …
+const CLOSE: f32 = 1e-5;
+/// … and are, where the square of what is left of their difference is below this part of theirs: what rounding leaves.
+const REPEATED: f32 = 1e-12;
+/// Columns that may be one that are compared with a column, at the most.
+const COMPARED: usize = 8;
 
 /// The scales of the columns, and a gradient panel to select with.
 pub(super) struct Columns<'a> {
-    /// `c_j`, d; 0 for a column that vanishes.
+    /// `c_j`, d; 0 for a column that vanishes or is a multiple of an earlier one.
     scales: &'a mut [f32],
     panel: &'a mut [f32],
 }
@@ -41,14 +48,52 @@ impl<'a> Columns<'a> {
 
     /// Takes the scales from the rows that are selected.
     pub(super) fn measure<S: Sensing>(&mut self, fit: &mut Fit<'_, S>) -> Result<(), S::Source> {
-        let (d, m) = (fit.sensing.inputs(), fit.sensing.blocks());
-        let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
+        let open = fit.open();
         fit.sensing.column_norms(open, 0..1, self.scales, fit.scratch)?;
         fit.read();
         error::finite("squared norms of the inputs", self.scales)?;
         let rows = fit.rows() as f32;
         for c in &mut *self.scales {
             *c = if *c / rows > VANISHING { sqrt(*c / rows) } else { 0.0 };
+        }
+        self.leave_out_repeated(fit)
+    }
+
+    /// Sets the scale of a column that is a multiple of an earlier one to 0: the earlier one stands for both. Otherwise a weight
+    /// would be spread over such columns at will, and take more of s than it needs. The residual is lost.
+    ///
+    /// Columns that may be one are found by their products with one random vector, and then compared in full.
+    #[inline(never)]
+    fn leave_out_repeated<S: Sensing>(&mut self, fit: &mut Fit<'_, S>) -> Result<(), S::Source> {
+        let (d, rows) = (self.scales.len(), fit.rows());
+        let open = fit.open();
+        Rng::new(0, stream::PROJECTION).fill_normal(head_mut(fit.residual, rows)?);
+        let projected = head_mut(self.panel, d)?;
+        fit.correlate(open, 0, None, projected)?;
+        for (p, c) in projected.iter_mut().zip(&*self.scales) {
+            *p = if *c > 0.0 { *p / c } else { 0.0 };
+        }
+        let close = CLOSE * sqrt(rows as f32);
+        let projected = &*projected;
+        for (j, p) in projected.iter().enumerate().skip(1) {
+            let (earlier, rest) = self.scales.split_at_mut(j);
+            let Some(c) = rest.first_mut().filter(|c| **c > 0.0) else { continue };
+            let candidates = (0..).zip(projected.iter().zip(&*earlier));
+            let candidates = candidates.filter(|(_, (q, b))| **b > 0.0 && (p.abs() - q.abs()).abs() <= close);
+            for (i, (q, b)) in candidates.take(COMPARED) {
+                let difference = [1.0 / b, if p * q > 0.0 { -1.0 / *c } else { 1.0 / *c }];
+                let index = [i, j as u32];
+                let both = Weights::new(d, 1, &index, &difference).map_err(Error::widen)?;
+                let out = head_mut(fit.residual, rows)?;
+                out.fill(0.0);
+                fit.sensing.apply(open, both.block(0), out)?;
+                let left = norm2(out);
+                fit.read();
+                if left <= REPEATED * rows as f32 {
+                    *c = 0.0;
+                    break;
+                }
+            }
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use std::time::Instant;
 pub struct Stop {
     asked: Arc<AtomicBool>,
     deadline: Option<Instant>,
-    heeded: Option<Arc<AtomicBool>>,
+    begun: Option<Arc<AtomicBool>>,
 }
 
 impl Stop {
@@ -35,11 +35,11 @@ impl Stop {
         Self { deadline: Some(deadline), ..self.clone() }
     }
 
-    /// The same wish, which counts only as long as `heeded` is true: for work that can be cut off at first, and must be
-    /// brought to an end later.
+    /// The same wish, whose deadline counts only once `begun` is true: for work that should not be cut off before there is
+    /// something to show.
     #[must_use]
-    pub fn heeded(&self, heeded: &Arc<AtomicBool>) -> Self {
-        Self { heeded: Some(Arc::clone(heeded)), ..self.clone() }
+    pub fn once(&self, begun: &Arc<AtomicBool>) -> Self {
+        Self { begun: Some(Arc::clone(begun)), ..self.clone() }
     }
 
     /// Asks for the end, for good.
@@ -50,8 +50,8 @@ impl Stop {
     /// Whether the work should end.
     #[must_use]
     pub fn asked(&self) -> bool {
-        let asked = self.asked.load(Ordering::Relaxed)
-            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        asked && self.heeded.as_ref().is_none_or(|heeded| heeded.load(Ordering::Relaxed))
+        let begun = || self.begun.as_ref().is_none_or(|begun| begun.load(Ordering::Relaxed));
+        let late = || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.asked.load(Ordering::Relaxed) || begun() && late()
     }
 }

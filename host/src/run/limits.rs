@@ -1,5 +1,7 @@
 //! Limits of a run, beside the wish to end it.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::operator::Stop;
@@ -35,6 +37,19 @@ impl<'s> Watch<'s> {
     /// Time counts from now on.
     pub(super) fn new(limits: Limits, stop: &'s Stop) -> Self {
         Self { limits, began: Instant::now(), stop, limit: None, interrupted: false }
+    }
+
+    /// What an operator heeds within a step: the wish to end, and the time once `begun` is true.
+    pub(super) fn stop(&self, begun: &Arc<AtomicBool>) -> Stop {
+        let deadline = self.limits.time.and_then(|time| self.began.checked_add(time));
+        deadline.map_or_else(|| self.stop.clone(), |deadline| self.stop.until(deadline).once(begun))
+    }
+
+    /// The run has ended: where the operator ended it, notes why.
+    pub(super) fn ended(&mut self, stopped: bool) {
+        if stopped && self.limit.is_none() && !self.interrupted {
+            let _ = self.goes_on(0.0, true);
+        }
     }
 
     /// Whether the run goes on after so many passes and what the observer wishes.

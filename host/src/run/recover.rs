@@ -281,17 +281,15 @@ impl Settled {
         if outputs > 0 {
             operator = operator.with_outputs(outputs);
         }
-        // Before the first step nothing is lost; later the search is brought to an end.
-        let nothing_yet = Arc::new(AtomicBool::new(true));
-        operator.heed(Some(stop.heeded(&nothing_yet)));
         let mut memory = vec![0; plan.budget.words()];
         let mut watch = Watch::new(options.limits, stop);
+        let begun = Arc::new(AtomicBool::new(false));
+        operator.heed(Some(watch.stop(&begun)));
         let observe = |progress: &Progress<'_>| {
-            if progress.step > 0 {
-                nothing_yet.store(false, Ordering::Relaxed);
-            }
             let passes = progress.rows_read as f64 / dims.samples as f64;
-            watch.goes_on(passes, observe(progress))
+            let goes_on = watch.goes_on(passes, observe(progress));
+            begun.store(goes_on, Ordering::Relaxed);
+            goes_on
         };
         let checkpoint = kept.map(Kept::checkpoint).transpose()?;
         let (params, from) = (&options.params, checkpoint.as_ref());
@@ -310,6 +308,7 @@ impl Settled {
             found => found?,
         };
         operator.heed(None);
+        watch.ended(info.stopped);
         let mut found = Found::new(net);
         let mut neurons = plan.slots;
         if params.signs == Signs::Positive {

@@ -1,0 +1,226 @@
+//! The stages of a run: descend, try moves, kick, finish, all rows, polish. Each returns the next one.
+
+use super::checkpoint::Stage;
+use super::problem::{Outcome, Problem};
+use super::search::Search;
+use super::{Phase, Progress};
+use crate::rng::{Rng, stream};
+
+/// A kick empties one in so many neurons.
+const KICK: usize = 5;
+/// Before the way down to s weights neurons with a cosine above this are merged, where that does not raise the loss.
+const ALIKE: f32 = 0.99;
+/// The way down to s weights has spoilt an exact fit where the loss is more than so many times as large.
+const SPOILT: f32 = 4.0;
+/// All rows refute a fit of a part of them where the loss is more than so many times as large.
+const REFUTED: f32 = 2.0;
+/// A loss above this part of the mean square of the labels is far from exact …
+const POOR: f32 = 1e-3;
+/// … and one below this part of the last is progress.
+const PROGRESS: f32 = 0.98;
+
+impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
+    /// [`Stage::Descend`].
+    pub(super) fn begin(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
+        (self.state.best_loss, self.state.found_loss, self.state.kicks) = (f32::INFINITY, f32::INFINITY, 0);
+        (self.state.mark, self.state.idle, self.state.stale) = (f32::INFINITY, 0, 0);
+        self.bench.relax()?;
+        self.keep_best(loss)?;
+        self.descend(loss, Phase::Descend)?;
+        Ok(Stage::Moves)
+    }
+
+    /// [`Stage::Moves`].
+    pub(super) fn moves(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
+        if !self.is_exact(loss) && !self.is_done() {
+            match self.round(loss)? {
+                Some(better) => loss = better,
+                None => return Ok(Stage::Kick),
+            }
+            if !self.is_exact(loss) {
+                return Ok(Stage::Moves);
+            }
+        }
+        if !self.is_exact(loss) {
+            return Ok(Stage::Kick);
+        }
+        let loss = self.finish(loss)?;
+        Ok(if self.is_exact(loss) { self.leave()? } else { Stage::Kick })
+    }
+
+    /// Whether all rows say otherwise than those that are fitted: these are too few then, and the search goes on with
+    /// more of them.
+    fn refute(&mut self) -> Outcome<'a, P, bool> {
+        let (rows, all) = (self.state.rows as usize, self.bench.fit().all_rows());
+        if rows >= all {
+            return Ok(false);
+        }
+        self.select(all)?;
+        let loss = self.bench.loss();
+        self.select(rows)?;
+        let refuted = loss? > REFUTED * self.state.best_loss;
+        if refuted {
+            self.widen(rows)?;
+        }
+        Ok(refuted)
+    }
+
+    /// Whether kicks have led nowhere for some time, and the fit is far from exact: noise, or no such network.
+    fn is_idle(&mut self) -> bool {
+        if self.state.best_loss < PROGRESS * self.state.mark {
+            (self.state.mark, self.state.idle) = (self.state.best_loss, 0);
+        } else {
+            self.state.idle = self.state.idle.saturating_add(1);
+        }
+        self.state.best_loss > POOR * self.bench.fit().power() && self.state.idle >= self.params.patience
+    }
+
+    /// With rows held out, whether kicks have brought nothing better on them for some time. Where the best network has got
+    /// better since the last kick it is brought down to s weights, which may be the result; it is at hand before and after.
+    fn is_stale(&mut self) -> Outcome<'a, P, bool> {
+        if self.params.validation == 0 {
+            return Ok(false);
+        }
+        self.state.stale = self.state.stale.saturating_add(1);
+        if self.state.idle == 0 {
+            let loss = self.bench.loss()?;
+            self.finish(loss)?;
+            self.bench.load(self.best.view())?;
+        }
+        let patience = self.params.validation_patience;
+        Ok(patience > 0 && self.state.stale >= patience)
+    }
+
+    /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the search where there
+    /// were enough kicks, and more rows where these are too few or kicks on them lead nowhere.
+    pub(super) fn kick(&mut self) -> Outcome<'a, P, Stage> {
+        self.bench.load(self.best.view())?;
+        if !self.is_done() && self.refute()? {
+            return Ok(Stage::Descend);
+        }
+        let (idle, rows, all) = (self.is_idle(), self.state.rows as usize, self.bench.fit().all_rows());
+        self.state.early = !self.is_done() && self.is_stale()?;
+        if idle && !self.state.early && !self.is_done() && rows < all {
+            self.widen(rows)?;
+            return Ok(Stage::Descend);
+        }
+        if idle || self.state.early || self.is_done() || self.state.kicks >= self.params.kicks {
+            let loss = self.bench.loss()?;
+            self.finish(loss)?;
+            return self.leave();
+        }
+        self.state.kicks = self.state.kicks.saturating_add(1);
+        self.log.info.kicks = self.log.info.kicks.saturating_add(1);
+        let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
+        for _ in 0..(self.bench.live() / KICK).max(1) {
+            let nth = rng.below(self.bench.live() as u32) as usize;
+            self.bench.nth_live(nth).into_iter().for_each(|i| self.bench.remove(i));
+        }
+        let loss = self.bench.refit(2)?;
+        self.descend(loss, Phase::Kick)?;
+        Ok(Stage::Moves)
+    }
+
+    /// Ends the search with the best network of at most s weights.
+    fn leave(&mut self) -> Outcome<'a, P, Stage> {
+        self.bench.load(self.found.view())?;
+        Ok(Stage::AllRows)
+    }
+
+    /// Down to s weights and m neurons without a linear term; keeps the result.
+    #[inline(never)]
+    fn finish(&mut self, loss: f32) -> Outcome<'a, P, f32> {
+        // Two neurons that stand for one may be further apart than those that are the same.
+        self.base.store(self.bench.view())?;
+        let before = self.merge(loss, ALIKE, loss)?;
+        self.hurry();
+        let Self { bench, log, state, base, kept, .. } = self;
+        let loss = bench.thin(before, |bench, loss| {
+            log.step(Phase::Finish, bench, (loss, state.best_loss));
+            !log.info.stopped
+        })?;
+        let loss = bench.conclude(loss, base, kept)?;
+        self.keep_found(loss)?;
+        // An exact fit that the way down has spoilt: a weight too many went, and comes back.
+        if self.is_exact(before) && loss > SPOILT * before {
+            self.descend_at_s(loss, before, Phase::Finish)?;
+        }
+        Ok(self.state.found_loss)
+    }
+
+    /// [`Stage::AllRows`].
+    pub(super) fn all_rows(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
+        let (all, rows, claimed) =
+            (self.bench.fit().all_rows(), self.state.rows as usize, self.is_exact(loss));
+        self.take_up(all)?;
+        let loss = self.bench.loss()?;
+        let loss = self.bench.improve(loss, self.params.final_steps, 0.0)?;
+        self.state.found_loss = f32::INFINITY;
+        self.keep_found(loss)?;
+        self.log.step(Phase::AllRows, &self.bench, (loss, loss));
+        if self.is_exact(loss) || self.is_done() || rows == all {
+            return Ok(Stage::Polish);
+        }
+        if !claimed {
+            return Ok(Stage::Settle);
+        }
+        self.widen(rows)?;
+        Ok(Stage::Descend)
+    }
+
+    /// [`Stage::Settle`]: no exact fit is in sight, so a better support for all rows is what is left to find.
+    pub(super) fn settle(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
+        self.state.best_loss = f32::INFINITY;
+        let loss = self.descend(loss, Phase::AllRows)?;
+        self.finish(loss)?;
+        self.bench.load(self.found.view())?;
+        Ok(Stage::Polish)
+    }
+
+    /// [`Stage::Polish`]: outer steps at exactly s weights as long as they lower the loss; weights that are missing are
+    /// added first.
+    pub(super) fn polish(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
+        let missing = self.bench.task().nnz.saturating_sub(self.bench.view().nnz());
+        if missing > 0 {
+            self.bench.grow(missing)?;
+            loss = self.bench.improve(loss, 3, 0.0)?;
+            self.keep_found(loss)?;
+        }
+        self.descend_at_s(loss, self.bench.task().goal, Phase::Polish)?;
+        Ok(if self.is_exact(self.state.found_loss) || self.is_done() { Stage::End } else { Stage::Plain })
+    }
+
+    /// Outer steps at exactly s weights as long as they lower the loss and it is above `goal`, at most
+    /// [`Params::polish`].
+    fn descend_at_s(&mut self, mut loss: f32, goal: f32, phase: Phase) -> Outcome<'a, P, ()> {
+        for _ in 0..self.params.polish {
+            if loss <= goal || self.is_done() {
+                break;
+            }
+            let before = loss;
+            loss = self.outer(loss, self.bench.task().nnz, phase)?;
+            self.keep_found(loss)?;
+            if !(loss < before) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Stage::Plain`]: where no exact fit was found, the plain method at s weights from the first weights of all rows;
+    /// with one or two weights there is nothing to search, and this is better.
+    pub(super) fn plain(&mut self) -> Outcome<'a, P, Stage> {
+        if self.bench.is_relaxed() {
+            return Ok(Stage::End);
+        }
+        self.bench.start(self.params.seed)?;
+        let (loss, goal) = (self.bench.loss()?, self.bench.task().goal);
+        let loss = self.bench.improve(loss, 3, goal)?;
+        let loss = self.bench.narrow(loss)?;
+        self.keep_found(loss)?;
+        if self.bench.live() <= self.bench.task().hidden {
+            self.descend_at_s(loss, goal, Phase::Polish)?;
+        }
+        Ok(Stage::End)
+    }
+}
