@@ -172,7 +172,14 @@ impl Settled {
                 .got(format_args!("{slots} for --hidden {}", dims.hidden))
                 .help("choose fewer neurons; 10 to 1000 are usual"));
         }
-        let validation = held_out(dims.samples, options.validation)?;
+        let (rows, part) = (dims.samples, options.validation);
+        let validation = held_out(rows, part)?;
+        if part > 0.0 && validation == 0 {
+            return Err(Error::new("there are too few rows to hold some out")
+                .expected("a part that makes at least one row, with one left")
+                .got(format_args!("--validation {part} of {rows} rows"))
+                .help("give more rows or a larger part, or leave --validation out"));
+        }
         let options = RecoverOptions { params: Params { signs, validation, ..options.params }, ..*options };
         let bytes = matches!(problem.data.values, Values::U8(_));
         let plan = RecoverPlan::new(dims, outputs, bytes, &options)?;

@@ -362,17 +362,7 @@ pub(super) fn held_out(n: usize, part: f64) -> Result<usize> {
             .got(part)
             .help("0.1 holds a tenth out, 0 none"));
     }
-    let held = ((n as f64 * part).round() as usize).min(n - 1);
-    if part > 0.0 && held == 0 {
-        return Err(Error::new("there are too few rows to hold some out")
-            .expected(format_args!(
-                "a part of at least one row, and a row left: --validation {:.3} or more of at least 2 rows",
-                0.5 / n as f64
-            ))
-            .got(format_args!("--validation {part} of {n} rows"))
-            .help("give more rows or a larger part, or pass --validation 0"));
-    }
-    Ok(held)
+    Ok(((n as f64 * part).round() as usize).min(n - 1))
 }
 
 /// Refuses a setting of 0.
