@@ -424,7 +424,7 @@ impl<'p> Run<'p> {
     ) -> Result<(f32, usize), S::Source> {
         let out = work.residual.get_mut(..labels.len() * self.classes).unwrap_or(&mut []);
         let net = state.net();
-        sensing.net_forward(state::gates(net, self.step), net, out, work.scratch)?;
+        sensing.net_forward(net.gates(self.step), net, out, work.scratch)?;
         self.rows_read += labels.len() as u64;
         let rows = out.chunks(self.classes.max(1)).zip(labels);
         let right = rows.filter(|(out, label)| loss::best(out) == usize::from(**label)).count();
@@ -477,7 +477,7 @@ impl<'p> Run<'p> {
                 let labels = self.select(sensing, order.get(position))?;
                 let out = work.residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
                 let net = growth.net;
-                let gates = state::gates(net, self.step);
+                let gates = net.gates(self.step);
                 sensing.net_forward(gates, net, out, work.scratch)?;
                 loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
                 sensing.net_gradient(gates, net, out, blocks.clone(), (&mut *dw, &mut *dwt), work.scratch)?;

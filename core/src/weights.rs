@@ -44,6 +44,17 @@ impl<'a> Weights<'a> {
         Self { inputs, hidden, index, value }
     }
 
+    /// The entries at `range` of longer buffers, in order by construction; no weights where they are not.
+    pub(crate) fn cut(
+        (inputs, hidden): (usize, usize),
+        (index, value): (&'a [u32], &'a [f32]),
+        range: Range<usize>,
+    ) -> Self {
+        let index = index.get(range.clone()).unwrap_or(&[]);
+        let value = value.get(range).unwrap_or(&[]);
+        Self::new(inputs, hidden, index, value).unwrap_or(Self::empty(inputs, hidden))
+    }
+
     /// Checks that these are weights of `hidden` neurons of `inputs` inputs.
     ///
     /// # Errors

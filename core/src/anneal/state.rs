@@ -116,27 +116,6 @@ pub(super) fn open(inputs: usize, hidden: usize) -> Gates<'static> {
     Gates::of(Weights::empty(inputs, hidden), Signs::Positive, Empty::Open, 0, 0)
 }
 
-/// A network over the first entries of the arrays.
-fn net<'a>(
-    (inputs, hidden, outputs): (usize, usize, usize),
-    (index, value): (&'a [u32], &'a [f32]),
-    (first, len): (usize, usize),
-) -> Net<'a> {
-    let side = |inputs, range: Range<usize>| {
-        let index = index.get(range.clone()).unwrap_or(&[]);
-        let value = value.get(range).unwrap_or(&[]);
-        // Sorted and in range by construction.
-        Weights::new(inputs, hidden, index, value).unwrap_or(Weights::empty(inputs, hidden))
-    };
-    let (w, wt) = (side(inputs, 0..first), side(outputs, first..len));
-    Net::new(w, wt).unwrap_or(Net::empty(inputs, hidden, outputs))
-}
-
-/// Gates of the network itself.
-pub(super) fn gates<'a>(net: Net<'a>, step: u32) -> Gates<'a> {
-    Gates::of(net.w(), Signs::Positive, Empty::Freeze, 0, step)
-}
-
 impl<'a> State<'a> {
     pub(super) fn len(&self) -> usize {
         self.len
@@ -147,11 +126,11 @@ impl<'a> State<'a> {
     }
 
     pub(super) fn net(&self) -> Net<'_> {
-        net(self.sizes(), (&*self.index, &*self.value), (self.first, self.len))
+        Net::cut(self.sizes(), (&*self.index, &*self.value), (self.first, self.len))
     }
 
     pub(super) fn into_net(self) -> Net<'a> {
-        net((self.inputs, self.hidden, self.outputs), (self.index, self.value), (self.first, self.len))
+        Net::cut(self.sizes(), (self.index, self.value), (self.first, self.len))
     }
 
     /// A random first support, columns in proportion to their size, and random weights on it.
@@ -207,10 +186,10 @@ impl<'a> State<'a> {
         step: u32,
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
-        let net = net(self.sizes(), (&*self.index, &*self.value), (self.first, self.len));
+        let net = Net::cut(self.sizes(), (&*self.index, &*self.value), (self.first, self.len));
         let g = self.score.get_mut(..self.len).unwrap_or(&mut []);
         let out = g.split_at_mut_checked(self.first).unwrap_or_default();
-        sensing.net_gradient_at(gates(net, step), net, r, out, scratch)
+        sensing.net_gradient_at(net.gates(step), net, r, out, scratch)
     }
 
     /// One step along the gradient of `rows` rows.
@@ -386,7 +365,7 @@ impl<'a> State<'a> {
         let found: &mut [u32] = bytemuck::cast_slice_mut(&mut *self.score);
         let top =
             Top::new(found.get_mut(..room).unwrap_or(&mut []), scores.get_mut(..room).unwrap_or(&mut []));
-        let net = net(sizes, (&*self.index, value), (self.first, self.len));
+        let net = Net::cut(sizes, (&*self.index, value), (self.first, self.len));
         Growth { net, at: (0, 0), top }
     }
 

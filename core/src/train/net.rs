@@ -9,7 +9,6 @@ use crate::iht::{self, NetStep, NetWork};
 use crate::loss;
 use crate::math;
 use crate::sketch::{self, CountSketch};
-use crate::weights::Weights;
 use core::ops::Range;
 
 /// What the outputs are compared with.
@@ -250,28 +249,15 @@ impl Sparse<'_> {
     }
 }
 
-fn view<'a>(
-    (d, m, c): (usize, usize, usize),
-    (index, value): (&'a [u32], &'a [f32]),
-    (first, len): (usize, usize),
-) -> Net<'a> {
-    let side = |inputs, range: Range<usize>| {
-        let (index, value) = (index.get(range.clone()).unwrap_or(&[]), value.get(range).unwrap_or(&[]));
-        // Written by the exact top-s selection: sorted and in range.
-        Weights::new(inputs, m, index, value).unwrap_or(Weights::empty(inputs, m))
-    };
-    Net::new(side(d, 0..first), side(c, first..len)).unwrap_or(Net::empty(d, m, c))
-}
-
 impl<'a> State<'a> {
     fn net(&self) -> Net<'_> {
         let Sparse { index, value, first, len } = &self.current;
-        view(self.sizes, (index, value), (*first, *len))
+        Net::cut(self.sizes, (index, value), (*first, *len))
     }
 
     fn into_net(self) -> Net<'a> {
         let Sparse { index, value, first, len } = self.current;
-        view(self.sizes, (index, value), (first, len))
+        Net::cut(self.sizes, (index, value), (first, len))
     }
 }
 
@@ -422,7 +408,7 @@ impl<'g> Run<'g> {
         let residual = work.residual.get_mut(..n * self.outputs).unwrap_or(&mut []);
         math::scale(1.0 / n as f32, residual);
         let State { sizes, current, next, sketch, .. } = state;
-        let net = view(*sizes, (current.index, current.value), (current.first, current.len));
+        let net = Net::cut(*sizes, (current.index, current.value), (current.first, current.len));
         if let (Some(sketch), Rank::Sketch { decay }) = (sketch.as_mut(), self.schedule.rank)
             && decay != 1.0
         {
@@ -457,7 +443,7 @@ impl<'g> Run<'g> {
         let out = work.residual.get_mut(..rows.len() * self.outputs).unwrap_or(&mut []);
         sensing.select(rows.clone())?;
         let net = state.net();
-        sensing.net_forward(iht::net_gates(net, self.round), net, out, work.scratch)?;
+        sensing.net_forward(net.gates(self.round), net, out, work.scratch)?;
         let loss = self.goal.residual(rows, self.outputs, out).map_err(Error::widen)?;
         if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }
     }

@@ -275,13 +275,7 @@ pub(super) fn score(
     memory: &mut [u32],
 ) -> Result<Score> {
     let (n, c) = (operator.rows(), net.outputs());
-    let gates = tamis::gates::Gates::of(
-        net.w(),
-        tamis::gates::Signs::Positive,
-        tamis::gates::Empty::Freeze,
-        0,
-        u32::MAX,
-    );
+    let gates = net.gates(u32::MAX);
     let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(batch * c);
     let mut tally = Tally::new(Score::THRESHOLD);
     let mut classes = classes::Tally::new(c);
