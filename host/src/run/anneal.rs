@@ -8,6 +8,7 @@ use tamis::math::unit_scale;
 use tamis::sensing::Sensing;
 use tamis::wire;
 
+use super::found::Found;
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::train::{Start, at_least_one, check_recipe, held_out, shuffle, sizes};
@@ -243,14 +244,9 @@ impl Run {
             plan,
             ..self.report(&info, budget.batch)
         };
-        Ok(AnnealOutcome {
-            index: net.w().index().to_vec(),
-            value: net.w().value().to_vec(),
-            out_index: net.wt().index().to_vec(),
-            out_value: net.wt().value().to_vec(),
-            model: encode_net(net, Task::Multiclass)?,
-            report,
-        })
+        let model = encode_net(net, Task::Multiclass)?;
+        let Found { w: (index, value), wt: (out_index, out_value), .. } = Found::new(net);
+        Ok(AnnealOutcome { index, value, out_index, out_value, model, report })
     }
 
     fn passes(&self, rows_read: u64) -> f64 {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tamis::budget::Recovery;
 use tamis::dims::Dims;
 use tamis::factored::{self, Net};
-use tamis::gates::Signs;
+use tamis::gates::{Empty, Gates, Signs};
 use tamis::lm::{self, Info, Params, Progress};
 use tamis::weights::Weights;
 
@@ -326,8 +326,9 @@ impl Settled {
         // The operator counts the neurons of the search.
         let own = found.net(plan.slots)?;
         let trained = dims.samples - params.validation;
+        let own = (own, Gates::of(own.w(), params.signs, Empty::Freeze, 0, u32::MAX));
         let mut score =
-            |rows| found::score(&mut operator, task, &labels, (own, params.signs), rows, &mut memory);
+            |rows| found::score(&mut operator, task, &labels, own, (rows, dims.samples), &mut memory);
         let held = (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
         let score = score(0..trained)?;
         check_result(nnz, &labels[..trained * outputs.max(1)], (dims, outputs), &score)?;
