@@ -204,11 +204,8 @@ impl Run {
         let model = encode_net(net, task)?;
         let own = (net, net.gates(u32::MAX));
         let score = score(&mut operator, task, &labels, own, (0..dims.samples, budget.batch), &mut memory)?;
-        let plan = Plan {
-            state_bytes: budget.state_bytes() as u64,
-            workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
-            ..self.plan
-        };
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
+        let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let report = Report {
             recipe: if schedule.safe { "paper-safe" } else { "paper" },
             task,
@@ -253,11 +250,5 @@ fn plan_of(dims: Dims, outputs: usize, bytes: bool, schedule: &NetSchedule, layo
     budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
     let held = Dims::new(dims.samples, dims.inputs, dims.hidden, support(dims, outputs, layout.panel));
     let operator = layout.bytes(held, bytes) + layout.outputs_bytes(held, outputs);
-    Plan {
-        panel: layout.panel,
-        tile: layout.tile,
-        hold: layout.hold,
-        state_bytes: budget.state_bytes() as u64,
-        workspace_bytes: (operator as u64).saturating_add(budget.workspace_bytes() as u64),
-    }
+    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator])
 }

@@ -248,18 +248,10 @@ impl RecoverPlan {
         };
         let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
         let more = if outputs > 0 { layout.outputs_bytes(held, outputs) } else { 0 };
-        let operator = (layout.bytes(held, bytes) + more) as u64;
-        let state_bytes = budget.state_bytes() as u64;
+        let operator = layout.bytes(held, bytes) + more;
         let checkpoints = if options.checkpoints { 2 * keep::most_bytes(&budget) } else { 0 };
-        let plan = Plan {
-            panel: layout.panel,
-            tile: layout.tile,
-            hold: layout.hold,
-            state_bytes,
-            workspace_bytes: operator
-                .saturating_add(budget.workspace_bytes() as u64)
-                .saturating_add(checkpoints as u64),
-        };
+        let workspace = [operator, budget.workspace_bytes(), checkpoints];
+        let plan = Plan::sum(layout, budget.state_bytes(), &workspace);
         Self { plan, budget, slots }
     }
 }

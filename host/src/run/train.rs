@@ -214,11 +214,8 @@ impl Run<'_> {
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
         operator.heed(Some(self.stop.clone()));
         let mut memory = vec![0; budget.words()];
-        let plan = Plan {
-            state_bytes: budget.state_bytes() as u64,
-            workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
-            ..self.plan
-        };
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
+        let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let mut watch = Watch::new(self.options.limits, self.stop);
         let observe = |progress: &Progress| watch.goes_on(f64::from(progress.passes), observe(progress));
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
