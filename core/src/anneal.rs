@@ -365,13 +365,11 @@ impl<'p> Run<'p> {
                 }
                 let labels = self.select(sensing, order.get(position))?;
                 let rate = schedule.rate(self.step);
-                let loss = match self.descend(sensing, labels, state, work, rate) {
+                let mut descend = |run: &mut Self| run.descend(sensing, labels, state, work, rate);
+                let loss = match changes {
                     // What has grown is worth nothing before its first step, and what it replaced is gone.
-                    Err(Error::Stopped) if changes => {
-                        self.stopped = true;
-                        self.descend(sensing, labels, state, work, rate)
-                    }
-                    done => done,
+                    true => error::insist(self, |run| run.stopped = true, descend),
+                    false => descend(self),
                 }?;
                 self.step += 1;
                 let settled = self.step > schedule.settled();
@@ -519,13 +517,7 @@ impl<'p> Run<'p> {
         work: &mut Buffers<'_>,
         rows: core::ops::Range<usize>,
     ) -> Result<Held, S::Source> {
-        match self.score(sensing, state, work, rows.clone()) {
-            Err(Error::Stopped) => {
-                self.stopped = true;
-                self.score(sensing, state, work, rows)
-            }
-            done => done,
-        }
+        error::insist(self, |run| run.stopped = true, |run| run.score(sensing, state, work, rows.clone()))
     }
 
     /// Loss and accuracy on a range of rows, batch by batch.

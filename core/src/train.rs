@@ -368,13 +368,8 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         state: &State<'_>,
         work: &mut Work<'_>,
     ) -> Result<(f32, f32), S::Source> {
-        match state.loss(sensing, labels, schedule, work) {
-            Err(Error::Stopped) => {
-                self.stopped = true;
-                state.loss(sensing, labels, schedule, work)
-            }
-            done => done,
-        }
+        let loss = |_: &mut Self| state.loss(sensing, labels, schedule, work);
+        error::insist(self, |run| run.stopped = true, loss)
     }
 
     /// Counts a step and shows it to the observer.

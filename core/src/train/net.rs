@@ -487,13 +487,7 @@ impl<'g> Run<'g> {
         state: &State<'_>,
         work: &mut NetWork<'_>,
     ) -> Result<f32, S::Source> {
-        match self.mean_loss(sensing, state, work) {
-            Err(Error::Stopped) => {
-                self.stopped = true;
-                self.mean_loss(sensing, state, work)
-            }
-            done => done,
-        }
+        error::insist(self, |run| run.stopped = true, |run| run.mean_loss(sensing, state, work))
     }
 
     /// Mean loss over all rows.
