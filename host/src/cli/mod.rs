@@ -18,6 +18,7 @@ mod parse;
 mod predict;
 mod progress;
 mod recover;
+mod saved;
 mod source;
 mod train;
 

@@ -9,15 +9,16 @@ use tamis::iht::{Params, Refine, Step};
 use tamis::train::{Progress, Rank, Schedule, Trials};
 
 use super::anneal::{self, AnnealArgs};
-use super::console::{self, bytes, count};
+use super::console::{self, count};
 use super::history::{self, History, check_outputs};
 use super::imp::{self, ImpArgs};
 use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
 use super::progress::Bar;
 use super::recover::{self, RecoverArgs};
+use super::saved::{Object, accuracy_fact, limit_fact, memory_fact};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
-use crate::run::{self, Limits, Memory, Options, OutputsOptions, Plan, Report, Size, Task};
+use crate::run::{self, Limits, Memory, Options, OutputsOptions, Report, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -264,14 +265,6 @@ pub(super) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str
     flags.iter().find_map(|&(given, flag)| given.then_some(flag))
 }
 
-#[derive(Serialize)]
-pub(super) struct Object<'a> {
-    pub(super) model: String,
-    pub(super) model_bytes: usize,
-    #[serde(flatten)]
-    pub(super) report: &'a Report,
-}
-
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let task = Task::from(self.task);
@@ -312,8 +305,7 @@ impl Train {
         let outcome = outcome?;
         history.end(outcome.report.loss as f32);
         history.save(self, &outcome.model, &outcome.report)?;
-        let model = self.output.display().to_string();
-        let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
+        let object = Object::new(&self.output, &outcome.model, &outcome.report);
         console.result(&object, || summary(&object, &history.line()))
     }
 
@@ -519,20 +511,7 @@ impl history::Step for PaperStep {
     }
 }
 
-/// What ended a run, if it was a limit.
-pub(super) fn limit_fact(limit: Option<&str>) -> String {
-    limit.map_or_else(String::new, |limit| format!(", ended by the limit of {limit}"))
-}
-
-/// What a run took, as the last line of its summary.
-pub(super) fn memory_fact(data: u64, plan: &Plan, peak: Option<u64>) -> (&'static str, String) {
-    let peak = peak.map(|peak| format!("; the process had {} at its peak", bytes(peak)));
-    let (state, workspace) = (bytes(plan.state_bytes), bytes(plan.workspace_bytes));
-    let data = bytes(data);
-    ("memory", format!("data {data}, state {state}, workspace {workspace}{}", peak.unwrap_or_default()))
-}
-
-pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
+pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
     let r = object.report;
     // One output has a sign and no weight.
     let (width, shape) = match r.outputs {
@@ -540,8 +519,6 @@ pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
         outputs => (r.inputs + outputs, format!("({} + {})", count(r.inputs as u64), count(outputs as u64))),
     };
     let all = r.hidden * width;
-    let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
-    let title = format!("{ended} {} ({})", object.model, bytes(object.model_bytes as u64));
     let mut rows = vec![
         (
             "nonzeros",
@@ -558,9 +535,7 @@ pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
         ("loss", format!("{:.4e} mean squared error  {losses}", r.loss)),
         ("PSNR", console::decibel(r.psnr_db)),
     ];
-    rows.extend(
-        r.accuracy.map(|part| ("accuracy", format!("{} of the training rows", console::percent(part)))),
-    );
+    rows.extend(r.accuracy.map(accuracy_fact));
     rows.extend(r.search.and_then(|search| {
         let loss = search.validation_loss?;
         let held = count(search.validation_samples as u64);
@@ -600,5 +575,5 @@ pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
         ),
         memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),
     ]);
-    console::facts(&title, &rows)
+    console::facts(&object.title(r.stopped), &rows)
 }

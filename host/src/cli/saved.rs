@@ -1,0 +1,52 @@
+//! What `tamis train` says of a model that it has saved, whatever the recipe.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::console::{bytes, percent};
+use crate::run::Plan;
+
+/// The object of `--json`.
+#[derive(Serialize)]
+pub(super) struct Object<'a, R> {
+    model: String,
+    model_bytes: usize,
+    #[serde(flatten)]
+    pub(super) report: &'a R,
+}
+
+impl<'a, R> Object<'a, R> {
+    /// Of a model at `path`, and the report of its run.
+    pub(super) fn new(path: &Path, model: &[u8], report: &'a R) -> Self {
+        Self { model: path.display().to_string(), model_bytes: model.len(), report }
+    }
+
+    /// The first line of a summary, of a run that was perhaps ended early on request.
+    pub(super) fn title(&self, stopped: bool) -> String {
+        let ended = if stopped { "Interrupted; saved" } else { "Saved" };
+        format!("{ended} {} ({})", self.model, bytes(self.model_bytes as u64))
+    }
+}
+
+/// Part of the training rows that is right.
+pub(super) fn accuracy_fact(part: f64) -> (&'static str, String) {
+    ("accuracy", format!("{} of the training rows", percent(part)))
+}
+
+/// What ended a run, if it was a limit.
+pub(super) fn limit_fact(limit: Option<&str>) -> String {
+    limit.map_or_else(String::new, |limit| format!(", ended by the limit of {limit}"))
+}
+
+/// What a run took, as the last line of its summary.
+pub(super) fn memory_fact(data: u64, plan: &Plan, peak: Option<u64>) -> (&'static str, String) {
+    let (state, workspace) = (bytes(plan.state_bytes), bytes(plan.workspace_bytes));
+    let data = bytes(data);
+    ("memory", format!("data {data}, state {state}, workspace {workspace}{}", peak_fact(peak)))
+}
+
+/// The most memory that the process has had, behind what it took by plan.
+pub(super) fn peak_fact(peak: Option<u64>) -> String {
+    peak.map_or_else(String::new, |peak| format!("; the process had {} at its peak", bytes(peak)))
+}
