@@ -1,8 +1,9 @@
 //! The settings of a run and the memory that they lead to.
 
-use crate::budget::Annealing;
+use crate::budget::{self, Annealing};
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
+use crate::loss;
 
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,7 +67,7 @@ impl Params {
     /// The memory that a run needs for c classes, given the panel and the operator's scratch.
     #[must_use]
     pub const fn budget(&self, dims: Dims, classes: usize, panel: usize, scratch: usize) -> Annealing {
-        let batch = batch_of(self, dims.samples.saturating_sub(self.validation));
+        let batch = budget::batch(self.batch, dims.samples.saturating_sub(self.validation));
         Annealing {
             dims,
             outputs: classes,
@@ -100,9 +101,7 @@ impl Params {
         error::length("labels", labels.len(), n)?;
         error::range("epochs", self.epochs as usize, 1, u32::MAX as usize)?;
         error::range("validation rows", self.validation, 0, n - 1)?;
-        if let Some(&label) = labels.iter().find(|&&label| usize::from(label) >= classes) {
-            return Err(Error::Range { what: "label", min: 0, max: classes - 1, got: label.into() });
-        }
+        loss::check_classes(labels, classes)?;
         let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = self;
         error::finite("parameters", &[start_factor, rate, drop, shrink, settle, floor, input_scale])?;
         let part = |x: f32| (0.0..=1.0).contains(&x);
@@ -129,9 +128,4 @@ impl Default for Params {
 /// m (d + c).
 const fn all_weights(dims: Dims, classes: usize) -> usize {
     dims.hidden.saturating_mul(dims.inputs.saturating_add(classes))
-}
-
-/// Rows of a batch.
-const fn batch_of(params: &Params, rows: usize) -> usize {
-    if params.batch == 0 || params.batch > rows { rows } else { params.batch }
 }

@@ -1,7 +1,7 @@
 //! What a run keeps from step to step, and the step itself.
 
-use super::{Refresh, Schedule, batch_of};
-use crate::budget::{Training, Workspace};
+use super::{Refresh, Schedule};
+use crate::budget::{self, Training, Workspace};
 use crate::error::{Error, Result};
 use crate::gates::Gates;
 use crate::sensing::{Sensing, Work};
@@ -91,7 +91,7 @@ impl<'a> State<'a> {
         schedule: &Schedule,
         work: &mut Work<'_>,
     ) -> Result<(f32, f32), S::Source> {
-        let batch = batch_of(schedule, labels.len()).max(1);
+        let batch = budget::batch(schedule.batch, labels.len()).max(1);
         let w = self.weights();
         let gates = match schedule.refresh {
             Refresh::Never => Gates::seeded(schedule.seed),

@@ -1,6 +1,6 @@
 //! What a run for several outputs learns, and how it goes through the data.
 
-use crate::budget::Outputs;
+use crate::budget::{self, Outputs};
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::loss;
@@ -47,10 +47,7 @@ impl Goal<'_> {
             Self::Classes(classes, _) => {
                 error::range("classes", c, 2, 1 << 16)?;
                 error::length("labels", classes.len(), rows)?;
-                match classes.iter().find(|&&class| usize::from(class) >= c) {
-                    Some(&got) => Err(Error::Range { what: "label", min: 0, max: c - 1, got: got.into() }),
-                    None => Ok(()),
-                }
+                loss::check_classes(classes, c)
             }
         }
     }
@@ -142,7 +139,7 @@ impl NetSchedule {
     /// the operator's scratch.
     #[must_use]
     pub const fn budget(&self, dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Outputs {
-        let batch = if self.batch == 0 || self.batch > dims.samples { dims.samples } else { self.batch };
+        let batch = budget::batch(self.batch, dims.samples);
         let sketch = match self.rank {
             Rank::Exact => 0,
             Rank::Sketch { .. } => {
