@@ -23,7 +23,11 @@
 //! the first layer are measured in those units. The weights themselves stay in units of the inputs, so there is nothing
 //! to undo at the end.
 
+mod params;
+mod schedule;
 mod state;
+
+pub use params::Params;
 
 use crate::budget::Annealing;
 use crate::dims::Dims;
@@ -32,102 +36,8 @@ use crate::factored::{Factored, Net};
 use crate::loss;
 use crate::math;
 use crate::rng::{Permutation, stream};
+use schedule::Schedule;
 use state::{Buffers, State, Units, carve};
-
-/// How to train.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Params {
-    /// Passes over the training rows.
-    pub epochs: u32,
-    /// Rows of a batch; 0 or more than there are for all. Batches are runs of consecutive rows, so rows must come in
-    /// random order; the order of the batches is drawn anew each epoch.
-    pub batch: usize,
-    /// Rows, the last ones of the data, that are never trained on. With 0 the last iterate is the result, otherwise
-    /// the iterate of least validation loss among those at the ends of epochs on the settled support.
-    pub validation: usize,
-    /// Evaluations on the validation rows without a new least loss after which a run ends; 0 for never.
-    pub patience: u32,
-    /// Entries of the first support, in units of s; at least 1. Accuracy rises with it to about 10.
-    pub start_factor: f32,
-    /// Largest learning rate.
-    pub rate: f32,
-    /// Steps until the learning rate has grown to its largest; a tenth of the run if that is less.
-    pub warmup: u32,
-    /// Steps between changes of the support; a fortieth of the run if that is less.
-    pub update_every: u32,
-    /// Part of the support that the first change drops and grows again; falls to 0 with a cosine.
-    pub drop: f32,
-    /// Part of the run over which the support shrinks to s.
-    pub shrink: f32,
-    /// Part of the run after which the support stays as it is.
-    pub settle: f32,
-    /// Rows on which candidates for growth are measured.
-    pub growth_rows: usize,
-    /// What is added to a column's scale where growth divides by it, in units of scaled inputs.
-    pub floor: f32,
-    /// Factor that brings the inputs to about 1; a power of two rounds nothing. There is one for all inputs: columns of
-    /// very different size should be brought to a like one first.
-    pub input_scale: f32,
-    /// Seed of the first support and of all orders.
-    pub seed: u64,
-}
-
-impl Params {
-    /// Measured to work well on images; see `docs/results/multiclass.md`.
-    pub const DEFAULT: Self = Self {
-        epochs: 100,
-        batch: 512,
-        validation: 0,
-        patience: 0,
-        start_factor: 10.0,
-        rate: 0.02,
-        warmup: 200,
-        update_every: 100,
-        drop: 0.3,
-        shrink: 0.5,
-        settle: 0.8,
-        growth_rows: 5000,
-        floor: 0.05,
-        input_scale: 1.0,
-        seed: 0,
-    };
-
-    /// The memory that a run needs for c classes, given the panel and the operator's scratch.
-    #[must_use]
-    pub const fn budget(&self, dims: Dims, classes: usize, panel: usize, scratch: usize) -> Annealing {
-        let batch = batch_of(self, dims.samples.saturating_sub(self.validation));
-        Annealing {
-            dims,
-            outputs: classes,
-            start: self.start(dims, classes),
-            batch,
-            panel,
-            scratch,
-            validated: self.validation > 0,
-        }
-    }
-
-    /// Entries of the first support: `start_factor` s, at most all.
-    #[must_use]
-    pub const fn start(&self, dims: Dims, classes: usize) -> usize {
-        let all = all_weights(dims, classes);
-        let start = (dims.nnz as f32 * self.start_factor) as usize;
-        let start = if start > dims.nnz { start } else { dims.nnz };
-        if start < all { start } else { all }
-    }
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
-/// m (d + c).
-const fn all_weights(dims: Dims, classes: usize) -> usize {
-    dims.hidden.saturating_mul(dims.inputs.saturating_add(classes))
-}
 
 /// What an observer sees after each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -235,7 +145,7 @@ pub fn run<'a, S: Factored>(
     mut observe: impl FnMut(&Progress) -> bool,
 ) -> Result<Trained<'a>, S::Source> {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
-    check(&dims, labels, classes, params).map_err(Error::widen)?;
+    params.check(&dims, labels, classes).map_err(Error::widen)?;
     let mut budget = params.budget(dims, classes, sensing.panel(), 0);
     budget.scratch = sensing.net_scratch(budget.batch);
     let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
@@ -365,13 +275,11 @@ impl<'p> Run<'p> {
                 }
                 let labels = self.select(sensing, order.get(position))?;
                 let rate = schedule.rate(self.step);
-                let loss = match self.descend(sensing, labels, state, work, rate) {
+                let mut descend = |run: &mut Self| run.descend(sensing, labels, state, work, rate);
+                let loss = match changes {
                     // What has grown is worth nothing before its first step, and what it replaced is gone.
-                    Err(Error::Stopped) if changes => {
-                        self.stopped = true;
-                        self.descend(sensing, labels, state, work, rate)
-                    }
-                    done => done,
+                    true => error::insist(self, |run| run.stopped = true, descend),
+                    false => descend(self),
                 }?;
                 self.step += 1;
                 let settled = self.step > schedule.settled();
@@ -424,7 +332,7 @@ impl<'p> Run<'p> {
     ) -> Result<(f32, usize), S::Source> {
         let out = work.residual.get_mut(..labels.len() * self.classes).unwrap_or(&mut []);
         let net = state.net();
-        sensing.net_forward(state::gates(net, self.step), net, out, work.scratch)?;
+        sensing.net_forward(net.gates(self.step), net, out, work.scratch)?;
         self.rows_read += labels.len() as u64;
         let rows = out.chunks(self.classes.max(1)).zip(labels);
         let right = rows.filter(|(out, label)| loss::best(out) == usize::from(**label)).count();
@@ -477,7 +385,7 @@ impl<'p> Run<'p> {
                 let labels = self.select(sensing, order.get(position))?;
                 let out = work.residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
                 let net = growth.net;
-                let gates = state::gates(net, self.step);
+                let gates = net.gates(self.step);
                 sensing.net_forward(gates, net, out, work.scratch)?;
                 loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
                 sensing.net_gradient(gates, net, out, blocks.clone(), (&mut *dw, &mut *dwt), work.scratch)?;
@@ -519,13 +427,7 @@ impl<'p> Run<'p> {
         work: &mut Buffers<'_>,
         rows: core::ops::Range<usize>,
     ) -> Result<Held, S::Source> {
-        match self.score(sensing, state, work, rows.clone()) {
-            Err(Error::Stopped) => {
-                self.stopped = true;
-                self.score(sensing, state, work, rows)
-            }
-            done => done,
-        }
+        error::insist(self, |run| run.stopped = true, |run| run.score(sensing, state, work, rows.clone()))
     }
 
     /// Loss and accuracy on a range of rows, batch by batch.
@@ -575,93 +477,6 @@ impl<'p> Run<'p> {
             rows_read: self.rows_read,
             stopped: self.stopped,
             early: self.early,
-        })
-    }
-}
-
-/// Learning rate, size of the support and drop rate as functions of the step.
-struct Schedule<'p> {
-    params: &'p Params,
-    steps: u32,
-    warmup: u32,
-    every: u32,
-}
-
-impl<'p> Schedule<'p> {
-    fn new(params: &'p Params, steps: u32) -> Self {
-        let warmup = params.warmup.min(steps / 10);
-        let every = params.update_every.min(steps / 40).max(1);
-        Self { params, steps, warmup, every }
-    }
-
-    /// Falls from 1 to 0 as `part` rises from 0 to 1.
-    fn cosine(part: f32) -> f32 {
-        0.5 * (1.0 + math::sin_cos(core::f32::consts::PI * part.clamp(0.0, 1.0)).1)
-    }
-
-    fn rate(&self, step: u32) -> f32 {
-        let grown = if step < self.warmup { (step + 1) as f32 / self.warmup as f32 } else { 1.0 };
-        self.params.rate * grown * Self::cosine(step as f32 / self.steps as f32)
-    }
-
-    /// The last step before which the support changes.
-    fn settled(&self) -> u32 {
-        let last = (self.params.settle * self.steps as f32) as u32;
-        last / self.every * self.every
-    }
-
-    /// Whether the support changes before this step.
-    fn changes(&self, step: u32) -> bool {
-        step > 0 && step.is_multiple_of(self.every) && step <= self.settled()
-    }
-
-    /// Entries that the support has from this step on.
-    fn target(&self, step: u32, nnz: usize, start: usize) -> usize {
-        let over = self.params.shrink.min(self.params.settle) * self.steps as f32;
-        let left = 1.0 - (step as f32 / over.max(1.0)).min(1.0);
-        if step >= self.settled() {
-            return nnz;
-        }
-        nnz + ((start - nnz) as f32 * left * left * left) as usize
-    }
-
-    fn drop(&self, step: u32) -> f32 {
-        self.params.drop * Self::cosine(step as f32 / self.settled().max(1) as f32)
-    }
-}
-
-/// Rows of a batch.
-const fn batch_of(params: &Params, rows: usize) -> usize {
-    if params.batch == 0 || params.batch > rows { rows } else { params.batch }
-}
-
-fn check(dims: &Dims, labels: &[u16], classes: usize, params: &Params) -> Result<()> {
-    let (n, d, m, s) = (dims.samples, dims.inputs, dims.hidden, dims.nnz);
-    error::range("samples", n, 1, u32::MAX as usize)?;
-    error::range("inputs", d, 1, u32::MAX as usize)?;
-    error::range("hidden neurons", m, 1, u32::MAX as usize)?;
-    error::range("classes", classes, 2, 1 << 16)?;
-    let all = all_weights(*dims, classes);
-    error::range("hidden neurons × (inputs + classes)", all, 1, u32::MAX as usize)?;
-    error::range("nonzero weights (nnz)", s, 2, all)?;
-    error::length("labels", labels.len(), n)?;
-    error::range("epochs", params.epochs as usize, 1, u32::MAX as usize)?;
-    error::range("validation rows", params.validation, 0, n - 1)?;
-    if let Some(&label) = labels.iter().find(|&&label| usize::from(label) >= classes) {
-        return Err(Error::Range { what: "label", min: 0, max: classes - 1, got: label.into() });
-    }
-    let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = params;
-    error::finite("parameters", &[start_factor, rate, drop, shrink, settle, floor, input_scale])?;
-    let part = |x: f32| (0.0..=1.0).contains(&x);
-    let fits = start_factor >= 1.0 && rate > 0.0 && part(drop) && part(shrink) && part(settle);
-    if fits && floor >= 0.0 && input_scale > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::Range {
-            what: "start factor, rate, drop, shrink, settle, floor or input scale",
-            min: 0,
-            max: 1,
-            got: 0,
         })
     }
 }

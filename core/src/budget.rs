@@ -311,6 +311,11 @@ impl Recovery {
 
 sums!(Recovery);
 
+/// Rows of a batch of so many that were asked for, 0 for all, where there are `rows`.
+pub(crate) const fn batch(asked: usize, rows: usize) -> usize {
+    if asked == 0 || asked > rows { rows } else { asked }
+}
+
 /// Floats that [`crate::gated::Gated`] needs for itself: one row, one generator, one gate per neuron.
 #[must_use]
 pub const fn gated_words(inputs: usize, hidden: usize) -> usize {

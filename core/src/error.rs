@@ -135,6 +135,21 @@ impl<S: fmt::Display> fmt::Display for Error<S> {
 
 impl<S: fmt::Debug + fmt::Display> core::error::Error for Error<S> {}
 
+/// Does what a run that ends needs all the same: if the operator stops in it, that is noted, and it is done once more.
+pub(crate) fn insist<R, T, S>(
+    run: &mut R,
+    note: impl FnOnce(&mut R),
+    mut work: impl FnMut(&mut R) -> Result<T, S>,
+) -> Result<T, S> {
+    match work(run) {
+        Err(Error::Stopped) => {
+            note(run);
+            work(run)
+        }
+        done => done,
+    }
+}
+
 /// Checks that `what` has exactly `expected` elements.
 ///
 /// # Errors

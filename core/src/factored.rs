@@ -12,7 +12,7 @@
 //! The full gradient *adds* to its output, so that a sum over batches needs no further buffer.
 
 use crate::error::{self, Result};
-use crate::gates::Gates;
+use crate::gates::{Empty, Gates, Signs};
 use crate::sensing::Sensing;
 use crate::weights::Weights;
 use core::ops::Range;
@@ -58,6 +58,25 @@ impl<'a> Net<'a> {
     #[must_use]
     pub const fn empty(inputs: usize, hidden: usize, outputs: usize) -> Self {
         Self { w: Weights::empty(inputs, hidden), wt: Weights::empty(outputs, hidden) }
+    }
+
+    /// A network of d inputs, m neurons and c outputs whose sides lie in one pair of buffers, in order by construction:
+    /// of `len` entries the first `first` are those of W, the others those of Wt, with indices of their own matrix.
+    pub(crate) fn cut(
+        (inputs, hidden, outputs): (usize, usize, usize),
+        entries: (&'a [u32], &'a [f32]),
+        (first, len): (usize, usize),
+    ) -> Self {
+        Self {
+            w: Weights::cut((inputs, hidden), entries, 0..first),
+            wt: Weights::cut((outputs, hidden), entries, first..len),
+        }
+    }
+
+    /// The gates of the network itself, `1[X w_i > 0]`, closed where a neuron has no weights; `round` as in [`Gates::of`].
+    #[must_use]
+    pub const fn gates(&self, round: u32) -> Gates<'a> {
+        Gates::of(self.w, Signs::Positive, Empty::Freeze, 0, round)
     }
 
     /// W, the weights from the inputs.

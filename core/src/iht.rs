@@ -16,7 +16,6 @@
 
 mod net;
 
-pub(crate) use net::gates as net_gates;
 pub use net::{NetStep, NetWork, step_net};
 
 use crate::error::{Error, Result};

@@ -61,6 +61,11 @@ pub fn cross_entropy(labels: &[u16], classes: usize, out: &mut [f32]) -> Result<
     Ok(loss.value())
 }
 
+/// Checks that all labels are classes from 0 to c - 1.
+pub(crate) fn check_classes(labels: &[u16], classes: usize) -> Result<()> {
+    labels.iter().try_for_each(|&label| error::range("label", label.into(), 0, classes.saturating_sub(1)))
+}
+
 /// The class of the largest output; of equal ones the lowest.
 ///
 /// ```

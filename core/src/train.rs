@@ -9,7 +9,7 @@ mod state;
 
 pub use net::{Goal, NetSchedule, NetTrained, Rank, Standin, run_net};
 
-use crate::budget::Training;
+use crate::budget::{self, Training};
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::gates::{Empty, Signs};
@@ -95,7 +95,7 @@ impl Schedule {
     /// The memory that a run needs, given the panel and the operator's scratch.
     #[must_use]
     pub const fn budget(&self, dims: Dims, panel: usize, scratch: usize) -> Training {
-        let batch = batch_of(self, dims.samples);
+        let batch = budget::batch(self.batch, dims.samples);
         let mut budget = Training::new(dims, batch, panel, scratch);
         budget.lagging_gates = matches!(self.refresh, Refresh::Every(r) if r > 1);
         budget.normalised_columns = matches!(self.params.step, Step::Theory { .. });
@@ -241,7 +241,7 @@ struct Run<'o, F> {
 
 impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
     fn new(schedule: &Schedule, dims: &Dims, observe: &'o mut F) -> Self {
-        let per_epoch = |rows: usize| rows.div_ceil(batch_of(schedule, rows)) as u32;
+        let per_epoch = |rows: usize| rows.div_ceil(budget::batch(schedule.batch, rows)) as u32;
         let all = per_epoch(dims.samples);
         let tried = match schedule.trials {
             Trials { count: 0 | 1, .. } => 0,
@@ -333,7 +333,7 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         state: &mut State<'_>,
         work: &mut Work<'_>,
     ) -> Result<(), S::Source> {
-        let batch = batch_of(schedule, labels.len());
+        let batch = budget::batch(schedule.batch, labels.len());
         for epoch in 0..schedule.epochs {
             if self.stopped {
                 break;
@@ -368,13 +368,8 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         state: &State<'_>,
         work: &mut Work<'_>,
     ) -> Result<(f32, f32), S::Source> {
-        match state.loss(sensing, labels, schedule, work) {
-            Err(Error::Stopped) => {
-                self.stopped = true;
-                state.loss(sensing, labels, schedule, work)
-            }
-            done => done,
-        }
+        let loss = |_: &mut Self| state.loss(sensing, labels, schedule, work);
+        error::insist(self, |run| run.stopped = true, loss)
     }
 
     /// Counts a step and shows it to the observer.
@@ -405,11 +400,6 @@ fn batches(seed: u64, epoch: u32, rows: usize, batch: usize) -> impl Iterator<It
         let start = order.get(position) * batch;
         start..(start + batch).min(rows)
     })
-}
-
-/// Rows of a batch.
-const fn batch_of(schedule: &Schedule, rows: usize) -> usize {
-    if schedule.batch == 0 || schedule.batch > rows { rows } else { schedule.batch }
 }
 
 fn check(dims: &Dims, labels: &[f32], schedule: &Schedule) -> Result<()> {

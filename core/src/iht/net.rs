@@ -10,7 +10,6 @@
 
 use crate::error::{Error, Result};
 use crate::factored::{Factored, Net};
-use crate::gates::{Empty, Gates, Signs};
 use crate::math::sqrt;
 use crate::rng::{Rng, stream};
 use crate::sensing::head_mut;
@@ -41,7 +40,8 @@ pub struct NetStep<'a, 's> {
     pub standin: Option<u64>,
     /// Ranks the entries, if given, by the sum of all their steps.
     pub sketch: Option<&'a mut CountSketch<'s>>,
-    /// Tells the gates of a step from all others, see [`Gates::key`]: grows by the number of blocks with every step.
+    /// Tells the gates of a step from all others, see [`crate::gates::Gates::key`]: grows by the number of blocks with
+    /// every step.
     pub round: u32,
 }
 
@@ -149,11 +149,11 @@ fn stream_net<S: Factored>(
             Some(seed) => {
                 let mut at = Standin { seed, index: &mut *work.standin.0, value: &mut *work.standin.1 };
                 let panel = at.panel(net, blocks.clone())?;
-                let gates = gates(panel, how.round.wrapping_add((first / p) as u32));
+                let gates = panel.gates(how.round.wrapping_add((first / p) as u32));
                 sensing.net_gradient(gates, panel, work.residual, blocks.clone(), out, work.scratch)?;
             }
             None => {
-                let gates = gates(net, how.round);
+                let gates = net.gates(how.round);
                 sensing.net_gradient(gates, net, work.residual, blocks.clone(), out, work.scratch)?;
             }
         }
@@ -168,11 +168,6 @@ fn stream_net<S: Factored>(
         }
     }
     Ok(())
-}
-
-/// Gates of the network itself.
-pub(crate) fn gates(net: Net<'_>, round: u32) -> Gates<'_> {
-    Gates::of(net.w(), Signs::Positive, Empty::Freeze, 0, round)
 }
 
 /// Builds a network of the blocks of one panel, with random values for blocks that have no weights.

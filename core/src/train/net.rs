@@ -1,161 +1,18 @@
 //! Runs for networks of several outputs, both sides sparse under one budget.
 
+mod schedule;
+
+pub use schedule::{Goal, NetSchedule, Rank, Standin};
+
 use super::{Info, Progress, batches};
 use crate::budget::{Outputs, WORD, Workspace};
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::factored::{Factored, Net};
 use crate::iht::{self, NetStep, NetWork};
-use crate::loss;
 use crate::math;
-use crate::sketch::{self, CountSketch};
-use crate::weights::Weights;
+use crate::sketch::CountSketch;
 use core::ops::Range;
-
-/// What the outputs are compared with.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Goal<'a> {
-    /// n×c numbers, row by row; squared loss.
-    Values(&'a [f32]),
-    /// A class per row, from 0 to c - 1; softmax cross-entropy.
-    Classes(&'a [u16], usize),
-}
-
-impl Goal<'_> {
-    /// c, for n rows.
-    fn outputs(&self, rows: usize) -> usize {
-        match self {
-            Self::Values(values) => values.len() / rows.max(1),
-            Self::Classes(_, classes) => *classes,
-        }
-    }
-
-    /// Turns the outputs of `rows` into residuals; the sum of the losses of the rows.
-    fn residual(&self, rows: Range<usize>, c: usize, out: &mut [f32]) -> Result<f32> {
-        match self {
-            Self::Values(values) => {
-                loss::square(values.get(rows.start * c..rows.end * c).unwrap_or(&[]), out)
-            }
-            Self::Classes(classes, c) => loss::cross_entropy(classes.get(rows).unwrap_or(&[]), *c, out),
-        }
-    }
-
-    fn check(&self, rows: usize) -> Result<()> {
-        let c = self.outputs(rows);
-        match self {
-            Self::Values(values) => {
-                error::range("outputs", c, 1, u32::MAX as usize)?;
-                error::length("labels", values.len(), rows.saturating_mul(c))?;
-                error::finite("labels", values)
-            }
-            Self::Classes(classes, _) => {
-                error::range("classes", c, 2, 1 << 16)?;
-                error::length("labels", classes.len(), rows)?;
-                match classes.iter().find(|&&class| usize::from(class) >= c) {
-                    Some(&got) => Err(Error::Range { what: "label", min: 0, max: c - 1, got: got.into() }),
-                    None => Ok(()),
-                }
-            }
-        }
-    }
-}
-
-/// How the s entries that stay are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Rank {
-    /// By the magnitude of the step's result.
-    #[default]
-    Exact,
-    /// By the sum of all their steps, as a count sketch estimates it ([`crate::sketch`]). Before each step the sketch
-    /// is multiplied by `decay`; 1 as published.
-    Sketch {
-        /// Factor on what was added before.
-        decay: f32,
-    },
-}
-
-/// When random values stand for blocks without weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Standin {
-    /// In all steps of the first epoch.
-    FirstEpoch,
-    /// In the first step of every epoch, as in the published code.
-    EveryEpoch,
-}
-
-/// How a run goes through the data; [`NetSchedule::paper`] gives the published settings.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NetSchedule {
-    /// Passes over all batches.
-    pub epochs: u32,
-    /// Rows of a batch; 0 for all rows. See [`super::Schedule::batch`].
-    pub batch: usize,
-    /// Length of a step, eta, for residuals divided by the rows of the batch.
-    pub step_size: f32,
-    /// How the entries that stay are chosen.
-    pub rank: Rank,
-    /// When random values stand for blocks without weights.
-    pub standin: Standin,
-    /// Steps that are lost when a run diverges: an epoch that ends with more than twice the least loss of an epoch so
-    /// far, or with no number, is undone, and eta becomes a quarter; the result is the best iterate. It takes memory for
-    /// one more network.
-    pub safe: bool,
-    /// Seed of the random values and the batch orders.
-    pub seed: u64,
-}
-
-impl NetSchedule {
-    /// eta for cross-entropy on pixels from 0 to 255.
-    pub const CLASSES_STEP: f32 = 0.001;
-    /// eta for squared loss.
-    pub const VALUES_STEP: f32 = 0.005;
-    /// eta for squared loss where s is small.
-    pub const FEW_STEP: f32 = 2.0;
-
-    /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for values 0.005, or 2
-    /// where `s < 6 m^0.536`; a count sketch that forgets nothing ranks the weights; random values stand for empty blocks in
-    /// the first step of every epoch. Full batches, 15 epochs.
-    #[must_use]
-    pub fn paper(goal: &Goal<'_>, hidden: usize, nnz: usize) -> Self {
-        let few = 6.0 * math::exp(0.536 * math::ln(hidden as f32));
-        let step_size = match goal {
-            Goal::Classes(..) => Self::CLASSES_STEP,
-            Goal::Values(_) if (nnz as f32) < few => Self::FEW_STEP,
-            Goal::Values(_) => Self::VALUES_STEP,
-        };
-        Self {
-            epochs: 15,
-            batch: 0,
-            step_size,
-            rank: Rank::Sketch { decay: 1.0 },
-            standin: Standin::EveryEpoch,
-            safe: false,
-            seed: 0,
-        }
-    }
-
-    /// The same with divergence detected and undone.
-    #[must_use]
-    pub const fn safe(self) -> Self {
-        Self { safe: true, ..self }
-    }
-
-    /// The memory that a run needs for networks of `outputs` outputs, `dims.nnz` counting both sides, given the panel and
-    /// the operator's scratch.
-    #[must_use]
-    pub const fn budget(&self, dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Outputs {
-        let batch = if self.batch == 0 || self.batch > dims.samples { dims.samples } else { self.batch };
-        let sketch = match self.rank {
-            Rank::Exact => 0,
-            Rank::Sketch { .. } => {
-                sketch::words(dims.nnz, dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)))
-            }
-        };
-        Outputs { dims, outputs, batch, panel, scratch, sketch, safe: self.safe }
-    }
-}
 
 /// A finished run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -190,7 +47,7 @@ pub fn run_net<'a, S: Factored>(
 ) -> Result<NetTrained<'a>, S::Source> {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
     let c = goal.outputs(dims.samples);
-    check(&dims, c, &goal, schedule).map_err(Error::widen)?;
+    schedule.check(&dims, c, &goal).map_err(Error::widen)?;
     let mut budget = schedule.budget(dims, c, sensing.panel(), 0);
     budget.scratch = sensing.net_scratch(budget.batch);
     if memory.len() < budget.words() {
@@ -250,28 +107,15 @@ impl Sparse<'_> {
     }
 }
 
-fn view<'a>(
-    (d, m, c): (usize, usize, usize),
-    (index, value): (&'a [u32], &'a [f32]),
-    (first, len): (usize, usize),
-) -> Net<'a> {
-    let side = |inputs, range: Range<usize>| {
-        let (index, value) = (index.get(range.clone()).unwrap_or(&[]), value.get(range).unwrap_or(&[]));
-        // Written by the exact top-s selection: sorted and in range.
-        Weights::new(inputs, m, index, value).unwrap_or(Weights::empty(inputs, m))
-    };
-    Net::new(side(d, 0..first), side(c, first..len)).unwrap_or(Net::empty(d, m, c))
-}
-
 impl<'a> State<'a> {
     fn net(&self) -> Net<'_> {
         let Sparse { index, value, first, len } = &self.current;
-        view(self.sizes, (index, value), (*first, *len))
+        Net::cut(self.sizes, (index, value), (*first, *len))
     }
 
     fn into_net(self) -> Net<'a> {
         let Sparse { index, value, first, len } = self.current;
-        view(self.sizes, (index, value), (first, len))
+        Net::cut(self.sizes, (index, value), (first, len))
     }
 }
 
@@ -422,7 +266,7 @@ impl<'g> Run<'g> {
         let residual = work.residual.get_mut(..n * self.outputs).unwrap_or(&mut []);
         math::scale(1.0 / n as f32, residual);
         let State { sizes, current, next, sketch, .. } = state;
-        let net = view(*sizes, (current.index, current.value), (current.first, current.len));
+        let net = Net::cut(*sizes, (current.index, current.value), (current.first, current.len));
         if let (Some(sketch), Rank::Sketch { decay }) = (sketch.as_mut(), self.schedule.rank)
             && decay != 1.0
         {
@@ -457,7 +301,7 @@ impl<'g> Run<'g> {
         let out = work.residual.get_mut(..rows.len() * self.outputs).unwrap_or(&mut []);
         sensing.select(rows.clone())?;
         let net = state.net();
-        sensing.net_forward(iht::net_gates(net, self.round), net, out, work.scratch)?;
+        sensing.net_forward(net.gates(self.round), net, out, work.scratch)?;
         let loss = self.goal.residual(rows, self.outputs, out).map_err(Error::widen)?;
         if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }
     }
@@ -501,13 +345,7 @@ impl<'g> Run<'g> {
         state: &State<'_>,
         work: &mut NetWork<'_>,
     ) -> Result<f32, S::Source> {
-        match self.mean_loss(sensing, state, work) {
-            Err(Error::Stopped) => {
-                self.stopped = true;
-                self.mean_loss(sensing, state, work)
-            }
-            done => done,
-        }
+        error::insist(self, |run| run.stopped = true, |run| run.mean_loss(sensing, state, work))
     }
 
     /// Mean loss over all rows.
@@ -541,27 +379,5 @@ impl<'g> Run<'g> {
             Rank::Exact => 2.0,
             Rank::Sketch { .. } => 3.0,
         }
-    }
-}
-
-fn check(dims: &Dims, c: usize, goal: &Goal<'_>, schedule: &NetSchedule) -> Result<()> {
-    let most = u32::MAX as usize;
-    error::range("samples", dims.samples, 1, most)?;
-    error::range("inputs", dims.inputs, 1, most)?;
-    error::range("hidden neurons", dims.hidden, 1, most)?;
-    goal.check(dims.samples)?;
-    let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(c));
-    error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
-    error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
-    error::range("epochs", schedule.epochs as usize, 1, most)?;
-    let decay = match schedule.rank {
-        Rank::Exact => 1.0,
-        Rank::Sketch { decay } => decay,
-    };
-    error::finite("step size and decay", &[schedule.step_size, decay])?;
-    if schedule.step_size > 0.0 && decay >= 0.0 {
-        Ok(())
-    } else {
-        Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 })
     }
 }

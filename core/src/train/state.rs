@@ -1,7 +1,7 @@
 //! What a run keeps from step to step, and the step itself.
 
-use super::{Refresh, Schedule, batch_of};
-use crate::budget::{Training, Workspace};
+use super::{Refresh, Schedule};
+use crate::budget::{self, Training, Workspace};
 use crate::error::{Error, Result};
 use crate::gates::Gates;
 use crate::sensing::{Sensing, Work};
@@ -29,11 +29,11 @@ impl<'a> State<'a> {
     }
 
     pub(super) fn weights(&self) -> Weights<'_> {
-        view(self.inputs, self.hidden, self.current.0, self.current.1, self.len)
+        Weights::cut((self.inputs, self.hidden), (self.current.0, self.current.1), 0..self.len)
     }
 
     pub(super) fn into_weights(self) -> Weights<'a> {
-        view(self.inputs, self.hidden, self.current.0, self.current.1, self.len)
+        Weights::cut((self.inputs, self.hidden), (self.current.0, self.current.1), 0..self.len)
     }
 
     /// One step with the gates that are due, and the swap to the new weights.
@@ -53,7 +53,7 @@ impl<'a> State<'a> {
             (self.lagging.0, self.lagging.1, self.lagging_len),
             self.round,
         );
-        let w = view(self.inputs, self.hidden, self.current.0, self.current.1, self.len);
+        let w = Weights::cut((self.inputs, self.hidden), (self.current.0, self.current.1), 0..self.len);
         let residual_len = work.residual.len();
         let mut batch = Work {
             residual: work.residual.get_mut(..labels.len().min(residual_len)).unwrap_or(&mut []),
@@ -91,7 +91,7 @@ impl<'a> State<'a> {
         schedule: &Schedule,
         work: &mut Work<'_>,
     ) -> Result<(f32, f32), S::Source> {
-        let batch = batch_of(schedule, labels.len()).max(1);
+        let batch = budget::batch(schedule.batch, labels.len()).max(1);
         let w = self.weights();
         let gates = match schedule.refresh {
             Refresh::Never => Gates::seeded(schedule.seed),
@@ -126,15 +126,8 @@ fn gates<'a>(
     }
     let (index, value, len) =
         if matches!(schedule.refresh, Refresh::Every(r) if r > 1) { lagging } else { current };
-    let generators = view(inputs, hidden, index, value, len);
+    let generators = Weights::cut((inputs, hidden), (index, value), 0..len);
     Gates::of(generators, schedule.signs, schedule.empty, schedule.seed, round)
-}
-
-fn view<'a>(inputs: usize, hidden: usize, index: &'a [u32], value: &'a [f32], len: usize) -> Weights<'a> {
-    let index = index.get(..len).unwrap_or(&[]);
-    let value = value.get(..len).unwrap_or(&[]);
-    // Written by the exact top-s selection: sorted and in range.
-    Weights::new(inputs, hidden, index, value).unwrap_or(Weights::empty(inputs, hidden))
 }
 
 pub(super) fn carve<'a>(

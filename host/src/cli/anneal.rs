@@ -4,11 +4,12 @@ use clap::Args;
 use serde::Serialize;
 use tamis::anneal::{Params, Progress};
 
-use super::console::{self, bytes, count};
+use super::console::{self, count};
 use super::history::{History, Step, check_outputs};
 use super::parse;
 use super::progress::Bar;
-use super::train::{Train, first_given, limit_fact, memory_fact};
+use super::saved::{Object, accuracy_fact, limit_fact, memory_fact};
+use super::train::{Train, first_given};
 use super::{Common, Console, interrupt};
 use crate::Result;
 use crate::run::{self, AnnealOptions, AnnealReport, Task};
@@ -30,14 +31,6 @@ impl AnnealArgs {
     pub(super) fn given(&self) -> Option<&'static str> {
         first_given(&[(self.start_factor.is_some(), "--start-factor"), (self.drop.is_some(), "--drop")])
     }
-}
-
-#[derive(Serialize)]
-struct Object<'a> {
-    model: String,
-    model_bytes: usize,
-    #[serde(flatten)]
-    report: &'a AnnealReport,
 }
 
 /// One line of the log.
@@ -122,8 +115,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     bar.clear();
     let outcome = outcome?;
     history.save(train, &outcome.model, &outcome.report)?;
-    let model = train.output.display().to_string();
-    let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
+    let object = Object::new(&train.output, &outcome.model, &outcome.report);
     console.result(&object, || summary(&object, &history.line()))
 }
 
@@ -150,11 +142,9 @@ fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
     })
 }
 
-fn summary(object: &Object<'_>, losses: &str) -> String {
+fn summary(object: &Object<'_, AnnealReport>, losses: &str) -> String {
     let r = object.report;
     let all = r.hidden * (r.inputs + r.classes);
-    let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
-    let title = format!("{ended} {} ({})", object.model, bytes(object.model_bytes as u64));
     let mut rows = vec![
         (
             "nonzeros",
@@ -171,7 +161,7 @@ fn summary(object: &Object<'_>, losses: &str) -> String {
         ),
         ("neurons", format!("{} of {} have weights", r.live, r.hidden)),
         ("loss", format!("{:.4} mean cross-entropy  {}", r.loss, losses)),
-        ("accuracy", format!("{} of the training rows", console::percent(r.accuracy))),
+        accuracy_fact(r.accuracy),
     ];
     rows.extend(r.validation_accuracy.zip(r.validation_loss).map(|(accuracy, loss)| {
         let held = count(r.validation_samples as u64);
@@ -192,5 +182,5 @@ fn summary(object: &Object<'_>, losses: &str) -> String {
         ),
         memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),
     ]);
-    console::facts(&title, &rows)
+    console::facts(&object.title(r.stopped), &rows)
 }

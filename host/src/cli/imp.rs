@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
 
 use super::console::{self, bytes, count};
 use super::parse::{self, OptimiserName};
 use super::progress::Bar;
+use super::saved::{Object, accuracy_fact, peak_fact};
 use super::train::{Train, first_given, save};
 use super::{Common, Console, interrupt};
 use crate::dense::{Head, Keep, Optimiser, Rates};
@@ -109,14 +109,6 @@ impl ImpArgs {
     }
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    model: String,
-    model_bytes: usize,
-    #[serde(flatten)]
-    report: &'a ImpReport,
-}
-
 /// Trains the dense network and prunes it.
 pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
     let settings = settings(train, common)?;
@@ -138,8 +130,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     bar.clear();
     let outcome = outcome?;
     save(&train.output, &outcome.model)?;
-    let model = train.output.display().to_string();
-    let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
+    let object = Object::new(&train.output, &outcome.model, &outcome.report);
     console.result(&object, || summary(&object))
 }
 
@@ -178,10 +169,8 @@ fn settings(train: &Train, common: &Common) -> Result<ImpSettings> {
     })
 }
 
-fn summary(object: &Object<'_>) -> String {
+fn summary(object: &Object<'_, ImpReport>) -> String {
     let r = object.report;
-    let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
-    let title = format!("{ended} {} ({})", object.model, bytes(object.model_bytes as u64));
     let neurons = r.live.iter().zip(&r.hidden).map(|(live, all)| format!("{live} of {all}"));
     let losses: Vec<f32> = r.levels.iter().map(|level| level.loss.log10() as f32).collect();
     let name = if r.task == Task::Multiclass { "mean cross-entropy" } else { "mean squared error" };
@@ -201,9 +190,7 @@ fn summary(object: &Object<'_>) -> String {
     if r.task != Task::Multiclass {
         rows.push(("PSNR", console::decibel(r.psnr_db)));
     }
-    rows.extend(
-        r.accuracy.map(|part| ("accuracy", format!("{} of the training rows", console::percent(part)))),
-    );
+    rows.extend(r.accuracy.map(accuracy_fact));
     if let Some(level) = r.levels.last().filter(|_| !r.stopped) {
         let accuracy = level.test_accuracy.map(|part| format!(", {} right", console::percent(part)));
         let psnr = level.test_psnr_db.map(|db| format!(", {}", console::decibel(Some(db))));
@@ -212,7 +199,6 @@ fn summary(object: &Object<'_>) -> String {
             ("test", format!("{loss:.4e} {name}{psnr}{accuracy}"))
         }));
     }
-    let peak = r.peak_rss_bytes.map(|peak| format!("; the process had {} at its peak", bytes(peak)));
     rows.extend([
         (
             "time",
@@ -232,9 +218,9 @@ fn summary(object: &Object<'_>) -> String {
                 bytes(r.data_bytes),
                 bytes(r.dense_bytes),
                 bytes(r.state_bytes + r.workspace_bytes),
-                peak.unwrap_or_default()
+                peak_fact(r.peak_rss_bytes)
             ),
         ),
     ]);
-    console::facts(&title, &rows)
+    console::facts(&object.title(r.stopped), &rows)
 }

@@ -14,10 +14,12 @@ mod history;
 mod imp;
 mod inspect;
 mod interrupt;
+mod paper;
 mod parse;
 mod predict;
 mod progress;
 mod recover;
+mod saved;
 mod source;
 mod train;
 

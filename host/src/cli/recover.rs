@@ -7,7 +7,8 @@ use tamis::lm::{Params, Phase, Progress};
 use super::history::{History, Step, check_outputs};
 use super::parse;
 use super::progress::Search as Bar;
-use super::train::{KeptArgs, Object, Train, first_given, summary};
+use super::saved::{Object, summary};
+use super::train::{KeptArgs, Train, first_given};
 use super::{Common, Console, interrupt, say_error};
 use crate::run::{self, Keep, Kept, Problem, RecoverOptions, Task};
 use crate::{Error, Result, file};
@@ -143,11 +144,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
         history.save(train, &outcome.model, &outcome.report)?;
         keeper.flush()
     })?;
-    let object = Object {
-        model: train.output.display().to_string(),
-        model_bytes: outcome.model.len(),
-        report: &outcome.report,
-    };
+    let object = Object::new(&train.output, &outcome.model, &outcome.report);
     console.result(&object, || summary(&object, &history.line()))
 }
 

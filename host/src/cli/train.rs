@@ -4,20 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
-use tamis::iht::{Params, Refine, Step};
-use tamis::train::{Progress, Rank, Schedule, Trials};
 
 use super::anneal::{self, AnnealArgs};
-use super::console::{self, bytes, count};
-use super::history::{self, History, check_outputs};
 use super::imp::{self, ImpArgs};
-use super::parse::{self, EmptyName, Recipe, SignsName, TaskName};
-use super::progress::Bar;
+use super::paper::{self, PaperArgs};
+use super::parse::{self, Recipe, SignsName, TaskName};
 use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
-use crate::run::{self, Limits, Memory, Options, OutputsOptions, Plan, Report, Size, Task};
+use crate::run::{self, Limits, Memory, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -83,7 +78,7 @@ pub(super) struct Train {
     #[command(flatten)]
     pub(super) anneal: AnnealArgs,
     #[command(flatten)]
-    paper: PaperArgs,
+    pub(super) paper: PaperArgs,
     #[command(flatten)]
     pub(super) imp: ImpArgs,
 }
@@ -198,59 +193,6 @@ fn told_by(recipe: Recipe, task: Task) -> Recipe {
     }
 }
 
-/// Settings of the published recipe.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Published method (recipe paper)")]
-struct PaperArgs {
-    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 32]
-    #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
-    trials: Option<u32>,
-    /// Rows of a trial [default: 2000]
-    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
-    trial_rows: Option<usize>,
-    /// Step size: normalised, theory or fixed:ETA [default: normalised]
-    #[arg(long, value_parser = parse::step)]
-    step: Option<Step>,
-    /// Refinement on the chosen weights after each step: armijo, cg or none; cg:K takes K steps [default: armijo]
-    #[arg(long, value_parser = parse::refine)]
-    refine: Option<Refine>,
-    /// What becomes of neurons that lose all weights [default: freeze]
-    #[arg(long, value_enum)]
-    empty: Option<EmptyName>,
-    /// How the weights that stay are chosen where there are several outputs: exact, by their magnitudes, or sketch, by the
-    /// sums of all their steps in a count sketch, which sketch:DECAY multiplies by DECAY before each step [default: sketch]
-    #[arg(long, value_parser = parse::rank)]
-    rank: Option<Rank>,
-}
-
-impl PaperArgs {
-    /// The first setting that was given, all of this recipe alone.
-    fn given(&self) -> Option<&'static str> {
-        first_given(&[
-            (self.trials.is_some(), "--trials"),
-            (self.trial_rows.is_some(), "--trial-rows"),
-            (self.step.is_some(), "--step"),
-            (self.refine.is_some(), "--refine"),
-            (self.empty.is_some(), "--empty"),
-            (self.rank.is_some(), "--rank"),
-        ])
-    }
-
-    /// The first setting that is not for the number of outputs.
-    fn foreign(&self, several: bool) -> Option<&'static str> {
-        if !several {
-            return first_given(&[(self.rank.is_some(), "--rank")]);
-        }
-        first_given(&[
-            (self.trials.is_some(), "--trials"),
-            (self.trial_rows.is_some(), "--trial-rows"),
-            (self.step.is_some_and(|step| !matches!(step, Step::Fixed(_))), "--step normalised or theory"),
-            (self.refine.is_some(), "--refine"),
-            (self.empty.is_some(), "--empty"),
-        ])
-    }
-}
-
 /// The recipe that rows held out belong to: the chosen one where it has such, else the one for the task.
 fn held_by(recipe: Recipe, task: Task) -> Recipe {
     match (recipe, task) {
@@ -264,14 +206,6 @@ pub(super) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str
     flags.iter().find_map(|&(given, flag)| given.then_some(flag))
 }
 
-#[derive(Serialize)]
-pub(super) struct Object<'a> {
-    pub(super) model: String,
-    pub(super) model_bytes: usize,
-    #[serde(flatten)]
-    pub(super) report: &'a Report,
-}
-
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let task = Task::from(self.task);
@@ -283,76 +217,10 @@ impl Train {
         }
         match self.recipe(task)? {
             Recipe::Anneal => anneal::run(self, task, common, console),
-            recipe @ (Recipe::Paper | Recipe::PaperSafe) => self.paper(task, recipe, common, console),
+            recipe @ (Recipe::Paper | Recipe::PaperSafe) => paper::run(self, (task, recipe), common, console),
             Recipe::Imp => imp::run(self, task, common, console),
             Recipe::Lm | Recipe::Auto => recover::run(self, task, common, console),
         }
-    }
-
-    /// Trains by the published recipe.
-    fn paper(&self, task: Task, recipe: Recipe, common: &Common, console: &Console) -> Result<()> {
-        let options = self.options(common)?;
-        check_outputs(self)?;
-        let problem = self.source.source().load_to_learn(task)?;
-        let several = task == Task::Multiclass || problem.outputs() > 1;
-        self.fits(several, recipe)?;
-        let bar = Bar::new(console);
-        let mut history = History::new(&self.course);
-        let observe = |progress: &Progress| {
-            bar.update(progress);
-            history.thin(progress.steps, 1);
-            history.add(|seconds| PaperStep::new(progress, seconds));
-            true
-        };
-        let outcome = interrupt::training(|| match several {
-            true => run::train_outputs(problem, &self.outputs(recipe, common)?, interrupt::stop(), observe),
-            false => run::train(problem, &options, interrupt::stop(), observe),
-        });
-        bar.clear();
-        let outcome = outcome?;
-        history.end(outcome.report.loss as f32);
-        history.save(self, &outcome.model, &outcome.report)?;
-        let model = self.output.display().to_string();
-        let object = Object { model, model_bytes: outcome.model.len(), report: &outcome.report };
-        console.result(&object, || summary(&object, &history.line()))
-    }
-
-    /// Refuses what the published recipe has for one output only, or for several.
-    fn fits(&self, several: bool, recipe: Recipe) -> Result<()> {
-        let one = "labels of one column";
-        if !several && recipe == Recipe::PaperSafe {
-            return Err(Error::new("recipe paper-safe is for several outputs")
-                .expected("labels of several columns, or --task multiclass")
-                .got(one)
-                .help("choose --recipe paper: its steps for one output do not diverge"));
-        }
-        let signs = self.signs.filter(|_| several).map(|_| "--signs");
-        match self.paper.foreign(several).or(signs) {
-            None => Ok(()),
-            Some(flag) => Err(Error::new("a setting does not suit the number of outputs")
-                .expected(if several { "settings for several outputs" } else { "settings for one output" })
-                .got(flag)
-                .help(format!("leave {flag} out"))),
-        }
-    }
-
-    fn outputs(&self, recipe: Recipe, common: &Common) -> Result<OutputsOptions> {
-        let usual = OutputsOptions::new(self.one_hidden()?, self.size());
-        Ok(OutputsOptions {
-            epochs: self.passes.epochs.unwrap_or(usual.epochs),
-            batch: self.passes.batch.unwrap_or(usual.batch),
-            step_size: match self.paper.step {
-                Some(Step::Fixed(eta)) => Some(eta),
-                _ => None,
-            },
-            rank: self.paper.rank.unwrap_or(usual.rank),
-            safe: recipe == Recipe::PaperSafe,
-            seed: common.seed,
-            memory: self.memory(),
-            threads: common.threads(),
-            limits: self.course.limits()?,
-            ..usual
-        })
     }
 
     /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
@@ -434,171 +302,9 @@ impl Train {
     pub(super) fn memory_given(&self) -> Option<&'static str> {
         first_given(&[(self.ram.is_some(), "--ram"), (self.panel.is_some(), "--panel")])
     }
-
-    fn options(&self, common: &Common) -> Result<Options> {
-        let paper = &self.paper;
-        let batch = self.passes.batch.unwrap_or(0);
-        if self.signs == Some(SignsName::Free) {
-            return Err(Error::new("the published method has no free signs")
-                .expected("--signs positive or balanced")
-                .got("free")
-                .help("choose --recipe lm"));
-        }
-        let schedule = Schedule {
-            epochs: self.passes.epochs.unwrap_or(Schedule::PAPER.epochs),
-            batch,
-            // Random generators for the first epoch, and for two steps where an epoch is one.
-            convex_epochs: if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
-            trials: Trials {
-                count: paper.trials.unwrap_or(Trials::DEFAULT.count),
-                rows: paper.trial_rows.unwrap_or(Trials::DEFAULT.rows),
-            },
-            signs: self.signs.map_or(Schedule::PAPER.signs, Into::into),
-            empty: paper.empty.map_or(Schedule::PAPER.empty, Into::into),
-            seed: common.seed,
-            params: Params {
-                step: paper.step.unwrap_or(Params::PAPER.step),
-                refine: paper.refine.unwrap_or(Params::PAPER.refine),
-            },
-            ..Schedule::PAPER
-        };
-        Ok(Options {
-            hidden: self.one_hidden()?,
-            size: self.size(),
-            schedule,
-            memory: self.memory(),
-            threads: common.threads(),
-            limits: self.course.limits()?,
-        })
-    }
 }
 
 /// Writes the bytes of a model.
 pub(super) fn save(path: &Path, model: &[u8]) -> Result<()> {
     interrupt::saving(|| file::write(path, |w| std::io::Write::write_all(w, model)))
-}
-
-/// One line of the log of the published recipe.
-#[derive(Debug, Clone, Serialize)]
-struct PaperStep {
-    step: u32,
-    /// Random start, from 1; 0 in the run on all rows.
-    trial: u32,
-    loss: f32,
-    step_size: f32,
-    nnz: usize,
-    live: usize,
-    passes: f32,
-    seconds: f64,
-}
-
-impl PaperStep {
-    const fn new(progress: &Progress, seconds: f64) -> Self {
-        let &Progress { step, trial, loss, step_size, nnz, live, passes, .. } = progress;
-        Self { step, trial, loss, step_size, nnz, live, passes, seconds }
-    }
-}
-
-impl history::Step for PaperStep {
-    const TITLE: &'static str = "Training";
-
-    fn number(&self) -> u32 {
-        self.step
-    }
-
-    fn loss(&self) -> f32 {
-        self.loss
-    }
-
-    fn curves(&self) -> [Vec<(&'static str, Option<f32>)>; 3] {
-        [
-            vec![("batch", Some(self.loss))],
-            vec![("weights", Some(self.nnz as f32))],
-            vec![("live neurons", Some(self.live as f32)), ("random start", Some(self.trial as f32))],
-        ]
-    }
-}
-
-/// What ended a run, if it was a limit.
-pub(super) fn limit_fact(limit: Option<&str>) -> String {
-    limit.map_or_else(String::new, |limit| format!(", ended by the limit of {limit}"))
-}
-
-/// What a run took, as the last line of its summary.
-pub(super) fn memory_fact(data: u64, plan: &Plan, peak: Option<u64>) -> (&'static str, String) {
-    let peak = peak.map(|peak| format!("; the process had {} at its peak", bytes(peak)));
-    let (state, workspace) = (bytes(plan.state_bytes), bytes(plan.workspace_bytes));
-    let data = bytes(data);
-    ("memory", format!("data {data}, state {state}, workspace {workspace}{}", peak.unwrap_or_default()))
-}
-
-pub(super) fn summary(object: &Object<'_>, losses: &str) -> String {
-    let r = object.report;
-    // One output has a sign and no weight.
-    let (width, shape) = match r.outputs {
-        1 => (r.inputs, count(r.inputs as u64)),
-        outputs => (r.inputs + outputs, format!("({} + {})", count(r.inputs as u64), count(outputs as u64))),
-    };
-    let all = r.hidden * width;
-    let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
-    let title = format!("{ended} {} ({})", object.model, bytes(object.model_bytes as u64));
-    let mut rows = vec![
-        (
-            "nonzeros",
-            format!(
-                "{} of {} asked for ({} of {} × {} weights)",
-                count(r.nnz as u64),
-                count(r.requested_nnz as u64),
-                console::percent(r.nnz as f64 / all as f64),
-                count(r.hidden as u64),
-                shape
-            ),
-        ),
-        ("neurons", format!("{} of {} have weights", r.live, r.hidden)),
-        ("loss", format!("{:.4e} mean squared error  {losses}", r.loss)),
-        ("PSNR", console::decibel(r.psnr_db)),
-    ];
-    rows.extend(
-        r.accuracy.map(|part| ("accuracy", format!("{} of the training rows", console::percent(part)))),
-    );
-    rows.extend(r.search.and_then(|search| {
-        let loss = search.validation_loss?;
-        let held = count(search.validation_samples as u64);
-        let psnr = console::decibel(search.validation_psnr_db);
-        let right = search.validation_accuracy.map(|part| format!(", accuracy {}", console::percent(part)));
-        let right = right.unwrap_or_default();
-        Some(("held out", format!("{held} rows: {loss:.4e} mean squared error, {psnr}{right}")))
-    }));
-    rows.extend(r.search.map(|search| {
-        let found = match (search.exact, search.early) {
-            (true, _) => "exact",
-            (false, true) => "no better on the rows held out",
-            (false, false) => "not exact",
-        };
-        let resumed = match search.resumed_steps {
-            0 => String::new(),
-            steps => format!(", went on from step {}", count(steps)),
-        };
-        let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
-        (
-            "search",
-            format!("{found}; {moves}, signs {}, {} rows first{resumed}", search.signs, search.search_rows),
-        )
-    }));
-    let steps = if r.search.is_some() { "steps" } else { "epochs" };
-    rows.extend([
-        (
-            "time",
-            format!(
-                "{:.3} s, {} {steps}, {:.0} passes, {} threads{}",
-                r.seconds,
-                r.epochs,
-                r.passes,
-                r.threads,
-                limit_fact(r.limit)
-            ),
-        ),
-        memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),
-    ]);
-    console::facts(&title, &rows)
 }

@@ -3,17 +3,21 @@
 //! With `a_0 = x`, `a_l = relu(W_l a_(l-1))` and the residual `r` of the outputs (label minus output, or one-hot minus
 //! softmax), the gradient is `-scale r_l^T a_(l-1)` for each layer, where `r_(l-1) = (r_l W_l) * 1[a_(l-1) > 0]`.
 
-use std::ops::{AddAssign, Mul, Range};
+mod group;
+mod number;
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tamis::rng::Permutation;
 
-use super::product::{Mat, product};
 use super::shape::{Head, Shape};
-use crate::data::{Matrix, Values};
+use crate::data::Matrix;
 use crate::operator::Stop;
 use crate::{Error, Result};
+use group::{Group, Work};
+use number::Real;
 
 /// Rows that go through the layers together: enough for the matrix products, few enough for the cache.
 const TILE: usize = 256;
@@ -63,51 +67,6 @@ impl Measure {
     }
 }
 
-/// Numbers that a network can be computed in: `f32`, and `f64` to test the gradients.
-pub(super) trait Real:
-    Copy + Default + PartialOrd + AddAssign + Mul<Output = Self> + Send + Sync + 'static
-{
-    const ONE: Self;
-    fn of(value: f64) -> Self;
-    fn byte(value: u8) -> Self;
-    /// The position of the largest; of equal ones the first.
-    fn best(outputs: &[Self]) -> usize;
-    /// The values themselves, where they are of this type.
-    fn own(values: &[f32]) -> Option<&[Self]>;
-    /// Outputs to residuals, in place; the sum of the squares.
-    fn square(labels: &[f32], out: &mut [Self]) -> tamis::Result<f64>;
-    /// Outputs to residuals of the softmax, in place; the sum of the cross-entropies.
-    fn cross_entropy(labels: &[u16], classes: usize, out: &mut [Self]) -> tamis::Result<f64>;
-}
-
-impl Real for f32 {
-    const ONE: Self = 1.0;
-
-    fn of(value: f64) -> Self {
-        value as Self
-    }
-
-    fn byte(value: u8) -> Self {
-        Self::from(value)
-    }
-
-    fn best(outputs: &[Self]) -> usize {
-        tamis::loss::best(outputs)
-    }
-
-    fn own(values: &[f32]) -> Option<&[Self]> {
-        Some(values)
-    }
-
-    fn square(labels: &[f32], out: &mut [Self]) -> tamis::Result<f64> {
-        tamis::loss::square(labels, out).map(f64::from)
-    }
-
-    fn cross_entropy(labels: &[u16], classes: usize, out: &mut [Self]) -> tamis::Result<f64> {
-        tamis::loss::cross_entropy(labels, classes, out).map(f64::from)
-    }
-}
-
 /// Rows of a set, as a step takes them.
 #[derive(Clone)]
 pub(super) struct Batch<'a> {
@@ -136,40 +95,11 @@ pub(super) struct Engine<T> {
     stop: Stop,
 }
 
-/// Memory of one group of tiles, and what it sums up.
-struct Group<T> {
-    /// Rows of a tile that do not lie together or are scaled; empty until there are such.
-    x: Vec<T>,
-    /// Outputs of each layer, those of the last one where the head is a sum included.
-    acts: Vec<Vec<T>>,
-    /// Residuals of two neighbouring layers.
-    back: [Vec<T>; 2],
-    labels: Vec<f32>,
-    classes: Vec<u16>,
-    gradient: Vec<T>,
-    loss: f64,
-    right: usize,
-    /// What went wrong, if anything did.
-    failed: Option<tamis::Error>,
-}
-
 impl<T: Real> Engine<T> {
     /// For batches of at most `batch` rows; `stop` ends a pass within a tile.
     pub(super) fn new(shape: &Shape, goal: Goal, batch: usize, stop: &Stop) -> Self {
         let [tile, groups] = sizes(batch, shape.weights());
-        let classes = if goal == Goal::Classes { tile } else { 0 };
-        let group = || Group {
-            x: Vec::new(),
-            acts: acts(shape).map(|width| vec![T::default(); tile * width]).collect(),
-            back: [(); 2].map(|()| vec![T::default(); tile * widest(shape)]),
-            labels: vec![0.0; tile * labels_of(shape, goal)],
-            classes: vec![0; classes],
-            gradient: vec![T::default(); shape.weights()],
-            loss: 0.0,
-            right: 0,
-            failed: None,
-        };
-        let groups = (0..groups).map(|_| group()).collect();
+        let groups = (0..groups).map(|_| Group::new(shape, goal, tile)).collect();
         Self { shape: shape.clone(), goal, tile, groups, stop: stop.clone() }
     }
 
@@ -255,7 +185,7 @@ fn widest(shape: &Shape) -> usize {
 }
 
 /// Labels of a row.
-fn labels_of(shape: &Shape, goal: Goal) -> usize {
+pub(super) fn labels_of(shape: &Shape, goal: Goal) -> usize {
     if goal == Goal::Classes { 1 } else { shape.outputs() }
 }
 
@@ -274,227 +204,10 @@ fn add_up<T: Real>(groups: &mut [Group<T>]) {
     });
 }
 
-/// One pass, as every group sees it.
-struct Work<'a, T> {
-    shape: &'a Shape,
-    goal: Goal,
-    weights: &'a [T],
-    batch: &'a Batch<'a>,
-    tile: usize,
-    /// Factor from residuals to the gradient; none for the loss alone.
-    scale: Option<T>,
-    stop: &'a Stop,
-}
-
-impl<T: Real> Work<'_, T> {
-    fn weights(&self, layer: usize) -> Mat<'_, T> {
-        let layer = self.shape.layer(layer);
-        Mat::new(&self.weights[layer.range], layer.outputs, layer.inputs)
-    }
-
-    /// The labels of each of `rows`, `width` of them, with its position among these.
-    fn label_rows(&self, rows: Range<usize>, width: usize, mut put: impl FnMut(usize, &[f32])) {
-        for (at, row) in rows.enumerate() {
-            put(at, &self.batch.set.labels[self.batch.place(row) * width..][..width]);
-        }
-    }
-}
-
-/// The inputs of `rows`: where they lie, or gathered and scaled in `x`.
-fn inputs<'a, T: Real>(x: &'a mut Vec<T>, batch: &Batch<'a>, rows: Range<usize>) -> &'a [T] {
-    let d = batch.set.data.cols;
-    if let Values::F32(values) = &batch.set.data.values
-        && batch.order.is_none()
-        && batch.scale == 1.0
-        && let Some(own) = T::own(values)
-    {
-        return &own[rows.start * d..rows.end * d];
-    }
-    if x.len() < rows.len() * d {
-        *x = vec![T::default(); rows.len() * d];
-    }
-    let x = &mut x[..rows.len() * d];
-    let place = |at: usize| batch.place(rows.start + at) * d;
-    match &batch.set.data.values {
-        Values::F32(values) => {
-            let scale = f64::from(batch.scale);
-            for (at, x) in x.chunks_exact_mut(d).enumerate() {
-                let row = &values[place(at)..][..d];
-                match T::own(row).filter(|_| batch.scale == 1.0) {
-                    Some(row) => x.copy_from_slice(row),
-                    None => x.iter_mut().zip(row).for_each(|(x, v)| *x = T::of(f64::from(*v) * scale)),
-                }
-            }
-        }
-        Values::U8(values) => {
-            let scale = T::of(f64::from(batch.scale));
-            for (at, x) in x.chunks_exact_mut(d).enumerate() {
-                let row = &values[place(at)..][..d];
-                x.iter_mut().zip(row).for_each(|(x, v)| *x = T::byte(*v) * scale);
-            }
-        }
-    }
-    x
-}
-
-/// Outputs of all layers for `n` rows.
-fn forward<T: Real>(work: &Work<'_, T>, x: &[T], acts: &mut [Vec<T>], n: usize) {
-    let zero = T::default();
-    for (l, layer) in work.shape.layers().enumerate() {
-        let (before, from) = acts.split_at_mut(l);
-        let left = before.last().map_or(x, |act| &act[..n * layer.inputs]);
-        let out = &mut from[0][..n * layer.outputs];
-        product(out, false, T::ONE, T::ONE, Mat::new(left, n, layer.inputs), work.weights(l).t());
-        if layer.relu {
-            // What is no number stays so, and is found out.
-            out.iter_mut().for_each(|z| *z = if *z <= zero { zero } else { *z });
-        }
-    }
-    if work.shape.head() == Head::Sum
-        && let [.., neurons, out] = acts
-    {
-        let width = neurons.len() / out.len();
-        for (out, neurons) in out.iter_mut().zip(neurons.chunks_exact(width)).take(n) {
-            *out = zero;
-            neurons.iter().for_each(|a| *out += *a);
-        }
-    }
-}
-
-/// How many of the rows have the right class.
-fn right<T: Real>(work: &Work<'_, T>, rows: Range<usize>, out: &[T]) -> usize {
-    let mut count = 0;
-    let outputs = work.shape.outputs();
-    match work.goal {
-        Goal::Regression => {}
-        Goal::Binary => {
-            let half = T::of(0.5);
-            work.label_rows(rows, outputs, |at, label| {
-                count += usize::from((out[at] >= half) == (label[0] >= 0.5));
-            });
-        }
-        Goal::Classes => work.label_rows(rows, 1, |at, label| {
-            count += usize::from(T::best(&out[at * outputs..][..outputs]) == label[0] as usize);
-        }),
-    }
-    count
-}
-
-impl<T: Real> Group<T> {
-    /// Runs the tiles of the group.
-    fn run(&mut self, work: &Work<'_, T>, tiles: Range<usize>) {
-        (self.loss, self.right, self.failed) = (0.0, 0, None);
-        for tile in tiles.clone() {
-            if work.stop.asked() {
-                self.failed = Some(tamis::Error::Stopped);
-                return;
-            }
-            let all = &work.batch.rows;
-            let start = all.start + tile * work.tile;
-            let rows = start..(start + work.tile).min(all.end);
-            if let Err(error) = self.tile(work, rows, tile > tiles.start) {
-                self.failed = Some(error);
-                return;
-            }
-        }
-    }
-
-    /// One tile; `add` where the gradient already holds that of others.
-    fn tile(&mut self, work: &Work<'_, T>, rows: Range<usize>, add: bool) -> tamis::Result<()> {
-        let Self { x, acts, back, gradient, .. } = self;
-        let n = rows.len();
-        let x = inputs(x, work.batch, rows.clone());
-        forward(work, x, acts, n);
-        let [first, second] = back;
-        let outputs = work.shape.outputs();
-        let mut residual = &mut first[..];
-        let mut other = &mut second[..];
-        residual[..n * outputs].copy_from_slice(&acts[acts.len() - 1][..n * outputs]);
-        let out = &mut residual[..n * outputs];
-        if work.scale.is_none() {
-            self.right += right(work, rows.clone(), out);
-        }
-        self.loss += match work.goal {
-            Goal::Classes => {
-                work.label_rows(rows, 1, |at, row| self.classes[at] = row[0] as u16);
-                T::cross_entropy(&self.classes[..n], outputs, out)?
-            }
-            Goal::Regression | Goal::Binary => {
-                let put =
-                    |at: usize, row: &[f32]| self.labels[at * outputs..][..outputs].copy_from_slice(row);
-                work.label_rows(rows, outputs, put);
-                T::square(&self.labels[..n * outputs], out)?
-            }
-        };
-        let Some(scale) = work.scale else { return Ok(()) };
-        if work.shape.head() == Head::Sum {
-            // Every neuron of the last layer has the residual of the row.
-            let width = work.shape.layer(work.shape.layers().len() - 1).outputs;
-            for (all, one) in other.chunks_exact_mut(width).zip(&residual[..n]) {
-                all.fill(*one);
-            }
-            std::mem::swap(&mut residual, &mut other);
-        }
-        for l in (0..work.shape.layers().len()).rev() {
-            let layer = work.shape.layer(l);
-            if layer.relu {
-                for (r, a) in residual.iter_mut().zip(&acts[l][..n * layer.outputs]) {
-                    *r = if *a > T::default() { *r } else { T::default() };
-                }
-            }
-            let r = Mat::new(&residual[..n * layer.outputs], n, layer.outputs);
-            let left = if l == 0 { x } else { &acts[l - 1][..n * layer.inputs] };
-            let left = Mat::new(left, n, layer.inputs);
-            product(&mut gradient[layer.range], add, T::ONE, scale, r.t(), left);
-            if l > 0 {
-                product(&mut other[..n * layer.inputs], false, T::ONE, T::ONE, r, work.weights(l));
-                std::mem::swap(&mut residual, &mut other);
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    impl Real for f64 {
-        const ONE: Self = 1.0;
-
-        fn of(value: f64) -> Self {
-            value
-        }
-
-        fn byte(value: u8) -> Self {
-            Self::from(value)
-        }
-
-        fn best(outputs: &[Self]) -> usize {
-            tamis::loss::best(&outputs.iter().map(|&out| out as f32).collect::<Vec<_>>())
-        }
-
-        fn own(_: &[f32]) -> Option<&[Self]> {
-            None
-        }
-
-        fn square(labels: &[f32], out: &mut [Self]) -> tamis::Result<f64> {
-            out.iter_mut().zip(labels).for_each(|(out, y)| *out = f64::from(*y) - *out);
-            Ok(out.iter().map(|r| r * r).sum())
-        }
-
-        fn cross_entropy(labels: &[u16], classes: usize, out: &mut [Self]) -> tamis::Result<f64> {
-            let mut loss = 0.0;
-            for (out, &label) in out.chunks_mut(classes).zip(labels) {
-                let total: f64 = out.iter().map(|z| z.exp()).sum();
-                loss += total.ln() - out[usize::from(label)];
-                for (class, out) in out.iter_mut().enumerate() {
-                    *out = f64::from(u8::from(class == usize::from(label))) - out.exp() / total;
-                }
-            }
-            Ok(loss)
-        }
-    }
+    use crate::data::Values;
 
     const GOALS: [Goal; 3] = [Goal::Regression, Goal::Binary, Goal::Classes];
 

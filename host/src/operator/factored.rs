@@ -45,14 +45,11 @@ impl Blocked {
             return Ok(());
         }
         let padded = self.shared.live.len().next_multiple_of(PAD);
-        let groups = self.each_group(|shared, group, pieces| {
-            group.product[..padded * (d + c)].fill(0.0);
-            for k in pieces {
-                super::with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
-                    add_panel(shared, piece, gates, net, r, padded, group);
-                });
-            }
+        let groups = self.each_group(padded * (d + c), |shared, group, k| {
+            super::with_values!(shared, values => {
+                let piece = shared.tiles.piece(values, &shared.batch, k);
+                add_panel(shared, piece, gates, net, r, padded, group);
+            });
         })?;
         for group in &self.groups[..groups] {
             let (columns, outputs) = group.product[..padded * (d + c)].split_at(padded * d);
@@ -147,20 +144,17 @@ impl Factored for Blocked {
         self.check_residual(net, r)?;
         error::length("restricted gradient", dw.len(), net.w().nnz())?;
         error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
-        let groups = self.each_group(|shared, group, pieces| {
-            group.product[..net.nnz()].fill(0.0);
-            for k in pieces {
-                super::with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
-                    vectorise(shared.arch, #[inline(always)] || {
-                        let (len, c) = (piece.len(), net.outputs());
-                        let mut residual = std::mem::take(&mut group.outputs);
-                        by_output(&r[piece.at * c..][..len * c], c, &mut residual);
-                        add_restricted(piece, gates, net, &residual, group);
-                        group.outputs = residual;
-                    });
+        let groups = self.each_group(net.nnz(), |shared, group, k| {
+            super::with_values!(shared, values => {
+                let piece = shared.tiles.piece(values, &shared.batch, k);
+                vectorise(shared.arch, #[inline(always)] || {
+                    let (len, c) = (piece.len(), net.outputs());
+                    let mut residual = std::mem::take(&mut group.outputs);
+                    by_output(&r[piece.at * c..][..len * c], c, &mut residual);
+                    add_restricted(piece, gates, net, &residual, group);
+                    group.outputs = residual;
                 });
-            }
+            });
         })?;
         self.reduce_net(groups, (dw, dwt));
         Ok(())
@@ -183,19 +177,16 @@ impl Factored for Blocked {
         provided::check_tangent(net, p)?;
         error::length("restricted gradient", dw.len(), net.w().nnz())?;
         error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
-        let groups = self.each_group(|shared, group, pieces| {
-            group.product[..net.nnz()].fill(0.0);
-            for k in pieces {
-                super::with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
-                    vectorise(shared.arch, #[inline(always)] || {
-                        let mut outputs = std::mem::take(&mut group.outputs);
-                        along(piece, gates, (net, p), group, &mut outputs);
-                        add_restricted(piece, gates, net, &outputs, group);
-                        group.outputs = outputs;
-                    });
+        let groups = self.each_group(net.nnz(), |shared, group, k| {
+            super::with_values!(shared, values => {
+                let piece = shared.tiles.piece(values, &shared.batch, k);
+                vectorise(shared.arch, #[inline(always)] || {
+                    let mut outputs = std::mem::take(&mut group.outputs);
+                    along(piece, gates, (net, p), group, &mut outputs);
+                    add_restricted(piece, gates, net, &outputs, group);
+                    group.outputs = outputs;
                 });
-            }
+            });
         })?;
         self.reduce_net(groups, (dw, dwt));
         Ok(())

@@ -1,4 +1,4 @@
-//! The blocked parallel operator: the core's [`Sensing`] at the speed of the machine.
+//! The blocked parallel operator: the core's [`Sensing`](tamis::sensing::Sensing) at the speed of the machine.
 //!
 //! The data lies in tiles of rows that stay in cache while all neurons of a panel pass over them
 //! ([`tiles`](self)). Sparse products run along the columns of a tile; the dense gradient of a panel,
@@ -14,23 +14,21 @@ mod held;
 mod kernel;
 mod layout;
 mod piece;
+mod sensing;
 mod stop;
 mod tiles;
 
 use crate::data::{Matrix, Values};
 use fork::{fork, fork_parts};
 use held::Held;
-use kernel::vectorise;
 pub use layout::Layout;
 use pulp::Arch;
-use std::convert::Infallible;
 use std::ops::Range;
 pub use stop::Stop;
 use tamis::dims::Dims;
 use tamis::error::{self, Result};
-use tamis::gates::{Gate, Gates};
-use tamis::sensing::{Sensing, provided};
-use tamis::weights::{Block, Weights, check_support, runs};
+use tamis::gates::Gates;
+use tamis::weights::check_support;
 use tiles::Tiles;
 
 /// Groups that tiles are divided into, whatever the number of threads.
@@ -180,13 +178,17 @@ impl Blocked {
         check_support(self.shared.tiles.cols, self.hidden, support)
     }
 
-    /// Runs `body(group, pieces)` for every group, in parallel, on the pieces that belong to it.
-    fn each_group(&mut self, body: impl Fn(&Shared, &mut Group, Pieces<'_>) + Sync) -> Result<usize> {
+    /// Clears the first `len` numbers of every group's product and calls `body(group, k)` for every piece k of the group, in
+    /// parallel; the number of groups that took part.
+    fn each_group(&mut self, len: usize, body: impl Fn(&Shared, &mut Group, usize) + Sync) -> Result<usize> {
         let pieces = self.shared.tiles.pieces(&self.shared.batch);
         let groups = self.groups.len().min(pieces);
         let shared = &self.shared;
         fork(&mut self.groups[..groups], 0, &|g, group| {
-            body(shared, group, Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups });
+            group.product[..len].fill(0.0);
+            for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
+                body(shared, group, k);
+            }
         });
         self.go_on()?;
         Ok(groups)
@@ -273,332 +275,3 @@ macro_rules! with_values {
 }
 
 use with_values;
-
-impl Sensing for Blocked {
-    type Source = Infallible;
-
-    fn rows(&self) -> usize {
-        self.shared.tiles.rows
-    }
-
-    fn samples(&self) -> usize {
-        self.shared.batch.len()
-    }
-
-    fn inputs(&self) -> usize {
-        self.shared.tiles.cols
-    }
-
-    fn blocks(&self) -> usize {
-        self.hidden
-    }
-
-    fn panel(&self) -> usize {
-        self.layout.panel
-    }
-
-    fn scratch(&self, batch: usize) -> usize {
-        batch + self.shared.tiles.cols
-    }
-
-    fn select(&mut self, rows: Range<usize>) -> Result<()> {
-        error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.shared.tiles.rows)?;
-        self.shared.batch = rows;
-        self.shared.held.key = None;
-        Ok(())
-    }
-
-    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<()> {
-        error::length("apply output", out.len(), self.samples())?;
-        self.check(gates)?;
-        w.check(self.shared.tiles.cols, self.hidden)?;
-        let gate = gates.gate(w.neuron());
-        gate.generator(&mut self.shared.generators[..self.shared.tiles.cols]);
-        self.each_row(out, |shared, group, k, out| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
-                vectorise(shared.arch, #[inline(always)] || piece::add_gated(piece, gate, shared.generator(), w, group, out));
-            });
-        })
-    }
-
-    fn adjoint(&mut self, gates: Gates<'_>, i: usize, v: &[f32], out: &mut [f32]) -> Result<()> {
-        error::range("block", i, 0, self.hidden - 1)?;
-        error::length("adjoint input", v.len(), self.samples())?;
-        let d = self.shared.tiles.cols;
-        error::length("adjoint output", out.len(), d)?;
-        self.check(gates)?;
-        let gate = gates.gate(i);
-        gate.generator(&mut self.shared.generators[..d]);
-        let groups = self.each_group(|shared, group, pieces| {
-            group.product[..d].fill(0.0);
-            for k in pieces {
-                with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
-                    vectorise(shared.arch, #[inline(always)] || piece::add_block(piece, gate, shared.generator(), v, group));
-                });
-            }
-        })?;
-        for group in &self.groups[..groups] {
-            for (out, part) in out.iter_mut().zip(&group.product) {
-                *out += part;
-            }
-        }
-        Ok(())
-    }
-
-    fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<()> {
-        self.check(gates)?;
-        self.check_support(support)?;
-        let (d, words, panel) = (self.shared.tiles.cols, self.shared.held.words, self.layout.panel);
-        self.shared.held.key = None;
-        if !self.layout.hold {
-            return Ok(());
-        }
-        self.shared.held.neurons.clear();
-        self.shared.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
-        let (neurons, mut bits) =
-            (std::mem::take(&mut self.shared.held.neurons), std::mem::take(&mut self.shared.held.bits));
-        let stride = neurons.len() * words;
-        let used = self.shared.tiles.pieces(&self.shared.batch) * stride;
-        let mut done = Ok(());
-        for (first, neurons) in (0..).step_by(panel).zip(neurons.chunks(panel)) {
-            let mut cursor = gates.cursor();
-            for (&i, h) in neurons.iter().zip(self.shared.generators.chunks_mut(d)) {
-                cursor.at(i as usize).generator(h);
-            }
-            done = self.each_part(
-                &mut bits[..used],
-                |k| k * stride,
-                |shared, group, k, bits| {
-                    let bits = &mut bits[first * words..][..neurons.len() * words];
-                    with_values!(shared, values => {
-                        let piece = shared.tiles.piece(values, &shared.batch, k);
-                        piece::hold(shared, piece, gates, neurons, (bits, words), group);
-                    });
-                },
-            );
-            if done.is_err() {
-                break;
-            }
-        }
-        let key = done.is_ok().then(|| gates.key());
-        self.shared.held = Held { key, neurons, bits, words };
-        done
-    }
-
-    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
-        error::length("forward output", out.len(), self.samples())?;
-        self.check(gates)?;
-        w.check(self.shared.tiles.cols, self.hidden)?;
-        let held = self.shared.held.fits(gates, w.blocks().map(|block| block.neuron()));
-        if !held && gates.may_be_random() {
-            return provided::forward(self, gates, w, out);
-        }
-        self.each_row(out, |shared, group, k, out| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
-                vectorise(shared.arch, #[inline(always)] || {
-                    out.fill(0.0);
-                    if held {
-                        piece::add_forward_held(piece, shared.held.piece(k), w, group, out);
-                        return;
-                    }
-                    let mut cursor = gates.cursor();
-                    for block in w.blocks() {
-                        piece::add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
-                    }
-                });
-            });
-        })
-    }
-
-    fn gradient(&mut self, gates: Gates<'_>, r: &[f32], blocks: Range<usize>, out: &mut [f32]) -> Result<()> {
-        let d = self.shared.tiles.cols;
-        error::range("block", blocks.end, blocks.start, self.hidden)?;
-        error::length("residual", r.len(), self.samples())?;
-        error::length("gradient panel", out.len(), blocks.len() * d)?;
-        self.check(gates)?;
-        for (first, out) in
-            blocks.clone().step_by(self.layout.panel).zip(out.chunks_mut(self.layout.panel * d))
-        {
-            self.gradient_panel(gates, r, first..(first + self.layout.panel).min(blocks.end), out)?;
-        }
-        Ok(())
-    }
-
-    fn gradient_at(
-        &mut self,
-        gates: Gates<'_>,
-        support: &[u32],
-        r: &[f32],
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<()> {
-        error::length("residual", r.len(), self.samples())?;
-        error::length("restricted gradient", out.len(), support.len())?;
-        self.check(gates)?;
-        self.check_support(support)?;
-        let d = self.shared.tiles.cols;
-        let held = self.shared.held.fits(gates, runs(d, support).map(|(i, _)| i));
-        if !held && gates.may_be_random() {
-            return provided::gradient_at(self, gates, support, r, out, scratch);
-        }
-        let groups = self.each_group(|shared, group, pieces| {
-            group.product[..support.len()].fill(0.0);
-            for k in pieces {
-                with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
-                    let r = &r[piece.at..][..piece.len()];
-                    vectorise(shared.arch, #[inline(always)] || match held {
-                        true => piece::add_restricted_held(piece, shared.held.piece(k), d, support, r, group),
-                        false => piece::add_restricted(piece, gates, d, support, r, group),
-                    });
-                });
-            }
-        })?;
-        self.reduce(groups, out);
-        Ok(())
-    }
-
-    fn normal_at(
-        &mut self,
-        gates: Gates<'_>,
-        p: Weights<'_>,
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<()> {
-        error::length("restricted product", out.len(), p.nnz())?;
-        self.check(gates)?;
-        p.check(self.shared.tiles.cols, self.hidden)?;
-        self.check_support(p.index())?;
-        let held = self.shared.held.fits(gates, p.blocks().map(|block| block.neuron()));
-        if !held && gates.may_be_random() {
-            return provided::normal_at(self, gates, p, out, scratch);
-        }
-        let groups = self.each_group(|shared, group, pieces| {
-            group.product[..p.nnz()].fill(0.0);
-            for k in pieces {
-                with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
-                    vectorise(shared.arch, #[inline(always)] || match held {
-                        true => piece::add_normal_held(piece, shared.held.piece(k), p, group),
-                        false => piece::add_normal(piece, gates, p, group),
-                    });
-                });
-            }
-        })?;
-        self.reduce(groups, out);
-        Ok(())
-    }
-
-    fn diagonal_at(
-        &mut self,
-        gates: Gates<'_>,
-        support: &[u32],
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<()> {
-        error::length("diagonal", out.len(), support.len())?;
-        self.check(gates)?;
-        self.check_support(support)?;
-        let d = self.shared.tiles.cols;
-        let held = self.shared.held.fits(gates, runs(d, support).map(|(i, _)| i));
-        if !held && gates.may_be_random() {
-            return provided::diagonal_at(self, gates, support, out, scratch);
-        }
-        let groups = self.each_group(|shared, group, pieces| {
-            group.product[..support.len()].fill(0.0);
-            for k in pieces {
-                with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
-                    let held = held.then(|| shared.held.piece(k));
-                    vectorise(shared.arch, #[inline(always)] || {
-                        piece::add_diagonal(piece, gates, held, d, support, group);
-                    });
-                });
-            }
-        })?;
-        self.reduce(groups, out);
-        Ok(())
-    }
-
-    fn column_norms(
-        &mut self,
-        gates: Gates<'_>,
-        blocks: Range<usize>,
-        out: &mut [f32],
-        _scratch: &mut [f32],
-    ) -> Result<()> {
-        let d = self.shared.tiles.cols;
-        error::range("block", blocks.end, blocks.start, self.hidden)?;
-        error::length("column norms", out.len(), blocks.len() * d)?;
-        self.check(gates)?;
-        for (i, out) in blocks.zip(out.chunks_mut(d)) {
-            let gate = gates.gate(i);
-            gate.generator(&mut self.shared.generators[..d]);
-            let groups = self.each_group(|shared, group, pieces| {
-                group.product[..d].fill(0.0);
-                for k in pieces {
-                    with_values!(shared, values => {
-                        let piece = shared.tiles.piece(values, &shared.batch, k);
-                        vectorise(shared.arch, #[inline(always)] || piece::add_norms(piece, gate, shared.generator(), group));
-                    });
-                }
-            })?;
-            self.reduce(groups, out);
-        }
-        Ok(())
-    }
-}
-
-impl Blocked {
-    /// The gradient of at most p blocks: one matrix product a tile.
-    fn gradient_panel(
-        &mut self,
-        gates: Gates<'_>,
-        r: &[f32],
-        blocks: Range<usize>,
-        out: &mut [f32],
-    ) -> Result<()> {
-        self.go_on()?;
-        let d = self.shared.tiles.cols;
-        self.shared.live.clear();
-        let mut cursor = gates.cursor();
-        let mut random = false;
-        for i in blocks.clone() {
-            let gate = cursor.at(i);
-            if gate == Gate::Closed {
-                continue;
-            }
-            if matches!(gate, Gate::Random { .. }) {
-                gate.generator(&mut self.shared.generators[self.shared.live.len() * d..][..d]);
-                random = true;
-            }
-            self.shared.live.push(i as u32);
-        }
-        out.fill(0.0);
-        if self.shared.live.is_empty() {
-            return Ok(());
-        }
-        let padded = self.shared.live.len().next_multiple_of(PAD);
-        let groups = self.each_group(|shared, group, pieces| {
-            group.product[..padded * d].fill(0.0);
-            for k in pieces {
-                with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
-                    piece::add_panel(shared, piece, gates, random, r, padded, group);
-                });
-            }
-        })?;
-        for group in &self.groups[..groups] {
-            for (slot, &i) in self.shared.live.iter().enumerate() {
-                let out = &mut out[(i as usize - blocks.start) * d..][..d];
-                for (out, column) in out.iter_mut().zip(group.product.chunks(padded)) {
-                    *out += column[slot];
-                }
-            }
-        }
-        Ok(())
-    }
-}

@@ -8,10 +8,12 @@ use tamis::math::unit_scale;
 use tamis::sensing::Sensing;
 use tamis::wire;
 
+use super::found::Found;
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
+use super::plan::{self, choose};
 use super::train::{Start, at_least_one, check_recipe, held_out, shuffle, sizes};
-use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes, plan};
+use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes};
 use crate::data::{Matrix, Values};
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
@@ -212,11 +214,8 @@ impl Run {
         let mut budget = self.params.budget(self.dims, self.classes, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
-        let plan = Plan {
-            state_bytes: budget.state_bytes() as u64,
-            workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
-            ..self.plan
-        };
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
+        let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let (s, classes) = (self.dims.nnz, self.classes);
         let mut watch = Watch::new(self.limits, stop);
         let observe = |progress: &Progress| {
@@ -243,14 +242,9 @@ impl Run {
             plan,
             ..self.report(&info, budget.batch)
         };
-        Ok(AnnealOutcome {
-            index: net.w().index().to_vec(),
-            value: net.w().value().to_vec(),
-            out_index: net.wt().index().to_vec(),
-            out_value: net.wt().value().to_vec(),
-            model: encode_net(net, Task::Multiclass)?,
-            report,
-        })
+        let model = encode_net(net, Task::Multiclass)?;
+        let Found { w: (index, value), wt: (out_index, out_value), .. } = Found::new(net);
+        Ok(AnnealOutcome { index, value, out_index, out_value, model, report })
     }
 
     fn passes(&self, rows_read: u64) -> f64 {
@@ -337,26 +331,13 @@ fn fit(dims: Dims, classes: usize, bytes: bool, params: Params, memory: Memory) 
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
     let usual = Layout { tile, hold: false, ..layout };
-    let with = |params: Params, layout| (params, plan_of(dims, classes, bytes, &params, layout));
-    match memory {
-        Memory::Auto => Ok(with(params, usual)),
-        Memory::Panel(0) => Err(plan::no_panel()),
-        Memory::Panel(panel) => Ok(with(params, Layout { panel: panel.min(dims.hidden), ..usual })),
-        Memory::Ram(ram) => {
-            let fits = |&(_, plan): &(Params, Plan)| plan.total_bytes() <= ram;
-            let mut factor = params.start_factor;
-            loop {
-                let params = Params { start_factor: factor, ..params };
-                let mut plans =
-                    plan::layouts(usual).filter(|layout| !layout.hold).map(|layout| with(params, layout));
-                if let Some(found) = plans.find(fits) {
-                    return Ok(found);
-                }
-                if factor <= 1.0 {
-                    return Err(plan::too_small(&with(params, plan::smallest(usual)).1, ram));
-                }
-                factor = (factor * SHRINK).max(1.0);
-            }
+    let mut factor = params.start_factor;
+    loop {
+        let params = Params { start_factor: factor, ..params };
+        let with = |layout| plan_of(dims, classes, bytes, &params, layout);
+        match choose(memory, (usual, dims.hidden), plan::LESS, with) {
+            Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => factor = (factor * SHRINK).max(1.0),
+            chosen => return chosen.map(|plan| (params, plan)),
         }
     }
 }
@@ -366,13 +347,7 @@ fn plan_of(dims: Dims, classes: usize, bytes: bool, params: &Params, layout: Lay
     budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
     let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
     let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, classes);
-    Plan {
-        panel: layout.panel,
-        tile: layout.tile,
-        hold: layout.hold,
-        state_bytes: budget.state_bytes() as u64,
-        workspace_bytes: (operator as u64).saturating_add(budget.workspace_bytes() as u64),
-    }
+    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator])
 }
 
 /// The model of a network of several outputs.
@@ -407,7 +382,11 @@ mod tests {
 
     #[test]
     fn the_plan_is_what_the_run_takes_and_keeps_every_budget() {
-        for (classes, bytes) in [(2, false), (7, true), (30, false)] {
+        // 270 rows a batch lead to tiles of 192 rows, of which no half is the smallest tile.
+        for (classes, bytes, batch) in
+            [(2, false, None), (7, true, None), (30, false, None), (7, false, Some(270))]
+        {
+            let options = |memory| AnnealOptions { batch, ..options(memory) };
             let plan = |memory| {
                 Run::new(&problem(classes, bytes), &options(memory)).map(|run| (run.plan, run.params))
             };

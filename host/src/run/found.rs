@@ -1,14 +1,14 @@
-//! Networks that a search found: kept beside it, and scored.
+//! Networks that a run found: kept beside its memory, and scored.
 
 use std::ops::Range;
 
 use tamis::factored::{Factored as _, Net};
-use tamis::gates::{Empty, Gates, Signs};
+use tamis::gates::Gates;
 use tamis::sensing::Sensing as _;
 use tamis::weights::Weights;
 
 use super::score::Tally;
-use super::{Score, Task};
+use super::{Score, Task, classes};
 use crate::Result;
 use crate::operator::Blocked;
 
@@ -46,28 +46,38 @@ impl Found {
     }
 }
 
-/// Scores the network itself (gates from its own weights) on some rows, in the memory of the search; `labels` are those of all
-/// rows.
+/// Scores a network under these gates, its own, on `rows`, at most `batch` of them at a time, in the memory of the run; `labels`
+/// are those of all rows. One output without weights to it is a network with a second side of no outputs.
 pub(super) fn score(
     operator: &mut Blocked,
     task: Task,
     labels: &[f32],
-    (net, signs): (Net<'_>, Signs),
-    rows: Range<usize>,
+    (net, gates): (Net<'_>, Gates<'_>),
+    (rows, batch): (Range<usize>, usize),
     memory: &mut [u32],
 ) -> Result<Score> {
-    let labels = match net.outputs() {
-        0 => &labels[rows.clone()],
-        outputs => &labels[rows.start * outputs..rows.end * outputs],
+    let (outputs, width) = match (net.outputs(), task) {
+        (0, _) => (1, 1),
+        (outputs, Task::Multiclass) => (outputs, 1),
+        (outputs, _) => (outputs, outputs),
     };
-    operator.select(rows)?;
-    let gates = Gates::of(net.w(), signs, Empty::Freeze, 0, u32::MAX);
-    let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(labels.len());
-    match net.outputs() {
-        0 => operator.forward(gates, net.w(), out)?,
-        _ => operator.net_forward(gates, net, out, scratch)?,
-    }
+    let batch = batch.clamp(1, rows.len().max(1));
+    let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(batch * outputs);
     let mut tally = Tally::new(Score::THRESHOLD);
-    tally.add(labels, out.iter().copied());
-    Ok(tally.score(task))
+    let mut classes = classes::Tally::new(net.outputs());
+    for first in rows.clone().step_by(batch) {
+        let part = first..(first + batch).min(rows.end);
+        let labels = &labels[part.start * width..part.end * width];
+        let out: &mut [f32] = &mut out[..part.len() * outputs];
+        operator.select(part)?;
+        match net.outputs() {
+            0 => operator.forward(gates, net.w(), out)?,
+            _ => operator.net_forward(gates, net, out, scratch)?,
+        }
+        match task {
+            Task::Multiclass => classes.add(labels, out),
+            _ => tally.add(labels, out.iter().copied()),
+        }
+    }
+    Ok(if task == Task::Multiclass { classes.score() } else { tally.score(task) })
 }

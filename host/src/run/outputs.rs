@@ -2,18 +2,17 @@
 
 use serde::Serialize;
 use tamis::dims::Dims;
-use tamis::factored::{Factored, Net};
+use tamis::factored::Factored;
 use tamis::sensing::Sensing;
 use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, run_net};
 
 use super::anneal::encode_net;
-use super::classes;
+use super::found::{Found, score};
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::plan::{self, choose};
-use super::score::Tally;
 use super::train::{Outcome, Report, Start, at_least_one, shuffle, sizes};
-use super::{Memory, Plan, Problem, Score, Size, Task, peak_rss_bytes};
+use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
@@ -200,19 +199,13 @@ impl Run {
                     .help("check that some column is not all zero, scale inputs and labels to about 1, or use the usual recipe")
             });
         }
-        let [(index, value), (out_index, out_value)] =
-            [trained.net.w(), trained.net.wt()].map(|side| (side.index().to_vec(), side.value().to_vec()));
-        let net = Net::new(
-            tamis::weights::Weights::new(dims.inputs, dims.hidden, &index, &value)?,
-            tamis::weights::Weights::new(c, dims.hidden, &out_index, &out_value)?,
-        )?;
+        let found = Found::new(trained.net);
+        let net = found.net(dims.hidden)?;
         let model = encode_net(net, task)?;
-        let score = score(&mut operator, task, &labels, net, budget.batch, &mut memory)?;
-        let plan = Plan {
-            state_bytes: budget.state_bytes() as u64,
-            workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
-            ..self.plan
-        };
+        let own = (net, net.gates(u32::MAX));
+        let score = score(&mut operator, task, &labels, own, (0..dims.samples, budget.batch), &mut memory)?;
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
+        let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let report = Report {
             recipe: if schedule.safe { "paper-safe" } else { "paper" },
             task,
@@ -242,6 +235,7 @@ impl Run {
             plan,
             peak_rss_bytes: peak_rss_bytes(),
         };
+        let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         Ok(Outcome { index, value, out_index, out_value, model, report })
     }
 }
@@ -256,45 +250,5 @@ fn plan_of(dims: Dims, outputs: usize, bytes: bool, schedule: &NetSchedule, layo
     budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
     let held = Dims::new(dims.samples, dims.inputs, dims.hidden, support(dims, outputs, layout.panel));
     let operator = layout.bytes(held, bytes) + layout.outputs_bytes(held, outputs);
-    Plan {
-        panel: layout.panel,
-        tile: layout.tile,
-        hold: layout.hold,
-        state_bytes: budget.state_bytes() as u64,
-        workspace_bytes: (operator as u64).saturating_add(budget.workspace_bytes() as u64),
-    }
-}
-
-/// Scores a network itself on all rows, `batch` rows at a time in the memory of training.
-pub(super) fn score(
-    operator: &mut Blocked,
-    task: Task,
-    labels: &[f32],
-    net: Net<'_>,
-    batch: usize,
-    memory: &mut [u32],
-) -> Result<Score> {
-    let (n, c) = (operator.rows(), net.outputs());
-    let gates = tamis::gates::Gates::of(
-        net.w(),
-        tamis::gates::Signs::Positive,
-        tamis::gates::Empty::Freeze,
-        0,
-        u32::MAX,
-    );
-    let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(batch * c);
-    let mut tally = Tally::new(Score::THRESHOLD);
-    let mut classes = classes::Tally::new(c);
-    for first in (0..n).step_by(batch.max(1)) {
-        let rows = first..(first + batch).min(n);
-        let out: &mut [f32] = &mut out[..rows.len() * c];
-        operator.select(rows.clone())?;
-        operator.net_forward(gates, net, out, scratch)?;
-        match task {
-            Task::Multiclass => classes.add(&labels[rows], out),
-            _ => tally.add(&labels[rows.start * c..rows.end * c], out.iter().copied()),
-        }
-    }
-    operator.select(0..n)?;
-    Ok(if task == Task::Multiclass { classes.score() } else { tally.score(task) })
+    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator])
 }

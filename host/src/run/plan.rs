@@ -75,14 +75,15 @@ impl Plan {
 
     fn of(dims: Dims, bytes: bool, schedule: &Schedule, layout: Layout) -> Self {
         let budget = budget(dims, schedule, layout);
-        let operator = layout.bytes(dims, bytes) as u64;
-        Self {
-            panel: layout.panel,
-            tile: layout.tile,
-            hold: layout.hold,
-            state_bytes: budget.state_bytes() as u64,
-            workspace_bytes: operator.saturating_add(budget.workspace_bytes() as u64),
-        }
+        Self::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), layout.bytes(dims, bytes)])
+    }
+
+    /// A layout, the bytes of the state, and those of each part of the workspace.
+    pub(super) fn sum(layout: Layout, state: usize, workspace: &[usize]) -> Self {
+        let add = |sum: u64, &bytes: &usize| sum.saturating_add(bytes as u64);
+        let Layout { tile, panel, hold } = layout;
+        let workspace_bytes = workspace.iter().fold(0, add);
+        Self { panel, tile, hold, state_bytes: state as u64, workspace_bytes }
     }
 }
 
@@ -111,19 +112,14 @@ pub(super) fn choose(
         Memory::Ram(ram) => {
             let plans = || layouts(usual).filter(|layout| usual.hold || !layout.hold).map(&with);
             // The smallest tile is not always the one that takes least: there is a padded row at its end.
-            let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(smallest(usual)));
-            plans().find(|plan| plan.total_bytes() <= ram).ok_or_else(|| too_small(&least(), ram).help(less))
+            let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(usual));
+            plans().find(|plan| plan.total_bytes() <= ram).ok_or_else(|| too_small(&least(), ram, less))
         }
     }
 }
 
-/// The layout that takes the least memory.
-pub(super) fn smallest(usual: Layout) -> Layout {
-    Layout { tile: SMALLEST_TILE.min(usual.tile), panel: 1, hold: false }
-}
-
 /// Layouts from the fastest to the smallest: the tile shrinks, then the panel below a vector; last, without held gates.
-pub(super) fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
+fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
         std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))
     };
@@ -144,14 +140,14 @@ pub(super) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
 }
 
 /// A panel of no neuron.
-pub(super) fn no_panel() -> Error {
+fn no_panel() -> Error {
     Error::new("a gradient panel needs a neuron")
         .expected("--panel 1 or more")
         .got(0)
         .help("leave --panel out for one that suits the machine")
 }
 
-pub(super) fn too_small(least: &Plan, ram: u64) -> Error {
+fn too_small(least: &Plan, ram: u64, less: &'static str) -> Error {
     Error::new("the memory budget is too small for these sizes")
         .expected(format_args!(
             "at least {} bytes needed: {} of state, {} of workspace",
@@ -160,7 +156,7 @@ pub(super) fn too_small(least: &Plan, ram: u64) -> Error {
             least.workspace_bytes
         ))
         .got(format_args!("{ram} bytes"))
-        .help(LESS)
+        .help(less)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tamis::budget::Recovery;
 use tamis::dims::Dims;
 use tamis::factored::{self, Net};
-use tamis::gates::Signs;
+use tamis::gates::{Empty, Gates, Signs};
 use tamis::lm::{self, Info, Params, Progress};
 use tamis::weights::Weights;
 
@@ -255,18 +255,10 @@ impl RecoverPlan {
         };
         let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
         let more = if outputs > 0 { layout.outputs_bytes(held, outputs) } else { 0 };
-        let operator = (layout.bytes(held, bytes) + more) as u64;
-        let state_bytes = budget.state_bytes() as u64;
+        let operator = layout.bytes(held, bytes) + more;
         let checkpoints = if options.checkpoints { 2 * keep::most_bytes(&budget) } else { 0 };
-        let plan = Plan {
-            panel: layout.panel,
-            tile: layout.tile,
-            hold: layout.hold,
-            state_bytes,
-            workspace_bytes: operator
-                .saturating_add(budget.workspace_bytes() as u64)
-                .saturating_add(checkpoints as u64),
-        };
+        let workspace = [operator, budget.workspace_bytes(), checkpoints];
+        let plan = Plan::sum(layout, budget.state_bytes(), &workspace);
         Self { plan, budget, slots }
     }
 }
@@ -332,8 +324,9 @@ impl Settled {
         // The operator counts the neurons of the search.
         let own = found.net(plan.slots)?;
         let trained = dims.samples - params.validation;
+        let own = (own, Gates::of(own.w(), params.signs, Empty::Freeze, 0, u32::MAX));
         let mut score =
-            |rows| found::score(&mut operator, task, &labels, (own, params.signs), rows, &mut memory);
+            |rows| found::score(&mut operator, task, &labels, own, (rows, dims.samples), &mut memory);
         let held = (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
         let score = score(0..trained)?;
         check_result(nnz, &labels[..trained * outputs.max(1)], (dims, outputs), &score)?;

@@ -2,24 +2,24 @@
 
 use std::time::Instant;
 
-use bytemuck::cast_slice_mut;
 use serde::Serialize;
 use tamis::budget::{Training, Workspace};
 use tamis::dims::Dims;
+use tamis::factored::Net;
 use tamis::gates::{Gates, Signs};
 use tamis::iht::Step;
 use tamis::model::MAX_INPUTS;
 use tamis::rng::{Permutation, stream};
-use tamis::sensing::{Sensing, Work};
+use tamis::sensing::Work;
 use tamis::train::{Info, Progress, Schedule, Trials};
 use tamis::weights::Weights;
 use tamis::{spectrum, train as core_train, wire};
 
+use super::found::{Found, score};
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::outputs::Steps;
 use super::recover::Search;
-use super::score::Tally;
 use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
 use crate::data::{Matrix, Values, select};
 use crate::operator::{Blocked, Stop};
@@ -214,11 +214,8 @@ impl Run<'_> {
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
         operator.heed(Some(self.stop.clone()));
         let mut memory = vec![0; budget.words()];
-        let plan = Plan {
-            state_bytes: budget.state_bytes() as u64,
-            workspace_bytes: (budget.workspace_bytes() + operator.workspace_bytes()) as u64,
-            ..self.plan
-        };
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
+        let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let mut watch = Watch::new(self.options.limits, self.stop);
         let observe = |progress: &Progress| watch.goes_on(f64::from(progress.passes), observe(progress));
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
@@ -238,14 +235,16 @@ impl Run<'_> {
                 .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised"));
         }
         let model = encode(weights, schedule.signs, self.dims.hidden, task)?;
-        let (index, value) = (weights.index().to_vec(), weights.value().to_vec());
-        let weights = Weights::new(self.dims.inputs, self.dims.hidden, &index, &value)?;
-        let gates = Gates::of(weights, schedule.signs, schedule.empty, schedule.seed, 1);
-        let score = score(&mut operator, task, &labels, weights, gates, &mut memory[..budget.batch])?;
+        let found = Found::new(Net::single(weights));
+        let net = found.net(self.dims.hidden)?;
+        let gates = Gates::of(net.w(), schedule.signs, schedule.empty, schedule.seed, 1);
+        let rows = (0..self.dims.samples, budget.batch);
+        let score = score(&mut operator, task, &labels, (net, gates), rows, &mut memory)?;
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report =
             Report { beta, limit, stopped, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
-        Ok(Outcome { index, value, out_index: Vec::new(), out_value: Vec::new(), model, report })
+        let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
+        Ok(Outcome { index, value, out_index, out_value, model, report })
     }
 
     fn report(&self, task: Task, info: &Info, score: &Score) -> Report {
@@ -461,25 +460,4 @@ pub(super) fn encode(weights: Weights<'_>, signs: Signs, hidden: usize, task: Ta
     let mut model = vec![0; wire::trained_len(weights, task)?];
     wire::encode(weights, signs, hidden, task, &mut model)?;
     Ok(model)
-}
-
-/// Scores the network itself (gates from its own weights) on all rows, batch by batch in the memory of training.
-pub(super) fn score(
-    operator: &mut Blocked,
-    task: Task,
-    labels: &[f32],
-    weights: Weights<'_>,
-    gates: Gates<'_>,
-    memory: &mut [u32],
-) -> Result<Score> {
-    let mut tally = Tally::new(Score::THRESHOLD);
-    let mut start = 0;
-    for labels in labels.chunks(memory.len()) {
-        let out: &mut [f32] = cast_slice_mut(&mut memory[..labels.len()]);
-        operator.select(start..start + labels.len())?;
-        operator.forward(gates, weights, out)?;
-        tally.add(labels, out.iter().copied());
-        start += labels.len();
-    }
-    Ok(tally.score(task))
 }

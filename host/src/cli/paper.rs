@@ -1,0 +1,216 @@
+//! `tamis train --recipe paper` and `paper-safe`: flags and steps of the published method.
+
+use clap::Args;
+use serde::Serialize;
+use tamis::iht::{Params, Refine, Step};
+use tamis::train::{Progress, Rank, Schedule, Trials};
+
+use super::history::{self, History, check_outputs};
+use super::parse::{self, EmptyName, Recipe, SignsName};
+use super::progress::Bar;
+use super::saved::{Object, summary};
+use super::train::{Train, first_given};
+use super::{Common, Console, interrupt};
+use crate::run::{self, Options, OutputsOptions, Task};
+use crate::{Error, Result};
+
+/// Settings of the published recipe.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Published method (recipe paper)")]
+pub(super) struct PaperArgs {
+    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 32]
+    #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
+    trials: Option<u32>,
+    /// Rows of a trial [default: 2000]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    trial_rows: Option<usize>,
+    /// Step size: normalised, theory or fixed:ETA [default: normalised]
+    #[arg(long, value_parser = parse::step)]
+    step: Option<Step>,
+    /// Refinement on the chosen weights after each step: armijo, cg or none; cg:K takes K steps [default: armijo]
+    #[arg(long, value_parser = parse::refine)]
+    refine: Option<Refine>,
+    /// What becomes of neurons that lose all weights [default: freeze]
+    #[arg(long, value_enum)]
+    empty: Option<EmptyName>,
+    /// How the weights that stay are chosen where there are several outputs: exact, by their magnitudes, or sketch, by the
+    /// sums of all their steps in a count sketch, which sketch:DECAY multiplies by DECAY before each step [default: sketch]
+    #[arg(long, value_parser = parse::rank)]
+    rank: Option<Rank>,
+}
+
+impl PaperArgs {
+    /// The first setting that was given, all of this recipe alone.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.trials.is_some(), "--trials"),
+            (self.trial_rows.is_some(), "--trial-rows"),
+            (self.step.is_some(), "--step"),
+            (self.refine.is_some(), "--refine"),
+            (self.empty.is_some(), "--empty"),
+            (self.rank.is_some(), "--rank"),
+        ])
+    }
+
+    /// The first setting that is not for the number of outputs.
+    fn foreign(&self, several: bool) -> Option<&'static str> {
+        if !several {
+            return first_given(&[(self.rank.is_some(), "--rank")]);
+        }
+        first_given(&[
+            (self.trials.is_some(), "--trials"),
+            (self.trial_rows.is_some(), "--trial-rows"),
+            (self.step.is_some_and(|step| !matches!(step, Step::Fixed(_))), "--step normalised or theory"),
+            (self.refine.is_some(), "--refine"),
+            (self.empty.is_some(), "--empty"),
+        ])
+    }
+}
+
+/// One line of the log of the published recipe.
+#[derive(Debug, Clone, Serialize)]
+struct PaperStep {
+    step: u32,
+    /// Random start, from 1; 0 in the run on all rows.
+    trial: u32,
+    loss: f32,
+    step_size: f32,
+    nnz: usize,
+    live: usize,
+    passes: f32,
+    seconds: f64,
+}
+
+impl PaperStep {
+    const fn new(progress: &Progress, seconds: f64) -> Self {
+        let &Progress { step, trial, loss, step_size, nnz, live, passes, .. } = progress;
+        Self { step, trial, loss, step_size, nnz, live, passes, seconds }
+    }
+}
+
+impl history::Step for PaperStep {
+    const TITLE: &'static str = "Training";
+
+    fn number(&self) -> u32 {
+        self.step
+    }
+
+    fn loss(&self) -> f32 {
+        self.loss
+    }
+
+    fn curves(&self) -> [Vec<(&'static str, Option<f32>)>; 3] {
+        [
+            vec![("batch", Some(self.loss))],
+            vec![("weights", Some(self.nnz as f32))],
+            vec![("live neurons", Some(self.live as f32)), ("random start", Some(self.trial as f32))],
+        ]
+    }
+}
+
+/// Trains by the published recipe.
+pub(super) fn run(
+    train: &Train,
+    (task, recipe): (Task, Recipe),
+    common: &Common,
+    console: &Console,
+) -> Result<()> {
+    let options = options(train, common)?;
+    check_outputs(train)?;
+    let problem = train.source.source().load_to_learn(task)?;
+    let several = task == Task::Multiclass || problem.outputs() > 1;
+    fits(train, several, recipe)?;
+    let bar = Bar::new(console);
+    let mut history = History::new(&train.course);
+    let observe = |progress: &Progress| {
+        bar.update(progress);
+        history.thin(progress.steps, 1);
+        history.add(|seconds| PaperStep::new(progress, seconds));
+        true
+    };
+    let outcome = interrupt::training(|| match several {
+        true => run::train_outputs(problem, &outputs(train, recipe, common)?, interrupt::stop(), observe),
+        false => run::train(problem, &options, interrupt::stop(), observe),
+    });
+    bar.clear();
+    let outcome = outcome?;
+    history.end(outcome.report.loss as f32);
+    history.save(train, &outcome.model, &outcome.report)?;
+    let object = Object::new(&train.output, &outcome.model, &outcome.report);
+    console.result(&object, || summary(&object, &history.line()))
+}
+
+/// Refuses what the published recipe has for one output only, or for several.
+fn fits(train: &Train, several: bool, recipe: Recipe) -> Result<()> {
+    let one = "labels of one column";
+    if !several && recipe == Recipe::PaperSafe {
+        return Err(Error::new("recipe paper-safe is for several outputs")
+            .expected("labels of several columns, or --task multiclass")
+            .got(one)
+            .help("choose --recipe paper: its steps for one output do not diverge"));
+    }
+    let signs = train.signs.filter(|_| several).map(|_| "--signs");
+    match train.paper.foreign(several).or(signs) {
+        None => Ok(()),
+        Some(flag) => Err(Error::new("a setting does not suit the number of outputs")
+            .expected(if several { "settings for several outputs" } else { "settings for one output" })
+            .got(flag)
+            .help(format!("leave {flag} out"))),
+    }
+}
+
+fn outputs(train: &Train, recipe: Recipe, common: &Common) -> Result<OutputsOptions> {
+    let usual = OutputsOptions::new(train.one_hidden()?, train.size());
+    Ok(OutputsOptions {
+        epochs: train.passes.epochs.unwrap_or(usual.epochs),
+        batch: train.passes.batch.unwrap_or(usual.batch),
+        step_size: match train.paper.step {
+            Some(Step::Fixed(eta)) => Some(eta),
+            _ => None,
+        },
+        rank: train.paper.rank.unwrap_or(usual.rank),
+        safe: recipe == Recipe::PaperSafe,
+        seed: common.seed,
+        memory: train.memory(),
+        threads: common.threads(),
+        limits: train.course.limits()?,
+        ..usual
+    })
+}
+
+fn options(train: &Train, common: &Common) -> Result<Options> {
+    let paper = &train.paper;
+    let batch = train.passes.batch.unwrap_or(0);
+    if train.signs == Some(SignsName::Free) {
+        return Err(Error::new("the published method has no free signs")
+            .expected("--signs positive or balanced")
+            .got("free")
+            .help("choose --recipe lm"));
+    }
+    let schedule = Schedule {
+        epochs: train.passes.epochs.unwrap_or(Schedule::PAPER.epochs),
+        batch,
+        // Random generators for the first epoch, and for two steps where an epoch is one.
+        convex_epochs: if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
+        trials: Trials {
+            count: paper.trials.unwrap_or(Trials::DEFAULT.count),
+            rows: paper.trial_rows.unwrap_or(Trials::DEFAULT.rows),
+        },
+        signs: train.signs.map_or(Schedule::PAPER.signs, Into::into),
+        empty: paper.empty.map_or(Schedule::PAPER.empty, Into::into),
+        seed: common.seed,
+        params: Params {
+            step: paper.step.unwrap_or(Params::PAPER.step),
+            refine: paper.refine.unwrap_or(Params::PAPER.refine),
+        },
+        ..Schedule::PAPER
+    };
+    Ok(Options {
+        hidden: train.one_hidden()?,
+        size: train.size(),
+        schedule,
+        memory: train.memory(),
+        threads: common.threads(),
+        limits: train.course.limits()?,
+    })
+}
