@@ -224,7 +224,7 @@ pub struct Info {
     pub loss: f32,
     /// The same in parts of the mean square of the labels: within range for labels of any size.
     pub relative: f32,
-    /// Whether the result fits all rows but those held out exactly, see [`Params::exact`].
+    /// Whether the result fits all rows but those held out exactly, see [`Params::exact`], with weights that are all normal floats.
     pub exact: bool,
     /// Mean squared error on the rows held out, where there are such, in squares of the labels' unit.
     pub held: Option<f32>,

@@ -130,10 +130,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
                 }
                 Ok(Stage::Kick)
             }
-            Stage::AllRows | Stage::Settle | Stage::Plain | Stage::Polish | Stage::End => {
-                self.select(self.bench.fit().all_rows())?;
-                Ok(Stage::End)
-            }
+            Stage::AllRows | Stage::Settle | Stage::Plain | Stage::Polish | Stage::End => Ok(Stage::End),
         }
     }
 
@@ -289,8 +286,9 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(held)
     }
 
-    /// The losses of the network: on the rows fitted, and on those held out where there are such.
+    /// The losses of the network: on all rows but those held out, and on these where there are such.
     fn score(&mut self) -> Outcome<'a, P, (f32, Option<f32>)> {
+        self.select(self.bench.fit().all_rows())?;
         let loss = self.bench.loss()?;
         Ok((loss, if self.params.validation > 0 { Some(self.held_loss()?) } else { None }))
     }
@@ -299,13 +297,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     fn end(&mut self) -> Outcome<'a, P, Info> {
         self.found.compact();
         self.bench.load(self.found.view())?;
-        let (loss, held) = match self.score() {
-            Err(Error::Stopped) if !self.log.cut_off => {
-                self.cut_off()?;
-                self.score()?
-            }
-            scored => scored?,
-        };
+        let (loss, held) = error::insist(self, |run| run.log.info.stopped = true, Self::score)?;
         self.bench.unscale(&mut self.found);
         self.found.compact();
         let found = self.found.view();

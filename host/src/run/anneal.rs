@@ -210,7 +210,6 @@ impl Run {
         let support = self.params.start(self.dims, self.classes);
         let mut operator =
             Blocked::new(data, self.dims.hidden, support, self.plan.layout())?.with_outputs(self.classes);
-        operator.heed(Some(stop.clone()));
         let mut budget = self.params.budget(self.dims, self.classes, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
@@ -218,6 +217,7 @@ impl Run {
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let (s, classes) = (self.dims.nnz, self.classes);
         let mut watch = Watch::new(self.limits, stop);
+        operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress| {
             let passes = self.passes(progress.rows_read);
             watch.goes_on(passes, observe(progress))

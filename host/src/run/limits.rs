@@ -1,7 +1,7 @@
 //! Limits of a run, beside the wish to end it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::operator::Stop;
@@ -27,6 +27,8 @@ pub(super) struct Watch<'s> {
     limits: Limits,
     began: Instant,
     stop: &'s Stop,
+    /// Whether the run has begun and goes on, as far as the operator may know.
+    begun: Arc<AtomicBool>,
     /// The limit that ended the run.
     pub(super) limit: Option<&'static str>,
     /// Whether the observer or a stop ended it.
@@ -36,20 +38,13 @@ pub(super) struct Watch<'s> {
 impl<'s> Watch<'s> {
     /// Time counts from now on.
     pub(super) fn new(limits: Limits, stop: &'s Stop) -> Self {
-        Self { limits, began: Instant::now(), stop, limit: None, interrupted: false }
+        Self { limits, began: Instant::now(), stop, begun: Arc::default(), limit: None, interrupted: false }
     }
 
-    /// What an operator heeds within a step: the wish to end, and the time once `begun` is true.
-    pub(super) fn stop(&self, begun: &Arc<AtomicBool>) -> Stop {
+    /// What an operator heeds within a step: the wish to end, and the limit of time from the first step on.
+    pub(super) fn stop(&self) -> Stop {
         let deadline = self.limits.time.and_then(|time| self.began.checked_add(time));
-        deadline.map_or_else(|| self.stop.clone(), |deadline| self.stop.until(deadline).once(begun))
-    }
-
-    /// The run has ended: where the operator ended it, notes why.
-    pub(super) fn ended(&mut self, stopped: bool) {
-        if stopped && self.limit.is_none() && !self.interrupted {
-            let _ = self.goes_on(0.0, true);
-        }
+        deadline.map_or_else(|| self.stop.clone(), |deadline| self.stop.until(deadline).once(&self.begun))
     }
 
     /// Whether the run goes on after so many passes and what the observer wishes.
@@ -61,11 +56,17 @@ impl<'s> Watch<'s> {
             self.limit = Some("passes");
         }
         self.interrupted |= !observed || self.stop.asked();
-        self.limit.is_none() && !self.interrupted
+        let goes_on = self.limit.is_none() && !self.interrupted;
+        self.begun.store(goes_on, Ordering::Relaxed);
+        goes_on
     }
 
     /// Whether a run that ended before its last step, if `early`, was interrupted: a limit is no interruption.
-    pub(super) fn interrupted(&self, early: bool) -> bool {
+    pub(super) fn interrupted(&mut self, early: bool) -> bool {
+        if early && self.limit.is_none() && !self.interrupted {
+            // The operator ended it within a step.
+            self.goes_on(0.0, true);
+        }
         self.interrupted || early && (self.limit.is_none() || self.stop.asked())
     }
 }

@@ -171,11 +171,11 @@ impl Run {
         let layout = self.plan.layout();
         let mut operator =
             Blocked::new(data, dims.hidden, support(dims, c, layout.panel), layout)?.with_outputs(c);
-        operator.heed(Some(stop.clone()));
         let mut budget = schedule.budget(dims, c, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
         let mut watch = Watch::new(self.limits, stop);
+        operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress| watch.goes_on(f64::from(progress.passes), observe(progress));
         let trained = match run_net(&mut operator, goal, dims.nnz, schedule, &mut memory, observe) {
             Err(tamis::Error::Diverged { step }) => {

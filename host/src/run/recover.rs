@@ -1,8 +1,5 @@
 //! The recovery recipe: a problem in memory to the weights that made it, where there are such.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use serde::Serialize;
 use tamis::budget::Recovery;
 use tamis::dims::Dims;
@@ -282,13 +279,10 @@ impl Settled {
         }
         let mut memory = vec![0; plan.budget.words()];
         let mut watch = Watch::new(options.limits, stop);
-        let begun = Arc::new(AtomicBool::new(false));
-        operator.heed(Some(watch.stop(&begun)));
+        operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress<'_>| {
             let passes = progress.rows_read as f64 / dims.samples as f64;
-            let goes_on = watch.goes_on(passes, observe(progress));
-            begun.store(goes_on, Ordering::Relaxed);
-            goes_on
+            watch.goes_on(passes, observe(progress))
         };
         let checkpoint = kept.map(Kept::checkpoint).transpose()?;
         let (params, from) = (&options.params, checkpoint.as_ref());
@@ -307,7 +301,7 @@ impl Settled {
             found => found?,
         };
         operator.heed(None);
-        watch.ended(info.stopped);
+        let stopped = watch.interrupted(info.stopped);
         let mut found = Found::new(net);
         let mut neurons = plan.slots;
         if params.signs == Signs::Positive {
@@ -357,7 +351,7 @@ impl Settled {
                 ..self.search(&info)
             }),
             limit: watch.limit,
-            stopped: watch.interrupted,
+            stopped,
             seconds: start.seconds(),
             threads: rayon::current_num_threads(),
             seed: options.params.seed,

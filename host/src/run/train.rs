@@ -212,11 +212,11 @@ impl Run<'_> {
             data = shuffle(data, &mut labels, schedule.seed)?;
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
-        operator.heed(Some(self.stop.clone()));
         let mut memory = vec![0; budget.words()];
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let mut watch = Watch::new(self.options.limits, self.stop);
+        operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress| watch.goes_on(f64::from(progress.passes), observe(progress));
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
         let trained =
