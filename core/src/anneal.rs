@@ -35,7 +35,8 @@ use crate::error::{self, Error, Result};
 use crate::factored::{Factored, Net};
 use crate::loss;
 use crate::math;
-use crate::rng::{Permutation, stream};
+use crate::rng::{self, batches, stream};
+use core::ops::Range;
 use schedule::Schedule;
 use state::{Buffers, State, Units, carve};
 
@@ -209,10 +210,8 @@ impl<'p> Run<'p> {
         self.rows.div_ceil(self.batch)
     }
 
-    /// Selects batch `k`; its labels.
-    fn select<S: Factored>(&self, sensing: &mut S, k: usize) -> Result<&'p [u16], S::Source> {
-        let start = k * self.batch;
-        let rows = start..(start + self.batch).min(self.rows);
+    /// Selects rows; their labels.
+    fn select<S: Factored>(&self, sensing: &mut S, rows: Range<usize>) -> Result<&'p [u16], S::Source> {
         sensing.select(rows.clone())?;
         Ok(self.labels.get(rows).unwrap_or(&[]))
     }
@@ -226,9 +225,8 @@ impl<'p> Run<'p> {
         work.columns.fill(0.0);
         let d = work.columns.len();
         let mut rows = 0;
-        let order = self.order(0);
-        for position in 0..self.growth_batches() {
-            rows += self.select(sensing, order.get(position))?.len();
+        for batch in self.growth(0) {
+            rows += self.select(sensing, batch)?.len();
             let norms = work.panel.get_mut(..d).unwrap_or(&mut []);
             sensing.column_norms(state::open(d, sensing.blocks()), 0..1, norms, work.scratch)?;
             math::axpy(1.0, norms, work.columns);
@@ -247,13 +245,10 @@ impl<'p> Run<'p> {
         Units { columns, floor: self.params.floor, scale: self.params.input_scale }
     }
 
-    /// The order of the batches in which growth goes through them.
-    fn order(&self, update: u32) -> Permutation {
-        Permutation::new(self.params.seed, stream::ANNEAL + u64::from(update), self.batches())
-    }
-
-    fn growth_batches(&self) -> usize {
-        self.params.growth_rows.div_ceil(self.batch).clamp(1, self.batches())
+    /// The batches that growth goes through, as many as make up its rows, in an order of their own for each update.
+    fn growth(&self, update: u32) -> impl Iterator<Item = Range<usize>> + use<> {
+        let wanted = self.params.growth_rows.div_ceil(self.batch).max(1);
+        rng::runs(self.params.seed, stream::ANNEAL + u64::from(update), self.rows, self.batch).take(wanted)
     }
 
     fn train<S: Factored>(
@@ -266,14 +261,12 @@ impl<'p> Run<'p> {
         let schedule = Schedule::new(self.params, self.steps);
         let mut held = None;
         for epoch in 0..self.params.epochs {
-            let batches = self.batches();
-            let order = Permutation::new(self.params.seed, stream::BATCH + u64::from(epoch), batches);
-            for position in 0..batches {
+            for (position, rows) in batches(self.params.seed, epoch, self.rows, self.batch).enumerate() {
                 let changes = schedule.changes(self.step);
                 if changes {
                     self.update(sensing, state, work, &schedule)?;
                 }
-                let labels = self.select(sensing, order.get(position))?;
+                let labels = self.select(sensing, rows)?;
                 let rate = schedule.rate(self.step);
                 let mut descend = |run: &mut Self| run.descend(sensing, labels, state, work, rate);
                 let loss = match changes {
@@ -283,7 +276,7 @@ impl<'p> Run<'p> {
                 }?;
                 self.step += 1;
                 let settled = self.step > schedule.settled();
-                if settled && position + 1 == batches && self.params.validation > 0 {
+                if settled && position + 1 == self.batches() && self.params.validation > 0 {
                     held = Some(self.validate(sensing, state, work)?);
                 }
                 let progress = Progress {
@@ -370,8 +363,6 @@ impl<'p> Run<'p> {
         work: &mut Buffers<'_>,
         target: usize,
     ) -> Result<(), S::Source> {
-        let order = self.order(self.updates);
-        let chunks = self.growth_batches();
         let mut growth = state.grow(target);
         let panel = sensing.panel();
         for first in (0..sensing.blocks()).step_by(panel.max(1)) {
@@ -381,8 +372,8 @@ impl<'p> Run<'p> {
             let dwt = rest.get_mut(..blocks.len() * c).unwrap_or(&mut []);
             dw.fill(0.0);
             dwt.fill(0.0);
-            for position in 0..chunks {
-                let labels = self.select(sensing, order.get(position))?;
+            for rows in self.growth(self.updates) {
+                let labels = self.select(sensing, rows)?;
                 let out = work.residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
                 let net = growth.net;
                 let gates = net.gates(self.step);
@@ -425,7 +416,7 @@ impl<'p> Run<'p> {
         sensing: &mut S,
         state: &State<'_>,
         work: &mut Buffers<'_>,
-        rows: core::ops::Range<usize>,
+        rows: Range<usize>,
     ) -> Result<Held, S::Source> {
         error::insist(self, |run| run.stopped = true, |run| run.score(sensing, state, work, rows.clone()))
     }
@@ -436,13 +427,12 @@ impl<'p> Run<'p> {
         sensing: &mut S,
         state: &State<'_>,
         work: &mut Buffers<'_>,
-        rows: core::ops::Range<usize>,
+        rows: Range<usize>,
     ) -> Result<Held, S::Source> {
         let (mut loss, mut right) = (math::Sum::default(), 0);
         for start in rows.clone().step_by(self.batch) {
             let part = start..(start + self.batch).min(rows.end);
-            let labels = self.labels.get(part.clone()).unwrap_or(&[]);
-            sensing.select(part)?;
+            let labels = self.select(sensing, part)?;
             let (mean, good) = self.residual(sensing, labels, state, work)?;
             loss.add(mean * labels.len() as f32);
             right += good;

@@ -311,6 +311,14 @@ impl Recovery {
 
 sums!(Recovery);
 
+/// Checks that there are as many words as are needed.
+pub(crate) fn enough(needed: usize, got: usize) -> Result<()> {
+    if got >= needed {
+        return Ok(());
+    }
+    Err(Error::Budget { needed: needed.saturating_mul(WORD), got: got.saturating_mul(WORD) })
+}
+
 /// Rows of a batch of so many that were asked for, 0 for all, where there are `rows`.
 pub(crate) const fn batch(asked: usize, rows: usize) -> usize {
     if asked == 0 || asked > rows { rows } else { asked }

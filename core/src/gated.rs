@@ -53,10 +53,7 @@ impl<'a, X: Samples> Gated<'a, X> {
         error::range("inputs", d, 1, usize::MAX)?;
         error::range("hidden neurons", hidden, 1, usize::MAX)?;
         error::range("panel", panel, 1, usize::MAX)?;
-        let needed = budget::gated_words(d, hidden);
-        if memory.len() < needed {
-            return Err(Error::Budget { needed: needed * budget::WORD, got: memory.len() * budget::WORD });
-        }
+        budget::enough(budget::gated_words(d, hidden), memory.len()).map_err(Error::widen)?;
         let (row, rest) = memory.split_at_mut(d);
         let (generator, rest) = rest.split_at_mut(d);
         let (open, _) = rest.split_at_mut(hidden);

@@ -5,6 +5,7 @@
 //! given the same seed never draw the same numbers.
 
 use crate::math;
+use core::ops::Range;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro128PlusPlus;
 
@@ -199,6 +200,26 @@ impl Permutation {
         }
         (left << self.half) | right
     }
+}
+
+/// The batches of an epoch: [`runs`] in an order that seed and epoch fix.
+pub(crate) fn batches(
+    seed: u64,
+    epoch: u32,
+    rows: usize,
+    batch: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    runs(seed, stream::BATCH + u64::from(epoch), rows, batch)
+}
+
+/// Runs of at most `batch` of `rows` rows, in the order that belongs to (seed, stream).
+pub(crate) fn runs(seed: u64, stream: u64, rows: usize, batch: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = rows.div_ceil(batch.max(1));
+    let order = Permutation::new(seed, stream, count);
+    (0..count).map(move |position| {
+        let start = order.get(position) * batch;
+        start..(start + batch).min(rows)
+    })
 }
 
 #[cfg(test)]

@@ -14,10 +14,9 @@ use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::gates::{Empty, Signs};
 use crate::iht::{self, Params, Refine, Step};
-use crate::rng::{Permutation, seed_of, stream};
+use crate::rng::{batches, seed_of, stream};
 use crate::sensing::{First, Sensing, Work};
 use crate::weights::{Weights, runs};
-use core::ops::Range;
 use state::{State, carve};
 
 /// When the gates follow the weights.
@@ -390,16 +389,6 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
             other => other,
         }
     }
-}
-
-/// The batches of an epoch, in an order that seed and epoch fix.
-fn batches(seed: u64, epoch: u32, rows: usize, batch: usize) -> impl Iterator<Item = Range<usize>> {
-    let count = rows.div_ceil(batch.max(1));
-    let order = Permutation::new(seed, stream::BATCH + u64::from(epoch), count);
-    (0..count).map(move |position| {
-        let start = order.get(position) * batch;
-        start..(start + batch).min(rows)
-    })
 }
 
 fn check(dims: &Dims, labels: &[f32], schedule: &Schedule) -> Result<()> {

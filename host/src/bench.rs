@@ -7,7 +7,7 @@
 use crate::data::{Values, planted};
 use crate::error::{Error, Result};
 use crate::operator::{Blocked, Layout};
-use crate::run::{check_dims, room_for};
+use crate::run::{check_dims, pool, room_for};
 use serde::Serialize;
 use std::fmt;
 use std::time::Instant;
@@ -205,13 +205,6 @@ fn whole_product(rows: &[f32], right: &[f32], product: &mut [f32], (n, d, column
             gemm::Parallelism::None,
         );
     }
-}
-
-fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|e| Error::new("cannot start the worker threads").source(e))
 }
 
 fn seconds(work: impl FnOnce()) -> f64 {

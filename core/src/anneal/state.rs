@@ -2,8 +2,8 @@
 
 mod support;
 
-use crate::budget::{Annealing, WORD, Workspace};
-use crate::error::{Error, Result};
+use crate::budget::{self, Annealing, Workspace};
+use crate::error::Result;
 use crate::factored::{Factored, Net};
 use crate::gates::{Empty, Gates, Signs};
 use crate::math;
@@ -82,10 +82,7 @@ pub(super) struct State<'a> {
 }
 
 pub(super) fn carve<'a>(budget: &Annealing, memory: &'a mut [u32]) -> Result<(State<'a>, Buffers<'a>)> {
-    if memory.len() < budget.words() {
-        let needed = budget.words().saturating_mul(WORD);
-        return Err(Error::Budget { needed, got: memory.len() * WORD });
-    }
+    budget::enough(budget.words(), memory.len())?;
     let mut space = Workspace::new(memory);
     let start = budget.start;
     let state = State {

@@ -4,13 +4,14 @@ mod schedule;
 
 pub use schedule::{Goal, NetSchedule, Rank, Standin};
 
-use super::{Info, Progress, batches};
-use crate::budget::{Outputs, WORD, Workspace};
+use super::{Info, Progress};
+use crate::budget::{self, Outputs, Workspace};
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::factored::{Factored, Net};
 use crate::iht::{self, NetStep, NetWork};
 use crate::math;
+use crate::rng::batches;
 use crate::sketch::CountSketch;
 use core::ops::Range;
 
@@ -50,10 +51,7 @@ pub fn run_net<'a, S: Factored>(
     schedule.check(&dims, c, &goal).map_err(Error::widen)?;
     let mut budget = schedule.budget(dims, c, sensing.panel(), 0);
     budget.scratch = sensing.net_scratch(budget.batch);
-    if memory.len() < budget.words() {
-        let needed = budget.words().saturating_mul(WORD);
-        return Err(Error::Budget { needed, got: memory.len() * WORD });
-    }
+    budget::enough(budget.words(), memory.len()).map_err(Error::widen)?;
     let (mut state, mut work) = carve(&budget, schedule.seed, memory).map_err(Error::widen)?;
     let mut run = Run::new(&goal, schedule, &budget);
     run.train(sensing, &mut state, &mut work, &mut observe)?;

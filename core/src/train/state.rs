@@ -135,12 +135,7 @@ pub(super) fn carve<'a>(
     schedule: &Schedule,
     memory: &'a mut [u32],
 ) -> Result<(State<'a>, Work<'a>)> {
-    if memory.len() < budget.words() {
-        return Err(Error::Budget {
-            needed: budget.words().saturating_mul(crate::budget::WORD),
-            got: memory.len() * crate::budget::WORD,
-        });
-    }
+    budget::enough(budget.words(), memory.len())?;
     let mut space = Workspace::new(memory);
     let s = budget.dims.nnz;
     let lagging = if budget.lagging_gates { s } else { 0 };

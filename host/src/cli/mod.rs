@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{Error, Result};
+use crate::Result;
 use console::Console;
 
 /// Exit code of a run that Ctrl-C or a signal ended: 128 + SIGINT, as shells count.
@@ -77,8 +77,7 @@ impl Common {
 
     /// Runs `work` on a pool of the threads asked for.
     fn on_pool<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads()).build();
-        Ok(pool.map_err(|error| Error::new("cannot start the threads").source(error))?.install(work))
+        Ok(crate::run::pool(self.threads())?.install(work))
     }
 }
 

@@ -71,6 +71,12 @@ impl Matrix {
         Ok(Self { rows, cols, values })
     }
 
+    /// Whether the values are bytes, and not floats.
+    #[must_use]
+    pub const fn is_bytes(&self) -> bool {
+        matches!(self.values, Values::U8(_))
+    }
+
     /// The values of the only column.
     ///
     /// # Errors

@@ -98,7 +98,7 @@ impl Blocked {
         error::range("hidden neurons", hidden, 1, usize::MAX)?;
         error::range("rows of a tile", layout.tile, 1, usize::MAX)?;
         error::range("panel", layout.panel, 1, hidden)?;
-        let bytes = matches!(data.values, Values::U8(_));
+        let bytes = data.is_bytes();
         let padded = layout.panel.next_multiple_of(PAD);
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
         let held = if layout.hold { hidden.min(nnz) } else { 0 };

@@ -10,7 +10,6 @@ use tamis::wire;
 
 use super::found::Found;
 use super::limits::{Limits, Watch};
-use super::memory::room_for;
 use super::plan::{self, choose};
 use super::train::{Start, at_least_one, check_recipe, held_out, shuffle, sizes};
 use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes};
@@ -165,7 +164,7 @@ pub fn anneal(
 ) -> Result<AnnealOutcome> {
     problem.check()?;
     let run = Run::new(&problem, options)?;
-    room_for("training", run.plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
+    run.plan.check_room()?;
     let pool = plan::pool(options.threads)?;
     pool.install(|| run.train(problem, pool.current_num_threads(), stop, observe))
 }
@@ -190,7 +189,7 @@ impl Run {
         let input_scale = input_scale(&problem.data);
         let params = Params { batch, validation, input_scale, ..options.params };
         check(&params)?;
-        let bytes = matches!(problem.data.values, Values::U8(_));
+        let bytes = problem.data.is_bytes();
         let (params, plan) = fit(dims, classes, bytes, params, options.memory)?;
         Ok(Self { dims, classes, params, plan, limits: options.limits })
     }

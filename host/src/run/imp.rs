@@ -9,7 +9,6 @@ use super::model::predict_rows;
 use super::score::psnr_db;
 use super::train::{Start, at_least_one};
 use super::{Problem, Score, Size, Task, peak_rss_bytes, plan};
-use crate::data::Values;
 use crate::dense::{
     self, Goal, Head, Imp, ImpOptions, Keep, Level, Measure, Optimiser, Progress, Rates, Set, Shape,
 };
@@ -257,7 +256,7 @@ fn options(problem: &Problem, settings: &ImpSettings) -> Result<ImpOptions> {
         Task::Binary => Goal::Binary,
         Task::Multiclass => Goal::Classes,
     };
-    let bytes = matches!(problem.data.values, Values::U8(_));
+    let bytes = problem.data.is_bytes();
     let rates = settings.rates.clone();
     let options = ImpOptions {
         epochs: settings.epochs,

@@ -41,6 +41,7 @@ pub use memory::peak_rss_bytes;
 pub(crate) use memory::room_for;
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile};
 pub use outputs::{OutputsOptions, Steps, train_outputs};
+pub(crate) use plan::pool;
 pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
 pub use recover::{RecoverOptions, Search, recover, recover_plan, resume};

@@ -9,11 +9,9 @@ use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, run_net};
 use super::anneal::encode_net;
 use super::found::{Found, score};
 use super::limits::{Limits, Watch};
-use super::memory::room_for;
 use super::plan::{self, choose};
 use super::train::{Outcome, Report, Start, at_least_one, shuffle, sizes};
 use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes};
-use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
 
@@ -120,7 +118,7 @@ pub fn train_outputs(
     }
     let dims = sizes(&problem, options.hidden, options.size, outputs)?;
     let run = Run::new(&problem, dims, outputs, options)?;
-    room_for("training", run.plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
+    run.plan.check_room()?;
     let pool = plan::pool(options.threads)?;
     pool.install(|| run.train(problem, pool.current_num_threads(), stop, observe))
 }
@@ -141,7 +139,7 @@ impl Run {
             _ => Goal::Values(&[]),
         };
         let schedule = options.schedule(&goal, dims.nnz);
-        let bytes = matches!(problem.data.values, Values::U8(_));
+        let bytes = problem.data.is_bytes();
         let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
         let plan = choose(options.memory, (usual, dims.hidden), plan::LESS, |layout| {
             plan_of(dims, outputs, bytes, &schedule, layout)

@@ -5,6 +5,7 @@ use tamis::budget::Training;
 use tamis::dims::Dims;
 use tamis::train::Schedule;
 
+use super::memory::room_for;
 use crate::operator::Layout;
 use crate::{Error, Result};
 
@@ -65,6 +66,12 @@ impl Plan {
     #[must_use]
     pub const fn total_bytes(&self) -> u64 {
         self.state_bytes.saturating_add(self.workspace_bytes)
+    }
+
+    /// Checks that the machine has the memory for training.
+    pub(super) fn check_room(&self) -> Result<()> {
+        let help = "choose smaller --hidden, --nnz or --batch, or set --ram";
+        room_for("training", self.total_bytes(), help)
     }
 
     /// The operator's layout.
@@ -133,7 +140,7 @@ fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
 }
 
 /// A pool of so many threads; 0 for one per core.
-pub(super) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| {
         Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
     })

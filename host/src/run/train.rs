@@ -17,11 +17,10 @@ use tamis::{spectrum, train as core_train, wire};
 
 use super::found::{Found, score};
 use super::limits::{Limits, Watch};
-use super::memory::room_for;
 use super::outputs::Steps;
 use super::recover::Search;
 use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
-use crate::data::{Matrix, Values, select};
+use crate::data::{Matrix, select};
 use crate::operator::{Blocked, Stop};
 use crate::{Error, Result};
 
@@ -167,9 +166,9 @@ pub fn train(
             .help("call train_outputs"));
     }
     let dims = dims(&problem, options)?;
-    let bytes = matches!(problem.data.values, Values::U8(_));
+    let bytes = problem.data.is_bytes();
     let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
-    room_for("training", plan.total_bytes(), "choose smaller --hidden, --nnz or --batch, or set --ram")?;
+    plan.check_room()?;
     let pool = plan::pool(options.threads)?;
     pool.install(|| {
         Run { dims, plan, options, stop, threads: pool.current_num_threads() }.train(problem, observe)
