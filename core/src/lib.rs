@@ -7,11 +7,12 @@
 //! Data flows one way, and a module may use only those before it in this list:
 //!
 //! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → gated → gaussian → loss →
-//! spectrum → iht → lm → anneal → train → model → wire`
+//! spectrum → iht → lm → anneal → train → deep → model → wire`
 #![no_std]
 
 pub mod anneal;
 pub mod budget;
+pub mod deep;
 pub mod dims;
 pub mod error;
 pub mod factored;

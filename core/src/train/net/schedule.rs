@@ -19,7 +19,7 @@ pub enum Goal<'a> {
 
 impl Goal<'_> {
     /// c, for n rows.
-    pub(super) fn outputs(&self, rows: usize) -> usize {
+    pub(crate) fn outputs(&self, rows: usize) -> usize {
         match self {
             Self::Values(values) => values.len() / rows.max(1),
             Self::Classes(_, classes) => *classes,
@@ -27,7 +27,7 @@ impl Goal<'_> {
     }
 
     /// Turns the outputs of `rows` into residuals; the sum of the losses of the rows.
-    pub(super) fn residual(&self, rows: Range<usize>, c: usize, out: &mut [f32]) -> Result<f32> {
+    pub(crate) fn residual(&self, rows: Range<usize>, c: usize, out: &mut [f32]) -> Result<f32> {
         match self {
             Self::Values(values) => {
                 loss::square(values.get(rows.start * c..rows.end * c).unwrap_or(&[]), out)
@@ -36,7 +36,7 @@ impl Goal<'_> {
         }
     }
 
-    fn check(&self, rows: usize) -> Result<()> {
+    pub(crate) fn check(&self, rows: usize) -> Result<()> {
         let c = self.outputs(rows);
         match self {
             Self::Values(values) => {
