@@ -25,13 +25,18 @@ pub const MAX_LAYERS: usize = 8;
 /// How outputs come from the last hidden layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Head {
+pub enum Head<'a> {
     /// There are no outputs yet: what the last layer makes of a row is a row for the next one.
     Open,
-    /// One output, the sum of the neurons times their signs.
-    Sum(Signs),
+    /// One output, the sum of the neurons; those whose bit is set are taken away. Bits that are missing are not set.
+    Sum(&'a [u32]),
     /// So many outputs, by weights of their own: the last layer of the stack.
     Weights(usize),
+}
+
+/// 1, or -1 for neuron `i` whose bit is set.
+fn sign(bits: &[u32], i: usize) -> f32 {
+    if bits.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1) { -1.0 } else { 1.0 }
 }
 
 /// A layer: its entries lie before `end`.
@@ -51,7 +56,7 @@ struct Layer {
 /// let mut stack = Stack::new(2, &mut index, &mut value);
 /// stack.push(Weights::new(2, 2, &[0, 3], &[1.0, -1.0])?, Signs::Positive)?;
 /// stack.push(Weights::new(2, 2, &[0, 1, 3], &[1.0, -2.0, 1.0])?, Signs::Positive)?;
-/// stack.end_sum(Signs::Positive)?;
+/// stack.end_sum(&[])?;
 /// let mut out = [0.0];
 /// stack.predict(&[3.0, -1.0], &mut [0.0; 6], &mut out)?;
 /// assert_eq!((out, stack.nnz()), ([2.0], 5));
@@ -63,7 +68,7 @@ pub struct Stack<'a> {
     index: &'a mut [u32],
     value: &'a mut [f32],
     layers: heapless::Vec<Layer, MAX_LAYERS>,
-    head: Head,
+    head: Head<'a>,
 }
 
 impl<'a> Stack<'a> {
@@ -91,11 +96,11 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// Ends the network with the sum of its last neurons, each times its sign.
+    /// Ends the network with the sum of its last neurons, see [`Head::Sum`].
     ///
     /// # Errors
     /// [`Error::Range`] if there is no layer, or the network has ended.
-    pub fn end_sum(&mut self, signs: Signs) -> Result<()> {
+    pub fn end_sum(&mut self, signs: &'a [u32]) -> Result<()> {
         error::range("layers before the end", self.layers.len(), 1, self.free())?;
         self.head = Head::Sum(signs);
         Ok(())
@@ -135,7 +140,7 @@ impl<'a> Stack<'a> {
 
     /// How the network ends.
     #[must_use]
-    pub const fn head(&self) -> Head {
+    pub const fn head(&self) -> Head<'a> {
         self.head
     }
 
@@ -233,7 +238,7 @@ impl<'a> Stack<'a> {
         match self.head {
             Head::Open => out.copy_from_slice(last),
             Head::Sum(signs) => {
-                let sum = last.iter().enumerate().fold(0.0, |sum, (i, a)| sum + signs.sign(i) * a);
+                let sum = last.iter().enumerate().fold(0.0, |sum, (i, a)| sum + sign(signs, i) * a);
                 out.iter_mut().for_each(|out| *out = sum);
             }
             Head::Weights(_) => {

@@ -58,6 +58,13 @@ impl Error {
         Self::new(doing).at(path).source(source)
     }
 
+    /// Says of which part of the work the error is.
+    #[must_use]
+    pub(crate) fn of(mut self, part: impl fmt::Display) -> Self {
+        self.0.what = format!("{part}: {}", self.0.what);
+        self
+    }
+
     /// Where: the file or folder.
     #[must_use]
     pub fn at(mut self, place: impl AsRef<Path>) -> Self {

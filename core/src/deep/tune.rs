@@ -4,7 +4,7 @@
 //! but the activations of one row. The step of a weight is measured in the size of its layer's weights, so the scale of
 //! the inputs, and how it is split over the layers, changes nothing. The result is the best of all epochs, the start included.
 
-use super::{Head, Stack};
+use super::{Head, Stack, sign};
 use crate::error::{self, Error, Result};
 use crate::math::{self, Sum, sqrt};
 use crate::rng::batches;
@@ -132,7 +132,7 @@ impl<'m> Memory<'m> {
 /// let mut stack = Stack::new(2, &mut index, &mut value);
 /// stack.push(Weights::new(2, 2, &[0, 3], &[1.0, 1.0])?, Signs::Positive)?;
 /// stack.push(Weights::new(2, 1, &[0, 1], &[1.0, -1.5])?, Signs::Positive)?;
-/// stack.end_sum(Signs::Positive)?;
+/// stack.end_sum(&[])?;
 /// let params = Params { epochs: 100, batch: 20, ..Params::DEFAULT };
 /// let mut memory = [0; tune::words(4, 5, 1)];
 /// let info = tune::run(&mut rows, Goal::Values(&labels), &mut stack, &params, &mut memory, |_| true)?;
@@ -246,7 +246,7 @@ fn accumulate<X: Samples>(
         Head::Open => {}
         Head::Sum(signs) => {
             let r = out.first().copied().unwrap_or(0.0);
-            above.iter_mut().enumerate().for_each(|(i, delta)| *delta = signs.sign(i) * r);
+            above.iter_mut().enumerate().for_each(|(i, delta)| *delta = sign(signs, i) * r);
         }
         Head::Weights(_) => {
             let own = stack.layers.len().saturating_sub(1);

@@ -96,7 +96,7 @@ impl Step for Line {
 }
 
 pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
-    let options = options(train, common)?;
+    let options = options(train, train.one_hidden(), common)?;
     check_outputs(train)?;
     let problem = train.source.source().load_to_learn(task)?;
     let bar = Bar::new(console);
@@ -119,8 +119,8 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     console.result(&object, || summary(&object, &history.line()))
 }
 
-fn options(train: &Train, common: &Common) -> Result<AnnealOptions> {
-    let usual = AnnealOptions::new(train.one_hidden()?, train.size());
+pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<AnnealOptions> {
+    let usual = AnnealOptions::new(hidden, train.size());
     let flags = &train.anneal;
     let params = Params {
         epochs: train.passes.epochs.unwrap_or(usual.params.epochs),

@@ -7,6 +7,7 @@
 mod anneal;
 mod bench;
 mod console;
+mod deep;
 mod demo;
 mod eval;
 mod generate;

@@ -115,7 +115,8 @@ pub(super) fn run(
     common: &Common,
     console: &Console,
 ) -> Result<()> {
-    let options = options(train, common)?;
+    let hidden = train.one_hidden();
+    let options = options(train, hidden, common)?;
     check_outputs(train)?;
     let problem = train.source.source().load_to_learn(task)?;
     let several = task == Task::Multiclass || problem.outputs() > 1;
@@ -129,7 +130,9 @@ pub(super) fn run(
         true
     };
     let outcome = interrupt::training(|| match several {
-        true => run::train_outputs(problem, &outputs(train, recipe, common)?, interrupt::stop(), observe),
+        true => {
+            run::train_outputs(problem, &outputs(train, hidden, recipe, common)?, interrupt::stop(), observe)
+        }
         false => run::train(problem, &options, interrupt::stop(), observe),
     });
     bar.clear();
@@ -141,7 +144,7 @@ pub(super) fn run(
 }
 
 /// Refuses what the published recipe has for one output only, or for several.
-fn fits(train: &Train, several: bool, recipe: Recipe) -> Result<()> {
+pub(super) fn fits(train: &Train, several: bool, recipe: Recipe) -> Result<()> {
     let one = "labels of one column";
     if !several && recipe == Recipe::PaperSafe {
         return Err(Error::new("recipe paper-safe is for several outputs")
@@ -159,8 +162,13 @@ fn fits(train: &Train, several: bool, recipe: Recipe) -> Result<()> {
     }
 }
 
-fn outputs(train: &Train, recipe: Recipe, common: &Common) -> Result<OutputsOptions> {
-    let usual = OutputsOptions::new(train.one_hidden()?, train.size());
+pub(super) fn outputs(
+    train: &Train,
+    hidden: usize,
+    recipe: Recipe,
+    common: &Common,
+) -> Result<OutputsOptions> {
+    let usual = OutputsOptions::new(hidden, train.size());
     Ok(OutputsOptions {
         epochs: train.passes.epochs.unwrap_or(usual.epochs),
         batch: train.passes.batch.unwrap_or(usual.batch),
@@ -178,7 +186,7 @@ fn outputs(train: &Train, recipe: Recipe, common: &Common) -> Result<OutputsOpti
     })
 }
 
-fn options(train: &Train, common: &Common) -> Result<Options> {
+pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<Options> {
     let paper = &train.paper;
     let batch = train.passes.batch.unwrap_or(0);
     if train.signs == Some(SignsName::Free) {
@@ -206,7 +214,7 @@ fn options(train: &Train, common: &Common) -> Result<Options> {
         ..Schedule::PAPER
     };
     Ok(Options {
-        hidden: train.one_hidden()?,
+        hidden,
         size: train.size(),
         schedule,
         memory: train.memory(),

@@ -29,6 +29,11 @@ pub(super) struct RecoverArgs {
 }
 
 impl RecoverArgs {
+    /// Whether the number of kicks was given.
+    pub(super) const fn has_kicks(&self) -> bool {
+        self.kicks.is_some()
+    }
+
     /// The first flag that was given, if any.
     pub(super) fn given(&self) -> Option<&'static str> {
         first_given(&[
@@ -114,7 +119,7 @@ const fn name(phase: Phase) -> &'static str {
 
 /// Trains by the search.
 pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
-    let options = options(train, common)?;
+    let options = options(train, train.one_hidden(), common)?;
     check_outputs(train)?;
     check_checkpoint(train)?;
     let problem = train.source.source().load_to_learn(task)?;
@@ -221,7 +226,7 @@ impl Keeper {
     }
 }
 
-fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
+pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<RecoverOptions> {
     let args = &train.recover;
     let mut params = Params { seed: common.seed, ..Params::DEFAULT };
     match args.search_rows {
@@ -256,6 +261,6 @@ fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
         limits: train.course.limits()?,
         validation,
         checkpoints: train.kept.checkpoint.is_some(),
-        ..RecoverOptions::new(train.one_hidden()?, train.size())
+        ..RecoverOptions::new(hidden, train.size())
     })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::anneal::{self, AnnealArgs};
+use super::deep::{self, DeepArgs};
 use super::imp::{self, ImpArgs};
 use super::paper::{self, PaperArgs};
 use super::parse::{self, Recipe, SignsName, TaskName};
@@ -31,6 +32,8 @@ Examples:
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --time-limit 60 --ram 4M -o zero-one.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --task multiclass --hidden 32 --nnz 1000 -o digits.tamis
+  tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
+      --task multiclass --hidden 64,32 --nnz 1000 -o deep.tamis
   tamis train --data X.npy --labels y.npy --task regression --hidden 64,32 --nnz 500 \\
       --recipe imp --checkpoint pruning --resume -o pruned.tamis")]
 pub(super) struct Train {
@@ -39,8 +42,8 @@ pub(super) struct Train {
     /// What the output stands for
     #[arg(long)]
     task: TaskName,
-    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights. Recipe imp
-    /// takes several layers, as in 64,32
+    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights. Several
+    /// numbers are several hidden layers, as in 64,32: recipe imp trains them together, the others one by one and then together
     #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
     /// Nonzero weights that the model may have
@@ -81,6 +84,8 @@ pub(super) struct Train {
     pub(super) paper: PaperArgs,
     #[command(flatten)]
     pub(super) imp: ImpArgs,
+    #[command(flatten)]
+    pub(super) deep: DeepArgs,
 }
 
 /// Settings that several recipes share; the search goes without, and does not mind them.
@@ -171,6 +176,15 @@ impl CourseArgs {
         ])
     }
 
+    /// The first flag that was given and is not for networks of several hidden layers.
+    fn one_layer_only(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.passes_limit.is_some(), "--passes-limit"),
+            (self.log.is_some(), "--log"),
+            (self.picture.is_some(), "--picture"),
+        ])
+    }
+
     pub(super) fn limits(&self) -> Result<Limits> {
         let limit = |flag: &str, value: Option<f64>| match value {
             Some(value) if !(value > 0.0 && value.is_finite()) => Err(Error::new("a limit is out of bounds")
@@ -215,7 +229,16 @@ impl Train {
                 .got(0)
                 .help("leave --epochs out for the usual number; recipe lm needs none"));
         }
+        if let (1, Some(flag)) = (self.hidden.len(), self.deep.given()) {
+            return Err(Error::new("a setting is for networks of several hidden layers")
+                .expected("several numbers for --hidden, such as 64,32")
+                .got(flag)
+                .help(format!("leave {flag} out")));
+        }
         match self.recipe(task)? {
+            recipe if self.hidden.len() > 1 && recipe != Recipe::Imp => {
+                deep::run(self, (task, recipe), common, console)
+            }
             Recipe::Anneal => anneal::run(self, task, common, console),
             recipe @ (Recipe::Paper | Recipe::PaperSafe) => paper::run(self, (task, recipe), common, console),
             Recipe::Imp => imp::run(self, task, common, console),
@@ -237,6 +260,7 @@ impl Train {
             (Recipe::Anneal, self.anneal.given()),
             (if recipe == Recipe::PaperSafe { recipe } else { Recipe::Paper }, self.paper.given()),
             (Recipe::Imp, self.imp.given()),
+            (if recipe == Recipe::Imp { Recipe::Lm } else { recipe }, self.deep.given()),
             // Shared by the recipes that take steps of Adam.
             (
                 if recipe == Recipe::Anneal { Recipe::Anneal } else { Recipe::Imp },
@@ -273,14 +297,14 @@ impl Train {
     }
 
     /// The neurons of the one hidden layer.
-    pub(super) fn one_hidden(&self) -> Result<usize> {
-        let &[hidden] = &self.hidden[..] else {
-            return Err(Error::new("the recipe does not train networks of several hidden layers yet")
-                .expected("--hidden M")
-                .got(format_args!("{} layers", self.hidden.len()))
-                .help("pass the neurons of one layer, or choose --recipe imp"));
-        };
-        Ok(hidden)
+    pub(super) fn one_hidden(&self) -> usize {
+        self.hidden.first().copied().unwrap_or(0)
+    }
+
+    /// The first flag that was given for a network of one hidden layer only, if any.
+    pub(super) fn one_layer_only(&self) -> Option<&'static str> {
+        first_given(&[(self.kept.checkpoint.is_some(), "--checkpoint")])
+            .or_else(|| self.course.one_layer_only())
     }
 
     pub(super) fn size(&self) -> Size {

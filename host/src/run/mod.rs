@@ -20,9 +20,11 @@
 
 mod anneal;
 mod classes;
+mod deep;
 mod found;
 mod imp;
 mod keep;
+mod layers;
 mod limits;
 mod memory;
 mod model;
@@ -34,6 +36,7 @@ mod score;
 mod train;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal};
+pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LayerRecipe, train_deep};
 pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
 pub use keep::{Keep, Kept};
 pub use limits::Limits;

@@ -1,0 +1,162 @@
+//! `tamis train --hidden M1,M2…` with a recipe for one hidden layer: layer by layer, then all together.
+
+use clap::Args;
+use tamis::deep::tune;
+
+use super::console::{bytes, count, decibel, facts};
+use super::parse::{self, Recipe};
+use super::progress::Bar;
+use super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
+use super::train::{Train, first_given, save};
+use super::{Common, Console, anneal, interrupt, paper, recover};
+use crate::run::{self, DeepOptions, DeepReport, LayerRecipe, Task};
+use crate::{Error, Result, file};
+
+/// Kicks of the search for a layer, unless it is said: only the last one can fit exactly.
+const KICKS: u32 = 2;
+
+/// Settings of networks of several hidden layers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Several hidden layers (recipes lm, anneal and paper)")]
+pub(super) struct DeepArgs {
+    /// Epochs that all layers are fitted together, on the weights that each got by itself; 0 for none [default: 20]
+    #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
+    tune_epochs: Option<u32>,
+    /// The first step of that fit, in parts of the size of a layer's weights [default: 0.02]
+    #[arg(long, value_name = "RATE", value_parser = parse::number)]
+    tune_rate: Option<f64>,
+}
+
+impl DeepArgs {
+    /// The first flag that was given, if any.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.tune_epochs.is_some(), "--tune-epochs"),
+            (self.tune_rate.is_some(), "--tune-rate"),
+        ])
+    }
+}
+
+/// Trains layer by layer.
+pub(super) fn run(
+    train: &Train,
+    (task, recipe): (Task, Recipe),
+    common: &Common,
+    console: &Console,
+) -> Result<()> {
+    if let Some(flag) = train.one_layer_only() {
+        return Err(Error::new("a setting is for networks of one hidden layer")
+            .expected(format_args!("no {flag} with several layers"))
+            .got(flag)
+            .help(format!("leave {flag} out, or pass one number to --hidden")));
+    }
+    let options = options(train, recipe, common)?;
+    file::check(&train.output)?;
+    file::check_distinct(&train.output, train.source.inputs())?;
+    let problem = train.source.source().load_to_learn(task)?;
+    if recipe != Recipe::Anneal && recipe != Recipe::Lm {
+        paper::fits(train, task == Task::Multiclass || problem.outputs() > 1, recipe)?;
+    }
+    let bar = Bar::new(console);
+    let outcome = interrupt::training(|| {
+        run::train_deep(problem, &options, interrupt::stop(), |progress| {
+            bar.show(progress.step, progress.steps, progress.loss);
+            true
+        })
+    });
+    bar.clear();
+    let outcome = outcome?;
+    save(&train.output, &outcome.model)?;
+    let object = Object::new(&train.output, &outcome.model, &outcome.report);
+    console.result(&object, || summary(&object))
+}
+
+fn options(train: &Train, recipe: Recipe, common: &Common) -> Result<DeepOptions> {
+    let first = train.hidden.first().copied().unwrap_or(0);
+    let usual = tune::Params::DEFAULT;
+    let args = &train.deep;
+    let rate = args.tune_rate.map_or(usual.rate, |rate| rate as f32);
+    if !(rate.is_finite() && rate >= 0.0) {
+        return Err(Error::new("the rate of the joint fit is out of bounds")
+            .expected("--tune-rate 0 or more")
+            .got(rate)
+            .help("0.02 is usual"));
+    }
+    Ok(DeepOptions {
+        hidden: train.hidden.clone(),
+        size: train.size(),
+        recipe: match recipe {
+            Recipe::Anneal => LayerRecipe::Anneal(anneal::options(train, first, common)?),
+            Recipe::Paper | Recipe::PaperSafe => LayerRecipe::Paper(
+                paper::options(train, first, common)?,
+                paper::outputs(train, first, recipe, common)?,
+            ),
+            Recipe::Lm | Recipe::Auto | Recipe::Imp => {
+                let mut options = recover::options(train, first, common)?;
+                if !train.recover.has_kicks() {
+                    options.params.kicks = KICKS;
+                }
+                LayerRecipe::Lm(options)
+            }
+        },
+        tune: tune::Params {
+            epochs: args.tune_epochs.unwrap_or(usual.epochs),
+            rate,
+            seed: common.seed,
+            ..usual
+        },
+        limits: train.course.limits()?,
+        threads: common.threads(),
+    })
+}
+
+fn summary(object: &Object<'_, DeepReport>) -> String {
+    let r = object.report;
+    let name = if r.task == Task::Multiclass { "mean cross-entropy" } else { "mean squared error" };
+    let layers = r.layers.iter().map(|layer| format!("{} of {}", layer.live, layer.hidden));
+    let parts = r.layers.iter().map(|layer| count(layer.nnz as u64));
+    let mut rows = vec![
+        (
+            "nonzeros",
+            format!(
+                "{} of {} asked for; hidden layers {}",
+                count(r.nnz as u64),
+                count(r.requested_nnz as u64),
+                parts.collect::<Vec<_>>().join(", ")
+            ),
+        ),
+        ("neurons", format!("{} have weights", layers.collect::<Vec<_>>().join(", "))),
+        ("loss", format!("{:.4e} {name}", r.loss)),
+    ];
+    rows.extend(r.untuned_loss.map(|before| {
+        ("together", format!("{before:.4e} before, {} epochs on the weights that there are", r.tune_epochs))
+    }));
+    if r.task != Task::Multiclass {
+        rows.push(("PSNR", decibel(r.psnr_db)));
+    }
+    rows.extend(r.accuracy.map(accuracy_fact));
+    rows.extend([
+        (
+            "time",
+            format!(
+                "{:.3} s, recipe {} layer by layer, {} threads{}",
+                r.seconds,
+                r.recipe,
+                r.threads,
+                limit_fact(r.limit)
+            ),
+        ),
+        (
+            "memory",
+            format!(
+                "data {} and {} between layers, state {}, workspace {}{}",
+                bytes(r.data_bytes),
+                bytes(r.mapped_bytes),
+                bytes(r.state_bytes),
+                bytes(r.workspace_bytes),
+                peak_fact(r.peak_rss_bytes)
+            ),
+        ),
+    ]);
+    facts(&object.title(r.stopped), &rows)
+}

@@ -1,0 +1,88 @@
+//! Networks of several hidden layers from the command line: layer by layer, then together, to exactly s nonzeros.
+
+mod cli_common;
+
+use cli_common::*;
+use serde_json::json;
+
+const DIGITS: &str = "generate digits --samples 600 --seed 2 -o d -q";
+const CLASSES: &str = "train --data d/X.npy --labels d/y.npy --task multiclass";
+const PLANTED: &str = "generate planted --samples 800 --inputs 10 --hidden 6 --nnz 18 --seed 3 -o p -q";
+const VALUES: &str = "train --data p/X.npy --labels p/y.npy --task regression";
+
+#[test]
+fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), DIGITS);
+    let train = format!("{CLASSES} --hidden 24,16 --nnz 400 --epochs 30");
+    let report = json(folder.path(), &format!("{train} -o m.tamis"));
+    assert_eq!((&report["recipe"], &report["hidden"]), (&json!("anneal"), &json!([24, 16])), "{report}");
+    assert_eq!((&report["nnz"], &report["requested_nnz"]), (&json!(400), &json!(400)), "{report}");
+    assert_eq!(report["layers"].as_array().unwrap().len(), 2);
+    assert!(number(&report, "loss") <= number(&report, "untuned_loss") * 1.0001, "{report}");
+    assert!(number(&report, "accuracy") > 0.8, "{report}");
+    let eval = json(folder.path(), "eval m.tamis --data d/X.npy --labels d/y.npy");
+    assert!((number(&eval, "accuracy") - number(&report, "accuracy")).abs() < 1e-9, "{eval} {report}");
+    let cost = json(folder.path(), "inspect m.tamis");
+    assert_eq!((&cost["nnz"], &cost["task"]), (&json!(400), &json!("multiclass")), "{cost}");
+    // Threads change nothing.
+    ok(folder.path(), &format!("{train} --threads 1 -o one.tamis -q"));
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("m.tamis"), read("one.tamis"));
+    ok(folder.path(), &format!("{train} --tune-epochs 0 -o plain.tamis -q"));
+    assert_ne!(read("m.tamis"), read("plain.tamis"));
+}
+
+#[test]
+fn values_are_learnt_by_either_recipe_in_up_to_seven_layers() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), PLANTED);
+    for (recipe, hidden) in [("paper", "8,6"), ("lm", "8,6"), ("paper", "6,6,6,6,6,6,6")] {
+        let flags = "--nnz 60 --time-limit 20 --kicks 0";
+        let flags = if recipe == "lm" { flags } else { "--nnz 60" };
+        let report =
+            json(folder.path(), &format!("{VALUES} --hidden {hidden} --recipe {recipe} {flags} -o m.tamis"));
+        assert!(number(&report, "nnz") <= 60.0 && number(&report, "nnz") > 40.0, "{report}");
+        let zero = 12.0;
+        assert!(number(&report, "psnr_db") > zero, "{report}");
+        let eval = json(folder.path(), "eval m.tamis --data p/X.npy --labels p/y.npy");
+        assert!((number(&eval, "psnr_db") - number(&report, "psnr_db")).abs() < 1e-6, "{eval} {report}");
+    }
+    // Several outputs end in weights of their own.
+    ok(
+        folder.path(),
+        "generate planted --samples 600 --inputs 12 --hidden 4 --outputs 3 --nnz 20 --seed 3 -o q -q",
+    );
+    let line =
+        "train --data q/X.npy --labels q/y.npy --task regression --hidden 6,5 --nnz 40 --kicks 0 -o m.tamis";
+    let report = json(folder.path(), line);
+    // A network that is found exactly may have fewer.
+    assert_eq!(report["outputs"], json!(3), "{report}");
+    assert!((20.0..=40.0).contains(&number(&report, "nnz")) && number(&report, "psnr_db") > 40.0, "{report}");
+    ok(folder.path(), "eval m.tamis --data q/X.npy --labels q/y.npy");
+}
+
+#[test]
+fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), PLANTED);
+    for (flags, says) in [
+        ("--hidden 8,0 --nnz 20", "the sizes of the network do not fit"),
+        ("--hidden 8,8 --nnz 1", "2 to 144"),
+        ("--hidden 8,8 --nnz 145", "2 to 144"),
+        ("--hidden 8,8 --density 0", "density"),
+        ("--hidden 2,2,2,2,2,2,2,2 --nnz 20", "1 to 7"),
+        ("--hidden 8,8 --nnz 20 --checkpoint c", "--checkpoint"),
+        ("--hidden 8,8 --nnz 20 --log l.jsonl", "--log"),
+        ("--hidden 8,8 --nnz 20 --passes-limit 3", "--passes-limit"),
+        ("--hidden 8,8 --nnz 20 --tune-rate=-1", "--tune-rate"),
+        ("--hidden 8,8 --nnz 20 --recipe imp --tune-epochs 3", "--tune-epochs"),
+        ("--hidden 8 --nnz 20 --tune-epochs 3", "--tune-epochs"),
+        ("--hidden 8,8 --nnz 20 --recipe paper-safe", "several outputs"),
+        ("--hidden 8,8 --nnz 20 --ram 1K", "hidden layer 1"),
+    ] {
+        let error = fails(folder.path(), &format!("{VALUES} {flags} -o m.tamis"));
+        assert!(error.contains(says), "{flags}: {error}");
+        assert!(!folder.path().join("m.tamis").exists());
+    }
+}
