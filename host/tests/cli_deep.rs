@@ -24,7 +24,9 @@ fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
     let eval = json(folder.path(), "eval m.tamis --data d/X.npy --labels d/y.npy");
     assert!((number(&eval, "accuracy") - number(&report, "accuracy")).abs() < 1e-9, "{eval} {report}");
     let cost = json(folder.path(), "inspect m.tamis");
-    assert_eq!((&cost["nnz"], &cost["task"]), (&json!(400), &json!("multiclass")), "{cost}");
+    let layers = cost["layers"].as_array().unwrap();
+    let nnz: f64 = layers.iter().map(|layer| number(layer, "nnz")).sum();
+    assert_eq!((layers.len(), nnz, &cost["hidden"]), (3, 400.0, &json!([24, 16])), "{cost}");
     // Threads change nothing.
     ok(folder.path(), &format!("{train} --threads 1 -o one.tamis -q"));
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
