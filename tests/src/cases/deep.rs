@@ -1,0 +1,125 @@
+//! Two hidden layers on a part: each trained by the published method on what the layer before it makes of rows that are drawn
+//! from a seed whenever they are needed, then both together on the weights that they have.
+
+use super::{Digest, Probe};
+use core::hint::black_box;
+use tamis::budget::{Memory, gated_words};
+use tamis::deep::{Stack, Through, share, tune};
+use tamis::dims::Dims;
+use tamis::gated::Gated;
+use tamis::gates::Signs;
+use tamis::samples::{NormalRows, Samples};
+use tamis::train::{self, Goal, Schedule};
+use tamis::weights::Weights;
+
+const ROWS: usize = 150;
+const INPUTS: usize = 12;
+const HIDDEN: [usize; 2] = [6, 4];
+const NNZ: usize = 36;
+/// Numbers of a row and of all neurons.
+const ACTIVATIONS: usize = INPUTS + HIDDEN[0] + HIDDEN[1];
+const DATA_SEED: u64 = 21;
+const SCHEDULE: Schedule = Schedule { epochs: 15, ..Schedule::PAPER };
+const TUNE: tune::Params = tune::Params { epochs: 12, batch: 15, rate: 0.05, seed: 4 };
+/// The first layer has the larger memory.
+const WORDS: usize = SCHEDULE.budget(Dims::new(ROWS, INPUTS, HIDDEN[0], NNZ / 2), 1, ROWS + INPUTS).words();
+/// Part of the labels' mean square that may be left.
+const ENOUGH: f32 = 0.01;
+
+/// The planted network.
+static FIRST: ([u32; 9], [f32; 9]) =
+    ([0, 5, 13, 16, 27, 33, 40, 44, 50], [1.5, -1.0, 0.75, 1.0, -1.25, 0.5, 1.0, 2.0, -0.5]);
+static SECOND: ([u32; 7], [f32; 7]) = ([0, 3, 7, 8, 11, 13, 16], [1.0, -0.5, 0.75, 1.0, -1.5, 0.5, 1.25]);
+
+/// Digest of the weights, of every prediction and of the losses; 0 if the network does not explain the labels.
+pub(super) fn deep<P: Probe>(probe: &mut P) -> u32 {
+    let mut digest = Digest::default();
+    match fit(probe, &mut digest) {
+        Ok(true) => digest.value(),
+        _ => 0,
+    }
+}
+
+fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
+    let mut rows = NormalRows::new(black_box(DATA_SEED), ROWS, INPUTS);
+    let mut labels = [0.0; ROWS];
+    let power = label(&mut rows, &mut labels)?;
+    let (mut index, mut value) = ([0; NNZ], [0.0; NNZ]);
+    let mut stack = Stack::new(INPUTS, &mut index, &mut value);
+    let rooms = [INPUTS * HIDDEN[0], HIDDEN[0] * HIDDEN[1]];
+    for (l, hidden) in HIDDEN.into_iter().enumerate() {
+        let nnz = share(NNZ, &rooms, l, stack.nnz());
+        layer(probe, &mut stack, &labels, (hidden, nnz))?;
+    }
+    stack.end_sum(&[])?;
+    let mut memory = [0; tune::words(NNZ, ACTIVATIONS, 1)];
+    probe.start();
+    let info = tune::run(&mut rows, Goal::Values(&labels), &mut stack, &TUNE, &mut memory, |_| true)?;
+    probe.stop("joint fit, an epoch", info.epochs);
+    for w in stack.layers() {
+        w.index().iter().for_each(|&j| digest.word(j));
+        w.value().iter().for_each(|&value| digest.float(value));
+    }
+    digest.float(info.before);
+    digest.float(info.loss);
+    predict(&mut rows, &stack, digest)?;
+    Ok((NNZ / 2..=NNZ).contains(&stack.nnz()) && info.loss < info.before && info.loss < ENOUGH * power)
+}
+
+/// Trains one layer behind those that there are.
+#[inline(never)]
+fn layer<P: Probe>(
+    probe: &mut P,
+    stack: &mut Stack<'_>,
+    labels: &[f32],
+    (hidden, nnz): (usize, usize),
+) -> tamis::Result<()> {
+    let mut memory = Memory::<WORDS>::new();
+    let mut row_memory = [0.0; gated_words(INPUTS, HIDDEN[0])];
+    let mut scratch = [0.0; ACTIVATIONS];
+    let below = Through::new(NormalRows::new(black_box(DATA_SEED), ROWS, INPUTS), stack, &mut scratch)?;
+    let inputs = below.inputs();
+    let mut sensing = Gated::new(below, hidden, 1, &mut row_memory)?;
+    probe.start();
+    let trained = train::run(&mut sensing, labels, nnz, &SCHEDULE, memory.words(), |_| true)?;
+    probe.stop("a layer, an epoch", trained.info.epochs);
+    let w = trained.weights;
+    stack.push(Weights::new(inputs, hidden, w.index(), w.value())?, Signs::Positive)
+}
+
+/// Labels of the planted network; their mean square.
+#[inline(never)]
+fn label(rows: &mut NormalRows, labels: &mut [f32]) -> tamis::Result<f32> {
+    let (mut index, mut value) = ([0; 16], [0.0; 16]);
+    let mut planted = Stack::new(INPUTS, &mut index, &mut value);
+    planted.push(Weights::new(INPUTS, 5, &FIRST.0, &FIRST.1)?, Signs::Positive)?;
+    planted.push(Weights::new(5, 4, &SECOND.0, &SECOND.1)?, Signs::Positive)?;
+    planted.end_sum(&[])?;
+    let (mut row, mut scratch) = ([0.0; INPUTS], [0.0; ACTIVATIONS]);
+    for (k, label) in labels.iter_mut().enumerate() {
+        rows.row(k, &mut row)?;
+        planted.predict(&row, &mut scratch, core::slice::from_mut(label))?;
+    }
+    Ok(tamis::math::norm2(labels) / labels.len() as f32)
+}
+
+#[inline(never)]
+fn predict(rows: &mut NormalRows, stack: &Stack<'_>, digest: &mut Digest) -> tamis::Result<()> {
+    let (mut row, mut scratch, mut out) = ([0.0; INPUTS], [0.0; ACTIVATIONS], [0.0]);
+    for k in 0..ROWS {
+        rows.row(k, &mut row)?;
+        stack.predict(&row, &mut scratch, &mut out)?;
+        digest.float(out[0]);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_labels_are_explained() {
+        assert_eq!(fit(&mut (), &mut Digest::default()), Ok(true));
+    }
+}
