@@ -9,6 +9,7 @@ mod bench;
 mod console;
 mod demo;
 mod eval;
+mod experiment;
 mod generate;
 mod history;
 mod imp;
@@ -19,6 +20,7 @@ mod parse;
 mod predict;
 mod progress;
 mod recover;
+mod report;
 mod saved;
 mod source;
 mod train;
@@ -89,6 +91,8 @@ enum Verb {
     Eval(eval::Eval),
     Predict(predict::Predict),
     Inspect(inspect::Inspect),
+    Run(experiment::Run),
+    Report(report::Report),
     Bench(bench::Bench),
 }
 
@@ -133,6 +137,8 @@ fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
         Verb::Eval(eval) => eval.run(common, console),
         Verb::Predict(predict) => predict.run(common, console),
         Verb::Inspect(inspect) => inspect.run(console),
+        Verb::Run(run) => run.run(common, console),
+        Verb::Report(report) => report.run(console),
         Verb::Bench(bench) => bench.run(common, console),
     }
 }

@@ -160,7 +160,8 @@ impl Picture {
 }
 
 impl Fourier {
-    fn check(&self) -> Result<()> {
+    /// Checks that features can be made so.
+    pub(crate) fn check(&self) -> Result<()> {
         if self.features == 0 || !self.features.is_multiple_of(2) {
             return Err(Error::new("the number of Fourier features is out of bounds")
                 .expected("an even number of 2 or more: a sine and a cosine of each frequency")
