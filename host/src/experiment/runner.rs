@@ -234,7 +234,7 @@ fn cannot_run(cell: &Cell, text: &str) -> Error {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let said = text.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     Error::new(format!("cell {} cannot be run", cell.id()))
-        .got(if said.is_empty() { "no reason" } else { &said })
+        .got(if said.is_empty() { "no reason: perhaps the disk is full" } else { &said })
         .help("mend the cause and run the same command again: it goes on with what is missing")
 }
 

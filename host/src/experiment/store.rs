@@ -245,8 +245,7 @@ impl Store {
             None => Self::make(path, spec)?,
         };
         let cells = store.path.join("cells");
-        std::fs::create_dir_all(&cells)
-            .map_err(|error| Error::io("cannot make the folder", &cells, error))?;
+        std::fs::create_dir_all(&cells).map_err(|error| unmade(&cells, error))?;
         file::check_folder(&cells)?;
         store.unpack()?;
         store.sweep();
@@ -358,7 +357,7 @@ impl Store {
     pub fn merge(&self) -> Result<usize> {
         // One at a time, so that the last one to end has seen all cells.
         let path = self.path.join("folder.json");
-        let lock = std::fs::File::open(&path).map_err(|error| Error::io("cannot open", &path, error))?;
+        let lock = std::fs::File::open(&path).map_err(|error| unreadable(&path, error))?;
         // Not every file system can lock; the cells stay in any case.
         let _ = lock.lock();
         let records = self.records()?;
@@ -370,10 +369,10 @@ impl Store {
     }
 
     fn make(path: &Path, spec: &Spec) -> Result<Self> {
-        std::fs::create_dir_all(path).map_err(|error| Error::io("cannot make the folder", path, error))?;
-        let listed = std::fs::read_dir(path).map_err(|error| Error::io("cannot read", path, error))?;
+        std::fs::create_dir_all(path).map_err(|error| unmade(path, error))?;
+        let listed = std::fs::read_dir(path).map_err(|error| unreadable(path, error))?;
         for entry in listed {
-            let name = entry.map_err(|error| Error::io("cannot read", path, error))?.file_name();
+            let name = entry.map_err(|error| unreadable(path, error))?.file_name();
             let name = name.to_string_lossy();
             if !matches!(name.as_ref(), "spec.toml" | "cells") && !name.starts_with(".tamis-") {
                 return Err(Error::new("the folder holds something else than results")
@@ -404,7 +403,7 @@ impl Store {
         if !file::exists(&path)? {
             return Ok(BTreeMap::new());
         }
-        let text = std::fs::read_to_string(&path).map_err(|error| Error::io("cannot read", &path, error))?;
+        let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
         let records = text.lines().enumerate().map(|(line, text)| {
             let record: Record =
                 serde_json::from_str(text).map_err(|error| damaged(&path, line + 1, error))?;
@@ -491,8 +490,17 @@ fn no_folder(path: &Path) -> Error {
 }
 
 fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io("cannot read", path, error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
     serde_json::from_str(&text).map_err(|error| damaged(path, 1, error))
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    Error::io("cannot read", path, error)
+        .help("results are plain files in plain folders: see that nothing else is in their place")
+}
+
+fn unmade(path: &Path, error: std::io::Error) -> Error {
+    Error::io("cannot make the folder", path, error).help("choose a place that you may write to")
 }
 
 fn damaged(path: &Path, line: usize, error: serde_json::Error) -> Error {
