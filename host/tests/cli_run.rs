@@ -259,7 +259,7 @@ fn a_cell_that_takes_too_long_costs_itself_alone_and_can_be_run_again() {
     assert_eq!(states(&retried), [1.0, 2.0, 1.0], "{retried}");
     ok(folder.path(), "report out -o report -q");
     let report = std::fs::read_to_string(folder.path().join("report/report.md")).unwrap();
-    assert!(report.contains("| timeout |") && report.contains("timeout: longer than 0 s"), "{report}");
+    assert!(report.contains("| timeout |") && report.contains("timeout: longer than 0.4 s"), "{report}");
 }
 
 /// The processes of cells that `parent` has started.

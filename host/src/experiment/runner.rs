@@ -215,7 +215,7 @@ fn run_cell(
     let text = last_words(&mut said);
     let reason = match (&exit, status) {
         (_, Status::Timeout) => {
-            format!("longer than {:.0} s", options.time_limit.unwrap_or_default().as_secs_f64())
+            format!("longer than {} s", options.time_limit.unwrap_or_default().as_secs_f64())
         }
         (Exit::Done(exit), _) if exit.code().is_some() => format!("the process crashed ({exit}): {text}"),
         (Exit::Done(exit), _) => {

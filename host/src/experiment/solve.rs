@@ -10,8 +10,8 @@ use crate::Result;
 use crate::dense::{Head, Rates};
 use crate::operator::Stop;
 use crate::run::{
-    self, AnnealOptions, HeapPeak, ImpSettings, Limits, Options, OutputsOptions, Problem, RecoverOptions,
-    Score, Size, Task, score_model,
+    self, AnnealOptions, HeapPeak, ImpSettings, Limits, Memory, Options, OutputsOptions, Problem,
+    RecoverOptions, Score, Size, Task, score_model,
 };
 
 /// Most points of a curve that are kept.
@@ -39,8 +39,10 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     let data_bytes = train.bytes() as u64;
     let mut solved = match cell.method {
         Method::Zero | Method::Mean => constant(cell.method, &train, test.as_ref()),
-        Method::Paper | Method::PaperSafe if several(&train) => work.paper_outputs(train)?,
-        Method::Paper | Method::PaperSafe => work.paper(train)?,
+        Method::Paper | Method::PaperLeast | Method::PaperSafe if several(&train) => {
+            work.paper_outputs(train)?
+        }
+        Method::Paper | Method::PaperLeast | Method::PaperSafe => work.paper(train)?,
         Method::Recipe if run::usual_recipe(train.task) == "anneal" => work.anneal(train)?,
         Method::Recipe => work.recover(train)?,
         Method::Imp | Method::ImpPublished => work.imp(&train)?,
@@ -115,7 +117,8 @@ impl Work<'_> {
     fn paper(&self, train: Problem) -> Result<Solved> {
         let (part, cell) = (self.part, self.cell);
         let schedule = run::published(part.epochs, part.batch, cell.seed);
-        let options = Options { schedule, threads: self.threads, ..Options::new(cell.m, self.size()) };
+        let usual = Options::new(cell.m, self.size());
+        let options = Options { schedule, memory: self.memory(), threads: self.threads, ..usual };
         let mut course = Course::start();
         let outcome = run::train(train, &options, self.stop, |step| {
             course.see(f64::from(step.passes), f64::from(step.loss));
@@ -130,6 +133,7 @@ impl Work<'_> {
             epochs: part.epochs,
             batch: part.batch,
             safe: cell.method == Method::PaperSafe,
+            memory: self.memory(),
             seed: cell.seed,
             threads: self.threads,
             ..OutputsOptions::new(cell.m, self.size())
@@ -227,6 +231,10 @@ impl Work<'_> {
             model_bytes: Some(outcome.model.len() as u64),
             ..course.ended(outcome.model)
         })
+    }
+
+    fn memory(&self) -> Memory {
+        if self.cell.method == Method::PaperLeast { Memory::Least } else { Memory::Auto }
     }
 
     fn limits(&self) -> Limits {

@@ -29,6 +29,8 @@ const MOST_CELLS: usize = 1_000_000;
 pub enum Method {
     /// Iterative hard thresholding as published.
     Paper,
+    /// The same in the least memory that it can be had in, for more time.
+    PaperLeast,
     /// The same for several outputs, with epochs that diverge undone and the best iterate kept.
     PaperSafe,
     /// What `tamis train --recipe auto` takes for the task.
@@ -49,6 +51,7 @@ impl Method {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Paper => "paper",
+            Self::PaperLeast => "paper-least",
             Self::PaperSafe => "paper-safe",
             Self::Recipe => "recipe",
             Self::ImpPublished => "imp-published",
@@ -63,6 +66,7 @@ impl Method {
     pub const fn title(self) -> &'static str {
         match self {
             Self::Paper => "IHT as published",
+            Self::PaperLeast => "IHT, least memory",
             Self::PaperSafe => "IHT, safe steps",
             Self::Recipe => "Tamis, usual recipe",
             Self::ImpPublished => "IMP as published",

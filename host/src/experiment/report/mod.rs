@@ -173,6 +173,10 @@ impl View {
         } else {
             format!("batches of {}", part.imp.batch)
         };
+        let outputs = match part.data.outputs() {
+            1 => "one output".to_owned(),
+            outputs => format!("{outputs} outputs"),
+        };
         let layers = if part.hidden == 1 {
             "one hidden layer".into()
         } else {
@@ -182,13 +186,13 @@ impl View {
             format!("; the usual recipe ends after {passes} passes at the latest")
         });
         format!(
-            "{} inputs, {} outputs, {layers}; {} epochs, {batch}, as published; IMP trained properly: {} epochs a level, \
-             {imp_batch}, {:.0} % of the weights pruned a round{passes}; seeds {}; {} on the {}",
+            "{} inputs, {outputs}, {layers}; {} epochs, {batch}, as published; IMP trained properly: {} epochs a level, \
+             {imp_batch}, {:.0} % of the weights pruned a round{passes}; {} {}; {} on the {}",
             part.data.inputs(),
-            part.data.outputs(),
             part.epochs,
             part.imp.epochs,
             100.0 * part.imp.prune,
+            if part.seeds.len() == 1 { "seed" } else { "seeds" },
             part.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
             part.metric.title(),
             part.on.title()

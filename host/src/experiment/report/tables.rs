@@ -83,7 +83,7 @@ fn grid(
 
 const fn short(method: Method) -> &'static str {
     match method {
-        Method::Paper | Method::PaperSafe => "IHT",
+        Method::Paper | Method::PaperLeast | Method::PaperSafe => "IHT",
         Method::Imp | Method::ImpPublished => "IMP",
         Method::Recipe => "recipe",
         Method::Zero => "zero",
@@ -115,7 +115,7 @@ fn quality(view: &View) -> Table {
 fn time(view: &View) -> Table {
     let methods: Vec<Method> = view.trained().collect();
     let item = |_: Method, stats: &Stats, _: usize, _: usize| {
-        Item::from(stats.seconds.map_or_else(|| stats.absent().to_owned(), |seconds| number(seconds, 2)))
+        Item::from(stats.seconds.map_or_else(|| stats.absent().to_owned(), duration))
     };
     let (head, rows) = grid(view, &methods, item, |value| value.seconds, 1);
     Table {
@@ -132,7 +132,8 @@ fn time(view: &View) -> Table {
 fn memory(view: &View) -> Table {
     let methods: Vec<Method> = view.trained().collect();
     let dense = methods.iter().copied().find(|method| *method == Method::ImpPublished);
-    let sparse = methods.iter().copied().find(|method| *method == Method::Paper);
+    let has = |own: Method| methods.iter().copied().find(|method| *method == own);
+    let sparse = has(Method::PaperLeast).or(has(Method::Paper));
     let (mut below, mut below_usual, mut both) = (0, 0, 0);
     let mut head = vec!["m".to_owned(), "s".to_owned()];
     head.extend(methods.iter().map(|method| format!("{}, measured", method.title())));
@@ -170,8 +171,9 @@ fn memory(view: &View) -> Table {
         .collect();
     let verdict = if both > 0 {
         format!(
-            " The peak of IHT as published is below the measured peak of IMP in {below} of {both} cells, and below what a usual \
-             dense implementation takes in {below_usual} of {both}."
+            " The measured peak of {} is below that of IMP as published in {below} of {both} cells, and below what a usual \
+             dense implementation takes in {below_usual} of {both}.",
+            sparse.map_or("IHT", Method::title)
         )
     } else {
         String::new()
@@ -231,7 +233,7 @@ pub(super) fn hover(view: &View, method: Method, m: usize, s: usize) -> String {
         text += &format!("; seed {seed}: {}", status.name());
     }
     if let Some(seconds) = stats.seconds.filter(|_| !method.is_constant()) {
-        text += &format!("; {} s", number(seconds, 2));
+        text += &format!("; {} s", duration(seconds));
     }
     if let Some(heap) = stats.heap {
         text += &format!("; peak {} KB", kilobytes(heap));
@@ -242,6 +244,10 @@ pub(super) fn hover(view: &View, method: Method, m: usize, s: usize) -> String {
         }
     }
     text
+}
+
+fn duration(seconds: f64) -> String {
+    number(seconds, if seconds < 0.1 { 4 } else { 2 })
 }
 
 fn kilobytes(bytes: u64) -> String {
