@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::console::{self, count};
 use super::{Common, Console, interrupt, parse};
+use crate::experiment::environment::{COMMIT_VARIABLE, commit};
 use crate::experiment::runner::{self, RunOptions, Summary};
-use crate::experiment::store::{COMMIT_VARIABLE, commit};
 use crate::experiment::{Cell, Record, Shard, Spec, Store, figures, problem};
 use crate::{Error, Result};
 
@@ -54,7 +54,7 @@ pub(super) struct Run {
     /// Run cells again that failed, crashed or took too long
     #[arg(long)]
     retry: bool,
-    /// The folder with mnist/ and cifar/ [default: the variable TAMIS_DATA]
+    /// The folder with mnist/ and cifar/ [default: that of the variable `TAMIS_DATA`]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Take drawn digits in place of MNIST and CIFAR-10, which needs no files

@@ -84,6 +84,15 @@ mod tests {
     }
 
     #[test]
+    fn the_spec_of_the_documentation_is_one() {
+        let docs = include_str!("../../../docs/experiments.md");
+        let text = docs.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let cells = |profile| Spec::parse(text, profile).unwrap().cells().len();
+        // s = 2000 is above 100 · 5 and 100 · 10.
+        assert_eq!((cells(None), cells(Some("smoke"))), (2 * 2 * 3 * 6, 6));
+    }
+
+    #[test]
     fn names_of_cells_are_all_different() {
         for name in names() {
             let spec = load(name, None).unwrap();

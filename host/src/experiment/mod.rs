@@ -13,15 +13,18 @@
 //! | [`cell`] | one training: figure, method, m, s, seed; a name that never changes |
 //! | [`problem`] | the data of a cell, from a seed or from files |
 //! | [`solve`] | one way to call the library's runs for every method, and what is kept of each |
+//! | [`record`], [`environment`] | what is kept of a cell, and of the machine |
 //! | [`store`] | a results folder: a small file per cell, written whole or not at all |
 //! | [`runner`] | which cells are missing, and a process of its own for each |
 //! | [`known`] | published figures, and those that were measured of the authors' code |
 //! | [`report`] | tables, heat maps, curves and one page |
 
 pub mod cell;
+pub mod environment;
 pub mod figures;
 pub mod known;
 pub mod problem;
+pub mod record;
 pub mod report;
 pub mod runner;
 pub mod solve;
@@ -29,5 +32,6 @@ pub mod spec;
 pub mod store;
 
 pub use cell::{Cell, Shard};
+pub use record::{Record, Status};
 pub use spec::{Data, Method, Part, Spec};
-pub use store::{Record, Status, Store};
+pub use store::Store;

@@ -11,9 +11,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::cell::{Cell, Shard};
+use super::environment;
 use super::problem;
+use super::record::{Record, Status};
 use super::solve::{self, Ending};
-use super::store::{Record, Status, Store};
+use super::store::Store;
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -223,7 +225,7 @@ fn run_cell(
         }
         _ => text,
     };
-    let mut record = Record::new(cell, status, (options.threads, super::store::commit()));
+    let mut record = Record::new(cell, status, (options.threads, environment::commit()));
     record.reason = Some(reason);
     store.keep(&record)?;
     Ok(Some(record))
@@ -289,7 +291,7 @@ pub fn run_here(
     if stop.asked() {
         return Err(Error::interrupted());
     }
-    let mut record = Record::new(cell, Status::Done, (threads, super::store::commit()));
+    let mut record = Record::new(cell, Status::Done, (threads, environment::commit()));
     match ending {
         Ok(Ending::Solved(solved)) => record.solved = Some(*solved),
         Ok(Ending::Skipped(reason)) => (record.status, record.reason) = (Status::Skipped, Some(reason)),

@@ -4,8 +4,8 @@ use tamis::{anneal, lm};
 
 use super::cell::Cell;
 use super::problem::Set;
+use super::record::{Quality, Solved};
 use super::spec::{Method, Part};
-use super::store::{Quality, Solved};
 use crate::Result;
 use crate::dense::{Head, Rates};
 use crate::operator::Stop;
@@ -49,7 +49,7 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     };
     solved.data_bytes = data_bytes;
     if let Some(model) = solved.model.take() {
-        solved.test = test.map(|test| score_model(&model, &test).map(quality)).transpose()?;
+        solved.test = test.map(|test| score_model(&model, &test).map(|score| quality(&score))).transpose()?;
     }
     solved.rss_peak_bytes = run::peak_rss_bytes();
     Ok(Ending::Solved(Box::new(solved)))
@@ -265,7 +265,7 @@ fn of_report(report: &run::Report, model: Vec<u8>, course: Course) -> Solved {
     }
 }
 
-fn quality(score: Score) -> Quality {
+fn quality(score: &Score) -> Quality {
     Quality { loss: score.loss, psnr_db: score.psnr_db, accuracy: score.accuracy }
 }
 
@@ -289,7 +289,7 @@ fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
     }
     let score = |problem: &Problem| {
         let all: Vec<f32> = prediction.iter().copied().cycle().take(problem.data.rows * outputs).collect();
-        quality(Score::new(problem.task, &problem.labels, &all))
+        quality(&Score::new(problem.task, &problem.labels, &all))
     };
     Solved { recipe: method.name().into(), train: score(train), test: test.map(score), ..Solved::default() }
 }

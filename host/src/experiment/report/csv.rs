@@ -1,7 +1,7 @@
 //! Every number of every cell, a row each.
 
 use super::super::known::Known;
-use super::super::store::Record;
+use super::super::record::Record;
 use super::{Experiment, View};
 
 const HEAD: &str = "experiment,profile,part,method,hidden,m,s,seed,status,reason,train_loss,train_psnr_db,train_accuracy,\
@@ -28,7 +28,7 @@ fn row(view: &View, record: &Record) -> Vec<String> {
         value.map_or(String::new(), |value| value.to_string())
     }
     let (cell, solved) = (&record.cell, record.solved.as_ref());
-    let quality = |quality: Option<super::super::store::Quality>| {
+    let quality = |quality: Option<super::super::record::Quality>| {
         [
             text(quality.map(|quality| quality.loss)),
             text(quality.and_then(|quality| quality.psnr_db)),

@@ -16,8 +16,9 @@ mod tables;
 use std::path::Path;
 
 use super::known::Known;
+use super::record::{Record, Solved, Status};
 use super::spec::{Method, Metric, Part, Rows, Spec};
-use super::store::{Record, Solved, Status, Store};
+use super::store::Store;
 use crate::{Result, file};
 
 /// A report in memory.
@@ -95,7 +96,7 @@ struct Experiment {
     name: String,
     spec: Spec,
     version: String,
-    environment: super::store::Environment,
+    environment: super::environment::Environment,
     views: Vec<View>,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
 }
 
 /// The known figures of a cell, by what they are called.
-fn known<'v>(view: &'v View, method: Method, m: usize, s: usize) -> [(&'static str, Option<&'v Value>); 2] {
+fn known(view: &View, method: Method, m: usize, s: usize) -> [(&'static str, Option<&Value>); 2] {
     [
         ("published", Known::find(&view.known.published, method, m, s)),
         ("authors' code, measured", Known::find(&view.known.reference, method, m, s)),
