@@ -3,7 +3,7 @@
 use super::tables::{self, Table};
 use super::{Experiment, View, pictures};
 
-/// Narrow screens scroll wide tables and maps on their own; the page itself never moves sideways.
+/// Narrow screens scroll wide tables on their own; the page itself never moves sideways.
 const STYLE: &str = "
 :root{color-scheme:light dark;--ground:#fff;--ink:#20242a;--faint:#626a75;--line:#dee2e7;--shade:#f5f6f8}
 @media (prefers-color-scheme:dark){:root{--ground:#11151c;--ink:#e7ebf0;--faint:#9aa3af;--line:#303742;--shade:#1a202a}}
@@ -22,7 +22,7 @@ th{background:var(--shade);font-weight:600;white-space:normal;vertical-align:bot
 td.words{white-space:normal;text-align:left;min-width:16rem}
 tr:last-child td{border-bottom:0}td[title]{cursor:help}
 nav a{color:inherit;margin-right:1rem}
-@media (max-width:30rem){body{padding:.75rem}dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}figure svg{min-width:24rem}}
+@media (max-width:30rem){body{padding:.75rem}dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}figure svg{min-width:0}}
 ";
 
 pub(super) fn page(experiments: &[Experiment]) -> String {

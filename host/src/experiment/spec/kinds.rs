@@ -160,7 +160,7 @@ impl Metric {
     pub const fn digits(self) -> (usize, usize) {
         match self {
             Self::Psnr => (0, 1),
-            Self::Accuracy => (2, 4),
+            Self::Accuracy => (3, 4),
         }
     }
 }
