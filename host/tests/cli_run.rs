@@ -324,6 +324,7 @@ fn bad_specs_are_refused_by_key_and_line_and_leave_nothing() {
         ("range = [-20, 50]", "range = [50, -20]", &["range"]),
         ("passes = 300", "passes = -1.0", &["passes", "got: -1"]),
         ("seeds = [0, 1]", "seeds = []", &["seeds"]),
+        ("samples = 500", "samples = 99999999999", &["samples", "got: 99999999999"]),
         ("name = \"small\"", "name = \"../small\"", &["small letters"]),
         ("[[part]]", "[profile.quick]\n[[part]]", &["quick", "smoke, reduced, paper"]),
         ("[[part]]", "[profile.paper.part.other]\nepochs = 1\n[[part]]", &["other", "planted"]),

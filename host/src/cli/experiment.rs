@@ -133,6 +133,7 @@ impl Run {
     /// Runs what is missing.
     fn all(&self, store: &Store, options: &RunOptions, console: &Console) -> Result<()> {
         let data = self.data_dir();
+        store.prepare()?;
         let (todo, _) = runner::missing(store, options)?;
         runner::check_files(store, &todo, data.as_deref())?;
         let program = std::env::current_exe()
@@ -206,6 +207,7 @@ impl Run {
         let planned = cells.len();
         if let Some(output) = self.output.as_deref().filter(|output| output.join("folder.json").exists()) {
             let store = Store::open(output, spec)?;
+            store.prepare()?;
             let (todo, _) = runner::missing(&store, options)?;
             cells.retain(|cell| todo.contains(cell));
             before = planned - cells.len();

@@ -7,7 +7,7 @@ use super::spec::{Data, Part, Pictures};
 use crate::data::image::{Fourier, Picture};
 use crate::data::{self, Matrix, Values, digits, planted, select};
 use crate::file;
-use crate::run::{Labels, Problem, Source, Task};
+use crate::run::{Labels, Problem, Source, Task, room_for};
 use crate::{Error, Result};
 
 /// The variable that names the folder of the data, where no flag does.
@@ -112,6 +112,8 @@ fn plant(
     use tamis::gates::Signs;
     let (n, s) = (train + test, cell.s);
     let dims = Dims::new(n, inputs, cell.m, s);
+    let numbers = (n as u64).saturating_mul((inputs as u64).saturating_add(outputs as u64));
+    room_for("the planted data", numbers.saturating_mul(4), "choose fewer data.samples in the spec")?;
     let (mut data, mut labels) = match (hidden, outputs) {
         (1, 1) => {
             let made = planted::network(dims, Signs::Positive, cell.seed)?;
@@ -166,6 +168,8 @@ fn mnist(folder: &Path, classes: &[u8], rows: std::ops::Range<usize>) -> Source 
 fn drawn(side: usize, classes: &[u8], (train, test): (usize, usize), task: Task) -> Result<Set> {
     let keep: Vec<f32> = classes.iter().map(|&class| f32::from(class)).collect();
     let of = |rows: std::ops::Range<usize>| -> Result<Problem> {
+        let bytes = (digits::CLASSES * side * side) as u64 * rows.end as u64;
+        room_for("the drawn digits", bytes, "choose fewer data.train and data.test in the spec")?;
         // Every ten images hold each digit once.
         let (images, labels) = digits::generate(digits::CLASSES * rows.end, side, DIGITS_SEED)?;
         let labels: Vec<f32> = labels.into_iter().map(f32::from).collect();

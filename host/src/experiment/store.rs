@@ -64,9 +64,18 @@ impl Store {
         let cells = store.path.join("cells");
         std::fs::create_dir_all(&cells).map_err(|error| unmade(&cells, error))?;
         file::check_folder(&cells)?;
-        store.unpack()?;
-        store.sweep();
         Ok(store)
+    }
+
+    /// Makes the folder ready for a run of many cells: takes merged results apart into cells where these were left out, and
+    /// removes what a killed run has left half written.
+    ///
+    /// # Errors
+    /// The merged results cannot be read, or a cell cannot be written.
+    pub fn prepare(&self) -> Result<()> {
+        self.unpack()?;
+        self.sweep();
+        Ok(())
     }
 
     /// Opens a folder to report it.

@@ -250,7 +250,9 @@ impl Spec {
             }
             part.check()?;
         }
-        match self.cells().len() {
+        // Counted before they are made.
+        let count = |part: &Part| part.pairs().len() * part.methods.len() * part.seeds.len();
+        match self.part.iter().map(count).sum() {
             1..=MOST_CELLS => Ok(()),
             cells => Err(Error::new("the number of cells is out of bounds")
                 .expected(format_args!("1 to {MOST_CELLS}"))
@@ -307,4 +309,41 @@ fn unreadable(text: &str, error: &toml::de::Error) -> Error {
         .expected("TOML with the keys that docs/experiments.md describes")
         .got(format_args!("{}{place}", error.message().replace('\n', " ")))
         .help("correct the line, or start from one of the specs in host/specs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_beyond_any_machine_are_refused_before_they_are_made() {
+        let text = include_str!("../../../specs/figure-1-left.toml");
+        let list = |len: usize| format!("{:?}", (1..=len).collect::<Vec<_>>());
+        let refused = |changes: String| {
+            let text = text.replace(
+                "[profile.smoke.all]",
+                &format!("[profile.paper.all]\n{changes}\n[profile.smoke.all]"),
+            );
+            Spec::parse(&text, None).unwrap_err().to_string()
+        };
+        let cube = format!("m = {0}\ns = {0}\nseeds = {0}", list(900));
+        assert!(refused(cube).contains("the number of cells"));
+        assert!(refused(format!("seeds = {}", list(1001))).contains("at most 1000 entries"));
+        assert!(refused("m = [100000001]".into()).contains("1 to 100000000"));
+    }
+
+    #[test]
+    fn a_profile_changes_all_parts_and_then_one() {
+        let text = include_str!("../../../specs/runtimes.toml");
+        let change = "[profile.paper]\nparts = ['binary', 'planted']\nall = { epochs = 7 }\npart.planted = { epochs = 9 }\n";
+        let spec =
+            Spec::parse(&text.replace("[profile.smoke]\n", &format!("{change}[profile.smoke]\n")), None)
+                .unwrap();
+        let epochs: Vec<_> = spec.part.iter().map(|part| (part.name.as_str(), part.epochs)).collect();
+        assert_eq!(epochs, [("binary", 7), ("planted", 9)]);
+        let usual = Spec::parse(text, None).unwrap();
+        assert_ne!(usual.hash(), spec.hash());
+        // How long it takes changes no result.
+        assert_eq!(Spec { minutes: Some(1.0), ..usual.clone() }.hash(), usual.hash());
+    }
 }

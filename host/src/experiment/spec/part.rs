@@ -11,6 +11,8 @@ use crate::{Error, Result};
 
 /// The largest number of a grid, of epochs and of rows: enough for any machine, and safe to multiply.
 const MOST: usize = 100_000_000;
+/// The most entries of a list.
+const LONGEST: usize = 1000;
 
 /// One grid of cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,6 +139,14 @@ impl Part {
         let (pairs, grid) = (!self.sizes.is_empty(), [!self.m.is_empty(), !self.s.is_empty()]);
         if grid != [!pairs; 2] {
             return Err(self.out_of_bounds("m, s and sizes", "m and s, or sizes", "another choice of them"));
+        }
+        let lists = [self.m.len(), self.s.len(), self.sizes.len(), self.seeds.len()];
+        if let Some(long) = lists.into_iter().find(|&len| len > LONGEST) {
+            return Err(self.out_of_bounds(
+                "m, s, sizes and seeds",
+                &format!("at most {LONGEST} entries"),
+                long,
+            ));
         }
         let numbers = self.m.iter().chain(&self.s).chain(self.sizes.iter().flatten());
         if let Some(wrong) = numbers.into_iter().find(|n| !(1..=MOST).contains(*n)) {
