@@ -81,6 +81,7 @@ fn heat(values: &[Option<f32>], range: (f32, f32), name: &str) -> String {
         digits: 0,
         starred: &[false, false, true],
         star: "ended by the time limit",
+        hover: &[],
     })
 }
 

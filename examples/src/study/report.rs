@@ -357,6 +357,7 @@ impl<'a> Map<'a> {
             digits,
             starred: &starred,
             star: "the time limit ended at least one run",
+            hover: &[],
         })
     }
 }

@@ -10,6 +10,7 @@ mod console;
 mod deep;
 mod demo;
 mod eval;
+mod experiment;
 mod generate;
 mod history;
 mod imp;
@@ -20,6 +21,7 @@ mod parse;
 mod predict;
 mod progress;
 mod recover;
+mod report;
 mod saved;
 mod source;
 mod train;
@@ -90,6 +92,8 @@ enum Verb {
     Eval(eval::Eval),
     Predict(predict::Predict),
     Inspect(inspect::Inspect),
+    Run(experiment::Run),
+    Report(report::Report),
     Bench(bench::Bench),
 }
 
@@ -134,6 +138,8 @@ fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
         Verb::Eval(eval) => eval.run(common, console),
         Verb::Predict(predict) => predict.run(common, console),
         Verb::Inspect(inspect) => inspect.run(console),
+        Verb::Run(run) => run.run(common, console),
+        Verb::Report(report) => report.run(console),
         Verb::Bench(bench) => bench.run(common, console),
     }
 }

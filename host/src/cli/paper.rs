@@ -188,7 +188,8 @@ pub(super) fn outputs(
 
 pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<Options> {
     let paper = &train.paper;
-    let batch = train.passes.batch.unwrap_or(0);
+    let batch = train.passes.batch.unwrap_or(Schedule::PAPER.batch);
+    let epochs = train.passes.epochs.unwrap_or(Schedule::PAPER.epochs);
     if train.signs == Some(SignsName::Free) {
         return Err(Error::new("the published method has no free signs")
             .expected("--signs positive or balanced")
@@ -196,22 +197,17 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<O
             .help("choose --recipe lm"));
     }
     let schedule = Schedule {
-        epochs: train.passes.epochs.unwrap_or(Schedule::PAPER.epochs),
-        batch,
-        // Random generators for the first epoch, and for two steps where an epoch is one.
-        convex_epochs: if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 },
         trials: Trials {
             count: paper.trials.unwrap_or(Trials::DEFAULT.count),
             rows: paper.trial_rows.unwrap_or(Trials::DEFAULT.rows),
         },
         signs: train.signs.map_or(Schedule::PAPER.signs, Into::into),
         empty: paper.empty.map_or(Schedule::PAPER.empty, Into::into),
-        seed: common.seed,
         params: Params {
             step: paper.step.unwrap_or(Params::PAPER.step),
             refine: paper.refine.unwrap_or(Params::PAPER.refine),
         },
-        ..Schedule::PAPER
+        ..run::published(epochs, batch, common.seed)
     };
     Ok(Options {
         hidden,

@@ -7,7 +7,7 @@ use tamis::gates::{Empty, Signs};
 use tamis::iht::{Refine, Step};
 use tamis::train::Rank;
 
-use crate::run::Task;
+use crate::run::{self, Task};
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
@@ -102,6 +102,11 @@ pub(super) enum OptimiserName {
 }
 
 impl Recipe {
+    /// What `auto` stands for.
+    pub(super) fn usual(task: Task) -> Self {
+        if run::usual_recipe(task) == "anneal" { Self::Anneal } else { Self::Lm }
+    }
+
     /// As `--recipe` calls it.
     pub(super) const fn name(self) -> &'static str {
         match self {

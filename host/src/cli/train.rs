@@ -249,9 +249,8 @@ impl Train {
     /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
     fn recipe(&self, task: Task) -> Result<Recipe> {
         let recipe = match (self.recipe, task) {
-            (Recipe::Auto, Task::Multiclass) => Recipe::Anneal,
-            (Recipe::Auto, _) if self.paper.given().is_some() => Recipe::Paper,
-            (Recipe::Auto, _) => Recipe::Lm,
+            (Recipe::Auto, Task::Regression | Task::Binary) if self.paper.given().is_some() => Recipe::Paper,
+            (Recipe::Auto, _) => Recipe::usual(task),
             (recipe, _) => recipe,
         };
         run::check_recipe(recipe.name(), task)?;

@@ -9,6 +9,8 @@
 //! | NPZ | [`npz`] | as NPY, one array of the archive |
 //! | CSV | [`csv`] | `f32`, with the column names of the header |
 //!
+//! [`image`] reads PNG files and makes samples of the pixels of one picture.
+//!
 //! All but NPZ may be compressed with gzip. The first axis counts samples; further axes are flattened into one row.
 //! Headers are not believed: nothing is allocated that the file could not fill. Values go straight into their final
 //! place, through one buffer of 64 KiB. Every value must be finite.
@@ -17,6 +19,7 @@ pub mod csv;
 pub mod digits;
 mod element;
 pub mod idx;
+pub mod image;
 mod load;
 mod matrix;
 pub mod npy;

@@ -31,7 +31,7 @@ pub(super) fn draw(heat: &Heat<'_>) -> String {
     let rows = heat.rows.labels.len() as u32;
     let starred = heat.starred.iter().take(heat.values.len()).any(|&star| star);
     let height = TITLE + BAR + NAME + CELL * rows.max(1) + 2 * NAME + if starred { page::ROW } else { 0 };
-    page::page(heat.title, height, |area| {
+    let svg = page::page(heat.title, height, |area| {
         let (top, rest) = area.split_vertically(TITLE);
         page::heading(&top, heat.title)?;
         let (legend, rest) = rest.split_vertically(BAR);
@@ -50,7 +50,55 @@ pub(super) fn draw(heat: &Heat<'_>) -> String {
             page::write(&notes, &note, &page::letters(page::NOTE, page::FAINT), HPos::Left, (page::SIDE, 4))?;
         }
         Ok(())
-    })
+    });
+    with_hover(svg, heat)
+}
+
+/// Lays a clear rectangle with a title over every cell that has something to say: readers show it to who points there.
+fn with_hover(mut svg: String, heat: &Heat<'_>) -> String {
+    let table = Table::of(heat);
+    let cells = heat.hover.iter().enumerate().take(table.rows * table.columns);
+    let titles = cells.filter(|(_, text)| !text.is_empty()).map(|(at, text)| {
+        let (row, column) = (at / table.columns, at % table.columns);
+        let (x, y) = (table.across(column), table.down(row) + (TITLE + BAR) as i32);
+        let wide = table.across(column + 1) - 2 - x;
+        let text = page::escape(text);
+        format!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\" fill=\"none\" pointer-events=\"all\">\n\
+             <title>{text}</title>\n</rect>\n",
+            CELL - 2
+        )
+    });
+    let titles: String = titles.collect();
+    if let Some(end) = svg.rfind("</svg>") {
+        svg.insert_str(end, &titles);
+    }
+    svg
+}
+
+/// Where the cells are, below the colours.
+struct Table {
+    rows: usize,
+    columns: usize,
+    left: i32,
+    right: i32,
+}
+
+impl Table {
+    fn of(heat: &Heat<'_>) -> Self {
+        let (rows, columns) = (heat.rows.labels.len(), heat.columns.labels.len());
+        let widest = |scale: &Scale<'_>| scale.labels.iter().map(|l| page::width_of(l, page::TEXT)).max();
+        let names = widest(&heat.rows).unwrap_or(0).max(page::SIDE).min(page::WIDTH as i32 / 4);
+        Self { rows, columns, left: page::SIDE + names + 8, right: page::WIDTH as i32 - page::SIDE }
+    }
+
+    fn across(&self, column: usize) -> i32 {
+        self.left + (self.right - self.left) * column as i32 / self.columns.max(1) as i32
+    }
+
+    fn down(&self, row: usize) -> i32 {
+        NAME as i32 + (CELL as i32) * row as i32
+    }
 }
 
 /// The colours, with the values at their ends and what they are.
@@ -76,12 +124,9 @@ fn bar(area: &Area<'_>, heat: &Heat<'_>) -> Drawn {
 
 fn cells(area: &Area<'_>, heat: &Heat<'_>) -> Drawn {
     let (ink, faint) = (page::letters(page::TEXT, page::INK), page::letters(page::TEXT, page::FAINT));
-    let (rows, columns) = (heat.rows.labels.len(), heat.columns.labels.len());
-    let widest = |scale: &Scale<'_>| scale.labels.iter().map(|l| page::width_of(l, page::TEXT)).max();
-    let left = page::SIDE + widest(&heat.rows).unwrap_or(0).max(page::SIDE).min(page::WIDTH as i32 / 4) + 8;
-    let right = page::WIDTH as i32 - page::SIDE;
-    let across = |column: usize| left + (right - left) * column as i32 / columns.max(1) as i32;
-    let down = |row: usize| NAME as i32 + (CELL as i32) * row as i32;
+    let table = Table::of(heat);
+    let (rows, columns, left, right) = (table.rows, table.columns, table.left, table.right);
+    let (across, down) = (|column| table.across(column), |row| table.down(row));
     let middle = |row: usize| down(row) + CELL as i32 / 2;
     let name = page::fit(heat.rows.name, page::TEXT, right - page::SIDE);
     page::write(area, &name, &faint, HPos::Left, (page::SIDE, NAME as i32 / 2))?;

@@ -57,6 +57,8 @@ pub struct Heat<'a> {
     pub starred: &'a [bool],
     /// What a star says; it stands under the picture where there is a star.
     pub star: &'a str,
+    /// What a reader sees who points at a cell, in the order of the values; nothing where it is empty or missing.
+    pub hover: &'a [String],
 }
 
 /// What [`panel`] draws on one page. An empty part says that there is no data.
@@ -152,6 +154,7 @@ pub fn search(title: &str, losses: &[Series<'_>], support: &[Series<'_>], moves:
 ///     digits: 0,
 ///     starred: &[false, true],
 ///     star: "ended by the time limit",
+///     hover: &[],
 /// });
 /// assert!(svg.contains("160") && svg.contains("32*") && svg.contains("* ended by the time limit"));
 /// ```

@@ -89,8 +89,9 @@ fn style() -> String {
     )
 }
 
-fn escape(text: &str) -> String {
-    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// As text of an XML element or attribute.
+pub(super) fn escape(text: &str) -> String {
+    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Without the characters that XML forbids.

@@ -330,7 +330,7 @@ fn fit(dims: Dims, classes: usize, bytes: bool, params: Params, memory: Memory) 
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
     let usual = Layout { tile, hold: false, ..layout };
-    let mut factor = params.start_factor;
+    let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {
         let params = Params { start_factor: factor, ..params };
         let with = |layout| plan_of(dims, classes, bytes, &params, layout);

@@ -6,14 +6,13 @@ use tamis::wire;
 
 use super::layers::{End, SparseLayer, encode_layers};
 use super::memory::room_for;
-use super::model::predict_rows;
+use super::model::score_model;
 use super::score::psnr_db;
 use super::train::{Start, at_least_one};
-use super::{Problem, Score, Size, Task, peak_rss_bytes, plan};
+use super::{Problem, Size, Task, peak_rss_bytes, plan};
 use crate::dense::{
     self, Goal, Head, Imp, ImpOptions, Keep, Level, Measure, Optimiser, Progress, Rates, Set, Shape,
 };
-use crate::file::Aligned;
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -84,15 +83,15 @@ pub struct LevelReport {
     pub steps: u64,
     /// Loss on the rows trained on.
     pub loss: f64,
-    /// As [`Score::psnr_db`].
+    /// As [`super::Score::psnr_db`].
     pub psnr_db: Option<f64>,
-    /// As [`Score::accuracy`].
+    /// As [`super::Score::accuracy`].
     pub accuracy: Option<f64>,
     /// The same on the other rows, where there are some.
     pub test_loss: Option<f64>,
-    /// As [`Score::psnr_db`].
+    /// As [`super::Score::psnr_db`].
     pub test_psnr_db: Option<f64>,
-    /// As [`Score::accuracy`].
+    /// As [`super::Score::accuracy`].
     pub test_accuracy: Option<f64>,
 }
 
@@ -123,9 +122,9 @@ pub struct ImpReport {
     pub live: Vec<usize>,
     /// Mean squared error of the model on the training data; for several classes mean cross-entropy.
     pub loss: f64,
-    /// As [`Score::psnr_db`], on the training data.
+    /// As [`super::Score::psnr_db`], on the training data.
     pub psnr_db: Option<f64>,
-    /// As [`Score::accuracy`], on the training data.
+    /// As [`super::Score::accuracy`], on the training data.
     pub accuracy: Option<f64>,
     /// Epochs of each level.
     pub epochs: u32,
@@ -204,9 +203,7 @@ pub fn imp(
         let other = test.map(set);
         let done = dense::imp(set(problem), other, &options, settings.keep.as_ref(), stop, observe)?;
         let model = encode(&options, &done, problem.task)?;
-        let bytes = Aligned::new(&model);
-        let predictions = predict_rows(wire::View::parse(&bytes)?.model(), &problem.data)?;
-        let score = Score::new(problem.task, &problem.labels, &predictions);
+        let score = score_model(&model, problem)?;
         let report = ImpReport {
             loss: score.loss,
             psnr_db: score.psnr_db,

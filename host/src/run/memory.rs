@@ -1,5 +1,7 @@
 //! What the process takes and what the machine has.
 
+use peak_alloc::PeakAlloc;
+
 use crate::{Error, Result};
 
 /// The most memory that this process has had in RAM so far, in bytes; `None` where the system does not say (other
@@ -7,6 +9,35 @@ use crate::{Error, Result};
 #[must_use]
 pub fn peak_rss_bytes() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")
+}
+
+/// The most bytes of the heap that were allocated at once since a moment, above what was allocated then.
+///
+/// Only a program whose global allocator is [`PeakAlloc`] counts, as `tamis` does; elsewhere there is nothing to tell.
+///
+/// ```
+/// let heap = tamis_host::run::HeapPeak::start();
+/// assert_eq!(heap.bytes(), None, "this program does not count");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct HeapPeak {
+    before: usize,
+}
+
+impl HeapPeak {
+    /// Counts from now on.
+    #[must_use]
+    pub fn start() -> Self {
+        PeakAlloc.reset_peak_usage();
+        Self { before: PeakAlloc.current_usage() }
+    }
+
+    /// The peak so far, in bytes; none where nothing is counted.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        let peak = PeakAlloc.peak_usage();
+        (peak > 0).then(|| peak.saturating_sub(self.before) as u64)
+    }
 }
 
 /// Checks that `bytes` can be had, before anything that cannot fail asks for them; `help` says how to need less.

@@ -267,8 +267,18 @@ fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
     }
 }
 
+/// Scores the bytes of a model, with the usual threshold, on labelled rows; runs on the current rayon pool.
+///
+/// # Errors
+/// The bytes are no model of as many inputs, or a prediction overflows.
+pub fn score_model(model: &[u8], problem: &Problem) -> Result<Score> {
+    let bytes = Aligned::new(model);
+    let predictions = predict_rows(View::parse(&bytes)?.model(), &problem.data)?;
+    Ok(Score::new(problem.task, &problem.labels, &predictions))
+}
+
 /// The prediction of a model for every row, on the current rayon pool.
-pub(super) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
+fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
     let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
     room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
     match &data.values {

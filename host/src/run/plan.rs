@@ -24,6 +24,8 @@ pub enum Memory {
     Panel(usize),
     /// State and workspace in at most so many bytes.
     Ram(u64),
+    /// As little as can be, for more time a step; the recipe `anneal` then starts from s entries.
+    Least,
 }
 
 /// What training takes beside the data, known before it starts.
@@ -112,16 +114,17 @@ pub(super) fn choose(
     less: &'static str,
     with: impl Fn(Layout) -> Plan,
 ) -> Result<Plan> {
+    let plans = || layouts(usual).filter(|layout| usual.hold || !layout.hold).map(&with);
+    // The smallest tile is not always the one that takes least: there is a padded row at its end.
+    let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(usual));
     match memory {
         Memory::Auto => Ok(with(usual)),
         Memory::Panel(0) => Err(no_panel()),
         Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(hidden), ..usual })),
         Memory::Ram(ram) => {
-            let plans = || layouts(usual).filter(|layout| usual.hold || !layout.hold).map(&with);
-            // The smallest tile is not always the one that takes least: there is a padded row at its end.
-            let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(usual));
             plans().find(|plan| plan.total_bytes() <= ram).ok_or_else(|| too_small(&least(), ram, less))
         }
+        Memory::Least => Ok(least()),
     }
 }
 
@@ -191,6 +194,8 @@ mod tests {
         }
         let free = Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Auto).unwrap();
         assert_eq!(last, free.total_bytes(), "the largest budget lacks nothing");
+        let least = Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Least).unwrap();
+        assert_eq!(least.total_bytes(), needed);
     }
 
     #[test]

@@ -1,0 +1,294 @@
+//! `tamis run`
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use super::console::{self, count};
+use super::{Common, Console, interrupt, parse};
+use crate::experiment::environment::{COMMIT_VARIABLE, commit};
+use crate::experiment::runner::{self, RunOptions, Summary};
+use crate::experiment::{Cell, Record, Shard, Spec, Store, figures, problem};
+use crate::{Error, Result};
+
+/// Run an experiment: every figure of the paper, the table of its runtimes, or a spec file of your own.
+///
+/// Every cell of the grid runs in a process of its own and leaves one small file in the folder of the results. Where the folder
+/// has results of the same spec already, the run goes on with what is missing; killed at any point, it loses the cells on their
+/// way. Seeds are those of the spec.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes
+Examples:
+  tamis run figure-3-right --profile smoke -o smoke
+  tamis run figure-3-left --profile reduced --data-dir data -o results/figure-3-left --jobs 2
+  tamis run figure-1-left --profile paper --dry-run
+  tamis run figure-1-left --profile paper -o results/figure-1-left --cell 3/100
+  tamis report results/figure-3-left -o report")]
+pub(super) struct Run {
+    /// The name of an experiment, or a file SPEC.toml
+    #[arg(value_name = "NAME|SPEC.toml")]
+    experiment: String,
+    /// smoke: seconds, without any files; reduced: under an hour on two cores; paper: the full grid [default: paper]
+    #[arg(long, value_name = "PROFILE", value_parser = crate::experiment::spec::PROFILES)]
+    profile: Option<String>,
+    /// The folder of the results
+    #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
+    /// Cells to run at once; --threads are divided among them
+    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: u16,
+    /// Say what would be run, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Run the cells of one of N machines, I from 1 to N; or the cell of this name, in this process
+    #[arg(long, value_name = "I/N|NAME")]
+    cell: Option<String>,
+    /// Seconds that a cell may take; one that takes longer is recorded as such
+    #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
+    time_limit: Option<f64>,
+    /// Run cells again that failed, crashed or took too long
+    #[arg(long)]
+    retry: bool,
+    /// The folder with mnist/ and cifar/ [default: that of the variable `TAMIS_DATA`]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Take drawn digits in place of MNIST and CIFAR-10, which needs no files
+    #[arg(long)]
+    digits: bool,
+}
+
+/// What was done.
+#[derive(Serialize)]
+struct Object<'a> {
+    experiment: &'a str,
+    profile: &'a str,
+    spec: String,
+    folder: String,
+    #[serde(flatten)]
+    summary: Summary,
+}
+
+/// What would be done.
+#[derive(Serialize)]
+struct Plan<'a> {
+    experiment: &'a str,
+    profile: &'a str,
+    spec: String,
+    /// Minutes of the whole grid where they were measured, on two cores.
+    minutes: Option<f64>,
+    cells: usize,
+    before: usize,
+    missing: Vec<String>,
+    /// Files of data that are not there.
+    missing_files: Vec<String>,
+}
+
+impl Run {
+    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+        runner::watch_parent();
+        let mut spec = figures::load(&self.experiment, self.profile.as_deref())?;
+        if self.digits {
+            spec = spec.with_digits();
+        }
+        let shard = self.cell.as_deref().map_or(Ok(None), Shard::parse)?;
+        let options = self.options(shard, common)?;
+        match (&self.output, &self.cell) {
+            _ if self.dry_run => self.plan(&spec, &options, console),
+            (Some(output), Some(id)) if shard.is_none() => {
+                let cell = spec.cell(id)?;
+                self.here(&Store::open(output, &spec)?, &cell, common, console)
+            }
+            (Some(output), _) => self.all(&Store::open(output, &spec)?, &options, console),
+            // The parser of the flags asks for it.
+            (None, _) => Err(Error::new("no folder for the results").expected("-o DIR").help("name one")),
+        }
+    }
+
+    fn options(&self, shard: Option<Shard>, common: &Common) -> Result<RunOptions> {
+        let time_limit = match self.time_limit {
+            Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => {
+                return Err(Error::new("a limit is out of bounds")
+                    .expected("--time-limit above 0")
+                    .got(seconds)
+                    .help("leave --time-limit out for no limit"));
+            }
+            seconds => seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
+        };
+        let jobs = usize::from(self.jobs);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if common.threads() > 0 { common.threads() } else { cores() };
+        Ok(RunOptions { jobs, threads: (threads / jobs).max(1), time_limit, shard, retry: self.retry })
+    }
+
+    fn data_dir(&self) -> Option<PathBuf> {
+        let variable = || std::env::var_os(problem::FOLDER_VARIABLE).filter(|value| !value.is_empty());
+        self.data_dir.clone().or_else(|| variable().map(PathBuf::from))
+    }
+
+    /// Runs what is missing.
+    fn all(&self, store: &Store, options: &RunOptions, console: &Console) -> Result<()> {
+        let data = self.data_dir();
+        store.prepare()?;
+        let (todo, _) = runner::missing(store, options)?;
+        runner::check_files(store, &todo, data.as_deref())?;
+        let program = std::env::current_exe()
+            .map_err(|error| Error::new("cannot find the program that is running").source(error))?;
+        let commit = commit().unwrap_or_default();
+        let spec = store.spec_file();
+        let command = |cell: &Cell| {
+            let mut command = Command::new(&program);
+            command
+                .arg("run")
+                .arg(&spec)
+                .arg("-o")
+                .arg(store.path())
+                .args(["--quiet", "--cell"])
+                .arg(cell.id());
+            command.args(["--threads", &options.threads.to_string()]).env(COMMIT_VARIABLE, &commit);
+            if let Some(data) = &data {
+                command.arg("--data-dir").arg(data);
+            }
+            command
+        };
+        let bar = bar(console, todo.len());
+        let observe = |record: &Record| {
+            bar.set_message(format!("{} {}", record.id, record.status.name()));
+            bar.inc(1);
+        };
+        let summary =
+            interrupt::training(|| runner::run(store, options, command, interrupt::stop(), observe));
+        bar.finish_and_clear();
+        let summary = summary?;
+        let spec = store.spec();
+        let object = Object {
+            experiment: &spec.name,
+            profile: &spec.resolved,
+            spec: spec.hash(),
+            folder: store.path().display().to_string(),
+            summary,
+        };
+        console.result(&object, || self::summary(&object))
+    }
+
+    /// Runs one cell in this process.
+    fn here(&self, store: &Store, cell: &Cell, common: &Common, console: &Console) -> Result<()> {
+        let threads = if common.threads() > 0 {
+            common.threads()
+        } else {
+            std::thread::available_parallelism().map_or(1, usize::from)
+        };
+        let data = self.data_dir();
+        let record = interrupt::training(|| {
+            runner::run_here(store, cell, data.as_deref(), threads, interrupt::stop())
+        })?;
+        console.result(&record, || {
+            let reason = record.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
+            format!("{} {}{reason}", record.id, record.status.name())
+        })
+    }
+
+    fn plan(&self, spec: &Spec, options: &RunOptions, console: &Console) -> Result<()> {
+        let shard = options.shard;
+        let mut cells: Vec<Cell> = match (&self.cell, shard) {
+            (Some(id), None) => vec![spec.cell(id)?],
+            _ => spec.cells(),
+        };
+        let mut before = 0;
+        let all = cells.len();
+        if let Some(shard) = shard {
+            let mut at = 0..;
+            cells.retain(|_| at.next().is_some_and(|at| shard.has(at)));
+        }
+        let planned = cells.len();
+        if let Some(output) = self.output.as_deref().filter(|output| output.join("folder.json").exists()) {
+            let store = Store::open(output, spec)?;
+            store.prepare()?;
+            let (todo, _) = runner::missing(&store, options)?;
+            cells.retain(|cell| todo.contains(cell));
+            before = planned - cells.len();
+        }
+        let plan = Plan {
+            experiment: &spec.name,
+            profile: &spec.resolved,
+            spec: spec.hash(),
+            minutes: spec.minutes.filter(|_| planned == all),
+            cells: planned,
+            before,
+            missing: cells.iter().map(Cell::id).collect(),
+            missing_files: missing_files(spec, self.data_dir().as_deref()),
+        };
+        console.result(&plan, || plan_text(spec, &plan, &cells))
+    }
+}
+
+/// Progress over cells; hidden where nobody watches.
+fn bar(console: &Console, cells: usize) -> ProgressBar {
+    if !console.shows_progress() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(cells as u64), ProgressDrawTarget::stderr());
+    bar.enable_steady_tick(Duration::from_millis(500));
+    match ProgressStyle::with_template("  {bar:30} cell {pos} of {len}, {elapsed}, {eta} left, {msg}") {
+        Ok(style) => bar.with_style(style.progress_chars("━╸·")),
+        Err(_) => bar,
+    }
+}
+
+fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {
+    let mut files: Vec<String> = spec.part.iter().flat_map(|part| problem::files(&part.data)).collect();
+    files.sort();
+    files.dedup();
+    files.retain(|name| folder.is_none_or(|folder| !folder.join(name).exists()));
+    files
+}
+
+fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
+    let mut rows =
+        vec![vec!["part".into(), "m × s".into(), "seeds".into(), "cells to run".into(), "methods".into()]];
+    for part in &spec.part {
+        let own = cells.iter().filter(|cell| cell.part == part.name).count();
+        let methods: Vec<&str> = part.methods.iter().map(|method| method.name()).collect();
+        rows.push(vec![
+            part.name.clone(),
+            count(part.pairs().len() as u64),
+            count(part.seeds.len() as u64),
+            count(own as u64),
+            methods.join(", "),
+        ]);
+    }
+    let mut lines = vec![
+        format!("{}, profile {}, {}", spec.title, spec.resolved, spec.source),
+        console::table(&rows),
+        format!("  {} cells, {} of them done", count(plan.cells as u64), count(plan.before as u64)),
+    ];
+    lines.extend(plan.minutes.map(|minutes| format!("  about {minutes:.0} minutes in all on two cores")));
+    if !plan.missing_files.is_empty() {
+        let files = plan.missing_files.join(", ");
+        lines.push(format!(
+            "  data that are not there: {files}; --data-dir names their folder, --digits goes without"
+        ));
+    }
+    lines.join("\n")
+}
+
+fn summary(object: &Object<'_>) -> String {
+    let s = &object.summary;
+    let ended = if s.stopped { "Interrupted" } else { "Done" };
+    let title = format!("{ended}: {}, profile {}, in {}", object.experiment, object.profile, object.folder);
+    let number = |n: usize| count(n as u64);
+    let mut states = vec![format!("{} with a result", number(s.done))];
+    let others =
+        [(s.skipped, "skipped"), (s.failed, "failed"), (s.timeout, "too long"), (s.crashed, "crashed")];
+    states.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", number(*n))));
+    let facts = [
+        ("cells", format!("{}: {} done before, {} now", number(s.cells), number(s.before), number(s.ran))),
+        ("states", states.join(", ")),
+        ("next", format!("tamis report {} -o report", object.folder)),
+    ];
+    console::facts(&title, &facts)
+}

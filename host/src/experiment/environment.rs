@@ -1,0 +1,65 @@
+//! What made the results: compiler, commit and machine.
+
+use serde::{Deserialize, Serialize};
+
+/// Toolchain and machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// The compiler.
+    pub toolchain: String,
+    /// The commit of the sources beside the program, with `-dirty` where they were changed; none where there is no git.
+    pub commit: Option<String>,
+    /// The processor, as the system calls it.
+    pub cpu: Option<String>,
+    /// Threads that the machine runs at once.
+    pub cores: usize,
+    /// Memory of the machine.
+    pub memory_bytes: Option<u64>,
+    /// Operating system and architecture.
+    pub system: String,
+}
+
+impl Environment {
+    /// This one.
+    #[must_use]
+    pub fn here() -> Self {
+        let line = |file: &str, name: &str| {
+            let text = std::fs::read_to_string(file).ok()?;
+            let line = text.lines().find(|line| line.starts_with(name))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        let kilobytes =
+            line("/proc/meminfo", "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
+        Self {
+            toolchain: option_env!("TAMIS_RUSTC").unwrap_or("rustc, version unknown").to_owned(),
+            commit: commit(),
+            cpu: line("/proc/cpuinfo", "model name"),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: kilobytes.map(|kilobytes| kilobytes * 1024),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        }
+    }
+}
+
+/// The variable that tells the process of a cell what its parent has found.
+pub const COMMIT_VARIABLE: &str = "TAMIS_COMMIT";
+
+/// The commit of the sources that the program lies in.
+#[must_use]
+pub fn commit() -> Option<String> {
+    if let Ok(commit) = std::env::var(COMMIT_VARIABLE) {
+        return (!commit.is_empty()).then_some(commit);
+    }
+    let program = std::env::current_exe().ok()?;
+    let mut git = std::process::Command::new("git");
+    git.arg("-C").arg(program.parent()?).args([
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+        "--exclude=*",
+    ]);
+    let output = git.stdin(std::process::Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
+}

@@ -1,0 +1,105 @@
+//! Figures to compare with: what the paper prints, and what was measured of its authors' code. They stand in
+//! `host/specs/known.toml`, each list with its source.
+
+use serde::{Deserialize, Serialize};
+
+use super::spec::Method;
+use crate::{Error, Result};
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Value {
+    /// How it was trained.
+    pub method: Method,
+    /// Neurons of a hidden layer.
+    pub m: usize,
+    /// Nonzero weights.
+    pub s: usize,
+    /// In the metric of the part.
+    pub value: f64,
+    /// Seconds that it took.
+    pub seconds: Option<f64>,
+    /// Megabytes above what was resident before.
+    pub mb: Option<f64>,
+    /// What else there is to know.
+    pub note: Option<String>,
+}
+
+/// The figures of a part.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Known {
+    /// Printed in the paper.
+    pub published: Vec<Value>,
+    /// Measured of the authors' code.
+    pub reference: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    value: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// `experiment/part`, for which it holds.
+    parts: Vec<String>,
+    #[serde(default)]
+    published: Vec<Value>,
+    #[serde(default)]
+    reference: Vec<Value>,
+}
+
+impl Known {
+    /// The figures of a part of an experiment; none where nothing is known.
+    ///
+    /// # Errors
+    /// None: the figures are part of the program, and tested.
+    ///
+    /// ```
+    /// use tamis_host::experiment::{Method, known::Known};
+    /// let known = Known::of("runtimes", "classes")?;
+    /// assert_eq!(Known::find(&known.published, Method::Paper, 10, 1000).map(|known| known.value), Some(0.8873));
+    /// # Ok::<(), tamis_host::Error>(())
+    /// ```
+    pub fn of(experiment: &str, part: &str) -> Result<Self> {
+        let file: File = toml::from_str(include_str!("../../specs/known.toml"))
+            .map_err(|error| Error::new("the known figures cannot be read").source(error))?;
+        let name = format!("{experiment}/{part}");
+        let mut known = Self::default();
+        for entry in file.value.into_iter().filter(|entry| entry.parts.contains(&name)) {
+            known.published.extend(entry.published);
+            known.reference.extend(entry.reference);
+        }
+        Ok(known)
+    }
+
+    /// The figure of a cell.
+    #[must_use]
+    pub fn find(values: &[Value], method: Method, m: usize, s: usize) -> Option<&Value> {
+        values.iter().find(|value| (value.method, value.m, value.s) == (method, m, s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures;
+    use super::*;
+
+    #[test]
+    fn every_known_figure_is_a_cell_of_the_full_grid() {
+        let file: File = toml::from_str(include_str!("../../specs/known.toml")).unwrap();
+        for name in file.value.iter().flat_map(|entry| &entry.parts) {
+            let (experiment, part) = name.split_once('/').unwrap();
+            let spec = figures::load(experiment, None).unwrap();
+            let own = spec.part.iter().find(|own| own.name == part).unwrap();
+            let known = Known::of(experiment, part).unwrap();
+            for value in known.published.iter().chain(&known.reference) {
+                assert!(own.pairs().contains(&(value.m, value.s)), "{name}: {value:?}");
+                assert!(own.methods.contains(&value.method), "{name}: {value:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The words of a spec: methods, data, what is compared.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::Task;
+
+/// How a cell is trained, or predicted without training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Iterative hard thresholding as published.
+    Paper,
+    /// The same in the least memory that it can be had in, for more time.
+    PaperLeast,
+    /// The same for several outputs, with epochs that diverge undone and the best iterate kept.
+    PaperSafe,
+    /// What `tamis train --recipe auto` takes for the task.
+    Recipe,
+    /// Iterative magnitude pruning with the epochs, batches and inputs of the published figure.
+    ImpPublished,
+    /// Iterative magnitude pruning that is trained to its end: the settings of the part's `imp`.
+    Imp,
+    /// Zero for every row.
+    Zero,
+    /// The mean of the training labels for every row.
+    Mean,
+}
+
+impl Method {
+    /// As specs and files call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::PaperLeast => "paper-least",
+            Self::PaperSafe => "paper-safe",
+            Self::Recipe => "recipe",
+            Self::ImpPublished => "imp-published",
+            Self::Imp => "imp",
+            Self::Zero => "zero",
+            Self::Mean => "mean",
+        }
+    }
+
+    /// As people read it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Paper => "IHT as published",
+            Self::PaperLeast => "IHT, least memory",
+            Self::PaperSafe => "IHT, safe steps",
+            Self::Recipe => "Tamis, usual recipe",
+            Self::ImpPublished => "IMP as published",
+            Self::Imp => "IMP trained properly",
+            Self::Zero => "zero predictor",
+            Self::Mean => "mean predictor",
+        }
+    }
+
+    /// Whether it looks at nothing but the labels.
+    #[must_use]
+    pub const fn is_constant(self) -> bool {
+        matches!(self, Self::Zero | Self::Mean)
+    }
+
+    /// Whether the dense network is trained and pruned.
+    #[must_use]
+    pub const fn is_dense(self) -> bool {
+        matches!(self, Self::Imp | Self::ImpPublished)
+    }
+}
+
+/// What a cell learns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Data {
+    /// Labels of a random sparse network of the cell's m and s, with as many hidden layers as the part, on standard normal rows.
+    Planted {
+        /// Rows to train on.
+        samples: usize,
+        /// Columns, d.
+        inputs: usize,
+        /// Outputs, c.
+        outputs: usize,
+        /// Further rows to test on.
+        test: usize,
+    },
+    /// MNIST: of each class so many images to train on and the next ones to test on, the 60000 + 10000 images in order.
+    Mnist {
+        /// Digits; two are a binary task.
+        classes: Vec<u8>,
+        /// Images of each class to train on.
+        train: usize,
+        /// Images of each class to test on, at most.
+        test: usize,
+    },
+    /// Drawn digits in place of MNIST, from a fixed seed.
+    Digits {
+        /// Pixels of a side.
+        side: usize,
+        /// Digits; two are a binary task.
+        classes: Vec<u8>,
+        /// Images of each class to train on.
+        train: usize,
+        /// Images of each class to test on.
+        test: usize,
+    },
+    /// One picture: places to brightness.
+    Image {
+        /// Which pictures.
+        from: Pictures,
+        /// Which of them, from 0.
+        index: usize,
+        /// Fourier features of a place.
+        features: usize,
+        /// Standard deviation of their frequencies, in turns per pixel.
+        deviation: f64,
+        /// The same in turns per channel, for pictures in colours.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel_deviation: Option<f64>,
+    },
+}
+
+/// Where pictures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pictures {
+    /// The test part of MNIST: images 5000 to 5999 of each digit, in order of the digits; 28×28.
+    Mnist,
+    /// `cifar/image0.png` and so on; 32×32 in colours.
+    Cifar,
+    /// A drawn digit; 28×28.
+    Digits,
+    /// Three drawn digits, one per colour; 32×32.
+    ColourDigits,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// `20 log10(max|y|) - 10 log10(MSE)`, in dB; means over seeds are taken in dB.
+    Psnr,
+    /// Part of the rows whose class is right.
+    Accuracy,
+}
+
+impl Metric {
+    /// With its unit.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Psnr => "PSNR, dB",
+            Self::Accuracy => "accuracy",
+        }
+    }
+
+    /// Digits behind the point in pictures and tables.
+    #[must_use]
+    pub const fn digits(self) -> (usize, usize) {
+        match self {
+            Self::Psnr => (0, 1),
+            Self::Accuracy => (3, 4),
+        }
+    }
+}
+
+/// Which rows the metric is taken on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rows {
+    /// Those trained on.
+    Train,
+    /// Those held back.
+    Test,
+}
+
+impl Rows {
+    /// As people read it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Train => "training rows",
+            Self::Test => "test rows",
+        }
+    }
+}
+
+/// What becomes of cells that cannot be, such as s above the number of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Impossible {
+    /// The spec is refused.
+    #[default]
+    Refuse,
+    /// They are left out, as in the published figures.
+    Skip,
+}
+
+/// How iterative magnitude pruning is trained properly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Imp {
+    /// Epochs of each level.
+    #[serde(default = "Imp::epochs")]
+    pub epochs: u32,
+    /// Rows of a batch, 0 for all.
+    #[serde(default = "Imp::batch")]
+    pub batch: usize,
+    /// Rate of Adam.
+    #[serde(default = "Imp::rate")]
+    pub rate: f64,
+    /// Part of the weights that a round prunes.
+    #[serde(default = "Imp::prune")]
+    pub prune: f64,
+}
+
+impl Imp {
+    const fn epochs() -> u32 {
+        20
+    }
+
+    const fn batch() -> usize {
+        256
+    }
+
+    const fn rate() -> f64 {
+        0.001
+    }
+
+    const fn prune() -> f64 {
+        0.1
+    }
+}
+
+impl Default for Imp {
+    fn default() -> Self {
+        Self { epochs: Self::epochs(), batch: Self::batch(), rate: Self::rate(), prune: Self::prune() }
+    }
+}
+
+impl Data {
+    pub(super) const NONE: Self = Self::Planted { samples: 1, inputs: 1, outputs: 1, test: 0 };
+
+    /// What the labels mean.
+    #[must_use]
+    pub fn task(&self) -> Task {
+        match self {
+            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() == 2 => Task::Binary,
+            Self::Mnist { .. } | Self::Digits { .. } => Task::Multiclass,
+            Self::Planted { .. } | Self::Image { .. } => Task::Regression,
+        }
+    }
+
+    /// Columns, d.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        match self {
+            Self::Planted { inputs, .. } => *inputs,
+            Self::Mnist { .. } => 784,
+            Self::Digits { side, .. } => side * side,
+            Self::Image { features, .. } => *features,
+        }
+    }
+
+    /// Outputs, c: labels of a row, or classes.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        match self {
+            Self::Planted { outputs, .. } => *outputs,
+            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() > 2 => classes.len(),
+            _ => 1,
+        }
+    }
+
+    /// Whether labels are the same in every cell.
+    #[must_use]
+    pub const fn is_fixed(&self) -> bool {
+        !matches!(self, Self::Planted { .. })
+    }
+
+    /// Whether there are rows to test on.
+    #[must_use]
+    pub const fn has_test(&self) -> bool {
+        match self {
+            Self::Planted { test, .. } | Self::Mnist { test, .. } | Self::Digits { test, .. } => *test > 0,
+            Self::Image { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! One grid of an experiment, and what can be wrong with it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::kinds::{Data, Imp, Impossible, Method, Metric, Pictures, Rows};
+use crate::data::{digits, image, planted};
+use crate::run::Task;
+use crate::{Error, Result};
+
+/// The largest number of a grid, of epochs and of rows: enough for any machine, and safe to multiply.
+const MOST: usize = 100_000_000;
+/// The most entries of a list.
+const LONGEST: usize = 1000;
+
+/// One grid of cells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Short name, of small letters, digits and dashes.
+    pub name: String,
+    /// Heading.
+    pub title: String,
+    /// Hidden layers, each of m neurons.
+    #[serde(default = "one")]
+    pub hidden: usize,
+    /// Neurons of a hidden layer, down the grid; with `s`, all pairs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub m: Vec<usize>,
+    /// Nonzero weights, across the grid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub s: Vec<usize>,
+    /// Pairs of m and s, in place of a grid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<[usize; 2]>,
+    /// What becomes of cells that cannot be.
+    #[serde(default)]
+    pub impossible: Impossible,
+    /// Epochs of the published methods; of IMP, each level.
+    pub epochs: u32,
+    /// Rows of their batches, 0 for all.
+    pub batch: usize,
+    /// How each cell is trained.
+    pub methods: Vec<Method>,
+    /// Seeds of each cell: of planted data, frequencies, starts and orders.
+    pub seeds: Vec<u64>,
+    /// What is compared.
+    pub metric: Metric,
+    /// On which rows.
+    pub on: Rows,
+    /// Values at the ends of the colours.
+    pub range: [f64; 2],
+    /// Passes over all rows after which the method `recipe` ends, if it has not before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<f64>,
+    /// What is learnt.
+    pub data: Data,
+    /// How the method `imp` trains.
+    #[serde(default)]
+    pub imp: Imp,
+}
+
+const fn one() -> usize {
+    1
+}
+
+impl Part {
+    /// Pairs of m and s that can be, in order: down the grid, then across.
+    #[must_use]
+    pub fn pairs(&self) -> Vec<(usize, usize)> {
+        let all: Vec<(usize, usize)> = match self.sizes.is_empty() {
+            true => self.m.iter().flat_map(|&m| self.s.iter().map(move |&s| (m, s))).collect(),
+            false => self.sizes.iter().map(|&[m, s]| (m, s)).collect(),
+        };
+        all.into_iter().filter(|&(m, s)| self.refusal(m, s).is_none()).collect()
+    }
+
+    /// Rows and columns of the grid, rising.
+    #[must_use]
+    pub fn axes(&self) -> [Vec<usize>; 2] {
+        let axis = |own: &[usize], k: usize| {
+            let mut axis: Vec<usize> =
+                own.iter().copied().chain(self.sizes.iter().map(|pair| pair[k])).collect();
+            axis.sort_unstable();
+            axis.dedup();
+            axis
+        };
+        [axis(&self.m, 0), axis(&self.s, 1)]
+    }
+
+    /// Weights of each layer of the network: of one output, none lead to it.
+    fn layers(&self, m: usize) -> Vec<usize> {
+        let mut layers = vec![m * self.data.inputs()];
+        layers.extend(std::iter::repeat_n(m * m, self.hidden - 1));
+        if self.data.outputs() > 1 {
+            layers.push(m * self.data.outputs());
+        }
+        layers
+    }
+
+    /// Why a cell cannot be.
+    fn refusal(&self, m: usize, s: usize) -> Option<String> {
+        let layers = self.layers(m);
+        let (least, most) = (layers.len(), layers.iter().sum::<usize>());
+        if matches!(self.data, Data::Planted { .. }) {
+            // Each layer of the planted network has its share.
+            let mut shares = layers.iter().enumerate().map(|(l, &len)| (planted::share(s, least, l), l, len));
+            return shares
+                .find(|(share, _, len)| !(1..=*len).contains(share))
+                .map(|(share, l, len)| format!("{share} planted weights in layer {} of {len}", l + 1));
+        }
+        let least = if self.data.outputs() > 1 { 2 } else { 1 };
+        (!(least..=most).contains(&s)).then(|| format!("{least} to {most} parameters"))
+    }
+
+    /// Checks every key, and every cell.
+    pub(super) fn check(&self) -> Result<()> {
+        self.check_grid()?;
+        self.check_settings()?;
+        self.check_data()?;
+        if self.impossible == Impossible::Refuse {
+            let all = self.m.iter().flat_map(|&m| self.s.iter().map(move |&s| (m, s)));
+            let mut all = all.chain(self.sizes.iter().map(|&[m, s]| (m, s)));
+            if let Some((m, s, why)) = all.find_map(|(m, s)| Some((m, s, self.refusal(m, s)?))) {
+                return Err(Error::new(format!("a cell of part {} cannot be: m = {m}, s = {s}", self.name))
+                    .expected("s within the parameters of the network")
+                    .got(why)
+                    .help("take the pair out, or set impossible = \"skip\""));
+            }
+        }
+        if self.pairs().is_empty() {
+            return Err(self.out_of_bounds("m and s", "a pair that can be", "none"));
+        }
+        Ok(())
+    }
+
+    fn check_grid(&self) -> Result<()> {
+        let (pairs, grid) = (!self.sizes.is_empty(), [!self.m.is_empty(), !self.s.is_empty()]);
+        if grid != [!pairs; 2] {
+            return Err(self.out_of_bounds("m, s and sizes", "m and s, or sizes", "another choice of them"));
+        }
+        let lists = [self.m.len(), self.s.len(), self.sizes.len(), self.seeds.len()];
+        if let Some(long) = lists.into_iter().find(|&len| len > LONGEST) {
+            return Err(self.out_of_bounds(
+                "m, s, sizes and seeds",
+                &format!("at most {LONGEST} entries"),
+                long,
+            ));
+        }
+        let numbers = self.m.iter().chain(&self.s).chain(self.sizes.iter().flatten());
+        if let Some(wrong) = numbers.into_iter().find(|n| !(1..=MOST).contains(*n)) {
+            return Err(self.out_of_bounds("m and s", &format!("1 to {MOST}"), wrong));
+        }
+        let repeats =
+            |list: &[usize]| (1..list.len()).find(|&i| list[..i].contains(&list[i])).map(|i| list[i]);
+        if let Some(twice) = repeats(&self.m).or(repeats(&self.s)) {
+            return Err(self.out_of_bounds("m and s", "every number once", twice));
+        }
+        if let Some(i) = (1..self.sizes.len()).find(|&i| self.sizes[..i].contains(&self.sizes[i])) {
+            return Err(self.out_of_bounds("sizes", "every pair once", format_args!("{:?}", self.sizes[i])));
+        }
+        if !(1..=5).contains(&self.hidden) {
+            return Err(self.out_of_bounds("hidden", "1 to 5 layers", self.hidden));
+        }
+        Ok(())
+    }
+
+    fn check_settings(&self) -> Result<()> {
+        if self.epochs == 0 || self.epochs as usize > MOST {
+            return Err(self.out_of_bounds("epochs", &format!("1 to {MOST}"), self.epochs));
+        }
+        if self.batch > MOST || self.imp.batch > MOST {
+            let batch = self.batch.max(self.imp.batch);
+            return Err(self.out_of_bounds("batch", &format!("0 for all rows, or up to {MOST}"), batch));
+        }
+        if self.imp.epochs == 0 || self.imp.epochs as usize > MOST {
+            return Err(self.out_of_bounds("imp.epochs", &format!("1 to {MOST}"), self.imp.epochs));
+        }
+        if !(self.imp.rate > 0.0 && self.imp.rate.is_finite()) {
+            return Err(self.out_of_bounds("imp.rate", "above 0", self.imp.rate));
+        }
+        if !(self.imp.prune > 0.0 && self.imp.prune <= 1.0) {
+            return Err(self.out_of_bounds("imp.prune", "above 0 and at most 1", self.imp.prune));
+        }
+        if let Some(passes) = self.passes.filter(|passes| !(*passes > 0.0 && passes.is_finite())) {
+            return Err(self.out_of_bounds("passes", "above 0", passes));
+        }
+        let [low, high] = self.range;
+        if !(low < high && low.is_finite() && high.is_finite()) {
+            return Err(self.out_of_bounds(
+                "range",
+                "two numbers, the second above the first",
+                format_args!("{:?}", self.range),
+            ));
+        }
+        let mut seeds = self.seeds.clone();
+        seeds.sort_unstable();
+        seeds.dedup();
+        if seeds.is_empty()
+            || seeds.len() < self.seeds.len()
+            || seeds.iter().any(|&seed| i64::try_from(seed).is_err())
+        {
+            return Err(self.out_of_bounds(
+                "seeds",
+                "one or more, every seed once",
+                format_args!("{:?}", self.seeds),
+            ));
+        }
+        let mut methods = self.methods.clone();
+        methods.sort_unstable();
+        methods.dedup();
+        if methods.is_empty() || methods.len() < self.methods.len() {
+            return Err(self.out_of_bounds(
+                "methods",
+                "one or more, every method once",
+                format_args!("{:?}", self.methods),
+            ));
+        }
+        if self.methods.contains(&Method::PaperSafe) && self.data.outputs() == 1 {
+            return Err(self.out_of_bounds("methods", "paper-safe for several outputs only", "one output"));
+        }
+        Ok(())
+    }
+
+    fn check_data(&self) -> Result<()> {
+        let rows = |name: &str, n: usize, least: usize| match (least..=MOST).contains(&n) {
+            true => Ok(()),
+            false => Err(self.out_of_bounds(&format!("data.{name}"), &format!("{least} to {MOST}"), n)),
+        };
+        match &self.data {
+            Data::Planted { samples, inputs, outputs, test } => {
+                rows("samples", *samples, 1)?;
+                rows("test", *test, 0)?;
+                rows("inputs", *inputs, 1)?;
+                rows("outputs", *outputs, 1)?;
+            }
+            Data::Mnist { classes, train, test } | Data::Digits { classes, train, test, .. } => {
+                rows("train", *train, 1)?;
+                rows("test", *test, 0)?;
+                let mut sorted = classes.clone();
+                sorted.sort_unstable();
+                sorted.dedup();
+                if sorted.len() < 2 || sorted.len() < classes.len() || sorted.iter().any(|&class| class > 9) {
+                    let expected = "two digits or more, 0 to 9, every one once";
+                    return Err(self.out_of_bounds("data.classes", expected, format_args!("{classes:?}")));
+                }
+                if let Data::Digits { side, .. } = self.data {
+                    digits::check_side(side).map_err(|_| {
+                        let expected = format!("{} to {} pixels", digits::MIN_SIDE, digits::MAX_SIDE);
+                        self.out_of_bounds("data.side", &expected, side)
+                    })?;
+                }
+            }
+            Data::Image { from, features, deviation, channel_deviation, .. } => {
+                let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
+                if colours != channel_deviation.is_some() {
+                    let expected =
+                        if colours { "a number, for pictures in colours" } else { "none, for grey pictures" };
+                    let got = channel_deviation.map_or("none".into(), |value| value.to_string());
+                    return Err(self.out_of_bounds("data.channel_deviation", expected, got));
+                }
+                let (features, deviation) = (*features, *deviation);
+                let channel_deviation = channel_deviation.unwrap_or(0.0);
+                let fourier = image::Fourier { features, deviation, channel_deviation, seed: 0 };
+                rows("features", features, 2)?;
+                fourier.check().map_err(|_| {
+                    let expected = "an even number of features, deviations of 0 or more";
+                    self.out_of_bounds("data", expected, format_args!("{fourier:?}"))
+                })?;
+            }
+        }
+        match (self.metric, self.data.task(), self.on) {
+            (Metric::Accuracy, Task::Regression, _) => {
+                Err(self.out_of_bounds("metric", "psnr, as the labels are numbers", "accuracy"))
+            }
+            (Metric::Psnr, Task::Multiclass, _) => {
+                Err(self.out_of_bounds("metric", "accuracy, as the labels are classes", "psnr"))
+            }
+            (_, _, Rows::Test) if !self.data.has_test() => {
+                Err(self.out_of_bounds("on", "train, as there are no rows to test on", "test"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn out_of_bounds(&self, key: &str, expected: &str, got: impl fmt::Display) -> Error {
+        Error::new(format!("a key of part {} of the spec is out of bounds: {key}", self.name))
+            .expected(expected)
+            .got(got)
+            .help("docs/experiments.md describes every key")
+    }
+}
