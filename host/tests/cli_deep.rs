@@ -76,7 +76,6 @@ fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
         ("--hidden 2,2,2,2,2,2,2,2 --nnz 20", "1 to 7"),
         ("--hidden 8,8 --nnz 20 --checkpoint c", "--checkpoint"),
         ("--hidden 8,8 --nnz 20 --log l.jsonl", "--log"),
-        ("--hidden 8,8 --nnz 20 --passes-limit 3", "--passes-limit"),
         ("--hidden 8,8 --nnz 20 --tune-rate=-1", "--tune-rate"),
         ("--hidden 8,8 --nnz 20 --recipe imp --tune-epochs 3", "--tune-epochs"),
         ("--hidden 8 --nnz 20 --tune-epochs 3", "--tune-epochs"),

@@ -12,9 +12,6 @@ use super::{Common, Console, anneal, interrupt, paper, recover};
 use crate::run::{self, DeepOptions, DeepReport, LayerRecipe, Task};
 use crate::{Error, Result, file};
 
-/// Kicks of the search for a layer, unless it is said: only the last one can fit exactly.
-const KICKS: u32 = 2;
-
 /// Settings of networks of several hidden layers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Several hidden layers (recipes lm, anneal and paper)")]
@@ -94,7 +91,7 @@ fn options(train: &Train, recipe: Recipe, common: &Common) -> Result<DeepOptions
             Recipe::Lm | Recipe::Auto | Recipe::Imp => {
                 let mut options = recover::options(train, first, common)?;
                 if !train.recover.has_kicks() {
-                    options.params.kicks = KICKS;
+                    options.params.kicks = run::LAYER_KICKS;
                 }
                 LayerRecipe::Lm(options)
             }
@@ -139,9 +136,10 @@ fn summary(object: &Object<'_, DeepReport>) -> String {
         (
             "time",
             format!(
-                "{:.3} s, recipe {} layer by layer, {} threads{}",
+                "{:.3} s, recipe {} layer by layer, {:.0} passes, {} threads{}",
                 r.seconds,
                 r.recipe,
+                r.passes,
                 r.threads,
                 limit_fact(r.limit)
             ),

@@ -178,11 +178,7 @@ impl CourseArgs {
 
     /// The first flag that was given and is not for networks of several hidden layers.
     fn one_layer_only(&self) -> Option<&'static str> {
-        first_given(&[
-            (self.passes_limit.is_some(), "--passes-limit"),
-            (self.log.is_some(), "--log"),
-            (self.picture.is_some(), "--picture"),
-        ])
+        first_given(&[(self.log.is_some(), "--log"), (self.picture.is_some(), "--picture")])
     }
 
     pub(super) fn limits(&self) -> Result<Limits> {

@@ -63,7 +63,7 @@ pub struct Solved {
 pub enum Status {
     /// There is a result.
     Done,
-    /// There can be none: it is not built, or there is nothing to learn.
+    /// There can be none: there is nothing to learn.
     Skipped,
     /// Training failed with an error, such as steps that diverge.
     Failed,

@@ -1,5 +1,6 @@
 //! One way to train a cell by any method: the library's runs, their settings from the part, and what is kept of each.
 
+use tamis::deep::tune;
 use tamis::{anneal, lm};
 
 use super::cell::Cell;
@@ -10,8 +11,8 @@ use crate::Result;
 use crate::dense::{Head, Rates};
 use crate::operator::Stop;
 use crate::run::{
-    self, AnnealOptions, HeapPeak, ImpSettings, Limits, Memory, Options, OutputsOptions, Problem,
-    RecoverOptions, Score, Size, Task, score_model,
+    self, AnnealOptions, DeepOptions, HeapPeak, ImpSettings, LayerRecipe, Limits, Memory, Options,
+    OutputsOptions, Problem, RecoverOptions, Score, Size, Task, score_model,
 };
 
 /// Most points of a curve that are kept.
@@ -31,7 +32,7 @@ pub enum Ending {
 /// # Errors
 /// Those of the run: a size out of bounds, steps that diverge, or the run was ended.
 pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) -> Result<Ending> {
-    if let Some(why) = skipped(part, cell, &set.train) {
+    if let Some(why) = skipped(&set.train) {
         return Ok(Ending::Skipped(why));
     }
     let work = Work { part, cell, threads, stop };
@@ -39,13 +40,14 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     let data_bytes = train.bytes() as u64;
     let mut solved = match cell.method {
         Method::Zero | Method::Mean => constant(cell.method, &train, test.as_ref()),
+        Method::Imp | Method::ImpPublished => work.imp(&train)?,
+        _ if part.hidden > 1 => work.deep(train)?,
         Method::Paper | Method::PaperLeast | Method::PaperSafe if several(&train) => {
             work.paper_outputs(train)?
         }
         Method::Paper | Method::PaperLeast | Method::PaperSafe => work.paper(train)?,
         Method::Recipe if run::usual_recipe(train.task) == "anneal" => work.anneal(train)?,
         Method::Recipe => work.recover(train)?,
-        Method::Imp | Method::ImpPublished => work.imp(&train)?,
     };
     solved.data_bytes = data_bytes;
     if let Some(model) = solved.model.take() {
@@ -55,12 +57,8 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     Ok(Ending::Solved(Box::new(solved)))
 }
 
-/// Why there can be no result; the one place that says what is not built.
-fn skipped(part: &Part, cell: &Cell, train: &Problem) -> Option<String> {
-    let sparse = !cell.method.is_constant() && !cell.method.is_dense();
-    if sparse && part.hidden > 1 {
-        return Some(format!("not built yet: sparse training of {} hidden layers", part.hidden));
-    }
+/// Why there can be no result.
+fn skipped(train: &Problem) -> Option<String> {
     let silent = train.task == Task::Regression && train.labels.iter().all(|&y| y == 0.0);
     silent.then(|| "the planted network gives 0 for every row".into())
 }
@@ -114,11 +112,14 @@ impl Work<'_> {
         Size::Nonzeros(self.cell.s)
     }
 
+    fn paper_options(&self) -> Options {
+        let schedule = run::published(self.part.epochs, self.part.batch, self.cell.seed);
+        let usual = Options::new(self.cell.m, self.size());
+        Options { schedule, memory: self.memory(), threads: self.threads, ..usual }
+    }
+
     fn paper(&self, train: Problem) -> Result<Solved> {
-        let (part, cell) = (self.part, self.cell);
-        let schedule = run::published(part.epochs, part.batch, cell.seed);
-        let usual = Options::new(cell.m, self.size());
-        let options = Options { schedule, memory: self.memory(), threads: self.threads, ..usual };
+        let options = self.paper_options();
         let mut course = Course::start();
         let outcome = run::train(train, &options, self.stop, |step| {
             course.see(f64::from(step.passes), f64::from(step.loss));
@@ -127,17 +128,20 @@ impl Work<'_> {
         Ok(of_report(&outcome.report, outcome.model, course))
     }
 
-    fn paper_outputs(&self, train: Problem) -> Result<Solved> {
-        let (part, cell) = (self.part, self.cell);
-        let options = OutputsOptions {
-            epochs: part.epochs,
-            batch: part.batch,
-            safe: cell.method == Method::PaperSafe,
+    fn outputs_options(&self) -> OutputsOptions {
+        OutputsOptions {
+            epochs: self.part.epochs,
+            batch: self.part.batch,
+            safe: self.cell.method == Method::PaperSafe,
             memory: self.memory(),
-            seed: cell.seed,
+            seed: self.cell.seed,
             threads: self.threads,
-            ..OutputsOptions::new(cell.m, self.size())
-        };
+            ..OutputsOptions::new(self.cell.m, self.size())
+        }
+    }
+
+    fn paper_outputs(&self, train: Problem) -> Result<Solved> {
+        let options = self.outputs_options();
         let mut course = Course::start();
         let outcome = run::train_outputs(train, &options, self.stop, |step| {
             course.see(f64::from(step.passes), f64::from(step.loss));
@@ -146,14 +150,18 @@ impl Work<'_> {
         Ok(of_report(&outcome.report, outcome.model, course))
     }
 
-    fn recover(&self, train: Problem) -> Result<Solved> {
+    fn recover_options(&self) -> RecoverOptions {
         let usual = RecoverOptions::new(self.cell.m, self.size());
-        let options = RecoverOptions {
+        RecoverOptions {
             params: lm::Params { seed: self.cell.seed, ..usual.params },
             threads: self.threads,
             limits: self.limits(),
             ..usual
-        };
+        }
+    }
+
+    fn recover(&self, train: Problem) -> Result<Solved> {
+        let options = self.recover_options();
         let rows = train.data.rows as f64;
         let mut course = Course::start();
         let outcome = run::recover(train, &options, self.stop, |step| {
@@ -163,14 +171,64 @@ impl Work<'_> {
         Ok(of_report(&outcome.report, outcome.model, course))
     }
 
-    fn anneal(&self, train: Problem) -> Result<Solved> {
+    fn anneal_options(&self) -> AnnealOptions {
         let usual = AnnealOptions::new(self.cell.m, self.size());
-        let options = AnnealOptions {
+        AnnealOptions {
             params: anneal::Params { seed: self.cell.seed, ..usual.params },
             threads: self.threads,
             limits: self.limits(),
             ..usual
+        }
+    }
+
+    /// Several hidden layers, one by one; the published method does not fit them together in the end.
+    fn deep(&self, train: Problem) -> Result<Solved> {
+        let (part, cell) = (self.part, self.cell);
+        let recipe = match cell.method {
+            Method::Recipe if run::usual_recipe(train.task) == "anneal" => {
+                LayerRecipe::Anneal(self.anneal_options())
+            }
+            Method::Recipe => {
+                let mut options = self.recover_options();
+                options.params.kicks = run::LAYER_KICKS;
+                LayerRecipe::Lm(options)
+            }
+            _ => LayerRecipe::Paper(self.paper_options(), self.outputs_options()),
         };
+        let epochs = if cell.method == Method::Recipe { tune::Params::DEFAULT.epochs } else { 0 };
+        let options = DeepOptions {
+            hidden: vec![cell.m; part.hidden],
+            size: self.size(),
+            recipe,
+            tune: tune::Params { epochs, seed: cell.seed, ..tune::Params::DEFAULT },
+            limits: if cell.method == Method::Recipe { self.limits() } else { Limits::NONE },
+            threads: self.threads,
+        };
+        let mut course = Course::start();
+        let mut step = 0.0;
+        let outcome = run::train_deep(train, &options, self.stop, |progress| {
+            step += 1.0;
+            course.see(step, f64::from(progress.loss));
+            true
+        })?;
+        let report = outcome.report;
+        Ok(Solved {
+            recipe: report.recipe.into(),
+            train: Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy },
+            nnz: report.nnz,
+            live: report.layers.iter().map(|layer| layer.live).collect(),
+            seconds: report.seconds,
+            passes: report.passes,
+            limit: report.limit.map(Into::into),
+            state_bytes: Some(report.state_bytes),
+            workspace_bytes: Some(report.workspace_bytes + report.mapped_bytes),
+            model_bytes: Some(outcome.model.len() as u64),
+            ..course.ended(outcome.model)
+        })
+    }
+
+    fn anneal(&self, train: Problem) -> Result<Solved> {
+        let options = self.anneal_options();
         let rows = train.data.rows as f64;
         let mut course = Course::start();
         let outcome = run::anneal(train, &options, self.stop, |step| {

@@ -15,11 +15,10 @@ use tamis::wire;
 use super::layers::{End, SparseLayer, encode_layers};
 use super::limits::Limits;
 use super::memory::room_for;
-use super::model::predict_rows;
 use super::train::{Start, shuffle};
 use super::{
-    AnnealOptions, Options, OutputsOptions, Plan, Problem, RecoverOptions, Score, Size, Task, anneal,
-    peak_rss_bytes, plan, recover, train, train_outputs,
+    AnnealOptions, Options, OutputsOptions, Plan, Problem, RecoverOptions, Size, Task, anneal,
+    peak_rss_bytes, plan, recover, score_model, train, train_outputs,
 };
 use crate::data::{Matrix, Values};
 use crate::file::Aligned;
@@ -28,6 +27,9 @@ use crate::{Error, Result};
 
 /// Rows that are mapped through a layer at a time.
 const CHUNK: usize = 256;
+
+/// Kicks of a search for one of several layers, unless it is said: only the last one can fit exactly.
+pub const LAYER_KICKS: u32 = 2;
 
 /// The recipe that trains each layer. Neurons, size, limits and threads of these options do not count.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +64,7 @@ pub struct DeepOptions {
     pub recipe: LayerRecipe,
     /// How all layers are fitted together in the end; no epochs for not at all.
     pub tune: tune::Params,
-    /// Time for all layers; passes are not limited here.
+    /// Time and passes for all layers, an even part for each; the joint fit takes what is left of the time.
     pub limits: Limits,
     /// Threads; 0 for one per core. They never change the result.
     pub threads: usize,
@@ -118,15 +120,17 @@ pub struct DeepReport {
     pub nnz: usize,
     /// Each hidden layer.
     pub layers: Vec<DeepLayer>,
+    /// Passes over all rows, those through what the layers make of them included; a step of the joint fit counts as two.
+    pub passes: f64,
     /// Loss on the rows trained on before all layers were fitted together; none where they were not.
     pub untuned_loss: Option<f64>,
     /// Epochs of that fit.
     pub tune_epochs: u32,
     /// Loss of the model on the rows trained on.
     pub loss: f64,
-    /// As [`Score::psnr_db`].
+    /// As [`super::Score::psnr_db`].
     pub psnr_db: Option<f64>,
-    /// As [`Score::accuracy`].
+    /// As [`super::Score::accuracy`].
     pub accuracy: Option<f64>,
     /// Which limit ended the run.
     pub limit: Option<&'static str>,
@@ -177,7 +181,8 @@ pub fn train_deep(
     problem.check()?;
     let sizes = Sizes::new(&problem, options)?;
     let start = Start::new(&problem);
-    let mut run = Run { options, sizes, start: Instant::now(), most: Most::default(), layers: Vec::new() };
+    let mut run =
+        Run { passes: 0.0, options, sizes, start: Instant::now(), most: Most::default(), layers: Vec::new() };
     let (mut index, mut value) = (vec![0; run.sizes.nnz], vec![0.0; run.sizes.nnz]);
     let mut stack = Stack::new(problem.data.cols, &mut index, &mut value);
     let mut trained = run.layers(&problem, &mut stack, stop, &mut observe)?;
@@ -273,11 +278,13 @@ struct Found {
     model: Vec<u8>,
     plan: Plan,
     loss: f64,
+    passes: f64,
     limit: Option<&'static str>,
     stopped: bool,
 }
 
 struct Run<'a> {
+    passes: f64,
     options: &'a DeepOptions,
     sizes: Sizes,
     start: Instant,
@@ -325,6 +332,7 @@ impl Run<'_> {
                 nnz: csr.nonzeros(),
                 loss: found.loss,
             });
+            self.passes += found.passes;
             self.most.state = self.most.state.max(found.plan.state_bytes + 8 * self.sizes.nnz as u64);
             self.most.workspace = self.most.workspace.max(found.plan.workspace_bytes);
             if layer + 1 == count {
@@ -345,7 +353,8 @@ impl Run<'_> {
         let (hidden, size) = (self.options.hidden[layer], Size::Nonzeros(share));
         let threads = self.options.threads;
         let behind = (self.options.hidden.len() - layer) as u32 + u32::from(self.options.tune.epochs > 0);
-        let limits = Limits { time: self.left().map(|left| left / behind), passes: None };
+        let passes = self.options.limits.passes.map(|passes| passes / self.options.hidden.len() as f64);
+        let limits = Limits { time: self.left().map(|left| left / behind), passes };
         let mut tell = |step, steps, loss| observe(&DeepProgress { layer, step, steps, loss });
         let at = |error: Error| {
             if error.is_interrupted() { error } else { error.of(format_args!("hidden layer {}", layer + 1)) }
@@ -372,12 +381,26 @@ impl Run<'_> {
                 let done = anneal(part, &inner, stop, told).map_err(at)?;
                 let r = done.report;
                 let (limit, stopped) = (r.limit, r.stopped);
-                return Ok(Found { model: done.model, plan: r.plan, loss: r.loss, limit, stopped });
+                return Ok(Found {
+                    model: done.model,
+                    plan: r.plan,
+                    loss: r.loss,
+                    passes: r.passes,
+                    limit,
+                    stopped,
+                });
             }
         }
         .map_err(at)?;
         let r = outcome.report;
-        Ok(Found { model: outcome.model, plan: r.plan, loss: r.loss, limit: r.limit, stopped: r.stopped })
+        Ok(Found {
+            model: outcome.model,
+            plan: r.plan,
+            loss: r.loss,
+            passes: r.passes,
+            limit: r.limit,
+            stopped: r.stopped,
+        })
     }
 
     /// What the layers so far make of all rows.
@@ -451,13 +474,12 @@ impl Run<'_> {
                 }
             }?;
             limit = limit.or(late.then_some("time"));
+            self.passes += 1.0 + 3.0 * f64::from(info.epochs);
             tuned = Some(info);
         }
         let (layers, end) = layers_of(&stack, &self.options.hidden, signs);
         let model = encode_layers(&layers, end, task)?;
-        let bytes = Aligned::new(&model);
-        let predictions = predict_rows(wire::View::parse(&bytes)?.model(), &data)?;
-        let score = Score::new(task, &labels, &predictions);
+        let score = score_model(&model, &Problem { data, labels, task })?;
         let report = DeepReport {
             recipe: self.options.recipe.name(),
             task,
@@ -468,6 +490,7 @@ impl Run<'_> {
             requested_nnz: self.sizes.nnz,
             nnz: stack.nnz(),
             layers: self.layers,
+            passes: self.passes,
             untuned_loss: tuned.map(|info| f64::from(info.before)),
             tune_epochs: tuned.map_or(0, |info| info.epochs),
             loss: score.loss,

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use tamis::model::{MAX_INPUTS, MAX_LAYERS};
-use tamis::wire;
 
 use super::layers::{End, SparseLayer, encode_layers};
 use super::memory::room_for;

@@ -37,7 +37,9 @@ mod score;
 mod train;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal};
-pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LayerRecipe, train_deep};
+pub use deep::{
+    DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, LayerRecipe, train_deep,
+};
 pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
 pub use keep::{Keep, Kept};
 pub use limits::Limits;

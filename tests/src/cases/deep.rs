@@ -1,5 +1,5 @@
-//! Two hidden layers on a part: each trained by the published method on what the layer before it makes of rows that are drawn
-//! from a seed whenever they are needed, then both together on the weights that they have.
+//! Two hidden layers on a part: each trained by the published method on what the layer before it makes of the rows, then both
+//! together on the weights that they have.
 
 use super::{Digest, Probe};
 use core::hint::black_box;
@@ -8,11 +8,12 @@ use tamis::deep::{Stack, Through, share, tune};
 use tamis::dims::Dims;
 use tamis::gated::Gated;
 use tamis::gates::Signs;
-use tamis::samples::{NormalRows, Samples};
+use tamis::rng::{Rng, stream};
+use tamis::samples::{Rows, Samples};
 use tamis::train::{self, Goal, Schedule};
 use tamis::weights::Weights;
 
-const ROWS: usize = 150;
+const ROWS: usize = 80;
 const INPUTS: usize = 12;
 const HIDDEN: [usize; 2] = [6, 4];
 const NNZ: usize = 36;
@@ -41,15 +42,16 @@ pub(super) fn deep<P: Probe>(probe: &mut P) -> u32 {
 }
 
 fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
-    let mut rows = NormalRows::new(black_box(DATA_SEED), ROWS, INPUTS);
-    let mut labels = [0.0; ROWS];
-    let power = label(&mut rows, &mut labels)?;
+    let (mut x, mut labels) = ([0.0; ROWS * INPUTS], [0.0; ROWS]);
+    Rng::new(black_box(DATA_SEED), stream::USER).fill_normal(&mut x);
+    let mut rows = Rows::new(&x, INPUTS)?;
+    let power = label(rows, &mut labels)?;
     let (mut index, mut value) = ([0; NNZ], [0.0; NNZ]);
     let mut stack = Stack::new(INPUTS, &mut index, &mut value);
     let rooms = [INPUTS * HIDDEN[0], HIDDEN[0] * HIDDEN[1]];
     for (l, hidden) in HIDDEN.into_iter().enumerate() {
         let nnz = share(NNZ, &rooms, l, stack.nnz());
-        layer(probe, &mut stack, &labels, (hidden, nnz))?;
+        layer(probe, &mut stack, (rows, &labels), (hidden, nnz))?;
     }
     stack.end_sum(&[])?;
     let mut memory = [0; tune::words(NNZ, ACTIVATIONS, 1)];
@@ -62,7 +64,7 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
     }
     digest.float(info.before);
     digest.float(info.loss);
-    predict(&mut rows, &stack, digest)?;
+    predict(rows, &stack, digest)?;
     Ok((NNZ / 2..=NNZ).contains(&stack.nnz()) && info.loss < info.before && info.loss < ENOUGH * power)
 }
 
@@ -71,13 +73,13 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
 fn layer<P: Probe>(
     probe: &mut P,
     stack: &mut Stack<'_>,
-    labels: &[f32],
+    (rows, labels): (Rows<'_>, &[f32]),
     (hidden, nnz): (usize, usize),
 ) -> tamis::Result<()> {
     let mut memory = Memory::<WORDS>::new();
     let mut row_memory = [0.0; gated_words(INPUTS, HIDDEN[0])];
     let mut scratch = [0.0; ACTIVATIONS];
-    let below = Through::new(NormalRows::new(black_box(DATA_SEED), ROWS, INPUTS), stack, &mut scratch)?;
+    let below = Through::new(rows, stack, &mut scratch)?;
     let inputs = below.inputs();
     let mut sensing = Gated::new(below, hidden, 1, &mut row_memory)?;
     probe.start();
@@ -89,7 +91,7 @@ fn layer<P: Probe>(
 
 /// Labels of the planted network; their mean square.
 #[inline(never)]
-fn label(rows: &mut NormalRows, labels: &mut [f32]) -> tamis::Result<f32> {
+fn label(mut rows: Rows<'_>, labels: &mut [f32]) -> tamis::Result<f32> {
     let (mut index, mut value) = ([0; 16], [0.0; 16]);
     let mut planted = Stack::new(INPUTS, &mut index, &mut value);
     planted.push(Weights::new(INPUTS, 5, &FIRST.0, &FIRST.1)?, Signs::Positive)?;
@@ -104,7 +106,7 @@ fn label(rows: &mut NormalRows, labels: &mut [f32]) -> tamis::Result<f32> {
 }
 
 #[inline(never)]
-fn predict(rows: &mut NormalRows, stack: &Stack<'_>, digest: &mut Digest) -> tamis::Result<()> {
+fn predict(mut rows: Rows<'_>, stack: &Stack<'_>, digest: &mut Digest) -> tamis::Result<()> {
     let (mut row, mut scratch, mut out) = ([0.0; INPUTS], [0.0; ACTIVATIONS], [0.0]);
     for k in 0..ROWS {
         rows.row(k, &mut row)?;
