@@ -229,18 +229,7 @@ impl Sizes {
         }
         let all = rooms.iter().fold(0_usize, |sum, room| sum.saturating_add(*room));
         let least = hidden.len() * if outputs > 0 { 2 } else { 1 };
-        let nnz = match options.size {
-            Size::Nonzeros(nnz) => nnz,
-            Size::Density(part) if part > 0.0 && part <= 1.0 => {
-                ((part * all as f64).round() as usize).max(least)
-            }
-            Size::Density(part) => {
-                return Err(Error::new("the density is out of bounds")
-                    .expected("--density above 0 and at most 1")
-                    .got(part)
-                    .help("pass the part of all weights that may stay, such as 0.05"));
-            }
-        };
+        let nnz = options.size.count(all, least)?;
         if hidden.contains(&0) || !(least..=all).contains(&nnz) {
             return Err(Error::new("the sizes of the network do not fit")
                 .expected(format_args!("layers of at least one neuron, and --nnz from {least} to {all}"))

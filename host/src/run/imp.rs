@@ -236,18 +236,7 @@ fn options(problem: &Problem, settings: &ImpSettings) -> Result<ImpOptions> {
             .help("choose fewer layers"));
     }
     let shape = Shape::new(d, &settings.hidden, outputs, settings.head)?;
-    let nnz = match settings.size {
-        Size::Nonzeros(nnz) => nnz,
-        Size::Density(part) if part > 0.0 && part <= 1.0 => {
-            ((part * shape.weights() as f64).round() as usize).max(1)
-        }
-        Size::Density(part) => {
-            return Err(Error::new("the density is out of bounds")
-                .expected("--density above 0 and at most 1")
-                .got(part)
-                .help("pass the part of all weights that may stay, such as 0.05"));
-        }
-    };
+    let nnz = settings.size.count(shape.weights(), 1)?;
     let goal = match problem.task {
         Task::Regression => Goal::Regression,
         Task::Binary => Goal::Binary,

@@ -36,6 +36,22 @@ pub enum Size {
     Density(f64),
 }
 
+impl Size {
+    /// The nonzeros of `all` weights, as a density at least `least`.
+    pub(super) fn count(self, all: usize, least: usize) -> Result<usize> {
+        match self {
+            Self::Nonzeros(nnz) => Ok(nnz),
+            Self::Density(part) if part > 0.0 && part <= 1.0 => {
+                Ok(((part * all as f64).round() as usize).max(least))
+            }
+            Self::Density(part) => Err(Error::new("the density is out of bounds")
+                .expected("--density above 0 and at most 1")
+                .got(part)
+                .help("pass the part of all weights that may stay, such as 0.05")),
+        }
+    }
+}
+
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
@@ -318,18 +334,7 @@ pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size, classes: usize
             .help("leave out columns, or scale the images down"));
     }
     let all = m.saturating_mul(d.saturating_add(classes));
-    let nnz = match size {
-        Size::Nonzeros(nnz) => nnz,
-        Size::Density(part) if part > 0.0 && part <= 1.0 => {
-            ((part * all as f64).round() as usize).max(least(classes))
-        }
-        Size::Density(part) => {
-            return Err(Error::new("the density is out of bounds")
-                .expected("--density above 0 and at most 1")
-                .got(part)
-                .help("pass the part of all weights that may stay, such as 0.05"));
-        }
-    };
+    let nnz = size.count(all, least(classes))?;
     let dims = Dims::new(n, d, m, nnz);
     check_sizes(&dims, classes)?;
     Ok(dims)
