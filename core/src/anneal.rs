@@ -295,6 +295,7 @@ impl<'p> Run<'p> {
     /// Goes on from a checkpoint, once the column scales are there.
     fn load(&mut self, from: &Checkpoint<'_>, support: &mut Support<'_>) -> Result<()> {
         error::range("steps of the checkpoint", from.state.step as usize, 1, self.steps as usize)?;
+        error::range("changes of the checkpoint", from.state.updates as usize, 0, from.state.step as usize)?;
         for held in from.state.best.iter().chain(&from.state.held) {
             error::length("validation rows of the checkpoint", held.rows, self.params.validation)?;
         }
@@ -334,7 +335,7 @@ impl<'p> Run<'p> {
             sensing.column_norms(state::open(d, sensing.blocks()), 0..1, norms, work.scratch)?;
             math::axpy(1.0, norms, work.columns);
         }
-        self.at.rows_read += rows as u64;
+        self.read(rows);
         error::finite("squares of the samples", work.columns)?;
         let scale = self.params.input_scale;
         for column in work.columns.iter_mut() {
@@ -387,7 +388,7 @@ impl<'p> Run<'p> {
                     true => error::insist(self, |run| run.stopped = true, descend),
                     false => descend(self),
                 }?;
-                self.at.step += 1;
+                self.at.step = self.at.step.saturating_add(1);
                 if position + 1 == self.batches() && self.params.validation > 0 {
                     self.validate(sensing, state, work, &schedule)?;
                 }
@@ -432,7 +433,7 @@ impl<'p> Run<'p> {
         let (loss, _) = self.residual(sensing, labels, state, work)?;
         let residual = work.residual.get(..labels.len() * self.classes).unwrap_or(&[]);
         state.gradient(sensing, residual, self.round, work.scratch)?;
-        self.at.rows_read += labels.len() as u64;
+        self.read(labels.len());
         state.adam(labels.len() as f32, rate, self.params.input_scale);
         self.turn();
         Ok(loss)
@@ -449,7 +450,7 @@ impl<'p> Run<'p> {
         let out = work.residual.get_mut(..labels.len() * self.classes).unwrap_or(&mut []);
         let net = state.net();
         sensing.net_forward(net.gates(self.round), net, out, work.scratch)?;
-        self.at.rows_read += labels.len() as u64;
+        self.read(labels.len());
         let rows = out.chunks(self.classes.max(1)).zip(labels);
         let right = rows.filter(|(out, label)| loss::best(out) == usize::from(**label)).count();
         let loss = loss::cross_entropy(labels, self.classes, out).map_err(Error::widen)?;
@@ -505,7 +506,7 @@ impl<'p> Run<'p> {
                 sensing.net_forward(gates, net, out, work.scratch)?;
                 loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
                 sensing.net_gradient(gates, net, out, blocks.clone(), (&mut *dw, &mut *dwt), work.scratch)?;
-                self.at.rows_read += 2 * labels.len() as u64;
+                self.read(2 * labels.len());
             }
             growth.offer(blocks, dw, dwt, &self.units(work.columns));
         }
@@ -526,7 +527,8 @@ impl<'p> Run<'p> {
         schedule: &Schedule<'_>,
     ) -> Result<(), S::Source> {
         let settled = self.at.step > schedule.settled();
-        let shrunk = schedule.target(self.at.step, self.nnz, self.start) == self.nnz && state.len() <= self.nnz;
+        let shrunk =
+            schedule.target(self.at.step, self.nnz, self.start) == self.nnz && state.len() <= self.nnz;
         if !settled && !(shrunk && state.has_spare()) {
             return Ok(());
         }
@@ -547,6 +549,11 @@ impl<'p> Run<'p> {
         } else {
             self.at.waited = self.at.waited.saturating_add(1);
         }
+    }
+
+    /// Counts rows that were read.
+    fn read(&mut self, rows: usize) {
+        self.at.rows_read = self.at.rows_read.saturating_add(rows as u64);
     }
 
     /// Weights have changed, and with them gates.

@@ -134,12 +134,7 @@ impl State {
 
 impl Checkpoint<'_> {
     /// Checks that it is one of a network of (d, m, c), of at most `start` entries and s of the best iterate.
-    pub(super) fn check(
-        &self,
-        (d, m, c): (usize, usize, usize),
-        start: usize,
-        best: usize,
-    ) -> Result<()> {
+    pub(super) fn check(&self, (d, m, c): (usize, usize, usize), start: usize, best: usize) -> Result<()> {
         for net in [&self.net, &self.best] {
             net.w().check(d, m)?;
             net.wt().check(c, m)?;
