@@ -11,6 +11,22 @@
 //! the support     starts at `start_factor` s entries, shrinks cubically to s, is settled for the last part
 //! ```
 //!
+//! # What is given
+//!
+//! A run that comes to its end gives the last iterate, or where rows are held out the one of least loss on them among those
+//! at the ends of epochs on the settled support. A run that is ended before gives
+//!
+//! * while the support is larger than s, the s most important entries of the last complete step;
+//! * once it has shrunk to s, the best on the rows held out: of the last complete step and of those at the ends of epochs
+//!   since then, where the first support had 2 s entries or more, so that there is room behind the support for the indices
+//!   of the best one; otherwise of those at the ends of epochs on the settled support, and before, the last complete step;
+//! * without rows held out, the last complete step.
+//!
+//! # Checkpoints
+//!
+//! After every step the observer is offered a [`Checkpoint`], a view of the state. [`resume`] goes on from one, to the bits
+//! that the run would have given.
+//!
 //! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best iterate where rows are
 //! held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n rows, a panel of p neurons and the columns'
 //! scales, besides the operator's scratch ([`crate::budget::Annealing`]). A factor of 1 is for parts.
@@ -23,10 +39,12 @@
 //! the first layer are measured in those units. The weights themselves stay in units of the inputs, so there is nothing
 //! to undo at the end.
 
+mod checkpoint;
 mod params;
 mod schedule;
 mod state;
 
+pub use checkpoint::{Checkpoint, State};
 pub use params::Params;
 
 use crate::budget::Annealing;
@@ -38,18 +56,18 @@ use crate::math;
 use crate::rng::{self, batches, stream};
 use core::ops::Range;
 use schedule::Schedule;
-use state::{Buffers, State, Units, carve};
+use state::{Buffers, Support, Units, carve};
 
 /// What an observer sees after each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Steps done.
     pub step: u32,
     /// Steps of the whole run, at the most.
     pub steps: u32,
-    /// Mean cross-entropy on the batch before the last step.
+    /// Mean cross-entropy on the batch before the last step; no number (NaN) in the first call of a run that goes on from a
+    /// checkpoint.
     pub loss: f32,
     /// Learning rate of the last step.
     pub rate: f32,
@@ -61,6 +79,8 @@ pub struct Progress {
     pub rows_read: u64,
     /// Loss and accuracy at the last evaluation on the validation rows.
     pub validation: Option<Held>,
+    /// Where the run stands; none once it is being ended.
+    pub checkpoint: Option<Checkpoint<'a>>,
 }
 
 /// A score on some rows.
@@ -94,8 +114,8 @@ pub struct Info {
     pub epochs: u32,
     /// The result on the training rows.
     pub training: Held,
-    /// The result on the validation rows; none without such rows, and none where the run ended before the support was
-    /// settled.
+    /// The result on the validation rows; none without such rows, and none where the run ended before there was a best
+    /// iterate on them.
     pub validation: Option<Held>,
     /// Entries that the run started with.
     pub start: usize,
@@ -123,10 +143,10 @@ pub struct Trained<'a> {
 /// Trains a classifier of `nnz` nonzero weights over both sides.
 ///
 /// `labels` are classes from 0 to `classes - 1`. `memory` holds at least [`Params::budget`] words; `observe` is called
-/// after every step and ends the run by returning `false`: the s best entries at that point are the result. An operator
-/// that fails with [`Error::Stopped`] ends it too, within the step, which then has not been: the result is that of the last
-/// complete one. A change of the support that was begun is undone, and after one that was done the step of its batch is
-/// made. For this and for the final scores the operator must work on after it has stopped once.
+/// after every step and ends the run by returning `false`; [the module](self) says what is then the result. An operator
+/// that fails with [`Error::Stopped`] ends it too, within the step, which then has not been. A change of the support that
+/// was begun is undone, and after one that was done the step of its batch is made. For this and for the final scores the
+/// operator must work on after it has stopped once.
 ///
 /// The result has exactly s nonzeros unless fewer weights than that can change the loss (columns that are zero on all
 /// rows, neurons that are closed on all rows), or the run was ended.
@@ -143,7 +163,78 @@ pub fn run<'a, S: Factored>(
     nnz: usize,
     params: &Params,
     memory: &'a mut [u32],
-    mut observe: impl FnMut(&Progress) -> bool,
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<Trained<'a>, S::Source> {
+    start(sensing, (labels, classes, nnz), params, None, memory, observe)
+}
+
+/// Goes on from a checkpoint that a run with the same arguments has offered: the result and all counts are those that it
+/// would have had, bit for bit, with an operator that has the same bits.
+///
+/// `observe` is first called with the step that the checkpoint is of, which it may end the run at, and then after every
+/// further one.
+///
+/// # Errors
+/// As [`run`]; [`Error::Range`], [`Error::Length`] or [`Error::NotFinite`] for a checkpoint that does not fit.
+///
+/// ```
+/// use tamis::{anneal::{self, Params, State}, budget, factored::{Factored, Net}, gated::Gated, samples::Rows, weights::Weights};
+/// // Class 1 where the second input is the larger one.
+/// let x: [f32; 80] = core::array::from_fn(|e| ((e * 37 + e / 2) % 17) as f32 / 16.0);
+/// let labels: [u16; 40] = core::array::from_fn(|k| u16::from(x[2 * k + 1] > x[2 * k]));
+/// let params = Params { epochs: 30, batch: 10, start_factor: 1.0, ..Params::DEFAULT };
+/// let mut rows = [0.0; budget::gated_words(2, 3)];
+/// let mut sensing = Gated::new(Rows::new(&x, 2).unwrap(), 3, 1, &mut rows).unwrap();
+/// let (mut memory, mut other) = ([0; 512], [0; 512]);
+/// // A run whose state after step 50 is kept.
+/// let (mut words, mut index, mut values, mut len) = ([0; State::WORDS], [0; 8], [[0.0; 8]; 3], (0, 0));
+/// let whole = anneal::run(&mut sensing, &labels, 2, 8, &params, &mut memory, |progress| {
+///     if let (50, Some(at)) = (progress.step, progress.checkpoint) {
+///         words = at.state.to_words();
+///         len = (at.net.w().nnz(), at.net.nnz());
+///         index[..len.0].copy_from_slice(at.net.w().index());
+///         index[len.0..len.1].copy_from_slice(at.net.wt().index());
+///         values[0][..len.0].copy_from_slice(at.net.w().value());
+///         values[0][len.0..len.1].copy_from_slice(at.net.wt().value());
+///         values[1][..len.1].copy_from_slice(at.mean);
+///         values[2][..len.1].copy_from_slice(at.square);
+///     }
+///     true
+/// }).unwrap();
+/// let w = Weights::new(2, 3, &index[..len.0], &values[0][..len.0]).unwrap();
+/// let wt = Weights::new(2, 3, &index[len.0..len.1], &values[0][len.0..len.1]).unwrap();
+/// let from = anneal::Checkpoint {
+///     state: State::from_words(&words).unwrap(),
+///     net: Net::new(w, wt).unwrap(),
+///     mean: &values[1][..len.1],
+///     square: &values[2][..len.1],
+///     best: Net::empty(2, 3, 2),
+/// };
+/// let rest = anneal::resume(&mut sensing, &labels, 2, 8, &params, &from, &mut other, |_| true).unwrap();
+/// assert_eq!((rest.net, rest.info), (whole.net, whole.info));
+/// ```
+#[allow(clippy::too_many_arguments, reason = "those of a run, and where it goes on")]
+pub fn resume<'a, S: Factored>(
+    sensing: &mut S,
+    labels: &[u16],
+    classes: usize,
+    nnz: usize,
+    params: &Params,
+    from: &Checkpoint<'_>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<Trained<'a>, S::Source> {
+    start(sensing, (labels, classes, nnz), params, Some(from), memory, observe)
+}
+
+/// From the first step, or from a checkpoint, to the result.
+fn start<'a, S: Factored>(
+    sensing: &mut S,
+    (labels, classes, nnz): (&[u16], usize, usize),
+    params: &Params,
+    from: Option<&Checkpoint<'_>>,
+    memory: &'a mut [u32],
+    mut observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Trained<'a>, S::Source> {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
     params.check(&dims, labels, classes).map_err(Error::widen)?;
@@ -152,9 +243,12 @@ pub fn run<'a, S: Factored>(
     let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
     let mut run = Run::new(params, &budget, labels);
     run.column_scales(sensing, &mut work)?;
-    state.start(params.seed, &run.units(work.columns));
-    match run.train(sensing, &mut state, &mut work, &mut observe) {
-        Err(Error::Stopped) if run.step > 0 => run.stopped = true,
+    match from {
+        None => state.start(params.seed, &run.units(work.columns)),
+        Some(from) => run.load(from, &mut state).map_err(Error::widen)?,
+    }
+    match run.train(sensing, &mut state, &mut work, from.is_some(), &mut observe) {
+        Err(Error::Stopped) if run.at.step > 0 => run.stopped = true,
         done => done?,
     }
     let info = run.finish(sensing, &mut state, &mut work)?;
@@ -172,14 +266,11 @@ struct Run<'p> {
     rows: usize,
     batch: usize,
     steps: u32,
-    step: u32,
-    updates: u32,
-    best: Option<Held>,
-    /// Evaluations since the best one.
-    waited: u32,
-    rows_read: u64,
+    /// Where it stands.
+    at: State,
+    /// Tells gates from all others: grows whenever weights change.
+    round: u32,
     stopped: bool,
-    early: bool,
 }
 
 impl<'p> Run<'p> {
@@ -195,14 +286,27 @@ impl<'p> Run<'p> {
             rows,
             batch: budget.batch,
             steps,
-            step: 0,
-            updates: 0,
-            best: None,
-            waited: 0,
-            rows_read: 0,
+            at: State::START,
+            round: 0,
             stopped: false,
-            early: false,
         }
+    }
+
+    /// Goes on from a checkpoint, once the column scales are there.
+    fn load(&mut self, from: &Checkpoint<'_>, support: &mut Support<'_>) -> Result<()> {
+        error::range("steps of the checkpoint", from.state.step as usize, 1, self.steps as usize)?;
+        error::range("changes of the checkpoint", from.state.updates as usize, 0, from.state.step as usize)?;
+        for held in from.state.best.iter().chain(&from.state.held) {
+            error::length("validation rows of the checkpoint", held.rows, self.params.validation)?;
+        }
+        support.load(from)?;
+        self.at = from.state;
+        Ok(())
+    }
+
+    /// Whether the run has ended for want of progress on the validation rows.
+    const fn early(&self) -> bool {
+        self.params.patience > 0 && self.at.settled && self.at.waited >= self.params.patience
     }
 
     /// Batches of an epoch.
@@ -231,7 +335,7 @@ impl<'p> Run<'p> {
             sensing.column_norms(state::open(d, sensing.blocks()), 0..1, norms, work.scratch)?;
             math::axpy(1.0, norms, work.columns);
         }
-        self.rows_read += rows as u64;
+        self.read(rows);
         error::finite("squares of the samples", work.columns)?;
         let scale = self.params.input_scale;
         for column in work.columns.iter_mut() {
@@ -251,51 +355,70 @@ impl<'p> Run<'p> {
         rng::runs(self.params.seed, stream::ANNEAL + u64::from(update), self.rows, self.batch).take(wanted)
     }
 
+    /// The steps from where the run stands.
     fn train<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Support<'_>,
         work: &mut Buffers<'_>,
-        observe: &mut impl FnMut(&Progress) -> bool,
+        resumed: bool,
+        observe: &mut impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<(), S::Source> {
         let schedule = Schedule::new(self.params, self.steps);
-        let mut held = None;
-        for epoch in 0..self.params.epochs {
-            for (position, rows) in batches(self.params.seed, epoch, self.rows, self.batch).enumerate() {
-                let changes = schedule.changes(self.step);
+        if resumed {
+            self.tell(state, f32::NAN, schedule.rate(self.at.step.saturating_sub(1)), observe);
+        }
+        let epochs = self.batches().max(1) as u32;
+        let (first, mut done) = (self.at.step / epochs, (self.at.step % epochs) as usize);
+        for epoch in first..self.params.epochs {
+            let order = batches(self.params.seed, epoch, self.rows, self.batch).enumerate();
+            for (position, rows) in order.skip(core::mem::take(&mut done)) {
+                if self.stopped || self.early() {
+                    return Ok(());
+                }
+                let changes = schedule.changes(self.at.step);
                 if changes {
                     self.update(sensing, state, work, &schedule)?;
                 }
                 let labels = self.select(sensing, rows)?;
-                let rate = schedule.rate(self.step);
+                let rate = schedule.rate(self.at.step);
                 let mut descend = |run: &mut Self| run.descend(sensing, labels, state, work, rate);
                 let loss = match changes {
                     // What has grown is worth nothing before its first step, and what it replaced is gone.
                     true => error::insist(self, |run| run.stopped = true, descend),
                     false => descend(self),
                 }?;
-                self.step += 1;
-                let settled = self.step > schedule.settled();
-                if settled && position + 1 == self.batches() && self.params.validation > 0 {
-                    held = Some(self.validate(sensing, state, work)?);
+                self.at.step = self.at.step.saturating_add(1);
+                if position + 1 == self.batches() && self.params.validation > 0 {
+                    self.validate(sensing, state, work, &schedule)?;
                 }
-                let progress = Progress {
-                    step: self.step,
-                    steps: self.steps,
-                    loss,
-                    rate,
-                    nnz: state.len(),
-                    live: state.net().w().blocks().count(),
-                    rows_read: self.rows_read,
-                    validation: held,
-                };
-                self.stopped |= !observe(&progress);
-                if self.stopped || self.early {
-                    return Ok(());
-                }
+                self.tell(state, loss, rate, observe);
             }
         }
         Ok(())
+    }
+
+    /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack for that time only.
+    #[inline(never)]
+    fn tell(
+        &mut self,
+        state: &Support<'_>,
+        loss: f32,
+        rate: f32,
+        observe: &mut impl FnMut(&Progress<'_>) -> bool,
+    ) {
+        let progress = Progress {
+            step: self.at.step,
+            steps: self.steps,
+            loss,
+            rate,
+            nnz: state.len(),
+            live: state.net().w().blocks().count(),
+            rows_read: self.at.rows_read,
+            validation: self.at.held,
+            checkpoint: (!self.stopped).then(|| state.checkpoint(self.at)),
+        };
+        self.stopped |= !observe(&progress);
     }
 
     /// One step of Adam on the selected batch; the mean loss before it.
@@ -303,15 +426,16 @@ impl<'p> Run<'p> {
         &mut self,
         sensing: &mut S,
         labels: &[u16],
-        state: &mut State<'_>,
+        state: &mut Support<'_>,
         work: &mut Buffers<'_>,
         rate: f32,
     ) -> Result<f32, S::Source> {
         let (loss, _) = self.residual(sensing, labels, state, work)?;
         let residual = work.residual.get(..labels.len() * self.classes).unwrap_or(&[]);
-        state.gradient(sensing, residual, self.step, work.scratch)?;
-        self.rows_read += labels.len() as u64;
+        state.gradient(sensing, residual, self.round, work.scratch)?;
+        self.read(labels.len());
         state.adam(labels.len() as f32, rate, self.params.input_scale);
+        self.turn();
         Ok(loss)
     }
 
@@ -320,18 +444,18 @@ impl<'p> Run<'p> {
         &mut self,
         sensing: &mut S,
         labels: &[u16],
-        state: &State<'_>,
+        state: &Support<'_>,
         work: &mut Buffers<'_>,
     ) -> Result<(f32, usize), S::Source> {
         let out = work.residual.get_mut(..labels.len() * self.classes).unwrap_or(&mut []);
         let net = state.net();
-        sensing.net_forward(net.gates(self.step), net, out, work.scratch)?;
-        self.rows_read += labels.len() as u64;
+        sensing.net_forward(net.gates(self.round), net, out, work.scratch)?;
+        self.read(labels.len());
         let rows = out.chunks(self.classes.max(1)).zip(labels);
         let right = rows.filter(|(out, label)| loss::best(out) == usize::from(**label)).count();
         let loss = loss::cross_entropy(labels, self.classes, out).map_err(Error::widen)?;
         if !loss.is_finite() {
-            return Err(Error::Diverged { step: self.step as usize });
+            return Err(Error::Diverged { step: self.at.step as usize });
         }
         Ok((loss / labels.len().max(1) as f32, right))
     }
@@ -340,18 +464,20 @@ impl<'p> Run<'p> {
     fn update<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Support<'_>,
         work: &mut Buffers<'_>,
         schedule: &Schedule,
     ) -> Result<(), S::Source> {
-        let target = schedule.target(self.step, self.nnz, self.start);
-        let dropped = (schedule.drop(self.step) * target as f32) as usize;
+        let target = schedule.target(self.at.step, self.nnz, self.start);
+        let dropped = (schedule.drop(self.at.step) * target as f32) as usize;
         state.keep(target - dropped.min(target), self.params.input_scale);
-        self.updates += 1;
+        self.turn();
+        self.at.updates += 1;
         let grown = self.grow(sensing, state, work, target);
         if matches!(grown, Err(Error::Stopped)) {
             state.restore();
         }
+        self.turn();
         grown
     }
 
@@ -359,7 +485,7 @@ impl<'p> Run<'p> {
     fn grow<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Support<'_>,
         work: &mut Buffers<'_>,
         target: usize,
     ) -> Result<(), S::Source> {
@@ -372,49 +498,74 @@ impl<'p> Run<'p> {
             let dwt = rest.get_mut(..blocks.len() * c).unwrap_or(&mut []);
             dw.fill(0.0);
             dwt.fill(0.0);
-            for rows in self.growth(self.updates) {
+            for rows in self.growth(self.at.updates) {
                 let labels = self.select(sensing, rows)?;
                 let out = work.residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
                 let net = growth.net;
-                let gates = net.gates(self.step);
+                let gates = net.gates(self.round);
                 sensing.net_forward(gates, net, out, work.scratch)?;
                 loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
                 sensing.net_gradient(gates, net, out, blocks.clone(), (&mut *dw, &mut *dwt), work.scratch)?;
-                self.rows_read += 2 * labels.len() as u64;
+                self.read(2 * labels.len());
             }
             growth.offer(blocks, dw, dwt, &self.units(work.columns));
         }
         match growth.finish() {
             Some(count) => state.merge(count),
-            None => return Err(Error::Diverged { step: self.step as usize }),
+            None => return Err(Error::Diverged { step: self.at.step as usize }),
         }
         Ok(())
     }
 
-    /// Scores the current network on the validation rows, and keeps it if it is the best.
+    /// At the end of an epoch: scores the current network on the validation rows where it may be the result. What is best
+    /// on the settled support takes the place of what was best before.
     fn validate<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Support<'_>,
         work: &mut Buffers<'_>,
-    ) -> Result<Held, S::Source> {
+        schedule: &Schedule<'_>,
+    ) -> Result<(), S::Source> {
+        let settled = self.at.step > schedule.settled();
+        let shrunk =
+            schedule.target(self.at.step, self.nnz, self.start) == self.nnz && state.len() <= self.nnz;
+        if !settled && !(shrunk && state.has_spare()) {
+            return Ok(());
+        }
         let held = self.score(sensing, state, work, self.rows..self.labels.len())?;
-        if self.best.is_none_or(|best| held.loss < best.loss) {
-            self.best = Some(held);
-            self.waited = 0;
+        if settled && !self.at.settled {
+            (self.at.settled, self.at.best) = (true, None);
+        }
+        self.judge(state, held);
+        Ok(())
+    }
+
+    /// Keeps the current network if it is the best on the validation rows.
+    fn judge(&mut self, state: &mut Support<'_>, held: Held) {
+        (self.at.held, self.at.scored) = (Some(held), self.at.step);
+        if self.at.best.is_none_or(|best| held.loss < best.loss) {
+            (self.at.best, self.at.waited) = (Some(held), 0);
             state.remember();
         } else {
-            self.waited += 1;
-            self.early = self.waited == self.params.patience;
+            self.at.waited = self.at.waited.saturating_add(1);
         }
-        Ok(held)
+    }
+
+    /// Counts rows that were read.
+    fn read(&mut self, rows: usize) {
+        self.at.rows_read = self.at.rows_read.saturating_add(rows as u64);
+    }
+
+    /// Weights have changed, and with them gates.
+    fn turn(&mut self) {
+        self.round = self.round.wrapping_add(1);
     }
 
     /// [`Self::score`] of the result, which a run that ends needs all the same.
     fn last_score<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &State<'_>,
+        state: &Support<'_>,
         work: &mut Buffers<'_>,
         rows: Range<usize>,
     ) -> Result<Held, S::Source> {
@@ -425,7 +576,7 @@ impl<'p> Run<'p> {
     fn score<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &State<'_>,
+        state: &Support<'_>,
         work: &mut Buffers<'_>,
         rows: Range<usize>,
     ) -> Result<Held, S::Source> {
@@ -443,30 +594,42 @@ impl<'p> Run<'p> {
     fn finish<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Support<'_>,
         work: &mut Buffers<'_>,
     ) -> Result<Info, S::Source> {
-        if self.best.is_some() && !self.stopped {
+        let early = self.early();
+        if self.stopped && self.params.validation > 0 && self.at.scored != self.at.step {
+            if self.at.step.is_multiple_of(self.batches().max(1) as u32) {
+                let schedule = Schedule::new(self.params, self.steps);
+                let validate = |run: &mut Self| run.validate(sensing, state, work, &schedule);
+                error::insist(self, |run| run.stopped = true, validate)?;
+            } else if self.at.best.is_some() {
+                let held = self.last_score(sensing, state, work, self.rows..self.labels.len())?;
+                self.judge(state, held);
+            }
+        }
+        if self.stopped || self.at.settled {
             state.recall();
         }
         state.keep(self.nnz, self.params.input_scale);
+        self.turn();
         let training = self.last_score(sensing, state, work, 0..self.rows)?;
-        let validation = match self.best {
+        let validation = match self.at.best {
             Some(_) => Some(self.last_score(sensing, state, work, self.rows..self.labels.len())?),
             None => None,
         };
         sensing.select(0..sensing.rows())?;
         Ok(Info {
-            steps: self.step,
-            epochs: self.step.div_ceil(self.batches() as u32),
+            steps: self.at.step,
+            epochs: self.at.step.div_ceil(self.batches() as u32),
             training,
             validation,
             start: self.start,
             nnz: state.len(),
             live: state.net().w().blocks().count(),
-            rows_read: self.rows_read,
+            rows_read: self.at.rows_read,
             stopped: self.stopped,
-            early: self.early,
+            early,
         })
     }
 }

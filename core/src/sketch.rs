@@ -91,6 +91,22 @@ impl<'a> CountSketch<'a> {
         self.counters.fill(0.0);
     }
 
+    /// The counters, row by row.
+    #[must_use]
+    pub fn counters(&self) -> &[f32] {
+        self.counters
+    }
+
+    /// Goes on from counters that [`Self::counters`] gave, of the same number.
+    ///
+    /// # Errors
+    /// [`error::Error::Length`] for another number.
+    pub fn load(&mut self, counters: &[f32]) -> Result<()> {
+        error::length("counters of the sketch", counters.len(), self.counters.len())?;
+        self.counters.copy_from_slice(counters);
+        Ok(())
+    }
+
     /// Adds `value` to entry `j`.
     #[inline]
     pub fn add(&mut self, j: u32, value: f32) {
@@ -221,8 +237,12 @@ mod tests {
         sketch.add(1, 4.0);
         sketch.decay(0.25);
         assert_eq!(sketch.estimate(1), 1.0);
+        let counters: [f32; 8] = sketch.counters().try_into().unwrap();
         sketch.clear();
         assert_eq!(sketch.estimate(1), 0.0);
+        sketch.load(&counters).unwrap();
+        assert_eq!(sketch.estimate(1), 1.0);
+        assert!(sketch.load(&counters[1..]).is_err());
         assert!(CountSketch::new(&mut [0.0; 7], 0).is_err());
         assert!(CountSketch::new(&mut [], 0).is_err());
     }

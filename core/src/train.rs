@@ -3,11 +3,16 @@
 //! Phase 1 keeps random generators (a convex problem); from then on the gates are renewed from the current weights
 //! (sequential convex programming, paper IHT, section 1.3 of the method). With a renewal at every step the current
 //! weights *are* the generators, and two sparse vectors are all the state there is.
+//!
+//! After every step the observer is offered a [`Checkpoint`], a view of that state, the trial and the counts. [`resume`] and
+//! [`resume_net`] go on from one, to the bits that the run would have given.
 
+mod checkpoint;
 mod net;
 mod state;
 
-pub use net::{Goal, NetSchedule, NetTrained, Rank, Standin, run_net};
+pub use checkpoint::{Checkpoint, State};
+pub use net::{Goal, NetSchedule, NetTrained, Rank, Standin, resume_net, run_net};
 
 use crate::budget::{self, Training};
 use crate::dims::Dims;
@@ -16,8 +21,9 @@ use crate::gates::{Empty, Signs};
 use crate::iht::{self, Params, Refine, Step};
 use crate::rng::{batches, seed_of, stream};
 use crate::sensing::{First, Sensing, Work};
-use crate::weights::{Weights, runs};
-use state::{State, carve};
+use crate::weights::Weights;
+use checkpoint::Phase;
+use state::{Iterates, carve};
 
 /// When the gates follow the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,18 +110,18 @@ impl Schedule {
 
 /// What an observer sees after each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Steps done.
     pub step: u32,
     /// Steps of the whole run, trials included, at the most.
     pub steps: u32,
     /// Which trial, from 1; 0 in the run on all rows.
     pub trial: u32,
-    /// Mean squared error on the batch before the last step.
+    /// Mean squared error on the batch before the last step; no number (NaN) in the first call of a run that goes on from
+    /// a checkpoint.
     pub loss: f32,
-    /// Step size of the last step.
+    /// Step size of the last step; 0 in that call.
     pub step_size: f32,
     /// Nonzeros after the last step.
     pub nnz: usize,
@@ -123,12 +129,23 @@ pub struct Progress {
     pub live: usize,
     /// Passes over all rows so far.
     pub passes: f32,
+    /// Where the run stands; none once it is being ended.
+    pub checkpoint: Option<Checkpoint<'a>>,
 }
 
-impl Progress {
+impl Progress<'_> {
     /// Before the first step.
-    const NONE: Self =
-        Self { step: 0, steps: 0, trial: 0, loss: 0.0, step_size: 0.0, nnz: 0, live: 0, passes: 0.0 };
+    const NONE: Self = Self {
+        step: 0,
+        steps: 0,
+        trial: 0,
+        loss: f32::NAN,
+        step_size: 0.0,
+        nnz: 0,
+        live: 0,
+        passes: 0.0,
+        checkpoint: None,
+    };
 }
 
 /// What a run did.
@@ -200,7 +217,66 @@ pub fn run<'a, S: Sensing>(
     nnz: usize,
     schedule: &Schedule,
     memory: &'a mut [u32],
-    mut observe: impl FnMut(&Progress) -> bool,
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<Trained<'a>, S::Source> {
+    start(sensing, (labels, nnz), schedule, None, memory, observe)
+}
+
+/// Goes on from a checkpoint that a run with the same arguments has offered: the result and all counts are those that it
+/// would have had, bit for bit, with an operator that has the same bits.
+///
+/// `observe` is first called with the step that the checkpoint is of, which it may end the run at, and then after every
+/// further one.
+///
+/// # Errors
+/// As [`run`]; [`Error::Range`], [`Error::Length`] or [`Error::NotFinite`] for a checkpoint that does not fit.
+///
+/// ```
+/// use tamis::{budget, factored::Net, gated::Gated, samples::NormalRows, train::{self, Checkpoint, Schedule, State}};
+/// use tamis::weights::Weights;
+/// let mut row_memory = [0.0; budget::gated_words(8, 2)];
+/// let mut sensing = Gated::new(NormalRows::new(1, 60, 8), 2, 1, &mut row_memory).unwrap();
+/// let y: [f32; 60] = core::array::from_fn(|k| (k % 7) as f32);
+/// let (mut memory, mut other) = ([0; 256], [0; 256]);
+/// // A run whose state after step 4 is kept.
+/// let (mut words, mut index, mut value, mut nnz) = ([0; State::WORDS], [0; 3], [0.0; 3], 0);
+/// let whole = train::run(&mut sensing, &y, 3, &Schedule::PAPER, &mut memory, |progress| {
+///     if let (4, Some(at)) = (progress.step, progress.checkpoint) {
+///         (words, nnz) = (at.state.to_words(), at.net.nnz());
+///         index[..nnz].copy_from_slice(at.net.w().index());
+///         value[..nnz].copy_from_slice(at.net.w().value());
+///     }
+///     true
+/// }).unwrap();
+/// let from = Checkpoint {
+///     state: State::from_words(&words).unwrap(),
+///     net: Net::single(Weights::new(8, 2, &index[..nnz], &value[..nnz]).unwrap()),
+///     held: Net::empty(8, 2, 0),
+///     sketch: &[],
+/// };
+/// let rest = train::resume(&mut sensing, &y, 3, &Schedule::PAPER, &from, &mut other, |_| true).unwrap();
+/// assert_eq!((rest.weights, rest.info), (whole.weights, whole.info));
+/// ```
+pub fn resume<'a, S: Sensing>(
+    sensing: &mut S,
+    labels: &[f32],
+    nnz: usize,
+    schedule: &Schedule,
+    from: &Checkpoint<'_>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<Trained<'a>, S::Source> {
+    start(sensing, (labels, nnz), schedule, Some(from), memory, observe)
+}
+
+/// From the first step, or from a checkpoint, to the result.
+fn start<'a, S: Sensing>(
+    sensing: &mut S,
+    (labels, nnz): (&[f32], usize),
+    schedule: &Schedule,
+    from: Option<&Checkpoint<'_>>,
+    memory: &'a mut [u32],
+    mut observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Trained<'a>, S::Source> {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
     check(&dims, labels, schedule).map_err(Error::widen)?;
@@ -208,19 +284,20 @@ pub fn run<'a, S: Sensing>(
     budget.scratch = sensing.scratch(budget.batch);
     let (mut state, mut work) = carve(&budget, schedule, memory).map_err(Error::widen)?;
     let mut run = Run::new(schedule, &dims, &mut observe);
+    if let Some(from) = from {
+        run.load(from, &mut state).map_err(Error::widen)?;
+    }
     let start = run.trials(sensing, labels, &mut state, &mut work)?;
-    let tried = run.progress.step;
     run.epochs(sensing, labels, &start, &mut state, &mut work)?;
     let (loss, reads) = run.loss(sensing, labels, &start, &state, &mut work)?;
-    let Progress { step: steps, live, passes, .. } = run.progress;
     let info = Info {
-        steps: steps - tried,
+        steps: run.at.step - run.at.tried,
         epochs: run.epochs,
         loss,
         nnz: state.len,
-        live,
-        passes: passes + reads,
-        trials: run.trials,
+        live: state.live(),
+        passes: run.at.passes + reads,
+        trials: run.at.trials,
         stopped: run.stopped,
     };
     Ok(Trained { weights: state.into_weights(), info })
@@ -229,16 +306,20 @@ pub fn run<'a, S: Sensing>(
 /// Counts and the observer of one call of [`run`].
 struct Run<'o, F> {
     rows: usize,
-    progress: Progress,
+    /// Steps at the most.
+    steps: u32,
+    /// Where it stands.
+    at: State,
     epochs: u32,
-    trials: u32,
     stopped: bool,
     /// Whether steps go on whatever the observer says: those of the best start after the run was ended.
     deaf: bool,
+    /// Whether it goes on from a checkpoint and has not shown that yet.
+    resumed: bool,
     observe: &'o mut F,
 }
 
-impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
+impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     fn new(schedule: &Schedule, dims: &Dims, observe: &'o mut F) -> Self {
         let per_epoch = |rows: usize| rows.div_ceil(budget::batch(schedule.batch, rows)) as u32;
         let all = per_epoch(dims.samples);
@@ -250,8 +331,31 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
             }
         };
         let steps = all.saturating_add(tried).saturating_mul(schedule.epochs);
-        let progress = Progress { steps, ..Progress::NONE };
-        Self { rows: dims.samples, progress, epochs: 0, trials: 0, stopped: false, deaf: false, observe }
+        let (at, rows) = (State::START, dims.samples);
+        Self { rows, steps, at, epochs: 0, stopped: false, deaf: false, resumed: false, observe }
+    }
+
+    /// Goes on from a checkpoint.
+    fn load(&mut self, from: &Checkpoint<'_>, state: &mut Iterates<'_>) -> Result<()> {
+        let (schedule, at) = (&state.schedule, from.state);
+        let rows = match at.phase {
+            Phase::All => self.rows,
+            Phase::Trials | Phase::Again => {
+                let count = schedule.trials.count;
+                let last = if count > 1 { count as usize - 1 } else { 0 };
+                error::range("trials of the schedule", count as usize, 2, u32::MAX as usize)?;
+                error::range("trial of the checkpoint", at.trial as usize, 0, last)?;
+                error::range("best trial of the checkpoint", at.best_trial as usize, 0, last)?;
+                schedule.trials.rows.min(self.rows)
+            }
+        };
+        at.check(self.steps, schedule.epochs, rows.div_ceil(budget::batch(schedule.batch, rows)))?;
+        let most = at.step as usize;
+        error::range("trials of the checkpoint", at.trials as usize, 0, most)?;
+        error::range("gates of the checkpoint", at.round.max(at.since_refresh) as usize, 0, most)?;
+        state.load(from)?;
+        (self.at, self.resumed) = (at, true);
+        Ok(())
     }
 
     /// Leaves the weights of the best start in `state`; the schedule that goes on from there.
@@ -259,36 +363,39 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         &mut self,
         sensing: &mut S,
         labels: &[f32],
-        state: &mut State<'_>,
+        state: &mut Iterates<'_>,
         work: &mut Work<'_>,
     ) -> Result<Schedule, S::Source> {
         let schedule = state.schedule;
         let Trials { count, rows } = schedule.trials;
         let labels = labels.get(..rows.min(labels.len())).unwrap_or(labels);
         let exact = Trials::EXACT * crate::math::norm2(labels) / labels.len().max(1) as f32;
-        let (mut best, mut last) = ((f32::INFINITY, 0), 0);
-        for trial in 0..if count > 1 { count } else { 0 } {
-            last = trial;
-            let loss = self.trial(sensing, labels, trial, state, work)?;
-            self.trials += 1;
-            if loss < best.0 {
-                best = (loss, trial);
+        let count = if count > 1 { count } else { 0 };
+        while self.at.phase == Phase::Trials && self.at.trial < count {
+            let loss = self.trial(sensing, labels, self.at.trial, state, work)?;
+            self.at.trials = self.at.trials.saturating_add(1);
+            if loss < self.at.best {
+                (self.at.best, self.at.best_trial) = (loss, self.at.trial);
             }
-            if self.stopped || loss <= exact {
+            if self.stopped || loss <= exact || self.at.trial + 1 == count {
                 break;
             }
+            self.at.trial += 1;
         }
-        if last != best.1 {
+        if self.at.phase != Phase::All && self.at.trial != self.at.best_trial {
+            self.at.phase = Phase::Again;
             let stopped = core::mem::take(&mut self.stopped);
             self.deaf = stopped;
-            self.trial(sensing, labels, best.1, state, work)?;
+            self.trial(sensing, labels, self.at.best_trial, state, work)?;
             self.deaf = false;
             self.stopped |= stopped;
         }
-        self.progress.trial = 0;
-        let chosen = Schedule { seed: seed_of(schedule.seed, stream::TRIAL, best.1), ..schedule };
-        // What a trial found is a network already; without one the run starts with random generators.
-        let convex_epochs = if state.len > 0 { 0 } else { schedule.convex_epochs };
+        if self.at.phase != Phase::All {
+            // What a trial found is a network already; without one the run starts with random generators.
+            self.at = State { phase: Phase::All, tried: self.at.step, warm: state.len > 0, ..self.at };
+        }
+        let chosen = Schedule { seed: seed_of(schedule.seed, stream::TRIAL, self.at.best_trial), ..schedule };
+        let convex_epochs = if self.at.warm { 0 } else { schedule.convex_epochs };
         Ok(Schedule { convex_epochs, ..chosen })
     }
 
@@ -298,21 +405,23 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         sensing: &mut S,
         labels: &[f32],
         trial: u32,
-        state: &mut State<'_>,
+        state: &mut Iterates<'_>,
         work: &mut Work<'_>,
     ) -> Result<f32, S::Source> {
         let part = &mut First::new(sensing, labels.len())?;
         let schedule =
             Schedule { seed: seed_of(state.schedule.seed, stream::TRIAL, trial), ..state.schedule };
-        state.clear();
-        self.progress.trial = trial + 1;
+        if !self.resumed {
+            state.clear();
+        }
         let done = self
             .epochs(part, labels, &schedule, state, work)
             .and_then(|()| self.loss(part, labels, &schedule, state, work));
         self.epochs = 0;
+        (self.at.epoch, self.at.batch) = (0, 0);
         match done {
             Ok((loss, reads)) => {
-                self.progress.passes += reads * labels.len() as f32 / self.rows as f32;
+                self.at.passes += reads * labels.len() as f32 / self.rows as f32;
                 Ok(loss)
             }
             Err(Error::Diverged { .. }) => {
@@ -323,22 +432,28 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
         }
     }
 
-    /// The epochs of a schedule on the rows of `labels`, from the weights in `state`.
+    /// The epochs of a schedule on the rows of `labels`, from where the run and the weights in `state` stand.
     fn epochs<S: Sensing>(
         &mut self,
         sensing: &mut S,
         labels: &[f32],
         schedule: &Schedule,
-        state: &mut State<'_>,
+        state: &mut Iterates<'_>,
         work: &mut Work<'_>,
     ) -> Result<(), S::Source> {
         let batch = budget::batch(schedule.batch, labels.len());
-        for epoch in 0..schedule.epochs {
+        if core::mem::take(&mut self.resumed) {
+            self.epochs = self.at.epoch + 1;
+            self.stopped |= !self.tell(state, f32::NAN, 0.0);
+        }
+        for epoch in self.at.epoch..schedule.epochs {
             if self.stopped {
                 break;
             }
             self.epochs = epoch + 1;
-            for rows in batches(schedule.seed, epoch, labels.len(), batch) {
+            self.at.epoch = epoch;
+            let order = batches(schedule.seed, epoch, labels.len(), batch);
+            for rows in order.skip(self.at.batch as usize) {
                 let labels = labels.get(rows.clone()).unwrap_or(&[]);
                 sensing.select(rows)?;
                 let convex = epoch < schedule.convex_epochs;
@@ -354,17 +469,18 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
                     return Ok(());
                 }
             }
+            self.at.batch = 0;
         }
         Ok(())
     }
 
-    /// [`State::loss`], which a run that ends needs all the same.
+    /// [`Iterates::loss`], which a run that ends needs all the same.
     fn loss<S: Sensing>(
         &mut self,
         sensing: &mut S,
         labels: &[f32],
         schedule: &Schedule,
-        state: &State<'_>,
+        state: &Iterates<'_>,
         work: &mut Work<'_>,
     ) -> Result<(f32, f32), S::Source> {
         let loss = |_: &mut Self| state.loss(sensing, labels, schedule, work);
@@ -372,20 +488,38 @@ impl<'o, F: FnMut(&Progress) -> bool> Run<'o, F> {
     }
 
     /// Counts a step and shows it to the observer.
-    fn report(&mut self, state: &State<'_>, done: &iht::Info, rows: usize) -> bool {
-        self.progress.step += 1;
-        self.progress.loss = done.loss / rows.max(1) as f32;
-        self.progress.step_size = done.step_size;
-        self.progress.nnz = done.nnz;
-        self.progress.live = runs(state.inputs, state.weights().index()).count();
-        self.progress.passes += done.reads as f32 * rows as f32 / self.rows as f32;
-        (self.observe)(&self.progress) || self.deaf
+    fn report(&mut self, state: &Iterates<'_>, done: &iht::Info, rows: usize) -> bool {
+        self.at.step = self.at.step.saturating_add(1);
+        self.at.batch += 1;
+        self.at.passes += done.reads as f32 * rows as f32 / self.rows as f32;
+        self.tell(state, done.loss / rows.max(1) as f32, done.step_size)
+    }
+
+    /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack for that time only.
+    #[inline(never)]
+    fn tell(&mut self, state: &Iterates<'_>, loss: f32, step_size: f32) -> bool {
+        let progress = Progress {
+            step: self.at.step,
+            steps: self.steps,
+            trial: match self.at.phase {
+                Phase::Trials => self.at.trial + 1,
+                Phase::Again => self.at.best_trial + 1,
+                Phase::All => 0,
+            },
+            loss,
+            step_size,
+            nnz: state.len,
+            live: state.live(),
+            passes: self.at.passes,
+            checkpoint: (!self.stopped && !self.deaf).then(|| state.checkpoint(self.at)),
+        };
+        (self.observe)(&progress) || self.deaf
     }
 
     /// Says at which step a divergence happened.
     fn place<E>(&self, error: Error<E>) -> Error<E> {
         match error {
-            Error::Diverged { .. } => Error::Diverged { step: self.progress.step as usize },
+            Error::Diverged { .. } => Error::Diverged { step: self.at.step as usize },
             other => other,
         }
     }

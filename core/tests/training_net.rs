@@ -99,7 +99,7 @@ impl Problem {
         schedule: &NetSchedule,
         panel: usize,
         words: isize,
-        observe: impl FnMut(&Progress) -> bool,
+        observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> tamis::Result<Found> {
         let mut row = vec![0.0; gated_words(self.d, self.m)];
         let mut sensing = Gated::new(Rows::new(&self.x, self.d)?, self.m, panel, &mut row)?;

@@ -550,7 +550,7 @@ const STARTS: Schedule =
     Schedule { epochs: 6, trials: Trials { count: 6, rows: 150 }, seed: 11, ..Schedule::PAPER };
 
 /// A run of `count` starts that the operator ends in the step after the one that `last` accepts: its weights.
-fn ended(made: &Planted, count: u32, mut last: impl FnMut(&Progress) -> bool) -> (Vec<(u32, f32)>, Info) {
+fn ended(made: &Planted, count: u32, mut last: impl FnMut(&Progress<'_>) -> bool) -> (Vec<(u32, f32)>, Info) {
     let x = floats(made);
     let mut memory = vec![0.0; gated_words(20, 4)];
     let mut inner = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
@@ -558,7 +558,7 @@ fn ended(made: &Planted, count: u32, mut last: impl FnMut(&Progress) -> bool) ->
     let mut sensing = Stopping { inner: &mut inner, asked: &asked };
     let schedule = Schedule { trials: Trials { count, ..STARTS.trials }, ..STARTS };
     let mut words = vec![0; needed(&sensing, 10, &schedule)];
-    let observe = |progress: &Progress| {
+    let observe = |progress: &Progress<'_>| {
         asked.set(last(progress));
         true
     };

@@ -2,8 +2,9 @@
 
 mod support;
 
+use super::{Checkpoint, State};
 use crate::budget::{self, Annealing, Workspace};
-use crate::error::Result;
+use crate::error::{self, Result};
 use crate::factored::{Factored, Net};
 use crate::gates::{Empty, Gates, Signs};
 use crate::math;
@@ -58,7 +59,7 @@ pub(super) struct Buffers<'a> {
 }
 
 /// Entries of both sides: those of W first, then those of Wt, each with rising indices of its own matrix.
-pub(super) struct State<'a> {
+pub(super) struct Support<'a> {
     inputs: usize,
     hidden: usize,
     outputs: usize,
@@ -68,8 +69,11 @@ pub(super) struct State<'a> {
     square: &'a mut [f32],
     /// Gradient of a step; between steps, scores.
     score: &'a mut [f32],
-    /// Values of the best iterate on the settled support.
+    /// Values of the best iterate. Its indices are those of the support where that is settled; where there is room for them
+    /// behind s entries, they stand there.
     best: &'a mut [f32],
+    /// Entries of the best iterate on W and on both sides; none before there is one.
+    kept: (usize, usize),
     /// Entries of W.
     first: usize,
     /// Entries of both sides.
@@ -81,11 +85,11 @@ pub(super) struct State<'a> {
     decayed: (f32, f32),
 }
 
-pub(super) fn carve<'a>(budget: &Annealing, memory: &'a mut [u32]) -> Result<(State<'a>, Buffers<'a>)> {
+pub(super) fn carve<'a>(budget: &Annealing, memory: &'a mut [u32]) -> Result<(Support<'a>, Buffers<'a>)> {
     budget::enough(budget.words(), memory.len())?;
     let mut space = Workspace::new(memory);
     let start = budget.start;
-    let state = State {
+    let state = Support {
         inputs: budget.dims.inputs,
         hidden: budget.dims.hidden,
         outputs: budget.outputs,
@@ -95,6 +99,7 @@ pub(super) fn carve<'a>(budget: &Annealing, memory: &'a mut [u32]) -> Result<(St
         square: space.floats(start)?,
         score: space.floats(start)?,
         best: space.floats(if budget.validated { budget.dims.nnz } else { 0 })?,
+        kept: (0, 0),
         first: 0,
         len: 0,
         dropped: 0,
@@ -114,7 +119,7 @@ pub(super) fn open(inputs: usize, hidden: usize) -> Gates<'static> {
     Gates::of(Weights::empty(inputs, hidden), Signs::Positive, Empty::Open, 0, 0)
 }
 
-impl<'a> State<'a> {
+impl<'a> Support<'a> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -206,17 +211,97 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Keeps the values as the best so far.
+    /// Whether an iterate can be remembered while its support still changes: if the indices of s entries fit behind those
+    /// of s others, where nothing is once the support has shrunk.
+    pub(super) fn has_spare(&self) -> bool {
+        !self.best.is_empty() && self.index.len() >= 2 * self.best.len()
+    }
+
+    /// Keeps this iterate as the best so far, if it has at most s entries; where there is no room to spare, the support must
+    /// be settled.
     pub(super) fn remember(&mut self) {
-        for (best, value) in self.best.iter_mut().zip(&*self.value) {
+        let s = self.best.len();
+        if self.len > s {
+            return;
+        }
+        for (best, value) in self.best.iter_mut().zip(&*self.value).take(self.len) {
             *best = *value;
+        }
+        if self.has_spare() {
+            let (now, spare) = self.index.split_at_mut(s);
+            for (spare, index) in spare.iter_mut().zip(now).take(self.len) {
+                *spare = *index;
+            }
+        }
+        self.kept = (self.first, self.len);
+    }
+
+    /// Goes back to the weights of the best iterate, if there is one.
+    pub(super) fn recall(&mut self) {
+        let (first, len) = self.kept;
+        if len == 0 {
+            return;
+        }
+        if self.has_spare() {
+            let (now, spare) = self.index.split_at_mut(self.best.len());
+            for (index, spare) in now.iter_mut().zip(spare).take(len) {
+                *index = *spare;
+            }
+        }
+        for (value, best) in self.value.iter_mut().zip(&*self.best).take(len) {
+            *value = *best;
+        }
+        (self.first, self.len, self.dropped) = (first, len, 0);
+    }
+
+    /// The best iterate; no weights where there is none yet.
+    fn best(&self) -> Net<'_> {
+        let s = self.best.len();
+        let index = if self.has_spare() { self.index.get(s..).unwrap_or(&[]) } else { &*self.index };
+        Net::cut(self.sizes(), (index, &*self.best), self.kept)
+    }
+
+    /// What a checkpoint holds of it.
+    pub(super) fn checkpoint(&self, state: State) -> Checkpoint<'_> {
+        let (mean, square) = (self.mean.get(..self.len), self.square.get(..self.len));
+        Checkpoint {
+            state: State { decayed: self.decayed, ..state },
+            net: self.net(),
+            mean: mean.unwrap_or(&[]),
+            square: square.unwrap_or(&[]),
+            best: self.best(),
         }
     }
 
-    /// Goes back to the best values.
-    pub(super) fn recall(&mut self) {
-        for (value, best) in self.value.iter_mut().zip(&*self.best).take(self.len) {
-            *value = *best;
+    /// Becomes what a checkpoint holds.
+    pub(super) fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
+        let (s, start) = (self.best.len(), self.index.len());
+        from.check(self.sizes(), start, s)?;
+        (self.first, self.len) = store((&mut *self.index, &mut *self.value), from.net);
+        for (to, from) in [(&mut *self.mean, from.mean), (&mut *self.square, from.square)] {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         }
+        // Without room to spare the indices of the best iterate are those of the support.
+        let at = if self.has_spare() { s } else { 0 };
+        if at == 0 && !from.best_on_support() {
+            error::range("best entries of the checkpoint off its support", from.best.nnz(), 0, 0)?;
+        }
+        if from.best.nnz() > 0 {
+            let index = self.index.get_mut(at..).unwrap_or(&mut []);
+            self.kept = store((index, &mut *self.best), from.best);
+        }
+        (self.dropped, self.decayed) = (0, from.state.decayed);
+        Ok(())
     }
+}
+
+/// Copies both sides of a network into one pair of buffers; entries of W and of both sides.
+fn store((index, value): (&mut [u32], &mut [f32]), net: Net<'_>) -> (usize, usize) {
+    let sides = [net.w(), net.wt()];
+    let indices = sides.iter().flat_map(|side| side.index());
+    let values = sides.iter().flat_map(|side| side.value());
+    for ((index, value), (j, v)) in index.iter_mut().zip(value).zip(indices.zip(values)) {
+        (*index, *value) = (*j, *v);
+    }
+    (net.w().nnz(), net.nnz())
 }

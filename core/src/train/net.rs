@@ -4,7 +4,8 @@ mod schedule;
 
 pub use schedule::{Goal, NetSchedule, Rank, Standin};
 
-use super::{Info, Progress};
+use super::checkpoint::Phase;
+use super::{Checkpoint, Info, Progress, State};
 use crate::budget::{self, Outputs, Workspace};
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
@@ -44,7 +45,39 @@ pub fn run_net<'a, S: Factored>(
     nnz: usize,
     schedule: &NetSchedule,
     memory: &'a mut [u32],
-    mut observe: impl FnMut(&Progress) -> bool,
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<NetTrained<'a>, S::Source> {
+    start(sensing, (goal, nnz), schedule, None, memory, observe)
+}
+
+/// Goes on from a checkpoint that a run with the same arguments has offered: the result and all counts are those that it
+/// would have had, bit for bit, with an operator that has the same bits.
+///
+/// `observe` is first called with the step that the checkpoint is of, which it may end the run at, and then after every
+/// further one. [`super::resume`] has an example for one output.
+///
+/// # Errors
+/// As [`run_net`]; [`Error::Range`], [`Error::Length`] or [`Error::NotFinite`] for a checkpoint that does not fit.
+pub fn resume_net<'a, S: Factored>(
+    sensing: &mut S,
+    goal: Goal<'_>,
+    nnz: usize,
+    schedule: &NetSchedule,
+    from: &Checkpoint<'_>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<NetTrained<'a>, S::Source> {
+    start(sensing, (goal, nnz), schedule, Some(from), memory, observe)
+}
+
+/// From the first step, or from a checkpoint, to the result.
+fn start<'a, S: Factored>(
+    sensing: &mut S,
+    (goal, nnz): (Goal<'_>, usize),
+    schedule: &NetSchedule,
+    from: Option<&Checkpoint<'_>>,
+    memory: &'a mut [u32],
+    mut observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<NetTrained<'a>, S::Source> {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
     let c = goal.outputs(dims.samples);
@@ -54,24 +87,27 @@ pub fn run_net<'a, S: Factored>(
     budget::enough(budget.words(), memory.len()).map_err(Error::widen)?;
     let (mut state, mut work) = carve(&budget, schedule.seed, memory).map_err(Error::widen)?;
     let mut run = Run::new(&goal, schedule, &budget);
+    if let Some(from) = from {
+        run.load(from, &mut state).map_err(Error::widen)?;
+    }
     run.train(sensing, &mut state, &mut work, &mut observe)?;
     let loss = run.loss(sensing, &state, &mut work)?;
     let net = state.into_net();
     let info = Info {
-        steps: run.progress.step,
+        steps: run.at.step,
         epochs: run.epochs,
         loss,
         nnz: net.nnz(),
         live: net.w().blocks().count(),
-        passes: run.progress.passes + 1.0,
+        passes: run.at.passes + 1.0,
         trials: 0,
         stopped: run.stopped,
     };
-    Ok(NetTrained { net, info, undone: run.undone })
+    Ok(NetTrained { net, info, undone: run.at.undone })
 }
 
 /// Iterate, next iterate, best iterate.
-struct State<'a> {
+struct Iterates<'a> {
     sizes: (usize, usize, usize),
     current: Sparse<'a>,
     next: Sparse<'a>,
@@ -94,6 +130,21 @@ impl Sparse<'_> {
         (self.first, self.len) = (other.first, other.len);
     }
 
+    /// The entries as a network of (d, m, c).
+    fn net(&self, sizes: (usize, usize, usize)) -> Net<'_> {
+        Net::cut(sizes, (self.index, self.value), (self.first, self.len))
+    }
+
+    /// Becomes a copy of a network that fits.
+    fn load(&mut self, from: Net<'_>) {
+        let sides = [from.w(), from.wt()];
+        let indices = sides.iter().flat_map(|side| side.index());
+        self.index.iter_mut().zip(indices).for_each(|(to, from)| *to = *from);
+        let values = sides.iter().flat_map(|side| side.value());
+        self.value.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
+        (self.first, self.len) = (from.w().nnz(), from.nnz());
+    }
+
     /// Takes over `len` entries in one index space, where Wt begins at `at`.
     fn split(&mut self, len: usize, at: usize) {
         let index = self.index.get_mut(..len).unwrap_or(&mut []);
@@ -105,10 +156,24 @@ impl Sparse<'_> {
     }
 }
 
-impl<'a> State<'a> {
+impl<'a> Iterates<'a> {
     fn net(&self) -> Net<'_> {
-        let Sparse { index, value, first, len } = &self.current;
-        Net::cut(self.sizes, (index, value), (*first, *len))
+        self.current.net(self.sizes)
+    }
+
+    /// What a checkpoint holds of it.
+    fn checkpoint(&self, state: State) -> Checkpoint<'_> {
+        let (net, held) = (self.net(), self.best.net(self.sizes));
+        Checkpoint { state, net, held, sketch: self.sketch.as_ref().map_or(&[], CountSketch::counters) }
+    }
+
+    /// Becomes what a checkpoint holds.
+    fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
+        let counters = self.sketch.as_ref().map_or(0, |sketch| sketch.counters().len());
+        from.check(self.sizes, (self.current.index.len(), self.best.index.len(), counters))?;
+        self.current.load(from.net);
+        self.best.load(from.held);
+        self.sketch.as_mut().map_or(Ok(()), |sketch| sketch.load(from.sketch))
     }
 
     fn into_net(self) -> Net<'a> {
@@ -117,7 +182,7 @@ impl<'a> State<'a> {
     }
 }
 
-fn carve<'a>(budget: &Outputs, seed: u64, memory: &'a mut [u32]) -> Result<(State<'a>, NetWork<'a>)> {
+fn carve<'a>(budget: &Outputs, seed: u64, memory: &'a mut [u32]) -> Result<(Iterates<'a>, NetWork<'a>)> {
     let mut space = Workspace::new(memory);
     let mut sparse =
         |len| Ok(Sparse { index: space.indices(len)?, value: space.floats(len)?, first: 0, len: 0 });
@@ -133,7 +198,7 @@ fn carve<'a>(budget: &Outputs, seed: u64, memory: &'a mut [u32]) -> Result<(Stat
         scratch: space.floats(budget.scratch)?,
     };
     let sizes = (budget.dims.inputs, budget.dims.hidden, budget.outputs);
-    Ok((State { sizes, current, next, best, sketch }, work))
+    Ok((Iterates { sizes, current, next, best, sketch }, work))
 }
 
 /// Counts of one call of [`run_net`].
@@ -143,16 +208,14 @@ struct Run<'g> {
     rows: usize,
     batch: usize,
     outputs: usize,
-    step_size: f32,
-    progress: Progress,
-    round: u32,
+    /// Steps at the most.
+    steps: u32,
+    /// Where it stands; the best loss is the least after an epoch, infinite as long as there are no weights to come back to.
+    at: State,
     epochs: u32,
-    undone: u32,
-    /// Mean loss without weights.
-    zero: f32,
-    /// Least mean loss after an epoch; infinite as long as there are no weights to come back to.
-    best: f32,
     stopped: bool,
+    /// Whether it goes on from a checkpoint and has not shown that yet.
+    resumed: bool,
 }
 
 impl<'g> Run<'g> {
@@ -164,69 +227,86 @@ impl<'g> Run<'g> {
     fn new(goal: &'g Goal<'g>, schedule: &'g NetSchedule, budget: &Outputs) -> Self {
         let (rows, batch) = (budget.dims.samples, budget.batch);
         let steps = schedule.epochs.saturating_mul(rows.div_ceil(batch) as u32);
-        let step_size = schedule.step_size;
         Self {
             goal,
             schedule,
             rows,
             batch,
             outputs: budget.outputs,
-            step_size,
-            progress: Progress { steps, step_size, ..Progress::NONE },
-            round: 0,
+            steps,
+            at: State { phase: Phase::All, step_size: schedule.step_size, ..State::START },
             epochs: 0,
-            undone: 0,
-            zero: f32::INFINITY,
-            best: f32::INFINITY,
             stopped: false,
+            resumed: false,
         }
+    }
+
+    /// Goes on from a checkpoint.
+    fn load(&mut self, from: &Checkpoint<'_>, state: &mut Iterates<'_>) -> Result<()> {
+        let at = from.state;
+        error::range("phase of the checkpoint", at.phase as usize, Phase::All as usize, Phase::All as usize)?;
+        at.check(self.steps, self.schedule.epochs, self.rows.div_ceil(self.batch))?;
+        state.load(from)?;
+        (self.at, self.resumed) = (at, true);
+        Ok(())
     }
 
     fn train<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Iterates<'_>,
         work: &mut NetWork<'_>,
-        observe: &mut impl FnMut(&Progress) -> bool,
+        observe: &mut impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<(), S::Source> {
-        if self.schedule.safe {
-            self.zero = self.loss(sensing, state, work)?;
+        if self.schedule.safe && !self.resumed {
+            self.at.zero = self.loss(sensing, state, work)?;
         }
-        for epoch in 0..self.schedule.epochs {
+        for epoch in self.at.epoch..self.schedule.epochs {
             self.epochs = epoch + 1;
-            match self.epoch(sensing, state, work, epoch, observe) {
-                Err(Error::Stopped) => self.stopped = true,
+            self.at.epoch = epoch;
+            match self.epoch(sensing, state, work, observe) {
+                Err(Error::Stopped) => {
+                    self.stopped = true;
+                    if self.schedule.safe {
+                        self.judge(sensing, state, work)?;
+                    }
+                }
                 Err(Error::Diverged { .. }) if self.schedule.safe => self.undo(state),
                 Err(Error::Diverged { .. }) => {
-                    return Err(Error::Diverged { step: self.progress.step as usize });
+                    return Err(Error::Diverged { step: self.at.step as usize });
                 }
                 Err(error) => return Err(error),
                 Ok(()) if self.schedule.safe => self.judge(sensing, state, work)?,
                 Ok(()) => {}
             }
+            self.at.batch = 0;
             if self.stopped {
                 break;
             }
         }
         if self.schedule.safe {
-            if self.stopped {
-                self.judge(sensing, state, work)?;
-            }
             state.current.copy_from(&state.best);
         }
         Ok(())
     }
 
-    /// The steps of an epoch, until the observer ends the run.
+    /// The steps of an epoch from where the run stands, until the observer ends the run.
     fn epoch<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Iterates<'_>,
         work: &mut NetWork<'_>,
-        epoch: u32,
-        observe: &mut impl FnMut(&Progress) -> bool,
+        observe: &mut impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<(), S::Source> {
-        for (position, rows) in batches(self.schedule.seed, epoch, self.rows, self.batch).enumerate() {
+        if core::mem::take(&mut self.resumed) {
+            self.tell(state, f32::NAN, observe);
+        }
+        let (epoch, done) = (self.at.epoch, self.at.batch as usize);
+        let order = batches(self.schedule.seed, epoch, self.rows, self.batch).enumerate();
+        for (position, rows) in order.skip(done) {
+            if self.stopped {
+                break;
+            }
             let standin = match self.schedule.standin {
                 Standin::FirstEpoch => epoch == 0,
                 Standin::EveryEpoch => position == 0,
@@ -235,35 +315,46 @@ impl<'g> Run<'g> {
             let standin = standin || state.current.len == 0;
             let done = rows.len();
             let loss = self.step(sensing, state, work, rows, standin)?;
-            self.progress.step += 1;
-            self.progress.loss = loss / done as f32 / self.terms();
-            self.progress.step_size = self.step_size;
-            self.progress.nnz = state.current.len;
-            self.progress.live = state.net().w().blocks().count();
-            self.progress.passes += self.reads() * done as f32 / self.rows as f32;
-            if !observe(&self.progress) {
-                self.stopped = true;
-                break;
-            }
+            self.at.step = self.at.step.saturating_add(1);
+            self.at.batch += 1;
+            self.at.passes += self.reads() * done as f32 / self.rows as f32;
+            self.tell(state, loss / done as f32 / self.terms(), observe);
         }
         Ok(())
+    }
+
+    /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack for that time only.
+    #[inline(never)]
+    fn tell(&mut self, state: &Iterates<'_>, loss: f32, observe: &mut impl FnMut(&Progress<'_>) -> bool) {
+        let progress = Progress {
+            step: self.at.step,
+            steps: self.steps,
+            loss,
+            step_size: self.at.step_size,
+            nnz: state.current.len,
+            live: state.net().w().blocks().count(),
+            passes: self.at.passes,
+            checkpoint: (!self.stopped).then(|| state.checkpoint(self.at)),
+            ..Progress::NONE
+        };
+        self.stopped |= !observe(&progress);
     }
 
     /// One step on a batch; the sum of the losses of its rows before it.
     fn step<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Iterates<'_>,
         work: &mut NetWork<'_>,
         rows: Range<usize>,
         standin: bool,
     ) -> Result<f32, S::Source> {
-        self.round = self.round.wrapping_add(sensing.blocks() as u32 + 1);
+        self.at.round = self.at.round.wrapping_add(sensing.blocks() as u32 + 1);
         let n = rows.len();
         let loss = self.residual(sensing, state, work, rows)?;
         let residual = work.residual.get_mut(..n * self.outputs).unwrap_or(&mut []);
         math::scale(1.0 / n as f32, residual);
-        let State { sizes, current, next, sketch, .. } = state;
+        let Iterates { sizes, current, next, sketch, .. } = state;
         let net = Net::cut(*sizes, (current.index, current.value), (current.first, current.len));
         if let (Some(sketch), Rank::Sketch { decay }) = (sketch.as_mut(), self.schedule.rank)
             && decay != 1.0
@@ -271,10 +362,10 @@ impl<'g> Run<'g> {
             sketch.decay(decay);
         }
         let how = NetStep {
-            step_size: self.step_size,
+            step_size: self.at.step_size,
             standin: standin.then_some(self.schedule.seed),
             sketch: sketch.as_mut(),
-            round: self.round,
+            round: self.at.round,
         };
         let mut batch = NetWork {
             residual,
@@ -292,14 +383,14 @@ impl<'g> Run<'g> {
     fn residual<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &State<'_>,
+        state: &Iterates<'_>,
         work: &mut NetWork<'_>,
         rows: Range<usize>,
     ) -> Result<f32, S::Source> {
         let out = work.residual.get_mut(..rows.len() * self.outputs).unwrap_or(&mut []);
         sensing.select(rows.clone())?;
         let net = state.net();
-        sensing.net_forward(net.gates(self.round), net, out, work.scratch)?;
+        sensing.net_forward(net.gates(self.at.round), net, out, work.scratch)?;
         let loss = self.goal.residual(rows, self.outputs, out).map_err(Error::widen)?;
         if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }
     }
@@ -308,28 +399,28 @@ impl<'g> Run<'g> {
     fn judge<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &mut State<'_>,
+        state: &mut Iterates<'_>,
         work: &mut NetWork<'_>,
     ) -> Result<(), S::Source> {
         let loss = match self.loss(sensing, state, work) {
             Err(Error::Diverged { .. }) => f32::INFINITY,
             loss => loss?,
         };
-        self.progress.passes += 1.0;
-        let most = Self::DIVERGED * self.best.min(self.zero);
+        self.at.passes += 1.0;
+        let most = Self::DIVERGED * self.at.best.min(self.at.zero);
         if loss.is_nan() || loss > most {
             self.undo(state);
-        } else if loss < self.best {
-            self.best = loss;
+        } else if loss < self.at.best {
+            self.at.best = loss;
             state.best.copy_from(&state.current);
         }
         Ok(())
     }
 
     /// Back to the best iterate, with shorter steps.
-    fn undo(&mut self, state: &mut State<'_>) {
-        self.undone += 1;
-        self.step_size *= Self::SHORTER;
+    fn undo(&mut self, state: &mut Iterates<'_>) {
+        self.at.undone = self.at.undone.saturating_add(1);
+        self.at.step_size *= Self::SHORTER;
         state.current.copy_from(&state.best);
         if let Some(sketch) = &mut state.sketch {
             sketch.clear();
@@ -340,7 +431,7 @@ impl<'g> Run<'g> {
     fn loss<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &State<'_>,
+        state: &Iterates<'_>,
         work: &mut NetWork<'_>,
     ) -> Result<f32, S::Source> {
         error::insist(self, |run| run.stopped = true, |run| run.mean_loss(sensing, state, work))
@@ -350,10 +441,10 @@ impl<'g> Run<'g> {
     fn mean_loss<S: Factored>(
         &mut self,
         sensing: &mut S,
-        state: &State<'_>,
+        state: &Iterates<'_>,
         work: &mut NetWork<'_>,
     ) -> Result<f32, S::Source> {
-        self.round = self.round.wrapping_add(1);
+        self.at.round = self.at.round.wrapping_add(1);
         let mut total = math::Sum::default();
         for start in (0..self.rows).step_by(self.batch) {
             let rows = start..(start + self.batch).min(self.rows);

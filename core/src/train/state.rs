@@ -1,15 +1,16 @@
 //! What a run keeps from step to step, and the step itself.
 
-use super::{Refresh, Schedule};
+use super::{Checkpoint, Refresh, Schedule, State};
 use crate::budget::{self, Training, Workspace};
 use crate::error::{Error, Result};
+use crate::factored::Net;
 use crate::gates::Gates;
 use crate::sensing::{Sensing, Work};
-use crate::weights::Weights;
+use crate::weights::{Weights, runs};
 use crate::{iht, loss};
 
 /// The state of a run: iterate, next iterate, and the generators where they lag behind.
-pub(super) struct State<'a> {
+pub(super) struct Iterates<'a> {
     pub(super) schedule: Schedule,
     pub(super) inputs: usize,
     hidden: usize,
@@ -22,7 +23,7 @@ pub(super) struct State<'a> {
     since_refresh: u32,
 }
 
-impl<'a> State<'a> {
+impl<'a> Iterates<'a> {
     /// Back to no weights and random gates.
     pub(super) fn clear(&mut self) {
         (self.len, self.lagging_len, self.since_refresh, self.round) = (0, 0, 0, 0);
@@ -32,8 +33,34 @@ impl<'a> State<'a> {
         Weights::cut((self.inputs, self.hidden), (self.current.0, self.current.1), 0..self.len)
     }
 
+    /// Neurons that have weights.
+    pub(super) fn live(&self) -> usize {
+        runs(self.inputs, self.current.0.get(..self.len).unwrap_or(&[])).count()
+    }
+
     pub(super) fn into_weights(self) -> Weights<'a> {
         Weights::cut((self.inputs, self.hidden), (self.current.0, self.current.1), 0..self.len)
+    }
+
+    /// What a checkpoint holds of it.
+    pub(super) fn checkpoint(&self, state: State) -> Checkpoint<'_> {
+        let lagging = (&*self.lagging.0, &*self.lagging.1);
+        Checkpoint {
+            state: State { round: self.round, since_refresh: self.since_refresh, ..state },
+            net: Net::single(self.weights()),
+            held: Net::single(Weights::cut((self.inputs, self.hidden), lagging, 0..self.lagging_len)),
+            sketch: &[],
+        }
+    }
+
+    /// Becomes what a checkpoint holds.
+    pub(super) fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
+        let rooms = (self.current.0.len(), self.lagging.0.len(), 0);
+        from.check((self.inputs, self.hidden, 0), rooms)?;
+        self.len = store(&mut self.current, from.net.w());
+        self.lagging_len = store(&mut self.lagging, from.held.w());
+        (self.round, self.since_refresh) = (from.state.round, from.state.since_refresh);
+        Ok(())
     }
 
     /// One step with the gates that are due, and the swap to the new weights.
@@ -70,11 +97,11 @@ impl<'a> State<'a> {
     /// Renews the gates where that is due; `round` 0 means that they are still random.
     fn refresh(&mut self, schedule: &Schedule, convex: bool) {
         let Refresh::Every(every) = schedule.refresh else { return };
-        if convex || (self.round > 0 && self.since_refresh + 1 < every) {
-            self.since_refresh += 1;
+        if convex || (self.round > 0 && self.since_refresh.saturating_add(1) < every) {
+            self.since_refresh = self.since_refresh.saturating_add(1);
             return;
         }
-        self.round += 1;
+        self.round = self.round.wrapping_add(1);
         self.since_refresh = 0;
         if every > 1 {
             self.lagging.0.copy_from_slice(self.current.0);
@@ -95,7 +122,9 @@ impl<'a> State<'a> {
         let w = self.weights();
         let gates = match schedule.refresh {
             Refresh::Never => Gates::seeded(schedule.seed),
-            Refresh::Every(_) => Gates::of(w, schedule.signs, schedule.empty, schedule.seed, self.round + 1),
+            Refresh::Every(_) => {
+                Gates::of(w, schedule.signs, schedule.empty, schedule.seed, self.round.wrapping_add(1))
+            }
         };
         let mut total = crate::math::Sum::default();
         for start in (0..labels.len()).step_by(batch) {
@@ -110,6 +139,13 @@ impl<'a> State<'a> {
         let loss = total.value() / labels.len() as f32;
         if loss.is_finite() { Ok((loss, 1.0)) } else { Err(Error::Diverged { step: 0 }) }
     }
+}
+
+/// Copies weights into buffers; how many.
+fn store((index, value): &mut (&mut [u32], &mut [f32]), from: Weights<'_>) -> usize {
+    index.iter_mut().zip(from.index()).for_each(|(to, from)| *to = *from);
+    value.iter_mut().zip(from.value()).for_each(|(to, from)| *to = *from);
+    from.nnz()
 }
 
 type Sparse<'a> = (&'a [u32], &'a [f32], usize);
@@ -134,12 +170,12 @@ pub(super) fn carve<'a>(
     budget: &Training,
     schedule: &Schedule,
     memory: &'a mut [u32],
-) -> Result<(State<'a>, Work<'a>)> {
+) -> Result<(Iterates<'a>, Work<'a>)> {
     budget::enough(budget.words(), memory.len())?;
     let mut space = Workspace::new(memory);
     let s = budget.dims.nnz;
     let lagging = if budget.lagging_gates { s } else { 0 };
-    let state = State {
+    let state = Iterates {
         schedule: *schedule,
         inputs: budget.dims.inputs,
         hidden: budget.dims.hidden,

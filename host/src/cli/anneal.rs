@@ -6,9 +6,10 @@ use tamis::anneal::{Params, Progress};
 
 use super::console::{self, count};
 use super::history::{History, Step, check_outputs};
+use super::keep::{Keeper, check_checkpoint};
 use super::parse;
 use super::progress::Bar;
-use super::saved::{Object, accuracy_fact, limit_fact, memory_fact};
+use super::saved::{Object, accuracy_fact, limit_fact, memory_fact, resumed_fact};
 use super::train::{Train, first_given};
 use super::{Common, Console, interrupt};
 use crate::Result;
@@ -56,7 +57,7 @@ struct Line {
 
 impl Line {
     /// With `epoch` steps an epoch.
-    fn new(progress: &Progress, epoch: u32, rows: usize, seconds: f64) -> Self {
+    fn new(progress: &Progress<'_>, epoch: u32, rows: usize, seconds: f64) -> Self {
         let &Progress { step, loss, rate, nnz, live, rows_read, validation, .. } = progress;
         let measured = validation.filter(|_| step.is_multiple_of(epoch));
         Self {
@@ -98,23 +99,34 @@ impl Step for Line {
 pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
     let options = options(train, train.one_hidden(), common)?;
     check_outputs(train)?;
+    check_checkpoint(train)?;
     let problem = train.source.source().load_to_learn(task)?;
+    let mut keeper = Keeper::new(&train.kept, &problem, &options)?;
+    let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
     let mut history = History::new(&train.course);
     let rows = problem.data.rows;
     let epochs = options.params.epochs.max(1);
     let outcome = interrupt::training(|| {
-        run::anneal(problem, &options, interrupt::stop(), |progress| {
+        let observe = |progress: &Progress<'_>| {
             bar.show(progress.step, progress.steps, progress.loss);
             let epoch = (progress.steps / epochs).max(1);
             history.thin(progress.steps, epoch);
             history.add(|seconds| Line::new(progress, epoch, rows, seconds));
+            keeper.see(progress);
             true
-        })
+        };
+        match &kept {
+            Some(kept) => run::resume_anneal(problem, &options, kept, interrupt::stop(), observe),
+            None => run::anneal(problem, &options, interrupt::stop(), observe),
+        }
     });
     bar.clear();
-    let outcome = outcome?;
-    history.save(train, &outcome.model, &outcome.report)?;
+    let outcome = keeper.check(outcome)?;
+    interrupt::saving(|| {
+        history.save(train, &outcome.model, &outcome.report)?;
+        keeper.flush()
+    })?;
     let object = Object::new(&train.output, &outcome.model, &outcome.report);
     console.result(&object, || summary(&object, &history.line()))
 }
@@ -138,6 +150,7 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<A
         memory: train.memory(),
         threads: common.threads(),
         limits: train.course.limits()?,
+        checkpoints: train.kept.checkpoint.is_some(),
         ..usual
     })
 }
@@ -171,13 +184,14 @@ fn summary(object: &Object<'_, AnnealReport>, losses: &str) -> String {
         (
             "time",
             format!(
-                "{:.3} s, {} epochs, {} steps, {:.0} passes, {} threads{}",
+                "{:.3} s, {} epochs, {} steps, {:.0} passes, {} threads{}{}",
                 r.seconds,
                 r.epochs,
                 r.steps,
                 r.passes,
                 r.threads,
-                limit_fact(r.limit)
+                limit_fact(r.limit),
+                resumed_fact(r.resumed_steps)
             ),
         ),
         memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),

@@ -16,6 +16,7 @@ mod history;
 mod imp;
 mod inspect;
 mod interrupt;
+mod keep;
 mod paper;
 mod parse;
 mod predict;

@@ -6,6 +6,7 @@ use tamis::iht::{Params, Refine, Step};
 use tamis::train::{Progress, Rank, Schedule, Trials};
 
 use super::history::{self, History, check_outputs};
+use super::keep::{Keeper, check_checkpoint};
 use super::parse::{self, EmptyName, Recipe, SignsName};
 use super::progress::Bar;
 use super::saved::{Object, summary};
@@ -82,7 +83,7 @@ struct PaperStep {
 }
 
 impl PaperStep {
-    const fn new(progress: &Progress, seconds: f64) -> Self {
+    const fn new(progress: &Progress<'_>, seconds: f64) -> Self {
         let &Progress { step, trial, loss, step_size, nnz, live, passes, .. } = progress;
         Self { step, trial, loss, step_size, nnz, live, passes, seconds }
     }
@@ -118,27 +119,41 @@ pub(super) fn run(
     let hidden = train.one_hidden();
     let options = options(train, hidden, common)?;
     check_outputs(train)?;
+    check_checkpoint(train)?;
     let problem = train.source.source().load_to_learn(task)?;
     let several = task == Task::Multiclass || problem.outputs() > 1;
     fits(train, several, recipe)?;
+    let outputs = outputs(train, hidden, recipe, common)?;
+    let mut keeper = match several {
+        true => Keeper::new(&train.kept, &problem, &outputs),
+        false => Keeper::new(&train.kept, &problem, &options),
+    }?;
+    let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
     let mut history = History::new(&train.course);
-    let observe = |progress: &Progress| {
-        bar.update(progress);
-        history.thin(progress.steps, 1);
-        history.add(|seconds| PaperStep::new(progress, seconds));
-        true
-    };
-    let outcome = interrupt::training(|| match several {
-        true => {
-            run::train_outputs(problem, &outputs(train, hidden, recipe, common)?, interrupt::stop(), observe)
+    let stop = interrupt::stop();
+    let outcome = interrupt::training(|| {
+        let observe = |progress: &Progress<'_>| {
+            bar.update(progress);
+            history.thin(progress.steps, 1);
+            history.add(|seconds| PaperStep::new(progress, seconds));
+            keeper.see(progress);
+            true
+        };
+        match (several, &kept) {
+            (true, None) => run::train_outputs(problem, &outputs, stop, observe),
+            (true, Some(kept)) => run::resume_outputs(problem, &outputs, kept, stop, observe),
+            (false, None) => run::train(problem, &options, stop, observe),
+            (false, Some(kept)) => run::resume_train(problem, &options, kept, stop, observe),
         }
-        false => run::train(problem, &options, interrupt::stop(), observe),
     });
     bar.clear();
-    let outcome = outcome?;
+    let outcome = keeper.check(outcome)?;
     history.end(outcome.report.loss as f32);
-    history.save(train, &outcome.model, &outcome.report)?;
+    interrupt::saving(|| {
+        history.save(train, &outcome.model, &outcome.report)?;
+        keeper.flush()
+    })?;
     let object = Object::new(&train.output, &outcome.model, &outcome.report);
     console.result(&object, || summary(&object, &history.line()))
 }
@@ -182,6 +197,7 @@ pub(super) fn outputs(
         memory: train.memory(),
         threads: common.threads(),
         limits: train.course.limits()?,
+        checkpoints: train.kept.checkpoint.is_some(),
         ..usual
     })
 }
@@ -216,5 +232,6 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<O
         memory: train.memory(),
         threads: common.threads(),
         limits: train.course.limits()?,
+        checkpoints: train.kept.checkpoint.is_some(),
     })
 }

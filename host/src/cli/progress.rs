@@ -23,7 +23,7 @@ impl Bar {
         }))
     }
 
-    pub(super) fn update(&self, progress: &Progress) {
+    pub(super) fn update(&self, progress: &Progress<'_>) {
         self.show(progress.step, progress.steps, progress.loss);
     }
 

@@ -5,13 +5,14 @@ use serde::Serialize;
 use tamis::lm::{Params, Phase, Progress};
 
 use super::history::{History, Step, check_outputs};
+use super::keep::{Keeper, check_checkpoint};
 use super::parse;
 use super::progress::Search as Bar;
 use super::saved::{Object, summary};
-use super::train::{KeptArgs, Train, first_given};
-use super::{Common, Console, interrupt, say_error};
-use crate::run::{self, Keep, Kept, Problem, RecoverOptions, Task};
-use crate::{Error, Result, file};
+use super::train::{Train, first_given};
+use super::{Common, Console, interrupt};
+use crate::run::{self, RecoverOptions, Task};
+use crate::{Error, Result};
 
 /// Flags of the search.
 #[derive(Debug, Args)]
@@ -141,89 +142,13 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
         }
     });
     bar.clear();
-    let outcome = match outcome {
-        Err(error) if error.is_interrupted() => return Err(keeper.interrupted(error)),
-        outcome => outcome?,
-    };
+    let outcome = keeper.check(outcome)?;
     interrupt::saving(|| {
         history.save(train, &outcome.model, &outcome.report)?;
         keeper.flush()
     })?;
     let object = Object::new(&train.output, &outcome.model, &outcome.report);
     console.result(&object, || summary(&object, &history.line()))
-}
-
-/// Checks that no checkpoint would be lost.
-fn check_checkpoint(train: &Train) -> Result<()> {
-    let kept = &train.kept;
-    match &kept.checkpoint {
-        Some(path) if !kept.resume && file::exists(path)? => Err(Error::new("there is a checkpoint already")
-            .at(path)
-            .expected("--resume, or the name of a file that there is not")
-            .got("a file of that name, which this search would overwrite")
-            .help("pass --resume to go on from it, or remove it to start anew")),
-        _ => Ok(()),
-    }
-}
-
-/// Keeps checkpoints where they are wanted.
-struct Keeper {
-    keep: Option<Keep>,
-    /// Whether the user was told that the file cannot be written.
-    warned: bool,
-}
-
-impl Keeper {
-    fn new(args: &KeptArgs, problem: &Problem, options: &RecoverOptions) -> Result<Self> {
-        let keep = args.checkpoint.as_ref().map(|path| Keep::new(path, problem, options)).transpose()?;
-        Ok(Self { keep, warned: false })
-    }
-
-    /// The checkpoint to go on from.
-    fn load(&self, args: &KeptArgs, console: &Console) -> Result<Option<Kept>> {
-        let (Some(keep), Some(path), true) = (&self.keep, &args.checkpoint, args.resume) else {
-            return Ok(None);
-        };
-        let kept = keep.load()?;
-        if kept.is_none() {
-            console.say(format_args!("There is no {} yet: the search starts anew.", path.display()))?;
-        }
-        Ok(kept)
-    }
-
-    /// Writes what is due; at once where the run is about to end, so that a second Ctrl-C loses nothing. A file that cannot
-    /// be written is no reason to end the search: it is tried again, and told at the end.
-    fn see(&mut self, progress: &Progress<'_>) {
-        let Some(keep) = &mut self.keep else { return };
-        if progress.checkpoint.is_none() && !interrupt::stop().asked() {
-            return;
-        }
-        let written = interrupt::saving(|| {
-            keep.see(progress)?;
-            if interrupt::stop().asked() { keep.flush().map(|_| ()) } else { Ok(()) }
-        });
-        if let Err(error) = written
-            && !self.warned
-        {
-            self.warned = true;
-            say_error(format_args!("warning: the search goes on without a checkpoint: {error}"));
-        }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.keep.as_mut().map_or(Ok(()), |keep| keep.flush().map(|_| ()))
-    }
-
-    /// What to say of a run that was ended before its first step.
-    fn interrupted(&mut self, error: Error) -> Error {
-        match interrupt::saving(|| self.flush()) {
-            Err(error) => error,
-            Ok(()) if self.keep.is_some() => {
-                error.help("--resume goes on from the checkpoint, where there is one")
-            }
-            Ok(()) => error,
-        }
-    }
 }
 
 pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<RecoverOptions> {

@@ -39,6 +39,11 @@ pub(super) fn limit_fact(limit: Option<&str>) -> String {
     limit.map_or_else(String::new, |limit| format!(", ended by the limit of {limit}"))
 }
 
+/// Where a run went on from, if it did.
+pub(super) fn resumed_fact(steps: u32) -> String {
+    if steps > 0 { format!(", went on from step {}", count(steps)) } else { String::new() }
+}
+
 /// What a run took, as the last line of its summary.
 pub(super) fn memory_fact(data: u64, plan: &Plan, peak: Option<u64>) -> (&'static str, String) {
     let (state, workspace) = (bytes(plan.state_bytes), bytes(plan.workspace_bytes));
@@ -91,27 +96,21 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
             (false, true) => "no better on the rows held out",
             (false, false) => "not exact",
         };
-        let resumed = match search.resumed_steps {
-            0 => String::new(),
-            steps => format!(", went on from step {}", count(steps)),
-        };
         let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
-        (
-            "search",
-            format!("{found}; {moves}, signs {}, {} rows first{resumed}", search.signs, search.search_rows),
-        )
+        ("search", format!("{found}; {moves}, signs {}, {} rows first", search.signs, search.search_rows))
     }));
     let steps = if r.search.is_some() { "steps" } else { "epochs" };
     rows.extend([
         (
             "time",
             format!(
-                "{:.3} s, {} {steps}, {:.0} passes, {} threads{}",
+                "{:.3} s, {} {steps}, {:.0} passes, {} threads{}{}",
                 r.seconds,
                 r.epochs,
                 r.passes,
                 r.threads,
-                limit_fact(r.limit)
+                limit_fact(r.limit),
+                resumed_fact(r.resumed_steps)
             ),
         ),
         memory_fact(r.data_bytes, &r.plan, r.peak_rss_bytes),

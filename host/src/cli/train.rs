@@ -19,7 +19,8 @@ use crate::{Error, Result, file};
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 ///
 /// Ctrl-C ends the run within a step, saves the model that the steps so far have reached and exits with 130; before the
-/// first step nothing is saved. During the trials the best start so far is run again first. A second Ctrl-C ends at once.
+/// first step nothing is saved. During the trials the best start so far is run again first. Where rows are held out, recipe
+/// anneal saves the best on them since the support has shrunk to S. A second Ctrl-C ends at once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -126,24 +127,16 @@ impl HeldArgs {
 
 /// Runs that are ended and gone on with.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Checkpoints (recipes lm and imp)")]
+#[command(next_help_heading = "Checkpoints")]
 pub(super) struct KeptArgs {
-    /// Keep the state of the run, for --resume. lm: in this file, written every 30 seconds at most, between two stages, and when
-    /// the search ends or is ended. imp: in this folder, written after every training
+    /// Keep the state of the run, for --resume: in this file, written every 5 seconds at most, between two steps (lm: two stages),
+    /// and when the run ends or is ended. imp: in this folder, written after every training
     #[arg(long, value_name = "PATH")]
     pub(super) checkpoint: Option<PathBuf>,
     /// Go on from the state that --checkpoint has kept, where there is one, to the model that a run without a break would have
     /// given; with the same data and settings, but for limits, threads and outputs
     #[arg(long, requires = "checkpoint")]
     pub(super) resume: bool,
-}
-
-/// The recipe that checkpoints belong to: the chosen one where it has such, else the one for the task.
-fn kept_by(recipe: Recipe, task: Task) -> Recipe {
-    match (recipe, task) {
-        (Recipe::Imp, _) | (_, Task::Multiclass) => Recipe::Imp,
-        _ => Recipe::Lm,
-    }
 }
 
 /// What ends a run before its last step, and what tells of it.
@@ -269,7 +262,6 @@ impl Train {
             // Shared by the others.
             (held_by(recipe, task), self.held.given()),
             (told_by(recipe, task), self.course.given()),
-            (kept_by(recipe, task), self.kept.checkpoint.as_ref().map(|_| "--checkpoint")),
         ];
         let foreign = groups.into_iter().filter(|(of, _)| *of != recipe);
         let Some((of, flag)) = foreign.filter_map(|(of, flag)| Some((of, flag?))).next() else {

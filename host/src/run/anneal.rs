@@ -9,6 +9,7 @@ use tamis::sensing::Sensing;
 use tamis::wire;
 
 use super::found::Found;
+use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::plan::{self, choose};
 use super::train::{Start, at_least_one, check_recipe, held_out, shuffle, sizes};
@@ -40,8 +41,11 @@ pub struct AnnealOptions {
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
     pub threads: usize,
-    /// When to end the run: the s best entries then are the result, as when it is interrupted.
+    /// When to end the run: what [`tamis::anneal`] gives then is the result, as when it is interrupted.
     pub limits: Limits,
+    /// Whether checkpoints are kept ([`super::Keep`]), so that the plan counts the memory of two: the one to go on from, and the
+    /// last one.
+    pub checkpoints: bool,
 }
 
 impl AnnealOptions {
@@ -57,6 +61,7 @@ impl AnnealOptions {
             memory: Memory::Auto,
             threads: 0,
             limits: Limits::NONE,
+            checkpoints: false,
         }
     }
 }
@@ -90,8 +95,8 @@ pub struct AnnealReport {
     pub accuracy: f64,
     /// Rows held out.
     pub validation_samples: usize,
-    /// Mean cross-entropy on the rows held out; none without such rows, and none where the run was ended before the support
-    /// was settled.
+    /// Mean cross-entropy on the rows held out; none without such rows, and none where the run was ended before there
+    /// was a best iterate on them.
     pub validation_loss: Option<f64>,
     /// Part of the rows held out whose class is right.
     pub validation_accuracy: Option<f64>,
@@ -109,6 +114,8 @@ pub struct AnnealReport {
     pub start_nnz: usize,
     /// Factor that brings the inputs to the unit range, a power of two.
     pub input_scale: f32,
+    /// Steps of the earlier parts of the run that this one went on from; 0 where it began anew.
+    pub resumed_steps: u32,
     /// Which limit ended the run, `time` or `passes`.
     pub limit: Option<&'static str>,
     /// Whether the run was ended early on request.
@@ -151,7 +158,8 @@ pub struct AnnealOutcome {
 ///
 /// The rows are put into a random order that the seed fixes; the last ones of it are held out. `observe` is called after
 /// every step and ends the run by returning `false`; `stop` ends it within a step, in the time of a tile or a panel, and what
-/// that step did is dropped. The best nonzeros until then are the outcome. Everything is allocated before the first step.
+/// that step did is dropped. The outcome is then the best iterate on the rows held out since the support has shrunk to s, and
+/// before that the s most important nonzeros of the last complete step; [`tamis::anneal`] says more. Everything is allocated before the first step.
 ///
 /// # Errors
 /// A size out of bounds, labels that are no classes or leave one out, a budget that is too small, or a run that diverges; or
@@ -160,26 +168,52 @@ pub fn anneal(
     problem: Problem,
     options: &AnnealOptions,
     stop: &Stop,
-    observe: impl FnMut(&Progress) -> bool + Send,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<AnnealOutcome> {
-    problem.check()?;
-    let run = Run::new(&problem, options)?;
-    run.plan.check_room()?;
-    let pool = plan::pool(options.threads)?;
-    pool.install(|| run.train(problem, pool.current_num_threads(), stop, observe))
+    start(problem, options, None, stop, observe)
 }
 
-/// A run whose sizes are settled.
-struct Run {
-    dims: Dims,
-    classes: usize,
-    params: Params,
-    plan: Plan,
+/// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
+/// the same, bit for bit, as if the run had never been interrupted, on any number of threads of a machine with the same vector
+/// instructions. `observe` is called after every further step.
+///
+/// # Errors
+/// As [`anneal`]; or the checkpoint does not fit.
+pub fn resume_anneal(
+    problem: Problem,
+    options: &AnnealOptions,
+    kept: &Kept,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<AnnealOutcome> {
+    start(problem, options, Some(kept), stop, observe)
+}
+
+fn start(
+    problem: Problem,
+    options: &AnnealOptions,
+    kept: Option<&Kept>,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<AnnealOutcome> {
+    let settled = Settled::new(&problem, options)?;
+    settled.plan.check_room()?;
+    plan::pool(options.threads)?.install(|| settled.train(problem, kept, stop, observe))
+}
+
+/// A run whose sizes, settings and memory are settled.
+pub(super) struct Settled {
+    pub(super) dims: Dims,
+    pub(super) classes: usize,
+    pub(super) params: Params,
+    pub(super) plan: Plan,
     limits: Limits,
+    checkpoints: bool,
 }
 
-impl Run {
-    fn new(problem: &Problem, options: &AnnealOptions) -> Result<Self> {
+impl Settled {
+    pub(super) fn new(problem: &Problem, options: &AnnealOptions) -> Result<Self> {
+        problem.check()?;
         check_recipe("anneal", problem.task)?;
         let classes = problem.classes().unwrap_or(0);
         let dims = sizes(problem, options.hidden, options.size, classes)?;
@@ -190,16 +224,17 @@ impl Run {
         let params = Params { batch, validation, input_scale, ..options.params };
         check(&params)?;
         let bytes = problem.data.is_bytes();
-        let (params, plan) = fit(dims, classes, bytes, params, options.memory)?;
-        Ok(Self { dims, classes, params, plan, limits: options.limits })
+        let (limits, checkpoints) = (options.limits, options.checkpoints);
+        let (params, plan) = fit((dims, classes), bytes, params, options.memory, checkpoints)?;
+        Ok(Self { dims, classes, params, plan, limits, checkpoints })
     }
 
     fn train(
         &self,
         problem: Problem,
-        threads: usize,
+        kept: Option<&Kept>,
         stop: &Stop,
-        mut observe: impl FnMut(&Progress) -> bool,
+        mut observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<AnnealOutcome> {
         let start = Start::new(&problem);
         let Problem { data, mut labels, .. } = problem;
@@ -212,17 +247,21 @@ impl Run {
         let mut budget = self.params.budget(self.dims, self.classes, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
-        let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
+        let checkpoints = plan::checkpoints(self.checkpoints, keep::anneal_bytes(&budget));
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let (s, classes) = (self.dims.nnz, self.classes);
-        let mut watch = Watch::new(self.limits, stop);
+        let mut watch = Watch::new(self.limits, stop).resumed(kept.is_some());
         operator.heed(Some(watch.stop()));
-        let observe = |progress: &Progress| {
+        let observe = |progress: &Progress<'_>| {
             let passes = self.passes(progress.rows_read);
-            watch.goes_on(passes, observe(progress))
+            watch.show(passes, || observe(progress))
         };
-        let trained =
-            core_anneal::run(&mut operator, &labels, classes, s, &self.params, &mut memory, observe)?;
+        let (params, memory, operator) = (&self.params, &mut memory[..], &mut operator);
+        let trained = match kept.map(Kept::anneal).transpose()? {
+            None => core_anneal::run(operator, &labels, classes, s, params, memory, observe)?,
+            Some(from) => core_anneal::resume(operator, &labels, classes, s, params, &from, memory, observe)?,
+        };
         let (info, net) = (trained.info, trained.net);
         let (limit, stopped) = (watch.limit, watch.interrupted(info.stopped));
         if info.nnz == 0 && !stopped {
@@ -233,10 +272,11 @@ impl Run {
         }
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report = AnnealReport {
+            resumed_steps: kept.map_or(0, Kept::steps),
             limit,
             stopped,
             seconds,
-            threads,
+            threads: rayon::current_num_threads(),
             data_bytes,
             plan,
             ..self.report(&info, budget.batch)
@@ -274,6 +314,7 @@ impl Run {
             start_factor: info.start as f64 / self.dims.nnz as f64,
             start_nnz: info.start,
             input_scale: self.params.input_scale,
+            resumed_steps: 0,
             limit: None,
             stopped: false,
             early: info.early,
@@ -324,7 +365,13 @@ fn input_scale(data: &Matrix) -> f32 {
 }
 
 /// The first support and the layout that fit the memory: the largest support first, then the fastest layout for it.
-fn fit(dims: Dims, classes: usize, bytes: bool, params: Params, memory: Memory) -> Result<(Params, Plan)> {
+fn fit(
+    (dims, classes): (Dims, usize),
+    bytes: bool,
+    params: Params,
+    memory: Memory,
+    checkpoints: bool,
+) -> Result<(Params, Plan)> {
     let layout = Layout::new(dims.hidden, dims.inputs);
     let batch = params.budget(dims, classes, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
@@ -333,7 +380,7 @@ fn fit(dims: Dims, classes: usize, bytes: bool, params: Params, memory: Memory) 
     let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {
         let params = Params { start_factor: factor, ..params };
-        let with = |layout| plan_of(dims, classes, bytes, &params, layout);
+        let with = |layout| plan_of((dims, classes), bytes, &params, layout, checkpoints);
         match choose(memory, (usual, dims.hidden), plan::LESS, with) {
             Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => factor = (factor * SHRINK).max(1.0),
             chosen => return chosen.map(|plan| (params, plan)),
@@ -341,12 +388,19 @@ fn fit(dims: Dims, classes: usize, bytes: bool, params: Params, memory: Memory) 
     }
 }
 
-fn plan_of(dims: Dims, classes: usize, bytes: bool, params: &Params, layout: Layout) -> Plan {
+fn plan_of(
+    (dims, classes): (Dims, usize),
+    bytes: bool,
+    params: &Params,
+    layout: Layout,
+    checkpoints: bool,
+) -> Plan {
     let mut budget = params.budget(dims, classes, layout.panel, 0);
     budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
     let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
     let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, classes);
-    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator])
+    let checkpoints = plan::checkpoints(checkpoints, keep::anneal_bytes(&budget));
+    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints])
 }
 
 /// The model of a network of several outputs.
@@ -385,9 +439,9 @@ mod tests {
         for (classes, bytes, batch) in
             [(2, false, None), (7, true, None), (30, false, None), (7, false, Some(270))]
         {
-            let options = |memory| AnnealOptions { batch, ..options(memory) };
+            let options = |memory| AnnealOptions { batch, checkpoints: bytes, ..options(memory) };
             let plan = |memory| {
-                Run::new(&problem(classes, bytes), &options(memory)).map(|run| (run.plan, run.params))
+                Settled::new(&problem(classes, bytes), &options(memory)).map(|run| (run.plan, run.params))
             };
             let free = plan(Memory::Auto).unwrap().0.total_bytes();
             let least = plan(Memory::Ram(1)).unwrap_err().to_string();

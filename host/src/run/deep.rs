@@ -365,8 +365,9 @@ impl Run<'_> {
             }
             LayerRecipe::Anneal(inner) => {
                 let inner = AnnealOptions { hidden, size, limits, threads, ..inner };
-                let told =
-                    |progress: &tamis::anneal::Progress| tell(progress.step, progress.steps, progress.loss);
+                let told = |progress: &tamis::anneal::Progress<'_>| {
+                    tell(progress.step, progress.steps, progress.loss)
+                };
                 let done = anneal(part, &inner, stop, told).map_err(at)?;
                 let r = done.report;
                 let (limit, stopped) = (r.limit, r.stopped);

@@ -1,46 +1,118 @@
-//! Checkpoints of a search in a file, from which it goes on.
+//! Checkpoints of a run in a file, from which it goes on.
 //!
-//! A file is little-endian: the magic, a version, the CRC-32 of all that follows; what the search is about ([`Terms`]); the
-//! numbers of [`State`]; the counts of both sides of three networks (current, best while searching, best of s weights); and the
-//! indices and values of each side. It is written beside its place and renamed over it, so that it is whole at any time.
+//! A file is little-endian: the magic of its recipe, a version, the CRC-32 of all that follows; what the run is about
+//! ([`terms`]); the numbers of its state; the counts of both sides of its networks and of its vectors; and the indices and
+//! values of each side, and the vectors. It is written beside its place and renamed over it, so that it is whole at any time.
+//! Which networks and vectors those are is said once for each recipe, in a file of its own here.
 //!
 //! Reading believes nothing: the checksum is taken in pieces, at most what the sizes of the problem allow is kept, and every
-//! count, index and number is checked before the search sees it.
+//! count, index and number is checked before the run sees it.
+
+mod anneal;
+mod lm;
+mod paper;
+mod terms;
 
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crc::{CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Table};
-use tamis::budget::Recovery;
 use tamis::factored::Net;
-use tamis::lm::{Checkpoint, Params, Progress, State};
 use tamis::weights::Weights;
 
+pub(super) use anneal::most_bytes as anneal_bytes;
+pub(super) use lm::most_bytes as lm_bytes;
+pub(super) use paper::{most_bytes as paper_bytes, most_bytes_outputs as outputs_bytes};
+use terms::Term;
+
+use super::Problem;
 use super::found::Found;
-use super::recover::Settled;
-use super::{Problem, RecoverOptions, Task};
-use crate::data::Values;
 use crate::{Error, Result, file};
 
-const MAGIC: [u8; 8] = *b"tamis-lm";
 const VERSION: u32 = 1;
+/// Bytes of the magic.
+const MAGIC: usize = 8;
 /// Where the checksum is, and where that which it is of begins.
 const SUM: usize = 12;
 const SUMMED: usize = 16;
-/// Bytes before the first entry of a network.
-const HEAD: usize = SUMMED + 8 * TERMS + 4 * State::WORDS + 4 * COUNTS;
-/// Both sides of three networks.
-const COUNTS: usize = 6;
+/// Bytes of a term.
+const TERM: usize = 8;
 /// Bytes of an entry: index and value.
 const ENTRY: usize = 8;
+/// Bytes of a number.
+const WORD: usize = 4;
 /// Bytes read at a time.
 const PIECE: usize = 1 << 16;
 
 static CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 static CRC_64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 
-/// The checkpoints of one search, and the file that they go to.
+/// Settings of a recipe whose runs can be kept: [`super::RecoverOptions`], [`super::AnnealOptions`], [`super::Options`] and
+/// [`super::OutputsOptions`]. Their `checkpoints` should be true, so that the plan counts them.
+pub trait Keeps {
+    /// What the checkpoints of a run on `problem` look like.
+    ///
+    /// # Errors
+    /// As the run before its first step.
+    fn form(&self, problem: &Problem) -> Result<Form>;
+}
+
+/// Progress that may offer a checkpoint: that of all recipes in the core.
+pub trait Offers {
+    /// Writes it down, if there is one.
+    fn offer(&self, record: &mut Record<'_>);
+}
+
+/// What the checkpoints of one run look like.
+#[derive(Debug)]
+pub struct Form {
+    recipe: Recipe,
+    terms: Vec<Term>,
+    sizes: Sizes,
+}
+
+/// Where a checkpoint is written down.
+#[derive(Debug)]
+pub struct Record<'k> {
+    /// What all checkpoints of the run begin with.
+    head: &'k [u8],
+    bytes: &'k mut Vec<u8>,
+    written: bool,
+}
+
+impl Record<'_> {
+    /// Takes a checkpoint over, in place of the last one.
+    fn write(&mut self, words: &[u32], nets: &[Net<'_>], floats: &[&[f32]]) {
+        self.written = true;
+        self.bytes.clear();
+        self.bytes.extend(self.head);
+        self.put(words);
+        for net in nets {
+            self.put(&[net.w().nnz() as u32, net.wt().nnz() as u32]);
+        }
+        for vector in floats {
+            self.put(&[vector.len() as u32]);
+        }
+        for side in nets.iter().flat_map(|net| [net.w(), net.wt()]) {
+            self.put(side.index());
+            self.put(bytemuck::cast_slice(side.value()));
+        }
+        for vector in floats {
+            self.put(bytemuck::cast_slice(vector));
+        }
+    }
+
+    fn put(&mut self, words: &[u32]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytemuck::cast_slice(words));
+        if cfg!(target_endian = "big") {
+            self.bytes[start..].chunks_exact_mut(WORD).for_each(<[u8]>::reverse);
+        }
+    }
+}
+
+/// The checkpoints of one run, and the file that they go to.
 ///
 /// ```
 /// use tamis::{dims::Dims, gates::Signs};
@@ -65,49 +137,52 @@ static CRC_64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 #[derive(Debug)]
 pub struct Keep {
     path: PathBuf,
-    terms: Terms,
-    sizes: Sizes,
-    /// The last checkpoint as it is stored.
+    form: Form,
+    /// What all checkpoints begin with, but for the checksum.
+    head: Vec<u8>,
+    /// The last checkpoint as it is stored, but for the checksum where `sealed` is false.
     bytes: Vec<u8>,
+    sealed: bool,
     /// Whether it is newer than the file.
     fresh: bool,
     written: Instant,
 }
 
-/// A checkpoint that was read: all that [`super::resume`] needs.
+/// A checkpoint that was read: all that [`super::resume`], [`super::resume_anneal`], [`super::resume_train`] or
+/// [`super::resume_outputs`] needs.
 #[derive(Debug)]
 pub struct Kept {
-    state: State,
+    recipe: Recipe,
+    words: Vec<u32>,
     /// Blocks of the operator.
     slots: usize,
-    /// The current network, the best while searching, and the best of at most s weights.
-    nets: [Found; 3],
+    nets: Vec<Found>,
+    floats: Vec<Vec<f32>>,
+    steps: u32,
 }
 
 impl Keep {
     /// Time between two writes of [`Self::see`].
-    pub const EVERY: Duration = Duration::from_secs(30);
+    pub const EVERY: Duration = Duration::from_secs(5);
 
-    /// For a search on `problem` with `options`, whose `checkpoints` should be true, so that its plan counts them; nothing is
-    /// read or written yet. All of the data is looked at once, for its checksum.
+    /// For a run on `problem` with `options`; nothing is read or written yet. All of the data is looked at once, for its
+    /// checksum.
     ///
     /// # Errors
-    /// As [`super::recover`] before its first step.
-    pub fn new(path: impl AsRef<Path>, problem: &Problem, options: &RecoverOptions) -> Result<Self> {
-        let settled = Settled::new(problem, options)?;
-        let most = most_bytes(&settled.plan.budget);
+    /// As the run before its first step.
+    pub fn new(path: impl AsRef<Path>, problem: &Problem, options: &impl Keeps) -> Result<Self> {
+        let form = options.form(problem)?;
+        let most = form.sizes.most_bytes(form.terms.len());
+        let mut head = form.recipe.magic().to_vec();
+        head.extend(VERSION.to_le_bytes());
+        head.extend([0; SUMMED - SUM]);
+        head.extend(form.terms.iter().flat_map(|term| term.to_bytes()));
         Ok(Self {
             path: path.as_ref().to_owned(),
-            terms: Terms::new(problem, &settled),
-            sizes: Sizes {
-                inputs: settled.dims.inputs,
-                outputs: settled.outputs,
-                hidden: settled.dims.hidden,
-                slots: settled.plan.slots,
-                linear: settled.options.params.signs.linear(0),
-                rooms: rooms(&settled.plan.budget),
-            },
+            form,
+            head,
             bytes: Vec::with_capacity(most),
+            sealed: false,
             fresh: false,
             written: Instant::now(),
         })
@@ -118,9 +193,13 @@ impl Keep {
     ///
     /// # Errors
     /// The file cannot be written; the next try is as much later, and nothing is lost but time.
-    pub fn see(&mut self, progress: &Progress<'_>) -> Result<()> {
-        let Some(checkpoint) = &progress.checkpoint else { return Ok(()) };
-        self.encode(checkpoint);
+    pub fn see(&mut self, progress: &impl Offers) -> Result<()> {
+        let mut record = Record { head: &self.head, bytes: &mut self.bytes, written: false };
+        progress.offer(&mut record);
+        if !record.written {
+            return Ok(());
+        }
+        (self.sealed, self.fresh) = (false, true);
         if self.written.elapsed() < Self::EVERY {
             return Ok(());
         }
@@ -136,6 +215,7 @@ impl Keep {
             return Ok(false);
         }
         self.written = Instant::now();
+        self.seal();
         file::write(&self.path, |out| out.write_all(&self.bytes))?;
         self.fresh = false;
         Ok(true)
@@ -144,7 +224,8 @@ impl Keep {
     /// The checkpoint in the file; none where there is no such file.
     ///
     /// # Errors
-    /// The file cannot be read, is no checkpoint, is damaged, or is one of other data or other settings, which are named.
+    /// The file cannot be read, is no checkpoint, is damaged, or is one of another recipe, other data or other settings,
+    /// which are named.
     pub fn load(&self) -> Result<Option<Kept>> {
         if !file::exists(&self.path)? {
             return Ok(None);
@@ -157,14 +238,15 @@ impl Keep {
     /// The checkpoint in `bytes`, as [`Self::load`] reads it from the file.
     ///
     /// # Errors
-    /// It is none, is damaged, or is one of other data or other settings.
+    /// It is none, is damaged, or is one of another recipe, other data or other settings.
     pub fn parse(&self, bytes: &[u8]) -> Result<Kept> {
         self.read(bytes, |error| Error::new("cannot read").source(error))
     }
 
     /// The last checkpoint as it is stored; empty before the first one.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
+    pub fn bytes(&mut self) -> &[u8] {
+        self.seal();
         &self.bytes
     }
 
@@ -174,30 +256,20 @@ impl Keep {
         CRC_32.checksum(bytes.get(SUMMED..).unwrap_or(&[]))
     }
 
-    /// Takes over a checkpoint as [`Self::see`] does; nothing is written.
-    fn encode(&mut self, checkpoint: &Checkpoint<'_>) {
-        let bytes = &mut self.bytes;
-        bytes.clear();
-        bytes.extend(MAGIC);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend([0; SUMMED - SUM]);
-        bytes.extend(self.terms.0.iter().flat_map(|term| term.to_le_bytes()));
-        bytes.extend(checkpoint.state.to_words().iter().flat_map(|word| word.to_le_bytes()));
-        let nets = [checkpoint.net, checkpoint.best, checkpoint.found];
-        let sides = nets.each_ref().map(|net| [net.w(), net.wt()]);
-        let counts = sides.as_flattened().iter().map(|side| side.nnz() as u32);
-        bytes.extend(counts.flat_map(u32::to_le_bytes));
-        for side in sides.as_flattened() {
-            bytes.extend(side.index().iter().flat_map(|index| index.to_le_bytes()));
-            bytes.extend(side.value().iter().flat_map(|value| value.to_le_bytes()));
+    /// Puts the checksum in, which takes longer than all else: most checkpoints are followed by the next one unread.
+    fn seal(&mut self) {
+        if core::mem::replace(&mut self.sealed, true) {
+            return;
         }
-        let sum = Self::checksum(bytes);
-        bytes[SUM..SUMMED].copy_from_slice(&sum.to_le_bytes());
-        self.fresh = true;
+        let sum = Self::checksum(&self.bytes);
+        if let Some(place) = self.bytes.get_mut(SUM..SUMMED) {
+            place.copy_from_slice(&sum.to_le_bytes());
+        }
     }
 
     fn read(&self, mut source: impl Read, failed: impl Fn(std::io::Error) -> Error) -> Result<Kept> {
-        let most = HEAD + ENTRY * self.sizes.rooms.iter().sum::<usize>();
+        let Form { recipe, terms, sizes } = &self.form;
+        let most = sizes.most_bytes(terms.len());
         // What is kept, the checksum of all of it, and how long it is.
         let (mut kept, mut digest, mut len) = (Vec::new(), CRC_32.digest(), 0_u64);
         let mut piece = vec![0; PIECE];
@@ -214,256 +286,224 @@ impl Keep {
             len += got as u64;
             // No need to read all of a large file that is none.
             if kept.len() >= SUM {
-                check_magic(&kept)?;
+                recipe.check_magic(&kept)?;
             }
         }
-        check_magic(&kept)?;
+        recipe.check_magic(&kept)?;
         let (stored, sum) = (word(&kept, SUM).unwrap_or(0), digest.finalize());
-        if kept.len() < HEAD || stored != sum {
+        let least = sizes.least_bytes(terms.len());
+        if kept.len() < least || stored != sum {
             return Err(damaged()
-                .expected(format_args!("{HEAD} bytes or more with the checksum {stored:08x}"))
+                .expected(format_args!("{least} bytes or more with the checksum {stored:08x}"))
                 .got(format_args!("{len} bytes with {sum:08x}")));
         }
-        self.terms.check(&kept)?;
-        self.sizes.decode(&kept, len)
+        terms::check(terms, &kept[SUMMED..])?;
+        let skipped = SUMMED + TERM * terms.len();
+        let kept = sizes.decode(*recipe, &kept[skipped..], len - skipped as u64)?;
+        recipe.check(&kept)?;
+        Ok(kept)
     }
 }
 
 impl Kept {
-    /// Outer steps that the search had done.
+    /// Steps that the run had done.
     #[must_use]
     pub fn steps(&self) -> u32 {
-        self.state.steps()
+        self.steps
     }
 
-    /// As the core takes it.
-    pub(super) fn checkpoint(&self) -> Result<Checkpoint<'_>> {
-        let [net, best, found] = self.nets.each_ref().map(|net| net.net(self.slots));
-        Ok(Checkpoint { state: self.state, net: net?, best: best?, found: found? })
+    /// The numbers of the state.
+    fn words<const N: usize>(&self) -> Result<[u32; N]> {
+        let words = self.words[..].try_into();
+        words.map_err(|_| damaged().expected(format_args!("{N} numbers")).got(self.words.len()))
+    }
+
+    fn net(&self, at: usize) -> Result<Net<'_>> {
+        self.nets[at].net(self.slots)
+    }
+
+    fn floats(&self, at: usize) -> &[f32] {
+        &self.floats[at]
+    }
+
+    /// Checks that it is one of this recipe.
+    fn check_recipe(&self, name: &'static str) -> Result<()> {
+        if self.recipe.name() == name { Ok(()) } else { Err(other_recipe(name, self.recipe.name())) }
     }
 }
 
-/// The longest checkpoint of a search with this budget, in bytes.
-pub(super) fn most_bytes(budget: &Recovery) -> usize {
-    HEAD + ENTRY * rooms(budget).iter().sum::<usize>()
-}
-
-/// Entries of the three networks at the most.
-fn rooms(budget: &Recovery) -> [usize; 3] {
-    [budget.work(), budget.work(), budget.dims.nnz]
-}
-
-/// What the networks of a checkpoint must be.
+/// What the networks and vectors of a checkpoint must be.
 #[derive(Debug)]
 struct Sizes {
+    /// Numbers of the state.
+    words: usize,
     inputs: usize,
     /// 0 where output weights are signs.
     outputs: usize,
-    hidden: usize,
+    /// Blocks of the operator.
     slots: usize,
-    /// Whether block 0 is a linear term, which the result has not.
-    linear: bool,
-    rooms: [usize; 3],
+    /// Entries of each network at the most.
+    rooms: Vec<usize>,
+    /// Numbers of each vector at the most.
+    floats: Vec<usize>,
 }
 
 impl Sizes {
-    /// The checkpoint in `bytes`, the first of `len`, whose checksum and terms are right.
-    fn decode(&self, bytes: &[u8], len: u64) -> Result<Kept> {
-        let words = bytes[SUMMED + 8 * TERMS..].chunks_exact(4);
+    /// Bytes before the first entry of a network, behind the terms.
+    fn head(&self) -> usize {
+        WORD * (self.words + 2 * self.rooms.len() + self.floats.len())
+    }
+
+    /// The shortest checkpoint with so many terms.
+    fn least_bytes(&self, terms: usize) -> usize {
+        SUMMED + TERM * terms + self.head()
+    }
+
+    /// The longest one.
+    fn most_bytes(&self, terms: usize) -> usize {
+        let sum = |counts: &[usize]| counts.iter().fold(0, |sum: usize, count| sum.saturating_add(*count));
+        let entries = sum(&self.rooms).saturating_mul(ENTRY);
+        let numbers = sum(&self.floats).saturating_mul(WORD);
+        self.least_bytes(terms).saturating_add(entries).saturating_add(numbers)
+    }
+
+    /// The checkpoint in `bytes`, the first of `len` behind its terms, which are right as the checksum is.
+    fn decode(&self, recipe: Recipe, bytes: &[u8], len: u64) -> Result<Kept> {
+        let words = bytes.chunks_exact(WORD);
         let mut words = words.map(|word| word.try_into().map_or(0, u32::from_le_bytes));
-        let state: [u32; State::WORDS] = std::array::from_fn(|_| words.next().unwrap_or(0));
-        let state = State::from_words(&state).map_err(|error| damaged().source(error.to_string()))?;
-        let counts: [[usize; 2]; 3] =
-            std::array::from_fn(|_| std::array::from_fn(|_| words.next().unwrap_or(0) as usize));
-        for (counts, room) in counts.iter().zip(self.rooms) {
-            let count = counts[0].saturating_add(counts[1]);
+        let state = words.by_ref().take(self.words).collect();
+        let mut count = || words.next().unwrap_or(0) as usize;
+        let nets: Vec<[usize; 2]> = self.rooms.iter().map(|_| [count(), count()]).collect();
+        let floats: Vec<usize> = self.floats.iter().map(|_| count()).collect();
+        for ([w, wt], &room) in nets.iter().zip(&self.rooms) {
+            let count = w.saturating_add(*wt);
             if count > room {
                 return Err(damaged().expected(format_args!("at most {room} weights")).got(count));
             }
         }
-        let expected = HEAD + ENTRY * counts.as_flattened().iter().sum::<usize>();
+        for (&count, &room) in floats.iter().zip(&self.floats) {
+            if count > room {
+                return Err(damaged().expected(format_args!("at most {room} numbers")).got(count));
+            }
+        }
+        let (entries, numbers) = (nets.as_flattened().iter().sum::<usize>(), floats.iter().sum::<usize>());
+        let expected = self.head() + ENTRY * entries + WORD * numbers;
         if len != expected as u64 {
-            return Err(damaged().expected(format_args!("{expected} bytes")).got(len));
+            return Err(damaged()
+                .expected(format_args!("{expected} bytes of state"))
+                .got(format_args!("{len} bytes")));
         }
         let mut side = |count| {
             let index = words.by_ref().take(count).collect();
             (index, words.by_ref().take(count).map(f32::from_bits).collect())
         };
         let widths = [self.inputs, self.outputs];
-        let nets = counts.map(|[w, wt]| Found { w: side(w), wt: side(wt), widths });
-        for net in &nets {
-            self.check(net.net(self.slots).map_err(|error| damaged().source(error))?)?;
+        let nets = nets.iter().map(|&[w, wt]| Found { w: side(w), wt: side(wt), widths }).collect();
+        let floats =
+            floats.iter().map(|&count| words.by_ref().take(count).map(f32::from_bits).collect()).collect();
+        let mut kept = Kept { recipe, words: state, slots: self.slots, nets, floats, steps: 0 };
+        for at in 0..kept.nets.len() {
+            check_values(kept.net(at).map_err(|error| damaged().source(error))?)?;
         }
-        self.check_result(nets[2].net(self.slots)?)?;
-        Ok(Kept { state, slots: self.slots, nets })
-    }
-
-    fn check(&self, net: Net<'_>) -> Result<()> {
-        match [net.w(), net.wt()].iter().flat_map(Weights::value).find(|value| !value.is_finite()) {
-            Some(value) => Err(damaged().expected("finite weights").got(value)),
-            None => Ok(()),
-        }
-    }
-
-    /// What the best network of s weights is in addition.
-    fn check_result(&self, found: Net<'_>) -> Result<()> {
-        let live = found.w().blocks().count();
-        if live > self.hidden || (self.linear && !found.w().block(0).is_empty()) {
-            return Err(damaged()
-                .expected(format_args!("a result of at most {} neurons", self.hidden))
-                .got(format_args!("{live}, or a linear term")));
-        }
-        Ok(())
+        kept.steps = recipe.steps(&kept)?;
+        Ok(kept)
     }
 }
 
-/// What the numbers of a task and of signs stand for.
-const TASKS: [&str; 2] = [Task::Regression.name(), Task::Binary.name()];
-const SIGNS: [&str; 3] = ["positive", "balanced", "free"];
-
-/// Numbers of [`Terms`].
-const TERMS: usize = 26;
-
-/// What a search is about: two searches with the same terms have the same bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Terms([u64; TERMS]);
-
-impl Terms {
-    /// What they are, in the words of the command line where it has some; checksums come last, since all else says more.
-    const NAMES: [&'static str; TERMS] = [
-        "rows",
-        "columns",
-        "columns of labels",
-        "--task",
-        "--hidden",
-        "--nnz",
-        "--seed",
-        "--signs",
-        "rows held out (--validation)",
-        "--patience",
-        "--search-rows",
-        "--kicks",
-        "--idle-kicks",
-        "steps",
-        "loss of an exact fit",
-        "random births",
-        "last steps on all rows",
-        "polishing steps",
-        "spare weights",
-        "products of a step",
-        "births",
-        "tidying",
-        "neurons of a panel (--panel or --ram)",
-        "rows of a tile and held gates (--ram)",
-        "checksum of the samples",
-        "checksum of the labels",
-    ];
-
-    fn new(problem: &Problem, settled: &Settled) -> Self {
-        let Settled { dims, outputs, options, plan } = settled;
-        let Params {
-            seed,
-            signs,
-            rows,
-            exact,
-            random_births,
-            kicks,
-            steps,
-            final_steps,
-            polish,
-            patience,
-            validation,
-            validation_patience,
-            spare,
-            products,
-            births,
-            tidy,
-        } = options.params;
-        let place =
-            |all: &[&str], name| all.iter().position(|other| *other == name).map_or(u64::MAX, |at| at as u64);
-        let task = place(&TASKS, problem.task.name());
-        let signs = place(&SIGNS, super::recover::signs_name(signs));
-        let samples = match &problem.data.values {
-            Values::F32(values) => CRC_64.checksum(bytemuck::cast_slice(values)),
-            Values::U8(values) => !CRC_64.checksum(values),
-        };
-        let labels = CRC_64.checksum(bytemuck::cast_slice(&problem.labels));
-        let sizes = [dims.samples, dims.inputs, *outputs].map(|size| size as u64);
-        Self([
-            sizes[0],
-            sizes[1],
-            sizes[2],
-            task,
-            dims.hidden as u64,
-            dims.nnz as u64,
-            seed,
-            signs,
-            validation as u64,
-            validation_patience.into(),
-            rows as u64,
-            kicks.into(),
-            patience.into(),
-            steps.into(),
-            exact.to_bits().into(),
-            random_births.into(),
-            final_steps.into(),
-            polish.into(),
-            spare.into(),
-            products.into(),
-            births.into(),
-            tidy.into(),
-            plan.plan.panel as u64,
-            plan.plan.tile as u64 * 2 + u64::from(plan.plan.hold),
-            samples,
-            labels,
-        ])
+fn check_values(net: Net<'_>) -> Result<()> {
+    match [net.w(), net.wt()].iter().flat_map(Weights::value).find(|value| !value.is_finite()) {
+        Some(value) => Err(damaged().expected("finite weights").got(value)),
+        None => Ok(()),
     }
+}
 
-    /// Checks that the checkpoint in `bytes` has these terms.
-    fn check(&self, bytes: &[u8]) -> Result<()> {
-        let stored =
-            bytes[SUMMED..].chunks_exact(8).map(|term| term.try_into().map_or(0, u64::from_le_bytes));
-        for ((own, stored), name) in self.0.iter().zip(stored).zip(Self::NAMES) {
-            if *own != stored {
-                let error = Error::new("the checkpoint is of a search on other data or with other settings");
-                return Err(error
-                    .expected(format_args!("{name}: {}, as the search began", shown(name, stored)))
-                    .got(shown(name, *own))
-                    .help("resume with the same data and settings, or name another file to start anew"));
-            }
+/// Whose checkpoint it is.
+#[derive(Debug, Clone, Copy)]
+enum Recipe {
+    /// A search for networks of so many neurons, perhaps with a linear term in block 0.
+    Lm {
+        hidden: usize,
+        linear: bool,
+    },
+    Anneal,
+    /// The published method for one output.
+    Paper,
+    /// The same for several.
+    Outputs,
+}
+
+impl Recipe {
+    const MAGICS: [(&'static [u8; MAGIC], &'static str); 4] =
+        [(b"tamis-lm", "lm"), (b"tamis-an", "anneal"), (b"tamis-pa", "paper"), (b"tamis-po", "paper")];
+
+    const fn place(self) -> (&'static [u8; MAGIC], &'static str) {
+        let [lm, anneal, paper, outputs] = Self::MAGICS;
+        match self {
+            Self::Lm { .. } => lm,
+            Self::Anneal => anneal,
+            Self::Paper => paper,
+            Self::Outputs => outputs,
         }
-        Ok(())
+    }
+
+    const fn magic(self) -> &'static [u8; MAGIC] {
+        self.place().0
+    }
+
+    const fn name(self) -> &'static str {
+        self.place().1
+    }
+
+    /// Checks magic and version, as far as they were read.
+    fn check_magic(self, bytes: &[u8]) -> Result<()> {
+        if !bytes.starts_with(self.magic()) {
+            return Err(match Self::MAGICS.iter().find(|(magic, _)| bytes.starts_with(&magic[..])) {
+                Some((_, name)) if *name == self.name() => {
+                    Error::new("the checkpoint is of a run on other data or with other settings")
+                        .expected("labels for as many outputs as the run began with")
+                        .got("one output in place of several, or several in place of one")
+                        .help("resume with the same data and settings, or name another file to start anew")
+                }
+                Some((_, name)) => other_recipe(self.name(), name),
+                None => Error::new("not a checkpoint of a run")
+                    .expected("a file that --checkpoint wrote")
+                    .got("other bytes at its beginning")
+                    .help("name another file"),
+            });
+        }
+        match word(bytes, MAGIC) {
+            Some(VERSION) => Ok(()),
+            Some(other) => Err(Error::new("the checkpoint has a version that is not known here")
+                .expected(VERSION)
+                .got(other)
+                .help("resume with the tamis that wrote it")),
+            None => Err(damaged().expected(format_args!("{SUM} bytes or more")).got(bytes.len())),
+        }
+    }
+
+    /// Steps of a checkpoint, whose state is checked on the way.
+    fn steps(self, kept: &Kept) -> Result<u32> {
+        Ok(match self {
+            Self::Lm { .. } => kept.lm()?.state.steps(),
+            Self::Anneal => kept.anneal()?.state.steps(),
+            Self::Paper | Self::Outputs => kept.paper()?.state.steps(),
+        })
+    }
+
+    /// What else a checkpoint of this recipe must be.
+    fn check(self, kept: &Kept) -> Result<()> {
+        match self {
+            Self::Lm { hidden, linear } => kept.check_lm(hidden, linear),
+            Self::Anneal | Self::Paper | Self::Outputs => Ok(()),
+        }
     }
 }
 
-/// The value of a term as people know it.
-fn shown(name: &str, value: u64) -> String {
-    let names: &[&str] = match name {
-        "--task" => &TASKS,
-        "--signs" => &SIGNS,
-        _ if name.starts_with("checksum") => return format!("{value:016x}"),
-        _ => &[],
-    };
-    let known = usize::try_from(value).ok().and_then(|value| names.get(value));
-    known.map_or_else(|| value.to_string(), |name| (*name).to_owned())
-}
-
-/// Checks magic and version, as far as they were read.
-fn check_magic(bytes: &[u8]) -> Result<()> {
-    if !bytes.starts_with(&MAGIC) {
-        return Err(Error::new("not a checkpoint of a search")
-            .expected("a file that --checkpoint wrote")
-            .got("other bytes at its beginning")
-            .help("name another file"));
-    }
-    match word(bytes, MAGIC.len()) {
-        Some(VERSION) => Ok(()),
-        Some(other) => Err(Error::new("the checkpoint has a version that is not known here")
-            .expected(VERSION)
-            .got(other)
-            .help("resume with the tamis that wrote it")),
-        None => Err(damaged().expected(format_args!("{HEAD} bytes or more")).got(bytes.len())),
-    }
+fn other_recipe(expected: &str, got: &str) -> Error {
+    Error::new("the checkpoint is of another recipe")
+        .expected(format_args!("one of recipe {expected}"))
+        .got(format_args!("one of recipe {got}"))
+        .help(format!("choose --recipe {got}, or name another file to start anew"))
 }
 
 fn damaged() -> Error {
@@ -472,5 +512,5 @@ fn damaged() -> Error {
 
 /// The word at a place.
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    Some(u32::from_le_bytes(bytes.get(at..at + WORD)?.try_into().ok()?))
 }

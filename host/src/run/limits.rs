@@ -33,12 +33,33 @@ pub(super) struct Watch<'s> {
     pub(super) limit: Option<&'static str>,
     /// Whether the observer or a stop ended it.
     pub(super) interrupted: bool,
+    /// Whether the next step is one that a run before this one has shown.
+    resumed: bool,
 }
 
 impl<'s> Watch<'s> {
     /// Time counts from now on.
     pub(super) fn new(limits: Limits, stop: &'s Stop) -> Self {
-        Self { limits, began: Instant::now(), stop, begun: Arc::default(), limit: None, interrupted: false }
+        Self {
+            limits,
+            began: Instant::now(),
+            stop,
+            begun: Arc::default(),
+            limit: None,
+            interrupted: false,
+            resumed: false,
+        }
+    }
+
+    /// The same for a run that goes on from a checkpoint, if it is one: its first step was shown before, and is not again.
+    pub(super) fn resumed(self, resumed: bool) -> Self {
+        Self { resumed, ..self }
+    }
+
+    /// Shows a step to the observer; whether the run goes on.
+    pub(super) fn show(&mut self, passes: f64, observe: impl FnOnce() -> bool) -> bool {
+        let observed = std::mem::take(&mut self.resumed) || observe();
+        self.goes_on(passes, observed)
     }
 
     /// What an operator heeds within a step: the wish to end, and the limit of time from the first step on.
@@ -88,6 +109,16 @@ mod tests {
         stop.ask();
         assert!(watch.interrupted(true));
         assert!(!watch.goes_on(3.0, true) && watch.interrupted(false));
+    }
+
+    #[test]
+    fn what_was_shown_before_is_not_shown_again_and_limits_hold_all_the_same() {
+        let stop = Stop::new();
+        let limits = Limits { time: None, passes: Some(2.0) };
+        let mut watch = Watch::new(limits, &stop).resumed(true);
+        assert!(watch.show(1.0, || false) && !watch.show(1.5, || false));
+        let mut watch = Watch::new(limits, &stop).resumed(true);
+        assert!(!watch.show(2.0, || true) && watch.limit == Some("passes"));
     }
 
     #[test]

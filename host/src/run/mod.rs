@@ -36,22 +36,22 @@ mod recover;
 mod score;
 mod train;
 
-pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal};
+pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anneal};
 pub use deep::{
     DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, LayerRecipe, train_deep,
 };
 pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
-pub use keep::{Keep, Kept};
+pub use keep::{Form, Keep, Keeps, Kept, Offers, Record};
 pub use limits::Limits;
 pub(crate) use memory::room_for;
 pub use memory::{HeapPeak, peak_rss_bytes};
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile, score_model};
-pub use outputs::{OutputsOptions, Steps, train_outputs};
+pub use outputs::{OutputsOptions, Steps, resume_outputs, train_outputs};
 pub(crate) use plan::pool;
 pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
 pub use recipe::{published, usual_recipe};
 pub use recover::{RecoverOptions, Search, recover, recover_plan, resume};
 pub use score::{MAX_PSNR_DB, Score};
-pub use train::{Options, Outcome, Report, Size, train};
+pub use train::{Options, Outcome, Report, Size, resume_train, train};
 pub(crate) use train::{check_dims, check_recipe};

@@ -4,10 +4,11 @@ use serde::Serialize;
 use tamis::dims::Dims;
 use tamis::factored::Factored;
 use tamis::sensing::Sensing;
-use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, run_net};
+use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, resume_net, run_net};
 
 use super::anneal::encode_net;
 use super::found::{Found, score};
+use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::plan::{self, choose};
 use super::train::{Outcome, Report, Start, at_least_one, shuffle, sizes};
@@ -42,6 +43,9 @@ pub struct OutputsOptions {
     pub threads: usize,
     /// When to end the run.
     pub limits: Limits,
+    /// Whether checkpoints are kept ([`super::Keep`]), so that the plan counts the memory of two: the one to go on from, and the
+    /// last one.
+    pub checkpoints: bool,
 }
 
 impl OutputsOptions {
@@ -61,6 +65,7 @@ impl OutputsOptions {
             memory: Memory::Auto,
             threads: 0,
             limits: Limits::NONE,
+            checkpoints: false,
         }
     }
 
@@ -102,57 +107,83 @@ pub fn train_outputs(
     problem: Problem,
     options: &OutputsOptions,
     stop: &Stop,
-    observe: impl FnMut(&Progress) -> bool + Send,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    problem.check()?;
-    at_least_one("--epochs", options.epochs as usize, "15 epochs are the published setting")?;
-    let outputs = match problem.task {
-        Task::Multiclass => problem.classes().unwrap_or(0),
-        _ => problem.outputs(),
-    };
-    if outputs < 2 {
-        return Err(Error::new("there is only one output")
-            .expected("labels of several columns, or --task multiclass")
-            .got("labels of one column")
-            .help("train one output by the method for it"));
-    }
-    let dims = sizes(&problem, options.hidden, options.size, outputs)?;
-    let run = Run::new(&problem, dims, outputs, options)?;
-    run.plan.check_room()?;
-    let pool = plan::pool(options.threads)?;
-    pool.install(|| run.train(problem, pool.current_num_threads(), stop, observe))
+    start(problem, options, None, stop, observe)
 }
 
-/// A run whose sizes are settled.
-struct Run {
-    dims: Dims,
-    outputs: usize,
-    schedule: NetSchedule,
-    plan: Plan,
+/// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
+/// the same, bit for bit, as if the run had never been interrupted, on any number of threads of a machine with the same vector
+/// instructions. `observe` is called after every further step.
+///
+/// # Errors
+/// As [`train_outputs`]; or the checkpoint does not fit.
+pub fn resume_outputs(
+    problem: Problem,
+    options: &OutputsOptions,
+    kept: &Kept,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<Outcome> {
+    start(problem, options, Some(kept), stop, observe)
+}
+
+fn start(
+    problem: Problem,
+    options: &OutputsOptions,
+    kept: Option<&Kept>,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<Outcome> {
+    let settled = Settled::new(&problem, options)?;
+    settled.plan.check_room()?;
+    plan::pool(options.threads)?.install(|| settled.train(problem, kept, stop, observe))
+}
+
+/// A run whose sizes, settings and memory are settled.
+pub(super) struct Settled {
+    pub(super) dims: Dims,
+    pub(super) outputs: usize,
+    pub(super) schedule: NetSchedule,
+    pub(super) plan: Plan,
     limits: Limits,
+    checkpoints: bool,
 }
 
-impl Run {
-    fn new(problem: &Problem, dims: Dims, outputs: usize, options: &OutputsOptions) -> Result<Self> {
+impl Settled {
+    pub(super) fn new(problem: &Problem, options: &OutputsOptions) -> Result<Self> {
+        problem.check()?;
+        at_least_one("--epochs", options.epochs as usize, "15 epochs are the published setting")?;
+        let outputs = match problem.task {
+            Task::Multiclass => problem.classes().unwrap_or(0),
+            _ => problem.outputs(),
+        };
+        if outputs < 2 {
+            return Err(Error::new("there is only one output")
+                .expected("labels of several columns, or --task multiclass")
+                .got("labels of one column")
+                .help("train one output by the method for it"));
+        }
+        let dims = sizes(problem, options.hidden, options.size, outputs)?;
         let goal = match problem.task {
             Task::Multiclass => Goal::Classes(&[], outputs),
             _ => Goal::Values(&[]),
         };
         let schedule = options.schedule(&goal, dims.nnz);
-        let bytes = problem.data.is_bytes();
+        let (bytes, limits, checkpoints) = (problem.data.is_bytes(), options.limits, options.checkpoints);
         let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
         let plan = choose(options.memory, (usual, dims.hidden), plan::LESS, |layout| {
-            plan_of(dims, outputs, bytes, &schedule, layout)
+            plan_of((dims, outputs), bytes, &schedule, layout, checkpoints)
         })?;
-        Ok(Self { dims, outputs, schedule, plan, limits: options.limits })
+        Ok(Self { dims, outputs, schedule, plan, limits, checkpoints })
     }
 
     fn train(
         &self,
         problem: Problem,
-        threads: usize,
+        kept: Option<&Kept>,
         stop: &Stop,
-        mut observe: impl FnMut(&Progress) -> bool,
+        mut observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<Outcome> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
@@ -172,10 +203,15 @@ impl Run {
         let mut budget = schedule.budget(dims, c, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
-        let mut watch = Watch::new(self.limits, stop);
+        let mut watch = Watch::new(self.limits, stop).resumed(kept.is_some());
         operator.heed(Some(watch.stop()));
-        let observe = |progress: &Progress| watch.goes_on(f64::from(progress.passes), observe(progress));
-        let trained = match run_net(&mut operator, goal, dims.nnz, schedule, &mut memory, observe) {
+        let observe = |progress: &Progress<'_>| watch.show(f64::from(progress.passes), || observe(progress));
+        let (s, from) = (dims.nnz, kept.map(Kept::paper).transpose()?);
+        let trained = match &from {
+            None => run_net(&mut operator, goal, s, schedule, &mut memory, observe),
+            Some(from) => resume_net(&mut operator, goal, s, schedule, from, &mut memory, observe),
+        };
+        let trained = match trained {
             Err(tamis::Error::Diverged { step }) => {
                 return Err(Error::new("the steps of the published method diverge")
                     .expected("a loss that stays finite")
@@ -202,7 +238,8 @@ impl Run {
         let model = encode_net(net, task)?;
         let own = (net, net.gates(u32::MAX));
         let score = score(&mut operator, task, &labels, own, (0..dims.samples, budget.batch), &mut memory)?;
-        let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
+        let checkpoints = plan::checkpoints(self.checkpoints, keep::outputs_bytes(&budget));
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let report = Report {
             recipe: if schedule.safe { "paper-safe" } else { "paper" },
@@ -224,10 +261,11 @@ impl Run {
             beta: None,
             search: None,
             published: Some(Steps { step_size: schedule.step_size, undone, sketch_words: budget.sketch }),
+            resumed_steps: kept.map_or(0, Kept::steps),
             limit: watch.limit,
             stopped,
             seconds: start.seconds(),
-            threads,
+            threads: rayon::current_num_threads(),
             seed: schedule.seed,
             data_bytes: start.data_bytes,
             plan,
@@ -243,10 +281,17 @@ fn support(dims: Dims, outputs: usize, panel: usize) -> usize {
     dims.nnz.max(panel * (dims.inputs + outputs))
 }
 
-fn plan_of(dims: Dims, outputs: usize, bytes: bool, schedule: &NetSchedule, layout: Layout) -> Plan {
+fn plan_of(
+    (dims, outputs): (Dims, usize),
+    bytes: bool,
+    schedule: &NetSchedule,
+    layout: Layout,
+    checkpoints: bool,
+) -> Plan {
     let mut budget = schedule.budget(dims, outputs, layout.panel, 0);
     budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
     let held = Dims::new(dims.samples, dims.inputs, dims.hidden, support(dims, outputs, layout.panel));
     let operator = layout.bytes(held, bytes) + layout.outputs_bytes(held, outputs);
-    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator])
+    let checkpoints = plan::checkpoints(checkpoints, keep::outputs_bytes(&budget));
+    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints])
 }

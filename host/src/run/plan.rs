@@ -5,6 +5,7 @@ use tamis::budget::Training;
 use tamis::dims::Dims;
 use tamis::train::Schedule;
 
+use super::keep;
 use super::memory::room_for;
 use crate::operator::Layout;
 use crate::{Error, Result};
@@ -60,8 +61,24 @@ impl Plan {
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
     pub fn new(dims: Dims, bytes: bool, schedule: &Schedule, memory: Memory) -> Result<Self> {
+        Self::kept(dims, bytes, schedule, memory, false)
+    }
+
+    /// The same with the memory of checkpoints, if they are kept.
+    pub(super) fn kept(
+        dims: Dims,
+        bytes: bool,
+        schedule: &Schedule,
+        memory: Memory,
+        checkpoints: bool,
+    ) -> Result<Self> {
         let usual = Layout::new(dims.hidden, dims.inputs);
-        choose(memory, (usual, dims.hidden), LESS, |layout| Self::of(dims, bytes, schedule, layout))
+        choose(memory, (usual, dims.hidden), LESS, |layout| {
+            let budget = budget(dims, schedule, layout);
+            let checkpoints = self::checkpoints(checkpoints, keep::paper_bytes(&budget));
+            let workspace = [budget.workspace_bytes(), layout.bytes(dims, bytes), checkpoints];
+            Self::sum(layout, budget.state_bytes(), &workspace)
+        })
     }
 
     /// State and workspace together.
@@ -82,11 +99,6 @@ impl Plan {
         Layout { tile: self.tile, panel: self.panel, hold: self.hold }
     }
 
-    fn of(dims: Dims, bytes: bool, schedule: &Schedule, layout: Layout) -> Self {
-        let budget = budget(dims, schedule, layout);
-        Self::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), layout.bytes(dims, bytes)])
-    }
-
     /// A layout, the bytes of the state, and those of each part of the workspace.
     pub(super) fn sum(layout: Layout, state: usize, workspace: &[usize]) -> Self {
         let add = |sum: u64, &bytes: &usize| sum.saturating_add(bytes as u64);
@@ -94,6 +106,11 @@ impl Plan {
         let workspace_bytes = workspace.iter().fold(0, add);
         Self { panel, tile, hold, state_bytes: state as u64, workspace_bytes }
     }
+}
+
+/// Bytes of the checkpoints that a run holds, if they are kept: the one to go on from, and the last one.
+pub(super) const fn checkpoints(kept: bool, most: usize) -> usize {
+    if kept { most.saturating_mul(2) } else { 0 }
 }
 
 /// The core's part of the memory for the blocked operator with this layout.

@@ -81,8 +81,6 @@ pub struct Search {
     pub merges: u32,
     /// Neurons turned round.
     pub flips: u32,
-    /// Outer steps of the earlier parts of the search that this run went on from; 0 where it began anew.
-    pub resumed_steps: u32,
     /// Rows held out; `loss` and what follows from it are about the others.
     pub validation_samples: usize,
     /// Mean squared error on the rows held out; none without such rows.
@@ -253,7 +251,7 @@ impl RecoverPlan {
         let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
         let more = if outputs > 0 { layout.outputs_bytes(held, outputs) } else { 0 };
         let operator = layout.bytes(held, bytes) + more;
-        let checkpoints = if options.checkpoints { 2 * keep::most_bytes(&budget) } else { 0 };
+        let checkpoints = plan::checkpoints(options.checkpoints, keep::lm_bytes(&budget));
         let workspace = [operator, budget.workspace_bytes(), checkpoints];
         let plan = Plan::sum(layout, budget.state_bytes(), &workspace);
         Self { plan, budget, slots }
@@ -284,7 +282,7 @@ impl Settled {
             let passes = progress.rows_read as f64 / dims.samples as f64;
             watch.goes_on(passes, observe(progress))
         };
-        let checkpoint = kept.map(Kept::checkpoint).transpose()?;
+        let checkpoint = kept.map(Kept::lm).transpose()?;
         let (params, from) = (&options.params, checkpoint.as_ref());
         let searched = match (outputs, from) {
             (0, None) => lm::run(&mut operator, &labels, dims, params, &mut memory, observe).map(single),
@@ -344,12 +342,12 @@ impl Settled {
             beta: None,
             published: None,
             search: Some(Search {
-                resumed_steps: kept.map_or(0, Kept::steps),
                 validation_loss: held.as_ref().map(|held| held.loss),
                 validation_psnr_db: held.as_ref().and_then(|held| held.psnr_db),
                 validation_accuracy: held.as_ref().and_then(|held| held.accuracy),
                 ..self.search(&info)
             }),
+            resumed_steps: kept.map_or(0, Kept::steps),
             limit: watch.limit,
             stopped,
             seconds: start.seconds(),
@@ -378,7 +376,6 @@ impl Settled {
             kicks: info.kicks,
             merges: info.merges,
             flips: info.flips,
-            resumed_steps: 0,
             validation_samples: params.validation,
             validation_loss: None,
             validation_psnr_db: None,

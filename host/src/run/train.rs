@@ -16,6 +16,7 @@ use tamis::weights::Weights;
 use tamis::{spectrum, train as core_train, wire};
 
 use super::found::{Found, score};
+use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::outputs::Steps;
 use super::recover::Search;
@@ -67,6 +68,9 @@ pub struct Options {
     pub threads: usize,
     /// When to end the run; during the trials the best start so far is the result.
     pub limits: Limits,
+    /// Whether checkpoints are kept ([`super::Keep`]), so that the plan counts the memory of two: the one to go on from, and the
+    /// last one.
+    pub checkpoints: bool,
 }
 
 impl Options {
@@ -74,7 +78,15 @@ impl Options {
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
         let schedule = Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER };
-        Self { hidden, size, schedule, memory: Memory::Auto, threads: 0, limits: Limits::NONE }
+        Self {
+            hidden,
+            size,
+            schedule,
+            memory: Memory::Auto,
+            threads: 0,
+            limits: Limits::NONE,
+            checkpoints: false,
+        }
     }
 }
 
@@ -121,6 +133,9 @@ pub struct Report {
     /// What the published recipe did for several outputs; none elsewhere.
     #[serde(flatten)]
     pub published: Option<Steps>,
+    /// Steps of the earlier parts of the run that this one went on from, those of trials included and outer ones of a search;
+    /// 0 where it began anew.
+    pub resumed_steps: u32,
     /// Which limit ended the run, `time` or `passes`.
     pub limit: Option<&'static str>,
     /// Whether the run was ended early on request.
@@ -171,8 +186,66 @@ pub fn train(
     problem: Problem,
     options: &Options,
     stop: &Stop,
-    observe: impl FnMut(&Progress) -> bool + Send,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
+    start(problem, options, None, stop, observe)
+}
+
+/// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
+/// the same, bit for bit, as if the run had never been interrupted, on any number of threads of a machine with the same vector
+/// instructions. `observe` is called after every further step.
+///
+/// # Errors
+/// As [`train`]; or the checkpoint does not fit.
+///
+/// ```
+/// use tamis::{dims::Dims, gates::Signs};
+/// use tamis_host::{data::planted, operator::Stop, run::{self, Keep, Options, Problem, Size, Task}};
+///
+/// let planted = planted::network(Dims::new(600, 16, 2, 6), Signs::Positive, 1)?;
+/// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+/// let options = Options { checkpoints: true, ..Options::new(2, Size::Nonzeros(6)) };
+/// let folder = tempfile::tempdir().unwrap();
+/// let mut keep = Keep::new(folder.path().join("run"), &problem, &options)?;
+/// // Ended after five steps …
+/// run::train(problem.clone(), &options, &Stop::new(), |progress| {
+///     keep.see(progress).is_ok() && progress.step < 5
+/// })?;
+/// keep.flush()?;
+/// // … and gone on from where it was.
+/// let kept = keep.load()?.expect("a checkpoint");
+/// let rest = run::resume_train(problem.clone(), &options, &kept, &Stop::new(), |_| true)?;
+/// assert_eq!(rest.model, run::train(problem, &options, &Stop::new(), |_| true)?.model);
+/// assert_eq!(rest.report.resumed_steps, 5);
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn resume_train(
+    problem: Problem,
+    options: &Options,
+    kept: &Kept,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<Outcome> {
+    start(problem, options, Some(kept), stop, observe)
+}
+
+fn start(
+    problem: Problem,
+    options: &Options,
+    kept: Option<&Kept>,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<Outcome> {
+    let (dims, plan) = settle(&problem, options)?;
+    plan.check_room()?;
+    let pool = plan::pool(options.threads)?;
+    pool.install(|| {
+        Run { dims, plan, options, kept, stop, threads: pool.current_num_threads() }.train(problem, observe)
+    })
+}
+
+/// Sizes and memory of a run.
+pub(super) fn settle(problem: &Problem, options: &Options) -> Result<(Dims, Plan)> {
     problem.check()?;
     check_recipe("paper", problem.task)?;
     if problem.outputs() > 1 || problem.task == Task::Multiclass {
@@ -181,14 +254,9 @@ pub fn train(
             .got("several outputs")
             .help("call train_outputs"));
     }
-    let dims = dims(&problem, options)?;
-    let bytes = problem.data.is_bytes();
-    let plan = Plan::new(dims, bytes, &options.schedule, options.memory)?;
-    plan.check_room()?;
-    let pool = plan::pool(options.threads)?;
-    pool.install(|| {
-        Run { dims, plan, options, stop, threads: pool.current_num_threads() }.train(problem, observe)
-    })
+    let dims = dims(problem, options)?;
+    let (bytes, schedule) = (problem.data.is_bytes(), &options.schedule);
+    Ok((dims, Plan::kept(dims, bytes, schedule, options.memory, options.checkpoints)?))
 }
 
 /// What is noted before a run: the time, and how large the data are.
@@ -212,12 +280,13 @@ struct Run<'a> {
     dims: Dims,
     plan: Plan,
     options: &'a Options,
+    kept: Option<&'a Kept>,
     stop: &'a Stop,
     threads: usize,
 }
 
 impl Run<'_> {
-    fn train(&self, problem: Problem, mut observe: impl FnMut(&Progress) -> bool) -> Result<Outcome> {
+    fn train(&self, problem: Problem, mut observe: impl FnMut(&Progress<'_>) -> bool) -> Result<Outcome> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
@@ -228,14 +297,20 @@ impl Run<'_> {
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
         let mut memory = vec![0; budget.words()];
-        let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
+        let checkpoints = plan::checkpoints(self.options.checkpoints, keep::paper_bytes(&budget));
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
-        let mut watch = Watch::new(self.options.limits, self.stop);
+        let mut watch = Watch::new(self.options.limits, self.stop).resumed(self.kept.is_some());
         operator.heed(Some(watch.stop()));
-        let observe = |progress: &Progress| watch.goes_on(f64::from(progress.passes), observe(progress));
+        let observe = |progress: &Progress<'_>| watch.show(f64::from(progress.passes), || observe(progress));
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
-        let trained =
-            core_train::run(&mut operator, &labels, self.dims.nnz, &schedule, &mut memory, observe)?;
+        let s = self.dims.nnz;
+        let trained = match self.kept.map(Kept::paper).transpose()? {
+            None => core_train::run(&mut operator, &labels, s, &schedule, &mut memory, observe)?,
+            Some(from) => {
+                core_train::resume(&mut operator, &labels, s, &schedule, &from, &mut memory, observe)?
+            }
+        };
         // What is left is little, and the result needs it.
         operator.heed(None);
         let (info, weights) = (trained.info, trained.weights);
@@ -283,6 +358,7 @@ impl Run<'_> {
             beta: None,
             search: None,
             published: None,
+            resumed_steps: self.kept.map_or(0, Kept::steps),
             limit: None,
             stopped: false,
             seconds: 0.0,

@@ -1,12 +1,12 @@
 //! Changes of the support: what is dropped, what comes back, and what grows in its place.
 
-use super::{State, Units};
+use super::{Support, Units};
 use crate::factored::Net;
 use crate::math;
 use crate::top::Top;
 use core::ops::Range;
 
-impl State<'_> {
+impl Support<'_> {
     /// Keeps at most `count` entries, those of largest `|theta| sqrt(v)`, and no neuron that has lost one side.
     pub(in crate::anneal) fn keep(&mut self, count: usize, scale: f32) {
         let entries = self.score.iter_mut().zip(&*self.value).zip(&*self.square);

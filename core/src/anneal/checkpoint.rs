@@ -1,0 +1,165 @@
+//! What a run is between two steps, and how it goes on from there.
+
+use super::Held;
+use crate::error::{self, Result};
+use crate::factored::Net;
+use crate::weights::Weights;
+
+/// Where a run stands after a step: enough to go on from with [`super::resume`], to the same bits.
+///
+/// It is a view of the run's own memory and takes none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checkpoint<'a> {
+    /// All numbers.
+    pub state: State,
+    /// The weights on the support: at most [`crate::budget::Annealing::start`] entries.
+    pub net: Net<'a>,
+    /// Adam's mean of the gradients, one number for each entry of the support, those of W before those of Wt.
+    pub mean: &'a [f32],
+    /// Adam's mean of their squares, in the same order.
+    pub square: &'a [f32],
+    /// The iterate of least validation loss so far, at most s entries; no weights where there is none.
+    pub best: Net<'a>,
+}
+
+/// The numbers of a [`Checkpoint`]: counters, scores, and powers of Adam's decays.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct State {
+    /// Steps done.
+    pub(super) step: u32,
+    /// Changes of the support.
+    pub(super) updates: u32,
+    pub(super) rows_read: u64,
+    /// `BETA1^t` and `BETA2^t`.
+    pub(super) decayed: (f32, f32),
+    /// The best score on the validation rows.
+    pub(super) best: Option<Held>,
+    /// Evaluations since then.
+    pub(super) waited: u32,
+    /// The last score, and the step after which it was taken.
+    pub(super) held: Option<Held>,
+    pub(super) scored: u32,
+    /// Whether the best score is one on the settled support.
+    pub(super) settled: bool,
+}
+
+impl State {
+    /// Words of [`Self::to_words`].
+    pub const WORDS: usize = 15;
+
+    /// Before the first step.
+    pub(super) const START: Self = Self {
+        step: 0,
+        updates: 0,
+        rows_read: 0,
+        decayed: (1.0, 1.0),
+        best: None,
+        waited: 0,
+        held: None,
+        scored: 0,
+        settled: false,
+    };
+
+    /// As words, to be stored.
+    #[must_use]
+    pub fn to_words(&self) -> [u32; Self::WORDS] {
+        let score = |held: Option<Held>| {
+            held.map_or([0; 3], |held| [held.loss.to_bits(), held.right as u32, held.rows as u32])
+        };
+        let ([best, right, rows], [held, held_right, held_rows]) = (score(self.best), score(self.held));
+        [
+            self.step,
+            self.updates,
+            self.rows_read as u32,
+            (self.rows_read >> 32) as u32,
+            self.decayed.0.to_bits(),
+            self.decayed.1.to_bits(),
+            best,
+            right,
+            rows,
+            self.waited,
+            held,
+            held_right,
+            held_rows,
+            self.scored,
+            u32::from(self.settled),
+        ]
+    }
+
+    /// Steps so far.
+    #[must_use]
+    pub const fn steps(&self) -> u32 {
+        self.step
+    }
+
+    /// From words that [`Self::to_words`] gave.
+    ///
+    /// # Errors
+    /// [`crate::Error::Range`] for a switch that is neither on nor off, or more rows right than there are,
+    /// [`crate::Error::NotFinite`] for a number that is none.
+    pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
+        let &[
+            step,
+            updates,
+            low,
+            high,
+            first,
+            second,
+            best,
+            right,
+            rows,
+            waited,
+            held,
+            held_right,
+            held_rows,
+            scored,
+            settled,
+        ] = words;
+        error::range("support of the checkpoint", settled as usize, 0, 1)?;
+        let decayed = (f32::from_bits(first), f32::from_bits(second));
+        error::finite("decays of the checkpoint", &[decayed.0, decayed.1])?;
+        let score = |loss: u32, right: u32, rows: u32| {
+            let (loss, right, rows) = (f32::from_bits(loss), right as usize, rows as usize);
+            error::finite("loss of the checkpoint", &[loss])?;
+            error::range("rows of the checkpoint that are right", right, 0, rows)?;
+            Ok((rows > 0).then_some(Held { loss, right, rows }))
+        };
+        let (best, held) = (score(best, right, rows)?, score(held, held_right, held_rows)?);
+        let rows_read = u64::from(low) | u64::from(high) << 32;
+        let settled = settled == 1;
+        Ok(Self { step, updates, rows_read, decayed, best, waited, held, scored, settled })
+    }
+}
+
+impl Checkpoint<'_> {
+    /// Checks that it is one of a network of (d, m, c), of at most `start` entries and s of the best iterate.
+    pub(super) fn check(&self, (d, m, c): (usize, usize, usize), start: usize, best: usize) -> Result<()> {
+        for net in [&self.net, &self.best] {
+            net.w().check(d, m)?;
+            net.wt().check(c, m)?;
+            error::finite("weights of the checkpoint", net.w().value())?;
+            error::finite("output weights of the checkpoint", net.wt().value())?;
+        }
+        let nnz = self.net.nnz();
+        error::range("entries of the checkpoint", nnz, 0, start)?;
+        error::range("best entries of the checkpoint", self.best.nnz(), 0, best)?;
+        if self.best.nnz() > 0 {
+            // There is a best iterate only where the support has shrunk.
+            error::range("entries of the checkpoint", nnz, 0, best)?;
+        }
+        error::length("means of the checkpoint", self.mean.len(), nnz)?;
+        error::length("mean squares of the checkpoint", self.square.len(), nnz)?;
+        error::finite("means of the checkpoint", self.mean)?;
+        error::finite("mean squares of the checkpoint", self.square)?;
+        let negative = self.square.iter().filter(|square| **square < 0.0).count();
+        error::range("negative squares of the checkpoint", negative, 0, 0)
+    }
+
+    /// Whether the best iterate has the support of the current one, or there is none.
+    pub(super) fn best_on_support(&self) -> bool {
+        let same = |a: Weights<'_>, b: Weights<'_>| a.index() == b.index();
+        let (net, best) = (&self.net, &self.best);
+        best.nnz() == 0 || (same(best.w(), net.w()) && same(best.wt(), net.wt()))
+    }
+}

@@ -1,0 +1,202 @@
+//! What a run is between two steps, and how it goes on from there.
+
+use crate::error::{self, Result};
+use crate::factored::Net;
+
+/// Where a run stands after a step: enough to go on from with [`super::resume`] or [`super::resume_net`], to the same bits.
+///
+/// It is a view of the run's own memory and takes none. Networks of one output are those of [`Net::single`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checkpoint<'a> {
+    /// All numbers.
+    pub state: State,
+    /// The current weights, at most s.
+    pub net: Net<'a>,
+    /// The other weights that the run holds, at most s: for one output the generators of the gates where these lag behind
+    /// the weights, for several outputs the best iterate of a safe run; none otherwise.
+    pub held: Net<'a>,
+    /// The counters of the count sketch that ranks the weights; none where none does.
+    pub sketch: &'a [f32],
+}
+
+/// The numbers of a [`Checkpoint`]: which start and epoch, step sizes, losses, counters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct State {
+    pub(super) phase: Phase,
+    /// The start that is tried.
+    pub(super) trial: u32,
+    /// The best start so far.
+    pub(super) best_trial: u32,
+    /// Its loss; for several outputs the least loss after an epoch of a safe run. Infinite where there is none.
+    pub(super) best: f32,
+    /// Epoch of the phase, and steps done in it.
+    pub(super) epoch: u32,
+    pub(super) batch: u32,
+    /// Steps done, and those of them that were done in trials.
+    pub(super) step: u32,
+    pub(super) tried: u32,
+    /// Starts that were tried to their end.
+    pub(super) trials: u32,
+    pub(super) passes: f32,
+    /// What tells gates apart.
+    pub(super) round: u32,
+    /// Steps since the gates were renewed.
+    pub(super) since_refresh: u32,
+    /// Whether the run on all rows began from the weights of a trial, and has no epochs with random gates.
+    pub(super) warm: bool,
+    /// Several outputs: length of a step, mean loss without weights, epochs that were undone.
+    pub(super) step_size: f32,
+    pub(super) zero: f32,
+    pub(super) undone: u32,
+}
+
+/// What a run is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) enum Phase {
+    /// Trying starts on a part of the rows.
+    Trials,
+    /// Running the best start again.
+    Again,
+    /// On all rows.
+    All,
+}
+
+impl State {
+    /// Words of [`Self::to_words`].
+    pub const WORDS: usize = 16;
+
+    /// Before the first step.
+    pub(super) const START: Self = Self {
+        phase: Phase::Trials,
+        trial: 0,
+        best_trial: 0,
+        best: f32::INFINITY,
+        epoch: 0,
+        batch: 0,
+        step: 0,
+        tried: 0,
+        trials: 0,
+        passes: 0.0,
+        round: 0,
+        since_refresh: 0,
+        warm: false,
+        step_size: 0.0,
+        zero: f32::INFINITY,
+        undone: 0,
+    };
+
+    /// As words, to be stored.
+    #[must_use]
+    pub const fn to_words(&self) -> [u32; Self::WORDS] {
+        [
+            self.phase as u32,
+            self.trial,
+            self.best_trial,
+            self.best.to_bits(),
+            self.epoch,
+            self.batch,
+            self.step,
+            self.tried,
+            self.trials,
+            self.passes.to_bits(),
+            self.round,
+            self.since_refresh,
+            self.warm as u32,
+            self.step_size.to_bits(),
+            self.zero.to_bits(),
+            self.undone,
+        ]
+    }
+
+    /// Steps so far, those of trials included.
+    #[must_use]
+    pub const fn steps(&self) -> u32 {
+        self.step
+    }
+
+    /// From words that [`Self::to_words`] gave.
+    ///
+    /// # Errors
+    /// [`crate::Error::Range`] for a phase that there is not, a switch that is neither on nor off or more steps in trials
+    /// than in all, [`crate::Error::NotFinite`] for a loss that is NaN, or passes or a step size that are no numbers.
+    pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
+        let &[
+            phase,
+            trial,
+            best_trial,
+            best,
+            epoch,
+            batch,
+            step,
+            tried,
+            trials,
+            passes,
+            round,
+            since_refresh,
+            warm,
+            step_size,
+            zero,
+            undone,
+        ] = words;
+        error::range("phase of the checkpoint", phase as usize, 0, 2)?;
+        error::range("start of the checkpoint", warm as usize, 0, 1)?;
+        error::range("steps of the checkpoint in trials", tried as usize, 0, step as usize)?;
+        let [best, passes, step_size, zero] = [best, passes, step_size, zero].map(f32::from_bits);
+        error::finite("passes and step size of the checkpoint", &[passes, step_size])?;
+        let losses = [best, zero].map(|loss| if loss == f32::INFINITY { 0.0 } else { loss });
+        error::finite("losses of the checkpoint", &losses)?;
+        let phase = match phase {
+            0 => Phase::Trials,
+            1 => Phase::Again,
+            _ => Phase::All,
+        };
+        let warm = warm == 1;
+        Ok(Self {
+            phase,
+            trial,
+            best_trial,
+            best,
+            epoch,
+            batch,
+            step,
+            tried,
+            trials,
+            passes,
+            round,
+            since_refresh,
+            warm,
+            step_size,
+            zero,
+            undone,
+        })
+    }
+
+    /// Checks that epoch and batch are ones of `epochs` epochs of `batches` batches, and that a step of `steps` was done.
+    pub(super) fn check(&self, steps: u32, epochs: u32, batches: usize) -> Result<()> {
+        error::range("steps of the checkpoint", self.step as usize, 1, steps as usize)?;
+        error::range("epoch of the checkpoint", self.epoch as usize, 0, epochs.saturating_sub(1) as usize)?;
+        error::range("batch of the checkpoint", self.batch as usize, 0, batches)
+    }
+}
+
+impl Checkpoint<'_> {
+    /// Checks that its networks are of (d, m, c), of at most so many weights, and its sketch of so many counters.
+    pub(super) fn check(
+        &self,
+        (d, m, c): (usize, usize, usize),
+        (nnz, held, sketch): (usize, usize, usize),
+    ) -> Result<()> {
+        for net in [&self.net, &self.held] {
+            net.w().check(d, m)?;
+            net.wt().check(c, m)?;
+            error::finite("weights of the checkpoint", net.w().value())?;
+            error::finite("output weights of the checkpoint", net.wt().value())?;
+        }
+        error::range("weights of the checkpoint", self.net.nnz(), 0, nnz)?;
+        error::range("other weights of the checkpoint", self.held.nnz(), 0, held)?;
+        error::length("counters of the checkpoint", self.sketch.len(), sketch)?;
+        error::finite("counters of the checkpoint", self.sketch)
+    }
+}

@@ -1,0 +1,157 @@
+//! Checkpoints of the published method, for one output and for several: the weights; the generators of gates that lag behind
+//! them, or the best iterate of a safe run; and the counters of a count sketch.
+
+use tamis::budget::{Outputs, Training};
+use tamis::gates::Empty;
+use tamis::iht::{Refine, Step};
+use tamis::train::{Checkpoint, NetSchedule, Progress, Rank, Refresh, Schedule, Standin, State};
+
+use super::super::recover::signs_name;
+use super::super::{Options, OutputsOptions, Problem, outputs, train};
+use super::terms::{COMMON, Term, terms};
+use super::{Form, Keeps, Kept, Offers, Recipe, Record, Sizes, damaged};
+use crate::Result;
+
+const SIGNS: [&str; 2] = ["positive", "balanced"];
+const EMPTY: [&str; 3] = ["freeze", "open", "reseed"];
+const STEPS: [&str; 3] = ["normalised", "theory", "fixed"];
+const REFINES: [&str; 3] = ["none", "armijo", "cg"];
+const RANKS: [&str; 2] = ["exact", "sketch"];
+const STANDINS: [&str; 2] = ["first epoch", "every epoch"];
+const RECIPES: [&str; 2] = ["paper", "paper-safe"];
+/// Terms of its own, for one output and for several.
+const OWN: usize = 14;
+const OWN_OUTPUTS: usize = 7;
+
+impl Keeps for Options {
+    fn form(&self, problem: &Problem) -> Result<Form> {
+        let (dims, plan) = train::settle(problem, self)?;
+        let Schedule { epochs, batch, convex_epochs, trials, refresh, signs, empty, seed, params } =
+            self.schedule;
+        let count = |name, count: u32| Term::count(name, count as usize);
+        let (step, length) = match params.step {
+            Step::Normalised => ("normalised", 0.0),
+            Step::Theory { beta } => ("theory", beta),
+            Step::Fixed(eta) => ("fixed", eta),
+        };
+        let (refine, steps, number, halvings) = match params.refine {
+            Refine::None => ("none", 0, 0.0, 0),
+            Refine::Armijo { steps, decrease, halvings } => ("armijo", steps, decrease, halvings),
+            Refine::ConjugateGradient { steps, tolerance } => ("cg", steps, tolerance, 0),
+        };
+        let empty = match empty {
+            Empty::Freeze => "freeze",
+            Empty::Open => "open",
+            Empty::Reseed => "reseed",
+        };
+        let own: [Term; OWN] = [
+            count("--epochs", epochs),
+            Term::count("--batch", batch),
+            count("epochs with random gates", convex_epochs),
+            count("--trials", trials.count),
+            Term::count("--trial-rows", trials.rows),
+            count(
+                "steps between changes of the gates",
+                match refresh {
+                    Refresh::Every(steps) => steps,
+                    Refresh::Never => 0,
+                },
+            ),
+            Term::name("--signs", &SIGNS, signs_name(signs)),
+            Term::name("--empty", &EMPTY, empty),
+            Term::name("--step", &STEPS, step),
+            Term::float("length of a step (--step)", length),
+            Term::name("--refine", &REFINES, refine),
+            count("steps of --refine", steps),
+            Term::float("end of --refine", number),
+            count("halvings of --refine", halvings),
+        ];
+        let budget = self.schedule.budget(dims, plan.panel, 0);
+        Ok(Form {
+            recipe: Recipe::Paper,
+            terms: terms(problem, (dims, 1, seed), own, &plan),
+            sizes: sizes(&budget),
+        })
+    }
+}
+
+impl Keeps for OutputsOptions {
+    fn form(&self, problem: &Problem) -> Result<Form> {
+        let settled = outputs::Settled::new(problem, self)?;
+        let (dims, outputs) = (settled.dims, settled.outputs);
+        let NetSchedule { epochs, batch, step_size, rank, standin, safe, seed } = settled.schedule;
+        let (rank, decay) = match rank {
+            Rank::Exact => ("exact", 1.0),
+            Rank::Sketch { decay } => ("sketch", decay),
+        };
+        let standin = match standin {
+            Standin::FirstEpoch => "first epoch",
+            Standin::EveryEpoch => "every epoch",
+        };
+        let own: [Term; OWN_OUTPUTS] = [
+            Term::name("--recipe", &RECIPES, if safe { "paper-safe" } else { "paper" }),
+            Term::count("--epochs", epochs as usize),
+            Term::count("--batch", batch),
+            Term::float("length of a step (--step)", step_size),
+            Term::name("--rank", &RANKS, rank),
+            Term::float("decay of --rank", decay),
+            Term::name("random values for empty neurons", &STANDINS, standin),
+        ];
+        Ok(Form {
+            recipe: Recipe::Outputs,
+            terms: terms(problem, (dims, outputs, seed), own, &settled.plan),
+            sizes: sizes_outputs(&settled.schedule.budget(dims, outputs, 1, 0)),
+        })
+    }
+}
+
+impl Offers for Progress<'_> {
+    fn offer(&self, record: &mut Record<'_>) {
+        if let Some(Checkpoint { state, net, held, sketch }) = self.checkpoint {
+            record.write(&state.to_words(), &[net, held], &[sketch]);
+        }
+    }
+}
+
+impl Kept {
+    /// As the core takes it, for one output or for several.
+    pub(in crate::run) fn paper(&self) -> Result<Checkpoint<'_>> {
+        self.check_recipe("paper")?;
+        let state = State::from_words(&self.words()?).map_err(|error| damaged().source(error.to_string()))?;
+        Ok(Checkpoint { state, net: self.net(0)?, held: self.net(1)?, sketch: self.floats(0) })
+    }
+}
+
+/// The longest checkpoint of a run with this budget, in bytes.
+pub(in crate::run) fn most_bytes(budget: &Training) -> usize {
+    sizes(budget).most_bytes(COMMON + OWN)
+}
+
+/// The same for several outputs.
+pub(in crate::run) fn most_bytes_outputs(budget: &Outputs) -> usize {
+    sizes_outputs(budget).most_bytes(COMMON + OWN_OUTPUTS)
+}
+
+fn sizes(budget: &Training) -> Sizes {
+    let dims = &budget.dims;
+    Sizes {
+        words: State::WORDS,
+        inputs: dims.inputs,
+        outputs: 0,
+        slots: dims.hidden,
+        rooms: vec![dims.nnz, if budget.lagging_gates { dims.nnz } else { 0 }],
+        floats: vec![0],
+    }
+}
+
+fn sizes_outputs(budget: &Outputs) -> Sizes {
+    let dims = &budget.dims;
+    Sizes {
+        words: State::WORDS,
+        inputs: dims.inputs,
+        outputs: budget.outputs,
+        slots: dims.hidden,
+        rooms: vec![dims.nnz, if budget.safe { dims.nnz } else { 0 }],
+        floats: vec![budget.sketch],
+    }
+}
