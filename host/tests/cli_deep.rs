@@ -65,6 +65,45 @@ fn values_are_learnt_by_either_recipe_in_up_to_seven_layers() {
 }
 
 #[test]
+fn any_model_is_fitted_further_on_the_weights_that_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    ok(path, DIGITS);
+    ok(path, &format!("{CLASSES} --hidden 24,16 --nnz 300 --epochs 5 --tune-epochs 0 -o a.tamis -q"));
+    ok(path, &format!("{CLASSES} --hidden 24 --nnz 300 --epochs 5 -o b.tamis -q"));
+    ok(path, PLANTED);
+    ok(path, &format!("{VALUES} --hidden 8 --nnz 15 --recipe paper -o c.tamis -q"));
+    let (digits, planted) = ("--data d/X.npy --labels d/y.npy", "--data p/X.npy --labels p/y.npy");
+    for (model, data) in [("a", digits), ("b", digits), ("c", planted)] {
+        let old = json(path, &format!("eval {model}.tamis {data}"));
+        let report = json(path, &format!("finetune {model}.tamis {data} -o n.tamis"));
+        let new = json(path, &format!("eval n.tamis {data}"));
+        assert!((number(&old, "loss") - number(&report, "loss_before")).abs() < 1e-9, "{old} {report}");
+        assert!((number(&new, "loss") - number(&report, "loss")).abs() < 1e-9, "{new} {report}");
+        // The published method ends where its weights fit best.
+        let part = if model == "c" { 1.0 } else { 0.99 };
+        assert!(number(&new, "loss") <= part * number(&old, "loss"), "{model}: {old} {new}");
+        let size = |name: &str| std::fs::metadata(path.join(name)).unwrap().len();
+        assert_eq!(size("n.tamis"), size(&format!("{model}.tamis")));
+        // Places stay, and so do tasks and the neurons asked for.
+        let [was, is] =
+            [format!("{model}.tamis"), "n.tamis".into()].map(|name| json(path, &format!("inspect {name}")));
+        assert_eq!(
+            (&was["layers"], &was["task"], &was["hidden"]),
+            (&is["layers"], &is["task"], &is["hidden"])
+        );
+    }
+    for (flags, says) in
+        [("--epochs 0", "--epochs 1 or more"), ("--rate=-1", "--rate"), ("--time-limit=-1", "--time-limit")]
+    {
+        let error = fails(path, &format!("finetune a.tamis {digits} {flags} -o x.tamis"));
+        assert!(error.contains(says), "{flags}: {error}");
+    }
+    let error = fails(path, &format!("finetune a.tamis {planted} -o x.tamis"));
+    assert!(error.contains("expected") && !path.join("x.tamis").exists(), "{error}");
+}
+
+#[test]
 fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);

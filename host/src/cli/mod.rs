@@ -11,6 +11,7 @@ mod deep;
 mod demo;
 mod eval;
 mod experiment;
+mod finetune;
 mod generate;
 mod history;
 mod imp;
@@ -91,6 +92,7 @@ enum Verb {
     Generate(generate::Generate),
     Train(Box<train::Train>),
     Eval(eval::Eval),
+    Finetune(finetune::Finetune),
     Predict(predict::Predict),
     Inspect(inspect::Inspect),
     Run(experiment::Run),
@@ -137,6 +139,7 @@ fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
         Verb::Generate(generate) => generate.run(common, console),
         Verb::Train(train) => train.run(common, console),
         Verb::Eval(eval) => eval.run(common, console),
+        Verb::Finetune(finetune) => finetune.run(common, console),
         Verb::Predict(predict) => predict.run(common, console),
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Run(run) => run.run(common, console),

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use tamis::deep::{self, Stack, tune};
 use tamis::gates::Signs;
-use tamis::model::Layer;
+use tamis::model::{Csr, Layer};
 use tamis::samples::{ByteRows, Rows, Samples};
 use tamis::train::Goal;
 use tamis::weights::Weights;
@@ -309,11 +309,7 @@ impl Run<'_> {
             let bytes = Aligned::new(&found.model);
             let view = wire::View::parse(&bytes)?;
             let [Layer::Csr(csr), end] = view.model().layers() else { return Err(two_layers()) };
-            let width = csr.inputs();
-            let rows = csr.counts().iter().enumerate().flat_map(|(i, &n)| core::iter::repeat_n(i, n.into()));
-            let flat: Vec<u32> =
-                rows.zip(csr.columns()).map(|(i, &j)| (i * width + usize::from(j)) as u32).collect();
-            stack.push(Weights::new(width, csr.outputs(), &flat, csr.values())?, Signs::Positive)?;
+            push_layer(stack, csr)?;
             self.layers.push(DeepLayer {
                 hidden: self.options.hidden[layer],
                 live: csr.outputs(),
@@ -433,42 +429,25 @@ impl Run<'_> {
         let (mut limit, mut stopped) = (trained.limit, trained.stopped);
         let mut tuned = None;
         if params.epochs > 0 && !stopped {
-            let classes: Vec<u16> = match task {
-                Task::Multiclass => labels.iter().map(|&label| label as u16).collect(),
-                _ => Vec::new(),
-            };
-            let outputs = self.sizes.outputs;
-            let goal = if task == Task::Multiclass {
-                Goal::Classes(&classes, outputs)
-            } else {
-                Goal::Values(&labels)
-            };
-            let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
-            self.most.state = self.most.state.max(4 * memory.len() as u64 + 8 * self.sizes.nnz as u64);
-            let (layer, left) = (self.options.hidden.len(), self.left());
-            let began = Instant::now();
-            let mut late = false;
+            let layer = self.options.hidden.len();
             let told = |progress: &tune::Progress| {
-                late = left.is_some_and(|left| began.elapsed() >= left);
-                let told =
-                    DeepProgress { layer, step: progress.epoch, steps: progress.epochs, loss: progress.best };
-                stopped |= !observe(&told) || stop.asked();
-                !late && !stopped
+                observe(&DeepProgress {
+                    layer,
+                    step: progress.epoch,
+                    steps: progress.epochs,
+                    loss: progress.best,
+                })
             };
-            let info = match &data.values {
-                Values::F32(values) => {
-                    fit(Rows::new(values, inputs)?, goal, &mut stack, &params, &mut memory, told)
-                }
-                Values::U8(values) => {
-                    fit(ByteRows::new(values, inputs, 1.0)?, goal, &mut stack, &params, &mut memory, told)
-                }
-            }?;
-            limit = limit.or(late.then_some("time"));
-            self.passes += 1.0 + 3.0 * f64::from(info.epochs);
-            tuned = Some(info);
+            let fitted =
+                fit_together(&mut stack, (&data, &labels, task), &params, (self.left(), stop), told)?;
+            self.most.state = self.most.state.max(fitted.memory_bytes + 8 * self.sizes.nnz as u64);
+            self.passes += 1.0 + 3.0 * f64::from(fitted.info.epochs);
+            limit = limit.or(fitted.is_late.then_some("time"));
+            stopped |= fitted.is_stopped;
+            tuned = Some(fitted.info);
         }
         let (layers, end) = layers_of(&stack, &self.options.hidden, signs);
-        let model = encode_layers(&layers, end, task)?;
+        let model = encode_layers(&layers, end, Some(task.stored()))?;
         let score = score_model(&model, &Problem { data, labels, task })?;
         let report = DeepReport {
             recipe: self.options.recipe.name(),
@@ -501,6 +480,50 @@ impl Run<'_> {
     }
 }
 
+/// A joint fit.
+pub(super) struct Fitted {
+    pub(super) info: tune::Info,
+    /// Bytes that it took.
+    pub(super) memory_bytes: u64,
+    /// Whether its time was up.
+    pub(super) is_late: bool,
+    /// Whether the observer or the wish to end ended it.
+    pub(super) is_stopped: bool,
+}
+
+/// Fits all layers of a network that has ended together, on rows in random order, for so much time.
+pub(super) fn fit_together(
+    stack: &mut Stack<'_>,
+    (data, labels, task): (&Matrix, &[f32], Task),
+    params: &tune::Params,
+    (left, stop): (Option<Duration>, &Stop),
+    mut observe: impl FnMut(&tune::Progress) -> bool,
+) -> Result<Fitted> {
+    let classes: Vec<u16> = match task {
+        Task::Multiclass => labels.iter().map(|&label| label as u16).collect(),
+        _ => Vec::new(),
+    };
+    let goal = match task {
+        Task::Multiclass => Goal::Classes(&classes, stack.outputs()),
+        _ => Goal::Values(labels),
+    };
+    let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
+    let memory_bytes = size_of_val(&memory[..]) as u64;
+    let began = Instant::now();
+    let (mut is_late, mut is_stopped) = (false, false);
+    let told = |progress: &tune::Progress| {
+        is_late = left.is_some_and(|left| began.elapsed() >= left);
+        is_stopped |= !observe(progress) || stop.asked();
+        !is_late && !is_stopped
+    };
+    let d = data.cols;
+    let info = match &data.values {
+        Values::F32(values) => fit(Rows::new(values, d)?, goal, stack, params, &mut memory, told),
+        Values::U8(values) => fit(ByteRows::new(values, d, 1.0)?, goal, stack, params, &mut memory, told),
+    }?;
+    Ok(Fitted { info, memory_bytes, is_late, is_stopped })
+}
+
 fn fit<X: Samples<Source = core::convert::Infallible>>(
     mut rows: X,
     goal: Goal<'_>,
@@ -512,14 +535,22 @@ fn fit<X: Samples<Source = core::convert::Infallible>>(
     Ok(tune::run(&mut rows, goal, stack, params, memory, observe)?)
 }
 
+/// Adds a hidden layer of a model.
+pub(super) fn push_layer(stack: &mut Stack<'_>, csr: &Csr<'_>) -> Result<()> {
+    let width = csr.inputs();
+    let rows = csr.counts().iter().enumerate().flat_map(|(i, &n)| core::iter::repeat_n(i, n.into()));
+    let flat: Vec<u32> = rows.zip(csr.columns()).map(|(i, &j)| (i * width + usize::from(j)) as u32).collect();
+    Ok(stack.push(Weights::new(width, csr.outputs(), &flat, csr.values())?, Signs::Positive)?)
+}
+
 fn two_layers() -> Error {
     Error::new("a recipe gave a model of another shape").expected("a hidden layer and its end")
 }
 
 /// Signs of the neurons as bits, or the weights to so many outputs.
-type Ending = (Vec<u32>, Option<(usize, Vec<u32>, Vec<f32>)>);
+pub(super) type Ending = (Vec<u32>, Option<(usize, Vec<u32>, Vec<f32>)>);
 
-fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
+pub(super) fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
     match end {
         Layer::Sum(sum) => Ok((sum.signs().to_vec(), None)),
         Layer::Csr(csr) => {
@@ -539,7 +570,11 @@ fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
 }
 
 /// The layers of a finished stack as the parts of a model, with the neurons asked for.
-fn layers_of<'a>(stack: &Stack<'_>, hidden: &[usize], signs: &'a [u32]) -> (Vec<SparseLayer>, End<'a>) {
+pub(super) fn layers_of<'a>(
+    stack: &Stack<'_>,
+    hidden: &[usize],
+    signs: &'a [u32],
+) -> (Vec<SparseLayer>, End<'a>) {
     let mut layers = Vec::new();
     for (l, w) in stack.layers().enumerate() {
         let mut layer =

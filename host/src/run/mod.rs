@@ -21,6 +21,7 @@
 mod anneal;
 mod classes;
 mod deep;
+mod finetune;
 mod found;
 mod imp;
 mod keep;
@@ -40,6 +41,7 @@ pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anne
 pub use deep::{
     DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, LayerRecipe, train_deep,
 };
+pub use finetune::{FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
 pub use keep::{Form, Keep, Keeps, Kept, Offers, Record};
 pub use limits::Limits;

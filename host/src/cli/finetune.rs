@@ -1,0 +1,131 @@
+//! `tamis finetune`
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use tamis::deep::tune;
+
+use super::console::{bytes, count, decibel, facts, percent};
+use super::parse;
+use super::progress::Bar;
+use super::saved::{Object, limit_fact, peak_fact};
+use super::source::SourceArgs;
+use super::train::save;
+use super::{Common, Console, interrupt};
+use crate::run::{self, FinetuneOptions, FinetuneReport, Limits, ModelFile, Task};
+use crate::{Error, Result, file};
+
+/// Fit all layers of a model together, on the weights that it has.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis finetune model.tamis --data X.npy --labels y.npy -o better.tamis
+  tamis finetune old.tamis --data new.csv --target price --epochs 50 --time-limit 60 -o new.tamis")]
+pub(super) struct Finetune {
+    /// The model
+    #[arg(value_name = "M.tamis")]
+    model: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// The model to write
+    #[arg(short, long, value_name = "N.tamis")]
+    output: PathBuf,
+    /// Passes over all batches; the result is the best of them, or the model as it was [default: 20]
+    #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
+    epochs: Option<u32>,
+    /// Rows of a batch; 0 for all rows [default: 256]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    batch: Option<usize>,
+    /// The first step of a weight, in parts of the size of its layer's weights [default: 0.02]
+    #[arg(long, value_name = "RATE", value_parser = parse::number)]
+    rate: Option<f64>,
+    /// Seconds after which the fit ends, looked at after every epoch
+    #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
+    time_limit: Option<f64>,
+}
+
+impl Finetune {
+    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+        let options = self.options(common)?;
+        file::check(&self.output)?;
+        file::check_distinct(&self.output, self.source.inputs())?;
+        let model = ModelFile::load(&self.model)?;
+        let source = self.source.source();
+        let task = model.task()?;
+        let problem = source.load(task)?;
+        model.check_fit(&source, &problem)?;
+        let bar = Bar::new(console);
+        let outcome = interrupt::training(|| {
+            run::finetune(&model, problem, &options, interrupt::stop(), |progress| {
+                bar.show(progress.epoch, progress.epochs, progress.best);
+                true
+            })
+        });
+        bar.clear();
+        let outcome = outcome?;
+        save(&self.output, &outcome.model)?;
+        let object = Object::new(&self.output, &outcome.model, &outcome.report);
+        console.result(&object, || summary(&object))
+    }
+
+    fn options(&self, common: &Common) -> Result<FinetuneOptions> {
+        let usual = tune::Params::DEFAULT;
+        let bound = |flag: &str, value: Option<f64>, usual: f64| match value {
+            Some(value) if !(value >= 0.0 && value.is_finite()) => {
+                Err(Error::new("a setting is out of bounds")
+                    .expected(format_args!("{flag} 0 or more"))
+                    .got(value)
+                    .help(format!("leave {flag} out for {usual}")))
+            }
+            value => Ok(value),
+        };
+        let rate = bound("--rate", self.rate, usual.rate.into())?;
+        let time = bound("--time-limit", self.time_limit, f64::INFINITY)?;
+        let batch = match self.batch {
+            Some(0) => usize::MAX,
+            batch => batch.unwrap_or(usual.batch),
+        };
+        Ok(FinetuneOptions {
+            params: tune::Params {
+                epochs: self.epochs.unwrap_or(usual.epochs),
+                batch,
+                rate: rate.map_or(usual.rate, |rate| rate as f32),
+                seed: common.seed,
+            },
+            limits: Limits {
+                time: time.map(|time| Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX)),
+                ..Limits::NONE
+            },
+            threads: common.threads(),
+        })
+    }
+}
+
+fn summary(object: &Object<'_, FinetuneReport>) -> String {
+    let r = object.report;
+    let name = if r.task == Task::Multiclass { "mean cross-entropy" } else { "mean squared error" };
+    let mut rows = vec![
+        ("nonzeros", count(r.nnz as u64)),
+        ("loss", format!("{:.4e} {name}, {:.4e} before", r.loss, r.loss_before)),
+    ];
+    if r.task != Task::Multiclass {
+        rows.push(("PSNR", format!("{}, {} before", decibel(r.psnr_db), decibel(r.psnr_db_before))));
+    }
+    rows.extend(r.accuracy.zip(r.accuracy_before).map(|(now, before)| {
+        ("accuracy", format!("{} of these rows, {} before", percent(now), percent(before)))
+    }));
+    rows.extend([
+        ("time", format!("{:.3} s, {} epochs{}", r.seconds, r.epochs, limit_fact(r.limit))),
+        (
+            "memory",
+            format!(
+                "data {}, state {}{}",
+                bytes(r.data_bytes),
+                bytes(r.state_bytes),
+                peak_fact(r.peak_rss_bytes)
+            ),
+        ),
+    ]);
+    facts(&object.title(r.stopped), &rows)
+}

@@ -1,0 +1,174 @@
+//! A finished model, of however many layers, fitted to rows on the weights that it has.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tamis::deep::{Stack, tune};
+use tamis::model::{Activation, Csr, Layer};
+use tamis::weights::Weights;
+
+use super::deep::{ending, fit_together, layers_of, push_layer};
+use super::layers::encode_layers;
+use super::train::{Start, shuffle};
+use super::{Limits, ModelFile, Problem, Task, peak_rss_bytes, plan, score_model};
+use crate::operator::Stop;
+use crate::{Error, Result};
+
+/// How to fit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FinetuneOptions {
+    /// Epochs, batches, rate and seed.
+    pub params: tune::Params,
+    /// Time, looked at after every epoch; passes are not limited.
+    pub limits: Limits,
+    /// Threads of the scores; the fit itself takes one.
+    pub threads: usize,
+}
+
+/// What a fit did; the fields are the keys of the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FinetuneReport {
+    /// What the model is for.
+    pub task: Task,
+    /// Rows, n.
+    pub samples: usize,
+    /// Nonzeros, which do not change.
+    pub nnz: usize,
+    /// Loss on the rows before.
+    pub loss_before: f64,
+    /// As [`super::Score::psnr_db`], before.
+    pub psnr_db_before: Option<f64>,
+    /// As [`super::Score::accuracy`], before.
+    pub accuracy_before: Option<f64>,
+    /// Loss on the rows afterwards.
+    pub loss: f64,
+    /// As [`super::Score::psnr_db`].
+    pub psnr_db: Option<f64>,
+    /// As [`super::Score::accuracy`].
+    pub accuracy: Option<f64>,
+    /// Epochs done; the result is the best of them, or the model as it was.
+    pub epochs: u32,
+    /// Which limit ended the fit.
+    pub limit: Option<&'static str>,
+    /// Whether it was ended early on request.
+    pub stopped: bool,
+    /// Seconds of the fit and of its scores, without reading files.
+    pub seconds: f64,
+    /// Seed of the order of the rows.
+    pub seed: u64,
+    /// Bytes of samples and labels.
+    pub data_bytes: u64,
+    /// Bytes of the fit: indices, values, gradient, moments, best values, and activations of one row.
+    pub state_bytes: u64,
+    /// The most memory that the process has had so far; none where the system does not say.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// A finished fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FinetuneOutcome {
+    /// The bytes of a `.tamis` file.
+    pub model: Vec<u8>,
+    /// What was done.
+    pub report: FinetuneReport,
+}
+
+/// Fits the weights of `model` to `problem`, all layers together, and leaves which weights there are: the last step of pruning, new
+/// data for an old model, or the end of a model that was trained layer by layer.
+///
+/// `observe` is called after every epoch and ends the fit by returning `false`, as `stop` does; the best weights until then are
+/// the result.
+///
+/// # Errors
+/// A model that does not end in a sum or in weights without ReLU, or without a hidden layer; labels or columns that do not fit it;
+/// or predictions that are no numbers.
+pub fn finetune(
+    model: &ModelFile,
+    problem: Problem,
+    options: &FinetuneOptions,
+    stop: &Stop,
+    observe: impl FnMut(&tune::Progress) -> bool + Send,
+) -> Result<FinetuneOutcome> {
+    problem.check()?;
+    if options.params.epochs == 0 {
+        return Err(Error::new("a fit needs an epoch")
+            .expected("--epochs 1 or more")
+            .got(0)
+            .help("20 are usual"));
+    }
+    plan::pool(options.threads)?.install(|| fit(model, problem, options, stop, observe))
+}
+
+fn fit(
+    model: &ModelFile,
+    problem: Problem,
+    options: &FinetuneOptions,
+    stop: &Stop,
+    observe: impl FnMut(&tune::Progress) -> bool,
+) -> Result<FinetuneOutcome> {
+    let start = Start::new(&problem);
+    let before = model.predict(&problem.data)?;
+    let before = model.score(problem.task, &problem.labels, &before)?;
+    let view = model.view()?;
+    let layers = view.model().layers();
+    let nnz: usize =
+        layers.iter().map(|layer| if let Layer::Csr(csr) = layer { csr.nonzeros() } else { 0 }).sum();
+    let is_hidden =
+        |layer: &Layer<'_>| matches!(layer, Layer::Csr(csr) if csr.activation() == Activation::Relu);
+    let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
+    let mut stack = Stack::new(view.model().inputs(), &mut index, &mut value);
+    let Some((end, hidden)) = layers.split_last() else { return Err(other_kind()) };
+    if is_hidden(end) || hidden.is_empty() {
+        return Err(other_kind());
+    }
+    let mut requested = Vec::new();
+    for layer in hidden {
+        let Layer::Csr(csr) = layer else { return Err(other_kind()) };
+        if csr.activation() != Activation::Relu {
+            return Err(other_kind());
+        }
+        push_layer(&mut stack, csr)?;
+        requested.push(Csr::requested(csr));
+    }
+    let live = stack.width();
+    let (signs, outputs) = ending(end, live)?;
+    match &outputs {
+        None => stack.end_sum(&signs)?,
+        Some((outputs, index, value)) => stack.end_weights(Weights::new(*outputs, live, index, value)?)?,
+    }
+    let Problem { data, mut labels, task } = problem;
+    let data = shuffle(data, &mut labels, options.params.seed)?;
+    let left: Option<Duration> = options.limits.time;
+    let fitted = fit_together(&mut stack, (&data, &labels, task), &options.params, (left, stop), observe)?;
+    let (layers, end) = layers_of(&stack, &requested, &signs);
+    let bytes = encode_layers(&layers, end, view.task())?;
+    let score = score_model(&bytes, &Problem { data, labels, task })?;
+    let samples = score.n;
+    let report = FinetuneReport {
+        task,
+        samples,
+        nnz: stack.nnz(),
+        loss_before: before.loss,
+        psnr_db_before: before.psnr_db,
+        accuracy_before: before.accuracy,
+        loss: score.loss,
+        psnr_db: score.psnr_db,
+        accuracy: score.accuracy,
+        epochs: fitted.info.epochs,
+        limit: fitted.is_late.then_some("time"),
+        stopped: fitted.is_stopped,
+        seconds: start.seconds(),
+        seed: options.params.seed,
+        data_bytes: start.data_bytes,
+        state_bytes: fitted.memory_bytes + 8 * nnz as u64,
+        peak_rss_bytes: peak_rss_bytes(),
+    };
+    Ok(FinetuneOutcome { model: bytes, report })
+}
+
+fn other_kind() -> Error {
+    Error::new("the model is of a kind that cannot be fitted")
+        .expected("hidden layers with ReLU, then their sum or a layer without ReLU")
+        .got("layers in another order")
+        .help("fit a model that tamis has trained")
+}
