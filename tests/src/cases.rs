@@ -55,7 +55,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
         Self { name: "recover", pinned: 0x5b30_2c36, ram: 12_544, run: recover::recover::<P> },
         Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
-        Self { name: "deep", pinned: 0x9a4a_ab85, ram: 10_240, run: deep::deep::<P> },
+        Self { name: "deep", pinned: 0x9a4a_ab85, ram: 11_520, run: deep::deep::<P> },
     ];
 }
 
