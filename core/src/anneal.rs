@@ -529,7 +529,7 @@ impl<'p> Run<'p> {
         let settled = self.at.step > schedule.settled();
         let shrunk =
             schedule.target(self.at.step, self.nnz, self.start) == self.nnz && state.len() <= self.nnz;
-        if !settled && !(shrunk && state.has_spare()) {
+        if !(settled || shrunk && state.has_spare()) {
             return Ok(());
         }
         let held = self.score(sensing, state, work, self.rows..self.labels.len())?;

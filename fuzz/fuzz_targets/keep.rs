@@ -47,8 +47,9 @@ fn search((data, labels): (tamis_host::data::Matrix, Vec<f32>), options: Recover
     let problem = Problem { data, labels, task: Task::Regression };
     let mut keep = Keep::new("never written", &problem, &options).unwrap();
     run::recover(problem.clone(), &options, &Stop::new(), |progress| keep.see(progress).is_ok()).unwrap();
-    keep.parse(keep.bytes()).unwrap();
-    let head = keep.bytes()[..HEAD].to_vec();
+    let whole = keep.bytes().to_vec();
+    keep.parse(&whole).unwrap();
+    let head = whole[..HEAD].to_vec();
     Search { problem, options, keep, head }
 }
 

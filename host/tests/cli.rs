@@ -500,7 +500,6 @@ fn settings_of_another_recipe_are_refused() {
         ("--recipe paper --validation 0.2", "--validation"),
         ("--trials 2 --validation 0.2", "--validation"),
         ("--patience 3", "--validation"),
-        ("--recipe paper --checkpoint k", "--checkpoint"),
         ("--step theory --start-factor 2", "--start-factor"),
         ("--recipe paper --patience 3", "--patience"),
         ("--recipe lm --rate 0.1", "--rate"),
@@ -519,7 +518,6 @@ fn settings_of_another_recipe_are_refused() {
     for (flags, name) in [
         ("--recipe paper --validation 0", "--recipe anneal"),
         ("--recipe imp --picture p.svg", "--recipe anneal"),
-        ("--checkpoint k --resume", "--recipe imp"),
     ] {
         let error = fails(folder.path(), &format!("{classes} {flags} -o n.tamis"));
         assert!(error.contains(&format!("choose {name}")), "{flags}: {error}");

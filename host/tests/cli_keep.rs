@@ -53,7 +53,7 @@ fn a_search_goes_on_from_its_checkpoint() {
     let said = ok(folder.path(), &format!("{NOISY} --checkpoint k --resume -o again.tamis"));
     assert!(said.contains("went on from step") && read("again.tamis") == read("whole.tamis"), "{said}");
     let said = ok(folder.path(), &format!("{NOISY} --checkpoint other --resume -o n.tamis"));
-    assert!(said.contains("There is no other yet: the search starts anew"), "{said}");
+    assert!(said.contains("There is no other yet: the run starts anew"), "{said}");
     assert_eq!(read("n.tamis"), read("whole.tamis"));
 }
 
@@ -65,10 +65,10 @@ fn a_checkpoint_is_lost_to_no_mistake() {
     let error = train("--checkpoint k");
     assert!(error.contains("there is a checkpoint already") && error.contains("--resume"), "{error}");
     let error = train("--checkpoint k --resume --seed 1");
-    assert!(error.contains("--seed: 0, as the search began") && error.contains("got: 1"), "{error}");
+    assert!(error.contains("--seed: 0, as the run began") && error.contains("got: 1"), "{error}");
     let error = train("--checkpoint k --resume --validation 0.1");
     assert!(error.contains("rows held out") && error.contains("got: 40"), "{error}");
-    assert!(train("--checkpoint k --resume --signs balanced").contains("--signs: free, as the search began"));
+    assert!(train("--checkpoint k --resume --signs balanced").contains("--signs: free, as the run began"));
     let other = NOISY.replace("p/noisy.npy", "p/y.npy --signs free");
     let error = fails(folder.path(), &format!("{other} --checkpoint k --resume -o n.tamis"));
     assert!(error.contains("checksum of the labels"), "{error}");
@@ -129,6 +129,132 @@ fn ctrl_c_leaves_a_checkpoint_that_the_search_goes_on_from() {
     assert_eq!(essence(&ended), essence(&whole));
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert!(number(&ended, "resumed_steps") > 0.0 && read("n.tamis") == read("whole.tamis"));
+}
+
+/// Recipes of steps: lines that train, but for the output.
+const STEPS: [&str; 4] = [
+    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --epochs 12",
+    "train --data p/X.npy --labels p/noisy.npy --task regression --hidden 3 --nnz 6 --recipe paper --batch 100",
+    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe paper --batch 100 --step fixed:0.002",
+    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe paper-safe --batch 100 --step fixed:0.5",
+];
+
+/// The noisy problem, and digits.
+fn steps() -> tempfile::TempDir {
+    let folder = noisy();
+    ok(folder.path(), "generate digits --samples 600 --side 8 --seed 2 -o d -q");
+    folder
+}
+
+#[test]
+fn runs_of_steps_go_on_from_their_checkpoints() {
+    let folder = steps();
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    for (k, line) in STEPS.iter().enumerate() {
+        let whole = json(folder.path(), &format!("{line} --threads 1 -o whole.tamis"));
+        assert_eq!((&whole["resumed_steps"], &whole["limit"]), (&json!(0), &Value::Null));
+        let (mut parts, mut resumed) = (0, Vec::new());
+        let last = loop {
+            parts += 1;
+            let passes = number(&whole, "passes") * f64::from(parts) / 4.0;
+            let more =
+                format!("--checkpoint k{k} --resume --passes-limit {passes} --threads {}", 1 + parts % 2);
+            let report = json(folder.path(), &format!("{line} {more} -o n.tamis"));
+            resumed.push(number(&report, "resumed_steps"));
+            if report["limit"] == Value::Null {
+                break report;
+            }
+            assert_eq!((&report["limit"], &report["stopped"]), (&json!("passes"), &json!(false)));
+        };
+        assert!(parts > 2 && resumed.is_sorted() && resumed[1] > 0.0, "{line}: {resumed:?}");
+        for key in "nnz live loss steps epochs passes trials undone validation_loss early".split(' ') {
+            assert_eq!(last[key], whole[key], "{line}: {key}");
+        }
+        assert_eq!(read("n.tamis"), read("whole.tamis"), "{line}");
+        // What ended by itself gives the same again without a step, and says that it went on.
+        let again = format!("{line} --checkpoint k{k} --resume --log l.jsonl --picture p.svg -o again.tamis");
+        let said = ok(folder.path(), &again);
+        assert!(said.contains("went on from step") && read("again.tamis") == read("whole.tamis"), "{said}");
+        assert_eq!(String::from_utf8(read("l.jsonl")).unwrap().lines().count(), 1);
+        // It is not overwritten, and no other run takes it.
+        let error = fails(folder.path(), &format!("{line} --checkpoint k{k} -o n.tamis"));
+        assert!(error.contains("there is a checkpoint already") && error.contains("--resume"), "{error}");
+        let error = fails(folder.path(), &format!("{line} --checkpoint k{k} --resume --seed 3 -o n.tamis"));
+        assert!(error.contains("--seed: 0, as the run began") && error.contains("got: 3"), "{error}");
+    }
+    let error = fails(folder.path(), &format!("{} --checkpoint k0 --resume -o n.tamis", STEPS[2]));
+    assert!(error.contains("one of recipe anneal") && error.contains("choose --recipe anneal"), "{error}");
+    let error = fails(folder.path(), &format!("{} --checkpoint k2 --resume -o n.tamis", STEPS[3]));
+    assert!(error.contains("--recipe: paper, as the run began"), "{error}");
+    let error = fails(folder.path(), &format!("{NOISY} --checkpoint k1 --resume -o n.tamis"));
+    assert!(error.contains("one of recipe paper"), "{error}");
+    let whole = read("k0");
+    std::fs::write(folder.path().join("k0"), &whole[..whole.len() / 2]).unwrap();
+    let error = fails(folder.path(), &format!("{} --checkpoint k0 --resume -o n.tamis", STEPS[0]));
+    assert!(error.contains("the checkpoint is damaged: k0"), "{error}");
+}
+
+/// A process that is killed at once leaves the file of a few seconds before, from which the run goes on.
+#[test]
+#[cfg(unix)]
+fn a_run_that_is_killed_goes_on_from_its_checkpoint() {
+    let folder = steps();
+    let line = STEPS[0].replace("--epochs 12", "--epochs 1000000 --threads 1");
+    let kept = format!("{line} --checkpoint k --resume");
+    let arguments = format!("{kept} -q -o n.tamis");
+    let mut child = command(folder.path(), &arguments.split(' ').collect::<Vec<_>>()).spawn().unwrap();
+    let began = std::time::Instant::now();
+    while !folder.path().join("k").exists() {
+        assert!(began.elapsed().as_secs() < 120 && child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!folder.path().join("n.tamis").exists());
+    let there = json(folder.path(), &format!("{kept} --passes-limit 1 -o n.tamis"));
+    assert_eq!(there["steps"], there["resumed_steps"]);
+    let passes = 1.1 * number(&there, "passes");
+    let rest = json(folder.path(), &format!("{kept} --passes-limit {passes} -o n.tamis"));
+    let whole = json(folder.path(), &format!("{line} --passes-limit {passes} -o whole.tamis"));
+    assert!(number(&rest, "resumed_steps") > 100.0 && rest["steps"] == whole["steps"], "{rest}");
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("n.tamis"), read("whole.tamis"));
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_leaves_checkpoints_of_runs_of_steps() {
+    use std::process::{Command, Stdio};
+    let folder = steps();
+    for (k, line) in STEPS.iter().enumerate() {
+        let line = line.replace(" --epochs 12", "") + " --epochs 200000 --threads 1";
+        let kept = format!("{line} --checkpoint k{k} --resume");
+        let arguments = format!("{kept} --json -o n.tamis");
+        let child = command(folder.path(), &arguments.split(' ').collect::<Vec<_>>())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1200));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(130), "{out}{err}");
+        let ended: Value = serde_json::from_str(&out).unwrap();
+        // Nothing is lost: the file is of the last step, but in trials, whose best start is run again.
+        let there = json(folder.path(), &format!("{kept} --passes-limit 1e-3 -o n.tamis"));
+        let resumed = number(&there, "resumed_steps");
+        assert!(resumed > 0.0 && (k == 1 || resumed == number(&ended, "steps")), "{line}: {ended} {there}");
+        if k != 1 {
+            let passes = 1.1 * number(&there, "passes");
+            let rest = json(folder.path(), &format!("{kept} --passes-limit {passes} -o n.tamis"));
+            let whole = json(folder.path(), &format!("{line} --passes-limit {passes} -o whole.tamis"));
+            assert_eq!((&rest["steps"], &rest["loss"]), (&whole["steps"], &whole["loss"]), "{line}");
+            let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+            assert_eq!(read("n.tamis"), read("whole.tamis"), "{line}");
+        }
+    }
 }
 
 #[test]

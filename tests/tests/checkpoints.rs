@@ -284,7 +284,7 @@ fn severals() -> Vec<How> {
             step_size,
             rank: [Rank::Exact, Rank::Sketch { decay: 1.0 }, Rank::Sketch { decay: 0.5 }][k % 3],
             standin: [Standin::FirstEpoch, Standin::EveryEpoch][k / 3 % 2],
-            safe: k / 2 % 2 == 0,
+            safe: (k / 2).is_multiple_of(2),
             seed: k as u64,
         };
         How::Several(schedule, 9, k % 4 == 1)

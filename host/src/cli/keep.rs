@@ -63,17 +63,19 @@ impl Keeper {
         self.keep.as_mut().map_or(Ok(()), |keep| keep.flush().map(|_| ()))
     }
 
-    /// What came of a run: one that was ended before its first step says what its checkpoint is good for.
+    /// What came of a run. Where that is an error, the last state is kept all the same, and a run that was ended before its first
+    /// step says what the checkpoint is good for.
     pub(super) fn check<T>(&mut self, outcome: Result<T>) -> Result<T> {
-        match outcome {
-            Err(error) if error.is_interrupted() => Err(match interrupt::saving(|| self.flush()) {
-                Err(error) => error,
-                Ok(()) if self.keep.is_some() => {
-                    error.help("--resume goes on from the checkpoint, where there is one")
-                }
-                Ok(()) => error,
-            }),
-            outcome => outcome,
-        }
+        let error = match outcome {
+            Err(error) => error,
+            done => return done,
+        };
+        Err(match interrupt::saving(|| self.flush()) {
+            Err(error) => error,
+            Ok(()) if self.keep.is_some() && error.is_interrupted() => {
+                error.help("--resume goes on from the checkpoint, where there is one")
+            }
+            Ok(()) => error,
+        })
     }
 }
