@@ -80,7 +80,7 @@ pub struct FinetuneOutcome {
 /// the result.
 ///
 /// # Errors
-/// A model that does not end in a sum or in weights without ReLU, or without a hidden layer; labels or columns that do not fit it;
+/// A model that does not end in a sum or in weights without relu, or without a hidden layer; labels or columns that do not fit it;
 /// or predictions that are no numbers.
 pub fn finetune(
     model: &ModelFile,
@@ -168,7 +168,7 @@ fn fit(
 
 fn other_kind() -> Error {
     Error::new("the model is of a kind that cannot be fitted")
-        .expected("hidden layers with ReLU, then their sum or a layer without ReLU")
+        .expected("hidden layers with relu, then their sum or a layer without")
         .got("layers in another order")
         .help("fit a model that tamis has trained")
 }

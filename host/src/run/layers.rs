@@ -19,7 +19,7 @@ pub(super) struct SparseLayer {
 /// How the outputs come from the last layer that is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End<'a> {
-    /// The last layer gives them, without ReLU.
+    /// The last layer gives them, without relu.
     Layer,
     /// They are the sum of its neurons, those with their bit set taken away.
     Sum(&'a [u32]),
