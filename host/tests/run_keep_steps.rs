@@ -71,7 +71,7 @@ impl How {
                     if let Some(keep) = &mut keep {
                         keep.see(progress).unwrap();
                     }
-                    left -= 1;
+                    left = left.saturating_sub(1);
                     left > 0
                 }
             };
