@@ -14,6 +14,8 @@ const ALIKE: f32 = 0.99;
 const SPOILT: f32 = 4.0;
 /// All rows refute a fit of a part of them where the loss is more than so many times as large.
 const REFUTED: f32 = 2.0;
+/// With so many weights the plain method is worth its few passes even where the run was ended.
+const FEW: usize = 2;
 /// A loss above this part of the mean square of the labels is far from exact …
 const POOR: f32 = 1e-3;
 /// … and one below this part of the last is progress.
@@ -187,7 +189,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             self.keep_found(loss)?;
         }
         self.descend_at_s(loss, self.bench.task().goal, Phase::Polish)?;
-        Ok(if self.is_exact(self.state.found_loss) || self.is_done() { Stage::End } else { Stage::Plain })
+        let is_hasty = self.is_done() && self.bench.task().nnz > FEW;
+        Ok(if self.is_exact(self.state.found_loss) || is_hasty { Stage::End } else { Stage::Plain })
     }
 
     /// Outer steps at exactly s weights as long as they lower the loss and it is above `goal`, at most

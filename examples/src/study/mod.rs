@@ -129,12 +129,12 @@ pub fn run(settings: &Settings) -> Result<(usize, usize)> {
         finished += 1;
         bar.inc(1);
         if written.elapsed() >= REWRITE {
-            Report::new(settings, &store.records, jobs.len()).write()?;
+            Report::new(settings, &store.records).write()?;
             written = Instant::now();
         }
     }
     bar.finish_and_clear();
-    let tables = Report::new(settings, &store.records, jobs.len()).write()?;
+    let tables = Report::new(settings, &store.records).write()?;
     println!("tables: {}", tables.display());
     Ok((finished, left.len() - finished))
 }

@@ -20,7 +20,6 @@ pub(super) struct Report<'a> {
     settings: &'a Settings,
     /// Runs by cell, in the order of their seeds; of several of one run the last counts.
     cells: BTreeMap<Job, Vec<&'a Record>>,
-    planned: usize,
 }
 
 /// The results of one recipe in one cell.
@@ -31,13 +30,13 @@ struct Cell<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(settings: &'a Settings, records: &'a [Record], planned: usize) -> Self {
+    pub(super) fn new(settings: &'a Settings, records: &'a [Record]) -> Self {
         let runs: BTreeMap<&Job, &Record> = records.iter().map(|record| (&record.job, record)).collect();
         let mut cells: BTreeMap<Job, Vec<&Record>> = BTreeMap::new();
         for (job, record) in runs {
             cells.entry(job.cell()).or_default().push(record);
         }
-        Self { settings, cells, planned }
+        Self { settings, cells }
     }
 
     /// Writes all files; returns the one with the tables.
@@ -95,8 +94,8 @@ impl<'a> Report<'a> {
             "The weights of random sparse networks are found again from their outputs: y = Σ relu(w_i · x), m neurons, s weights\n\
              N(0, 1) at random places, d = {INPUTS} inputs, n = {} rows where nothing else is said. The `lm` recipe, with the seed of\n\
              the problem, stands beside the `paper` recipe with trials (15 full-batch epochs) on the same rows.\n\n\
-             Made by `cargo run --release -p tamis-examples --example 5_recovery_study`: {} runs are done, of {} planned with\n\
-             these settings. Commit: {}. Toolchain: {}. Machine: {}. Threads: {threads}. Each recipe may take {seconds} s in a run, in\n\
+             Made by `cargo run --release -p tamis-examples --example 5_recovery_study`: {} runs.\n\
+             Commit: {}. Toolchain: {}. Machine: {}. Threads: {threads}. Each recipe may take {seconds} s in a run, in\n\
              the phase diagrams {phase:.3} s (limits of the runs below, s: {limits}).\n\n\
              - **PSNR** is taken on the rows that were fitted: 20 log10 max|y| - 10 log10 MSE. *Exact* runs have an error that single\n\
              \x20 precision cannot tell from 0: a loss of at most 3e-11 of the labels' mean square.\n\
@@ -108,7 +107,6 @@ impl<'a> Report<'a> {
              - **\\*** marks cells in which the time limit ended at least one run before an exact fit: more time may give more.\n\n",
             jobs::SAMPLES,
             records().count(),
-            self.planned,
             distinct(&|record| format!("`{}`", record.commit)),
             toolchain(),
             machine(),
@@ -522,7 +520,7 @@ mod tests {
             record(Part::Inputs, (10, 50), 0, 151.0, false),
         ];
         let settings = Settings::default();
-        let page = Report::new(&settings, &records, 99).page();
+        let page = Report::new(&settings, &records).page();
         let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
         assert_eq!(
             line("| 10 | 50 |"),
@@ -534,14 +532,14 @@ mod tests {
         );
         assert!(line("| 0.1 (20, 100) |").starts_with("| 0.1 (20, 100) | 1.5000 | 1.5000 |"));
         assert!(line("| uniform (10, 50) |").contains("151.0"));
-        assert!(page.contains("| 5 | – | 1/1 | – |") && page.contains("7 runs are done, of 99"), "{page}");
+        assert!(page.contains("| 5 | – | 1/1 | – |") && page.contains("7 runs."), "{page}");
         assert!(page.contains("93 of 94 cells are not measured yet") && page.contains("Commit: `abc`"));
     }
 
     #[test]
     fn nothing_measured_is_said_and_drawn() {
         let settings = Settings::default();
-        let report = Report::new(&settings, &[], 5);
+        let report = Report::new(&settings, &[]);
         assert_eq!(report.page().matches("Not measured yet").count(), 6);
         assert!(report.pictures().iter().all(|(_, svg)| svg.contains("no data")));
     }

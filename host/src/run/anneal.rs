@@ -263,7 +263,7 @@ impl Settled {
             Some(from) => core_anneal::resume(operator, &labels, classes, s, params, &from, memory, observe)?,
         };
         let (info, net) = (trained.info, trained.net);
-        let (limit, stopped) = (watch.limit, watch.interrupted(info.stopped));
+        let (limit, stopped) = watch.ended(info.stopped);
         if info.nnz == 0 && !stopped {
             return Err(Error::new("training found no weight that tells the classes apart")
                 .expected(format_args!("{s} nonzeros"))

@@ -304,7 +304,10 @@ impl Run<'_> {
             let share = deep::share(self.sizes.nnz, &self.sizes.rooms, layer, stack.nnz());
             let found = self.train(part, (layer, share), stop, observe)?;
             if found.stopped && layer + 1 < count {
-                return Err(Error::interrupted());
+                return Err(Error::interrupted().of(format_args!(
+                    "hidden layer {} of {count}, and only a run whose last layer has begun gives a model",
+                    layer + 1
+                )));
             }
             let bytes = Aligned::new(&found.model);
             let view = wire::View::parse(&bytes)?;

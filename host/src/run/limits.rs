@@ -30,9 +30,9 @@ pub(super) struct Watch<'s> {
     /// Whether the run has begun and goes on, as far as the operator may know.
     begun: Arc<AtomicBool>,
     /// The limit that ended the run.
-    pub(super) limit: Option<&'static str>,
+    limit: Option<&'static str>,
     /// Whether the observer or a stop ended it.
-    pub(super) interrupted: bool,
+    interrupted: bool,
     /// Whether the next step is one that a run before this one has shown.
     resumed: bool,
 }
@@ -82,13 +82,15 @@ impl<'s> Watch<'s> {
         goes_on
     }
 
-    /// Whether a run that ended before its last step, if `early`, was interrupted: a limit is no interruption.
-    pub(super) fn interrupted(&mut self, early: bool) -> bool {
+    /// The limit that ended a run, and whether it was interrupted, if it has ended before its last step, `early`: a limit is no
+    /// interruption.
+    pub(super) fn ended(&mut self, early: bool) -> (Option<&'static str>, bool) {
         if early && self.limit.is_none() && !self.interrupted {
             // The operator ended it within a step.
             self.goes_on(0.0, true);
         }
-        self.interrupted || early && (self.limit.is_none() || self.stop.asked())
+        let interrupted = self.interrupted || early && (self.limit.is_none() || self.stop.asked());
+        (self.limit, interrupted)
     }
 }
 
@@ -105,10 +107,19 @@ mod tests {
         assert!(!watch.goes_on(2.0, true));
         watch.limits.time = Some(Duration::ZERO);
         assert!(!watch.goes_on(3.0, true));
-        assert_eq!((watch.limit, watch.interrupted(true)), (Some("passes"), false));
+        assert_eq!(watch.ended(true), (Some("passes"), false));
         stop.ask();
-        assert!(watch.interrupted(true));
-        assert!(!watch.goes_on(3.0, true) && watch.interrupted(false));
+        assert!(watch.ended(true).1);
+        assert!(!watch.goes_on(3.0, true) && watch.ended(false).1);
+    }
+
+    #[test]
+    fn a_limit_of_time_that_only_the_operator_has_seen_is_told() {
+        let stop = Stop::new();
+        let mut watch = Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: None }, &stop);
+        assert!(watch.goes_on(1.0, true));
+        watch.limits.time = Some(Duration::ZERO);
+        assert_eq!(watch.ended(true), (Some("time"), false));
     }
 
     #[test]
@@ -127,7 +138,7 @@ mod tests {
         let mut watch = Watch::new(Limits::NONE, &stop);
         assert!(watch.goes_on(f64::MAX, true));
         // An operator that stopped is not seen by the watch.
-        assert!(watch.interrupted(true) && !watch.interrupted(false));
-        assert!(!watch.goes_on(0.0, false) && watch.limit.is_none() && watch.interrupted(false));
+        assert!(watch.ended(true).1 && !watch.ended(false).1);
+        assert!(!watch.goes_on(0.0, false) && watch.ended(false) == (None, true));
     }
 }

@@ -222,7 +222,7 @@ impl Settled {
         };
         operator.heed(None);
         let (info, undone) = (trained.info, trained.undone);
-        let stopped = watch.interrupted(info.stopped);
+        let (limit, stopped) = watch.ended(info.stopped);
         if info.nnz == 0 {
             return Err(if stopped {
                 Error::interrupted()
@@ -262,7 +262,7 @@ impl Settled {
             search: None,
             published: Some(Steps { step_size: schedule.step_size, undone, sketch_words: budget.sketch }),
             resumed_steps: kept.map_or(0, Kept::steps),
-            limit: watch.limit,
+            limit,
             stopped,
             seconds: start.seconds(),
             threads: rayon::current_num_threads(),

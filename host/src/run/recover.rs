@@ -299,7 +299,7 @@ impl Settled {
             found => found?,
         };
         operator.heed(None);
-        let stopped = watch.interrupted(info.stopped);
+        let (limit, stopped) = watch.ended(info.stopped);
         let mut found = Found::new(net);
         let mut neurons = plan.slots;
         if params.signs == Signs::Positive {
@@ -348,7 +348,7 @@ impl Settled {
                 ..self.search(&info)
             }),
             resumed_steps: kept.map_or(0, Kept::steps),
-            limit: watch.limit,
+            limit,
             stopped,
             seconds: start.seconds(),
             threads: rayon::current_num_threads(),

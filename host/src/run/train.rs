@@ -314,7 +314,7 @@ impl Run<'_> {
         // What is left is little, and the result needs it.
         operator.heed(None);
         let (info, weights) = (trained.info, trained.weights);
-        let (limit, stopped) = (watch.limit, watch.interrupted(info.stopped));
+        let (limit, stopped) = watch.ended(info.stopped);
         if info.nnz == 0 && stopped {
             return Err(Error::interrupted());
         }
