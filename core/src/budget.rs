@@ -247,20 +247,38 @@ pub struct Recovery {
     pub linear: bool,
     /// c, outputs whose weights count in s too ([`crate::lm::run_net`]); 0 where the output weights are signs.
     pub outputs: usize,
+    /// Neurons of the first of two layers that there is room for ([`crate::lm::run_deep`]), whose outputs are summed up; 0
+    /// where there is one layer.
+    pub first: usize,
 }
 
 impl Recovery {
     /// The budget for `dims`, given the panel and the operator's scratch for all rows.
     #[must_use]
     pub const fn new(dims: Dims, panel: usize, scratch: usize, linear: bool) -> Self {
-        Self { dims, panel, scratch, linear, outputs: 0 }
+        Self { dims, panel, scratch, linear, outputs: 0, first: 0 }
     }
 
     /// The budget for a network of several outputs, `dims.nnz` counting both sides; `scratch` is the larger of what the
     /// operator asks for all rows, [`crate::sensing::Sensing::scratch`] and [`crate::factored::Factored::net_scratch`].
     #[must_use]
     pub const fn factored(dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Self {
-        Self { dims, panel, scratch, linear: false, outputs }
+        Self { dims, panel, scratch, linear: false, outputs, first: 0 }
+    }
+
+    /// The budget for two hidden layers: p neurons that the operator has room for, m of the second layer.
+    #[must_use]
+    pub const fn deep(dims: Dims, (first, outputs): (usize, usize), panel: usize, scratch: usize) -> Self {
+        Self { dims, panel, scratch, linear: false, outputs, first }
+    }
+
+    /// Words for a bit a row and output, where outputs are summed up.
+    #[must_use]
+    pub const fn gates(&self) -> usize {
+        match self.first {
+            0 => 0,
+            _ => self.dims.samples.saturating_mul(self.outputs.div_ceil(32)),
+        }
     }
 
     /// Weights of neurons that the search keeps: 1.25 s.
@@ -279,7 +297,7 @@ impl Recovery {
     #[must_use]
     pub const fn work(&self) -> usize {
         let linear = if self.linear { self.dims.inputs } else { 0 };
-        Self::work_size(self.dims.nnz).saturating_add(linear)
+        Self::work_size(self.dims.nnz).saturating_add(linear).saturating_add(self.first)
     }
 
     /// Weights that a network may have at once: 0.5 s more, and at least 8, so that small networks have room for a
@@ -305,7 +323,7 @@ impl Recovery {
     pub const fn workspace_words(&self) -> usize {
         let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
-        rows.saturating_add(panel).saturating_add(self.scratch)
+        rows.saturating_add(panel).saturating_add(self.scratch).saturating_add(self.gates())
     }
 }
 

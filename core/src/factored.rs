@@ -167,8 +167,23 @@ pub trait Factored: Sensing {
         provided::gradient_at(self, gates, net, r, out, scratch)
     }
 
-    /// `dw`, `dwt` = `J^T J p`, J being the derivative of the outputs along the network's own nonzeros under fixed gates,
-    /// `J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T`; `p` has the network's support, `image` is n×c of room.
+    /// `out = J p`, n×c, J being the derivative of the outputs along the network's own nonzeros under fixed gates,
+    /// `J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T`; `p` has the network's support.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn net_along(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        p: Net<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::along(self, gates, (net, p), out, scratch)
+    }
+
+    /// `dw`, `dwt` = `J^T J p`, J as in [`Self::net_along`]; `p` has the network's support, `image` is n×c of room.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -303,7 +318,7 @@ pub mod provided {
         Ok(())
     }
 
-    /// [`Factored::net_normal_at`] for (net, p): outputs along p, block by block, and their gradient. Scratch: 2 n + d.
+    /// [`Factored::net_normal_at`] for (net, p): outputs along p, and their gradient. Scratch: 2 n + d.
     ///
     /// # Errors
     /// As the trait's.
@@ -312,6 +327,21 @@ pub mod provided {
         gates: Gates<'_>,
         (net, p): (Net<'_>, Net<'_>),
         out: (&mut [f32], &mut [f32]),
+        image: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        along(sensing, gates, (net, p), image, scratch)?;
+        sensing.net_gradient_at(gates, net, image, out, scratch)
+    }
+
+    /// [`Factored::net_along`] for (net, p), block by block. Scratch: 2 n.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn along<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        (net, p): (Net<'_>, Net<'_>),
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
@@ -336,7 +366,7 @@ pub mod provided {
                 add_outputs(along_out, *a, out);
             }
         }
-        sensing.net_gradient_at(gates, net, image, out, scratch)
+        Ok(())
     }
 
     /// Whether `p` has the support of `net`.

@@ -289,6 +289,13 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
     }
 }
 
+/// Outputs of the first layer that a run of [`run_deep`] has for m neurons of the second: as many as [`slots`], and one that
+/// passes activations through while searching.
+#[must_use]
+pub const fn second_slots(second: usize) -> usize {
+    slots(second, Signs::Positive).saturating_add(1)
+}
+
 /// Recovers a network of at most `dims.hidden` neurons and `dims.nnz` weights, from zero.
 ///
 /// The operator should have [`slots`] blocks; the result is spread over them, with the signs of `params.signs`, and block
@@ -399,7 +406,7 @@ pub fn run_net<'a, S: Factored>(
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Net<'a>, Info), S::Source> {
-    run::net(sensing, labels, (dims, params), None, memory, observe)
+    run::net(sensing, (labels, None), (dims, params), None, memory, observe)
 }
 
 /// Goes on from a checkpoint of [`run_net`] on the same data with the same sizes and parameters, to the same bits.
@@ -415,5 +422,20 @@ pub fn resume_net<'a, S: Factored>(
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Net<'a>, Info), S::Source> {
-    run::net(sensing, labels, (dims, params), Some(checkpoint), memory, observe)
+    run::net(sensing, (labels, None), (dims, params), Some(checkpoint), memory, observe)
+}
+
+/// Recovers a network of two hidden layers.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_deep<'a, S: Factored>(
+    sensing: &mut S,
+    labels: &[f32],
+    (dims, second): (Dims, usize),
+    params: &Params,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Net<'a>, Info), S::Source> {
+    run::net(sensing, (labels, Some(second)), (dims, params), None, memory, observe)
 }

@@ -2,7 +2,7 @@
 
 use super::bench::Bench;
 use super::factors::Factors;
-use super::fit::Fit;
+use super::fit::{Fit, Head};
 use super::neuron::{Entries, Single};
 use super::problem::{Problem, Task};
 use super::search::{Log, Search, first_state};
@@ -43,7 +43,7 @@ pub(super) fn single<'a, S: Sensing>(
             net: Editable::new(d, p, places, values),
             single,
             columns,
-            fit: Fit::new(sensing, (labels, 1), params, rows)?,
+            fit: Fit::new(sensing, (labels, 1, Head::Each), params, rows)?,
             task: Task::new(dims.nnz, dims.hidden, params.spare),
         };
         let found = Sides::new((d, p, 0), &mut *index, &mut *value);
@@ -54,10 +54,10 @@ pub(super) fn single<'a, S: Sensing>(
     Ok((weights, info))
 }
 
-/// Searches for a network of several outputs.
+/// Searches for a network of several outputs, or of two hidden layers, of which the second one has `second` neurons.
 pub(super) fn net<'a, S: Factored>(
     sensing: &mut S,
-    labels: &[f32],
+    (labels, second): (&[f32], Option<usize>),
     (dims, params): (Dims, &Params),
     checkpoint: Option<&Checkpoint<'_>>,
     memory: &'a mut [u32],
@@ -65,18 +65,23 @@ pub(super) fn net<'a, S: Factored>(
 ) -> Result<(Net<'a>, Info), S::Source> {
     let params = &Params { signs: Signs::Positive, ..*params };
     let (n, d, p) = (dims.samples, dims.inputs, sensing.blocks());
-    let c = labels.len() / n.max(1);
+    let c = second.map_or(labels.len() / n.max(1), super::second_slots);
     check_sides(&dims, c).map_err(Error::widen)?;
-    check(sensing, (labels, c), &dims, params, 1..=u32::MAX as usize / (d + c))?;
+    let width = if second.is_some() { 1 } else { c };
+    check(sensing, (labels, width), &dims, params, 1..=u32::MAX as usize / (d + c))?;
     let scratch = sensing.scratch(n).max(sensing.net_scratch(n));
-    let budget = Recovery::factored(dims, c, sensing.panel(), scratch);
+    let budget = match second {
+        Some(_) => Recovery::deep(dims, (p, c), sensing.panel(), scratch),
+        None => Recovery::factored(dims, c, sensing.panel(), scratch),
+    };
     let ((index, value), memory) = result(&budget, memory)?;
     let info;
-    let (first, second);
+    let (first, behind);
     {
-        let Buffers { single, columns, net: (places, values), kept, rows, ends, back } =
+        let Buffers { single, columns, net: (places, values), kept, rows, ends, back, open } =
             Buffers::new(&budget, p, memory).map_err(Error::widen)?;
         let (out, [along, other]) = ends;
+        let head = if second.is_some() { Head::Sum(open) } else { Head::Each };
         let factors = Factors {
             net: Sides::new((d, p, c), places, values),
             single,
@@ -85,13 +90,14 @@ pub(super) fn net<'a, S: Factored>(
             along,
             other,
             back,
-            fit: Fit::new(sensing, (labels, c), params, rows)?,
+            fit: Fit::new(sensing, (labels, c, head), params, rows)?,
             task: Task::new(dims.nnz, dims.hidden, params.spare),
+            second: second.unwrap_or(0),
         };
         let found = Sides::new((d, p, c), &mut *index, &mut *value);
-        (info, first, second) = search(factors, (kept, found), (dims, params), checkpoint, observe)?;
+        (info, first, behind) = search(factors, (kept, found), (dims, params), checkpoint, observe)?;
     }
-    let (index, value) = (index.split_at_mut(first + second).0, value.split_at_mut(first + second).0);
+    let (index, value) = (index.split_at_mut(first + behind).0, value.split_at_mut(first + behind).0);
     let (index, out_index) = index.split_at(first);
     let (value, out_value) = value.split_at(first);
     let w = Weights::new(d, p, index, value).map_err(Error::widen)?;
@@ -140,6 +146,8 @@ struct Buffers<'a> {
     ends: (Entries<'a>, [&'a mut [f32]; 2]),
     /// One number a row, for several outputs.
     back: &'a mut [f32],
+    /// A bit a row and output, where these are summed up.
+    open: &'a mut [u32],
 }
 
 impl<'a> Buffers<'a> {
@@ -158,6 +166,7 @@ impl<'a> Buffers<'a> {
         let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
         let (net, base, kept, best) = (floats(room)?, floats(work)?, floats(work)?, floats(work)?);
         let mut indices = |len| space.indices(len);
+        let open = indices(budget.gates())?;
         Ok(Self {
             net: (indices(room)?, net),
             single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
@@ -170,6 +179,7 @@ impl<'a> Buffers<'a> {
             rows,
             ends: (Entries::new(indices(c)?, out), [along, other]),
             back,
+            open,
         })
     }
 }

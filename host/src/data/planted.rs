@@ -14,6 +14,8 @@ use tamis::weights::{Block, Weights};
 const WEIGHTS: u64 = stream::USER;
 /// Stream of the planted weights to several outputs.
 const OUTPUTS: u64 = stream::USER + 1;
+/// Streams of the planted weights of deeper networks, one per layer.
+const DEEP: u64 = stream::USER + (0xd3 << 32);
 
 /// A data set and the weights that made it.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,6 +171,97 @@ pub fn factored(dims: Dims, outputs: usize, seed: u64) -> Result<PlantedNet> {
     Ok(PlantedNet { labels, ..planted })
 }
 
+/// A network of several hidden layers and the data set that it labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlantedDeep {
+    /// n×d standard normal samples.
+    pub data: Matrix,
+    /// n×c labels, row by row, rounded once from double precision.
+    pub labels: Vec<f32>,
+    /// Each layer's weights as flat indices, rising, and values; input j of neuron i is `i · inputs of the layer + j`.
+    pub layers: Vec<(Vec<u32>, Vec<f32>)>,
+    /// Numbers from the inputs to the last layer that has weights: d, the hidden neurons, and c if that is more than 1.
+    pub widths: Vec<usize>,
+}
+
+/// `y = sum relu(W_k … relu(W_1 x))` for one output, `y = W_(k+1) relu(W_k … relu(W_1 x))` for several (paper IHT, 5.1): s
+/// weights N(0, 1), split evenly over the layers that have weights, the first ones taking what is left over, each at random
+/// places of its layer; x standard normal. Where weights of one layer lead to neurons without weights in the next, they
+/// give nothing; a network of many neurons and few weights may give 0 for every row.
+///
+/// # Errors
+/// [`tamis::Error::Range`] if a size is out of bounds.
+///
+/// ```
+/// use tamis_host::data::planted;
+/// let planted = planted::deep(20, 6, &[4, 4], 1, 9, 0)?;
+/// assert_eq!((planted.labels.len(), planted.widths), (20, vec![6, 4, 4]));
+/// let split: Vec<usize> = planted.layers.iter().map(|(index, _)| index.len()).collect();
+/// assert_eq!(split, [5, 4]);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn deep(
+    samples_n: usize,
+    inputs: usize,
+    hidden: &[usize],
+    outputs: usize,
+    nnz: usize,
+    seed: u64,
+) -> Result<PlantedDeep> {
+    let mut widths = [&[inputs], hidden].concat();
+    if outputs > 1 {
+        widths.push(outputs);
+    }
+    let parts = widths.len() - 1;
+    tamis::error::range("hidden layers", hidden.len(), 1, 64)?;
+    let mut layers = Vec::with_capacity(parts);
+    for (l, pair) in widths.windows(2).enumerate() {
+        let dims = Dims::new(samples_n, pair[0], pair[1], share(nnz, parts, l));
+        dims.check()?;
+        layers.push(draw_weights(&dims, seed, DEEP + l as u64));
+    }
+    let data = samples(&Dims::new(samples_n, inputs, 1, 1), seed)?;
+    let labels = answers(&data, &layers, &widths, outputs)?;
+    Ok(PlantedDeep { data, labels, layers, widths })
+}
+
+/// Weights of layer `l` of so many, where `nnz` are split evenly.
+#[must_use]
+pub const fn share(nnz: usize, layers: usize, l: usize) -> usize {
+    nnz / layers + if l < nnz % layers { 1 } else { 0 }
+}
+
+/// The outputs of the network for every row.
+fn answers(
+    data: &Matrix,
+    layers: &[(Vec<u32>, Vec<f32>)],
+    widths: &[usize],
+    outputs: usize,
+) -> Result<Vec<f32>> {
+    let weights = layers.iter().zip(widths.windows(2));
+    let weights = weights.map(|((index, value), pair)| Weights::new(pair[0], pair[1], index, value));
+    let weights = weights.collect::<Result<Vec<_>>>()?;
+    let mut labels = vec![0.0; data.rows * outputs];
+    labels.par_chunks_mut(outputs).enumerate().for_each(|(row, labels)| {
+        let mut now: Vec<f64> = (0..data.cols).map(|j| at(data, row, j)).collect();
+        for (l, w) in weights.iter().enumerate() {
+            let mut next = vec![0.0; widths[l + 1]];
+            for block in w.blocks() {
+                let sum: f64 = block.entries().map(|(j, v)| f64::from(v) * now[j]).sum();
+                // The weights to several outputs are the last layer, which has no activation.
+                let linear = outputs > 1 && l + 1 == weights.len();
+                next[block.neuron()] = if linear { sum } else { relu(sum, 1.0) };
+            }
+            now = next;
+        }
+        match labels {
+            [label] => *label = now.iter().sum::<f64>() as f32,
+            labels => labels.iter_mut().zip(now).for_each(|(label, out)| *label = out as f32),
+        }
+    });
+    Ok(labels)
+}
+
 fn relu(z: f64, sign: f64) -> f64 {
     sign * (sign * z).max(0.0)
 }
@@ -188,11 +281,15 @@ fn samples(dims: &Dims, seed: u64) -> Result<Matrix> {
 
 /// `w · x` of one row in double precision.
 fn activation(data: &Matrix, row: usize, block: Block<'_>) -> f64 {
-    let at = |j: usize| match &data.values {
+    block.entries().map(|(j, v)| f64::from(v) * at(data, row, j)).sum()
+}
+
+/// One number of the samples.
+fn at(data: &Matrix, row: usize, j: usize) -> f64 {
+    match &data.values {
         Values::F32(v) => f64::from(v[row * data.cols + j]),
         Values::U8(v) => f64::from(v[row * data.cols + j]),
-    };
-    block.entries().map(|(j, v)| f64::from(v) * at(j)).sum()
+    }
 }
 
 /// Draws the weights and answers every row.
@@ -272,6 +369,32 @@ mod tests {
         let huge = Matrix::new(1, 1, Values::F32(vec![f32::MAX])).unwrap();
         let infinite = (0..20).filter(|&seed| network_on(huge.clone(), 1, 1, Signs::Positive, seed).is_err());
         assert!(infinite.count() > 0);
+    }
+
+    #[test]
+    fn deep_labels_are_those_of_the_dense_network() {
+        for (hidden, outputs, nnz) in [(&[5, 4][..], 1, 23), (&[4, 3], 3, 25), (&[6], 1, 11), (&[6], 2, 11)] {
+            let made = deep(9, 7, hidden, outputs, nnz, 5).unwrap();
+            let Values::F32(x) = &made.data.values else { panic!("floats") };
+            assert_eq!(made.layers.iter().map(|(index, _)| index.len()).sum::<usize>(), nnz);
+            assert!(made.labels.iter().any(|y| *y != 0.0), "{hidden:?}");
+            for (row, labels) in x.chunks(7).zip(made.labels.chunks(outputs)) {
+                let mut now: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
+                for (l, ((index, value), &wide)) in made.layers.iter().zip(&made.widths[1..]).enumerate() {
+                    let mut dense = vec![0.0; wide * now.len()];
+                    index.iter().zip(value).for_each(|(&j, &v)| dense[j as usize] = f64::from(v));
+                    let last = outputs > 1 && l + 1 == made.layers.len();
+                    let dot = |w: &[f64]| w.iter().zip(&now).map(|(w, x)| w * x).sum::<f64>();
+                    let floor = if last { f64::MIN } else { 0.0 };
+                    now = dense.chunks(now.len()).map(|w| dot(w).max(floor)).collect();
+                }
+                let expected = if outputs == 1 { vec![now.iter().sum()] } else { now };
+                for (y, label) in expected.iter().zip(labels) {
+                    assert!((y - f64::from(*label)).abs() <= 1e-6 * y.abs().max(1.0), "{y} {label}");
+                }
+            }
+        }
+        assert!(deep(5, 4, &[2, 2], 1, 10, 0).is_err(), "five weights, four places in the second layer");
     }
 
     #[test]
