@@ -149,6 +149,10 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
         if self.fit.is_summed() { self.turn_first(loss) } else { self.turn_round(loss) }
     }
 
+    fn unmirror(&mut self, i: usize) -> Result<u32, S::Source> {
+        if self.fit.is_summed() { self.unfold(i) } else { Ok(0) }
+    }
+
     fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
         let merged = self.join(least)?;
         Ok(merged + if self.fit.is_summed() { self.join_outputs(least)? } else { 0 })

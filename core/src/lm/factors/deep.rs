@@ -386,7 +386,9 @@ impl<S: Factored> Factors<'_, S> {
         let mut count = 0;
         let wt = net.view().wt();
         let column = wt.blocks().flat_map(|wt| wt.entries().map(move |(k, v)| (wt.neuron(), k, v)));
-        for ((i, _, v), (value, index)) in column.filter(|(_, k, _)| *k == from).zip(value.iter_mut().zip(&mut *index)) {
+        for ((i, _, v), (value, index)) in
+            column.filter(|(_, k, _)| *k == from).zip(value.iter_mut().zip(&mut *index))
+        {
             (*value, *index) = (factor * v, (i * c + to) as u32);
             count += 1;
         }
@@ -494,5 +496,53 @@ impl<S: Factored> Fit<'_, S> {
                 *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
             }
         }
+    }
+}
+
+/// Weights below this part of the others of a neuron do not count where neurons are compared.
+const IDLE: f32 = 1e-2;
+/// A weight cancels another one where less than this part of it is left.
+const CANCELS: f32 = 0.2;
+
+impl<S: Factored> Factors<'_, S> {
+    /// Turns neuron j of the first layer round where the same function then has fewer weights,
+    ///
+    /// ```text
+    /// relu(u relu(z_i) - v relu(z_j)) = relu(u relu(z_i - (v/u) z_j) - v relu(-z_j)),
+    /// ```
+    ///
+    /// which holds where both lead to this neuron of the second layer alone. Returns 1 if it was turned.
+    pub(super) fn unfold(&mut self, j: usize) -> Result<u32, S::Source> {
+        let Some((k, v)) = self.only_output(j).filter(|(_, v)| *v < 0.0) else { return Ok(0) };
+        for i in 0..self.blocks() {
+            let Some((_, u)) = self.only_output(i).filter(|&(l, u)| l == k && u > 0.0) else { continue };
+            let ratio = v / u;
+            let (from, to) = (self.net.view().w().block(j), self.net.view().w().block(i));
+            let mut change = 0;
+            for (at, w) in from.entries() {
+                let old = to.entries().find(|(e, _)| *e == at).map_or(0.0, |(_, w)| w);
+                let is_there = |sum: f32| i32::from(sum.abs() > CANCELS * (ratio * w).abs());
+                change += is_there(old + ratio * w) - is_there(old);
+            }
+            if change >= 0 || self.net.room() - self.net.nnz() < from.values().len() {
+                continue;
+            }
+            let d = self.inputs();
+            let Self { net, single, .. } = self;
+            single.entries.take(net.view().w().block(j), i, d);
+            single.entries.scale(ratio);
+            net.edit_w(|w| add(w, single.entries.index(), single.entries.value()))?;
+            negate(Some(net.values_of(j).0));
+            return Ok(1);
+        }
+        Ok(0)
+    }
+
+    /// The one output that neuron i of the first layer leads to, but for negligible weights, and the weight.
+    fn only_output(&self, i: usize) -> Option<(usize, f32)> {
+        let wt = self.net.view().wt().block(i);
+        let largest = wt.entries().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+        let others = wt.entries().filter(|(k, v)| *k != largest.0 && v.abs() > IDLE * largest.1.abs());
+        (largest.0 > 0 && others.count() == 0).then_some(largest)
     }
 }

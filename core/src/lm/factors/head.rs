@@ -6,7 +6,7 @@
 //! direction where they are open, and puts that sum in their places.
 
 use crate::error::Result;
-use crate::factored::{Factored, Net};
+use crate::factored::{Factored, Net, open_words};
 use crate::gates::Gates;
 use crate::lm::fit::{Fit, Head};
 use crate::math::norm2;
@@ -15,11 +15,6 @@ use crate::weights::Block;
 
 /// Bits of a word.
 const BITS: usize = u32::BITS as usize;
-
-/// Words of one row.
-fn words(outputs: usize) -> usize {
-    outputs.div_ceil(BITS).max(1)
-}
 
 impl<S: Factored> Fit<'_, S> {
     /// Whether outputs are summed up.
@@ -31,7 +26,7 @@ impl<S: Factored> Fit<'_, S> {
     pub(super) fn hold_open(&mut self) {
         let (rows, c) = (self.rows(), self.outputs().max(1));
         let Head::Sum(open) = &mut self.head else { return };
-        for (open, r) in open.chunks_mut(words(c)).zip(self.residual.chunks(c)).take(rows) {
+        for (open, r) in open.chunks_mut(open_words(c)).zip(self.residual.chunks(c)).take(rows) {
             for (word, r) in open.iter_mut().zip(r.chunks(BITS)) {
                 *word = r.iter().rev().fold(0, |word, r| word << 1 | u32::from(*r != 0.0));
             }
@@ -47,27 +42,15 @@ impl<S: Factored> Fit<'_, S> {
         (net, p): (Net<'_>, Net<'_>),
         sides: (&mut [f32], &mut [f32]),
     ) -> Result<(), S::Source> {
-        let (rows, entries, c) = (self.rows(), self.entries(), self.outputs().max(1));
+        let (words, entries) = (self.rows().saturating_mul(open_words(self.outputs())), self.entries());
         let image = head_mut(&mut *self.residual, entries)?;
-        let Head::Sum(open) = &self.head else {
-            return self.sensing.net_normal_at(gates, net, p, sides, image, self.scratch);
-        };
-        self.sensing.net_along(gates, net, p, image, self.scratch)?;
-        for (open, image) in open.chunks(words(c)).zip(image.chunks_mut(c)).take(rows) {
-            let mut sum = 0.0;
-            for (word, image) in open.iter().zip(image.chunks_mut(BITS)) {
-                for (at, x) in image.iter_mut().enumerate() {
-                    *x = if word >> at & 1 == 1 { *x } else { 0.0 };
-                    sum += *x;
-                }
-            }
-            for (word, image) in open.iter().zip(image.chunks_mut(BITS)) {
-                for (at, x) in image.iter_mut().enumerate() {
-                    *x = if word >> at & 1 == 1 { sum } else { 0.0 };
-                }
+        match &self.head {
+            Head::Each => self.sensing.net_normal_at(gates, net, p, sides, image, self.scratch),
+            Head::Sum(open) => {
+                let open = open.get(..words).unwrap_or(&[]);
+                self.sensing.net_sum_normal_at(gates, (net, p), open, sides, image, self.scratch)
             }
         }
-        self.sensing.net_gradient_at(gates, net, image, sides, self.scratch)
     }
 
     /// The mean square, over the rows where the neuron of activation `a` is open, of what one more of it adds to the labels,

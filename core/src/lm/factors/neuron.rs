@@ -94,7 +94,12 @@ impl<S: Factored> Factors<'_, S> {
             let key = |k: usize, g: f32| norm(k).map_or(0.0, |norm| g / sqrt(norm));
             let value = |k: usize, won: f32| norm(k).map_or(0.0, |norm| won * length / sqrt(norm));
             out.choose(along, (0, l), key, value);
-            let gain = out.view(fit.outputs(), m).block(0).entries().map(|(k, v)| v * v * norm(k).unwrap_or(0.0)).sum::<f32>();
+            let gain = out
+                .view(fit.outputs(), m)
+                .block(0)
+                .entries()
+                .map(|(k, v)| v * v * norm(k).unwrap_or(0.0))
+                .sum::<f32>();
             let gain = gain / (length * length);
             return Ok(if gain.is_finite() { gain } else { 0.0 });
         }
