@@ -233,6 +233,10 @@ sums!(Annealing);
 /// const TEN: Recovery = Recovery::factored(Dims::new(5000, 100, 20, 1000), 10, 1, 10_100);
 /// assert_eq!(TEN.state_bytes(), NEEDED.state_bytes() + 4 * (4 * 10));
 /// assert_eq!(TEN.workspace_bytes(), 4 * ((10 + 3) * 5000 + (100 + 10) + 10_100));
+/// // 24 neurons of the first layer, 14 outputs.
+/// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), (24, 14), 1, 10_100);
+/// assert_eq!(DEEP.state_bytes(), TEN.state_bytes() + 4 * (14 * 24 + 4 * 4));
+/// assert_eq!(DEEP.workspace_bytes(), TEN.workspace_bytes() + 4 * (4 * 5000 + 4 + 5000));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -266,7 +270,9 @@ impl Recovery {
         Self { dims, panel, scratch, linear: false, outputs, first: 0 }
     }
 
-    /// The budget for two hidden layers: p neurons that the operator has room for, m of the second layer.
+    /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of the first layer that the
+    /// operator has room for, and `outputs` of it, [`crate::lm::second_slots`]. A network may have one weight more a neuron of the
+    /// first layer while searching, and there is a bit a row and output.
     #[must_use]
     pub const fn deep(dims: Dims, (first, outputs): (usize, usize), panel: usize, scratch: usize) -> Self {
         Self { dims, panel, scratch, linear: false, outputs, first }

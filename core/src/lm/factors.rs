@@ -5,11 +5,13 @@
 //! one factor changes nothing; after each fit the sides of a neuron are brought to about one size by powers of two,
 //! which keeps every bit of the outputs.
 
-mod deep;
 mod equations;
+mod fold;
 mod head;
 mod moves;
 mod neuron;
+mod pairs;
+mod second;
 mod support;
 mod tidy;
 
@@ -255,5 +257,7 @@ fn quarter(x: f32) -> Option<(f32, f32)> {
     (root != 0).then(|| (power(root), power(-root)))
 }
 
+#[cfg(test)]
+mod layered;
 #[cfg(test)]
 mod tests;

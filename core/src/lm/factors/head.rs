@@ -96,6 +96,21 @@ impl<S: Factored> Fit<'_, S> {
             }
         }
     }
+
+    /// `out = Rᵀ a`, and the squared norms of `a` where the outputs are open.
+    pub(super) fn transpose_open(&self, a: &[f32], out: &mut [f32], norms: &mut [f32]) {
+        out.fill(0.0);
+        norms.fill(0.0);
+        for (a, r) in a.iter().zip(self.residual().chunks(self.outputs().max(1))) {
+            if *a == 0.0 {
+                continue;
+            }
+            for (k, ((out, norm), r)) in out.iter_mut().zip(&mut *norms).zip(r).enumerate() {
+                *out += a * r;
+                *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
+            }
+        }
+    }
 }
 
 /// Whether output k is open in a row of residuals.
