@@ -248,14 +248,19 @@ fn options(train: &Train, common: &Common) -> Result<RecoverOptions> {
         // As many steps as they take: there are other limits.
         params.steps = u32::MAX;
     }
+    let (hidden, second) = match train.hidden[..] {
+        [first, second] => (first, Some(second)),
+        _ => (train.one_hidden()?, None),
+    };
     Ok(RecoverOptions {
         params,
+        second,
         signs: train.signs.map(Into::into),
         memory: train.memory(),
         threads: common.threads(),
         limits: train.course.limits()?,
         validation,
         checkpoints: train.kept.checkpoint.is_some(),
-        ..RecoverOptions::new(train.one_hidden()?, train.size())
+        ..RecoverOptions::new(hidden, train.size())
     })
 }

@@ -24,6 +24,7 @@ use crate::{Error, Result, file};
 Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 -o model.tamis
   tamis train --data X.npy --labels ten-columns.npy --task regression --hidden 10 --nnz 50 -o ten.tamis
+  tamis train --data X.npy --labels y.npy --task regression --hidden 10,10 --nnz 50 --time-limit 60 -o two-layers.tamis
   tamis train --data X.npy --labels y.npy --task regression --hidden 20 --nnz 400 --time-limit 3600 \
       --checkpoint search.state --resume -o model.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --time-limit 30 -o m.tamis
@@ -39,8 +40,8 @@ pub(super) struct Train {
     /// What the output stands for
     #[arg(long)]
     task: TaskName,
-    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights. Recipe imp
-    /// takes several layers, as in 64,32
+    /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights. Recipe lm
+    /// takes two layers for labels of one column, as in 20,20, and imp several
     #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
     /// Nonzero weights that the model may have
@@ -276,7 +277,7 @@ impl Train {
     pub(super) fn one_hidden(&self) -> Result<usize> {
         let &[hidden] = &self.hidden[..] else {
             return Err(Error::new("the recipe does not train networks of several hidden layers yet")
-                .expected("--hidden M")
+                .expected("--hidden M, or with recipe lm --hidden M1,M2")
                 .got(format_args!("{} layers", self.hidden.len()))
                 .help("pass the neurons of one layer, or choose --recipe imp"));
         };

@@ -1,9 +1,10 @@
 //! The dense baseline as a recipe: a problem in memory to the model that iterative magnitude pruning leaves, and a report.
 
 use serde::Serialize;
-use tamis::model::{Activation, Csr, MAX_INPUTS, MAX_LAYERS, Model, Sum};
-use tamis::{model, wire};
+use tamis::model::{MAX_INPUTS, MAX_LAYERS};
+use tamis::wire;
 
+use super::layers::{End, SparseLayer, encode_layers};
 use super::memory::room_for;
 use super::model::predict_rows;
 use super::score::psnr_db;
@@ -289,72 +290,28 @@ fn check_test(problem: &Problem, test: &Problem) -> Result<()> {
     Ok(())
 }
 
-/// The model of the weights that are left: a sparse layer for each, and the sum where there is one. Neurons that have
-/// weights neither from below nor to above are left out.
+/// The model of the weights that are left: a sparse layer for each, and the sum where there is one.
 fn encode(options: &ImpOptions, done: &Imp, task: Task) -> Result<Vec<u8>> {
-    let layers: Vec<_> = options.shape.layers().collect();
-    let mut parts: Vec<Part> = Vec::new();
-    // Which inputs of a layer there are, and where they are in the model.
-    let mut places: Vec<Option<usize>> = (0..options.shape.inputs()).map(Some).collect();
-    for (l, layer) in layers.iter().enumerate() {
-        let mask = &done.mask[layer.range.clone()];
-        let weights = &done.weights[layer.range.clone()];
-        let scale = if l == 0 { options.input_scale } else { 1.0 };
-        let above = layers.get(l + 1).map(|next| &done.mask[next.range.clone()]);
-        let outer = l + 1 == layers.len() && options.shape.head() == Head::Weights;
-        let mut part = Part { inputs: places.iter().flatten().count(), ..Part::default() };
-        let mut own = Vec::with_capacity(layer.outputs);
-        for (k, (mask, weights)) in mask.chunks(layer.inputs).zip(weights.chunks(layer.inputs)).enumerate() {
-            let entries =
-                (0..layer.inputs).filter(|&j| mask[j]).filter_map(|j| Some((places[j]?, weights[j])));
-            let before = part.columns.len();
-            for (column, weight) in entries {
-                part.columns.push(u16::try_from(column).map_err(|_| too_wide(column))?);
-                part.values.push(scale * weight);
+    let layers: Vec<SparseLayer> = options
+        .shape
+        .layers()
+        .enumerate()
+        .map(|(l, layer)| {
+            let scale = if l == 0 { options.input_scale } else { 1.0 };
+            let neurons = done.mask[layer.range.clone()].chunks(layer.inputs);
+            let neurons = neurons.zip(done.weights[layer.range.clone()].chunks(layer.inputs));
+            let entries = |(mask, weights): (&[bool], &[f32])| {
+                (0..layer.inputs).filter(|&j| mask[j]).map(|j| (j, scale * weights[j])).collect()
+            };
+            SparseLayer {
+                inputs: layer.inputs,
+                requested: layer.outputs,
+                neurons: neurons.map(entries).collect(),
             }
-            let count = part.columns.len() - before;
-            let used =
-                above.is_some_and(|above| above.iter().skip(k).step_by(layer.outputs).any(|&kept| kept));
-            let there = outer || count > 0 || used;
-            own.push(there.then_some(part.counts.len()));
-            if there {
-                part.counts.push(u16::try_from(count).map_err(|_| too_wide(count))?);
-            }
-        }
-        places = own;
-        parts.push(part);
-    }
-    let neurons = places.iter().flatten().count();
-    let signs = vec![0; neurons.div_ceil(32)];
-    let mut chain = Vec::new();
-    for (part, layer) in parts.iter().zip(&layers) {
-        let activation = if layer.relu { Activation::Relu } else { Activation::Identity };
-        let csr = Csr::new(part.inputs, &part.counts, &part.columns, &part.values, activation)?;
-        chain.push(model::Layer::Csr(csr.with_requested(layer.outputs)?));
-    }
-    if options.shape.head() == Head::Sum {
-        chain.push(model::Layer::Sum(Sum::new(neurons, &signs)?));
-    }
-    let view = wire::View::new(Model::new(&chain)?).with_task(task.stored())?;
-    let mut bytes = vec![0; view.encoded_len()];
-    view.encode(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// The arrays of a sparse layer.
-#[derive(Default)]
-struct Part {
-    inputs: usize,
-    counts: Vec<u16>,
-    columns: Vec<u16>,
-    values: Vec<f32>,
-}
-
-fn too_wide(got: usize) -> Error {
-    Error::new("a neuron has too many weights for a model")
-        .expected(format_args!("at most {} each", u16::MAX))
-        .got(got)
-        .help("choose fewer --nnz, or fewer inputs")
+        })
+        .collect();
+    let end = if options.shape.head() == Head::Sum { End::Sum(&[]) } else { End::Layer };
+    encode_layers(&layers, end, task)
 }
 
 /// Neurons of each hidden layer that some input reaches and that reach some output.

@@ -101,7 +101,7 @@ impl Keep {
             terms: Terms::new(problem, &settled),
             sizes: Sizes {
                 inputs: settled.dims.inputs,
-                outputs: settled.outputs,
+                outputs: settled.inner(),
                 hidden: settled.dims.hidden,
                 slots: settled.plan.slots,
                 linear: settled.options.params.signs.linear(0),
@@ -394,7 +394,8 @@ impl Terms {
             sizes[1],
             sizes[2],
             task,
-            dims.hidden as u64,
+            // Two layers in one number: of one layer it stays what it was.
+            dims.hidden as u64 | (options.second.unwrap_or(0) as u64) << 32,
             dims.nnz as u64,
             seed,
             signs,
@@ -441,6 +442,7 @@ fn shown(name: &str, value: u64) -> String {
     let names: &[&str] = match name {
         "--task" => &TASKS,
         "--signs" => &SIGNS,
+        "--hidden" if value >> 32 > 0 => return format!("{},{}", value as u32, value >> 32),
         _ if name.starts_with("checksum") => return format!("{value:016x}"),
         _ => &[],
     };

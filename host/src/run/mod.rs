@@ -23,6 +23,7 @@ mod classes;
 mod found;
 mod imp;
 mod keep;
+mod layers;
 mod limits;
 mod memory;
 mod model;

@@ -201,7 +201,8 @@ impl Run {
         let net = found.net(dims.hidden)?;
         let model = encode_net(net, task)?;
         let own = (net, net.gates(u32::MAX));
-        let score = score(&mut operator, task, &labels, own, (0..dims.samples, budget.batch), &mut memory)?;
+        let score =
+            score(&mut operator, (task, false), &labels, own, (0..dims.samples, budget.batch), &mut memory)?;
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes()];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let report = Report {
@@ -211,9 +212,11 @@ impl Run {
             inputs: dims.inputs,
             outputs: c,
             hidden: dims.hidden,
+            second_hidden: None,
             requested_nnz: dims.nnz,
             nnz: info.nnz,
             live: info.live,
+            second_live: None,
             loss: score.loss,
             psnr_db: score.psnr_db,
             accuracy: score.accuracy,
