@@ -251,8 +251,8 @@ pub struct Recovery {
     pub linear: bool,
     /// c, outputs whose weights count in s too ([`crate::lm::run_net`]); 0 where the output weights are signs.
     pub outputs: usize,
-    /// Neurons of the first of two layers that there is room for ([`crate::lm::run_deep`]), whose outputs are summed up; 0
-    /// where there is one layer.
+    /// Neurons of the first of two layers that may have weights at once ([`crate::lm::run_deep`]); 0 where there is one
+    /// layer.
     pub first: usize,
 }
 
@@ -272,10 +272,11 @@ impl Recovery {
 
     /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of the first layer that the
     /// operator has room for, and `outputs` of it, [`crate::lm::second_slots`]. A network may have one weight more a neuron of the
-    /// first layer while searching, and there is a bit a row and output.
+    /// first layer that has weights while searching, and there is a bit a row and output.
     #[must_use]
     pub const fn deep(dims: Dims, (first, outputs): (usize, usize), panel: usize, scratch: usize) -> Self {
-        Self { dims, panel, scratch, linear: false, outputs, first }
+        let most = Self::work_size(dims.nnz);
+        Self { dims, panel, scratch, linear: false, outputs, first: if first < most { first } else { most } }
     }
 
     /// Words for a bit a row and output, where outputs are summed up.

@@ -102,7 +102,7 @@ impl<S: Factored> Factors<'_, S> {
     pub(super) fn first_layers(&mut self, seed: u64) -> Result<(), S::Source> {
         self.net.clear();
         self.loss()?;
-        let count = (self.task.nnz * 3).div_ceil(5);
+        let (count, work_size) = (self.task.nnz.saturating_mul(3).div_ceil(5), self.task.work_size());
         let (d, c, m) = (self.inputs(), self.outputs(), self.blocks());
         let rows = self.fit.rows();
         let Self { fit, net, columns, single, back, second, .. } = self;
@@ -131,7 +131,8 @@ impl<S: Factored> Factors<'_, S> {
         net.edit_w(|w| add(w, flat, values))?;
         let live = net.view().w().blocks().count();
         let mut rng = Rng::new(seed, stream::OUTPUTS);
-        let spare = (net.room() - net.nnz()).saturating_sub(live);
+        // What is kept between steps has at most the work size.
+        let spare = work_size.saturating_sub(net.nnz()).min((net.room() - net.nnz()).saturating_sub(live));
         for k in 1..=(*second).min(c.saturating_sub(1)).min(spare / INPUTS) {
             for _ in 0..INPUTS.min(live) {
                 let nth = rng.below(live as u32) as usize;
