@@ -171,10 +171,10 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
     fn conclude(
         &mut self,
         loss: f32,
-        _scratch: &mut Sides<'_>,
-        _other: &mut Sides<'_>,
+        scratch: &mut Sides<'_>,
+        other: &mut Sides<'_>,
     ) -> Result<f32, S::Source> {
-        if self.fit.is_summed() { self.fold_layers(loss) } else { self.narrow(loss) }
+        if self.fit.is_summed() { self.fold_layers(loss, scratch, other) } else { self.narrow(loss) }
     }
 
     fn unscale(&self, found: &mut Sides<'_>) {

@@ -3,7 +3,7 @@
 
 use super::{Factors, square_in};
 use crate::error::Result;
-use crate::factored::Factored;
+use crate::factored::{Factored, Net};
 use crate::lm::problem::{Problem, SLIM_STEPS};
 use crate::lm::sides::Sides;
 use crate::lm::support::add;
@@ -14,6 +14,10 @@ use crate::math::sqrt;
 const SWEEPS: u32 = 16;
 /// Weights that cancel leave less than this part of the largest one.
 const ROUNDING: f32 = 1e-5;
+/// A weight of this part of the largest one is half there.
+const PRESENT: f32 = 1e-4;
+/// A weight below zero counts so many times.
+const BELOW: f32 = 3.0;
 /// A turn must leave less than this part of the cost.
 const CHEAPER: f32 = 0.999;
 /// At the end neurons of the second layer with a cosine above this become one.
@@ -23,22 +27,69 @@ const IDLE: f32 = 1e-2;
 /// A weight cancels another one where less than this part of it is left.
 const CANCELS: f32 = 0.2;
 
+/// How the weights of output 0 are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    /// By whether they are there: right where the fit is exact, however small they are.
+    Count,
+    /// By the roots of their sizes: what is there in part counts in part.
+    Root,
+}
+
+/// The square of the largest weight of the second layer, for inputs of unit size.
+fn largest(net: Net<'_>, scales: &[f32]) -> f32 {
+    let largest = net.wt().blocks().map(|wt| {
+        let most = wt.values().iter().fold(0.0_f32, |most, v| most.max(v * v));
+        most * square_in(net.w().block(wt.neuron()), scales)
+    });
+    largest.fold(0.0, f32::max)
+}
+
 impl<S: Factored> Factors<'_, S> {
     /// Does away with output 0: turns neurons of the second layer so that few weights of it are left, which become a neuron of
-    /// the second layer; then goes down to s weights and to the numbers of neurons. Returns the loss.
-    pub(super) fn fold_layers(&mut self, mut loss: f32) -> Result<f32, S::Source> {
-        if self.is_open_ended() {
-            self.task.folds = self.task.folds.saturating_add(1);
-            self.choose_signs()?;
-            self.drop_rounding();
-            if let Some(k) = self.vacate_output() {
-                self.move_column(0, k)?;
-            }
-            self.remove_output(0);
-            self.net.clear_halves();
-            self.join_outputs(SAME)?;
-            loss = self.refit(SLIM_STEPS)?;
+    /// the second layer; then goes down to s weights and to the numbers of neurons. Which few is measured in two ways, of
+    /// which the better one is kept. Returns the loss; both buffers hold what a search keeps.
+    pub(super) fn fold_layers(
+        &mut self,
+        loss: f32,
+        scratch: &mut Sides<'_>,
+        other: &mut Sides<'_>,
+    ) -> Result<f32, S::Source> {
+        if !self.is_open_ended() {
+            return self.narrow_layers(loss);
         }
+        self.task.folds = self.task.folds.saturating_add(1);
+        scratch.store(self.view())?;
+        let counted = self.fold_by(Measure::Count)?;
+        if counted <= self.task.goal {
+            return Ok(counted);
+        }
+        other.store(self.view())?;
+        self.load(scratch.view())?;
+        let sized = self.fold_by(Measure::Root)?;
+        if sized < counted {
+            return Ok(sized);
+        }
+        self.load(other.view())?;
+        self.loss()
+    }
+
+    /// One of the two ways of [`Self::fold_layers`].
+    fn fold_by(&mut self, measure: Measure) -> Result<f32, S::Source> {
+        self.choose_signs(measure)?;
+        self.drop_rounding();
+        if let Some(k) = self.vacate_output() {
+            self.move_column(0, k)?;
+        }
+        self.remove_output(0);
+        self.net.clear_halves();
+        self.join_outputs(SAME)?;
+        let loss = self.refit(SLIM_STEPS)?;
+        self.narrow_layers(loss)
+    }
+
+    /// Goes down to s weights and to the numbers of neurons.
+    fn narrow_layers(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         loss = self.thin(loss, |_, _| true)?;
         loop {
             let first = self.net.view().w().blocks().count().saturating_sub(self.task.hidden);
@@ -62,11 +113,7 @@ impl<S: Factored> Factors<'_, S> {
         let c = self.outputs().max(1);
         let Self { net, columns, .. } = self;
         let size = |net: &Sides<'_>, i| square_in(net.view().w().block(i), columns.scales());
-        let largest = net.view().wt().blocks().map(|wt| {
-            let most = wt.values().iter().fold(0.0_f32, |most, v| most.max(v * v));
-            most * size(net, wt.neuron())
-        });
-        let largest = largest.fold(0.0, f32::max);
+        let largest = largest(net.view(), columns.scales());
         for i in 0..net.view().w().hidden() {
             let least = ROUNDING * ROUNDING * largest / size(net, i);
             net.edit_wt(|wt| wt.retain(|at, v| at as usize != i * c || v * v > least));
@@ -75,7 +122,8 @@ impl<S: Factored> Factors<'_, S> {
 
     /// Turns neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time, as long as the weights of l
     /// become fewer and smaller.
-    fn choose_signs(&mut self) -> Result<(), S::Source> {
+    fn choose_signs(&mut self, measure: Measure) -> Result<(), S::Source> {
+        let most = sqrt(largest(self.net.view(), self.columns.scales()));
         for _ in 0..SWEEPS {
             let mut turned = false;
             for k in 1..self.outputs() {
@@ -83,7 +131,7 @@ impl<S: Factored> Factors<'_, S> {
                     if self.fan_in(k) == 0 || self.fan_in(l) == 0 {
                         continue;
                     }
-                    if self.cost((k, l)) < CHEAPER * self.cost((0, 0)) {
+                    if self.cost((k, l), most, measure) < CHEAPER * self.cost((0, 0), most, measure) {
                         self.turn_second(k)?;
                         if l > k {
                             self.turn_second(l)?;
@@ -107,9 +155,9 @@ impl<S: Factored> Factors<'_, S> {
         Ok(())
     }
 
-    /// How many and how large the weights of output 0 were with neurons k and l turned, 0 standing for none; those below
-    /// zero count twice.
-    fn cost(&self, (k, l): (usize, usize)) -> f32 {
+    /// How many or how large the weights of output 0 were with neurons k and l turned, 0 standing for none, beside the largest
+    /// weight there is; those below zero count more, since no neuron without a gate has such.
+    fn cost(&self, (k, l): (usize, usize), most: f32, measure: Measure) -> f32 {
         let net = self.net.view();
         let mut cost = 0.0;
         for wt in net.wt().blocks() {
@@ -120,8 +168,12 @@ impl<S: Factored> Factors<'_, S> {
                 }
             }
             let size = sqrt(square_in(net.w().block(wt.neuron()), self.columns.scales()));
-            let size = sqrt(sum.abs() * size);
-            cost += if sum < 0.0 { 2.0 * size } else { size };
+            let part = sum.abs() * size / most;
+            let part = match measure {
+                Measure::Count => part / (part + PRESENT),
+                Measure::Root => sqrt(part),
+            };
+            cost += if sum < 0.0 { BELOW * part } else { part };
         }
         cost
     }

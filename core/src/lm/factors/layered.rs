@@ -271,7 +271,12 @@ fn what_passes_through_is_folded_into_signs_and_one_neuron() {
     with(&planted, &[(0, mirrored(FIRST, 0.75)), (2, mirrored(SECOND, 0.0))], |bench| {
         let loss = bench.loss().unwrap();
         assert!(loss < 1e-12 && bench.is_open_ended());
-        assert!(bench.fold_layers(loss).unwrap() < 1e-12);
+        let (mut index, mut value) = ([[0; ROOM]; 2], [[0.0; ROOM]; 2]);
+        let [mut scratch, mut other] = {
+            let ([i, j], [v, w]) = (&mut index, &mut value);
+            [Sides::new((D, P, C), i, v), Sides::new((D, P, C), j, w)]
+        };
+        assert!(bench.fold_layers(loss, &mut scratch, &mut other).unwrap() < 1e-12);
         assert_eq!((bench.passed(), bench.counted(), bench.second_live(), bench.task.folds), (0, 9, 3, 1));
         let up = bench.net.view().wt().block(0).entries().find(|(k, _)| *k == 1).unwrap().1;
         assert!(up > 0.0);
