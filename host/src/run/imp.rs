@@ -311,7 +311,7 @@ fn encode(options: &ImpOptions, done: &Imp, task: Task) -> Result<Vec<u8>> {
         })
         .collect();
     let end = if options.shape.head() == Head::Sum { End::Sum(&[]) } else { End::Layer };
-    encode_layers(&layers, end, task)
+    encode_layers(&layers, end, Some(task.stored()))
 }
 
 /// Neurons of each hidden layer that some input reaches and that reach some output.

@@ -3,7 +3,6 @@
 use tamis::model::{self, Activation, Csr, Model, Sum};
 use tamis::wire;
 
-use super::Task;
 use crate::{Error, Result};
 
 /// A layer before it is part of a model.
@@ -20,7 +19,7 @@ pub(super) struct SparseLayer {
 /// How the outputs come from the last layer that is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End<'a> {
-    /// The last layer gives them, without ReLU.
+    /// The last layer gives them, without relu.
     Layer,
     /// They are the sum of its neurons, those with their bit set taken away.
     Sum(&'a [u32]),
@@ -40,7 +39,11 @@ struct Part {
 ///
 /// # Errors
 /// A layer or a neuron that is too wide for a model.
-pub(super) fn encode_layers(layers: &[SparseLayer], end: End<'_>, task: Task) -> Result<Vec<u8>> {
+pub(super) fn encode_layers(
+    layers: &[SparseLayer],
+    end: End<'_>,
+    task: Option<wire::Task>,
+) -> Result<Vec<u8>> {
     let mut parts: Vec<Part> = Vec::new();
     // Which inputs of a layer there are, and where they are in the model.
     let mut places: Vec<Option<usize>> =
@@ -92,7 +95,8 @@ pub(super) fn encode_layers(layers: &[SparseLayer], end: End<'_>, task: Task) ->
     if end != End::Layer {
         chain.push(model::Layer::Sum(Sum::new(neurons, &signs)?));
     }
-    let view = wire::View::new(Model::new(&chain)?).with_task(task.stored())?;
+    let view = wire::View::new(Model::new(&chain)?);
+    let view = if let Some(task) = task { view.with_task(task)? } else { view };
     let mut bytes = vec![0; view.encoded_len()];
     view.encode(&mut bytes)?;
     Ok(bytes)

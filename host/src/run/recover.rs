@@ -249,7 +249,7 @@ fn check_second(problem: &Problem, options: &RecoverOptions, outputs: usize) -> 
         return Err(Error::new("a sum of the second layer's neurons is never below 0")
             .expected("labels of 0 or more for a search for two hidden layers")
             .got(label)
-            .help("add a number to all labels, search for one hidden layer, or choose --recipe imp"));
+            .help("search for one hidden layer, or choose --recipe imp"));
     }
     Ok(())
 }
@@ -486,7 +486,7 @@ fn encode_two(net: Net<'_>, task: Task) -> Result<Vec<u8>> {
         block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
     }
     let second = SparseLayer { inputs: w.hidden(), requested: v.inputs(), neurons };
-    encode_layers(&[first, second], End::Sum(&[]), task)
+    encode_layers(&[first, second], End::Sum(&[]), Some(task.stored()))
 }
 
 /// Refuses a result that says nothing.

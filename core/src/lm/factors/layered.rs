@@ -23,7 +23,7 @@ const ROOM: usize = 32;
 /// A neuron of the first layer: weights from the inputs and to the outputs.
 type Neuron = ([f32; D], [f32; C]);
 
-/// relu(a - b) + relu(2 b - a / 2) for a = relu(x_0 - 2 x_1) and b = relu(x_2 + x_3 / 2).
+/// `relu(a - b) + relu(2 b - a / 2)` for `a = relu(x_0 - 2 x_1)` and `b = relu(x_2 + x_3 / 2)`.
 const FIRST: Neuron = ([1.0, -2.0, 0.0, 0.0], [0.0, 1.0, -0.5, 0.0, 0.0]);
 const SECOND: Neuron = ([0.0, 0.0, 1.0, 0.5], [0.0, -1.0, 2.0, 0.0, 0.0]);
 

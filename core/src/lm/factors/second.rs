@@ -110,7 +110,7 @@ impl<S: Factored> Factors<'_, S> {
         let Vectors { g, p, .. } = &mut vectors;
         let index: &mut [u32] = bytemuck::cast_slice_mut(g);
         let scales = columns.scales();
-        let mut top = Top::new(head_mut(&mut *index, count)?, head_mut(&mut *p, count)?);
+        let mut top = Top::new(head_mut(&mut *index, count)?, head_mut(p, count)?);
         let back = head_mut(back, rows)?;
         for (back, r) in back.iter_mut().zip(fit.residual().chunks(c.max(1))) {
             *back = r.first().copied().unwrap_or(0.0);
@@ -124,7 +124,7 @@ impl<S: Factored> Factors<'_, S> {
             }
         }
         let picked = top.finish().ok_or(Error::Diverged { step: 0 })?;
-        let (flat, values) = (head_mut(&mut *index, picked)?, head_mut(&mut *p, picked)?);
+        let (flat, values) = (head_mut(&mut *index, picked)?, head_mut(p, picked)?);
         for (v, &j) in values.iter_mut().zip(&*flat) {
             *v /= scales.get(j as usize % d.max(1)).copied().unwrap_or(1.0);
         }
