@@ -233,6 +233,10 @@ sums!(Annealing);
 /// const TEN: Recovery = Recovery::factored(Dims::new(5000, 100, 20, 1000), 10, 1, 10_100);
 /// assert_eq!(TEN.state_bytes(), NEEDED.state_bytes() + 4 * (4 * 10));
 /// assert_eq!(TEN.workspace_bytes(), 4 * ((10 + 3) * 5000 + (100 + 10) + 10_100));
+/// // 24 neurons of the first layer, 14 outputs.
+/// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), (24, 14), 1, 10_100);
+/// assert_eq!(DEEP.state_bytes(), TEN.state_bytes() + 4 * (14 * 24 + 4 * 4));
+/// assert_eq!(DEEP.workspace_bytes(), TEN.workspace_bytes() + 4 * (4 * 5000 + 4 + 5000));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -247,20 +251,41 @@ pub struct Recovery {
     pub linear: bool,
     /// c, outputs whose weights count in s too ([`crate::lm::run_net`]); 0 where the output weights are signs.
     pub outputs: usize,
+    /// Neurons of the first of two layers that may have weights at once ([`crate::lm::run_deep`]); 0 where there is one
+    /// layer.
+    pub first: usize,
 }
 
 impl Recovery {
     /// The budget for `dims`, given the panel and the operator's scratch for all rows.
     #[must_use]
     pub const fn new(dims: Dims, panel: usize, scratch: usize, linear: bool) -> Self {
-        Self { dims, panel, scratch, linear, outputs: 0 }
+        Self { dims, panel, scratch, linear, outputs: 0, first: 0 }
     }
 
     /// The budget for a network of several outputs, `dims.nnz` counting both sides; `scratch` is the larger of what the
     /// operator asks for all rows, [`crate::sensing::Sensing::scratch`] and [`crate::factored::Factored::net_scratch`].
     #[must_use]
     pub const fn factored(dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Self {
-        Self { dims, panel, scratch, linear: false, outputs }
+        Self { dims, panel, scratch, linear: false, outputs, first: 0 }
+    }
+
+    /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of the first layer that the
+    /// operator has room for, and `outputs` of it, [`crate::lm::second_slots`]. A network may have one weight more a neuron of the
+    /// first layer that has weights while searching, and there is a bit a row and output.
+    #[must_use]
+    pub const fn deep(dims: Dims, (first, outputs): (usize, usize), panel: usize, scratch: usize) -> Self {
+        let most = Self::work_size(dims.nnz);
+        Self { dims, panel, scratch, linear: false, outputs, first: if first < most { first } else { most } }
+    }
+
+    /// Words for a bit a row and output, where outputs are summed up.
+    #[must_use]
+    pub const fn gates(&self) -> usize {
+        match self.first {
+            0 => 0,
+            _ => self.dims.samples.saturating_mul(self.outputs.div_ceil(32)),
+        }
     }
 
     /// Weights of neurons that the search keeps: 1.25 s.
@@ -279,7 +304,7 @@ impl Recovery {
     #[must_use]
     pub const fn work(&self) -> usize {
         let linear = if self.linear { self.dims.inputs } else { 0 };
-        Self::work_size(self.dims.nnz).saturating_add(linear)
+        Self::work_size(self.dims.nnz).saturating_add(linear).saturating_add(self.first)
     }
 
     /// Weights that a network may have at once: 0.5 s more, and at least 8, so that small networks have room for a
@@ -305,7 +330,7 @@ impl Recovery {
     pub const fn workspace_words(&self) -> usize {
         let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
-        rows.saturating_add(panel).saturating_add(self.scratch)
+        rows.saturating_add(panel).saturating_add(self.scratch).saturating_add(self.gates())
     }
 }
 

@@ -167,8 +167,23 @@ pub trait Factored: Sensing {
         provided::gradient_at(self, gates, net, r, out, scratch)
     }
 
-    /// `dw`, `dwt` = `J^T J p`, J being the derivative of the outputs along the network's own nonzeros under fixed gates,
-    /// `J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T`; `p` has the network's support, `image` is n×c of room.
+    /// `out = J p`, n×c, J being the derivative of the outputs along the network's own nonzeros under fixed gates,
+    /// `J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T`; `p` has the network's support.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn net_along(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        p: Net<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::along(self, gates, (net, p), out, scratch)
+    }
+
+    /// `dw`, `dwt` = `J^T J p`, J as in [`Self::net_along`]; `p` has the network's support, `image` is n×c of room.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -183,11 +198,39 @@ pub trait Factored: Sensing {
     ) -> Result<(), Self::Source> {
         provided::normal_at(self, gates, (net, p), out, image, scratch)
     }
+
+    /// `dw`, `dwt` = `J^T J p` of a network whose outputs are summed up where they are open: a row of J is the sum of those
+    /// rows of the J of [`Self::net_along`]. Bit `k % 32` of word `k / 32` of the [`open_words`] of a row in `open` says whether
+    /// output k is open there; `image` is n×c of room.
+    ///
+    /// # Errors
+    /// A wrong length, or reading the data failed.
+    fn net_sum_normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        (net, p): (Net<'_>, Net<'_>),
+        open: &[u32],
+        out: (&mut [f32], &mut [f32]),
+        image: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Self::Source> {
+        provided::sum_normal_at(self, gates, (net, p), open, out, (image, scratch))
+    }
+}
+
+/// Words that hold a bit for each of c outputs.
+///
+/// ```
+/// assert_eq!([1, 32, 33].map(tamis::factored::open_words), [1, 1, 2]);
+/// ```
+#[must_use]
+pub const fn open_words(outputs: usize) -> usize {
+    outputs.div_ceil(u32::BITS as usize)
 }
 
 /// The provided bodies of [`Factored`], as functions, so that an override can be compared with them.
 pub mod provided {
-    use super::{Factored, Gates, Net, Range, Result, error};
+    use super::{Factored, Gates, Net, Range, Result, error, open_words};
     use crate::weights::Block;
 
     /// [`Factored::net_scratch`]: two vectors over the batch and one over the inputs.
@@ -303,7 +346,7 @@ pub mod provided {
         Ok(())
     }
 
-    /// [`Factored::net_normal_at`] for (net, p): outputs along p, block by block, and their gradient. Scratch: 2 n + d.
+    /// [`Factored::net_normal_at`] for (net, p): outputs along p, and their gradient. Scratch: 2 n + d.
     ///
     /// # Errors
     /// As the trait's.
@@ -312,6 +355,55 @@ pub mod provided {
         gates: Gates<'_>,
         (net, p): (Net<'_>, Net<'_>),
         out: (&mut [f32], &mut [f32]),
+        image: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        along(sensing, gates, (net, p), image, scratch)?;
+        sensing.net_gradient_at(gates, net, image, out, scratch)
+    }
+
+    /// [`Factored::net_sum_normal_at`] for (net, p): outputs along p, their sum in the place of those that are open, and the
+    /// gradient of that. `work` is n×c of room, and scratch: 2 n + d.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn sum_normal_at<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        (net, p): (Net<'_>, Net<'_>),
+        open: &[u32],
+        out: (&mut [f32], &mut [f32]),
+        (image, scratch): (&mut [f32], &mut [f32]),
+    ) -> Result<(), S::Source> {
+        check_open(sensing.samples(), net.outputs(), open).map_err(error::Error::widen)?;
+        sensing.net_along(gates, net, p, image, scratch)?;
+        let c = net.outputs().max(1);
+        for (open, image) in open.chunks(open_words(c)).zip(image.chunks_mut(c)) {
+            let bits = |k: usize| open.get(k / 32).is_some_and(|word| word >> (k % 32) & 1 == 1);
+            let sum = image.iter().enumerate().filter(|&(k, _)| bits(k)).map(|(_, x)| x).sum();
+            for (k, x) in image.iter_mut().enumerate() {
+                *x = if bits(k) { sum } else { 0.0 };
+            }
+        }
+        sensing.net_gradient_at(gates, net, image, out, scratch)
+    }
+
+    /// Checks that there is a bit for every row and output.
+    ///
+    /// # Errors
+    /// [`error::Error::Length`] if there are more or fewer.
+    pub fn check_open(rows: usize, outputs: usize, open: &[u32]) -> Result<()> {
+        error::length("bits of the open outputs", open.len(), rows.saturating_mul(open_words(outputs)))
+    }
+
+    /// [`Factored::net_along`] for (net, p), block by block. Scratch: 2 n.
+    ///
+    /// # Errors
+    /// As the trait's.
+    pub fn along<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        (net, p): (Net<'_>, Net<'_>),
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
@@ -336,7 +428,7 @@ pub mod provided {
                 add_outputs(along_out, *a, out);
             }
         }
-        sensing.net_gradient_at(gates, net, image, out, scratch)
+        Ok(())
     }
 
     /// Whether `p` has the support of `net`.

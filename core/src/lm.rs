@@ -41,6 +41,15 @@
 //! residual for the other one; turning a neuron gives it new output weights; neurons of one hinge add up their output
 //! weights. There is no linear term, since output weights have signs.
 //!
+//! **Two hidden layers** ([`run_deep`]): `f = sum_k relu(sum_i V_ik relu(w_i · x))` is the network of several outputs with
+//! another end, the sum of the outputs that are open. Its Jacobian is that of the outputs, summed up where they are open; so the
+//! gradient is that of several outputs with the residual in the places that are open, and so are births, splits and steps. A
+//! weight counts with the rows where what follows it is open. Output 0 is no neuron while searching: it adds up activations
+//! without a gate, and its weights, one a neuron of the first layer, do not count in s. With it the signs of the second layer do
+//! not matter, `relu(u) = u + relu(-u)`; at the end they are chosen so that few of its weights are left, which become a neuron.
+//! New moves are births in the second layer from pairs of activations, `relu(a_i - t a_j)`, and turning a neuron of the first
+//! layer that is folded over into another one. The search begins with a part of the neurons of the second layer at random.
+//!
 //! **Rows held out** ([`Params::validation`]): labels with noise are fitted too well by the best support of the search. The
 //! last rows are then kept from every step, each network of at most s weights and m neurons is measured on them, and the best
 //! is the result; so that there is something to choose from, each best network of the search is brought down to s weights
@@ -166,6 +175,12 @@ impl Params {
         };
         if rows < samples { rows } else { samples }
     }
+
+    /// n0 of [`run_deep`]: [`Self::search_rows`] for twice the weights, since those of the second layer depend on the first.
+    #[must_use]
+    pub const fn deep_search_rows(&self, nnz: usize, samples: usize) -> usize {
+        self.search_rows(nnz.saturating_mul(2), samples)
+    }
 }
 
 /// What a run is doing.
@@ -289,6 +304,13 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
     }
 }
 
+/// Outputs of the first layer that a run of [`run_deep`] has for m neurons of the second: as many as [`slots`], and one that
+/// passes activations through while searching.
+#[must_use]
+pub const fn second_slots(second: usize) -> usize {
+    slots(second, Signs::Positive).saturating_add(1)
+}
+
 /// Recovers a network of at most `dims.hidden` neurons and `dims.nnz` weights, from zero.
 ///
 /// The operator should have [`slots`] blocks; the result is spread over them, with the signs of `params.signs`, and block
@@ -399,7 +421,7 @@ pub fn run_net<'a, S: Factored>(
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Net<'a>, Info), S::Source> {
-    run::net(sensing, labels, (dims, params), None, memory, observe)
+    run::net(sensing, (labels, None), (dims, params), None, memory, observe)
 }
 
 /// Goes on from a checkpoint of [`run_net`] on the same data with the same sizes and parameters, to the same bits.
@@ -415,5 +437,67 @@ pub fn resume_net<'a, S: Factored>(
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Net<'a>, Info), S::Source> {
-    run::net(sensing, labels, (dims, params), Some(checkpoint), memory, observe)
+    run::net(sensing, (labels, None), (dims, params), Some(checkpoint), memory, observe)
+}
+
+/// Recovers a network of two hidden layers, `sum_k relu(sum_i V_ik relu(w_i · x))`, of at most `dims.hidden` neurons in the
+/// first layer, `second` in the second one, and `dims.nnz` weights in both together, from zero: both are searched for at
+/// once.
+///
+/// The result is W and V, the latter with `second` outputs, as [`Net`] has them: weight `i m + k` leads from neuron i of the
+/// first layer to neuron k of m of the second one. No such network is below 0 anywhere, so labels should not be.
+///
+/// Everything is as in [`run_net`], but there is one label a row; the operator must be ready for [`second_slots`] outputs;
+/// `memory` holds at least [`crate::budget::Recovery::words`] of [`crate::budget::Recovery::deep`]; the search begins with
+/// [`Params::deep_search_rows`]; and `live` of [`Progress`] counts the neurons of both layers.
+///
+/// # Errors
+/// As [`run`].
+///
+/// ```
+/// use tamis::{budget::{Recovery, gated_words}, dims::Dims, gated::Gated, gates::Signs, lm};
+/// use tamis::samples::{NormalRows, Samples};
+/// // y = relu(relu(x_0 - x_3) - relu(x_2)) + 2 relu(x_2)
+/// let mut x = NormalRows::new(1, 400, 6);
+/// let mut labels = [0.0; 400];
+/// for (k, y) in labels.iter_mut().enumerate() {
+///     let mut row = [0.0; 6];
+///     x.row(k, &mut row).unwrap();
+///     let (a, b) = ((row[0] - row[3]).max(0.0), row[2].max(0.0));
+///     *y = (a - b).max(0.0) + 2.0 * b;
+/// }
+/// const SLOTS: usize = lm::slots(2, Signs::Positive);
+/// let mut rows = [0.0; gated_words(6, SLOTS)];
+/// let mut sensing = Gated::new(x, SLOTS, 1, &mut rows).unwrap();
+/// const DIMS: Dims = Dims::new(400, 6, 2, 6);
+/// let mut memory = [0; Recovery::deep(DIMS, (SLOTS, lm::second_slots(2)), 1, 806).words()];
+/// let (net, info) =
+///     lm::run_deep(&mut sensing, &labels, (DIMS, 2), &lm::Params::DEFAULT, &mut memory, |_| true).unwrap();
+/// assert!(info.exact && (net.w().nnz(), net.wt().nnz(), net.outputs()) == (3, 3, 2));
+/// ```
+pub fn run_deep<'a, S: Factored>(
+    sensing: &mut S,
+    labels: &[f32],
+    (dims, second): (Dims, usize),
+    params: &Params,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Net<'a>, Info), S::Source> {
+    run::net(sensing, (labels, Some(second)), (dims, params), None, memory, observe)
+}
+
+/// Goes on from a checkpoint of [`run_deep`] on the same data with the same sizes and parameters, to the same bits.
+///
+/// # Errors
+/// As [`resume`].
+pub fn resume_deep<'a, S: Factored>(
+    sensing: &mut S,
+    labels: &[f32],
+    (dims, second): (Dims, usize),
+    params: &Params,
+    checkpoint: &Checkpoint<'_>,
+    memory: &'a mut [u32],
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Result<(Net<'a>, Info), S::Source> {
+    run::net(sensing, (labels, Some(second)), (dims, params), Some(checkpoint), memory, observe)
 }

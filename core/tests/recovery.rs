@@ -38,7 +38,7 @@ fn planted(
     };
     let y = x.chunks(inputs).map(output).collect();
     let nnz = neurons.iter().map(|(_, w)| w.len()).sum();
-    Problem { x, y, dims: Dims::new(rows, inputs, neurons.len(), nnz), outputs: 0, blocks }
+    Problem { x, y, dims: Dims::new(rows, inputs, neurons.len(), nnz), outputs: 0, second: 0, blocks }
 }
 
 /// The three-neuron network that most tests plant.
@@ -343,7 +343,7 @@ fn problem(seed: u64) -> (Problem, Params) {
     let least = 1 + usize::from(signs.linear(0));
     let blocks = if rng.below(3) == 0 { least + rng.below(4) as usize } else { lm::slots(m, signs) };
     let params = Params { signs, ..shared::params(seed, rows, &mut rng) };
-    (Problem { x, y, dims: Dims::new(rows, d, m, nnz), outputs: 0, blocks }, params)
+    (Problem { x, y, dims: Dims::new(rows, d, m, nnz), outputs: 0, second: 0, blocks }, params)
 }
 
 proptest! {

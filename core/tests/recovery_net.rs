@@ -37,7 +37,7 @@ fn planted((rows, inputs, outputs): (usize, usize, usize), neurons: &[Neuron<'_>
     }
     let nnz = neurons.iter().map(|(w, wt)| w.len() + wt.len()).sum();
     let blocks = lm::slots(neurons.len(), Signs::Positive);
-    Problem { x, y, dims: Dims::new(rows, inputs, neurons.len(), nnz), outputs, blocks }
+    Problem { x, y, dims: Dims::new(rows, inputs, neurons.len(), nnz), outputs, second: 0, blocks }
 }
 
 /// The network of three outputs that most tests plant.
@@ -345,7 +345,7 @@ fn problem(seed: u64) -> (Problem, Params) {
     }
     let blocks = if rng.below(3) == 0 { 1 + rng.below(4) as usize } else { lm::slots(m, Signs::Positive) };
     let params = shared::params(seed, rows, &mut rng);
-    (Problem { x, y, dims: Dims::new(rows, d, m, nnz), outputs: c, blocks }, params)
+    (Problem { x, y, dims: Dims::new(rows, d, m, nnz), outputs: c, second: 0, blocks }, params)
 }
 
 proptest! {

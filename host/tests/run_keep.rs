@@ -12,10 +12,14 @@ use tamis_host::data::{Values, planted};
 use tamis_host::operator::Stop;
 use tamis_host::run::{self, Keep, Kept, Limits, Memory, Outcome, Problem, RecoverOptions, Size, Task};
 
-/// Labels of one column with positive or any signs, or of three columns; with noise, so that all stages come up, or without.
+/// Labels of one column with positive or any signs, of three columns, or of two layers; with noise, so that all stages come up, or without.
 fn problem(kind: u64, seed: u64) -> (Problem, RecoverOptions) {
     let dims = Dims::new(300, 8, 3, 9);
+    let second = (kind % 4 == 3).then_some(3);
     let (data, mut labels) = match kind % 3 {
+        _ if second.is_some() => {
+            planted::deep(300, 8, &[3, 3], 1, 9, seed).map(|made| (made.data, made.labels))
+        }
         0 => planted::network(dims, Signs::Positive, seed).map(|made| (made.data, made.labels)),
         1 => planted::network(dims, Signs::Balanced, seed).map(|made| (made.data, made.labels)),
         _ => planted::factored(dims, 3, seed).map(|made| (made.data, made.labels)),
@@ -25,10 +29,13 @@ fn problem(kind: u64, seed: u64) -> (Problem, RecoverOptions) {
         let mut rng = Rng::new(seed, 99);
         labels.iter_mut().for_each(|y| *y += 0.1 * rng.normal());
     }
+    if second.is_some() {
+        labels.iter_mut().for_each(|y| *y = (*y + 0.01 * seed as f32 % 3.0).max(0.0));
+    }
     let params = Params { seed, rows: 80, kicks: 2, steps: 120, random_births: 1, ..Params::DEFAULT };
     let validation = if kind.is_multiple_of(5) { 0.2 } else { 0.0 };
     let usual = RecoverOptions::new(3, Size::Nonzeros(9));
-    let options = RecoverOptions { params, validation, checkpoints: true, threads: 1, ..usual };
+    let options = RecoverOptions { params, second, validation, checkpoints: true, threads: 1, ..usual };
     (Problem { data, labels, task: Task::Regression }, options)
 }
 

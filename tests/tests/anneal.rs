@@ -8,7 +8,7 @@ use tamis::Error;
 use tamis::anneal::{self, Params};
 use tamis::budget::{WORD, gated_words};
 use tamis::dims::Dims;
-use tamis::factored::{Factored, Net, provided};
+use tamis::factored::{Factored, Net, open_words, provided};
 use tamis::gated::Gated;
 use tamis::gates::{Empty, Gates, Signs};
 use tamis::loss;
@@ -62,9 +62,13 @@ impl Case {
         Blocked::new(data, self.m, self.w.0.len() + self.wt.0.len(), layout).unwrap().with_outputs(self.c)
     }
 
-    /// Outputs, restricted gradient, full gradient and normal products under own and under other gates, by one operator,
-    /// and by the provided bodies on it.
-    fn products<S: Factored<Source: std::fmt::Debug>>(&self, sensing: &mut S, oracle: bool) -> [Vec<f32>; 9] {
+    /// Outputs, outputs along a direction, restricted gradient, full gradient, and normal products, of the outputs and of
+    /// their sum where they are open, under own and under other gates, by one operator, and by the provided bodies on it.
+    fn products<S: Factored<Source: std::fmt::Debug>>(
+        &self,
+        sensing: &mut S,
+        oracle: bool,
+    ) -> [Vec<f32>; 15] {
         let (n, d, m, c) = (sensing.samples(), self.d, self.m, self.c);
         let (net, gates) = (self.net(), self.gates());
         let mut scratch = vec![f32::NAN; sensing.net_scratch(n)];
@@ -85,15 +89,24 @@ impl Case {
         let p = p.unwrap();
         let other = Gates::of(p.w(), Signs::Positive, Empty::Freeze, 0, 2);
         let mut image = vec![f32::NAN; n * c];
+        let open: Vec<u32> = (0..n * open_words(c)).map(|e| (e as u32).wrapping_mul(0x9e37_79b9)).collect();
         let normal = [gates, other].map(|gates| {
-            let mut normal = (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
+            let sides = || (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
+            let (mut normal, mut sum, mut along) = (sides(), sides(), vec![f32::NAN; n * c]);
             let out = (&mut normal.0[..], &mut normal.1[..]);
+            let of_sum = (&mut sum.0[..], &mut sum.1[..]);
             if oracle {
+                provided::along(sensing, gates, (net, p), &mut along, &mut scratch).unwrap();
                 provided::normal_at(sensing, gates, (net, p), out, &mut image, &mut scratch).unwrap();
+                let work = (&mut image[..], &mut scratch[..]);
+                provided::sum_normal_at(sensing, gates, (net, p), &open, of_sum, work).unwrap();
             } else {
+                sensing.net_along(gates, net, p, &mut along, &mut scratch).unwrap();
                 sensing.net_normal_at(gates, net, p, out, &mut image, &mut scratch).unwrap();
+                let (image, scratch) = (&mut image[..], &mut scratch[..]);
+                sensing.net_sum_normal_at(gates, (net, p), &open, of_sum, image, scratch).unwrap();
             }
-            normal
+            [normal.0, normal.1, sum.0, sum.1, along]
         });
         if oracle {
             provided::forward(sensing, gates, net, &mut out, &mut scratch).unwrap();
@@ -104,8 +117,8 @@ impl Case {
             sensing.net_gradient_at(gates, net, &r, a, &mut scratch).unwrap();
             sensing.net_gradient(gates, net, &r, 0..m, f, &mut scratch).unwrap();
         }
-        let [own, other] = normal;
-        [out, at.0, at.1, full.0, full.1, own.0, own.1, other.0, other.1]
+        let [[a, b, e, f, g], [h, i, j, k, l]] = normal;
+        [out, at.0, at.1, full.0, full.1, a, b, e, f, g, h, i, j, k, l]
     }
 }
 
@@ -123,7 +136,11 @@ fn close(a: &[f32], b: &[f32], tolerance: f32) {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    ((1..40_usize, 1..9_usize, 1..7_usize, 1..6_usize), (0..30_usize, 0..20_usize), any::<u64>())
+    (
+        (1..40_usize, 1..9_usize, 1..7_usize, prop_oneof![4 => 1..6_usize, 1 => 30..40_usize]),
+        (0..30_usize, 0..20_usize),
+        any::<u64>(),
+    )
         .prop_map(|(sizes, counts, seed)| Case::new(sizes, counts, seed))
 }
 

@@ -41,8 +41,14 @@ impl Seen {
     }
 }
 
-fn regression(dims: Dims, outputs: usize) -> Problem {
+fn regression(dims: Dims, outputs: usize, second: Option<usize>) -> Problem {
     let (data, labels) = match outputs {
+        1 if second.is_some() => {
+            // As many weights in either layer.
+            let Dims { samples, inputs, hidden, nnz, .. } = dims;
+            let made = planted::deep(samples, inputs, &[hidden, hidden], 1, nnz, 0).unwrap();
+            (made.data, made.labels)
+        }
         1 => {
             let made = planted::network(dims, Signs::Positive, 0).unwrap();
             (made.data, made.labels)
@@ -71,6 +77,8 @@ struct Case {
     dims: Dims,
     /// c; for `anneal` the classes.
     outputs: usize,
+    /// Neurons of a second layer.
+    second: Option<usize>,
     anneal: bool,
     memory: Memory,
     threads: usize,
@@ -105,12 +113,13 @@ impl Case {
             // A class takes two bytes while it trains, and four before.
             (before, outcome.unwrap().report.plan, 2 * self.dims.samples)
         } else {
-            let problem = regression(self.dims, self.outputs);
+            let problem = regression(self.dims, self.outputs, self.second);
             settle();
             let before = Mark::now();
             let usual = RecoverOptions::new(self.dims.hidden, Size::Nonzeros(self.dims.nnz));
             let params = lm::Params { steps: self.steps, ..usual.params };
-            let options = RecoverOptions { params, memory: self.memory, threads: self.threads, ..usual };
+            let (memory, threads, second) = (self.memory, self.threads, self.second);
+            let options = RecoverOptions { params, memory, threads, second, ..usual };
             let outcome = run::recover(problem, &options, &stop, |_| {
                 seen.mark();
                 true
@@ -144,7 +153,7 @@ const PER_THREAD: usize = 16 << 10;
 
 fn plan_to_the_byte(lm: Case) {
     let annealed = Case { anneal: true, outputs: 4, steps: 6, ..lm };
-    for kind in [lm, Case { outputs: 3, ..lm }, annealed] {
+    for kind in [lm, Case { outputs: 3, ..lm }, Case { second: Some(7), ..lm }, annealed] {
         for (memory, dims) in [
             (Memory::Auto, lm.dims),
             (Memory::Auto, Dims::new(1100, 51, 40, 90)),
@@ -214,7 +223,7 @@ const _: () = {
 fn searches_hold_their_plan_to_the_byte_and_allocate_nothing_per_step() {
     let memory = Memory::Auto;
     let dims = Dims::new(2000, 30, 8, 40);
-    let case = Case { dims, outputs: 1, anneal: false, memory, threads: 1, steps: 60 };
+    let case = Case { dims, outputs: 1, second: None, anneal: false, memory, threads: 1, steps: 60 };
     plan_to_the_byte(case);
     let case = Case { dims: Dims::new(600, 100, 0, 1000), steps: 4, threads: 2, ..case };
     ten_times_the_neurons(case, 100);

@@ -293,7 +293,7 @@ pub(super) mod tests {
         let mut columns = Columns::new(take(D), take(D));
         let mut fit = Fit::new(
             &mut sensing,
-            (&labels, 1),
+            (&labels, 1, crate::lm::fit::Head::Each),
             &Params { signs, ..Params::DEFAULT },
             (take(N), vectors, &mut scratch),
         )

@@ -6,8 +6,12 @@
 //! which keeps every bit of the outputs.
 
 mod equations;
+mod fold;
+mod head;
 mod moves;
 mod neuron;
+mod pairs;
+mod second;
 mod support;
 mod tidy;
 
@@ -36,6 +40,8 @@ pub(super) struct Factors<'a, S> {
     /// The residual along output weights, n.
     pub(super) back: &'a mut [f32],
     pub(super) task: Task,
+    /// Neurons of the second layer of the result, where outputs are summed up.
+    pub(super) second: usize,
 }
 
 impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
@@ -73,11 +79,12 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
     }
 
     fn live(&self) -> usize {
-        self.net.view().w().blocks().count()
+        let second = if self.fit.is_summed() { self.second_live() } else { 0 };
+        self.net.view().w().blocks().count() + second
     }
 
     fn counted(&self) -> usize {
-        self.net.nnz()
+        self.net.nnz() - self.passed()
     }
 
     fn weakest_live(&self) -> Option<usize> {
@@ -85,11 +92,21 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
     }
 
     fn nth_live(&self, nth: usize) -> Option<usize> {
-        self.net.view().w().blocks().nth(nth).map(|block| block.neuron())
+        let first = self.net.view().w().blocks().map(|block| block.neuron());
+        // Those of the second layer come behind those of the first.
+        let p = self.blocks();
+        let second = if self.fit.is_summed() { 1..self.outputs() } else { 0..0 };
+        first.chain(second.filter(|&k| self.fan_in(k) > 0).map(|k| p + k)).nth(nth)
     }
 
     fn remove(&mut self, i: usize) {
-        self.net.remove(i);
+        match i.checked_sub(self.blocks()) {
+            None => self.net.remove(i),
+            Some(k) => {
+                self.remove_output(k);
+                self.net.clear_halves();
+            }
+        }
     }
 
     fn measure(&mut self) -> Result<(), S::Source> {
@@ -97,7 +114,15 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
     }
 
     fn start(&mut self, seed: u64) -> Result<(), S::Source> {
-        self.first_weights(seed)
+        if self.fit.is_summed() { self.first_layers(seed) } else { self.first_weights(seed) }
+    }
+
+    fn is_relaxed(&self) -> bool {
+        self.fit.is_summed()
+    }
+
+    fn relax(&mut self) -> Result<(), S::Source> {
+        if self.fit.is_summed() { self.pass_through() } else { Ok(()) }
     }
 
     fn loss(&mut self) -> Result<f32, S::Source> {
@@ -112,6 +137,9 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
     }
 
     fn grow(&mut self, count: usize) -> Result<(), S::Source> {
+        if self.is_open_ended() {
+            self.pass_through()?;
+        }
         self.add_zeros(count)
     }
 
@@ -120,11 +148,16 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
     }
 
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
-        self.turn_round(loss)
+        if self.fit.is_summed() { self.turn_first(loss) } else { self.turn_round(loss) }
+    }
+
+    fn unmirror(&mut self, i: usize) -> Result<u32, S::Source> {
+        if self.fit.is_summed() { self.unfold(i) } else { Ok(0) }
     }
 
     fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
-        self.join(least)
+        let merged = self.join(least)?;
+        Ok(merged + if self.fit.is_summed() { self.join_outputs(least)? } else { 0 })
     }
 
     fn candidates(&mut self, draw: Draw) -> Result<Candidates<Kind>, S::Source> {
@@ -133,6 +166,15 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
 
     fn apply(&mut self, candidate: &Candidate<Kind>, draw: Draw) -> Result<bool, S::Source> {
         self.add_neuron(candidate.kind, draw)
+    }
+
+    fn conclude(
+        &mut self,
+        loss: f32,
+        scratch: &mut Sides<'_>,
+        other: &mut Sides<'_>,
+    ) -> Result<f32, S::Source> {
+        if self.fit.is_summed() { self.fold_layers(loss, scratch, other) } else { self.narrow(loss) }
     }
 
     fn unscale(&self, found: &mut Sides<'_>) {
@@ -215,5 +257,7 @@ fn quarter(x: f32) -> Option<(f32, f32)> {
     (root != 0).then(|| (power(root), power(-root)))
 }
 
+#[cfg(test)]
+mod layered;
 #[cfg(test)]
 mod tests;

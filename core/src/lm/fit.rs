@@ -11,13 +11,24 @@ use crate::math::{Sum, norm2, unit_scale};
 use crate::sensing::{Sensing, head_mut};
 use crate::weights::{Block, Editable, Weights};
 
+/// What the outputs of the networks are to the labels.
+pub(super) enum Head<'a> {
+    /// c labels a row, one for each output.
+    Each,
+    /// One label a row, the sum of output 0 and of `relu` of the others: these are neurons of a second layer. The bits of a
+    /// row, at least c, say which of them are open in the equations that are held; output 0 always is.
+    Sum(&'a mut [u32]),
+}
+
 /// The data, the residual of the current weights, and the solver of steps.
 pub(super) struct Fit<'a, S> {
     pub(super) sensing: &'a mut S,
     pub(super) signs: Signs,
-    /// c, labels of a row.
+    /// c, outputs of the networks.
     outputs: usize,
-    /// `σ y - f(x)` of the current weights, c floats per row.
+    pub(super) head: Head<'a>,
+    /// `σ y - f(x)` of the current weights, c floats per row. Where outputs are summed up, that residual for the outputs that
+    /// are open, 0 for the others: the residual times the derivative by each output.
     pub(super) residual: &'a mut [f32],
     pub(super) solver: Solver<'a>,
     pub(super) scratch: &'a mut [f32],
@@ -38,7 +49,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
     /// Nothing is read yet; gates that the operator still holds from earlier runs are dropped.
     pub(super) fn new(
         sensing: &'a mut S,
-        (labels, outputs): (&'a [f32], usize),
+        (labels, outputs, head): (&'a [f32], usize, Head<'a>),
         params: &Params,
         (residual, vectors, scratch): (&'a mut [f32], Vectors<'a>, &'a mut [f32]),
     ) -> Result<Self, S::Source> {
@@ -50,6 +61,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
             sensing,
             signs,
             outputs,
+            head,
             residual,
             solver,
             scratch,
@@ -62,13 +74,26 @@ impl<'a, S: Sensing> Fit<'a, S> {
         })
     }
 
-    /// c, labels of a row.
+    /// c, outputs of the networks.
     pub(super) fn outputs(&self) -> usize {
         self.outputs
     }
 
-    /// Residuals of the rows that are selected.
+    /// Labels of a row.
+    fn width(&self) -> usize {
+        match self.head {
+            Head::Each => self.outputs,
+            Head::Sum(_) => 1,
+        }
+    }
+
+    /// Residuals of the rows that are selected whose squares are the loss.
     pub(super) fn terms(&self) -> usize {
+        self.rows().saturating_mul(self.width())
+    }
+
+    /// Numbers of the outputs of the rows that are selected.
+    pub(super) fn entries(&self) -> usize {
         self.rows().saturating_mul(self.outputs)
     }
 
@@ -96,7 +121,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
 
     /// The labels of the rows that are selected.
     fn labels(&self) -> &'a [f32] {
-        let first = self.first.saturating_mul(self.outputs);
+        let first = self.first.saturating_mul(self.width());
         self.labels.get(first..).and_then(|labels| labels.get(..self.terms())).unwrap_or(&[])
     }
 
@@ -116,7 +141,9 @@ impl<'a, S: Sensing> Fit<'a, S> {
     /// The least-squares factor of the outputs that the current residual belongs to.
     pub(super) fn factor(&self) -> f32 {
         let (mut along, mut norm) = (Sum::default(), Sum::default());
-        for (y, r) in self.targets().zip(&*self.residual) {
+        // Where outputs are summed up, the residual is that of output 0.
+        let step = self.outputs.checked_div(self.width()).unwrap_or(1).max(1);
+        for (y, r) in self.targets().zip(self.residual.iter().step_by(step)) {
             along.add(y * (y - r));
             norm.add((y - r) * (y - r));
         }
@@ -135,7 +162,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
 
     /// The residual of the rows that are selected.
     pub(super) fn residual(&self) -> &[f32] {
-        self.residual.get(..self.terms()).unwrap_or(&[])
+        self.residual.get(..self.entries()).unwrap_or(&[])
     }
 
     /// Two vectors on the support, free until the next fit: numbers and indices.
@@ -163,12 +190,25 @@ impl<'a, S: Sensing> Fit<'a, S> {
 
     /// `σ y` minus the outputs in [`Self::residual`], and the mean of the squares; infinity where it is no number.
     pub(super) fn settle(&mut self) -> Result<f32, S::Source> {
-        let (terms, labels, scale) = (self.terms(), self.labels(), self.scale);
-        let out = head_mut(&mut *self.residual, terms)?;
-        for (out, y) in out.iter_mut().zip(labels) {
-            *out = scale * y - *out;
-        }
-        let loss = norm2(out) / terms as f32;
+        let (entries, terms, labels, scale) = (self.entries(), self.terms(), self.labels(), self.scale);
+        let out = head_mut(&mut *self.residual, entries)?;
+        let total = match self.head {
+            Head::Each => {
+                for (out, y) in out.iter_mut().zip(labels) {
+                    *out = scale * y - *out;
+                }
+                norm2(out)
+            }
+            Head::Sum(_) => {
+                let mut total = Sum::default();
+                for (out, y) in out.chunks_mut(self.outputs.max(1)).zip(labels) {
+                    let r = sum_head(out, scale * y);
+                    total.add(r * r);
+                }
+                total.value()
+            }
+        };
+        let loss = total / terms as f32;
         Ok(if loss.is_finite() { loss } else { f32::INFINITY })
     }
 
@@ -248,6 +288,22 @@ impl<'a, S: Sensing> Fit<'a, S> {
         self.solver = solver;
         improved
     }
+}
+
+/// The residual of one row, `y` minus the sum of its outputs where they are open, in their places; the residual.
+fn sum_head(out: &mut [f32], y: f32) -> f32 {
+    let Some((first, others)) = out.split_first_mut() else { return y };
+    let mut r = y - *first;
+    for z in &*others {
+        r -= z.max(0.0);
+    }
+    *first = r;
+    // An open output is told by a residual that is not 0, so one of 0 becomes the least there is.
+    let open = if r == 0.0 { f32::MIN_POSITIVE } else { r };
+    for z in others {
+        *z = if *z > 0.0 { open } else { 0.0 };
+    }
+    r
 }
 
 /// A network of one output on its support: `J = A_S` under the gates of round `held`.

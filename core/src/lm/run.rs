@@ -2,7 +2,7 @@
 
 use super::bench::Bench;
 use super::factors::Factors;
-use super::fit::Fit;
+use super::fit::{Fit, Head};
 use super::neuron::{Entries, Single};
 use super::problem::{Problem, Task};
 use super::search::{Log, Search, first_state};
@@ -43,21 +43,22 @@ pub(super) fn single<'a, S: Sensing>(
             net: Editable::new(d, p, places, values),
             single,
             columns,
-            fit: Fit::new(sensing, (labels, 1), params, rows)?,
+            fit: Fit::new(sensing, (labels, 1, Head::Each), params, rows)?,
             task: Task::new(dims.nnz, dims.hidden, params.spare),
         };
         let found = Sides::new((d, p, 0), &mut *index, &mut *value);
-        (info, len, _) = search(bench, (kept, found), (dims, params), checkpoint, observe)?;
+        let rows = params.search_rows(dims.nnz, dims.samples - params.validation);
+        (info, len, _) = search(bench, (kept, found), (rows, params), checkpoint, observe)?;
     }
     let (index, value) = (index.split_at_mut(len).0, value.split_at_mut(len).0);
     let weights = Weights::new(d, p, index, value).map_err(Error::widen)?;
     Ok((weights, info))
 }
 
-/// Searches for a network of several outputs.
+/// Searches for a network of several outputs, or of two hidden layers, of which the second one has `second` neurons.
 pub(super) fn net<'a, S: Factored>(
     sensing: &mut S,
-    labels: &[f32],
+    (labels, second): (&[f32], Option<usize>),
     (dims, params): (Dims, &Params),
     checkpoint: Option<&Checkpoint<'_>>,
     memory: &'a mut [u32],
@@ -65,18 +66,31 @@ pub(super) fn net<'a, S: Factored>(
 ) -> Result<(Net<'a>, Info), S::Source> {
     let params = &Params { signs: Signs::Positive, ..*params };
     let (n, d, p) = (dims.samples, dims.inputs, sensing.blocks());
-    let c = labels.len() / n.max(1);
-    check_sides(&dims, c).map_err(Error::widen)?;
-    check(sensing, (labels, c), &dims, params, 1..=u32::MAX as usize / (d + c))?;
+    let (c, width) = match second {
+        Some(second) => (super::second_slots(second), 1),
+        None => (labels.len() / n.max(1), labels.len() / n.max(1)),
+    };
+    check_sides(&dims, second.unwrap_or(c)).map_err(Error::widen)?;
+    error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, u32::MAX as usize)?;
+    check(sensing, (labels, width), &dims, params, 1..=u32::MAX as usize / d.saturating_add(c))?;
     let scratch = sensing.scratch(n).max(sensing.net_scratch(n));
-    let budget = Recovery::factored(dims, c, sensing.panel(), scratch);
+    let budget = match second {
+        Some(_) => Recovery::deep(dims, (p, c), sensing.panel(), scratch),
+        None => Recovery::factored(dims, c, sensing.panel(), scratch),
+    };
+    let trained = n - params.validation;
+    let rows_first = match second {
+        Some(_) => params.deep_search_rows(dims.nnz, trained),
+        None => params.search_rows(dims.nnz, trained),
+    };
     let ((index, value), memory) = result(&budget, memory)?;
     let info;
-    let (first, second);
+    let (first, behind);
     {
-        let Buffers { single, columns, net: (places, values), kept, rows, ends, back } =
-            Buffers::new(&budget, p, memory).map_err(Error::widen)?;
+        let Buffers { single, columns, net: (places, values), kept, rows, ends, back, open } =
+            Buffers::new(&budget, p, &mut *memory).map_err(Error::widen)?;
         let (out, [along, other]) = ends;
+        let head = if second.is_some() { Head::Sum(open) } else { Head::Each };
         let factors = Factors {
             net: Sides::new((d, p, c), places, values),
             single,
@@ -85,15 +99,20 @@ pub(super) fn net<'a, S: Factored>(
             along,
             other,
             back,
-            fit: Fit::new(sensing, (labels, c), params, rows)?,
+            fit: Fit::new(sensing, (labels, c, head), params, rows)?,
             task: Task::new(dims.nnz, dims.hidden, params.spare),
+            second: second.unwrap_or(0),
         };
         let found = Sides::new((d, p, c), &mut *index, &mut *value);
-        (info, first, second) = search(factors, (kept, found), (dims, params), checkpoint, observe)?;
+        (info, first, behind) = search(factors, (kept, found), (rows_first, params), checkpoint, observe)?;
     }
-    let (index, value) = (index.split_at_mut(first + second).0, value.split_at_mut(first + second).0);
-    let (index, out_index) = index.split_at(first);
-    let (value, out_value) = value.split_at(first);
+    let (index, value) = (index.split_at_mut(first + behind).0, value.split_at_mut(first + behind).0);
+    let (index, out_index) = index.split_at_mut(first);
+    let (value, out_value) = value.split_at_mut(first);
+    let c = match second {
+        Some(second) => number(out_index, (c, second), memory),
+        None => c,
+    };
     let w = Weights::new(d, p, index, value).map_err(Error::widen)?;
     let wt = Weights::new(c, p, out_index, out_value).map_err(Error::widen)?;
     Ok((Net::new(w, wt).map_err(Error::widen)?, info))
@@ -103,15 +122,38 @@ pub(super) fn net<'a, S: Factored>(
 fn search<'a, P: Problem<'a>>(
     bench: P,
     ([base, kept, best], found): ([Sides<'a>; 3], Sides<'a>),
-    (dims, params): (Dims, &Params),
+    (rows, params): (usize, &Params),
     checkpoint: Option<&Checkpoint<'_>>,
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Info, usize, usize), <P::Sensing as Sensing>::Source> {
     let log = Log { observe, info: Info::NONE, cut_off: false };
     let mut search = Search { bench, base, kept, best, found, params: *params, state: first_state(), log };
-    let info = search.run(params.search_rows(dims.nnz, dims.samples - params.validation), checkpoint)?;
+    let info = search.run(rows, checkpoint)?;
     let found = search.found.view();
     Ok((info, found.w().nnz(), found.wt().nnz()))
+}
+
+/// Numbers the outputs of c that have weights from 0 on, in their order, as those of at most `most`, of which there are so many
+/// then; `numbers` holds c words.
+fn number(index: &mut [u32], (c, most): (usize, usize), numbers: &mut [u32]) -> usize {
+    let c = c.max(1);
+    let numbers = numbers.get_mut(..c).unwrap_or_default();
+    numbers.fill(0);
+    for at in &*index {
+        numbers.get_mut(*at as usize % c).into_iter().for_each(|used| *used = 1);
+    }
+    let mut live = 0;
+    for number in &mut *numbers {
+        let used = *number;
+        *number = live;
+        live += used;
+    }
+    let width = most.max(live as usize);
+    for at in index {
+        let (i, k) = (*at as usize / c, *at as usize % c);
+        *at = (i * width) as u32 + numbers.get(k).copied().unwrap_or(0);
+    }
+    width
 }
 
 /// Room for the result, and the rest of the memory.
@@ -140,6 +182,8 @@ struct Buffers<'a> {
     ends: (Entries<'a>, [&'a mut [f32]; 2]),
     /// One number a row, for several outputs.
     back: &'a mut [f32],
+    /// A bit a row and output, where these are summed up.
+    open: &'a mut [u32],
 }
 
 impl<'a> Buffers<'a> {
@@ -158,6 +202,7 @@ impl<'a> Buffers<'a> {
         let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
         let (net, base, kept, best) = (floats(room)?, floats(work)?, floats(work)?, floats(work)?);
         let mut indices = |len| space.indices(len);
+        let open = indices(budget.gates())?;
         Ok(Self {
             net: (indices(room)?, net),
             single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
@@ -170,6 +215,7 @@ impl<'a> Buffers<'a> {
             rows,
             ends: (Entries::new(indices(c)?, out), [along, other]),
             back,
+            open,
         })
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Problem {
     pub(crate) dims: Dims,
     /// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
     pub(crate) outputs: usize,
+    /// Neurons of the second layer, where there is one and one label a row; else 0.
+    pub(crate) second: usize,
     pub(crate) blocks: usize,
 }
 
@@ -56,7 +58,12 @@ impl Problem {
         let mut memory = vec![0x7fc0_1234; budget.words().saturating_add_signed(words)];
         let memory = &mut memory[..];
         let single = |(w, info)| (Net::single(w), info);
+        let deep = (dims, self.second);
         let (net, info) = match (self.outputs, from) {
+            (_, None) if self.second > 0 => lm::run_deep(&mut sensing, y, deep, params, memory, observe)?,
+            (_, Some(from)) if self.second > 0 => {
+                lm::resume_deep(&mut sensing, y, deep, params, from, memory, observe)?
+            }
             (0, None) => lm::run(&mut sensing, y, dims, params, memory, observe).map(single)?,
             (0, Some(from)) => {
                 lm::resume(&mut sensing, y, dims, params, from, memory, observe).map(single)?
@@ -71,6 +78,10 @@ impl Problem {
         let (n, panel) = (self.dims.samples, sensing.panel());
         let scratch = sensing.scratch(n);
         match self.outputs {
+            _ if self.second > 0 => {
+                let sizes = (self.blocks, lm::second_slots(self.second));
+                Recovery::deep(self.dims, sizes, panel, sensing.net_scratch(n).max(scratch))
+            }
             0 => Recovery::new(self.dims, panel, scratch, params.signs.linear(0)),
             outputs => Recovery::factored(self.dims, outputs, panel, sensing.net_scratch(n).max(scratch)),
         }
@@ -87,10 +98,15 @@ impl Problem {
         problem.run(&params).unwrap_err()
     }
 
-    pub(crate) fn net<'w>(&self, [w, wt]: &'w Network) -> Net<'w> {
+    pub(crate) fn net<'w>(&self, network: &'w Network) -> Net<'w> {
+        self.net_to(network, self.outputs.max(self.second))
+    }
+
+    /// Of so many outputs, those that a search for two layers has besides included.
+    fn net_to<'w>(&self, [w, wt]: &'w Network, outputs: usize) -> Net<'w> {
         Net::new(
             Weights::new(self.dims.inputs, self.blocks, &w.0, &w.1).unwrap(),
-            Weights::new(self.outputs, self.blocks, &wt.0, &wt.1).unwrap(),
+            Weights::new(outputs, self.blocks, &wt.0, &wt.1).unwrap(),
         )
         .unwrap()
     }
@@ -104,6 +120,7 @@ impl Problem {
         for (row, y) in all.take(rows.end).skip(rows.start) {
             let mut left: Vec<f64> = y.iter().map(|&y| f64::from(y)).collect();
             let mut sums = vec![0.0; width];
+            let mut second = vec![0.0; self.second];
             for block in net.w().blocks() {
                 let terms = block.entries().map(|(j, w)| f64::from(w) * f64::from(row[j]));
                 let (z, size) = terms.fold((0.0_f64, 0.0), |(z, size), t| (z + t, size + t.abs()));
@@ -111,11 +128,17 @@ impl Problem {
                     left[k] -= a * v;
                     sums[k] += size * v.abs();
                 };
-                match self.outputs {
+                match self.outputs.max(self.second) {
                     // The weights from the inputs carry the sign too.
                     0 => {
                         let v = f64::from(signs.sign(block.neuron()));
                         add(0, (v * z).max(0.0), v);
+                    }
+                    _ if self.second > 0 => {
+                        for (k, v) in net.wt().block(block.neuron()).entries() {
+                            second[k] += z.max(0.0) * f64::from(v);
+                            sums[0] += size * f64::from(v).abs();
+                        }
                     }
                     _ => {
                         let to = net.wt().block(block.neuron());
@@ -123,6 +146,7 @@ impl Problem {
                     }
                 }
             }
+            left[0] -= second.iter().map(|z| z.max(0.0)).sum::<f64>();
             loss += left.iter().map(|x| x * x).sum::<f64>();
             added += sums.iter().map(|x| x * x).sum::<f64>();
             power += y.iter().map(|&y| f64::from(y) * f64::from(y)).sum::<f64>();
@@ -150,7 +174,7 @@ impl Problem {
         assert!(known < 1e-5 * (1.0 + added.sqrt()), "{relative:e}, {added:e} added, {info:?}");
         assert_eq!(info.held.is_some(), params.validation > 0, "{info:?}");
         assert!(info.held.is_none_or(|held| held >= 0.0), "{info:?}");
-        let len = match self.outputs {
+        let len = match self.outputs.max(self.second) {
             0 => {
                 let w = view.w();
                 assert!(!params.signs.linear(0) || w.block(0).is_empty(), "a linear term is left: {w:?}");
@@ -179,7 +203,8 @@ impl Problem {
             .unwrap();
         self.check(&whole, params);
         for (number, (state, nets)) in kept.iter().enumerate() {
-            let [net, best, found] = nets.each_ref().map(|net| self.net(net));
+            let outputs = if self.second > 0 { lm::second_slots(self.second) } else { self.outputs };
+            let [net, best, found] = nets.each_ref().map(|net| self.net_to(net, outputs));
             let from = Checkpoint { state: State::from_words(state).unwrap(), net, best, found };
             let rest = self.go(params, Some(&from), 0, |_| true).unwrap();
             assert_eq!(rest, whole, "checkpoint {number} of {}", kept.len());

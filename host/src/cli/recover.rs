@@ -178,8 +178,13 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<R
         // As many steps as they take: there are other limits.
         params.steps = u32::MAX;
     }
+    let (hidden, second) = match train.hidden[..] {
+        [first, second] => (first, Some(second)),
+        _ => (train.one_hidden()?, None),
+    };
     Ok(RecoverOptions {
         params,
+        second,
         signs: train.signs.map(Into::into),
         memory: train.memory(),
         threads: common.threads(),

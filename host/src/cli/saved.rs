@@ -60,8 +60,8 @@ pub(super) fn peak_fact(peak: Option<u64>) -> String {
 pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
     let r = object.report;
     // One output has a sign and no weight.
-    let (width, shape) = match r.outputs {
-        1 => (r.inputs, count(r.inputs as u64)),
+    let (width, shape) = match r.second_hidden.unwrap_or(r.outputs) {
+        1 if r.second_hidden.is_none() => (r.inputs, count(r.inputs as u64)),
         outputs => (r.inputs + outputs, format!("({} + {})", count(r.inputs as u64), count(outputs as u64))),
     };
     let all = r.hidden * width;
@@ -77,7 +77,15 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
                 shape
             ),
         ),
-        ("neurons", format!("{} of {} have weights", r.live, r.hidden)),
+        (
+            "neurons",
+            match (r.second_hidden, r.second_live) {
+                (Some(second), Some(live)) => {
+                    format!("{} of {}, and {live} of {second} have weights", r.live, r.hidden)
+                }
+                _ => format!("{} of {} have weights", r.live, r.hidden),
+            },
+        ),
         ("loss", format!("{:.4e} mean squared error  {losses}", r.loss)),
         ("PSNR", decibel(r.psnr_db)),
     ];

@@ -26,6 +26,7 @@ use crate::{Error, Result, file};
 Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 -o model.tamis
   tamis train --data X.npy --labels ten-columns.npy --task regression --hidden 10 --nnz 50 -o ten.tamis
+  tamis train --data X.npy --labels y.npy --task regression --hidden 10,10 --nnz 50 --time-limit 60 -o two-layers.tamis
   tamis train --data X.npy --labels y.npy --task regression --hidden 20 --nnz 400 --time-limit 3600 \
       --checkpoint search.state --resume -o model.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --time-limit 30 -o m.tamis
@@ -44,7 +45,8 @@ pub(super) struct Train {
     #[arg(long)]
     task: TaskName,
     /// Hidden neurons; for several classes about the square root of S is a good number, such as 32 for 1000 weights. Several
-    /// numbers are several hidden layers, as in 64,32: recipe imp trains them together, the others one by one and then together
+    /// numbers are several hidden layers, as in 64,32: recipe imp trains them together, lm two of them for labels of one column that
+    /// are not negative, and else the others one by one and then together
     #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
     /// Nonzero weights that the model may have

@@ -10,7 +10,7 @@ use super::{Blocked, Group, PAD, Shared};
 use crate::data::Values;
 use std::ops::Range;
 use tamis::error::{self, Result};
-use tamis::factored::{Factored, Net, provided};
+use tamis::factored::{Factored, Net, open_words, provided};
 use tamis::gates::{Gate, Gates};
 use tamis::weights::Block;
 
@@ -24,6 +24,13 @@ impl Blocked {
 
     fn check_residual(&self, net: Net<'_>, r: &[f32]) -> Result<()> {
         error::length("residual", r.len(), self.shared.batch.len().saturating_mul(net.outputs()))
+    }
+
+    /// Where the outputs of the pieces begin.
+    fn output_starts(&self, c: usize) -> impl Fn(usize) -> usize + Sync + use<> {
+        let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
+        let first = batch.start / tile;
+        move |k: usize| c * (((first + k) * tile).clamp(batch.start, batch.end) - batch.start)
     }
 
     /// The gradient of at most p blocks.
@@ -93,13 +100,39 @@ impl Factored for Blocked {
             return provided::forward(self, gates, net, out, scratch);
         }
         self.check_residual(net, out)?;
-        let (tile, batch, c) = (self.shared.tiles.tile, self.shared.batch.clone(), net.outputs());
-        let first = batch.start / tile;
-        let start = |k: usize| c * (((first + k) * tile).clamp(batch.start, batch.end) - batch.start);
+        let start = self.output_starts(net.outputs());
         self.each_part(out, start, |shared, group, k, out| {
             super::with_values!(shared, values => {
                 let piece = shared.tiles.piece(values, &shared.batch, k);
                 vectorise(shared.arch, #[inline(always)] || forward(piece, gates, net, group, out));
+            });
+        })
+    }
+
+    fn net_along(
+        &mut self,
+        gates: Gates<'_>,
+        net: Net<'_>,
+        p: Net<'_>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        self.check_net(gates, net)?;
+        if gates.may_be_random() {
+            return provided::along(self, gates, (net, p), out, scratch);
+        }
+        self.check_residual(net, out)?;
+        provided::check_tangent(net, p)?;
+        let start = self.output_starts(net.outputs());
+        self.each_part(out, start, |shared, group, k, out| {
+            super::with_values!(shared, values => {
+                let piece = shared.tiles.piece(values, &shared.batch, k);
+                vectorise(shared.arch, #[inline(always)] || {
+                    let mut outputs = std::mem::take(&mut group.outputs);
+                    along(piece, gates, (net, p), group, &mut outputs);
+                    by_row(&outputs[..out.len()], piece.len(), out);
+                    group.outputs = outputs;
+                });
             });
         })
     }
@@ -191,6 +224,61 @@ impl Factored for Blocked {
         self.reduce_net(groups, (dw, dwt));
         Ok(())
     }
+
+    fn net_sum_normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        (net, p): (Net<'_>, Net<'_>),
+        open: &[u32],
+        (dw, dwt): (&mut [f32], &mut [f32]),
+        image: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        self.check_net(gates, net)?;
+        if gates.may_be_random() {
+            return provided::sum_normal_at(self, gates, (net, p), open, (dw, dwt), (image, scratch));
+        }
+        provided::check_open(self.shared.batch.len(), net.outputs(), open)?;
+        provided::check_tangent(net, p)?;
+        error::length("restricted gradient", dw.len(), net.w().nnz())?;
+        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
+        let groups = self.each_group(net.nnz(), |shared, group, k| {
+            super::with_values!(shared, values => {
+                let piece = shared.tiles.piece(values, &shared.batch, k);
+                vectorise(shared.arch, #[inline(always)] || {
+                    let mut outputs = std::mem::take(&mut group.outputs);
+                    along(piece, gates, (net, p), group, &mut outputs);
+                    let words = open_words(net.outputs());
+                    let open = &open[piece.at * words..][..piece.len() * words];
+                    sum_open(open, words, &mut outputs[..net.outputs() * piece.len()], &mut group.z);
+                    add_restricted(piece, gates, net, &outputs, group);
+                    group.outputs = outputs;
+                });
+            });
+        })?;
+        self.reduce_net(groups, (dw, dwt));
+        Ok(())
+    }
+}
+
+/// Puts the sum of the outputs that are open in the place of each of them, and 0 in that of the others; the outputs lie one
+/// by one, `words` words of bits belong to a row, and `sum` has room for a number a row.
+#[inline(always)]
+fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
+    let len = open.len() / words;
+    let sum = &mut sum[..len];
+    sum.fill(0.0);
+    let mask = |word: u32, k: usize| 0_u32.wrapping_sub(word >> (k % 32) & 1);
+    for (k, column) in outputs.chunks(len).enumerate() {
+        for ((sum, x), word) in sum.iter_mut().zip(column).zip(open[k / 32..].iter().step_by(words)) {
+            *sum += f32::from_bits(x.to_bits() & mask(*word, k));
+        }
+    }
+    for (k, column) in outputs.chunks_mut(len).enumerate() {
+        for ((x, sum), word) in column.iter_mut().zip(&*sum).zip(open[k / 32..].iter().step_by(words)) {
+            *x = f32::from_bits(sum.to_bits() & mask(*word, k));
+        }
+    }
 }
 
 /// `out = sum_i (A_i w_i) wt_i^T` on the rows of the piece.
@@ -216,11 +304,7 @@ fn forward<T: Element>(
             add_scaled(value, &image[..len], &mut outputs[k * len..][..len]);
         }
     }
-    for (k, column) in outputs[..c * len].chunks(len).enumerate() {
-        for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
-            *out = *value;
-        }
-    }
+    by_row(&outputs[..c * len], len, out);
     (group.outputs, group.image) = (outputs, image);
 }
 
@@ -399,6 +483,17 @@ fn block_of<'a>(
 ) -> Option<Block<'a>> {
     while blocks.next_if(|block| block.neuron() < neuron).is_some() {}
     blocks.next_if(|block| block.neuron() == neuron)
+}
+
+/// Outputs that lie one by one, row by row.
+#[inline(always)]
+fn by_row(outputs: &[f32], len: usize, out: &mut [f32]) {
+    let c = outputs.len() / len;
+    for (k, column) in outputs.chunks(len).enumerate() {
+        for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
+            *out = *value;
+        }
+    }
 }
 
 /// Rows of c numbers, output by output.

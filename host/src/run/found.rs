@@ -47,10 +47,11 @@ impl Found {
 }
 
 /// Scores a network under these gates, its own, on `rows`, at most `batch` of them at a time, in the memory of the run; `labels`
-/// are those of all rows. One output without weights to it is a network with a second side of no outputs.
+/// are those of all rows. One output without weights to it is a network with a second side of no outputs; where outputs are
+/// summed up, the label is the sum of those that are open.
 pub(super) fn score(
     operator: &mut Blocked,
-    task: Task,
+    (task, is_summed): (Task, bool),
     labels: &[f32],
     (net, gates): (Net<'_>, Gates<'_>),
     (rows, batch): (Range<usize>, usize),
@@ -58,6 +59,7 @@ pub(super) fn score(
 ) -> Result<Score> {
     let (outputs, width) = match (net.outputs(), task) {
         (0, _) => (1, 1),
+        (outputs, _) if is_summed => (outputs, 1),
         (outputs, Task::Multiclass) => (outputs, 1),
         (outputs, _) => (outputs, outputs),
     };
@@ -76,6 +78,10 @@ pub(super) fn score(
         }
         match task {
             Task::Multiclass => classes.add(labels, out),
+            _ if is_summed => {
+                let sums = out.chunks(outputs).map(|row| row.iter().map(|z| z.max(0.0)).sum::<f32>());
+                tally.add(labels, sums);
+            }
             _ => tally.add(labels, out.iter().copied()),
         }
     }

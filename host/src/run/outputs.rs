@@ -237,7 +237,8 @@ impl Settled {
         let net = found.net(dims.hidden)?;
         let model = encode_net(net, task)?;
         let own = (net, net.gates(u32::MAX));
-        let score = score(&mut operator, task, &labels, own, (0..dims.samples, budget.batch), &mut memory)?;
+        let rows = (0..dims.samples, budget.batch);
+        let score = score(&mut operator, (task, false), &labels, own, rows, &mut memory)?;
         let checkpoints = plan::checkpoints(self.checkpoints, keep::outputs_bytes(&budget));
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
@@ -248,9 +249,11 @@ impl Settled {
             inputs: dims.inputs,
             outputs: c,
             hidden: dims.hidden,
+            second_hidden: None,
             requested_nnz: dims.nnz,
             nnz: info.nnz,
             live: info.live,
+            second_live: None,
             loss: score.loss,
             psnr_db: score.psnr_db,
             accuracy: score.accuracy,

@@ -11,11 +11,12 @@ use tamis::weights::Weights;
 use super::anneal::encode_net;
 use super::found::{self, Found};
 use super::keep::{self, Kept};
+use super::layers::{End, SparseLayer, encode_layers};
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::plan::choose;
 use super::train::{Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
-use super::{Memory, Plan, Problem, Score, plan};
+use super::{Memory, Plan, Problem, Score, Task, plan};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
@@ -23,9 +24,11 @@ use crate::{Error, Result};
 /// How to recover.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RecoverOptions {
-    /// Hidden neurons, m.
+    /// Hidden neurons, m; of the first layer where there are two.
     pub hidden: usize,
-    /// Nonzero weights, s.
+    /// Neurons of the second hidden layer; none for one layer. Both are searched for together ([`lm::run_deep`]).
+    pub second: Option<usize>,
+    /// Nonzero weights, s, of all layers.
     pub size: Size,
     /// The search; its signs are [`Self::signs`], and `validation` is set from the data.
     pub params: Params,
@@ -50,6 +53,7 @@ impl RecoverOptions {
     pub const fn new(hidden: usize, size: Size) -> Self {
         Self {
             hidden,
+            second: None,
             size,
             params: Params::DEFAULT,
             signs: None,
@@ -69,7 +73,8 @@ pub struct Search {
     pub exact: bool,
     /// Rows that the search looked at first.
     pub search_rows: usize,
-    /// Signs of the output weights while searching; `own` for several outputs, whose weights have signs of their own.
+    /// Signs of the output weights while searching; `own` for several outputs, whose weights have signs of their own;
+    /// `positive` for two layers, whose second one is summed up.
     pub signs: &'static str,
     /// Moves taken.
     pub moves: u32,
@@ -93,7 +98,7 @@ pub struct Search {
     pub early: bool,
 }
 
-/// Recovers a network of one hidden layer that explains `problem`, exactly where it can.
+/// Recovers a network of one hidden layer, or of two ([`RecoverOptions::second`]), that explains `problem`, exactly where it can.
 ///
 /// `observe` is called after every outer step of the search and ends it by returning `false`, as `stop` does; what was
 /// found until then is the outcome. The rows are first put into a random order that the seed fixes, since the search looks
@@ -150,14 +155,19 @@ impl Settled {
                 .got(format_args!("--signs for {outputs} columns"))
                 .help("leave --signs out: the weights to several outputs have signs of their own"));
         }
+        if options.second.is_some() {
+            check_second(problem, options, outputs)?;
+        }
         let signs = options.signs.unwrap_or_else(|| {
             match outputs == 0 && problem.labels.iter().any(|&label| label < 0.0) {
                 true => Signs::Free,
                 false => Signs::Positive,
             }
         });
-        let dims = super::train::sizes(problem, options.hidden, options.size, outputs)?;
-        let (slots, width) = (lm::slots(dims.hidden, signs), dims.inputs.saturating_add(outputs));
+        let behind = options.second.unwrap_or(outputs);
+        let dims = super::train::sizes(problem, options.hidden, options.size, behind)?;
+        let inner = inner(outputs, options);
+        let (slots, width) = (lm::slots(dims.hidden, signs), dims.inputs.saturating_add(inner));
         if slots.saturating_mul(width) > u32::MAX as usize {
             return Err(Error::new("the number of hidden neurons is out of bounds for a search")
                 .expected(format_args!(
@@ -181,6 +191,11 @@ impl Settled {
         Ok(Self { dims, outputs, options, plan })
     }
 
+    /// Outputs of the first layer while searching.
+    pub(super) fn inner(&self) -> usize {
+        inner(self.outputs, &self.options)
+    }
+
     fn start(
         &self,
         problem: Problem,
@@ -200,6 +215,41 @@ fn output_weights(problem: &Problem) -> usize {
         0 | 1 => 0,
         outputs => outputs,
     }
+}
+
+/// Outputs of the first layer while searching; 0 where output weights are signs.
+fn inner(outputs: usize, options: &RecoverOptions) -> usize {
+    options.second.map_or(outputs, lm::second_slots)
+}
+
+/// Checks that two layers can be what the problem is about.
+fn check_second(problem: &Problem, options: &RecoverOptions, outputs: usize) -> Result<()> {
+    let second = options.second.unwrap_or(0);
+    if second == 0 || second > u16::MAX.into() {
+        return Err(Error::new("the number of neurons of the second hidden layer is out of bounds")
+            .expected(format_args!("--hidden M1,M2 with 1 to {} for M2", u16::MAX))
+            .got(second)
+            .help("10 to 100 are usual"));
+    }
+    if outputs > 0 {
+        return Err(Error::new("a search for two hidden layers is for labels of one column")
+            .expected("labels of one column, or --hidden with one number")
+            .got(format_args!("{outputs} columns"))
+            .help("search for one hidden layer, or choose --recipe imp"));
+    }
+    if options.signs.is_some() {
+        return Err(Error::new("output signs are for one hidden layer")
+            .expected("no --signs")
+            .got(format_args!("--signs with {second} neurons in a second layer"))
+            .help("leave --signs out: the weights of the second layer have signs of their own"));
+    }
+    if let Some(label) = problem.labels.iter().find(|label| **label < 0.0) {
+        return Err(Error::new("a sum of the second layer's neurons is never below 0")
+            .expected("labels of 0 or more for a search for two hidden layers")
+            .got(label)
+            .help("search for one hidden layer, or choose --recipe imp"));
+    }
+    Ok(())
 }
 
 /// The memory that [`recover`] takes for data of the given sizes and one label a row, of bytes or of floats; with `options.signs` as they
@@ -225,9 +275,10 @@ pub(super) struct RecoverPlan {
 }
 
 impl RecoverPlan {
-    /// For networks of so many outputs, 0 where output weights are signs.
+    /// For networks of so many outputs, 0 where output weights are signs; for two layers of one.
     fn new(dims: Dims, outputs: usize, bytes: bool, options: &RecoverOptions) -> Result<Self> {
         let slots = lm::slots(dims.hidden, options.params.signs);
+        let outputs = inner(outputs, options);
         let usual = Layout::new(slots, dims.inputs);
         let with = |layout| Self::of((dims, outputs), bytes, options, slots, layout);
         let plan = choose(options.memory, (usual, slots), LESS, |layout| with(layout).plan)?;
@@ -243,7 +294,10 @@ impl RecoverPlan {
     ) -> Self {
         let budget = if outputs > 0 {
             let scratch = factored::provided::scratch(dims.samples, dims.inputs);
-            Recovery::factored(dims, outputs, layout.panel, scratch)
+            match options.second {
+                Some(_) => Recovery::deep(dims, (slots, outputs), layout.panel, scratch),
+                None => Recovery::factored(dims, outputs, layout.panel, scratch),
+            }
         } else {
             let scratch = dims.samples + dims.inputs;
             Recovery::new(dims, layout.panel, scratch, options.params.signs.linear(0))
@@ -272,8 +326,8 @@ impl Settled {
         let Problem { data, mut labels, task } = problem;
         let data = shuffle(data, &mut labels, options.params.seed)?;
         let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
-        if outputs > 0 {
-            operator = operator.with_outputs(outputs);
+        if let inner @ 1.. = inner(outputs, options) {
+            operator = operator.with_outputs(inner);
         }
         let mut memory = vec![0; plan.budget.words()];
         let mut watch = Watch::new(options.limits, stop);
@@ -284,14 +338,21 @@ impl Settled {
         };
         let checkpoint = kept.map(Kept::lm).transpose()?;
         let (params, from) = (&options.params, checkpoint.as_ref());
-        let searched = match (outputs, from) {
-            (0, None) => lm::run(&mut operator, &labels, dims, params, &mut memory, observe).map(single),
-            (0, Some(from)) => {
-                lm::resume(&mut operator, &labels, dims, params, from, &mut memory, observe).map(single)
+        let memory_of = &mut memory;
+        let searched = match (options.second, outputs, from) {
+            (Some(second), _, None) => {
+                lm::run_deep(&mut operator, &labels, (dims, second), params, memory_of, observe)
             }
-            (_, None) => lm::run_net(&mut operator, &labels, dims, params, &mut memory, observe),
-            (_, Some(from)) => {
-                lm::resume_net(&mut operator, &labels, dims, params, from, &mut memory, observe)
+            (Some(second), _, Some(from)) => {
+                lm::resume_deep(&mut operator, &labels, (dims, second), params, from, memory_of, observe)
+            }
+            (None, 0, None) => lm::run(&mut operator, &labels, dims, params, memory_of, observe).map(single),
+            (None, 0, Some(from)) => {
+                lm::resume(&mut operator, &labels, dims, params, from, memory_of, observe).map(single)
+            }
+            (None, _, None) => lm::run_net(&mut operator, &labels, dims, params, memory_of, observe),
+            (None, _, Some(from)) => {
+                lm::resume_net(&mut operator, &labels, dims, params, from, memory_of, observe)
             }
         };
         let (net, info) = match searched {
@@ -308,17 +369,25 @@ impl Settled {
             neurons = dims.hidden;
         }
         let net = found.net(neurons)?;
-        let model = match outputs {
-            0 => encode(net.w(), params.signs, dims.hidden, task)?,
-            _ => encode_net(net, task)?,
+        let model = match (options.second, outputs) {
+            (Some(_), _) => encode_two(net, task)?,
+            (None, 0) => encode(net.w(), params.signs, dims.hidden, task)?,
+            (None, _) => encode_net(net, task)?,
         };
         let (nnz, live) = (net.nnz(), net.w().blocks().count());
+        let second_live = options.second.map(|second| {
+            let is_live = |k: &usize| net.wt().blocks().flat_map(|wt| wt.entries()).any(|(j, _)| j == *k);
+            (0..second).filter(is_live).count()
+        });
         // The operator counts the neurons of the search.
         let own = found.net(plan.slots)?;
         let trained = dims.samples - params.validation;
         let own = (own, Gates::of(own.w(), params.signs, Empty::Freeze, 0, u32::MAX));
-        let mut score =
-            |rows| found::score(&mut operator, task, &labels, own, (rows, dims.samples), &mut memory);
+        let is_summed = options.second.is_some();
+        let mut score = |rows| {
+            let rows = (rows, dims.samples);
+            found::score(&mut operator, (task, is_summed), &labels, own, rows, &mut memory)
+        };
         let held = (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
         let score = score(0..trained)?;
         check_result(nnz, &labels[..trained * outputs.max(1)], (dims, outputs), &score)?;
@@ -329,9 +398,11 @@ impl Settled {
             inputs: dims.inputs,
             outputs: outputs.max(1),
             hidden: dims.hidden,
+            second_hidden: options.second,
             requested_nnz: dims.nnz,
             nnz,
             live,
+            second_live,
             loss: score.loss,
             psnr_db: score.psnr_db,
             accuracy: score.accuracy,
@@ -366,7 +437,10 @@ impl Settled {
         let trained = self.dims.samples - params.validation;
         Search {
             exact: info.exact,
-            search_rows: params.search_rows(self.dims.nnz, trained),
+            search_rows: match self.options.second {
+                Some(_) => params.deep_search_rows(self.dims.nnz, trained),
+                None => params.search_rows(self.dims.nnz, trained),
+            },
             signs: match params.signs {
                 _ if self.outputs > 0 => "own",
                 signs => signs_name(signs),
@@ -397,6 +471,19 @@ pub(super) const fn signs_name(signs: Signs) -> &'static str {
 /// A network of one output as one of two sides.
 fn single<'a>((weights, info): (Weights<'a>, Info)) -> (Net<'a>, Info) {
     (Net::single(weights), info)
+}
+
+/// The model of two hidden layers whose second one is summed up.
+fn encode_two(net: Net<'_>, task: Task) -> Result<Vec<u8>> {
+    let (w, v) = (net.w(), net.wt());
+    let neurons = (0..w.hidden()).map(|i| w.block(i).entries().collect()).collect();
+    let first = SparseLayer { inputs: w.inputs(), requested: w.hidden(), neurons };
+    let mut neurons = vec![Vec::new(); v.inputs()];
+    for block in v.blocks() {
+        block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
+    }
+    let second = SparseLayer { inputs: w.hidden(), requested: v.inputs(), neurons };
+    encode_layers(&[first, second], End::Sum(&[]), Some(task.stored()))
 }
 
 /// Refuses a result that says nothing.

@@ -103,14 +103,20 @@ pub struct Report {
     pub inputs: usize,
     /// Outputs, c.
     pub outputs: usize,
-    /// Hidden neurons asked for, m.
+    /// Hidden neurons asked for, m; of the first layer where there are two.
     pub hidden: usize,
+    /// Neurons asked for in the second hidden layer, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_hidden: Option<usize>,
     /// Nonzeros asked for, s.
     pub requested_nnz: usize,
     /// Nonzeros of the model.
     pub nnz: usize,
-    /// Neurons that have weights.
+    /// Neurons that have weights; of the first layer where there are two.
     pub live: usize,
+    /// Neurons of the second hidden layer that have weights, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_live: Option<usize>,
     /// Mean squared error of the model on the training data.
     pub loss: f64,
     /// As [`Score::psnr_db`], on the training data.
@@ -329,7 +335,7 @@ impl Run<'_> {
         let net = found.net(self.dims.hidden)?;
         let gates = Gates::of(net.w(), schedule.signs, schedule.empty, schedule.seed, 1);
         let rows = (0..self.dims.samples, budget.batch);
-        let score = score(&mut operator, task, &labels, (net, gates), rows, &mut memory)?;
+        let score = score(&mut operator, (task, false), &labels, (net, gates), rows, &mut memory)?;
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report =
             Report { beta, limit, stopped, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
@@ -345,9 +351,11 @@ impl Run<'_> {
             inputs: self.dims.inputs,
             outputs: 1,
             hidden: self.dims.hidden,
+            second_hidden: None,
             requested_nnz: self.dims.nnz,
             nnz: info.nnz,
             live: info.live,
+            second_live: None,
             loss: score.loss,
             psnr_db: score.psnr_db,
             accuracy: score.accuracy,

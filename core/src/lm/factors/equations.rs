@@ -13,7 +13,6 @@ use crate::gates::{Empty, Gates, Signs};
 use crate::lm::fit::Fit;
 use crate::lm::sides::Sides;
 use crate::lm::solver::Equations;
-use crate::math::norm2;
 use crate::sensing::head_mut;
 use crate::weights::runs;
 
@@ -22,9 +21,9 @@ impl<S: Factored> Fit<'_, S> {
     /// number.
     #[inline(never)]
     pub(super) fn net_loss(&mut self, net: Net<'_>) -> Result<f32, S::Source> {
-        let (terms, gates) = (self.terms(), self.gates(net.w()));
+        let (entries, gates) = (self.entries(), self.gates(net.w()));
         self.read();
-        let out = head_mut(&mut *self.residual, terms)?;
+        let out = head_mut(&mut *self.residual, entries)?;
         if net.w().nnz() == 0 || net.wt().nnz() == 0 {
             out.fill(0.0);
         } else {
@@ -75,22 +74,27 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
         let (w, wt, rows) = (net.w(), net.wt(), self.fit.rows());
         let gates = self.fit.gates(w);
         self.held = self.fit.round;
-        let terms = self.fit.terms();
-        let residual = self.fit.residual.get(..terms).unwrap_or(&[]);
+        self.fit.hold_open();
+        let entries = self.fit.entries();
+        let residual = self.fit.residual.get(..entries).unwrap_or(&[]);
         let sides = rhs.split_at_mut_checked(w.nnz()).unwrap_or_default();
         self.fit.sensing.net_gradient_at(gates, net, residual, sides, self.fit.scratch)?;
         let (of_w, of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
         self.fit.sensing.diagonal_at(gates, w.index(), of_w, self.fit.scratch)?;
         self.fit.read();
         self.fit.read();
-        for (i, run) in runs(w.inputs(), w.index()) {
-            let norm: f32 = wt.block(i).values().iter().map(|v| v * v).sum();
-            of_w.get_mut(run).unwrap_or_default().iter_mut().for_each(|d| *d *= norm);
-        }
         let image = head_mut(&mut *self.buffer, rows)?;
-        for (i, run) in runs(wt.inputs(), wt.index()) {
-            self.fit.image(gates, w.block(i), image)?;
-            of_wt.get_mut(run).unwrap_or_default().fill(norm2(image));
+        let mut of_wt = of_wt.iter_mut();
+        let mut runs = runs(w.inputs(), w.index()).peekable();
+        for to in wt.blocks() {
+            let from = w.block(to.neuron());
+            self.fit.image(gates, from, image)?;
+            while runs.next_if(|(i, _)| *i < to.neuron()).is_some() {}
+            if let Some((_, run)) = runs.next_if(|(i, _)| *i == to.neuron()) {
+                let (norm, _) = self.fit.reach(to, image);
+                of_w.get_mut(run).unwrap_or_default().iter_mut().for_each(|d| *d *= norm);
+            }
+            self.fit.norms_at(image, to, &mut of_wt);
         }
         Ok(())
     }
@@ -100,9 +104,7 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
         let gates = Gates::of(net.w(), Signs::Positive, Empty::Freeze, 0, self.held);
         let sides = out.split_at_mut_checked(net.w().nnz()).unwrap_or_default();
         // Between two trials the residual is free: it is that of no weights.
-        let terms = self.fit.terms();
-        let image = head_mut(&mut *self.fit.residual, terms)?;
-        self.fit.sensing.net_normal_at(gates, net, along, sides, image, self.fit.scratch)?;
+        self.fit.net_normal(gates, (net, along), sides)?;
         self.fit.read();
         Ok(())
     }

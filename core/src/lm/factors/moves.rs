@@ -15,6 +15,8 @@ pub(in crate::lm) enum Kind {
     Birth(Seedling),
     /// Two halves of this neuron.
     Split(usize),
+    /// A neuron of the second layer, of two activations in one of a few ratios.
+    Pair(usize, usize, usize),
 }
 
 impl<S: Factored> Factors<'_, S> {
@@ -38,6 +40,9 @@ impl<S: Factored> Factors<'_, S> {
         let random = (1..=2 * draw.random).map(|k| Seedling::Random(seed(k)));
         let outputs = outputs.iter().flat_map(|output| [2 * output.kind, 2 * output.kind + 1]);
         let outputs = outputs.map(|number| Seedling::Output(seed(u32::MAX - number), number));
+        if self.fit.is_summed() {
+            self.list_pairs(&mut list)?;
+        }
         for seedling in atoms.chain(random).chain(outputs) {
             let gain = self.birth(seedling, sizes)?;
             rank(&mut list, Candidate { gain, kind: Kind::Birth(seedling) });
@@ -62,6 +67,7 @@ impl<S: Factored> Factors<'_, S> {
                 self.add_formed(to)?;
                 Ok(true)
             }
+            Kind::Pair(i, j, ratio) => self.add_pair((i, j, ratio)),
             Kind::Split(i) => {
                 let d = self.inputs();
                 if !(self.split(i, self.split_size(), draw.seed)? > 0.0) {
@@ -100,6 +106,9 @@ impl<S: Factored> Factors<'_, S> {
         let share = self.task.nnz.div_ceil(2 * self.task.hidden.max(1)).max(2);
         let spare = self.net.room().saturating_sub(self.task.work_size());
         let from = share.min(self.inputs()).min(spare / 2);
+        if self.fit.is_summed() {
+            return (from, 1);
+        }
         (from, share.min(self.outputs()).min(spare - from))
     }
 

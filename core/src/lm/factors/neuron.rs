@@ -76,7 +76,7 @@ impl<S: Factored> Factors<'_, S> {
     /// of the residual; returns what they win.
     fn answer(&mut self, l: usize) -> Result<f32, S::Source> {
         let (d, m, rows) = (self.inputs(), self.blocks(), self.fit.rows());
-        let Self { fit, single, out, along, .. } = self;
+        let Self { fit, single, out, along, other, .. } = self;
         let z = head_mut(&mut *single.z, rows)?;
         let w = single.entries.view(d, m);
         let gates = fit.gates(w);
@@ -86,6 +86,23 @@ impl<S: Factored> Factors<'_, S> {
             return Ok(0.0);
         }
         single.entries.scale(1.0 / length);
+        if fit.is_summed() {
+            fit.transpose_open(z, along, other);
+            // What a handful of rows say is not to be trusted.
+            let least = 0.01 * length * length * rows as f32;
+            let norm = |k: usize| other.get(k).copied().filter(|norm| *norm > least);
+            let key = |k: usize, g: f32| norm(k).map_or(0.0, |norm| g / sqrt(norm));
+            let value = |k: usize, won: f32| norm(k).map_or(0.0, |norm| won * length / sqrt(norm));
+            out.choose(along, (0, l), key, value);
+            let gain = out
+                .view(fit.outputs(), m)
+                .block(0)
+                .entries()
+                .map(|(k, v)| v * v * norm(k).unwrap_or(0.0))
+                .sum::<f32>();
+            let gain = gain / (length * length);
+            return Ok(if gain.is_finite() { gain } else { 0.0 });
+        }
         fit.transpose(z, along);
         // Of unit activation: |a|² is n.
         let size = length * rows as f32;

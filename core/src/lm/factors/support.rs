@@ -29,8 +29,8 @@ impl<S: Factored> Factors<'_, S> {
             let image = head_mut(&mut *self.single.z, rows);
             done = image.and_then(|image| {
                 self.fit.image(gates, block, image)?;
-                let open = image.iter().filter(|&&a| a > 0.0).count() as f32 / rows as f32;
-                let wt: f32 = net.wt().block(block.neuron()).values().iter().map(|v| v * v).sum();
+                let (wt, open) = self.fit.reach(net.wt().block(block.neuron()), image);
+                let open = open as f32 / rows as f32;
                 pair.copy_from_slice(&[sqrt(open * wt), sqrt(norm2(image) / rows as f32)]);
                 Ok(())
             });
@@ -59,13 +59,14 @@ impl<S: Factored> Factors<'_, S> {
     #[inline(never)]
     fn pick(&mut self, count: usize) -> Result<usize, S::Source> {
         let (d, c, m, rows) = (self.inputs(), self.outputs(), self.blocks(), self.fit.terms() as f32);
-        let Self { fit, net, columns, .. } = self;
+        let Self { fit, net, columns, along: parts, .. } = self;
         let view = net.view();
         let gates = fit.gates(view.w());
         fit.read();
-        let terms = fit.terms();
+        fit.open_parts(parts);
+        let (entries, first_output) = (fit.entries(), u32::from(fit.is_summed()));
         let Fit { sensing, residual, solver, scratch, .. } = fit;
-        let residual = residual.get(..terms).unwrap_or(&[]);
+        let residual = residual.get(..entries).unwrap_or(&[]);
         let Vectors { g, p, h, .. } = solver.free();
         let index: &mut [u32] = bytemuck::cast_slice_mut(g);
         let mut top = Top::new(head_mut(&mut *index, count)?, head_mut(p, count)?);
@@ -92,8 +93,10 @@ impl<S: Factored> Factors<'_, S> {
                         top.push(at, g / size);
                     }
                 }
-                for ((g, k), at) in g_out.iter().zip((i * c) as u32..).zip(base + d as u32..) {
-                    let size = a * rows;
+                let outputs = g_out.iter().zip(parts.iter()).zip((i * c) as u32..).zip(base + d as u32..);
+                // What is summed up without a gate is no weight of its own.
+                for (((g, part), k), at) in outputs.skip(first_output as usize) {
+                    let size = a * sqrt(*part) * rows;
                     while old_out.next_if(|&&other| other < k).is_some() {}
                     if old_out.next_if_eq(&&k).is_none() && *g != 0.0 && size > 0.0 {
                         top.push(at, g / size);
@@ -138,9 +141,9 @@ impl<S: Factored> Factors<'_, S> {
     /// Keeps the `size` weights that contribute most, of equal ones those of W and the first; neurons that lose one side
     /// lose the other too.
     pub(super) fn keep(&mut self, size: usize) -> Result<(), S::Source> {
-        let len = self.net.nnz();
-        let Some(drop) = len.checked_sub(size).filter(|&drop| drop > 0) else { return Ok(()) };
-        if drop == len {
+        let (len, counted) = (self.net.nnz(), self.counted());
+        let Some(drop) = counted.checked_sub(size).filter(|&drop| drop > 0) else { return Ok(()) };
+        if drop == counted {
             self.net.clear();
             return Ok(());
         }
@@ -161,8 +164,10 @@ impl<S: Factored> Factors<'_, S> {
 
     /// What every weight contributes, those of W first, in a vector of the solver.
     fn saliences(&mut self) -> Result<(), S::Source> {
-        let Self { fit, net, columns, .. } = self;
-        let Vectors { p, h, .. } = fit.solver.free();
+        let Self { fit, net, columns, single, .. } = self;
+        let rows = fit.rows();
+        let mut vectors = core::mem::take(fit.solver.free());
+        let Vectors { p, h, .. } = &mut vectors;
         let saliences = head_mut(p, net.nnz())?;
         let view = net.view();
         let scales = columns.scales();
@@ -175,15 +180,33 @@ impl<S: Factored> Factors<'_, S> {
         }
         let pairs = view.w().blocks().map(|block| block.neuron()).zip(h.chunks_exact(2));
         let mut pairs = pairs.peekable();
+        let mut done = Ok(());
         for block in view.wt().blocks() {
             while pairs.next_if(|(i, _)| *i < block.neuron()).is_some() {}
             let a = pairs.next_if(|(i, _)| *i == block.neuron());
             let a = a.and_then(|(_, pair)| pair.last().copied()).unwrap_or(0.0);
-            for (v, out) in block.values().iter().zip(&mut out) {
-                *out = v.abs() * a;
+            if !fit.is_summed() {
+                for (v, out) in block.values().iter().zip(&mut out) {
+                    *out = v.abs() * a;
+                }
+                continue;
+            }
+            let gates = fit.gates(view.w());
+            let image = head_mut(&mut *single.z, rows)?;
+            done = fit.image(gates, view.w().block(block.neuron()), image);
+            if done.is_err() {
+                break;
+            }
+            let (now, rest) = core::mem::take(&mut out).into_slice().split_at_mut(block.values().len());
+            out = rest.iter_mut();
+            fit.norms_at(image, block, &mut now.iter_mut());
+            for ((k, v), out) in block.entries().zip(now) {
+                // What is summed up without a gate stays, and does not count.
+                *out = if k == 0 { f32::INFINITY } else { v.abs() * sqrt(*out / rows as f32) };
             }
         }
-        Ok(())
+        *fit.solver.free() = vectors;
+        done
     }
 
     /// The first weights: under random gates and for random output weights, half of s where `|g| / c` is largest,

@@ -51,9 +51,13 @@ fn with(
     let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
     let vectors = Vectors::new(core::array::from_fn(|_| take(ROOM)));
     let (mut index, mut entry, mut out) = ([0; ROOM], [0; D], [0; C]);
-    let mut fit =
-        Fit::new(&mut sensing, (&labels, C), &Params::DEFAULT, (take(N * C), vectors, take(2 * N + D)))
-            .unwrap();
+    let mut fit = Fit::new(
+        &mut sensing,
+        (&labels, C, crate::lm::fit::Head::Each),
+        &Params::DEFAULT,
+        (take(N * C), vectors, take(2 * N + D)),
+    )
+    .unwrap();
     let mut columns = Columns::new(take(D), take(D + C));
     columns.measure(&mut fit).unwrap();
     let mut factors = Factors {
@@ -66,6 +70,7 @@ fn with(
         other: take(C),
         back: take(N),
         task: Task { goal: 1e-12, ..Task::new(10, 3, 25) },
+        second: 0,
     };
     let entries = |i: usize, values: &[f32], scale: f32| -> Vec<(u32, f32)> {
         let all = values.iter().zip((i * values.len()) as u32..);

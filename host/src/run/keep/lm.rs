@@ -11,7 +11,7 @@ use crate::Result;
 
 const SIGNS: [&str; 3] = ["positive", "balanced", "free"];
 /// Terms of its own.
-const OWN: usize = 15;
+const OWN: usize = 16;
 
 impl Keeps for RecoverOptions {
     fn form(&self, problem: &Problem) -> Result<Form> {
@@ -51,6 +51,7 @@ impl Keeps for RecoverOptions {
             count("products of a step", products),
             Term::count("births", usize::from(births)),
             Term::count("tidying", usize::from(tidy)),
+            Term::count("neurons of the second layer (--hidden)", options.second.unwrap_or(0)),
         ];
         let budget = plan.budget;
         Ok(Form {
