@@ -31,7 +31,7 @@ fn sizes_out_of_bounds() {
         assert!(train("--nnz 6", &format!("--nnz 6 --validation={part}")).contains("held out"));
     }
     assert!(train("--nnz 6", "--nnz 6 --validation 0.0001").contains("too few rows to hold some out"));
-    assert!(train("--nnz 6", "--nnz 6 --recipe anneal").contains("--task multiclass"));
+    assert!(train("--nnz 6", "--nnz 6 --recipe anneal").contains("--task binary or multiclass"));
 }
 
 #[test]

@@ -310,7 +310,7 @@ impl Settled {
         let net = found.net(neurons)?;
         let model = match outputs {
             0 => encode(net.w(), params.signs, dims.hidden, task)?,
-            _ => encode_net(net, task)?,
+            _ => encode_net(net, task.stored())?,
         };
         let (nnz, live) = (net.nnz(), net.w().blocks().count());
         // The operator counts the neurons of the search.
