@@ -46,15 +46,12 @@ impl<S: Sensing> Bench<'_, S> {
         for _ in 0..SWEEPS {
             let before = turned;
             for i in 0..self.blocks() {
-                let range = self.net.range(i);
-                if i == open || range.is_empty() || !self.cancels(i) {
-                    continue;
+                if i != open && self.change(i) < 0 {
+                    self.turn(i);
+                    turned += 1;
                 }
-                self.add_to_dense(i);
-                self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|w| *w = -*w);
-                turned += 1;
             }
-            if turned == before {
+            if turned == before && !self.turn_pair(open, &mut turned) {
                 break;
             }
         }
@@ -67,15 +64,38 @@ impl<S: Sensing> Bench<'_, S> {
         Ok(turned)
     }
 
-    /// Whether the dense row has fewer weights with those of neuron `i` added: more that cancel than new ones.
-    fn cancels(&self, i: usize) -> bool {
+    /// Turns two neurons, none of which alone would make the dense row smaller, where both together do.
+    fn turn_pair(&mut self, open: usize, turned: &mut u32) -> bool {
+        for i in (0..self.blocks()).filter(|&i| i != open) {
+            let first = self.change(i);
+            self.turn(i);
+            let second = (i + 1..self.blocks()).find(|&j| j != open && first + self.change(j) < 0);
+            if let Some(j) = second {
+                self.turn(j);
+                *turned += 2;
+                return true;
+            }
+            self.turn(i);
+        }
+        false
+    }
+
+    /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at all, to rounding.
+    fn turn(&mut self, i: usize) {
+        self.add_to_dense(i);
+        let range = self.net.range(i);
+        self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|w| *w = -*w);
+    }
+
+    /// By how many weights the dense row grows when those of neuron `i` are added.
+    fn change(&self, i: usize) -> i32 {
         let mut change = 0;
         for (j, w) in self.net.view().block(i).entries() {
             let l = self.single.dense.get(j).copied().unwrap_or(0.0);
             let is_there = |sum: f32| i32::from(sum.abs() > CANCELS * w.abs());
             change += is_there(l + w) - is_there(l);
         }
-        change < 0
+        change
     }
 
     /// Adds the weights of neuron `i` to the dense row.
