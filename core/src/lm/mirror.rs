@@ -4,7 +4,7 @@
 //! of them a neuron may point the wrong way at no cost: `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror
 //! images in the place of neurons, and one neuron that has all their weights. Turning a mirror image back takes its
 //! weights out of that neuron. So the signs are those with which it has the fewest weights, which is found by turning one
-//! neuron at a time.
+//! neuron at a time, and two where none alone helps.
 
 use super::bench::Bench;
 use crate::error::Result;
@@ -153,6 +153,20 @@ mod tests {
             assert!(bench.loss().unwrap() < 1e-12);
             assert_eq!(bench.net.view().index(), [0, 1, 11, 22, 23]);
             assert!(bench.net.view().value()[0] > 0.0);
+        });
+    }
+
+    #[test]
+    fn two_mirror_images_that_hide_in_the_same_weights_are_taken_out_together() {
+        // Either alone leaves both weights of the open neuron there.
+        let net = [(0, -1.0), (1, 2.0), (4, -1.0), (5, 3.0), (8, 2.0), (9, -5.0), (11, 40.0)];
+        let second = [1.0, -3.0, 0.0, 0.0];
+        let planted = [(1.0, FIRST), (1.0, second), (1.0, [0.0, 0.0, 0.0, 40.0])];
+        with_rows(uniform(), Signs::Positive, &planted, &net, |bench| {
+            assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
+            bench.threshold(5).unwrap();
+            assert!(bench.loss().unwrap() < 1e-10);
+            assert_eq!(bench.net.view().index(), [0, 1, 4, 5, 11]);
         });
     }
 

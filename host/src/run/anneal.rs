@@ -264,7 +264,8 @@ impl Settled {
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
         let checkpoints = plan::checkpoints(self.checkpoints, keep::anneal_bytes(&budget));
-        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
+        let scales = size_of_val(&columns[..]);
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints, scales];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
         let (s, outputs) = (self.dims.nnz, self.outputs);
         let mut watch = Watch::new(self.limits, stop).resumed(kept.is_some());
@@ -422,7 +423,9 @@ fn plan_of(
     let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
     let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, outputs);
     let checkpoints = plan::checkpoints(checkpoints, keep::anneal_bytes(&budget));
-    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints])
+    // Of the columns of floats.
+    let scales = if bytes { 0 } else { dims.inputs * size_of::<f32>() };
+    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints, scales])
 }
 
 /// The model of a network of several outputs.
