@@ -29,9 +29,9 @@ train, test = (json.load(open(name)) for name in sys.argv[1:])
 print(train["recipe"], train["nnz"], 100 * test["accuracy"], train["seconds"], train["model_bytes"])
 PY
     done
-    python3 - "$m" "$s" < "$work/row.cell" <<'PY'
+    python3 - "$m" "$s" "$work/row.cell" <<'PY'
 import statistics, sys
-rows = [line.split() for line in sys.stdin]
+rows = [line.split() for line in open(sys.argv[3])]
 right = sorted(float(row[2]) for row in rows)
 seconds = statistics.median(float(row[3]) for row in rows)
 recipe, nnz = ("/".join(sorted({row[at] for row in rows})) for at in (0, 1))

@@ -108,9 +108,9 @@ fn summary(object: &Object<'_, FinetuneReport>) -> String {
         ("nonzeros", count(r.nnz as u64)),
         ("loss", format!("{:.4e} mean {}, {:.4e} before", r.loss, r.loss_kind, r.loss_before)),
     ];
-    rows.extend(r.psnr_db.map(|_| {
-        ("PSNR", format!("{}, {} before", decibel(r.psnr_db), decibel(r.psnr_db_before)))
-    }));
+    rows.extend(
+        r.psnr_db.map(|_| ("PSNR", format!("{}, {} before", decibel(r.psnr_db), decibel(r.psnr_db_before)))),
+    );
     rows.extend(r.accuracy.zip(r.accuracy_before).map(|(now, before)| {
         ("accuracy", format!("{} of these rows, {} before", percent(now), percent(before)))
     }));

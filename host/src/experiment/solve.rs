@@ -185,9 +185,7 @@ impl Work<'_> {
     fn deep(&self, train: Problem) -> Result<Solved> {
         let (part, cell) = (self.part, self.cell);
         let recipe = match cell.method {
-            Method::Recipe if train.task == Task::Multiclass => {
-                LayerRecipe::Anneal(self.anneal_options())
-            }
+            Method::Recipe if train.task == Task::Multiclass => LayerRecipe::Anneal(self.anneal_options()),
             Method::Recipe => {
                 let mut options = self.recover_options();
                 options.params.kicks = run::LAYER_KICKS;

@@ -496,8 +496,7 @@ mod tests {
     fn columns_of_any_size_are_worth_the_same() {
         let (n, d) = (600, 6);
         let noise = |k: usize, j: usize| ((k * 7919 + j * 104_729 + k * k % 251) % 997) as f32 / 997.0 - 0.5;
-        let labels: Vec<f32> =
-            (0..n).map(|k| f32::from(u8::from(noise(k, 0) + noise(k, 5) > 0.0))).collect();
+        let labels: Vec<f32> = (0..n).map(|k| f32::from(u8::from(noise(k, 0) + noise(k, 5) > 0.0))).collect();
         let run = |sizes: [f32; 6]| {
             let values = (0..n * d).map(|e| noise(e / d, e % d) * sizes[e % d]).collect();
             let data = Matrix::new(n, d, Values::F32(values)).unwrap();
