@@ -20,7 +20,8 @@
 //! kick      the best network without a fifth of its neurons, or more after kicks that led nowhere; descend; back to the
 //!   │       moves. On four times the rows, from the best network, where all rows refute it or kicks lead nowhere
 //!   │ exact, or no kick is left
-//! finish    merge · turn mirror images back · threshold to s, a third of the excess at a time, 5 LM between · fold the linear term · m neurons
+//! finish    merge · turn mirror images back · threshold to s, a third of the excess at a time, 5 LM between · fold the linear
+//!   │       term · m neurons
 //!   │       exact at 1.25 s weights but not at s: kick
 //! all rows  LM on all rows; where an exact fit of a part is none of all, search again on four times the part
 //!   │

@@ -16,6 +16,8 @@ const EVERYWHERE: f32 = 0.99;
 const OPEN: f32 = 0.9;
 /// A weight cancels another one where less than this part of it is left.
 const CANCELS: f32 = 0.2;
+/// Pairs are looked for among so many neurons at the most.
+const PAIRED: usize = 64;
 /// Sweeps over all neurons at the most; each turn makes the linear function smaller, so few are needed.
 const SWEEPS: u32 = 8;
 
@@ -64,20 +66,32 @@ impl<S: Sensing> Bench<'_, S> {
         Ok(turned)
     }
 
-    /// Turns two neurons, none of which alone would make the dense row smaller, where both together do.
+    /// Turns two neurons, neither of which alone would make the dense row smaller, where both together do.
     fn turn_pair(&mut self, open: usize, turned: &mut u32) -> bool {
-        for i in (0..self.blocks()).filter(|&i| i != open) {
+        let mut at = 0;
+        for _ in 0..PAIRED {
+            let Some(i) = self.next_live(at, open) else { break };
+            at = i + 1;
             let first = self.change(i);
             self.turn(i);
-            let second = (i + 1..self.blocks()).find(|&j| j != open && first + self.change(j) < 0);
-            if let Some(j) = second {
-                self.turn(j);
-                *turned += 2;
-                return true;
+            let mut behind = at;
+            for _ in 0..PAIRED {
+                let Some(j) = self.next_live(behind, open) else { break };
+                behind = j + 1;
+                if first + self.change(j) < 0 {
+                    self.turn(j);
+                    *turned += 2;
+                    return true;
+                }
             }
             self.turn(i);
         }
         false
+    }
+
+    /// The first neuron from `at` on that has weights and is not `open`.
+    fn next_live(&self, at: usize, open: usize) -> Option<usize> {
+        (at..self.blocks()).find(|&i| i != open && !self.net.range(i).is_empty())
     }
 
     /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at all, to rounding.

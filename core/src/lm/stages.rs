@@ -156,9 +156,9 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         // Two neurons that stand for one may be further apart than those that are the same.
         self.base.store(self.bench.view())?;
         let before = self.merge(loss, ALIKE, loss)?;
+        self.hurry();
         // Mirror images take more weights than there will be.
         let before = if self.is_exact(before) { self.unmirror(before)? } else { before };
-        self.hurry();
         let Self { bench, log, state, base, kept, .. } = self;
         let loss = bench.thin(before, |bench, loss| {
             log.step(Phase::Finish, bench, (loss, state.best_loss));
