@@ -30,6 +30,9 @@ struct Arguments {
     /// Run only cells with at most so many neurons and weights
     #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
     up_to: usize,
+    /// Run only cells whose line of progress has this text in it, such as pixels or "m=20 s=100"
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    matching: String,
     /// Threads of the recipes; 0 for one per core
     #[arg(long, default_value_t = 1)]
     threads: usize,
@@ -51,6 +54,7 @@ fn main() -> anyhow::Result<()> {
         cell_seconds: arguments.cell_seconds,
         only: arguments.only,
         up_to: arguments.up_to,
+        matching: arguments.matching,
         threads: arguments.threads,
         mnist,
         out: arguments.out,

@@ -1,6 +1,7 @@
 //! The recipe for classification: softmax cross-entropy on an annealed support.
 //!
-//! The network is `yhat = sum_i relu(w_i·x) wt_i^T` ([`crate::factored`]); s counts the nonzeros of both sides. Adam
+//! The network is `yhat = sum_i relu(w_i·x) wt_i^T` ([`crate::factored`]); s counts the nonzeros of both sides. Its c outputs
+//! are those of c classes, or one is the log-odds of class 1 against class 0 ([`crate::loss::cross_entropy`]). Adam
 //! runs on a support whose entries are all the state there is: nothing of the dense network's size exists.
 //!
 //! ```text
@@ -66,6 +67,8 @@ pub struct Progress<'a> {
     pub step: u32,
     /// Steps of the whole run, at the most.
     pub steps: u32,
+    /// Steps of an epoch.
+    pub epoch_steps: u32,
     /// Mean cross-entropy on the batch before the last step; no number (NaN) in the first call of a run that goes on from a
     /// checkpoint.
     pub loss: f32,
@@ -89,7 +92,7 @@ pub struct Progress<'a> {
 pub struct Held {
     /// Mean cross-entropy.
     pub loss: f32,
-    /// Rows whose largest output is that of their label.
+    /// Rows whose outputs say their label ([`loss::class`]).
     pub right: usize,
     /// Rows.
     pub rows: usize,
@@ -142,11 +145,11 @@ pub struct Trained<'a> {
 
 /// Trains a classifier of `nnz` nonzero weights over both sides.
 ///
-/// `labels` are classes from 0 to `classes - 1`. `memory` holds at least [`Params::budget`] words; `observe` is called
-/// after every step and ends the run by returning `false`; [the module](self) says what is then the result. An operator
-/// that fails with [`Error::Stopped`] ends it too, within the step, which then has not been. A change of the support that
-/// was begun is undone, and after one that was done the step of its batch is made. For this and for the final scores the
-/// operator must work on after it has stopped once.
+/// `labels` are classes from 0 to `outputs - 1`, or 0 and 1 for one output. `memory` holds at least [`Params::budget`]
+/// words; `observe` is called after every step and ends the run by returning `false`; [the module](self) says what is then
+/// the result. An operator that fails with [`Error::Stopped`] ends it too, within the step, which then has not been. A
+/// change of the support that was begun is undone, and after one that was done the step of its batch is made. For this and
+/// for the final scores the operator must work on after it has stopped once.
 ///
 /// The result has exactly s nonzeros unless fewer weights than that can change the loss (columns that are zero on all
 /// rows, neurons that are closed on all rows), or the run was ended.
@@ -159,13 +162,13 @@ pub struct Trained<'a> {
 pub fn run<'a, S: Factored>(
     sensing: &mut S,
     labels: &[u16],
-    classes: usize,
+    outputs: usize,
     nnz: usize,
     params: &Params,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Trained<'a>, S::Source> {
-    start(sensing, (labels, classes, nnz), params, None, memory, observe)
+    start(sensing, (labels, outputs, nnz), params, None, memory, observe)
 }
 
 /// Goes on from a checkpoint that a run with the same arguments has offered: the result and all counts are those that it
@@ -217,28 +220,28 @@ pub fn run<'a, S: Factored>(
 pub fn resume<'a, S: Factored>(
     sensing: &mut S,
     labels: &[u16],
-    classes: usize,
+    outputs: usize,
     nnz: usize,
     params: &Params,
     from: &Checkpoint<'_>,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Trained<'a>, S::Source> {
-    start(sensing, (labels, classes, nnz), params, Some(from), memory, observe)
+    start(sensing, (labels, outputs, nnz), params, Some(from), memory, observe)
 }
 
 /// From the first step, or from a checkpoint, to the result.
 fn start<'a, S: Factored>(
     sensing: &mut S,
-    (labels, classes, nnz): (&[u16], usize, usize),
+    (labels, outputs, nnz): (&[u16], usize, usize),
     params: &Params,
     from: Option<&Checkpoint<'_>>,
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Trained<'a>, S::Source> {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
-    params.check(&dims, labels, classes).map_err(Error::widen)?;
-    let mut budget = params.budget(dims, classes, sensing.panel(), 0);
+    params.check(&dims, labels, outputs).map_err(Error::widen)?;
+    let mut budget = params.budget(dims, outputs, sensing.panel(), 0);
     budget.scratch = sensing.net_scratch(budget.batch);
     let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
     let mut run = Run::new(params, &budget, labels);
@@ -259,7 +262,7 @@ fn start<'a, S: Factored>(
 struct Run<'p> {
     params: &'p Params,
     labels: &'p [u16],
-    classes: usize,
+    outputs: usize,
     nnz: usize,
     start: usize,
     /// Rows trained on, the first ones.
@@ -280,7 +283,7 @@ impl<'p> Run<'p> {
         Self {
             params,
             labels,
-            classes: budget.outputs,
+            outputs: budget.outputs,
             nnz: budget.dims.nnz,
             start: budget.start,
             rows,
@@ -410,6 +413,7 @@ impl<'p> Run<'p> {
         let progress = Progress {
             step: self.at.step,
             steps: self.steps,
+            epoch_steps: self.batches() as u32,
             loss,
             rate,
             nnz: state.len(),
@@ -431,7 +435,7 @@ impl<'p> Run<'p> {
         rate: f32,
     ) -> Result<f32, S::Source> {
         let (loss, _) = self.residual(sensing, labels, state, work)?;
-        let residual = work.residual.get(..labels.len() * self.classes).unwrap_or(&[]);
+        let residual = work.residual.get(..labels.len() * self.outputs).unwrap_or(&[]);
         state.gradient(sensing, residual, self.round, work.scratch)?;
         self.read(labels.len());
         state.adam(labels.len() as f32, rate, self.params.input_scale);
@@ -447,13 +451,13 @@ impl<'p> Run<'p> {
         state: &Support<'_>,
         work: &mut Buffers<'_>,
     ) -> Result<(f32, usize), S::Source> {
-        let out = work.residual.get_mut(..labels.len() * self.classes).unwrap_or(&mut []);
+        let out = work.residual.get_mut(..labels.len() * self.outputs).unwrap_or(&mut []);
         let net = state.net();
         sensing.net_forward(net.gates(self.round), net, out, work.scratch)?;
         self.read(labels.len());
-        let rows = out.chunks(self.classes.max(1)).zip(labels);
-        let right = rows.filter(|(out, label)| loss::best(out) == usize::from(**label)).count();
-        let loss = loss::cross_entropy(labels, self.classes, out).map_err(Error::widen)?;
+        let rows = out.chunks(self.outputs.max(1)).zip(labels);
+        let right = rows.filter(|(out, label)| loss::class(out) == usize::from(**label)).count();
+        let loss = loss::cross_entropy(labels, self.outputs, out).map_err(Error::widen)?;
         if !loss.is_finite() {
             return Err(Error::Diverged { step: self.at.step as usize });
         }
@@ -493,7 +497,7 @@ impl<'p> Run<'p> {
         let panel = sensing.panel();
         for first in (0..sensing.blocks()).step_by(panel.max(1)) {
             let blocks = first..(first + panel.max(1)).min(sensing.blocks());
-            let (d, c) = (work.columns.len(), self.classes);
+            let (d, c) = (work.columns.len(), self.outputs);
             let (dw, rest) = work.panel.split_at_mut_checked(blocks.len() * d).unwrap_or_default();
             let dwt = rest.get_mut(..blocks.len() * c).unwrap_or(&mut []);
             dw.fill(0.0);

@@ -173,7 +173,7 @@ sums!(Outputs);
 pub struct Annealing {
     /// The problem's sizes; `nnz` counts both sides.
     pub dims: Dims,
-    /// c, classes.
+    /// c: one output a class, or one for two classes.
     pub outputs: usize,
     /// Entries that the support begins with, at least s.
     pub start: usize,

@@ -17,10 +17,11 @@
 //!   │     │ try up to 24, 6 at a time: from the base, apply · 2 LM · up to 4 outer steps; a success (70 % of the
 //!   ├─────┘ loss) is taken at once, the best of a batch from 98 % on; then descend
 //!   │ no candidate helps
-//! kick      the best network without a fifth of its neurons; descend; back to the moves. On four times the rows, from
-//!   │       the best network, where all rows refute it or kicks on these rows lead nowhere
+//! kick      the best network without a fifth of its neurons, or more after kicks that led nowhere; descend; back to the
+//!   │       moves. On four times the rows, from the best network, where all rows refute it or kicks lead nowhere
 //!   │ exact, or no kick is left
-//! finish    merge · threshold to s, a third of the excess at a time, 5 LM between · fold the linear term · m neurons
+//! finish    merge · turn mirror images back · threshold to s, a third of the excess at a time, 5 LM between · fold the linear
+//!   │       term · m neurons
 //!   │       exact at 1.25 s weights but not at s: kick
 //! all rows  LM on all rows; where an exact fit of a part is none of all, search again on four times the part
 //!   │
@@ -64,7 +65,8 @@
 //!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
 //! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
-//! most 7 attempts of at most [`Params::products`] products; the way down to s weights has at most `log_1.5(s) + 2` cuts.
+//! most 7 attempts of at most [`Params::products`] products; a descent has at most 200 outer steps, since each leaves at most
+//! 85 % of the loss; the way down to s weights has at most `log_1.5(s) + 2` cuts.
 //!
 //! Sources: K. Levenberg (1944) and D. Marquardt (1963) for the damped step; T. Blumensath and M. Davies (2009) for
 //! hard thresholding, S. Foucart (2011) for least squares on its supports; M. Pilanci and T. Ergen (2020) for networks as
@@ -121,7 +123,8 @@ pub struct Params {
     pub final_steps: u32,
     /// Outer steps at exactly s weights at the end, where the fit is not exact.
     pub polish: u32,
-    /// Kicks without progress after which a search ends whose loss is above a thousandth of the mean square of the labels.
+    /// Kicks without progress after which a search on the first rows ends whose loss is above a thousandth of the mean square of
+    /// the labels; a quarter of that with every change to more rows, where kicks cost four times as much, but at least one.
     pub patience: u32,
     /// Rows held out, the last of the data, which must come in random order; fewer than there are. Where there are some,
     /// no step looks at them, and of the networks of at most s weights that the run comes to, the one of least loss on them is
@@ -151,11 +154,11 @@ impl Params {
         steps: 4000,
         final_steps: 4,
         polish: 10,
-        patience: 6,
+        patience: 12,
         validation: 0,
         validation_patience: 0,
         spare: 25,
-        products: 40,
+        products: 120,
         births: true,
         tidy: true,
     };

@@ -21,8 +21,11 @@ pub fn square(labels: &[f32], out: &mut [f32]) -> Result<f32> {
     Ok(math::norm2(out))
 }
 
-/// Softmax cross-entropy over c classes: turns the outputs, n×c, into the residual `onehot(label) - softmax(output)`
-/// and returns the sum over rows of `-ln softmax(output)[label]`.
+/// Softmax cross-entropy over c outputs: turns them, n×c, into the residual `onehot(label) - softmax(output)` and returns
+/// the sum over rows of `-ln softmax(output)[label]`.
+///
+/// With one output the classes are 0 and 1 and the output is the log-odds of class 1: the softmax of 0 and the output,
+/// with the residual `label - 1 / (1 + exp(-output))`.
 ///
 /// Stable for outputs of any size: the largest output of a row is taken off first. The result is NaN where an output
 /// is.
@@ -36,34 +39,78 @@ pub fn square(labels: &[f32], out: &mut [f32]) -> Result<f32> {
 /// let loss = tamis::loss::cross_entropy(&[1, 0], 2, &mut out).unwrap();
 /// assert_eq!(loss, 2.0_f32.ln());
 /// assert_eq!(out, [-0.5, 0.5, 0.0, 0.0]);
+/// // Even odds, and certainty.
+/// let mut out = [0.0, -1000.0];
+/// let loss = tamis::loss::cross_entropy(&[1, 0], 1, &mut out).unwrap();
+/// assert_eq!((loss, out), (2.0_f32.ln(), [0.5, 0.0]));
 /// ```
-pub fn cross_entropy(labels: &[u16], classes: usize, out: &mut [f32]) -> Result<f32> {
-    error::range("classes", classes, 1, 1 << 16)?;
-    error::length("outputs", out.len(), labels.len().saturating_mul(classes))?;
+pub fn cross_entropy(labels: &[u16], outputs: usize, out: &mut [f32]) -> Result<f32> {
+    error::range("outputs", outputs, 1, 1 << 16)?;
+    error::length("outputs", out.len(), labels.len().saturating_mul(outputs))?;
     let mut loss = math::Sum::default();
-    for (out, &label) in out.chunks_mut(classes).zip(labels) {
-        let top = out.get(best(out)).copied().unwrap_or(0.0);
-        let Some(&own) = out.get(usize::from(label)) else {
-            return Err(error::Error::Range { what: "label", min: 0, max: classes - 1, got: label.into() });
-        };
-        let mut total = 0.0;
-        for out in out.iter_mut() {
-            *out = math::exp(*out - top);
-            total += *out;
-        }
-        loss.add(math::ln(total) + (top - own));
-        let part = 1.0 / total;
-        for (class, out) in out.iter_mut().enumerate() {
-            let goal = if class == usize::from(label) { 1.0 } else { 0.0 };
-            *out = goal - *out * part;
-        }
+    for (out, &label) in out.chunks_mut(outputs).zip(labels) {
+        loss.add(match out {
+            [out] if label < 2 => binary(label == 1, out),
+            _ => softmax(label, out)?,
+        });
     }
     Ok(loss.value())
 }
 
-/// Checks that all labels are classes from 0 to c - 1.
-pub(crate) fn check_classes(labels: &[u16], classes: usize) -> Result<()> {
-    labels.iter().try_for_each(|&label| error::range("label", label.into(), 0, classes.saturating_sub(1)))
+/// One row of one output.
+fn binary(label: bool, out: &mut f32) -> f32 {
+    // Of the class that is not the label's.
+    let odds = if label { -*out } else { *out };
+    let small = math::exp(-odds.abs());
+    let part = if odds > 0.0 { 1.0 } else { small } / (1.0 + small);
+    *out = if label { part } else { -part };
+    odds.max(0.0) + math::ln(1.0 + small)
+}
+
+/// One row of several outputs.
+fn softmax(label: u16, out: &mut [f32]) -> Result<f32> {
+    let top = out.get(best(out)).copied().unwrap_or(0.0);
+    let Some(own) = out.get(usize::from(label)).copied().filter(|_| out.len() > 1) else {
+        let max = classes(out.len()).saturating_sub(1);
+        return Err(error::Error::Range { what: "label", min: 0, max, got: label.into() });
+    };
+    let mut total = 0.0;
+    for out in out.iter_mut() {
+        *out = math::exp(*out - top);
+        total += *out;
+    }
+    let part = 1.0 / total;
+    for (class, out) in out.iter_mut().enumerate() {
+        let goal = if class == usize::from(label) { 1.0 } else { 0.0 };
+        *out = goal - *out * part;
+    }
+    Ok(math::ln(total) + (top - own))
+}
+
+/// The classes that so many outputs tell apart: one output tells two, several one each.
+#[must_use]
+pub const fn classes(outputs: usize) -> usize {
+    if outputs == 1 { 2 } else { outputs }
+}
+
+/// The class that a row's outputs say: of one output 1 where it is 0 or more, of several that of the largest one.
+///
+/// ```
+/// use tamis::loss::class;
+/// assert_eq!((class(&[-0.5]), class(&[0.0]), class(&[0.5, 2.0, 1.0])), (0, 1, 1));
+/// ```
+#[must_use]
+pub fn class(outputs: &[f32]) -> usize {
+    match outputs {
+        [out] => usize::from(*out >= 0.0),
+        _ => best(outputs),
+    }
+}
+
+/// Checks that all labels are classes that c outputs tell apart.
+pub(crate) fn check_classes(labels: &[u16], outputs: usize) -> Result<()> {
+    let last = classes(outputs).saturating_sub(1);
+    labels.iter().try_for_each(|&label| error::range("label", label.into(), 0, last))
 }
 
 /// The class of the largest output; of equal ones the lowest.

@@ -325,7 +325,8 @@ fn bad_sizes_and_settings_are_refused() {
     assert_eq!(range(go(&of(0), problem.goal(true), &run)), "nonzero weights (nnz)");
     assert_eq!(range(go(&of(11), problem.goal(true), &run)), "nonzero weights (nnz)");
     assert_eq!(range(go(&problem, Goal::Classes(&[2; 20], 2), &run)), "label");
-    assert_eq!(range(go(&problem, Goal::Classes(&[0; 20], 1), &run)), "classes");
+    assert_eq!(range(go(&problem, Goal::Classes(&[2; 20], 1), &run)), "label");
+    assert_eq!(range(go(&problem, Goal::Classes(&[0; 20], 0), &run)), "outputs");
     assert_eq!(range(go(&problem, problem.goal(true), &NetSchedule { epochs: 0, ..run })), "epochs");
     assert_eq!(range(go(&problem, problem.goal(true), &NetSchedule { step_size: -1.0, ..run })), "step size");
     let nan = NetSchedule { step_size: f32::NAN, ..run };

@@ -19,7 +19,7 @@ fn sizes_out_of_bounds() {
         assert!(error.contains("1 to 36") && error.contains(says), "{error}");
     }
     assert!(train("--hidden 3", "--hidden 0").contains("hidden"));
-    assert!(train("--hidden 3", "--hidden 3,4").contains("several hidden layers"));
+    assert!(train("--hidden 3", "--hidden 3,0").contains("the sizes of the network do not fit"));
     assert!(train("--hidden 3", "--hidden 18446744073709551615").contains("hidden neurons"));
     for density in ["0", "-1", "1.5", "nan", "inf"] {
         assert!(train("--nnz 6", &format!("--density={density}")).contains("density"));
@@ -31,7 +31,7 @@ fn sizes_out_of_bounds() {
         assert!(train("--nnz 6", &format!("--nnz 6 --validation={part}")).contains("held out"));
     }
     assert!(train("--nnz 6", "--nnz 6 --validation 0.0001").contains("too few rows to hold some out"));
-    assert!(train("--nnz 6", "--nnz 6 --recipe anneal").contains("--task multiclass"));
+    assert!(train("--nnz 6", "--nnz 6 --recipe anneal").contains("--task binary or multiclass"));
 }
 
 #[test]

@@ -182,8 +182,6 @@ fn what_cannot_be_is_refused_by_name() {
         fails(folder.path(), &format!("{other} --hidden 6 --nnz 9 -o m.tamis"))
             .contains("choose --recipe imp")
     );
-    let layers = "train --data p/X.npy --labels p/y.npy --task regression --hidden 6,4 --nnz 9 -o m.tamis";
-    assert!(fails(folder.path(), layers).contains("--recipe imp"));
     ok(folder.path(), "generate planted --samples 300 --inputs 9 --hidden 3 --outputs 4 --nnz 12 -o c -q");
     let several = TRAIN.replace("p/", "c/");
     let sum = fails(folder.path(), &format!("{several} --hidden 6 --nnz 9 --sum-output -o m.tamis"));

@@ -136,7 +136,7 @@ fn runs() -> Vec<(Problem, How)> {
     let anneal = AnnealOptions::new(8, Size::Nonzeros(60));
     let anneal = |validation, start_factor, patience| {
         let params = tamis::anneal::Params { epochs: 8, start_factor, patience, ..anneal.params };
-        How::Anneal(AnnealOptions { params, validation, threads: 1, ..anneal })
+        How::Anneal(AnnealOptions { params, least_steps: 0, validation, threads: 1, ..anneal })
     };
     let paper = Options { threads: 1, ..Options::new(3, Size::Nonzeros(9)) };
     let schedule = |k: usize| Schedule {

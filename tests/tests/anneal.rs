@@ -304,6 +304,22 @@ fn gradients_are_those_of_the_cross_entropy() {
 
 #[test]
 fn the_residual_and_the_loss_are_finite_for_outputs_of_any_size() {
+    // One output is the softmax of itself and 0.
+    for top in [-3e38, -88.0, -1.0, 0.0, 1.0, 88.0, 3e38_f32] {
+        for label in [0, 1] {
+            let (mut one, mut two) = ([top], [0.0, top]);
+            let loss = loss::cross_entropy(&[label], 1, &mut one).unwrap();
+            let expected = loss::cross_entropy(&[label], 2, &mut two).unwrap();
+            assert!((loss - expected).abs() <= 1e-6 * expected, "{top}, {label}: {loss} and {expected}");
+            assert!((one[0] - two[1]).abs() <= 1e-6, "{top}, {label}: {one:?} and {two:?}");
+        }
+        assert_eq!(loss::class(&[top]), usize::from(top >= 0.0));
+    }
+    assert!(loss::cross_entropy(&[0], 1, &mut [f32::NAN]).unwrap().is_nan());
+    assert!(matches!(
+        loss::cross_entropy(&[2], 1, &mut [0.0]),
+        Err(Error::Range { what: "label", max: 1, got: 2, .. })
+    ));
     for top in [0.0, 1.0, 88.0, 1e4, 3e38] {
         let mut out = [top, -top, 0.0];
         let loss = loss::cross_entropy(&[0], 3, &mut out).unwrap();
@@ -559,7 +575,8 @@ fn bad_input_is_named() {
         other => panic!("{other:?}"),
     };
     let good = Params { epochs: 1, ..Params::DEFAULT };
-    assert_eq!(what(run(&case.labels, 1, 4, good)), "classes");
+    assert_eq!(what(run(&[0, 1, 2, 0, 1, 0], 1, 4, good)), "label");
+    assert_eq!(what(run(&case.labels, 0, 4, good)), "outputs");
     assert_eq!(what(run(&[0, 1, 2, 0, 1, 0], 2, 4, good)), "label");
     assert_eq!(what(run(&case.labels[1..], 2, 4, good)), "labels");
     assert_eq!(what(run(&case.labels, 2, 1, good)), "nonzero weights (nnz)");

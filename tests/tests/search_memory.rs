@@ -105,7 +105,8 @@ impl Case {
             let before = Mark::now();
             let usual = AnnealOptions::new(self.dims.hidden, Size::Nonzeros(self.dims.nnz));
             let params = anneal::Params { epochs: self.steps, ..usual.params };
-            let options = AnnealOptions { params, memory: self.memory, threads: self.threads, ..usual };
+            let options =
+                AnnealOptions { params, least_steps: 0, memory: self.memory, threads: self.threads, ..usual };
             let outcome = run::anneal(problem, &options, &stop, |_| {
                 seen.mark();
                 true

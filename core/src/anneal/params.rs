@@ -64,14 +64,14 @@ impl Params {
         seed: 0,
     };
 
-    /// The memory that a run needs for c classes, given the panel and the operator's scratch.
+    /// The memory that a run needs for c outputs, given the panel and the operator's scratch.
     #[must_use]
-    pub const fn budget(&self, dims: Dims, classes: usize, panel: usize, scratch: usize) -> Annealing {
+    pub const fn budget(&self, dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Annealing {
         let batch = budget::batch(self.batch, dims.samples.saturating_sub(self.validation));
         Annealing {
             dims,
-            outputs: classes,
-            start: self.start(dims, classes),
+            outputs,
+            start: self.start(dims, outputs),
             batch,
             panel,
             scratch,
@@ -81,27 +81,27 @@ impl Params {
 
     /// Entries of the first support: `start_factor` s, at most all.
     #[must_use]
-    pub const fn start(&self, dims: Dims, classes: usize) -> usize {
-        let all = all_weights(dims, classes);
+    pub const fn start(&self, dims: Dims, outputs: usize) -> usize {
+        let all = all_weights(dims, outputs);
         let start = (dims.nnz as f32 * self.start_factor) as usize;
         let start = if start > dims.nnz { start } else { dims.nnz };
         if start < all { start } else { all }
     }
 
     /// Checks sizes, labels and settings of a run.
-    pub(super) fn check(&self, dims: &Dims, labels: &[u16], classes: usize) -> Result<()> {
+    pub(super) fn check(&self, dims: &Dims, labels: &[u16], outputs: usize) -> Result<()> {
         let (n, d, m, s) = (dims.samples, dims.inputs, dims.hidden, dims.nnz);
         error::range("samples", n, 1, u32::MAX as usize)?;
         error::range("inputs", d, 1, u32::MAX as usize)?;
         error::range("hidden neurons", m, 1, u32::MAX as usize)?;
-        error::range("classes", classes, 2, 1 << 16)?;
-        let all = all_weights(*dims, classes);
-        error::range("hidden neurons × (inputs + classes)", all, 1, u32::MAX as usize)?;
+        error::range("outputs", outputs, 1, 1 << 16)?;
+        let all = all_weights(*dims, outputs);
+        error::range("hidden neurons × (inputs + outputs)", all, 1, u32::MAX as usize)?;
         error::range("nonzero weights (nnz)", s, 2, all)?;
         error::length("labels", labels.len(), n)?;
         error::range("epochs", self.epochs as usize, 1, u32::MAX as usize)?;
         error::range("validation rows", self.validation, 0, n - 1)?;
-        loss::check_classes(labels, classes)?;
+        loss::check_classes(labels, outputs)?;
         let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = self;
         error::finite("parameters", &[start_factor, rate, drop, shrink, settle, floor, input_scale])?;
         let part = |x: f32| (0.0..=1.0).contains(&x);
@@ -126,6 +126,6 @@ impl Default for Params {
 }
 
 /// m (d + c).
-const fn all_weights(dims: Dims, classes: usize) -> usize {
-    dims.hidden.saturating_mul(dims.inputs.saturating_add(classes))
+const fn all_weights(dims: Dims, outputs: usize) -> usize {
+    dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs))
 }

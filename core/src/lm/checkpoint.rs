@@ -1,6 +1,6 @@
 //! What a run is at one of the points between its stages, and how it goes on from there.
 
-use super::Info;
+use super::{Info, Phase};
 use crate::error::{self, Result};
 use crate::factored::Net;
 
@@ -52,7 +52,7 @@ pub struct State {
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Outer steps from the start, or with more rows.
+    /// The start, or more rows.
     Descend,
     /// A round of moves, or the way down to s weights where the fit is exact.
     Moves,
@@ -68,10 +68,12 @@ pub(super) enum Stage {
     Polish,
     /// Nothing.
     End,
+    /// An outer step of a descent.
+    Fall,
 }
 
 impl Stage {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Descend,
         Self::Moves,
         Self::Kick,
@@ -80,6 +82,7 @@ impl Stage {
         Self::Plain,
         Self::Polish,
         Self::End,
+        Self::Fall,
     ];
 }
 
@@ -118,6 +121,11 @@ impl State {
             self.stale,
             u32::from(self.early),
         ]
+    }
+
+    /// What an outer step of a descent is for.
+    pub(super) const fn falling(&self) -> Phase {
+        if self.kicks == 0 { Phase::Descend } else { Phase::Kick }
     }
 
     /// Outer steps so far.

@@ -4,7 +4,7 @@
 //! of them a neuron may point the wrong way at no cost: `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror
 //! images in the place of neurons, and one neuron that has all their weights. Turning a mirror image back takes its
 //! weights out of that neuron. So the signs are those with which it has the fewest weights, which is found by turning one
-//! neuron at a time.
+//! neuron at a time, and two where none alone helps.
 
 use super::bench::Bench;
 use crate::error::Result;
@@ -16,6 +16,8 @@ const EVERYWHERE: f32 = 0.99;
 const OPEN: f32 = 0.9;
 /// A weight cancels another one where less than this part of it is left.
 const CANCELS: f32 = 0.2;
+/// Pairs are looked for among so many neurons at the most.
+const PAIRED: usize = 64;
 /// Sweeps over all neurons at the most; each turn makes the linear function smaller, so few are needed.
 const SWEEPS: u32 = 8;
 
@@ -46,15 +48,12 @@ impl<S: Sensing> Bench<'_, S> {
         for _ in 0..SWEEPS {
             let before = turned;
             for i in 0..self.blocks() {
-                let range = self.net.range(i);
-                if i == open || range.is_empty() || !self.cancels(i) {
-                    continue;
+                if i != open && self.change(i) < 0 {
+                    self.turn(i);
+                    turned += 1;
                 }
-                self.add_to_dense(i);
-                self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|w| *w = -*w);
-                turned += 1;
             }
-            if turned == before {
+            if turned == before && !self.turn_pair(open, &mut turned) {
                 break;
             }
         }
@@ -67,15 +66,50 @@ impl<S: Sensing> Bench<'_, S> {
         Ok(turned)
     }
 
-    /// Whether the dense row has fewer weights with those of neuron `i` added: more that cancel than new ones.
-    fn cancels(&self, i: usize) -> bool {
+    /// Turns two neurons, neither of which alone would make the dense row smaller, where both together do.
+    fn turn_pair(&mut self, open: usize, turned: &mut u32) -> bool {
+        let mut at = 0;
+        for _ in 0..PAIRED {
+            let Some(i) = self.next_live(at, open) else { break };
+            at = i + 1;
+            let first = self.change(i);
+            self.turn(i);
+            let mut behind = at;
+            for _ in 0..PAIRED {
+                let Some(j) = self.next_live(behind, open) else { break };
+                behind = j + 1;
+                if first + self.change(j) < 0 {
+                    self.turn(j);
+                    *turned += 2;
+                    return true;
+                }
+            }
+            self.turn(i);
+        }
+        false
+    }
+
+    /// The first neuron from `at` on that has weights and is not `open`.
+    fn next_live(&self, at: usize, open: usize) -> Option<usize> {
+        (at..self.blocks()).find(|&i| i != open && !self.net.range(i).is_empty())
+    }
+
+    /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at all, to rounding.
+    fn turn(&mut self, i: usize) {
+        self.add_to_dense(i);
+        let range = self.net.range(i);
+        self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|w| *w = -*w);
+    }
+
+    /// By how many weights the dense row grows when those of neuron `i` are added.
+    fn change(&self, i: usize) -> i32 {
         let mut change = 0;
         for (j, w) in self.net.view().block(i).entries() {
             let l = self.single.dense.get(j).copied().unwrap_or(0.0);
             let is_there = |sum: f32| i32::from(sum.abs() > CANCELS * w.abs());
             change += is_there(l + w) - is_there(l);
         }
-        change < 0
+        change
     }
 
     /// Adds the weights of neuron `i` to the dense row.
@@ -133,6 +167,20 @@ mod tests {
             assert!(bench.loss().unwrap() < 1e-12);
             assert_eq!(bench.net.view().index(), [0, 1, 11, 22, 23]);
             assert!(bench.net.view().value()[0] > 0.0);
+        });
+    }
+
+    #[test]
+    fn two_mirror_images_that_hide_in_the_same_weights_are_taken_out_together() {
+        // Either alone leaves both weights of the open neuron there.
+        let net = [(0, -1.0), (1, 2.0), (4, -1.0), (5, 3.0), (8, 2.0), (9, -5.0), (11, 40.0)];
+        let second = [1.0, -3.0, 0.0, 0.0];
+        let planted = [(1.0, FIRST), (1.0, second), (1.0, [0.0, 0.0, 0.0, 40.0])];
+        with_rows(uniform(), Signs::Positive, &planted, &net, |bench| {
+            assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
+            bench.threshold(5).unwrap();
+            assert!(bench.loss().unwrap() < 1e-10);
+            assert_eq!(bench.net.view().index(), [0, 1, 4, 5, 11]);
         });
     }
 

@@ -18,7 +18,7 @@ const DESCENT: u32 = 40;
 /// Below this part of the mean square of the labels is what rounding leaves.
 const FLOOR: f32 = 1e-14;
 /// Where all rows refute an exact fit of a part of them, the search goes on with so many times the part.
-const MORE_ROWS: usize = 4;
+pub(super) const MORE_ROWS: usize = 4;
 
 /// A run: the network at hand, those that are kept, and where it stands.
 pub(super) struct Search<'a, P, F> {
@@ -108,6 +108,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         let loss = self.bench.loss()?;
         match self.state.stage {
             Stage::Descend => self.begin(loss),
+            Stage::Fall => self.fall(loss),
             Stage::Moves => self.moves(loss),
             Stage::Kick => self.kick(),
             Stage::AllRows => self.all_rows(loss),
@@ -122,7 +123,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     fn cut_off(&mut self) -> Outcome<'a, P, Stage> {
         (self.log.info.stopped, self.log.cut_off) = (true, true);
         match self.state.stage {
-            Stage::Descend | Stage::Moves | Stage::Kick => {
+            Stage::Descend | Stage::Fall | Stage::Moves | Stage::Kick => {
                 self.select(self.state.rows as usize)?;
                 // Before there is a best network, that at hand is the first one.
                 if self.best.nnz() == 0 {
@@ -159,6 +160,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             Checkpoint { state: *state, net: bench.view(), best: best.view(), found: found.view() };
         let phase = match state.stage {
             Stage::Descend => Phase::Descend,
+            Stage::Fall => state.falling(),
             Stage::Moves => Phase::Move,
             Stage::Kick => Phase::Kick,
             Stage::AllRows | Stage::Settle => Phase::AllRows,
@@ -233,17 +235,22 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     #[inline(never)]
     pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Outcome<'a, P, f32> {
         for _ in 0..DESCENT {
-            if loss <= FLOOR * self.bench.fit().power() || self.is_done() {
-                break;
-            }
-            let before = loss;
-            loss = self.outer(loss, self.bench.task().work_size(), phase)?;
-            self.keep_best(loss)?;
-            if !(loss < STALL * before) {
-                break;
+            match self.down(loss, phase)? {
+                (least, true) => loss = least,
+                (least, false) => return Ok(least),
             }
         }
         Ok(loss)
+    }
+
+    /// One outer step, unless there is none to make: the loss, and whether another one is worth it.
+    pub(super) fn down(&mut self, before: f32, phase: Phase) -> Outcome<'a, P, (f32, bool)> {
+        if before <= FLOOR * self.bench.fit().power() || self.is_done() {
+            return Ok((before, false));
+        }
+        let loss = self.outer(before, self.bench.task().work_size(), phase)?;
+        self.keep_best(loss)?;
+        Ok((loss, loss < STALL * before))
     }
 
     pub(super) fn keep_best(&mut self, loss: f32) -> Outcome<'a, P, ()> {

@@ -2,12 +2,14 @@
 
 use super::checkpoint::Stage;
 use super::problem::{Outcome, Problem};
-use super::search::Search;
+use super::search::{MORE_ROWS, Search};
 use super::{Phase, Progress};
 use crate::rng::{Rng, stream};
 
-/// A kick empties one in so many neurons.
+/// A kick empties one in so many neurons, and as many again for every so many kicks without progress; one stays.
 const KICK: usize = 5;
+/// See [`KICK`].
+const KICKS: usize = 3;
 /// Before the way down to s weights neurons with a cosine above this are merged, where that does not raise the loss.
 const ALIKE: f32 = 0.99;
 /// The way down to s weights has spoilt an exact fit where the loss is more than so many times as large.
@@ -28,8 +30,14 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         (self.state.mark, self.state.idle, self.state.stale) = (f32::INFINITY, 0, 0);
         self.bench.relax()?;
         self.keep_best(loss)?;
-        self.descend(loss, Phase::Descend)?;
-        Ok(Stage::Moves)
+        Ok(Stage::Fall)
+    }
+
+    /// [`Stage::Fall`]: one outer step of a descent from the start, with more rows or after a kick. Each that leads to another
+    /// leaves less than a fixed part of the loss, down to what rounding leaves, so that there are at most 200 in a row.
+    pub(super) fn fall(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
+        let (_, again) = self.down(loss, self.state.falling())?;
+        Ok(if again { Stage::Fall } else { Stage::Moves })
     }
 
     /// [`Stage::Moves`].
@@ -74,7 +82,20 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         } else {
             self.state.idle = self.state.idle.saturating_add(1);
         }
-        self.state.best_loss > POOR * self.bench.fit().power() && self.state.idle >= self.params.patience
+        let patience = self.params.patience.checked_shr(2 * self.widenings()).unwrap_or(0).max(1);
+        self.state.best_loss > POOR * self.bench.fit().power() && self.state.idle >= patience
+    }
+
+    /// How many times the search has gone on with more rows.
+    fn widenings(&self) -> u32 {
+        let samples = self.bench.fit().all_rows();
+        let first = self.params.search_rows(self.bench.task().nnz, samples);
+        let (mut rows, mut widenings) = (first, 0);
+        while rows < self.state.rows as usize && rows > 0 {
+            rows = rows.saturating_mul(MORE_ROWS);
+            widenings += 1;
+        }
+        widenings
     }
 
     /// With rows held out, whether kicks have brought nothing better on them for some time. Where the best network has got
@@ -114,13 +135,13 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.state.kicks = self.state.kicks.saturating_add(1);
         self.log.info.kicks = self.log.info.kicks.saturating_add(1);
         let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
-        for _ in 0..(self.bench.live() / KICK).max(1) {
+        let strength = (1 + self.state.idle as usize / KICKS).min(KICK - 1);
+        for _ in 0..(self.bench.live().saturating_mul(strength) / KICK).max(1) {
             let nth = rng.below(self.bench.live() as u32) as usize;
             self.bench.nth_live(nth).into_iter().for_each(|i| self.bench.remove(i));
         }
-        let loss = self.bench.refit(2)?;
-        self.descend(loss, Phase::Kick)?;
-        Ok(Stage::Moves)
+        self.bench.refit(2)?;
+        Ok(Stage::Fall)
     }
 
     /// Ends the search with the best network of at most s weights.
@@ -136,6 +157,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.base.store(self.bench.view())?;
         let before = self.merge(loss, ALIKE, loss)?;
         self.hurry();
+        // Mirror images take more weights than there will be.
+        let before = if self.is_exact(before) { self.unmirror(before)? } else { before };
         let Self { bench, log, state, base, kept, .. } = self;
         let loss = bench.thin(before, |bench, loss| {
             log.step(Phase::Finish, bench, (loss, state.best_loss));

@@ -89,7 +89,15 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if !self.params.tidy {
             return Ok(loss);
         }
-        let mut loss = loss;
+        let loss = self.unmirror(loss)?;
+        let flipped = self.bench.flip(loss)?;
+        self.merge(flipped, cosine, loss)
+    }
+
+    /// Turns neurons back whose mirror images stand for them, as long as the fit bears it. The base is the network, before
+    /// and after.
+    #[inline(never)]
+    pub(super) fn unmirror(&mut self, mut loss: f32) -> Outcome<'a, P, f32> {
         for i in 0..self.bench.view().w().hidden() {
             if self.bench.unmirror(i)? > 0 {
                 self.bench.fit_mut().solver.damp();
@@ -97,8 +105,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
                 loss = self.keep_base(turned, UNMIRRORED * loss)?;
             }
         }
-        let flipped = self.bench.flip(loss)?;
-        self.merge(flipped, cosine, loss)
+        Ok(loss)
     }
 
     /// Merges and fits, and goes back to the base where that raises the loss above `loss`; what stays is the base.

@@ -22,7 +22,7 @@ pub enum Task {
     Regression,
     /// Class 0 or 1 from one output.
     Binary {
-        /// The least prediction that is class 1; finite.
+        /// The least prediction that is class 1; finite. With 0 a prediction is the log-odds of class 1.
         threshold: f32,
     },
     /// One class of several, one output each: that of the largest output, of equal ones the lowest.

@@ -142,7 +142,8 @@ pub fn plan(settings: &Settings) -> Vec<Job> {
         for cell in cells(part) {
             let within = cell.hidden.max(cell.nnz) <= settings.up_to;
             let pixels = cell.part != Part::Inputs || cell.variant != "pixels" || settings.mnist.is_some();
-            if within && pixels {
+            let wanted = cell.to_string().contains(&settings.matching);
+            if within && pixels && wanted {
                 jobs.extend((0..part.seeds(settings.seeds)).map(|seed| Job { seed, ..cell.clone() }));
             }
         }
@@ -232,5 +233,7 @@ mod tests {
         assert_eq!(plan(&without).len(), 10 * 5);
         let small = Settings { up_to: 2, ..settings(&[Part::Grid]) };
         assert_eq!(plan(&small).len(), 4 * 5);
+        let named = Settings { matching: "s=100 n=50000 uniform".into(), ..settings(&[Part::Inputs]) };
+        assert_eq!(plan(&named).len(), 5);
     }
 }

@@ -41,6 +41,8 @@ pub struct Settings {
     pub only: Vec<Part>,
     /// Only cells with at most so many neurons and weights.
     pub up_to: usize,
+    /// Only cells whose line of progress has this text in it.
+    pub matching: String,
     /// Threads of the recipes; 0 for one per core.
     pub threads: usize,
     /// The folder with the MNIST files; none leaves the pixels out.
@@ -57,6 +59,7 @@ impl Default for Settings {
             cell_seconds: 60.0,
             only: Part::ALL.to_vec(),
             up_to: usize::MAX,
+            matching: String::new(),
             threads: 1,
             mnist: None,
             out: PathBuf::from("docs/results/recovery"),

@@ -17,7 +17,7 @@ use crate::run::{self, AnnealOptions, AnnealReport, Task};
 
 /// Flags of this recipe alone.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Several classes (recipe anneal)")]
+#[command(next_help_heading = "Classes (recipe anneal)")]
 pub(super) struct AnnealArgs {
     /// Entries of the first support in units of S; --ram may lower it [default: 10]
     #[arg(long, value_name = "F", value_parser = parse::number)]
@@ -106,11 +106,10 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     let bar = Bar::new(console);
     let mut history = History::new(&train.course);
     let rows = problem.data.rows;
-    let epochs = options.params.epochs.max(1);
     let outcome = interrupt::training(|| {
         let observe = |progress: &Progress<'_>| {
             bar.show(progress.step, progress.steps, progress.loss);
-            let epoch = (progress.steps / epochs).max(1);
+            let epoch = progress.epoch_steps.max(1);
             history.thin(progress.steps, epoch);
             history.add(|seconds| Line::new(progress, epoch, rows, seconds));
             keeper.see(progress);
@@ -146,6 +145,7 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<A
     Ok(AnnealOptions {
         validation: train.held.validation.unwrap_or(usual.validation),
         batch: train.passes.batch,
+        least_steps: if train.passes.epochs.is_some() { 0 } else { usual.least_steps },
         params,
         memory: train.memory(),
         threads: common.threads(),
@@ -157,7 +157,7 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<A
 
 fn summary(object: &Object<'_, AnnealReport>, losses: &str) -> String {
     let r = object.report;
-    let all = r.hidden * (r.inputs + r.classes);
+    let all = r.hidden * (r.inputs + r.outputs);
     let mut rows = vec![
         (
             "nonzeros",
@@ -168,7 +168,7 @@ fn summary(object: &Object<'_, AnnealReport>, losses: &str) -> String {
                 console::percent(r.nnz as f64 / all as f64),
                 count(r.hidden as u64),
                 count(r.inputs as u64),
-                r.classes,
+                r.outputs,
                 count(r.start_nnz as u64)
             ),
         ),

@@ -80,13 +80,8 @@ fn summary(object: &Object) -> String {
         TaskFrom::Labels => "guessed from the labels: the model does not say",
     };
     let mut rows = vec![("task", format!("{}, {from}", object.task.name()))];
-    match object.task {
-        Task::Multiclass => rows.push(("loss", format!("{:.4} mean cross-entropy", score.loss))),
-        Task::Regression | Task::Binary => rows.extend([
-            ("loss", format!("{:.4e} mean squared error", score.loss)),
-            ("PSNR", console::decibel(score.psnr_db)),
-        ]),
-    }
+    rows.push(("loss", format!("{:.4e} mean {}", score.loss, score.loss_kind)));
+    rows.extend(score.psnr_db.map(|_| ("PSNR", console::decibel(score.psnr_db))));
     rows.extend(score.accuracy.map(|part| ("accuracy", console::percent(part))));
     let facts = console::facts(&title, &rows);
     match &score.confusion {

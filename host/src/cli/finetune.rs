@@ -13,7 +13,7 @@ use super::saved::{Object, limit_fact, peak_fact};
 use super::source::SourceArgs;
 use super::train::save;
 use super::{Common, Console, interrupt};
-use crate::run::{self, FinetuneOptions, FinetuneReport, Limits, ModelFile, Task};
+use crate::run::{self, FinetuneOptions, FinetuneReport, Limits, ModelFile};
 use crate::{Error, Result, file};
 
 /// Fit all layers of a model together, on the weights that it has.
@@ -104,14 +104,13 @@ impl Finetune {
 
 fn summary(object: &Object<'_, FinetuneReport>) -> String {
     let r = object.report;
-    let name = if r.task == Task::Multiclass { "mean cross-entropy" } else { "mean squared error" };
     let mut rows = vec![
         ("nonzeros", count(r.nnz as u64)),
-        ("loss", format!("{:.4e} {name}, {:.4e} before", r.loss, r.loss_before)),
+        ("loss", format!("{:.4e} mean {}, {:.4e} before", r.loss, r.loss_kind, r.loss_before)),
     ];
-    if r.task != Task::Multiclass {
-        rows.push(("PSNR", format!("{}, {} before", decibel(r.psnr_db), decibel(r.psnr_db_before))));
-    }
+    rows.extend(
+        r.psnr_db.map(|_| ("PSNR", format!("{}, {} before", decibel(r.psnr_db), decibel(r.psnr_db_before)))),
+    );
     rows.extend(r.accuracy.zip(r.accuracy_before).map(|(now, before)| {
         ("accuracy", format!("{} of these rows, {} before", percent(now), percent(before)))
     }));

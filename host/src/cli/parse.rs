@@ -7,7 +7,7 @@ use tamis::gates::{Empty, Signs};
 use tamis::iht::{Refine, Step};
 use tamis::train::Rank;
 
-use crate::run::{self, Task};
+use crate::run::{self, Size, Task};
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
@@ -78,11 +78,11 @@ impl From<EmptyName> for Empty {
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Recipe {
-    /// anneal for several classes, else lm, and paper where one of its settings is given
+    /// anneal for classes, else lm; and lm or paper where one of their settings is given
     Auto,
     /// Levenberg-Marquardt hard thresholding with tried moves: finds the exact network where there is one
     Lm,
-    /// Adam on a support that starts larger and shrinks to S, for several classes
+    /// Adam on a support that starts larger and shrinks to S, for two classes or more
     Anneal,
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
@@ -103,8 +103,8 @@ pub(super) enum OptimiserName {
 
 impl Recipe {
     /// What `auto` stands for.
-    pub(super) fn usual(task: Task) -> Self {
-        if run::usual_recipe(task) == "anneal" { Self::Anneal } else { Self::Lm }
+    pub(super) fn usual(task: Task, size: Size) -> Self {
+        if run::usual_recipe(task, size) == "anneal" { Self::Anneal } else { Self::Lm }
     }
 
     /// As `--recipe` calls it.

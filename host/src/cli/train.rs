@@ -55,7 +55,8 @@ pub(super) struct Train {
     /// The same as a part of all weights, above 0 and at most 1
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     density: Option<f64>,
-    /// How to train; auto is anneal for several classes, else lm, and paper where one of its settings is given
+    /// How to train; auto is anneal for classes and lm for numbers, for fewer than 10 weights and where one of its settings is
+    /// given, paper where one of its settings is given
     #[arg(long, value_enum, default_value_t = Recipe::Auto)]
     recipe: Recipe,
     /// Signs of the output weights, but for several classes and labels of several columns [default: positive; lm: free where a label is negative]
@@ -95,7 +96,7 @@ pub(super) struct Train {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Epochs and batches (recipes paper, anneal and imp)")]
 pub(super) struct PassArgs {
-    /// Passes over all batches; a search (lm) has none and does not mind them: --passes-limit and --time-limit end it [default: 15; anneal: 100; imp: 20 each training]
+    /// Passes over all batches; a search (lm) has none and does not mind them: --passes-limit and --time-limit end it [default: 15; anneal: 100, and more where they are fewer than 2000 steps; imp: 20 each training]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) epochs: Option<u32>,
     /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512; imp: 256]
@@ -239,9 +240,11 @@ impl Train {
 
     /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
     fn recipe(&self, task: Task) -> Result<Recipe> {
+        let searched = self.recover.given().is_some() || self.signs.is_some() || self.hidden.len() > 1;
         let recipe = match (self.recipe, task) {
             (Recipe::Auto, Task::Regression | Task::Binary) if self.paper.given().is_some() => Recipe::Paper,
-            (Recipe::Auto, _) => Recipe::usual(task),
+            (Recipe::Auto, Task::Binary) if searched => Recipe::Lm,
+            (Recipe::Auto, _) => Recipe::usual(task, self.size()),
             (recipe, _) => recipe,
         };
         run::check_recipe(recipe.name(), task)?;

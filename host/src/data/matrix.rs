@@ -124,6 +124,21 @@ impl Matrix {
         })
     }
 
+    /// Brings columns of floats to magnitudes below 1, each by a power of two, which rounds nothing as long as its quotients are
+    /// normal floats; the powers. None, and nothing is scaled, for bytes, which are all of one size.
+    pub(crate) fn scale_columns(&mut self) -> Vec<f32> {
+        let Values::F32(values) = &mut self.values else { return Vec::new() };
+        let mut scales = vec![0.0_f32; self.cols];
+        for row in values.chunks_exact(self.cols.max(1)) {
+            scales.iter_mut().zip(row).for_each(|(scale, x)| *scale = scale.max(x.abs()));
+        }
+        scales.iter_mut().for_each(|scale| *scale = 0.5 * tamis::math::unit_scale(&[*scale]));
+        for row in values.chunks_exact_mut(self.cols.max(1)) {
+            row.iter_mut().zip(&scales).for_each(|(x, scale)| *x *= scale);
+        }
+        scales
+    }
+
     /// The values as floats, to append to; bytes become floats.
     fn floats(&mut self) -> &mut Vec<f32> {
         if let Values::U8(bytes) = &mut self.values {

@@ -46,7 +46,7 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
             work.paper_outputs(train)?
         }
         Method::Paper | Method::PaperLeast | Method::PaperSafe => work.paper(train)?,
-        Method::Recipe if run::usual_recipe(train.task) == "anneal" => work.anneal(train)?,
+        Method::Recipe if run::usual_recipe(train.task, work.size()) == "anneal" => work.anneal(train)?,
         Method::Recipe => work.recover(train)?,
     };
     solved.data_bytes = data_bytes;
@@ -185,9 +185,7 @@ impl Work<'_> {
     fn deep(&self, train: Problem) -> Result<Solved> {
         let (part, cell) = (self.part, self.cell);
         let recipe = match cell.method {
-            Method::Recipe if run::usual_recipe(train.task) == "anneal" => {
-                LayerRecipe::Anneal(self.anneal_options())
-            }
+            Method::Recipe if train.task == Task::Multiclass => LayerRecipe::Anneal(self.anneal_options()),
             Method::Recipe => {
                 let mut options = self.recover_options();
                 options.params.kicks = run::LAYER_KICKS;

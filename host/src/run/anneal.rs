@@ -4,6 +4,7 @@ use serde::Serialize;
 use tamis::anneal::{self as core_anneal, Held, Info, Params, Progress};
 use tamis::dims::Dims;
 use tamis::factored::{Factored, Net};
+use tamis::loss::classes;
 use tamis::math::unit_scale;
 use tamis::sensing::Sensing;
 use tamis::wire;
@@ -35,6 +36,8 @@ pub struct AnnealOptions {
     /// Rows of a batch, 0 for all; without it a hundredth of the rows, at least 32 and at most 512, so that an epoch has
     /// about a hundred steps or more.
     pub batch: Option<usize>,
+    /// Steps that a run has at least: for few rows there are more epochs than `params` says.
+    pub least_steps: u32,
     /// Epochs, rates and seed. `batch`, `validation` and `input_scale` are set from the data.
     pub params: Params,
     /// How much memory to take. A budget shrinks the first support where it must.
@@ -57,6 +60,7 @@ impl AnnealOptions {
             size,
             validation: 0.1,
             batch: None,
+            least_steps: 2000,
             params: Params::DEFAULT,
             memory: Memory::Auto,
             threads: 0,
@@ -79,8 +83,10 @@ pub struct AnnealReport {
     pub inputs: usize,
     /// Hidden neurons asked for, m.
     pub hidden: usize,
-    /// Classes, c.
+    /// Classes that are told apart.
     pub classes: usize,
+    /// Outputs, c: one a class, or one alone for a binary task, the log-odds of class 1.
+    pub outputs: usize,
     /// Nonzeros asked for, s, over both sides.
     pub requested_nnz: usize,
     /// Nonzeros of the model.
@@ -154,7 +160,8 @@ pub struct AnnealOutcome {
     pub report: AnnealReport,
 }
 
-/// Trains a classifier of one hidden layer on a problem with classes 0, 1, … as labels.
+/// Trains a classifier of one hidden layer on a problem with classes 0, 1, … as labels; for a binary task one of one output,
+/// the log-odds of class 1.
 ///
 /// The rows are put into a random order that the seed fixes; the last ones of it are held out. `observe` is called after
 /// every step and ends the run by returning `false`; `stop` ends it within a step, in the time of a tile or a panel, and what
@@ -203,8 +210,9 @@ fn start(
 
 /// A run whose sizes, settings and memory are settled.
 pub(super) struct Settled {
+    task: Task,
     pub(super) dims: Dims,
-    pub(super) classes: usize,
+    pub(super) outputs: usize,
     pub(super) params: Params,
     pub(super) plan: Plan,
     limits: Limits,
@@ -215,18 +223,25 @@ impl Settled {
     pub(super) fn new(problem: &Problem, options: &AnnealOptions) -> Result<Self> {
         problem.check()?;
         check_recipe("anneal", problem.task)?;
-        let classes = problem.classes().unwrap_or(0);
-        let dims = sizes(problem, options.hidden, options.size, classes)?;
+        let outputs = problem.classes().unwrap_or(1);
+        let dims = sizes(problem, options.hidden, options.size, outputs)?;
         let n = dims.samples;
         let validation = held_out(n, options.validation)?;
         let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
         let input_scale = input_scale(&problem.data);
-        let params = Params { batch, validation, input_scale, ..options.params };
+        let least = match batch {
+            0 => options.least_steps,
+            batch => options.least_steps.div_ceil((n - validation).div_ceil(batch) as u32),
+        };
+        // None is refused.
+        let epochs = options.params.epochs;
+        let epochs = if epochs == 0 { 0 } else { epochs.max(least) };
+        let params = Params { epochs, batch, validation, input_scale, ..options.params };
         check(&params)?;
         let bytes = problem.data.is_bytes();
         let (limits, checkpoints) = (options.limits, options.checkpoints);
-        let (params, plan) = fit((dims, classes), bytes, params, options.memory, checkpoints)?;
-        Ok(Self { dims, classes, params, plan, limits, checkpoints })
+        let (params, plan) = fit((dims, outputs), bytes, params, options.memory, checkpoints)?;
+        Ok(Self { task: problem.task, dims, outputs, params, plan, limits, checkpoints })
     }
 
     fn train(
@@ -238,19 +253,21 @@ impl Settled {
     ) -> Result<AnnealOutcome> {
         let start = Start::new(&problem);
         let Problem { data, mut labels, .. } = problem;
-        let data = shuffle(data, &mut labels, self.params.seed)?;
+        let mut data = shuffle(data, &mut labels, self.params.seed)?;
+        let columns = data.scale_columns();
         // Checked to be classes. The floats are given back.
         let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
-        let support = self.params.start(self.dims, self.classes);
+        let support = self.params.start(self.dims, self.outputs);
         let mut operator =
-            Blocked::new(data, self.dims.hidden, support, self.plan.layout())?.with_outputs(self.classes);
-        let mut budget = self.params.budget(self.dims, self.classes, operator.panel(), 0);
+            Blocked::new(data, self.dims.hidden, support, self.plan.layout())?.with_outputs(self.outputs);
+        let mut budget = self.params.budget(self.dims, self.outputs, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
         let checkpoints = plan::checkpoints(self.checkpoints, keep::anneal_bytes(&budget));
-        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
+        let scales = size_of_val(&columns[..]);
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints, scales];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
-        let (s, classes) = (self.dims.nnz, self.classes);
+        let (s, outputs) = (self.dims.nnz, self.outputs);
         let mut watch = Watch::new(self.limits, stop).resumed(kept.is_some());
         operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress<'_>| {
@@ -259,8 +276,8 @@ impl Settled {
         };
         let (params, memory, operator) = (&self.params, &mut memory[..], &mut operator);
         let trained = match kept.map(Kept::anneal).transpose()? {
-            None => core_anneal::run(operator, &labels, classes, s, params, memory, observe)?,
-            Some(from) => core_anneal::resume(operator, &labels, classes, s, params, &from, memory, observe)?,
+            None => core_anneal::run(operator, &labels, outputs, s, params, memory, observe)?,
+            Some(from) => core_anneal::resume(operator, &labels, outputs, s, params, &from, memory, observe)?,
         };
         let (info, net) = (trained.info, trained.net);
         let (limit, stopped) = watch.ended(info.stopped);
@@ -281,8 +298,13 @@ impl Settled {
             plan,
             ..self.report(&info, budget.batch)
         };
-        let model = encode_net(net, Task::Multiclass)?;
-        let Found { w: (index, value), wt: (out_index, out_value), .. } = Found::new(net);
+        let mut found = Found::new(net);
+        for (index, value) in found.w.0.iter().zip(&mut found.w.1) {
+            *value *= columns.get(*index as usize % self.dims.inputs).unwrap_or(&1.0);
+        }
+        let stored = if self.task == Task::Binary { Task::LOG_ODDS } else { self.task.stored() };
+        let model = encode_net(found.net(self.dims.hidden)?, stored)?;
+        let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         Ok(AnnealOutcome { index, value, out_index, out_value, model, report })
     }
 
@@ -292,12 +314,13 @@ impl Settled {
 
     fn report(&self, info: &Info, batch: usize) -> AnnealReport {
         AnnealReport {
-            task: Task::Multiclass,
+            task: self.task,
             recipe: "anneal",
             samples: self.dims.samples,
             inputs: self.dims.inputs,
             hidden: self.dims.hidden,
-            classes: self.classes,
+            classes: classes(self.outputs),
+            outputs: self.outputs,
             requested_nnz: self.dims.nnz,
             nnz: info.nnz,
             live: info.live,
@@ -356,31 +379,31 @@ fn check(params: &Params) -> Result<()> {
     Ok(())
 }
 
-/// The power of two that brings the largest magnitude below 1.
+/// The power of two that brings the largest magnitude below 1. Columns of floats are scaled one by one before that.
 fn input_scale(data: &Matrix) -> f32 {
-    0.5 * match &data.values {
-        Values::F32(values) => unit_scale(values),
-        Values::U8(values) => unit_scale(&[f32::from(values.iter().copied().max().unwrap_or(0))]),
+    match &data.values {
+        Values::F32(_) => 1.0,
+        Values::U8(values) => 0.5 * unit_scale(&[f32::from(values.iter().copied().max().unwrap_or(0))]),
     }
 }
 
 /// The first support and the layout that fit the memory: the largest support first, then the fastest layout for it.
 fn fit(
-    (dims, classes): (Dims, usize),
+    (dims, outputs): (Dims, usize),
     bytes: bool,
     params: Params,
     memory: Memory,
     checkpoints: bool,
 ) -> Result<(Params, Plan)> {
     let layout = Layout::new(dims.hidden, dims.inputs);
-    let batch = params.budget(dims, classes, 1, 0).batch;
+    let batch = params.budget(dims, outputs, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
     let usual = Layout { tile, hold: false, ..layout };
     let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {
         let params = Params { start_factor: factor, ..params };
-        let with = |layout| plan_of((dims, classes), bytes, &params, layout, checkpoints);
+        let with = |layout| plan_of((dims, outputs), bytes, &params, layout, checkpoints);
         match choose(memory, (usual, dims.hidden), plan::LESS, with) {
             Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => factor = (factor * SHRINK).max(1.0),
             chosen => return chosen.map(|plan| (params, plan)),
@@ -389,23 +412,25 @@ fn fit(
 }
 
 fn plan_of(
-    (dims, classes): (Dims, usize),
+    (dims, outputs): (Dims, usize),
     bytes: bool,
     params: &Params,
     layout: Layout,
     checkpoints: bool,
 ) -> Plan {
-    let mut budget = params.budget(dims, classes, layout.panel, 0);
+    let mut budget = params.budget(dims, outputs, layout.panel, 0);
     budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
     let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
-    let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, classes);
+    let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, outputs);
     let checkpoints = plan::checkpoints(checkpoints, keep::anneal_bytes(&budget));
-    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints])
+    // Of the columns of floats.
+    let scales = if bytes { 0 } else { dims.inputs * size_of::<f32>() };
+    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints, scales])
 }
 
 /// The model of a network of several outputs.
-pub(super) fn encode_net(net: Net<'_>, task: Task) -> Result<Vec<u8>> {
-    let task = Some(task.stored());
+pub(super) fn encode_net(net: Net<'_>, task: wire::Task) -> Result<Vec<u8>> {
+    let task = Some(task);
     let mut model = vec![0; wire::net_len(net, task)?];
     wire::encode_net(net, task, &mut model)?;
     Ok(model)
@@ -415,8 +440,8 @@ pub(super) fn encode_net(net: Net<'_>, task: Task) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// 900 rows of noise in `classes` classes.
-    fn problem(classes: usize, bytes: bool) -> Problem {
+    /// 900 rows of noise in classes for that many outputs.
+    fn problem(outputs: usize, bytes: bool) -> Problem {
         let (n, d) = (900, 21);
         let noise = |e: usize| ((e * 7919 + e / 13) % 256) as u8;
         let values: Vec<u8> = (0..n * d).map(noise).collect();
@@ -424,24 +449,26 @@ mod tests {
             true => Values::U8(values),
             false => Values::F32(values.iter().map(|&b| f32::from(b) - 100.0).collect()),
         };
-        let labels = (0..n).map(|k| (k % classes) as f32).collect();
-        Problem { data: Matrix::new(n, d, values).unwrap(), labels, task: Task::Multiclass }
+        let labels = (0..n).map(|k| (k % classes(outputs)) as f32).collect();
+        let task = if outputs == 1 { Task::Binary } else { Task::Multiclass };
+        Problem { data: Matrix::new(n, d, values).unwrap(), labels, task }
     }
 
     fn options(memory: Memory) -> AnnealOptions {
         let usual = AnnealOptions::new(20, Size::Nonzeros(90));
-        AnnealOptions { params: Params { epochs: 3, ..usual.params }, memory, ..usual }
+        AnnealOptions { params: Params { epochs: 3, ..usual.params }, least_steps: 0, memory, ..usual }
     }
 
     #[test]
     fn the_plan_is_what_the_run_takes_and_keeps_every_budget() {
         // 270 rows a batch lead to tiles of 192 rows, of which no half is the smallest tile.
-        for (classes, bytes, batch) in
-            [(2, false, None), (7, true, None), (30, false, None), (7, false, Some(270))]
+        // One output for two classes, two for two.
+        for (outputs, bytes, batch) in
+            [(1, true, None), (2, false, None), (7, true, None), (30, false, None), (7, false, Some(270))]
         {
             let options = |memory| AnnealOptions { batch, checkpoints: bytes, ..options(memory) };
             let plan = |memory| {
-                Settled::new(&problem(classes, bytes), &options(memory)).map(|run| (run.plan, run.params))
+                Settled::new(&problem(outputs, bytes), &options(memory)).map(|run| (run.plan, run.params))
             };
             let free = plan(Memory::Auto).unwrap().0.total_bytes();
             let least = plan(Memory::Ram(1)).unwrap_err().to_string();
@@ -451,7 +478,7 @@ mod tests {
             assert_eq!(plan(Memory::Ram(least)).unwrap().1.start_factor, 1.0);
             for ram in [least, (least + free) / 2, free] {
                 let (plan, _) = plan(Memory::Ram(ram)).unwrap();
-                let run = anneal(problem(classes, bytes), &options(Memory::Ram(ram)), &Stop::new(), |_| true)
+                let run = anneal(problem(outputs, bytes), &options(Memory::Ram(ram)), &Stop::new(), |_| true)
                     .unwrap();
                 assert!(plan.total_bytes() <= ram);
                 assert_eq!(run.report.plan, plan);
@@ -460,10 +487,30 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_powers_of_two_that_bring_inputs_below_one() {
-        let scale =
-            |values: Vec<f32>| input_scale(&Matrix::new(1, values.len(), Values::F32(values)).unwrap());
-        assert_eq!((scale(vec![255.0, 0.0]), scale(vec![-0.25]), scale(vec![0.0])), (1.0 / 256.0, 2.0, 0.5));
-        assert_eq!(input_scale(&Matrix::new(1, 2, Values::U8(vec![0, 128])).unwrap()), 1.0 / 256.0);
+    fn bytes_are_scaled_by_a_power_of_two_that_brings_them_below_one() {
+        let scale = |values: Vec<u8>| input_scale(&Matrix::new(1, values.len(), Values::U8(values)).unwrap());
+        assert_eq!((scale(vec![255, 0]), scale(vec![3]), scale(vec![0])), (1.0 / 256.0, 0.25, 0.5));
+    }
+
+    #[test]
+    fn columns_of_any_size_are_worth_the_same() {
+        let (n, d) = (600, 6);
+        let noise = |k: usize, j: usize| ((k * 7919 + j * 104_729 + k * k % 251) % 997) as f32 / 997.0 - 0.5;
+        let labels: Vec<f32> = (0..n).map(|k| f32::from(u8::from(noise(k, 0) + noise(k, 5) > 0.0))).collect();
+        let run = |sizes: [f32; 6]| {
+            let values = (0..n * d).map(|e| noise(e / d, e % d) * sizes[e % d]).collect();
+            let data = Matrix::new(n, d, Values::F32(values)).unwrap();
+            let problem = Problem { data, labels: labels.clone(), task: Task::Binary };
+            let usual = AnnealOptions::new(4, Size::Nonzeros(12));
+            anneal(problem, &usual, &Stop::new(), |_| true).unwrap()
+        };
+        let plain = run([1.0; 6]);
+        assert!(plain.report.accuracy > 0.9 && plain.report.steps >= 2000, "{:?}", plain.report);
+        let sizes = [2.0_f32.powi(-20), 1.0, 2.0_f32.powi(9), 1.0, 1.0, 2.0_f32.powi(20)];
+        let scaled = run(sizes);
+        assert_eq!((&scaled.index, &scaled.out_value), (&plain.index, &plain.out_value));
+        for ((index, scaled), plain) in scaled.index.iter().zip(&scaled.value).zip(&plain.value) {
+            assert_eq!(scaled * sizes[*index as usize % d], *plain);
+        }
     }
 }

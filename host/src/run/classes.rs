@@ -95,6 +95,7 @@ impl Tally {
         Score {
             n: self.n,
             loss: self.loss / rows,
+            loss_kind: Score::CROSS_ENTROPY,
             psnr_db: None,
             accuracy: Some(right as f64 / rows),
             confusion: Some(self.confusion),

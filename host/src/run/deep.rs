@@ -217,6 +217,12 @@ impl Sizes {
                 .got(hidden.len())
                 .help("pass fewer layers to --hidden"));
         }
+        if let (Task::Binary, LayerRecipe::Anneal(_)) = (problem.task, &options.recipe) {
+            return Err(Error::new("recipe anneal tells two classes apart with one hidden layer only")
+                .expected("--recipe lm or paper, or --task multiclass")
+                .got(format_args!("--recipe anneal --task binary and --hidden {hidden:?}"))
+                .help("leave --recipe out"));
+        }
         let outputs = match (problem.task, problem.outputs()) {
             (Task::Multiclass, _) => problem.classes().unwrap_or(0),
             (_, 1) => 0,
@@ -441,8 +447,8 @@ impl Run<'_> {
                     loss: progress.best,
                 })
             };
-            let fitted =
-                fit_together(&mut stack, (&data, &labels, task), &params, (self.left(), stop), told)?;
+            let rows = (&data, &labels[..], task == Task::Multiclass);
+            let fitted = fit_together(&mut stack, rows, &params, (self.left(), stop), told)?;
             self.most.state = self.most.state.max(fitted.memory_bytes + 8 * self.sizes.nnz as u64);
             self.passes += 1.0 + 3.0 * f64::from(fitted.info.epochs);
             limit = limit.or(fitted.is_late.then_some("time"));
@@ -494,22 +500,18 @@ pub(super) struct Fitted {
     pub(super) is_stopped: bool,
 }
 
-/// Fits all layers of a network that has ended together, on rows in random order, for so much time.
+/// Fits all layers of a network that has ended together, on rows in random order, for so much time: to labels that are
+/// classes, which one output gives the log-odds of, or to their values.
 pub(super) fn fit_together(
     stack: &mut Stack<'_>,
-    (data, labels, task): (&Matrix, &[f32], Task),
+    (data, labels, is_class): (&Matrix, &[f32], bool),
     params: &tune::Params,
     (left, stop): (Option<Duration>, &Stop),
     mut observe: impl FnMut(&tune::Progress) -> bool,
 ) -> Result<Fitted> {
-    let classes: Vec<u16> = match task {
-        Task::Multiclass => labels.iter().map(|&label| label as u16).collect(),
-        _ => Vec::new(),
-    };
-    let goal = match task {
-        Task::Multiclass => Goal::Classes(&classes, stack.outputs()),
-        _ => Goal::Values(labels),
-    };
+    let classes: Vec<u16> =
+        if is_class { labels.iter().map(|&label| label as u16).collect() } else { Vec::new() };
+    let goal = if is_class { Goal::Classes(&classes, stack.outputs()) } else { Goal::Values(labels) };
     let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
     let memory_bytes = size_of_val(&memory[..]) as u64;
     let began = Instant::now();

@@ -34,6 +34,8 @@ pub struct FinetuneReport {
     pub samples: usize,
     /// Nonzeros, which do not change.
     pub nnz: usize,
+    /// As [`super::Score::loss_kind`].
+    pub loss_kind: &'static str,
     /// Loss on the rows before.
     pub loss_before: f64,
     /// As [`super::Score::psnr_db`], before.
@@ -139,7 +141,9 @@ fn fit(
     let Problem { data, mut labels, task } = problem;
     let data = shuffle(data, &mut labels, options.params.seed)?;
     let left: Option<Duration> = options.limits.time;
-    let fitted = fit_together(&mut stack, (&data, &labels, task), &options.params, (left, stop), observe)?;
+    let is_class = task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
+    let fitted =
+        fit_together(&mut stack, (&data, &labels, is_class), &options.params, (left, stop), observe)?;
     let (layers, end) = layers_of(&stack, &requested, &signs);
     let bytes = encode_layers(&layers, end, view.task())?;
     let score = score_model(&bytes, &Problem { data, labels, task })?;
@@ -148,6 +152,7 @@ fn fit(
         task,
         samples,
         nnz: stack.nnz(),
+        loss_kind: score.loss_kind,
         loss_before: before.loss,
         psnr_db_before: before.psnr_db,
         accuracy_before: before.accuracy,

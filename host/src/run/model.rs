@@ -140,14 +140,7 @@ impl ModelFile {
     /// # Errors
     /// As [`view`](Self::view).
     pub fn score(&self, task: Task, labels: &[f32], predictions: &[f32]) -> Result<Score> {
-        let view = self.view()?;
-        let threshold = threshold(&view).unwrap_or(Score::THRESHOLD);
-        let mut score = Score::with_threshold(task, threshold, labels, predictions);
-        if task == Task::Regression {
-            // Labels and predictions are those of all outputs.
-            score.n /= view.model().outputs().max(1);
-        }
-        Ok(score)
+        Ok(score(&self.view()?, task, labels, predictions))
     }
 
     /// The prediction for every row, `outputs` numbers each; runs on the current rayon pool.
@@ -267,14 +260,26 @@ fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
     }
 }
 
-/// Scores the bytes of a model, with the usual threshold, on labelled rows; runs on the current rayon pool.
+/// Scores predictions of a model, with its threshold or else the usual one.
+fn score(view: &View<'_>, task: Task, labels: &[f32], predictions: &[f32]) -> Score {
+    let threshold = threshold(view).unwrap_or(Score::THRESHOLD);
+    let mut score = Score::with_threshold(task, threshold, labels, predictions);
+    if task == Task::Regression {
+        // Labels and predictions are those of all outputs.
+        score.n /= view.model().outputs().max(1);
+    }
+    score
+}
+
+/// Scores the bytes of a model on labelled rows; runs on the current rayon pool.
 ///
 /// # Errors
 /// The bytes are no model of as many inputs, or a prediction overflows.
 pub fn score_model(model: &[u8], problem: &Problem) -> Result<Score> {
     let bytes = Aligned::new(model);
-    let predictions = predict_rows(View::parse(&bytes)?.model(), &problem.data)?;
-    Ok(Score::new(problem.task, &problem.labels, &predictions))
+    let view = View::parse(&bytes)?;
+    let predictions = predict_rows(view.model(), &problem.data)?;
+    Ok(score(&view, problem.task, &problem.labels, &predictions))
 }
 
 /// The prediction of a model for every row, on the current rayon pool.

@@ -235,7 +235,7 @@ impl Settled {
         }
         let found = Found::new(trained.net);
         let net = found.net(dims.hidden)?;
-        let model = encode_net(net, task)?;
+        let model = encode_net(net, task.stored())?;
         let own = (net, net.gates(u32::MAX));
         let rows = (0..dims.samples, budget.batch);
         let score = score(&mut operator, (task, false), &labels, own, rows, &mut memory)?;

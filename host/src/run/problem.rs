@@ -32,7 +32,10 @@ impl Task {
         }
     }
 
-    /// What a model file says of it.
+    /// What a model file says of a binary task whose output is the log-odds of class 1.
+    pub const LOG_ODDS: wire::Task = wire::Task::Binary { threshold: 0.0 };
+
+    /// What a model file says of it; of a binary one that its output is fitted to labels 0 and 1.
     #[must_use]
     pub const fn stored(self) -> wire::Task {
         match self {

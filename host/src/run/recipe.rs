@@ -2,14 +2,26 @@
 
 use tamis::train::Schedule;
 
-use super::Task;
+use super::{Size, Task};
 
-/// The recipe that `--recipe auto` takes for a task: `anneal` for several classes, else `lm`.
+/// Nonzeros from which two classes are told apart by their log-odds. Fewer than that are too few for weights on both sides of
+/// neurons for and against a class; least squares does with one.
+const CLASSED: usize = 10;
+
+/// The recipe that `--recipe auto` takes for a task and a size of one hidden layer: `anneal` for classes, but `lm` for two
+/// classes with fewer than ten nonzeros, and for numbers.
+///
+/// ```
+/// use tamis_host::run::{Size, Task, usual_recipe};
+/// assert_eq!(usual_recipe(Task::Binary, Size::Nonzeros(100)), "anneal");
+/// assert_eq!(usual_recipe(Task::Binary, Size::Nonzeros(1)), "lm");
+/// ```
 #[must_use]
-pub const fn usual_recipe(task: Task) -> &'static str {
-    match task {
-        Task::Multiclass => "anneal",
-        Task::Regression | Task::Binary => "lm",
+pub const fn usual_recipe(task: Task, size: Size) -> &'static str {
+    match (task, size) {
+        (Task::Binary, Size::Nonzeros(s)) if s < CLASSED => "lm",
+        (Task::Binary | Task::Multiclass, _) => "anneal",
+        (Task::Regression, _) => "lm",
     }
 }
 

@@ -372,7 +372,7 @@ impl Settled {
         let model = match (options.second, outputs) {
             (Some(_), _) => encode_two(net, task)?,
             (None, 0) => encode(net.w(), params.signs, dims.hidden, task)?,
-            (None, _) => encode_net(net, task)?,
+            (None, _) => encode_net(net, task.stored())?,
         };
         let (nnz, live) = (net.nnz(), net.w().blocks().count());
         let second_live = options.second.map(|second| {

@@ -12,10 +12,12 @@ pub const MAX_PSNR_DB: f64 = 200.0;
 pub struct Score {
     /// Rows.
     pub n: usize,
-    /// Mean squared error; for several classes mean cross-entropy.
+    /// The mean of [`Self::loss_kind`].
     pub loss: f64,
+    /// `cross-entropy` for several classes and where the prediction is the log-odds of class 1, else `squared error`.
+    pub loss_kind: &'static str,
     /// `20 log10(max|y|) - 10 log10(loss)`, at most [`MAX_PSNR_DB`]; none where all labels are 0 and the error is not,
-    /// and none for several classes.
+    /// and none for a cross-entropy.
     pub psnr_db: Option<f64>,
     /// Part of the rows whose class is right; none for regression.
     pub accuracy: Option<f64>,
@@ -26,6 +28,10 @@ pub struct Score {
 impl Score {
     /// The least prediction that is class 1, where a model does not say otherwise.
     pub const THRESHOLD: f32 = 0.5;
+    /// A kind of loss.
+    pub(super) const CROSS_ENTROPY: &'static str = "cross-entropy";
+    /// A kind of loss.
+    pub(super) const SQUARED_ERROR: &'static str = "squared error";
 
     /// The score of a whole set with the usual threshold. The shorter length counts. For several classes there is one
     /// prediction per class and row; labels are below the number of classes.
@@ -41,12 +47,13 @@ impl Score {
         Self::with_threshold(task, Self::THRESHOLD, labels, predictions)
     }
 
-    /// The same where predictions of at least `threshold` are class 1; several classes have none.
+    /// The same where predictions of at least `threshold` are class 1; several classes have none. A threshold of 0 is that of
+    /// log-odds, as `anneal` trains them.
     ///
     /// ```
     /// use tamis_host::run::{Score, Task};
-    /// let score = Score::with_threshold(Task::Binary, 0.0, &[0.0, 1.0], &[-0.1, 0.1]);
-    /// assert_eq!(score.accuracy, Some(1.0));
+    /// let score = Score::with_threshold(Task::Binary, 0.0, &[0.0, 1.0], &[-1e9, 0.0]);
+    /// assert_eq!((score.accuracy, score.loss), (Some(1.0), 2.0_f64.ln() / 2.0));
     /// ```
     #[must_use]
     pub fn with_threshold(task: Task, threshold: f32, labels: &[f32], predictions: &[f32]) -> Self {
@@ -65,19 +72,23 @@ pub(super) struct Tally {
     threshold: f32,
     n: usize,
     squares: f64,
+    /// Cross-entropies of the predictions as log-odds.
+    entropies: f64,
     peak: f32,
     confusion: [[usize; 2]; 2],
 }
 
 impl Tally {
     pub(super) fn new(threshold: f32) -> Self {
-        Self { threshold, n: 0, squares: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
+        Self { threshold, n: 0, squares: 0.0, entropies: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
     }
 
     pub(super) fn add(&mut self, labels: &[f32], predictions: impl IntoIterator<Item = f32>) {
         for (&label, prediction) in labels.iter().zip(predictions) {
             self.n += 1;
             self.squares += (f64::from(label) - f64::from(prediction)).powi(2);
+            let wrong = f64::from(if label >= Score::THRESHOLD { -prediction } else { prediction });
+            self.entropies += wrong.max(0.0) + (-wrong.abs()).exp().ln_1p();
             self.peak = self.peak.max(label.abs());
             self.confusion[usize::from(label >= Score::THRESHOLD)]
                 [usize::from(prediction >= self.threshold)] += 1;
@@ -86,13 +97,15 @@ impl Tally {
 
     pub(super) fn score(&self, task: Task) -> Score {
         let n = self.n.max(1) as f64;
-        let loss = self.squares / n;
         let binary = task == Task::Binary;
+        let odds = binary && self.threshold == 0.0;
+        let loss = if odds { self.entropies } else { self.squares } / n;
         let right = self.confusion[0][0] + self.confusion[1][1];
         Score {
             n: self.n,
             loss,
-            psnr_db: psnr_db(f64::from(self.peak), loss),
+            loss_kind: if odds { Score::CROSS_ENTROPY } else { Score::SQUARED_ERROR },
+            psnr_db: if odds { None } else { psnr_db(f64::from(self.peak), loss) },
             accuracy: binary.then_some(right as f64 / n),
             confusion: binary.then(|| self.confusion.map(Vec::from).to_vec()),
         }

@@ -379,18 +379,18 @@ impl Run<'_> {
     }
 }
 
-/// Checks that a recipe is one for the task: `anneal` for several classes, `lm` for numbers and two classes, `paper` and `imp`
-/// for all.
+/// Checks that a recipe is one for the task: `anneal` for classes, `lm` for numbers and two classes, `paper` and `imp` for
+/// all.
 ///
 /// # Errors
 /// It is not.
 pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
     let (tasks, other, help) = match (recipe, task) {
-        ("imp", _) | ("anneal", Task::Multiclass) => return Ok(()),
+        ("imp", _) | ("anneal", Task::Binary | Task::Multiclass) => return Ok(()),
         ("anneal", _) => (
-            "--task multiclass",
+            "--task binary or multiclass",
             "lm or paper",
-            "labels 0 and 1 are classes too: pass --task multiclass, or leave --recipe out",
+            "labels 0 and 1 are classes too: pass --task binary, or leave --recipe out",
         ),
         ("paper" | "paper-safe", Task::Multiclass) => return Ok(()),
         ("paper-safe", Task::Binary) => (

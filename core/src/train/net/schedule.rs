@@ -45,7 +45,7 @@ impl Goal<'_> {
                 error::finite("labels", values)
             }
             Self::Classes(classes, _) => {
-                error::range("classes", c, 2, 1 << 16)?;
+                error::range("outputs", c, 1, 1 << 16)?;
                 error::length("labels", classes.len(), rows)?;
                 loss::check_classes(classes, c)
             }

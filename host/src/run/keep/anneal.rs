@@ -15,7 +15,7 @@ const OWN: usize = 14;
 impl Keeps for AnnealOptions {
     fn form(&self, problem: &Problem) -> Result<Form> {
         let settled = Settled::new(problem, self)?;
-        let (dims, classes) = (settled.dims, settled.classes);
+        let (dims, outputs) = (settled.dims, settled.outputs);
         let Params {
             epochs,
             batch,
@@ -52,8 +52,8 @@ impl Keeps for AnnealOptions {
         ];
         Ok(Form {
             recipe: Recipe::Anneal,
-            terms: terms(problem, (dims, classes, seed), own, &settled.plan),
-            sizes: sizes(&settled.params.budget(dims, classes, 1, 0)),
+            terms: terms(problem, (dims, outputs, seed), own, &settled.plan),
+            sizes: sizes(&settled.params.budget(dims, outputs, 1, 0)),
         })
     }
 }
