@@ -9,7 +9,7 @@ use super::progress::Bar;
 use super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
 use super::train::{Train, first_given, save};
 use super::{Common, Console, anneal, interrupt, paper, recover};
-use crate::run::{self, DeepOptions, DeepReport, LayerRecipe, Task};
+use crate::run::{self, DeepOptions, DeepReport, LayerRecipe, Problem, Task};
 use crate::{Error, Result, file};
 
 /// Settings of networks of several hidden layers.
@@ -41,16 +41,34 @@ pub(super) fn run(
     common: &Common,
     console: &Console,
 ) -> Result<()> {
+    check(train)?;
+    options(train, recipe, common)?;
+    file::check(&train.output)?;
+    file::check_distinct(&train.output, train.source.inputs())?;
+    learn(train, train.source.source().load_to_learn(task)?, recipe, common, console)
+}
+
+/// Settings that are for one hidden layer are refused.
+fn check(train: &Train) -> Result<()> {
     if let Some(flag) = train.one_layer_only() {
         return Err(Error::new("a setting is for networks of one hidden layer")
             .expected(format_args!("no {flag} with several layers"))
             .got(flag)
             .help(format!("leave {flag} out, or pass one number to --hidden")));
     }
-    let options = options(train, recipe, common)?;
-    file::check(&train.output)?;
-    file::check_distinct(&train.output, train.source.inputs())?;
-    let problem = train.source.source().load_to_learn(task)?;
+    Ok(())
+}
+
+/// Trains layer by layer on a problem that was read.
+pub(super) fn learn(
+    train: &Train,
+    problem: Problem,
+    recipe: Recipe,
+    common: &Common,
+    console: &Console,
+) -> Result<()> {
+    check(train)?;
+    let (options, task) = (options(train, recipe, common)?, problem.task);
     if recipe != Recipe::Anneal && recipe != Recipe::Lm {
         paper::fits(train, task == Task::Multiclass || problem.outputs() > 1, recipe)?;
     }

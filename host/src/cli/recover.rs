@@ -6,11 +6,11 @@ use tamis::lm::{Params, Phase, Progress};
 
 use super::history::{History, Step, check_outputs};
 use super::keep::{Keeper, check_checkpoint};
-use super::parse;
+use super::parse::{self, Recipe};
 use super::progress::Search as Bar;
 use super::saved::{Object, summary};
 use super::train::{Train, first_given};
-use super::{Common, Console, interrupt};
+use super::{Common, Console, deep, interrupt};
 use crate::run::{self, RecoverOptions, Task};
 use crate::{Error, Result};
 
@@ -118,12 +118,17 @@ const fn name(phase: Phase) -> &'static str {
     }
 }
 
-/// Trains by the search.
+/// Trains by the search: one hidden layer, or two together where there is one output that is never negative; two layers of other
+/// networks are trained one by one.
 pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console) -> Result<()> {
-    let options = options(train, train.one_hidden(), common)?;
+    let second = train.hidden.get(1).copied();
+    let options = RecoverOptions { second, ..options(train, train.one_hidden(), common)? };
     check_outputs(train)?;
     check_checkpoint(train)?;
     let problem = train.source.source().load_to_learn(task)?;
+    if second.is_some() && !run::is_sum(&problem) {
+        return deep::learn(train, problem, Recipe::Lm, common, console);
+    }
     let mut keeper = Keeper::new(&train.kept, &problem, &options)?;
     let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
@@ -178,13 +183,8 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<R
         // As many steps as they take: there are other limits.
         params.steps = u32::MAX;
     }
-    let (hidden, second) = match train.hidden[..] {
-        [first, second] => (first, Some(second)),
-        _ => (train.one_hidden()?, None),
-    };
     Ok(RecoverOptions {
         params,
-        second,
         signs: train.signs.map(Into::into),
         memory: train.memory(),
         threads: common.threads(),

@@ -228,6 +228,9 @@ impl Train {
                 .help(format!("leave {flag} out")));
         }
         match self.recipe(task)? {
+            Recipe::Lm if self.hidden.len() == 2 && self.deep.given().is_none() => {
+                recover::run(self, task, common, console)
+            }
             recipe if self.hidden.len() > 1 && recipe != Recipe::Imp => {
                 deep::run(self, (task, recipe), common, console)
             }

@@ -53,6 +53,7 @@ pub(crate) use plan::pool;
 pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
 pub use recipe::{published, usual_recipe};
+pub(crate) use recover::is_sum;
 pub use recover::{RecoverOptions, Search, recover, recover_plan, resume};
 pub use score::{MAX_PSNR_DB, Score};
 pub use train::{Options, Outcome, Report, Size, resume_train, train};

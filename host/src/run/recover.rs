@@ -191,11 +191,6 @@ impl Settled {
         Ok(Self { dims, outputs, options, plan })
     }
 
-    /// Outputs of the first layer while searching.
-    pub(super) fn inner(&self) -> usize {
-        inner(self.outputs, &self.options)
-    }
-
     fn start(
         &self,
         problem: Problem,
@@ -220,6 +215,11 @@ fn output_weights(problem: &Problem) -> usize {
 /// Outputs of the first layer while searching; 0 where output weights are signs.
 fn inner(outputs: usize, options: &RecoverOptions) -> usize {
     options.second.map_or(outputs, lm::second_slots)
+}
+
+/// Whether two hidden layers can be searched for together: one output that is never negative, as a sum of neurons is.
+pub(crate) fn is_sum(problem: &Problem) -> bool {
+    problem.task != Task::Multiclass && problem.outputs() == 1 && problem.labels.iter().all(|&y| y >= 0.0)
 }
 
 /// Checks that two layers can be what the problem is about.
