@@ -49,9 +49,10 @@ pub fn cross_entropy(labels: &[u16], outputs: usize, out: &mut [f32]) -> Result<
     error::length("outputs", out.len(), labels.len().saturating_mul(outputs))?;
     let mut loss = math::Sum::default();
     for (out, &label) in out.chunks_mut(outputs).zip(labels) {
+        error::range("label", label.into(), 0, classes(outputs) - 1)?;
         loss.add(match out {
-            [out] if label < 2 => binary(label == 1, out),
-            _ => softmax(label, out)?,
+            [out] => binary(label == 1, out),
+            _ => softmax(label.into(), out),
         });
     }
     Ok(loss.value())
@@ -68,12 +69,8 @@ fn binary(label: bool, out: &mut f32) -> f32 {
 }
 
 /// One row of several outputs.
-fn softmax(label: u16, out: &mut [f32]) -> Result<f32> {
-    let top = out.get(best(out)).copied().unwrap_or(0.0);
-    let Some(own) = out.get(usize::from(label)).copied().filter(|_| out.len() > 1) else {
-        let max = classes(out.len()).saturating_sub(1);
-        return Err(error::Error::Range { what: "label", min: 0, max, got: label.into() });
-    };
+fn softmax(label: usize, out: &mut [f32]) -> f32 {
+    let [top, own] = [best(out), label].map(|class| out.get(class).copied().unwrap_or(0.0));
     let mut total = 0.0;
     for out in out.iter_mut() {
         *out = math::exp(*out - top);
@@ -81,10 +78,10 @@ fn softmax(label: u16, out: &mut [f32]) -> Result<f32> {
     }
     let part = 1.0 / total;
     for (class, out) in out.iter_mut().enumerate() {
-        let goal = if class == usize::from(label) { 1.0 } else { 0.0 };
+        let goal = if class == label { 1.0 } else { 0.0 };
         *out = goal - *out * part;
     }
-    Ok(math::ln(total) + (top - own))
+    math::ln(total) + (top - own)
 }
 
 /// The classes that so many outputs tell apart: one output tells two, several one each.

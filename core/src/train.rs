@@ -291,13 +291,13 @@ fn start<'a, S: Sensing>(
     run.epochs(sensing, labels, &start, &mut state, &mut work)?;
     let (loss, reads) = run.loss(sensing, labels, &start, &state, &mut work)?;
     let info = Info {
-        steps: run.step - run.tried,
-        epochs: run.epoch + u32::from(run.batch > 0),
+        steps: run.at.step - run.at.tried,
+        epochs: run.at.epoch + u32::from(run.at.batch > 0),
         loss,
         nnz: state.len,
         live: state.live(),
-        passes: run.passes + reads,
-        trials: run.trials,
+        passes: run.at.passes + reads,
+        trials: run.at.trials,
         stopped: run.stopped,
     };
     Ok(Trained { weights: state.into_weights(), info })
@@ -306,18 +306,8 @@ fn start<'a, S: Sensing>(
 /// Counts and the observer of one call of [`run`].
 struct Run<'o, F> {
     rows: usize,
-    // Where it stands, as in [`State`].
-    phase: Phase,
-    trial: u32,
-    best_trial: u32,
-    best: f32,
-    epoch: u32,
-    batch: u32,
-    step: u32,
-    tried: u32,
-    trials: u32,
-    passes: f32,
-    warm: bool,
+    /// Where it stands.
+    at: State,
     stopped: bool,
     /// Whether steps go on whatever the observer says: those of the best start after the run was ended.
     deaf: bool,
@@ -328,26 +318,7 @@ struct Run<'o, F> {
 
 impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     fn new(rows: usize, observe: &'o mut F) -> Self {
-        let State { phase, trial, best_trial, best, epoch, batch, step, tried, trials, passes, warm, .. } =
-            State::START;
-        Self {
-            rows,
-            phase,
-            trial,
-            best_trial,
-            best,
-            epoch,
-            batch,
-            step,
-            tried,
-            trials,
-            passes,
-            warm,
-            stopped: false,
-            deaf: false,
-            resumed: false,
-            observe,
-        }
+        Self { rows, at: State::START, stopped: false, deaf: false, resumed: false, observe }
     }
 
     /// Steps of the whole run at the most.
@@ -359,24 +330,6 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
             Trials { count, rows } => per_epoch(rows.min(self.rows)).saturating_mul(count.saturating_add(1)),
         };
         per_epoch(self.rows).saturating_add(tried).saturating_mul(schedule.epochs)
-    }
-
-    /// What a checkpoint holds of it.
-    const fn state(&self) -> State {
-        State {
-            phase: self.phase,
-            trial: self.trial,
-            best_trial: self.best_trial,
-            best: self.best,
-            epoch: self.epoch,
-            batch: self.batch,
-            step: self.step,
-            tried: self.tried,
-            trials: self.trials,
-            passes: self.passes,
-            warm: self.warm,
-            ..State::START
-        }
     }
 
     /// Goes on from a checkpoint.
@@ -398,11 +351,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         error::range("trials of the checkpoint", at.trials as usize, 0, most)?;
         error::range("gates of the checkpoint", at.round.max(at.since_refresh) as usize, 0, most)?;
         state.load(from)?;
-        let State { phase, trial, best_trial, best, epoch, batch, step, tried, trials, passes, warm, .. } =
-            at;
-        (self.phase, self.trial, self.best_trial, self.best) = (phase, trial, best_trial, best);
-        (self.epoch, self.batch, self.step, self.tried) = (epoch, batch, step, tried);
-        (self.trials, self.passes, self.warm, self.resumed) = (trials, passes, warm, true);
+        (self.at, self.resumed) = (at, true);
         Ok(())
     }
 
@@ -419,31 +368,31 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         let labels = labels.get(..rows.min(labels.len())).unwrap_or(labels);
         let exact = Trials::EXACT * crate::math::norm2(labels) / labels.len().max(1) as f32;
         let count = if count > 1 { count } else { 0 };
-        while self.phase == Phase::Trials && self.trial < count {
-            let loss = self.trial(sensing, labels, self.trial, state, work)?;
-            self.trials = self.trials.saturating_add(1);
-            if loss < self.best {
-                (self.best, self.best_trial) = (loss, self.trial);
+        while self.at.phase == Phase::Trials && self.at.trial < count {
+            let loss = self.trial(sensing, labels, self.at.trial, state, work)?;
+            self.at.trials = self.at.trials.saturating_add(1);
+            if loss < self.at.best {
+                (self.at.best, self.at.best_trial) = (loss, self.at.trial);
             }
-            if self.stopped || loss <= exact || self.trial + 1 == count {
+            if self.stopped || loss <= exact || self.at.trial + 1 == count {
                 break;
             }
-            self.trial += 1;
+            self.at.trial += 1;
         }
-        if self.phase != Phase::All && self.trial != self.best_trial {
-            self.phase = Phase::Again;
+        if self.at.phase != Phase::All && self.at.trial != self.at.best_trial {
+            self.at.phase = Phase::Again;
             let stopped = core::mem::take(&mut self.stopped);
             self.deaf = stopped;
-            self.trial(sensing, labels, self.best_trial, state, work)?;
+            self.trial(sensing, labels, self.at.best_trial, state, work)?;
             self.deaf = false;
             self.stopped |= stopped;
         }
-        if self.phase != Phase::All {
+        if self.at.phase != Phase::All {
             // What a trial found is a network already; without one the run starts with random generators.
-            (self.phase, self.tried, self.warm) = (Phase::All, self.step, state.len > 0);
+            (self.at.phase, self.at.tried, self.at.warm) = (Phase::All, self.at.step, state.len > 0);
         }
-        let chosen = Schedule { seed: seed_of(schedule.seed, stream::TRIAL, self.best_trial), ..schedule };
-        let convex_epochs = if self.warm { 0 } else { schedule.convex_epochs };
+        let chosen = Schedule { seed: seed_of(schedule.seed, stream::TRIAL, self.at.best_trial), ..schedule };
+        let convex_epochs = if self.at.warm { 0 } else { schedule.convex_epochs };
         Ok(Schedule { convex_epochs, ..chosen })
     }
 
@@ -465,10 +414,10 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         let done = self
             .epochs(part, labels, &schedule, state, work)
             .and_then(|()| self.loss(part, labels, &schedule, state, work));
-        (self.epoch, self.batch) = (0, 0);
+        (self.at.epoch, self.at.batch) = (0, 0);
         match done {
             Ok((loss, reads)) => {
-                self.passes += reads * labels.len() as f32 / self.rows as f32;
+                self.at.passes += reads * labels.len() as f32 / self.rows as f32;
                 Ok(loss)
             }
             Err(Error::Diverged { .. }) => {
@@ -492,12 +441,12 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         if core::mem::take(&mut self.resumed) {
             self.stopped |= !self.tell(state, f32::NAN, 0.0);
         }
-        for epoch in self.epoch..schedule.epochs {
+        for epoch in self.at.epoch..schedule.epochs {
             if self.stopped {
                 break;
             }
             let order = batches(schedule.seed, epoch, labels.len(), batch);
-            for rows in order.skip(self.batch as usize) {
+            for rows in order.skip(self.at.batch as usize) {
                 let labels = labels.get(rows.clone()).unwrap_or(&[]);
                 sensing.select(rows)?;
                 let convex = epoch < schedule.convex_epochs;
@@ -513,7 +462,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
                     return Ok(());
                 }
             }
-            (self.epoch, self.batch) = (epoch + 1, 0);
+            (self.at.epoch, self.at.batch) = (epoch + 1, 0);
         }
         Ok(())
     }
@@ -533,9 +482,9 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
 
     /// Counts a step and shows it to the observer.
     fn report(&mut self, state: &Iterates<'_>, done: &iht::Info, rows: usize) -> bool {
-        self.step = self.step.saturating_add(1);
-        self.batch += 1;
-        self.passes += done.reads as f32 * rows as f32 / self.rows as f32;
+        self.at.step = self.at.step.saturating_add(1);
+        self.at.batch += 1;
+        self.at.passes += done.reads as f32 * rows as f32 / self.rows as f32;
         self.tell(state, done.loss / rows.max(1) as f32, done.step_size)
     }
 
@@ -543,19 +492,19 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     #[inline(never)]
     fn tell(&mut self, state: &Iterates<'_>, loss: f32, step_size: f32) -> bool {
         let progress = Progress {
-            step: self.step,
+            step: self.at.step,
             steps: self.steps(&state.schedule),
-            trial: match self.phase {
-                Phase::Trials => self.trial + 1,
-                Phase::Again => self.best_trial + 1,
+            trial: match self.at.phase {
+                Phase::Trials => self.at.trial + 1,
+                Phase::Again => self.at.best_trial + 1,
                 Phase::All => 0,
             },
             loss,
             step_size,
             nnz: state.len,
             live: state.live(),
-            passes: self.passes,
-            checkpoint: (!self.stopped && !self.deaf).then(|| state.checkpoint(self.state())),
+            passes: self.at.passes,
+            checkpoint: (!self.stopped && !self.deaf).then(|| state.checkpoint(self.at)),
         };
         (self.observe)(&progress) || self.deaf
     }
@@ -563,7 +512,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     /// Says at which step a divergence happened.
     fn place<E>(&self, error: Error<E>) -> Error<E> {
         match error {
-            Error::Diverged { .. } => Error::Diverged { step: self.step as usize },
+            Error::Diverged { .. } => Error::Diverged { step: self.at.step as usize },
             other => other,
         }
     }

@@ -53,7 +53,10 @@ impl<S: Sensing> Bench<'_, S> {
                     turned += 1;
                 }
             }
-            if turned == before && !self.turn_pair(open, &mut turned) {
+            if turned == before {
+                turned += self.turn_pair(open);
+            }
+            if turned == before {
                 break;
             }
         }
@@ -66,8 +69,8 @@ impl<S: Sensing> Bench<'_, S> {
         Ok(turned)
     }
 
-    /// Turns two neurons, neither of which alone would make the dense row smaller, where both together do.
-    fn turn_pair(&mut self, open: usize, turned: &mut u32) -> bool {
+    /// Turns two neurons, neither of which alone would make the dense row smaller, where both together do; how many.
+    fn turn_pair(&mut self, open: usize) -> u32 {
         let mut at = 0;
         for _ in 0..PAIRED {
             let Some(i) = self.next_live(at, open) else { break };
@@ -80,13 +83,12 @@ impl<S: Sensing> Bench<'_, S> {
                 behind = j + 1;
                 if first + self.change(j) < 0 {
                     self.turn(j);
-                    *turned += 2;
-                    return true;
+                    return 2;
                 }
             }
             self.turn(i);
         }
-        false
+        0
     }
 
     /// The first neuron from `at` on that has weights and is not `open`.

@@ -94,16 +94,16 @@ fn start<'a, S: Factored>(
     let loss = run.loss(sensing, &state, &mut work)?;
     let net = state.into_net();
     let info = Info {
-        steps: run.step,
-        epochs: run.epoch,
+        steps: run.at.step,
+        epochs: run.at.epoch,
         loss,
         nnz: net.nnz(),
         live: net.w().blocks().count(),
-        passes: run.passes + 1.0,
+        passes: run.at.passes + 1.0,
         trials: 0,
         stopped: run.stopped,
     };
-    Ok(NetTrained { net, info, undone: run.undone })
+    Ok(NetTrained { net, info, undone: run.at.undone })
 }
 
 /// Iterate, next iterate, best iterate.
@@ -208,18 +208,8 @@ struct Run<'g> {
     rows: usize,
     batch: usize,
     outputs: usize,
-    // Where it stands, as in [`State`]; the best loss is the least after an epoch, infinite as long as there are no weights to
-    // come back to.
-    best: f32,
-    epoch: u32,
-    /// Steps done in the epoch.
-    done: u32,
-    step: u32,
-    passes: f32,
-    round: u32,
-    step_size: f32,
-    zero: f32,
-    undone: u32,
+    /// Where it stands; the best loss is the least after an epoch, infinite as long as there are no weights to come back to.
+    at: State,
     stopped: bool,
     /// Whether it goes on from a checkpoint and has not shown that yet.
     resumed: bool,
@@ -239,15 +229,7 @@ impl<'g> Run<'g> {
             rows,
             batch,
             outputs: budget.outputs,
-            best: f32::INFINITY,
-            epoch: 0,
-            done: 0,
-            step: 0,
-            passes: 0.0,
-            round: 0,
-            step_size: schedule.step_size,
-            zero: f32::INFINITY,
-            undone: 0,
+            at: State { phase: Phase::All, step_size: schedule.step_size, ..State::START },
             stopped: false,
             resumed: false,
         }
@@ -258,33 +240,13 @@ impl<'g> Run<'g> {
         self.schedule.epochs.saturating_mul(self.rows.div_ceil(self.batch) as u32)
     }
 
-    /// What a checkpoint holds of it.
-    const fn state(&self) -> State {
-        State {
-            phase: Phase::All,
-            best: self.best,
-            epoch: self.epoch,
-            batch: self.done,
-            step: self.step,
-            passes: self.passes,
-            round: self.round,
-            step_size: self.step_size,
-            zero: self.zero,
-            undone: self.undone,
-            ..State::START
-        }
-    }
-
     /// Goes on from a checkpoint.
     fn load(&mut self, from: &Checkpoint<'_>, state: &mut Iterates<'_>) -> Result<()> {
         let at = from.state;
         error::range("phase of the checkpoint", at.phase as usize, Phase::All as usize, Phase::All as usize)?;
         at.check(self.steps(), self.schedule.epochs, self.rows.div_ceil(self.batch))?;
         state.load(from)?;
-        let State { best, epoch, batch, step, passes, round, step_size, zero, undone, .. } = at;
-        (self.best, self.epoch, self.done, self.step, self.passes) = (best, epoch, batch, step, passes);
-        (self.round, self.step_size, self.zero, self.undone) = (round, step_size, zero, undone);
-        self.resumed = true;
+        (self.at, self.resumed) = (at, true);
         Ok(())
     }
 
@@ -296,10 +258,10 @@ impl<'g> Run<'g> {
         observe: &mut impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<(), S::Source> {
         if self.schedule.safe && !self.resumed {
-            self.zero = self.loss(sensing, state, work)?;
+            self.at.zero = self.loss(sensing, state, work)?;
         }
-        for epoch in self.epoch..self.schedule.epochs {
-            self.epoch = epoch;
+        for epoch in self.at.epoch..self.schedule.epochs {
+            self.at.epoch = epoch;
             match self.epoch(sensing, state, work, observe) {
                 Err(Error::Stopped) => {
                     self.stopped = true;
@@ -309,13 +271,13 @@ impl<'g> Run<'g> {
                 }
                 Err(Error::Diverged { .. }) if self.schedule.safe => self.undo(state),
                 Err(Error::Diverged { .. }) => {
-                    return Err(Error::Diverged { step: self.step as usize });
+                    return Err(Error::Diverged { step: self.at.step as usize });
                 }
                 Err(error) => return Err(error),
                 Ok(()) if self.schedule.safe => self.judge(sensing, state, work)?,
                 Ok(()) => {}
             }
-            (self.epoch, self.done) = (epoch + u32::from(self.done > 0 || !self.stopped), 0);
+            (self.at.epoch, self.at.batch) = (epoch + u32::from(self.at.batch > 0 || !self.stopped), 0);
             if self.stopped {
                 break;
             }
@@ -337,7 +299,7 @@ impl<'g> Run<'g> {
         if core::mem::take(&mut self.resumed) {
             self.tell(state, f32::NAN, observe);
         }
-        let (epoch, done) = (self.epoch, self.done as usize);
+        let (epoch, done) = (self.at.epoch, self.at.batch as usize);
         let order = batches(self.schedule.seed, epoch, self.rows, self.batch).enumerate();
         for (position, rows) in order.skip(done) {
             if self.stopped {
@@ -351,9 +313,9 @@ impl<'g> Run<'g> {
             let standin = standin || state.current.len == 0;
             let done = rows.len();
             let loss = self.step(sensing, state, work, rows, standin)?;
-            self.step = self.step.saturating_add(1);
-            self.done += 1;
-            self.passes += self.reads() * done as f32 / self.rows as f32;
+            self.at.step = self.at.step.saturating_add(1);
+            self.at.batch += 1;
+            self.at.passes += self.reads() * done as f32 / self.rows as f32;
             self.tell(state, loss / done as f32 / self.terms(), observe);
         }
         Ok(())
@@ -363,14 +325,14 @@ impl<'g> Run<'g> {
     #[inline(never)]
     fn tell(&mut self, state: &Iterates<'_>, loss: f32, observe: &mut impl FnMut(&Progress<'_>) -> bool) {
         let progress = Progress {
-            step: self.step,
+            step: self.at.step,
             steps: self.steps(),
             loss,
-            step_size: self.step_size,
+            step_size: self.at.step_size,
             nnz: state.current.len,
             live: state.net().w().blocks().count(),
-            passes: self.passes,
-            checkpoint: (!self.stopped).then(|| state.checkpoint(self.state())),
+            passes: self.at.passes,
+            checkpoint: (!self.stopped).then(|| state.checkpoint(self.at)),
             ..Progress::NONE
         };
         self.stopped |= !observe(&progress);
@@ -385,7 +347,7 @@ impl<'g> Run<'g> {
         rows: Range<usize>,
         standin: bool,
     ) -> Result<f32, S::Source> {
-        self.round = self.round.wrapping_add(sensing.blocks() as u32 + 1);
+        self.at.round = self.at.round.wrapping_add(sensing.blocks() as u32 + 1);
         let n = rows.len();
         let loss = self.residual(sensing, state, work, rows)?;
         let residual = work.residual.get_mut(..n * self.outputs).unwrap_or(&mut []);
@@ -398,10 +360,10 @@ impl<'g> Run<'g> {
             sketch.decay(decay);
         }
         let how = NetStep {
-            step_size: self.step_size,
+            step_size: self.at.step_size,
             standin: standin.then_some(self.schedule.seed),
             sketch: sketch.as_mut(),
-            round: self.round,
+            round: self.at.round,
         };
         let mut batch = NetWork {
             residual,
@@ -426,7 +388,7 @@ impl<'g> Run<'g> {
         let out = work.residual.get_mut(..rows.len() * self.outputs).unwrap_or(&mut []);
         sensing.select(rows.clone())?;
         let net = state.net();
-        sensing.net_forward(net.gates(self.round), net, out, work.scratch)?;
+        sensing.net_forward(net.gates(self.at.round), net, out, work.scratch)?;
         let loss = self.goal.residual(rows, self.outputs, out).map_err(Error::widen)?;
         if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }
     }
@@ -442,12 +404,12 @@ impl<'g> Run<'g> {
             Err(Error::Diverged { .. }) => f32::INFINITY,
             loss => loss?,
         };
-        self.passes += 1.0;
-        let most = Self::DIVERGED * self.best.min(self.zero);
+        self.at.passes += 1.0;
+        let most = Self::DIVERGED * self.at.best.min(self.at.zero);
         if loss.is_nan() || loss > most {
             self.undo(state);
-        } else if loss < self.best {
-            self.best = loss;
+        } else if loss < self.at.best {
+            self.at.best = loss;
             state.best.copy_from(&state.current);
         }
         Ok(())
@@ -455,8 +417,8 @@ impl<'g> Run<'g> {
 
     /// Back to the best iterate, with shorter steps.
     fn undo(&mut self, state: &mut Iterates<'_>) {
-        self.undone = self.undone.saturating_add(1);
-        self.step_size *= Self::SHORTER;
+        self.at.undone = self.at.undone.saturating_add(1);
+        self.at.step_size *= Self::SHORTER;
         state.current.copy_from(&state.best);
         if let Some(sketch) = &mut state.sketch {
             sketch.clear();
@@ -480,7 +442,7 @@ impl<'g> Run<'g> {
         state: &Iterates<'_>,
         work: &mut NetWork<'_>,
     ) -> Result<f32, S::Source> {
-        self.round = self.round.wrapping_add(1);
+        self.at.round = self.at.round.wrapping_add(1);
         let mut total = math::Sum::default();
         for start in (0..self.rows).step_by(self.batch) {
             let rows = start..(start + self.batch).min(self.rows);

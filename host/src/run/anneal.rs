@@ -229,15 +229,10 @@ impl Settled {
         let validation = held_out(n, options.validation)?;
         let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
         let input_scale = input_scale(&problem.data);
-        let least = match batch {
-            0 => options.least_steps,
-            batch => options.least_steps.div_ceil((n - validation).div_ceil(batch) as u32),
-        };
-        // None is refused.
-        let epochs = options.params.epochs;
-        let epochs = if epochs == 0 { 0 } else { epochs.max(least) };
+        check(&options.params)?;
+        let per_epoch = (n - validation).div_ceil(if batch == 0 { n } else { batch }) as u32;
+        let epochs = options.params.epochs.max(options.least_steps.div_ceil(per_epoch));
         let params = Params { epochs, batch, validation, input_scale, ..options.params };
-        check(&params)?;
         let bytes = problem.data.is_bytes();
         let (limits, checkpoints) = (options.limits, options.checkpoints);
         let (params, plan) = fit((dims, outputs), bytes, params, options.memory, checkpoints)?;

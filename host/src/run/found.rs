@@ -65,7 +65,7 @@ pub(super) fn score(
     };
     let batch = batch.clamp(1, rows.len().max(1));
     let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(batch * outputs);
-    let mut tally = Tally::new(Score::THRESHOLD);
+    let mut tally = Tally::new(task, Score::THRESHOLD);
     let mut classes = classes::Tally::new(net.outputs());
     for first in rows.clone().step_by(batch) {
         let part = first..(first + batch).min(rows.end);
@@ -85,5 +85,5 @@ pub(super) fn score(
             _ => tally.add(labels, out.iter().copied()),
         }
     }
-    Ok(if task == Task::Multiclass { classes.score() } else { tally.score(task) })
+    Ok(if task == Task::Multiclass { classes.score() } else { tally.score() })
 }

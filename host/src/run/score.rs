@@ -60,46 +60,52 @@ impl Score {
         if task == Task::Multiclass {
             return super::classes::score(labels, predictions);
         }
-        let mut tally = Tally::new(threshold);
+        let mut tally = Tally::new(task, threshold);
         tally.add(labels, predictions.iter().copied());
-        tally.score(task)
+        tally.score()
     }
 }
 
 /// Sums over rows, part by part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tally {
+    task: Task,
     threshold: f32,
     n: usize,
-    squares: f64,
-    /// Cross-entropies of the predictions as log-odds.
-    entropies: f64,
+    losses: f64,
     peak: f32,
     confusion: [[usize; 2]; 2],
 }
 
 impl Tally {
-    pub(super) fn new(threshold: f32) -> Self {
-        Self { threshold, n: 0, squares: 0.0, entropies: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
+    pub(super) fn new(task: Task, threshold: f32) -> Self {
+        Self { task, threshold, n: 0, losses: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
+    }
+
+    /// Whether predictions are the log-odds of class 1.
+    fn is_odds(&self) -> bool {
+        self.task == Task::Binary && self.threshold == 0.0
     }
 
     pub(super) fn add(&mut self, labels: &[f32], predictions: impl IntoIterator<Item = f32>) {
         for (&label, prediction) in labels.iter().zip(predictions) {
             self.n += 1;
-            self.squares += (f64::from(label) - f64::from(prediction)).powi(2);
-            let wrong = f64::from(if label >= Score::THRESHOLD { -prediction } else { prediction });
-            self.entropies += wrong.max(0.0) + (-wrong.abs()).exp().ln_1p();
+            self.losses += if self.is_odds() {
+                let wrong = f64::from(if label >= Score::THRESHOLD { -prediction } else { prediction });
+                wrong.max(0.0) + (-wrong.abs()).exp().ln_1p()
+            } else {
+                (f64::from(label) - f64::from(prediction)).powi(2)
+            };
             self.peak = self.peak.max(label.abs());
             self.confusion[usize::from(label >= Score::THRESHOLD)]
                 [usize::from(prediction >= self.threshold)] += 1;
         }
     }
 
-    pub(super) fn score(&self, task: Task) -> Score {
+    pub(super) fn score(&self) -> Score {
         let n = self.n.max(1) as f64;
-        let binary = task == Task::Binary;
-        let odds = binary && self.threshold == 0.0;
-        let loss = if odds { self.entropies } else { self.squares } / n;
+        let (binary, odds) = (self.task == Task::Binary, self.is_odds());
+        let loss = self.losses / n;
         let right = self.confusion[0][0] + self.confusion[1][1];
         Score {
             n: self.n,
@@ -137,11 +143,11 @@ mod tests {
     fn parts_add_up_to_the_whole() {
         let labels: Vec<f32> = (0..10).map(|i| (i % 2) as f32).collect();
         let predictions: Vec<f32> = (0..10).map(|i| i as f32 / 10.0).collect();
-        let mut tally = Tally::new(Score::THRESHOLD);
+        let mut tally = Tally::new(Task::Binary, Score::THRESHOLD);
         tally.add(&labels[..3], predictions[..3].iter().copied());
         tally.add(&labels[3..], predictions[3..].iter().copied());
         let score = Score::new(Task::Binary, &labels, &predictions);
-        assert_eq!(tally.score(Task::Binary), score);
+        assert_eq!(tally.score(), score);
         assert_eq!((score.n, score.confusion), (10, Some(vec![vec![3, 2], vec![2, 3]])));
         assert_eq!(Score::new(Task::Regression, &labels, &predictions).accuracy, None);
     }
