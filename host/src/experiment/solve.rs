@@ -41,6 +41,7 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     let mut solved = match cell.method {
         Method::Zero | Method::Mean => constant(cell.method, &train, test.as_ref()),
         Method::Imp | Method::ImpPublished => work.imp(&train)?,
+        Method::Recipe if part.hidden == 2 && run::is_sum(&train) => work.recover(train)?,
         _ if part.hidden > 1 => work.deep(train)?,
         Method::Paper | Method::PaperLeast | Method::PaperSafe if several(&train) => {
             work.paper_outputs(train)?
@@ -156,6 +157,7 @@ impl Work<'_> {
             params: lm::Params { seed: self.cell.seed, ..usual.params },
             threads: self.threads,
             limits: self.limits(),
+            second: (self.part.hidden == 2).then_some(self.cell.m),
             ..usual
         }
     }
@@ -181,7 +183,8 @@ impl Work<'_> {
         }
     }
 
-    /// Several hidden layers, one by one; the published method does not fit them together in the end.
+    /// Several hidden layers, one by one; the published method does not fit them together in the end, and of the recipes only those
+    /// for labels that no sum of neurons can be.
     fn deep(&self, train: Problem) -> Result<Solved> {
         let (part, cell) = (self.part, self.cell);
         let recipe = match cell.method {
@@ -189,7 +192,7 @@ impl Work<'_> {
             Method::Recipe => {
                 let mut options = self.recover_options();
                 options.params.kicks = run::LAYER_KICKS;
-                LayerRecipe::Lm(options)
+                LayerRecipe::Lm(RecoverOptions { second: None, ..options })
             }
             _ => LayerRecipe::Paper(self.paper_options(), self.outputs_options()),
         };
@@ -310,7 +313,7 @@ fn of_report(report: &run::Report, model: Vec<u8>, course: Course) -> Solved {
         recipe: report.recipe.into(),
         train: Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy },
         nnz: report.nnz,
-        live: vec![report.live],
+        live: [Some(report.live), report.second_live].into_iter().flatten().collect(),
         seconds: report.seconds,
         passes: report.passes,
         limit: report.limit.map(Into::into),
