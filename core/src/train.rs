@@ -226,7 +226,7 @@ pub fn run<'a, S: Sensing>(
 /// would have had, bit for bit, with an operator that has the same bits.
 ///
 /// `observe` is first called with the step that the checkpoint is of, which it may end the run at, and then after every
-/// further one.
+/// further one. From [`Checkpoint::starting`] a run starts, which is no step.
 ///
 /// # Errors
 /// As [`run`]; [`Error::Range`], [`Error::Length`] or [`Error::NotFinite`] for a checkpoint that does not fit.
@@ -351,7 +351,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         error::range("trials of the checkpoint", at.trials as usize, 0, most)?;
         error::range("gates of the checkpoint", at.round.max(at.since_refresh) as usize, 0, most)?;
         state.load(from)?;
-        (self.at, self.resumed) = (at, true);
+        (self.at, self.resumed) = (at, !at.is_first());
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! What a run is at one of the points between its stages, and how it goes on from there.
 
+use super::solver::LAMBDA_START;
 use super::{Info, Phase};
 use crate::error::{self, Result};
 use crate::factored::Net;
@@ -19,6 +20,45 @@ pub struct Checkpoint<'a> {
     pub best: Net<'a>,
     /// The best network of at most s weights and m neurons so far, on the rows held out where there are such.
     pub found: Net<'a>,
+}
+
+impl<'a> Checkpoint<'a> {
+    /// Where a run stands that starts from `net` and not from zero (a *warm start*), with a search on `rows` rows first
+    /// ([`super::Params::search_rows`]): [`super::resume`] and its like go on from there.
+    ///
+    /// The network, of the shape that the run has while searching, is brought down to s weights by the run where it has more; it
+    /// may have as many as [`crate::budget::Recovery::work`] says. Its weights are those for labels times
+    /// [`crate::math::unit_scale`] of all labels: for one output those of the neurons are scaled, else those to the outputs.
+    ///
+    /// ```
+    /// use tamis::{budget::{Recovery, gated_words}, dims::Dims, factored::Net, gated::Gated, gates::Signs, lm, math};
+    /// use tamis::{samples::{NormalRows, Samples}, weights::Weights};
+    /// let mut x = NormalRows::new(1, 300, 6);
+    /// let mut labels = [0.0; 300];
+    /// for (k, y) in labels.iter_mut().enumerate() {
+    ///     let mut row = [0.0; 6];
+    ///     x.row(k, &mut row).unwrap();
+    ///     *y = (2.0 * row[0] - row[3]).max(0.0) + (row[2] + row[3]).max(0.0);
+    /// }
+    /// const SLOTS: usize = lm::slots(2, Signs::Positive);
+    /// let mut rows = [0.0; gated_words(6, SLOTS)];
+    /// let mut sensing = Gated::new(x, SLOTS, 1, &mut rows).unwrap();
+    /// const DIMS: Dims = Dims::new(300, 6, 2, 4);
+    /// let mut memory = [0; Recovery::new(DIMS, 1, 306, false).words()];
+    /// // From a network that is nearly right, the search has nothing left to try.
+    /// let scale = math::unit_scale(&labels);
+    /// let value = [1.9, -0.9, 1.1, 0.9].map(|w| scale * w);
+    /// let near = Net::single(Weights::new(6, SLOTS, &[0, 3, 8, 9], &value).unwrap());
+    /// let from = lm::Checkpoint::starting(near, lm::Params::DEFAULT.search_rows(4, 300));
+    /// let (w, info) =
+    ///     lm::resume(&mut sensing, &labels, DIMS, &lm::Params::DEFAULT, &from, &mut memory, |_| true).unwrap();
+    /// assert!(info.exact && w.nnz() == 4 && info.moves == 0 && info.kicks == 0);
+    /// ```
+    #[must_use]
+    pub fn starting(net: Net<'a>, rows: usize) -> Self {
+        let none = Net::empty(net.w().inputs(), net.w().hidden(), net.outputs());
+        Self { state: State::starting(rows), net, best: none, found: none }
+    }
 }
 
 /// The numbers of a [`Checkpoint`]: stage, rows, damping, counters.
@@ -89,6 +129,26 @@ impl Stage {
 impl State {
     /// Words of [`Self::to_words`].
     pub const WORDS: usize = 21;
+
+    /// Before anything was done, with a search on so many rows to come.
+    pub(super) const fn starting(rows: usize) -> Self {
+        let loss = f32::INFINITY;
+        Self {
+            stage: Stage::Descend,
+            rows: if rows < u32::MAX as usize { rows as u32 } else { u32::MAX },
+            kicks: 0,
+            turn: 0,
+            lambda: LAMBDA_START,
+            best_loss: loss,
+            found_loss: loss,
+            mark: loss,
+            idle: 0,
+            held: loss,
+            stale: 0,
+            early: false,
+            info: Info::NONE,
+        }
+    }
 
     /// As words, to be stored.
     #[must_use]

@@ -1,11 +1,12 @@
 //! From arguments to a search and back: checks, memory, the result.
 
 use super::bench::Bench;
+use super::checkpoint::State;
 use super::factors::Factors;
 use super::fit::{Fit, Head};
 use super::neuron::{Entries, Single};
 use super::problem::{Problem, Task};
-use super::search::{Log, Search, first_state};
+use super::search::{Log, Search};
 use super::sides::Sides;
 use super::solver::Vectors;
 use super::support::Columns;
@@ -127,7 +128,8 @@ fn search<'a, P: Problem<'a>>(
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<(Info, usize, usize), <P::Sensing as Sensing>::Source> {
     let log = Log { observe, info: Info::NONE, cut_off: false };
-    let mut search = Search { bench, base, kept, best, found, params: *params, state: first_state(), log };
+    let mut search =
+        Search { bench, base, kept, best, found, params: *params, state: State::starting(0), log };
     let info = search.run(rows, checkpoint)?;
     let found = search.found.view();
     Ok((info, found.w().nnz(), found.wt().nnz()))

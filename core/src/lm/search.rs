@@ -7,7 +7,6 @@
 use super::checkpoint::{Checkpoint, Stage, State};
 use super::problem::{Outcome, Problem};
 use super::sides::Sides;
-use super::solver::LAMBDA_START;
 use super::{Info, Params, Phase, Progress};
 use crate::error::{self, Error};
 
@@ -326,26 +325,5 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             rows_read: fit.rows_read,
             ..self.log.info
         })
-    }
-}
-
-/// A state before anything was done.
-pub(super) const fn first_state() -> State {
-    let loss = f32::INFINITY;
-    let info = Info::NONE;
-    State {
-        stage: Stage::Descend,
-        rows: 0,
-        kicks: 0,
-        turn: 0,
-        lambda: LAMBDA_START,
-        best_loss: loss,
-        found_loss: loss,
-        mark: loss,
-        idle: 0,
-        held: loss,
-        stale: 0,
-        early: false,
-        info,
     }
 }

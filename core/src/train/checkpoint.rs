@@ -63,6 +63,28 @@ pub(super) enum Phase {
     All,
 }
 
+impl<'a> Checkpoint<'a> {
+    /// Where a run of one output stands that starts from these weights, at most s, and not from zero (a *warm start*):
+    /// [`super::resume`] goes on from there, without trials and without epochs with random gates.
+    ///
+    /// ```
+    /// use tamis::{budget, factored::Net, gated::Gated, samples::NormalRows, train::{self, Checkpoint, Schedule}};
+    /// use tamis::weights::Weights;
+    /// let mut row_memory = [0.0; budget::gated_words(4, 2)];
+    /// let mut sensing = Gated::new(NormalRows::new(1, 60, 4), 2, 1, &mut row_memory).unwrap();
+    /// let y: [f32; 60] = core::array::from_fn(|k| (k % 7) as f32);
+    /// let mut memory = [0; 256];
+    /// let from = Checkpoint::starting(Net::single(Weights::new(4, 2, &[1, 6], &[0.5, 2.0]).unwrap()));
+    /// let trained = train::resume(&mut sensing, &y, 3, &Schedule::PAPER, &from, &mut memory, |_| true).unwrap();
+    /// assert_eq!((trained.info.steps, trained.info.trials), (15, 0));
+    /// ```
+    #[must_use]
+    pub fn starting(net: Net<'a>) -> Self {
+        let state = State { phase: Phase::All, warm: true, ..State::START };
+        Self { state, net, held: Net::empty(net.w().inputs(), net.w().hidden(), net.outputs()), sketch: &[] }
+    }
+}
+
 impl State {
     /// Words of [`Self::to_words`].
     pub const WORDS: usize = 16;
@@ -173,9 +195,17 @@ impl State {
         })
     }
 
-    /// Checks that epoch and batch are ones of `epochs` epochs of `batches` batches, and that a step of `steps` was done.
+    /// Whether a run stands here that starts from weights and has done nothing yet.
+    pub(super) fn is_first(&self) -> bool {
+        let first = Self { phase: Phase::All, warm: true, ..Self::START };
+        *self == first
+    }
+
+    /// Checks that epoch and batch are ones of `epochs` epochs of `batches` batches, and that a step of `steps` was done, but
+    /// in a run that starts from weights.
     pub(super) fn check(&self, steps: u32, epochs: u32, batches: usize) -> Result<()> {
-        error::range("steps of the checkpoint", self.step as usize, 1, steps as usize)?;
+        let least = usize::from(!self.is_first());
+        error::range("steps of the checkpoint", self.step as usize, least, steps as usize)?;
         error::range("epoch of the checkpoint", self.epoch as usize, 0, epochs.saturating_sub(1) as usize)?;
         error::range("batch of the checkpoint", self.batch as usize, 0, batches)
     }

@@ -20,6 +20,7 @@ mod interrupt;
 mod keep;
 mod paper;
 mod parse;
+mod path;
 mod predict;
 mod progress;
 mod recover;

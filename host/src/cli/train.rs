@@ -10,6 +10,7 @@ use super::deep::{self, DeepArgs};
 use super::imp::{self, ImpArgs};
 use super::paper::{self, PaperArgs};
 use super::parse::{self, Recipe, SignsName, TaskName};
+use super::path::{self, PathArgs};
 use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
@@ -27,6 +28,7 @@ Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 -o model.tamis
   tamis train --data X.npy --labels ten-columns.npy --task regression --hidden 10 --nnz 50 -o ten.tamis
   tamis train --data X.npy --labels y.npy --task regression --hidden 10,10 --nnz 50 --time-limit 60 -o two-layers.tamis
+  tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 25,50,100 --folds 5 -o sizes
   tamis train --data X.npy --labels y.npy --task regression --hidden 20 --nnz 400 --time-limit 3600 \
       --checkpoint search.state --resume -o model.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --time-limit 30 -o m.tamis
@@ -49,9 +51,9 @@ pub(super) struct Train {
     /// are not negative, and else the others one by one and then together
     #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
-    /// Nonzero weights that the model may have
-    #[arg(long, value_name = "S", required_unless_present = "density", conflicts_with = "density", value_parser = parse::whole::<usize>)]
-    nnz: Option<usize>,
+    /// Nonzero weights that the model may have. Several numbers, rising, make a model each
+    #[arg(long, value_name = "S", value_delimiter = ',', required_unless_present = "density", conflicts_with = "density", value_parser = parse::whole::<usize>)]
+    nnz: Vec<usize>,
     /// The same as a part of all weights, above 0 and at most 1
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     density: Option<f64>,
@@ -68,7 +70,7 @@ pub(super) struct Train {
     /// Most bytes for state and workspace, beside the data; with K, M or G for powers of 1024
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = parse::bytes)]
     ram: Option<u64>,
-    /// The model to write
+    /// The model to write; with several sizes a folder: s50.tamis and so on, path.json, and chosen.tamis where there are folds
     #[arg(short, long, value_name = "M.tamis")]
     pub(super) output: PathBuf,
     // Last, since the heading of a group holds for all flags behind it.
@@ -90,6 +92,8 @@ pub(super) struct Train {
     pub(super) imp: ImpArgs,
     #[command(flatten)]
     pub(super) deep: DeepArgs,
+    #[command(flatten)]
+    pub(super) path: PathArgs,
 }
 
 /// Settings that several recipes share; the search goes without, and does not mind them.
@@ -227,7 +231,14 @@ impl Train {
                 .got(flag)
                 .help(format!("leave {flag} out")));
         }
+        if let (0 | 1, Some(flag)) = (self.nnz.len(), self.path.given()) {
+            return Err(Error::new("a setting is for several sizes")
+                .expected("several numbers for --nnz, such as 50,100,200")
+                .got(flag)
+                .help(format!("leave {flag} out")));
+        }
         match self.recipe(task)? {
+            recipe if self.nnz.len() > 1 => path::run(self, (task, recipe), common, console),
             Recipe::Lm if self.hidden.len() == 2 && self.deep.given().is_none() => {
                 recover::run(self, task, common, console)
             }
@@ -303,10 +314,15 @@ impl Train {
     }
 
     pub(super) fn size(&self) -> Size {
-        match (self.nnz, self.density) {
+        match (self.nnz.first(), self.density) {
             (None, Some(part)) => Size::Density(part),
-            (nnz, _) => Size::Nonzeros(nnz.unwrap_or(0)),
+            (nnz, _) => Size::Nonzeros(nnz.copied().unwrap_or(0)),
         }
+    }
+
+    /// All sizes that were given as numbers.
+    pub(super) fn sizes(&self) -> &[usize] {
+        &self.nnz
     }
 
     pub(super) fn memory(&self) -> Memory {

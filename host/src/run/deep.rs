@@ -15,11 +15,9 @@ use tamis::wire;
 use super::layers::{End, SparseLayer, encode_layers};
 use super::limits::Limits;
 use super::memory::room_for;
+use super::single::{Asked, LayerRecipe, Single, single};
 use super::train::{Start, shuffle};
-use super::{
-    AnnealOptions, Options, OutputsOptions, Plan, Problem, RecoverOptions, Size, Task, anneal,
-    peak_rss_bytes, plan, recover, score_model, train, train_outputs,
-};
+use super::{Problem, Size, Task, peak_rss_bytes, plan, score_model};
 use crate::data::{Matrix, Values};
 use crate::file::Aligned;
 use crate::operator::Stop;
@@ -30,28 +28,6 @@ const CHUNK: usize = 256;
 
 /// Kicks of a search for one of several layers, unless it is said: only the last one can fit exactly.
 pub const LAYER_KICKS: u32 = 2;
-
-/// The recipe that trains each layer. Neurons, size, limits and threads of these options do not count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum LayerRecipe {
-    /// Exact recovery.
-    Lm(RecoverOptions),
-    /// The annealed support, for several classes.
-    Anneal(AnnealOptions),
-    /// The published method: for one output, and for several.
-    Paper(Options, OutputsOptions),
-}
-
-impl LayerRecipe {
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Lm(_) => "lm",
-            Self::Anneal(_) => "anneal",
-            Self::Paper(_, outputs) if outputs.safe => "paper-safe",
-            Self::Paper(..) => "paper",
-        }
-    }
-}
 
 /// How to train.
 #[derive(Debug, Clone, PartialEq)]
@@ -268,16 +244,6 @@ struct Trained {
     stopped: bool,
 }
 
-/// What a recipe gives for one layer.
-struct Found {
-    model: Vec<u8>,
-    plan: Plan,
-    loss: f64,
-    passes: f64,
-    limit: Option<&'static str>,
-    stopped: bool,
-}
-
 struct Run<'a> {
     passes: f64,
     options: &'a DeepOptions,
@@ -343,58 +309,16 @@ impl Run<'_> {
         (layer, share): (usize, usize),
         stop: &Stop,
         observe: &mut (impl FnMut(&DeepProgress) -> bool + Send),
-    ) -> Result<Found> {
+    ) -> Result<Single> {
         let (hidden, size) = (self.options.hidden[layer], Size::Nonzeros(share));
         let threads = self.options.threads;
         let behind = (self.options.hidden.len() - layer) as u32 + u32::from(self.options.tune.epochs > 0);
         let passes = self.options.limits.passes.map(|passes| passes / self.options.hidden.len() as f64);
         let limits = Limits { time: self.left().map(|left| left / behind), passes };
-        let mut tell = |step, steps, loss| observe(&DeepProgress { layer, step, steps, loss });
-        let at = |error: Error| {
+        let asked = Asked { hidden, size, limits, threads, from: None };
+        let tell = |step, steps, loss| observe(&DeepProgress { layer, step, steps, loss });
+        single(&self.options.recipe, asked, part, stop, tell).map_err(|error| {
             if error.is_interrupted() { error } else { error.of(format_args!("hidden layer {}", layer + 1)) }
-        };
-        let outcome = match self.options.recipe {
-            LayerRecipe::Lm(inner) => {
-                let inner = RecoverOptions { hidden, size, limits, threads, ..inner };
-                recover(part, &inner, stop, |progress| tell(progress.step, 0, progress.best))
-            }
-            LayerRecipe::Paper(inner, _) if self.sizes.outputs == 0 => {
-                let inner = Options { hidden, size, limits, threads, ..inner };
-                train(part, &inner, stop, |progress| tell(progress.step, progress.steps, progress.loss))
-            }
-            LayerRecipe::Paper(_, inner) => {
-                let inner = OutputsOptions { hidden, size, limits, threads, ..inner };
-                train_outputs(part, &inner, stop, |progress| {
-                    tell(progress.step, progress.steps, progress.loss)
-                })
-            }
-            LayerRecipe::Anneal(inner) => {
-                let inner = AnnealOptions { hidden, size, limits, threads, ..inner };
-                let told = |progress: &tamis::anneal::Progress<'_>| {
-                    tell(progress.step, progress.steps, progress.loss)
-                };
-                let done = anneal(part, &inner, stop, told).map_err(at)?;
-                let r = done.report;
-                let (limit, stopped) = (r.limit, r.stopped);
-                return Ok(Found {
-                    model: done.model,
-                    plan: r.plan,
-                    loss: r.loss,
-                    passes: r.passes,
-                    limit,
-                    stopped,
-                });
-            }
-        }
-        .map_err(at)?;
-        let r = outcome.report;
-        Ok(Found {
-            model: outcome.model,
-            plan: r.plan,
-            loss: r.loss,
-            passes: r.passes,
-            limit: r.limit,
-            stopped: r.stopped,
         })
     }
 

@@ -30,17 +30,17 @@ mod limits;
 mod memory;
 mod model;
 mod outputs;
+mod path;
 mod plan;
 mod problem;
 mod recipe;
 mod recover;
 mod score;
+mod single;
 mod train;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anneal};
-pub use deep::{
-    DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, LayerRecipe, train_deep,
-};
+pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, train_deep};
 pub use finetune::{FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
 pub use keep::{Form, Keep, Keeps, Kept, Offers, Record};
@@ -49,12 +49,14 @@ pub(crate) use memory::room_for;
 pub use memory::{HeapPeak, peak_rss_bytes};
 pub use model::{Bytes, LayerCost, ModelCost, ModelFile, score_model};
 pub use outputs::{OutputsOptions, Steps, resume_outputs, train_outputs};
+pub use path::{PathOptions, PathOutcome, PathPoint, PathProgress, PathReport, train_path};
 pub(crate) use plan::pool;
 pub use plan::{Memory, Plan};
 pub use problem::{Labels, Problem, Source, Task};
 pub use recipe::{published, usual_recipe};
 pub(crate) use recover::is_sum;
-pub use recover::{RecoverOptions, Search, recover, recover_plan, resume};
+pub use recover::{RecoverOptions, Search, recover, recover_from, recover_plan, resume};
 pub use score::{MAX_PSNR_DB, Score};
-pub use train::{Options, Outcome, Report, Size, resume_train, train};
+pub use single::LayerRecipe;
+pub use train::{Options, Outcome, Report, Size, resume_train, train, train_from};
 pub(crate) use train::{check_dims, check_recipe};

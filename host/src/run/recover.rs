@@ -5,7 +5,8 @@ use tamis::budget::Recovery;
 use tamis::dims::Dims;
 use tamis::factored::{self, Net};
 use tamis::gates::{Empty, Gates, Signs};
-use tamis::lm::{self, Info, Params, Progress};
+use tamis::lm::{self, Checkpoint, Info, Params, Progress};
+use tamis::math::unit_scale;
 use tamis::weights::Weights;
 
 use super::anneal::encode_net;
@@ -15,7 +16,7 @@ use super::layers::{End, SparseLayer, encode_layers};
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::plan::choose;
-use super::train::{Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
+use super::train::{Origin, Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
 use super::{Memory, Plan, Problem, Score, Task, plan};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
@@ -114,7 +115,37 @@ pub fn recover(
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
     let settled = Settled::new(&problem, options)?;
-    settled.start(problem, None, stop, observe)
+    settled.start(problem, Origin::Zero, stop, observe)
+}
+
+/// As [`recover`], from the network of another search (a *warm start*) of the same columns, outputs, signs and neurons, on these
+/// rows or others, with at most as many weights.
+///
+/// # Errors
+/// As [`recover`]; or the network is of other sizes.
+///
+/// ```
+/// use tamis::{dims::Dims, gates::Signs};
+/// use tamis_host::{data::planted, operator::Stop, run::{self, Problem, RecoverOptions, Size, Task}};
+///
+/// let planted = planted::network(Dims::new(600, 16, 2, 6), Signs::Positive, 1)?;
+/// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+/// let few = RecoverOptions::new(2, Size::Nonzeros(3));
+/// let first = run::recover(problem.clone(), &few, &Stop::new(), |_| true)?;
+/// let all = RecoverOptions::new(2, Size::Nonzeros(6));
+/// let second = run::recover_from(problem, &all, &first, &Stop::new(), |_| true)?;
+/// assert!(second.report.search.unwrap().exact);
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn recover_from(
+    problem: Problem,
+    options: &RecoverOptions,
+    from: &Outcome,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<Outcome> {
+    let settled = Settled::new(&problem, options)?;
+    settled.start(problem, Origin::Network(from), stop, observe)
 }
 
 /// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
@@ -131,7 +162,7 @@ pub fn resume(
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
     let settled = Settled::new(&problem, options)?;
-    settled.start(problem, Some(kept), stop, observe)
+    settled.start(problem, Origin::Kept(kept), stop, observe)
 }
 
 /// A search whose sizes, settings and memory are settled.
@@ -194,13 +225,13 @@ impl Settled {
     fn start(
         &self,
         problem: Problem,
-        kept: Option<&Kept>,
+        origin: Origin<'_>,
         stop: &Stop,
         observe: impl FnMut(&Progress<'_>) -> bool + Send,
     ) -> Result<Outcome> {
         let total = self.plan.plan.total_bytes();
         room_for("the search", total, "choose smaller --hidden or --nnz, or set --ram")?;
-        plan::pool(self.options.threads)?.install(|| self.run(problem, kept, stop, observe))
+        plan::pool(self.options.threads)?.install(|| self.run(problem, origin, stop, observe))
     }
 }
 
@@ -316,7 +347,7 @@ impl Settled {
     fn run(
         &self,
         problem: Problem,
-        kept: Option<&Kept>,
+        origin: Origin<'_>,
         stop: &Stop,
         mut observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<Outcome> {
@@ -336,7 +367,12 @@ impl Settled {
             let passes = progress.rows_read as f64 / dims.samples as f64;
             watch.goes_on(passes, observe(progress))
         };
-        let checkpoint = kept.map(Kept::lm).transpose()?;
+        let warm = if let Origin::Network(from) = origin { Some(self.warm(from, &labels)?) } else { None };
+        let checkpoint = match (origin, &warm) {
+            (Origin::Kept(kept), _) => Some(kept.lm()?),
+            (_, Some(warm)) => Some(Checkpoint::starting(warm.net(plan.slots)?, self.search_rows())),
+            _ => None,
+        };
         let (params, from) = (&options.params, checkpoint.as_ref());
         let memory_of = &mut memory;
         let searched = match (options.second, outputs, from) {
@@ -418,7 +454,7 @@ impl Settled {
                 validation_accuracy: held.as_ref().and_then(|held| held.accuracy),
                 ..self.search(&info)
             }),
-            resumed_steps: kept.map_or(0, Kept::steps),
+            resumed_steps: origin.steps(),
             limit,
             stopped,
             seconds: start.seconds(),
@@ -432,19 +468,72 @@ impl Settled {
         Ok(Outcome { index, value, out_index, out_value, model, report })
     }
 
-    fn search(&self, info: &Info) -> Search {
+    /// Rows that the search looks at first.
+    fn search_rows(&self) -> usize {
         let params = &self.options.params;
         let trained = self.dims.samples - params.validation;
+        match self.options.second {
+            Some(_) => params.deep_search_rows(self.dims.nnz, trained),
+            None => params.search_rows(self.dims.nnz, trained),
+        }
+    }
+
+    /// The network of another search as this one has it while searching.
+    fn warm(&self, from: &Outcome, labels: &[f32]) -> Result<Found> {
+        let Self { dims, outputs, options, plan } = self;
+        let other = &from.report;
+        let signs = |report: &Report| report.search.map(|search| search.signs);
+        let of = |inputs, outputs, hidden, second: Option<usize>, signs: &str| {
+            let second = second.map_or_else(String::new, |second| format!(" and {second}"));
+            format!("{inputs} columns, {outputs} outputs, {hidden}{second} neurons, signs {signs}")
+        };
+        let own = of(dims.inputs, (*outputs).max(1), dims.hidden, options.second, self.signs());
+        let found = of(
+            other.inputs,
+            other.outputs,
+            other.hidden,
+            other.second_hidden,
+            signs(other).unwrap_or("of another recipe"),
+        );
+        if own != found || other.nnz > plan.budget.work() {
+            return Err(Error::new("the network to start from does not fit the search")
+                .expected(format_args!("{own}; at most {} weights", plan.budget.work()))
+                .got(format_args!("{found}; {} weights", other.nnz))
+                .help("start from a network of the same recipe and sizes, with fewer weights"));
+        }
+        let c = inner(*outputs, options);
+        let scale = unit_scale(labels);
+        let scaled = |values: &[f32]| values.iter().map(|v| scale * v).collect();
+        let (index, out_index) = (from.index.clone(), &from.out_index);
+        let (value, out_value) = match c {
+            0 => (scaled(&from.value), Vec::new()),
+            _ => (from.value.clone(), scaled(&from.out_value)),
+        };
+        let out_index = match options.second {
+            // Output 0 passes activations through.
+            Some(second) => {
+                let second = second.max(1) as u32;
+                out_index.iter().map(|j| j / second * c as u32 + j % second + 1).collect()
+            }
+            None => out_index.clone(),
+        };
+        Ok(Found { w: (index, value), wt: (out_index, out_value), widths: [dims.inputs, c] })
+    }
+
+    /// As [`Search::signs`].
+    const fn signs(&self) -> &'static str {
+        match (self.outputs, self.options.params.signs) {
+            (0, signs) => signs_name(signs),
+            _ => "own",
+        }
+    }
+
+    fn search(&self, info: &Info) -> Search {
+        let params = &self.options.params;
         Search {
             exact: info.exact,
-            search_rows: match self.options.second {
-                Some(_) => params.deep_search_rows(self.dims.nnz, trained),
-                None => params.search_rows(self.dims.nnz, trained),
-            },
-            signs: match params.signs {
-                _ if self.outputs > 0 => "own",
-                signs => signs_name(signs),
-            },
+            search_rows: self.search_rows(),
+            signs: self.signs(),
             moves: info.moves,
             tried: info.trials,
             kicks: info.kicks,

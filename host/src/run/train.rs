@@ -11,7 +11,7 @@ use tamis::iht::Step;
 use tamis::model::MAX_INPUTS;
 use tamis::rng::{Permutation, stream};
 use tamis::sensing::Work;
-use tamis::train::{Info, Progress, Schedule, Trials};
+use tamis::train::{Checkpoint, Info, Progress, Schedule, Trials};
 use tamis::weights::Weights;
 use tamis::{spectrum, train as core_train, wire};
 
@@ -194,7 +194,22 @@ pub fn train(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, None, stop, observe)
+    start(problem, options, Origin::Zero, stop, observe)
+}
+
+/// As [`train`], from the network of another run of this recipe (a *warm start*) for the same columns, neurons and signs, on these rows
+/// or others, with at most as many weights: without trials, and without epochs with random gates.
+///
+/// # Errors
+/// As [`train`]; or the network is of other sizes.
+pub fn train_from(
+    problem: Problem,
+    options: &Options,
+    from: &Outcome,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<Outcome> {
+    start(problem, options, Origin::Network(from), stop, observe)
 }
 
 /// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
@@ -232,22 +247,60 @@ pub fn resume_train(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, Some(kept), stop, observe)
+    start(problem, options, Origin::Kept(kept), stop, observe)
 }
 
 fn start(
     problem: Problem,
     options: &Options,
-    kept: Option<&Kept>,
+    origin: Origin<'_>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
     let (dims, plan) = settle(&problem, options)?;
+    if let Origin::Network(from) = origin {
+        check_start(&dims, from)?;
+    }
     plan.check_room()?;
     let pool = plan::pool(options.threads)?;
     pool.install(|| {
-        Run { dims, plan, options, kept, stop, threads: pool.current_num_threads() }.train(problem, observe)
+        Run { dims, plan, options, origin, stop, threads: pool.current_num_threads() }.train(problem, observe)
     })
+}
+
+/// Checks that a run of these sizes can start from another one's network.
+fn check_start(dims: &Dims, from: &Outcome) -> Result<()> {
+    let of = |inputs, hidden| format!("{inputs} columns, one output, {hidden} neurons");
+    let (own, other) = (of(dims.inputs, dims.hidden), &from.report);
+    let found = match other.outputs {
+        1 => of(other.inputs, other.hidden),
+        outputs => format!("{outputs} outputs"),
+    };
+    if own == found && other.recipe == "paper" && other.nnz <= dims.nnz {
+        return Ok(());
+    }
+    Err(Error::new("the network to start from does not fit the run")
+        .expected(format_args!("recipe paper; {own}; at most {} weights", dims.nnz))
+        .got(format_args!("recipe {}; {found}; {} weights", other.recipe, other.nnz))
+        .help("start from a network of the same recipe and sizes, with fewer weights"))
+}
+
+/// Where a run begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Origin<'a> {
+    /// Without weights.
+    Zero,
+    /// Where another one was.
+    Kept(&'a Kept),
+    /// With the network of another one.
+    Network(&'a Outcome),
+}
+
+impl Origin<'_> {
+    /// Steps of the earlier parts of the run.
+    pub(super) fn steps(&self) -> u32 {
+        if let Self::Kept(kept) = self { kept.steps() } else { 0 }
+    }
 }
 
 /// Sizes and memory of a run.
@@ -286,7 +339,7 @@ struct Run<'a> {
     dims: Dims,
     plan: Plan,
     options: &'a Options,
-    kept: Option<&'a Kept>,
+    origin: Origin<'a>,
     stop: &'a Stop,
     threads: usize,
 }
@@ -306,12 +359,26 @@ impl Run<'_> {
         let checkpoints = plan::checkpoints(self.options.checkpoints, keep::paper_bytes(&budget));
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
         let plan = Plan::sum(self.plan.layout(), budget.state_bytes(), &workspace);
-        let mut watch = Watch::new(self.options.limits, self.stop).resumed(self.kept.is_some());
+        let mut watch =
+            Watch::new(self.options.limits, self.stop).resumed(matches!(self.origin, Origin::Kept(_)));
         operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress<'_>| watch.show(f64::from(progress.passes), || observe(progress));
         let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
         let s = self.dims.nnz;
-        let trained = match self.kept.map(Kept::paper).transpose()? {
+        let warm = match self.origin {
+            Origin::Network(from) => Some(Found {
+                w: (from.index.clone(), from.value.clone()),
+                wt: (Vec::new(), Vec::new()),
+                widths: [self.dims.inputs, 0],
+            }),
+            _ => None,
+        };
+        let from = match (self.origin, &warm) {
+            (Origin::Kept(kept), _) => Some(kept.paper()?),
+            (_, Some(warm)) => Some(Checkpoint::starting(warm.net(self.dims.hidden)?)),
+            _ => None,
+        };
+        let trained = match from {
             None => core_train::run(&mut operator, &labels, s, &schedule, &mut memory, observe)?,
             Some(from) => {
                 core_train::resume(&mut operator, &labels, s, &schedule, &from, &mut memory, observe)?
@@ -366,7 +433,7 @@ impl Run<'_> {
             beta: None,
             search: None,
             published: None,
-            resumed_steps: self.kept.map_or(0, Kept::steps),
+            resumed_steps: self.origin.steps(),
             limit: None,
             stopped: false,
             seconds: 0.0,

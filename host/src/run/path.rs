@@ -1,0 +1,390 @@
+//! Several sizes at once: one network for each number of nonzeros, and the number that rows left out speak for.
+//!
+//! ```text
+//! all rows       s_1 ──warm──> s_2 ──warm──> … : a model each
+//! each fold      s_1 ──warm──> s_2 ──warm──> … without its rows, scored on them
+//!                  └── the least s whose loss is within a standard error of the least one
+//! ```
+//!
+//! Warm starts take the network of the size before, where the recipe can: every network is then at least as good a start as the
+//! last one, and a path of searches costs little more than its longest. Cold ones take nothing, so that a size does not inherit
+//! a local minimum.
+
+use serde::Serialize;
+use tamis::rng::{Permutation, stream};
+
+use super::single::{Asked, LayerRecipe, Single, single};
+use super::{Limits, Outcome, Problem, Size, plan, score_model};
+use crate::data::select;
+use crate::operator::Stop;
+use crate::{Error, Result};
+
+/// The stream that cuts rows into folds.
+const FOLDS: u64 = stream::USER + (0xd5 << 32);
+/// Most sizes of a path, and most folds.
+const MOST: usize = 100;
+
+/// How to train along a path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathOptions {
+    /// Hidden neurons, m.
+    pub hidden: usize,
+    /// Numbers of nonzeros, rising.
+    pub sizes: Vec<usize>,
+    /// What trains each network.
+    pub recipe: LayerRecipe,
+    /// Whether each network starts from the one before, where the recipe can; otherwise each starts by itself.
+    pub warm: bool,
+    /// Parts that the rows are cut into, each of which is left out once to choose a size; 0 for no choice.
+    pub folds: usize,
+    /// What ends each training.
+    pub limits: Limits,
+    /// Threads; 0 for one per core.
+    pub threads: usize,
+    /// What cuts the rows into folds.
+    pub seed: u64,
+}
+
+/// What is being trained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct PathProgress {
+    /// Number of the training, from 0, and how many there are.
+    pub training: usize,
+    /// Of so many.
+    pub trainings: usize,
+    /// Its nonzeros.
+    pub nnz: usize,
+    /// The part of the rows that it leaves out, from 0; none for all rows.
+    pub fold: Option<usize>,
+    /// The step of its recipe.
+    pub step: u32,
+    /// Planned steps; 0 where that is open.
+    pub steps: u32,
+    /// The loss after it.
+    pub loss: f32,
+}
+
+/// One size in a report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathPoint {
+    /// Nonzeros asked for, s.
+    pub requested_nnz: usize,
+    /// Nonzeros of the model.
+    pub nnz: usize,
+    /// Neurons that have weights.
+    pub live: usize,
+    /// Loss on the rows trained on.
+    pub loss: f64,
+    /// As [`super::Score::psnr_db`].
+    pub psnr_db: Option<f64>,
+    /// As [`super::Score::accuracy`].
+    pub accuracy: Option<f64>,
+    /// Whether it started from the network before.
+    pub warm: bool,
+    /// Passes over all rows of this training.
+    pub passes: f64,
+    /// Seconds of this training.
+    pub seconds: f64,
+    /// Which limit ended it.
+    pub limit: Option<&'static str>,
+    /// Loss on the rows that each fold left out.
+    pub fold_losses: Vec<f64>,
+    /// Their mean; none without folds.
+    pub cv_loss: Option<f64>,
+    /// The standard error of that mean.
+    pub cv_error: Option<f64>,
+    /// Mean accuracy on the rows left out; none for regression.
+    pub cv_accuracy: Option<f64>,
+}
+
+/// What a path found; the fields are the keys of the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathReport {
+    /// The recipe.
+    pub recipe: &'static str,
+    /// Hidden neurons asked for.
+    pub hidden: usize,
+    /// Each size that was trained on all rows.
+    pub points: Vec<PathPoint>,
+    /// Folds.
+    pub folds: usize,
+    /// The least size whose mean loss on the rows left out is within a standard error of the least mean; none without folds, and none
+    /// where the path was ended before its end.
+    pub chosen_nnz: Option<usize>,
+    /// Whether the path was ended early on request.
+    pub stopped: bool,
+    /// Seed of the folds.
+    pub seed: u64,
+    /// Seconds of all trainings.
+    pub seconds: f64,
+    /// The most memory that the process has had so far; none where the system does not say.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// A finished path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathOutcome {
+    /// The bytes of a `.tamis` file for every point.
+    pub models: Vec<Vec<u8>>,
+    /// What was done.
+    pub report: PathReport,
+}
+
+impl PathOutcome {
+    /// The model of the size that was chosen.
+    #[must_use]
+    pub fn chosen(&self) -> Option<&[u8]> {
+        let chosen = self.report.chosen_nnz?;
+        let at = self.report.points.iter().position(|point| point.requested_nnz == chosen)?;
+        self.models.get(at).map(Vec::as_slice)
+    }
+}
+
+/// Trains a network for each of several sizes, and chooses one where there are folds.
+///
+/// `observe` is called after every step of every training and ends the path by returning `false`, as `stop` does: the networks of all
+/// rows that were done until then are the result, the one that was ended included.
+///
+/// # Errors
+/// Those of the recipe, of the first network; sizes that do not rise; too many of them, or too many folds for the rows.
+///
+/// ```
+/// use tamis::{dims::Dims, gates::Signs};
+/// use tamis_host::{data::planted, operator::Stop};
+/// use tamis_host::run::{self, LayerRecipe, Limits, PathOptions, Problem, RecoverOptions, Size, Task};
+///
+/// let planted = planted::network(Dims::new(600, 16, 2, 6), Signs::Positive, 1)?;
+/// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+/// let options = PathOptions {
+///     hidden: 2,
+///     sizes: vec![3, 6, 9],
+///     recipe: LayerRecipe::Lm(RecoverOptions::new(2, Size::Nonzeros(6))),
+///     warm: true,
+///     folds: 3,
+///     limits: Limits::NONE,
+///     threads: 1,
+///     seed: 0,
+/// };
+/// let path = run::train_path(&problem, &options, &Stop::new(), |_| true)?;
+/// assert_eq!((path.models.len(), path.report.chosen_nnz), (3, Some(6)));
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn train_path(
+    problem: &Problem,
+    options: &PathOptions,
+    stop: &Stop,
+    mut observe: impl FnMut(&PathProgress) -> bool + Send,
+) -> Result<PathOutcome> {
+    problem.check()?;
+    check(problem, options)?;
+    let mut path = Path { options, stop, training: 0, ended: false };
+    let began = std::time::Instant::now();
+    let (mut models, mut points) = (Vec::new(), Vec::new());
+    path.along(problem, None, &mut observe, |size, trained, warm| {
+        points.push(point(size, trained, warm));
+        models.push(trained.model.clone());
+        Ok(())
+    })?;
+    let mut accuracies = vec![Vec::new(); points.len()];
+    for fold in 0..options.folds {
+        if path.ended {
+            break;
+        }
+        let (train, held) = cut(problem, options, fold)?;
+        let mut at = 0;
+        path.along(&train, Some(fold), &mut observe, |_, trained, _| {
+            let score = plan::pool(options.threads)?.install(|| score_model(&trained.model, &held))?;
+            points[at].fold_losses.push(score.loss);
+            accuracies[at].extend(score.accuracy);
+            at += 1;
+            Ok(())
+        })?;
+    }
+    let complete = options.folds > 0 && !path.ended;
+    for (point, accuracies) in points.iter_mut().zip(&accuracies) {
+        if complete {
+            let (mean, error) = mean_and_error(&point.fold_losses);
+            (point.cv_loss, point.cv_error) = (Some(mean), Some(error));
+            point.cv_accuracy = (!accuracies.is_empty()).then(|| mean_and_error(accuracies).0);
+        }
+    }
+    let report = PathReport {
+        recipe: options.recipe.name(),
+        hidden: options.hidden,
+        chosen_nnz: choose(&points),
+        points,
+        folds: options.folds,
+        stopped: path.ended,
+        seed: options.seed,
+        seconds: began.elapsed().as_secs_f64(),
+        peak_rss_bytes: super::peak_rss_bytes(),
+    };
+    Ok(PathOutcome { models, report })
+}
+
+fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
+    let PathOptions { sizes, folds, .. } = options;
+    if sizes.is_empty() || sizes.len() > MOST || sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(Error::new("the sizes of a path do not rise, or are too many")
+            .expected(format_args!("1 to {MOST} numbers of nonzeros, each above the last"))
+            .got(if sizes.len() > MOST { format!("{} of them", sizes.len()) } else { format!("{sizes:?}") })
+            .help("pass them as in --nnz 50,100,200"));
+    }
+    let rows = problem.data.rows;
+    if *folds == 1 || *folds > MOST.min(rows) {
+        return Err(Error::new("the number of folds is out of bounds")
+            .expected(format_args!("--folds 2 to {}, one for each row at the most", MOST.min(rows)))
+            .got(folds)
+            .help("5 or 10 are usual"));
+    }
+    Ok(())
+}
+
+/// A path on its way.
+struct Path<'a> {
+    options: &'a PathOptions,
+    stop: &'a Stop,
+    /// Trainings done.
+    training: usize,
+    ended: bool,
+}
+
+impl Path<'_> {
+    /// Trains every size on `problem`, until the path is ended; `see` is given each result.
+    fn along(
+        &mut self,
+        problem: &Problem,
+        fold: Option<usize>,
+        observe: &mut (impl FnMut(&PathProgress) -> bool + Send),
+        mut see: impl FnMut(usize, &Single, bool) -> Result<()>,
+    ) -> Result<()> {
+        let options = self.options;
+        let warm = options.warm && options.recipe.starts_warm(problem);
+        let trainings = options.sizes.len() * (options.folds + 1);
+        let mut before: Option<Outcome> = None;
+        for &size in &options.sizes {
+            let (training, hidden) = (self.training, options.hidden);
+            let tell = |step, steps, loss| {
+                observe(&PathProgress { training, trainings, nnz: size, fold, step, steps, loss })
+            };
+            let (limits, threads) = (options.limits, options.threads);
+            let from = before.as_ref();
+            let started = from.is_some();
+            let asked = Asked { hidden, size: Size::Nonzeros(size), limits, threads, from };
+            let done = match single(&options.recipe, asked, problem.clone(), self.stop, tell) {
+                Err(error) if error.is_interrupted() && training > 0 => {
+                    self.ended = true;
+                    return Ok(());
+                }
+                done => done.map_err(|error| {
+                    if error.is_interrupted() { error } else { error.of(format_args!("--nnz {size}")) }
+                })?,
+            };
+            self.training += 1;
+            self.ended |= done.stopped;
+            // What a fold has not finished says nothing.
+            if fold.is_none() || !self.ended {
+                see(size, &done, started)?;
+            }
+            if self.ended {
+                return Ok(());
+            }
+            before = done.network.filter(|_| warm);
+        }
+        Ok(())
+    }
+}
+
+/// The rows without those of a fold, and these.
+fn cut(problem: &Problem, options: &PathOptions, fold: usize) -> Result<(Problem, Problem)> {
+    let (rows, width) = (problem.data.rows, problem.outputs());
+    let order = Permutation::new(options.seed, FOLDS, rows);
+    let is_held = |at: usize| at % options.folds == fold;
+    let part = |held: bool| -> Result<Problem> {
+        let chosen: Vec<usize> =
+            (0..rows).filter(|&at| is_held(at) == held).map(|at| order.get(at)).collect();
+        let labels = chosen.iter().flat_map(|row| &problem.labels[row * width..(row + 1) * width]);
+        let labels = labels.copied().collect();
+        Ok(Problem { data: select::gather(problem.data.clone(), chosen)?, labels, task: problem.task })
+    };
+    Ok((part(false)?, part(true)?))
+}
+
+fn point(size: usize, trained: &Single, warm: bool) -> PathPoint {
+    PathPoint {
+        requested_nnz: size,
+        nnz: trained.nnz,
+        live: trained.live,
+        loss: trained.loss,
+        psnr_db: trained.psnr_db,
+        accuracy: trained.accuracy,
+        warm,
+        passes: trained.passes,
+        seconds: trained.seconds,
+        limit: trained.limit,
+        fold_losses: Vec::new(),
+        cv_loss: None,
+        cv_error: None,
+        cv_accuracy: None,
+    }
+}
+
+/// The mean, and the standard error of it.
+fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0).max(1.0);
+    (mean, (variance / n).sqrt())
+}
+
+/// The least size whose loss is within a standard error of the least.
+fn choose(points: &[PathPoint]) -> Option<usize> {
+    let losses = || points.iter().filter_map(|point| Some((point, point.cv_loss?, point.cv_error?)));
+    let (_, least, error) = losses().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    losses().find(|(_, loss, _)| *loss <= least + error).map(|(point, ..)| point.requested_nnz)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(losses: &[f64]) -> PathPoint {
+        let (mean, error) = mean_and_error(losses);
+        let done = PathPoint { fold_losses: losses.to_vec(), ..empty() };
+        PathPoint { cv_loss: Some(mean), cv_error: Some(error), ..done }
+    }
+
+    fn empty() -> PathPoint {
+        PathPoint {
+            requested_nnz: 0,
+            nnz: 0,
+            live: 0,
+            loss: 0.0,
+            psnr_db: None,
+            accuracy: None,
+            warm: false,
+            passes: 0.0,
+            seconds: 0.0,
+            limit: None,
+            fold_losses: Vec::new(),
+            cv_loss: None,
+            cv_error: None,
+            cv_accuracy: None,
+        }
+    }
+
+    #[test]
+    fn the_least_size_within_a_standard_error_is_chosen() {
+        assert_eq!(mean_and_error(&[1.0, 3.0]), (2.0, 1.0));
+        let sized = |sizes: [(usize, &[f64]); 3]| {
+            sizes.map(|(requested_nnz, losses)| PathPoint { requested_nnz, ..with(losses) })
+        };
+        // 2 ± 1 is the least: 2.9 is within, 3.1 is not.
+        let points = sized([(5, &[3.1, 3.1]), (10, &[2.9, 2.9]), (20, &[1.0, 3.0])]);
+        assert_eq!(choose(&points), Some(10));
+        let points = sized([(5, &[9.0, 9.0]), (10, &[2.0, 2.0]), (20, &[2.5, 2.5])]);
+        assert_eq!(choose(&points), Some(10));
+        assert_eq!(choose(&[empty()]), None);
+    }
+}
