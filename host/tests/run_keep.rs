@@ -176,11 +176,14 @@ fn every_cut_and_every_changed_bit_is_refused() {
     }
 }
 
+/// Terms of a search: the common ones and its own.
+const TERMS: usize = 27;
+
 /// Where the numbers and the counts of a checkpoint begin.
 fn places(keep: &Keep, bytes: &[u8]) -> (usize, usize) {
     assert_eq!(keep.parse(bytes).unwrap_err().to_string().lines().count(), 4);
-    let counts = 16 + 8 * 26 + 4 * tamis::lm::State::WORDS;
-    (16 + 8 * 26, counts)
+    let counts = 16 + 8 * TERMS + 4 * tamis::lm::State::WORDS;
+    (16 + 8 * TERMS, counts)
 }
 
 /// Bytes whose checksum is right and whose content is not.
@@ -198,7 +201,7 @@ fn no_count_index_or_number_is_believed() {
             assert!(error.contains("damaged"), "{at}, {word}: {error}");
         };
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        refused(state, 9); // a stage
+        refused(state, 10); // a stage
         refused(state + 4 * 4, f32::NAN.to_bits()); // the damping
         for count in (counts..counts + 24).step_by(4) {
             for other in [u32::MAX, u32::MAX / 8, 1 << 20, word(count) + 1] {

@@ -59,6 +59,39 @@ impl<'a> Checkpoint<'a> {
         let none = Net::empty(net.w().inputs(), net.w().hidden(), net.outputs());
         Self { state: State::starting(rows), net, best: none, found: none }
     }
+
+    /// Where a run stands that only fits the weights of `net`, of at most s weights and m neurons, to all rows (*debiasing*): least
+    /// squares on its support, at most [`super::Params::final_steps`] steps, as long as each wins a hundredth. A weight that becomes zero
+    /// is left out of the result. Weights are scaled as for [`Self::starting`].
+    ///
+    /// ```
+    /// use tamis::{budget::{Recovery, gated_words}, dims::Dims, factored::Net, gated::Gated, lm, math};
+    /// use tamis::{samples::{NormalRows, Samples}, weights::Weights};
+    /// let mut x = NormalRows::new(1, 200, 5);
+    /// let mut labels = [0.0; 200];
+    /// for (k, y) in labels.iter_mut().enumerate() {
+    ///     let mut row = [0.0; 5];
+    ///     x.row(k, &mut row).unwrap();
+    ///     *y = (2.0 * row[0] - row[3]).max(0.0);
+    /// }
+    /// let mut rows = [0.0; gated_words(5, 1)];
+    /// let mut sensing = Gated::new(x, 1, 1, &mut rows).unwrap();
+    /// const DIMS: Dims = Dims::new(200, 5, 1, 2);
+    /// let mut memory = [0; Recovery::new(DIMS, 1, 205, false).words()];
+    /// let value = [1.5, -0.5].map(|w| math::unit_scale(&labels) * w);
+    /// let from = lm::Checkpoint::fitting(Net::single(Weights::new(5, 1, &[0, 3], &value).unwrap()));
+    /// let params = lm::Params { final_steps: 20, ..lm::Params::DEFAULT };
+    /// let (w, info) = lm::resume(&mut sensing, &labels, DIMS, &params, &from, &mut memory, |_| true).unwrap();
+    /// assert!(info.exact && w.index() == [0, 3] && (w.value()[0] - 2.0).abs() < 1e-5);
+    /// ```
+    #[must_use]
+    pub fn fitting(net: Net<'a>) -> Self {
+        Self {
+            state: State { stage: Stage::Refit, ..State::starting(1) },
+            found: net,
+            ..Self::starting(net, 1)
+        }
+    }
 }
 
 /// The numbers of a [`Checkpoint`]: stage, rows, damping, counters.
@@ -110,10 +143,12 @@ pub(super) enum Stage {
     End,
     /// An outer step of a descent.
     Fall,
+    /// Steps on all rows and no change of the support.
+    Refit,
 }
 
 impl Stage {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Descend,
         Self::Moves,
         Self::Kick,
@@ -123,6 +158,7 @@ impl Stage {
         Self::Polish,
         Self::End,
         Self::Fall,
+        Self::Refit,
     ];
 }
 

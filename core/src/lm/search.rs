@@ -113,6 +113,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             Stage::AllRows => self.all_rows(loss),
             Stage::Settle => self.settle(loss),
             Stage::Plain => self.plain(),
+            Stage::Refit => self.refit(),
             Stage::Polish | Stage::End => self.polish(loss),
         }
     }
@@ -130,7 +131,9 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
                 }
                 Ok(Stage::Kick)
             }
-            Stage::AllRows | Stage::Settle | Stage::Plain | Stage::Polish | Stage::End => Ok(Stage::End),
+            Stage::AllRows | Stage::Settle | Stage::Plain | Stage::Polish | Stage::Refit | Stage::End => {
+                Ok(Stage::End)
+            }
         }
     }
 
@@ -162,7 +165,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             Stage::Fall => state.falling(),
             Stage::Moves => Phase::Move,
             Stage::Kick => Phase::Kick,
-            Stage::AllRows | Stage::Settle => Phase::AllRows,
+            Stage::AllRows | Stage::Settle | Stage::Refit => Phase::AllRows,
             Stage::Plain | Stage::Polish | Stage::End => Phase::Polish,
         };
         log.tell(phase, bench, (state.best_loss, state.best_loss), Some(checkpoint));

@@ -22,6 +22,8 @@ const FEW: usize = 2;
 const POOR: f32 = 1e-3;
 /// … and one below this part of the last is progress.
 const PROGRESS: f32 = 0.98;
+/// A step on a fixed support is worth another one where it leaves less than this part of the loss.
+const WORTH: f32 = 0.99;
 
 impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// [`Stage::Descend`].
@@ -191,6 +193,23 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         }
         self.widen(rows)?;
         Ok(Stage::Descend)
+    }
+
+    /// [`Stage::Refit`]: steps on all rows as long as each wins enough, on the support that is there.
+    pub(super) fn refit(&mut self) -> Outcome<'a, P, Stage> {
+        self.take_up(self.bench.fit().all_rows())?;
+        let mut loss = self.bench.loss()?;
+        self.keep_found(loss)?;
+        for _ in 0..self.params.final_steps {
+            let before = loss;
+            loss = self.bench.improve(loss, 1, 0.0)?;
+            self.keep_found(loss)?;
+            self.log.step(Phase::AllRows, &self.bench, (loss, loss));
+            if self.log.info.stopped || !(loss < WORTH * before) {
+                break;
+            }
+        }
+        Ok(Stage::End)
     }
 
     /// [`Stage::Settle`]: no exact fit is in sight, so a better support for all rows is what is left to find.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tamis::deep::tune;
 
 use super::console::{bytes, count, decibel, facts, percent};
@@ -13,7 +13,7 @@ use super::saved::{Object, limit_fact, peak_fact};
 use super::source::SourceArgs;
 use super::train::save;
 use super::{Common, Console, interrupt};
-use crate::run::{self, FinetuneOptions, FinetuneReport, Limits, ModelFile};
+use crate::run::{self, FinetuneMethod, FinetuneOptions, FinetuneReport, Limits, ModelFile};
 use crate::{Error, Result, file};
 
 /// Fit all layers of a model together, on the weights that it has.
@@ -31,7 +31,10 @@ pub(super) struct Finetune {
     /// The model to write
     #[arg(short, long, value_name = "N.tamis")]
     output: PathBuf,
-    /// Passes over all batches; the result is the best of them, or the model as it was [default: 20]
+    /// What fits: auto is least-squares for one hidden layer and squared errors, which is exact and quick, else adam
+    #[arg(long, value_enum, default_value_t = Method::Auto)]
+    method: Method,
+    /// Passes over all batches, of least squares steps at the most; the result is the best of them, or the model as it was [default: 20]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     epochs: Option<u32>,
     /// Rows of a batch; 0 for all rows [default: 256]
@@ -43,6 +46,27 @@ pub(super) struct Finetune {
     /// Seconds after which the fit ends, looked at after every epoch
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     time_limit: Option<f64>,
+}
+
+/// What fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// Least-squares where it can be, else adam.
+    Auto,
+    /// Levenberg-Marquardt steps on all rows, until they win no more.
+    LeastSquares,
+    /// Adam in batches.
+    Adam,
+}
+
+impl From<Method> for FinetuneMethod {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Auto => Self::Auto,
+            Method::LeastSquares => Self::LeastSquares,
+            Method::Adam => Self::Adam,
+        }
+    }
 }
 
 impl Finetune {
@@ -69,6 +93,14 @@ impl Finetune {
         console.result(&object, || summary(&object))
     }
 
+    /// With a setting that only Adam has, Adam is meant.
+    fn method(&self) -> FinetuneMethod {
+        match self.method {
+            Method::Auto if self.batch.is_some() || self.rate.is_some() => FinetuneMethod::Adam,
+            method => method.into(),
+        }
+    }
+
     fn options(&self, common: &Common) -> Result<FinetuneOptions> {
         let usual = tune::Params::DEFAULT;
         let bound = |flag: &str, value: Option<f64>, usual: f64| match value {
@@ -87,6 +119,7 @@ impl Finetune {
             batch => batch.unwrap_or(usual.batch),
         };
         Ok(FinetuneOptions {
+            method: self.method(),
             params: tune::Params {
                 epochs: self.epochs.unwrap_or(usual.epochs),
                 batch,
@@ -115,7 +148,15 @@ fn summary(object: &Object<'_, FinetuneReport>) -> String {
         ("accuracy", format!("{} of these rows, {} before", percent(now), percent(before)))
     }));
     rows.extend([
-        ("time", format!("{:.3} s, {} epochs{}", r.seconds, r.epochs, limit_fact(r.limit))),
+        (
+            "time",
+            match r.method {
+                "adam" => format!("{:.3} s, {} epochs{}", r.seconds, r.epochs, limit_fact(r.limit)),
+                method => {
+                    format!("{:.3} s, {} steps of {method}{}", r.seconds, r.epochs, limit_fact(r.limit))
+                }
+            },
+        ),
         (
             "memory",
             format!(

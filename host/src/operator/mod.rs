@@ -132,6 +132,12 @@ impl Blocked {
         Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups })
     }
 
+    /// Gives the data back, as they came.
+    #[must_use]
+    pub fn into_data(self) -> Matrix {
+        self.shared.tiles.into_matrix()
+    }
+
     /// Makes room for networks of up to `outputs` outputs ([`tamis::factored`]).
     #[must_use]
     pub fn with_outputs(mut self, outputs: usize) -> Self {

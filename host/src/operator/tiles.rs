@@ -28,6 +28,16 @@ impl Tiles {
         Self { values, rows, cols, tile }
     }
 
+    /// The rows as they came.
+    pub(super) fn into_matrix(self) -> Matrix {
+        let Self { rows, cols, mut values, tile } = self;
+        match &mut values {
+            Values::F32(values) => restore_tiles(values, cols, tile),
+            Values::U8(values) => restore_tiles(values, cols, tile),
+        }
+        Matrix { rows, cols, values }
+    }
+
     /// How many pieces a batch has: the tiles that it touches.
     pub(super) fn pieces(&self, batch: &Range<usize>) -> usize {
         batch.end.div_ceil(self.tile) - batch.start / self.tile
@@ -56,14 +66,23 @@ impl Tiles {
 /// Turns each run of `tile` rows from row-major to column-major, through a buffer of one tile.
 fn transpose_tiles<T: Element>(values: &mut [T], cols: usize, tile: usize) {
     let mut buffer = Vec::with_capacity(tile * cols);
-    for chunk in values.chunks_mut(tile * cols) {
-        buffer.clear();
-        buffer.extend_from_slice(chunk);
-        let rows = chunk.len() / cols;
-        for (j, column) in chunk.chunks_mut(rows).enumerate() {
-            for (value, row) in column.iter_mut().zip(buffer.chunks(cols)) {
-                *value = row[j];
-            }
+    values.chunks_mut(tile * cols).for_each(|chunk| transpose(chunk, cols, &mut buffer));
+}
+
+/// The way back.
+fn restore_tiles<T: Element>(values: &mut [T], cols: usize, tile: usize) {
+    let mut buffer = Vec::with_capacity(tile * cols);
+    values.chunks_mut(tile * cols).for_each(|chunk| transpose(chunk, chunk.len() / cols, &mut buffer));
+}
+
+/// Transposes a matrix of `cols` columns.
+fn transpose<T: Element>(values: &mut [T], cols: usize, buffer: &mut Vec<T>) {
+    buffer.clear();
+    buffer.extend_from_slice(values);
+    let rows = values.len() / cols;
+    for (j, column) in values.chunks_mut(rows).enumerate() {
+        for (value, row) in column.iter_mut().zip(buffer.chunks(cols)) {
+            *value = row[j];
         }
     }
 }
@@ -92,6 +111,14 @@ mod tests {
                 }
                 assert_eq!(seen, batch.len());
             }
+        }
+    }
+
+    #[test]
+    fn rows_come_back_from_their_tiles() {
+        let data = Matrix { rows: 7, cols: 5, values: Values::F32((0..35).map(|e| e as f32).collect()) };
+        for tile in [1, 3, 7, 100] {
+            assert_eq!(Tiles::new(data.clone(), tile).into_matrix(), data, "{tile}");
         }
     }
 }

@@ -6,28 +6,58 @@ use serde::Serialize;
 use tamis::deep::{Stack, tune};
 use tamis::model::{Activation, Csr, Layer};
 use tamis::weights::Weights;
+use tamis::wire::View;
 
 use super::deep::{ending, fit_together, layers_of, push_layer};
 use super::layers::encode_layers;
+use super::refit::{Refit, Shallow, refit};
 use super::train::{Start, shuffle};
 use super::{Limits, ModelFile, Problem, Task, peak_rss_bytes, plan, score_model};
 use crate::operator::Stop;
 use crate::{Error, Result};
 
+/// What fits the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FinetuneMethod {
+    /// Least squares where the model is one for it, else Adam.
+    #[default]
+    Auto,
+    /// Levenberg-Marquardt steps on all rows, for one hidden layer and squared loss.
+    LeastSquares,
+    /// Adam in batches, for any number of layers and any loss.
+    Adam,
+}
+
 /// How to fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FinetuneOptions {
-    /// Epochs, batches, rate and seed.
+    /// What fits.
+    pub method: FinetuneMethod,
+    /// Epochs, batches, rate and seed; of least squares the epochs are steps.
     pub params: tune::Params,
-    /// Time, looked at after every epoch; passes are not limited.
+    /// Time, looked at after every epoch, by least squares in every product; passes are not limited.
     pub limits: Limits,
     /// Threads of the scores; the fit itself takes one.
     pub threads: usize,
 }
 
+/// Where a fit is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct FinetuneProgress {
+    /// Epochs done, or steps of least squares.
+    pub epoch: u32,
+    /// Epochs planned; least squares may need fewer.
+    pub epochs: u32,
+    /// The least loss so far.
+    pub best: f32,
+}
+
 /// What a fit did; the fields are the keys of the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FinetuneReport {
+    /// `least-squares` or `adam`.
+    pub method: &'static str,
     /// What the model is for.
     pub task: Task,
     /// Rows, n.
@@ -48,7 +78,7 @@ pub struct FinetuneReport {
     pub psnr_db: Option<f64>,
     /// As [`super::Score::accuracy`].
     pub accuracy: Option<f64>,
-    /// Epochs done; the result is the best of them, or the model as it was.
+    /// Epochs done, of least squares steps; the result is the best of them, or the model as it was.
     pub epochs: u32,
     /// Which limit ended the fit.
     pub limit: Option<&'static str>,
@@ -60,7 +90,8 @@ pub struct FinetuneReport {
     pub seed: u64,
     /// Bytes of samples and labels.
     pub data_bytes: u64,
-    /// Bytes of the fit: indices, values, gradient, moments, best values, and activations of one row.
+    /// Bytes of the fit: of Adam indices, values, gradient, moments, best values, and activations of one row; of least squares what
+    /// survives from step to step.
     pub state_bytes: u64,
     /// The most memory that the process has had so far; none where the system does not say.
     pub peak_rss_bytes: Option<u64>,
@@ -89,7 +120,7 @@ pub fn finetune(
     problem: Problem,
     options: &FinetuneOptions,
     stop: &Stop,
-    observe: impl FnMut(&tune::Progress) -> bool + Send,
+    observe: impl FnMut(&FinetuneProgress) -> bool + Send,
 ) -> Result<FinetuneOutcome> {
     problem.check()?;
     if options.params.epochs == 0 {
@@ -106,7 +137,7 @@ fn fit(
     problem: Problem,
     options: &FinetuneOptions,
     stop: &Stop,
-    observe: impl FnMut(&tune::Progress) -> bool,
+    mut observe: impl FnMut(&FinetuneProgress) -> bool,
 ) -> Result<FinetuneOutcome> {
     let start = Start::new(&problem);
     let before = model.predict(&problem.data)?;
@@ -115,6 +146,78 @@ fn fit(
     let layers = view.model().layers();
     let nnz: usize =
         layers.iter().map(|layer| if let Layer::Csr(csr) = layer { csr.nonzeros() } else { 0 }).sum();
+    let (epochs, task) = (options.params.epochs, problem.task);
+    let shallow = match options.method {
+        FinetuneMethod::Adam => None,
+        _ => Shallow::new(view.model(), task, view.task())?,
+    };
+    let done = match shallow {
+        Some(shallow) => {
+            let mut best = f32::INFINITY;
+            let fitted =
+                refit(&shallow, problem, view.task(), (epochs, options.limits), stop, |epoch, loss| {
+                    best = best.min(loss);
+                    observe(&FinetuneProgress { epoch, epochs, best })
+                });
+            let Refit { model, problem, steps, limit, stopped, state_bytes } = fitted?;
+            Done { model, problem, method: "least-squares", epochs: steps, limit, stopped, state_bytes }
+        }
+        None if options.method == FinetuneMethod::LeastSquares => {
+            return Err(Error::new("the model is not one for least squares")
+                .expected("one hidden layer of relu, and numbers or two classes by their labels 0 and 1")
+                .got(if layers.len() > 2 { "several hidden layers" } else { "classes by their scores" })
+                .help("leave --method out, or pass --method adam"));
+        }
+        None => adam(&view, nnz, problem, options, stop, observe)?,
+    };
+    let score = score_model(&done.model, &done.problem)?;
+    let samples = score.n;
+    let report = FinetuneReport {
+        method: done.method,
+        task,
+        samples,
+        nnz,
+        loss_kind: score.loss_kind,
+        loss_before: before.loss,
+        psnr_db_before: before.psnr_db,
+        accuracy_before: before.accuracy,
+        loss: score.loss,
+        psnr_db: score.psnr_db,
+        accuracy: score.accuracy,
+        epochs: done.epochs,
+        limit: done.limit,
+        stopped: done.stopped,
+        seconds: start.seconds(),
+        seed: options.params.seed,
+        data_bytes: start.data_bytes,
+        state_bytes: done.state_bytes,
+        peak_rss_bytes: peak_rss_bytes(),
+    };
+    Ok(FinetuneOutcome { model: done.model, report })
+}
+
+/// A fit of either kind.
+struct Done {
+    model: Vec<u8>,
+    /// What it was fitted to, in some order of the rows.
+    problem: Problem,
+    method: &'static str,
+    epochs: u32,
+    limit: Option<&'static str>,
+    stopped: bool,
+    state_bytes: u64,
+}
+
+/// The joint fit of all layers.
+fn adam(
+    view: &View<'_>,
+    nnz: usize,
+    problem: Problem,
+    options: &FinetuneOptions,
+    stop: &Stop,
+    mut observe: impl FnMut(&FinetuneProgress) -> bool,
+) -> Result<Done> {
+    let layers = view.model().layers();
     let is_hidden =
         |layer: &Layer<'_>| matches!(layer, Layer::Csr(csr) if csr.activation() == Activation::Relu);
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
@@ -143,32 +246,21 @@ fn fit(
     let left: Option<Duration> = options.limits.time;
     let is_class = task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
     let fitted =
-        fit_together(&mut stack, (&data, &labels, is_class), &options.params, (left, stop), observe)?;
+        fit_together(&mut stack, (&data, &labels, is_class), &options.params, (left, stop), |progress| {
+            let tune::Progress { epoch, epochs, best, .. } = *progress;
+            observe(&FinetuneProgress { epoch, epochs, best })
+        })?;
     let (layers, end) = layers_of(&stack, &requested, &signs);
     let bytes = encode_layers(&layers, end, view.task())?;
-    let score = score_model(&bytes, &Problem { data, labels, task })?;
-    let samples = score.n;
-    let report = FinetuneReport {
-        task,
-        samples,
-        nnz: stack.nnz(),
-        loss_kind: score.loss_kind,
-        loss_before: before.loss,
-        psnr_db_before: before.psnr_db,
-        accuracy_before: before.accuracy,
-        loss: score.loss,
-        psnr_db: score.psnr_db,
-        accuracy: score.accuracy,
+    Ok(Done {
+        model: bytes,
+        problem: Problem { data, labels, task },
+        method: "adam",
         epochs: fitted.info.epochs,
         limit: fitted.is_late.then_some("time"),
         stopped: fitted.is_stopped,
-        seconds: start.seconds(),
-        seed: options.params.seed,
-        data_bytes: start.data_bytes,
         state_bytes: fitted.memory_bytes + 8 * nnz as u64,
-        peak_rss_bytes: peak_rss_bytes(),
-    };
-    Ok(FinetuneOutcome { model: bytes, report })
+    })
 }
 
 fn other_kind() -> Error {

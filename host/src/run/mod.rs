@@ -35,13 +35,16 @@ mod plan;
 mod problem;
 mod recipe;
 mod recover;
+mod refit;
 mod score;
 mod single;
 mod train;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anneal};
 pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, train_deep};
-pub use finetune::{FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
+pub use finetune::{
+    FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneProgress, FinetuneReport, finetune,
+};
 pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
 pub use keep::{Form, Keep, Keeps, Kept, Offers, Record};
 pub use limits::Limits;

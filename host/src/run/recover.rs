@@ -308,7 +308,17 @@ pub(super) struct RecoverPlan {
 impl RecoverPlan {
     /// For networks of so many outputs, 0 where output weights are signs; for two layers of one.
     fn new(dims: Dims, outputs: usize, bytes: bool, options: &RecoverOptions) -> Result<Self> {
-        let slots = lm::slots(dims.hidden, options.params.signs);
+        Self::exactly(dims, outputs, bytes, options, lm::slots(dims.hidden, options.params.signs))
+    }
+
+    /// The same for an operator of so many blocks.
+    pub(super) fn exactly(
+        dims: Dims,
+        outputs: usize,
+        bytes: bool,
+        options: &RecoverOptions,
+        slots: usize,
+    ) -> Result<Self> {
         let outputs = inner(outputs, options);
         let usual = Layout::new(slots, dims.inputs);
         let with = |layout| Self::of((dims, outputs), bytes, options, slots, layout);
