@@ -154,7 +154,7 @@ const PER_THREAD: usize = 16 << 10;
 
 fn plan_to_the_byte(lm: Case) {
     let annealed = Case { anneal: true, outputs: 4, steps: 6, ..lm };
-    for kind in [lm, Case { outputs: 3, ..lm }, Case { second: Some(7), ..lm }, annealed] {
+    for kind in [lm, Case { outputs: 3, ..lm }, Case { second: Some(7), steps: 15, ..lm }, annealed] {
         for (memory, dims) in [
             (Memory::Auto, lm.dims),
             (Memory::Auto, Dims::new(1100, 51, 40, 90)),
@@ -224,7 +224,7 @@ const _: () = {
 fn searches_hold_their_plan_to_the_byte_and_allocate_nothing_per_step() {
     let memory = Memory::Auto;
     let dims = Dims::new(2000, 30, 8, 40);
-    let case = Case { dims, outputs: 1, second: None, anneal: false, memory, threads: 1, steps: 60 };
+    let case = Case { dims, outputs: 1, second: None, anneal: false, memory, threads: 1, steps: 25 };
     plan_to_the_byte(case);
     let case = Case { dims: Dims::new(600, 100, 0, 1000), steps: 4, threads: 2, ..case };
     ten_times_the_neurons(case, 100);
