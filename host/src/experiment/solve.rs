@@ -362,7 +362,12 @@ fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
         let all: Vec<f32> = prediction.iter().copied().cycle().take(problem.data.rows * outputs).collect();
         quality(&Score::new(problem.task, &problem.labels, &all))
     };
-    Solved { recipe: method.name().into(), train: Some(score(train)), test: test.map(score), ..Solved::default() }
+    Solved {
+        recipe: method.name().into(),
+        train: Some(score(train)),
+        test: test.map(score),
+        ..Solved::default()
+    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,10 @@ impl Axis {
         }
     }
 
+    fn noun(self, view: &View) -> &'static str {
+        self.title(view).split_once(", ").map_or("", |(_, noun)| noun)
+    }
+
     fn title(self, view: &View) -> &'static str {
         let gates = matches!(view.part.data, Data::Gates { .. });
         match self {
@@ -97,6 +101,21 @@ fn value(view: &View, method: Method, at: Point, metric: Metric) -> Option<f64> 
     median(records(view, method, at).filter_map(measured).collect())
 }
 
+/// A line of a picture.
+struct Path {
+    label: String,
+    points: Vec<(f64, f64)>,
+    colour: usize,
+    dashed: bool,
+}
+
+impl Path {
+    fn line(&self) -> Line<'_> {
+        let Self { label, points, colour, dashed } = self;
+        Line { label, points, colour: *colour, dashed: *dashed }
+    }
+}
+
 /// What one picture shows: metrics that were measured, and those that stand beside them in dashes with their colour.
 struct Group {
     name: &'static str,
@@ -124,16 +143,19 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
             } else {
                 &[Metric::Alpha, Metric::Beta]
             },
-            &[(Metric::AlphaIndependent, 0), (Metric::BetaIndependent, 1)],
+            if gates {
+                &[
+                    (Metric::AlphaIndependent, 0),
+                    (Metric::BetaIndependent, 1),
+                    (Metric::GammaLimit, 2),
+                    (Metric::BetaForm, 3),
+                ]
+            } else {
+                &[(Metric::AlphaIndependent, 0), (Metric::BetaIndependent, 1)]
+            },
         )],
-        _ if gates => vec![group(
-            "steps",
-            "steps until the loss has fallen to 1e-8",
-            true,
-            &[Metric::Steps],
-            &[(Metric::StepsForm, 0)],
-        )],
-        _ => vec![group("error", "relative error, median of the draws", true, &[Metric::Error], &[])],
+        _ if gates => vec![group("steps", "steps", true, &[Metric::Steps], &[(Metric::StepsForm, 0)])],
+        _ => vec![group("error", "median relative error", true, &[Metric::Error], &[])],
     }
 }
 
@@ -172,22 +194,25 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
         for (at, (name, points)) in families.iter().enumerate() {
             for (k, &metric) in group.measured.iter().enumerate() {
                 let label = if shared && !name.is_empty() { name.clone() } else { metric.title().to_owned() };
-                paths.push((label, path(points, metric), if shared { at } else { k }, false));
+                let colour = if shared { at } else { k };
+                paths.push(Path { label, points: path(points, metric), colour, dashed: false });
             }
             for &(metric, k) in group.beside {
                 // Where several families have one, the first stands for all.
                 let label = if at == 0 { metric.title().to_owned() } else { String::new() };
-                paths.push((label, path(points, metric), if shared { at } else { k }, true));
+                let colour = if shared { at } else { k };
+                paths.push(Path { label, points: path(points, metric), colour, dashed: true });
             }
         }
-        paths.retain(|(_, points, ..)| !points.is_empty());
-        let lines: Vec<Line<'_>> = paths
-            .iter()
-            .map(|(label, points, colour, dashed)| Line { label, points, colour: *colour, dashed: *dashed })
-            .collect();
+        paths.retain(|path| !path.points.is_empty());
+        // In the legend what was measured comes first.
+        paths.sort_by_key(|path| path.dashed);
+        let lines: Vec<Line<'_>> = paths.iter().map(Path::line).collect();
         let what: Vec<&str> = group.measured.iter().take(2).map(|metric| metric.title()).collect();
-        let methods = if view.part.methods.len() > 1 { format!("{}: ", method.title()) } else { String::new() };
-        plot::lines(&format!("{methods}{}{place}", what.join(" and ")), scales, &lines)
+        let methods =
+            if view.part.methods.len() > 1 { format!("{}: ", method.title()) } else { String::new() };
+        let title = format!("{methods}{} over the {}{place}", what.join(" and "), along.noun(view));
+        plot::lines(&title, scales, &lines)
     };
     let name = format!("{}-{}", method.name(), group.name);
     if shared {
@@ -206,7 +231,7 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
 fn losses(view: &View, method: Method) -> Vec<(String, String)> {
     let chosen = spread(view.part.points(), CURVES);
     let axes = axes(view);
-    let mut paths: Vec<(String, Vec<(f64, f64)>, usize, bool)> = Vec::new();
+    let mut paths = Vec::new();
     for (colour, point) in chosen.into_iter().enumerate() {
         let record = records(view, method, point).find(|record| record.cell.seed == view.part.seeds[0]);
         let Some(solved) = record.and_then(|record| record.solved.as_ref()) else { continue };
@@ -223,14 +248,11 @@ fn losses(view: &View, method: Method) -> Vec<(String, String)> {
             let (x, y) = above.fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / n, sum.1 + y.log10() / n));
             let end = points.last().map_or(0.0, |(step, _)| *step);
             let fitted = [0.0, end].map(|step| (step, 10.0_f64.powf(y - rate * (step - x))));
-            paths.push((String::new(), fitted.to_vec(), colour, true));
+            paths.push(Path { label: String::new(), points: fitted.to_vec(), colour, dashed: true });
         }
-        paths.push((label, points, colour, false));
+        paths.push(Path { label, points, colour, dashed: false });
     }
-    let lines: Vec<Line<'_>> = paths
-        .iter()
-        .map(|(label, points, colour, dashed)| Line { label, points, colour: *colour, dashed: *dashed })
-        .collect();
+    let lines: Vec<Line<'_>> = paths.iter().map(Path::line).collect();
     let scales =
         [Measure { name: "step", log: false }, Measure { name: "loss, part of its start", log: true }];
     let svg = plot::lines(&format!("{}: loss and fitted line", method.title()), scales, &lines);
@@ -284,7 +306,8 @@ pub(super) fn settings(view: &View) -> String {
     let part = &view.part;
     let what = match part.data {
         Data::Gates { generators: Directions::Patterns, weights, .. } => {
-            format!("standard normal rows, all sign patterns of {weights} inputs as generators")
+            let inputs = if weights == 1 { "one input".to_owned() } else { format!("{weights} inputs") };
+            format!("standard normal rows, all sign patterns of {inputs} as generators")
         }
         Data::Gates { weights, .. } => {
             format!("standard normal rows, random generators of {weights} normal weights")
@@ -297,8 +320,7 @@ pub(super) fn settings(view: &View) -> String {
         one.map(|(axis, _)| format!("; {} = {}", axis.letter(), axis.of(at))).collect()
     });
     let steps = if part.epochs > 0 { format!("; at most {} steps", part.epochs) } else { String::new() };
-    let inflation =
-        part.inflation.map_or(String::new(), |times| format!("; iterates of {times} s nonzeros"));
+    let inflation = part.inflation.map_or(String::new(), |times| format!("; iterates of {times} s nonzeros"));
     let draws = part.draws.map_or(String::new(), |draws| format!("; {draws} draws"));
     let seeds = part.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let word = if part.seeds.len() == 1 { "seed" } else { "seeds" };
@@ -340,7 +362,11 @@ pub(super) fn table(view: &View) -> Table {
 
 /// A number of either size in few letters.
 fn shown(value: f64, digits: usize) -> String {
-    if digits > 0 && value != 0.0 && value.abs() < 1e-3 { format!("{value:.1e}") } else { number(value, digits) }
+    if digits > 0 && value != 0.0 && value.abs() < 1e-3 {
+        format!("{value:.1e}")
+    } else {
+        number(value, digits)
+    }
 }
 
 /// What the columns are, and what theory says of them.
@@ -352,8 +378,10 @@ fn note(view: &View) -> String {
         }
         (Method::Curvature, Data::Gates { .. }) => {
             "alpha and beta are extreme eigenvalues over random supports of s unit columns, and over supports of the columns \
-             of one input in random neurons. (1 ∓ √(s/n))² is where independent columns end, with n the open half of the \
-             rows: the form that the deviations in Lemma 1 have, without its constants."
+             of one input in random neurons. Beside them stand forms without the constants of a bound: (1 ∓ √(s/n))², where \
+             independent columns end, with n the open half of the rows; gamma for many rows, which alpha is no larger than \
+             once a support holds one input of the two nearest gates; and (s + 1)/2, the beta of one input where two gates \
+             share half of their rows."
         }
         (Method::Curvature, _) => {
             "alpha and beta are extreme eigenvalues over random supports of s unit columns; independent ones end at \
@@ -364,7 +392,9 @@ fn note(view: &View) -> String {
              these and those of one input. Theorem 1 promises steps of the order of (β/α) ln(f(0)/eps), of which the form is \
              shown without a constant, and asks for 32 (β/α)² s nonzeros."
         }
-        _ => "A vector is recovered where the relative error is below 1e-3; the error is the median of the draws.",
+        _ => {
+            "A vector is recovered where the relative error is below 1e-3; the error is the median of the draws."
+        }
     };
     let mut notes: Vec<&str> = view.part.methods.iter().map(about).collect();
     notes.dedup();

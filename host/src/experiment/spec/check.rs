@@ -24,14 +24,21 @@ impl Method {
     #[must_use]
     pub const fn measures(self, data: &Data) -> &'static [Metric] {
         use Metric::{
-            Alpha, AlphaAligned, AlphaIndependent, Beta, BetaAligned, BetaIndependent, Eps, Error, Gamma,
-            GammaLimit, Inflation, LossLeft, Rate, RateForm, Steps, StepsForm, Straight, Success,
+            Alpha, AlphaAligned, AlphaIndependent, Beta, BetaAligned, BetaForm, BetaIndependent, Eps, Error,
+            Gamma, GammaLimit, Inflation, LossLeft, Rate, RateForm, Steps, StepsForm, Straight, Success,
         };
         match (self, data) {
             (Self::Assumption, Data::Gates { .. }) => &[Eps, Gamma, GammaLimit],
-            (Self::Curvature, Data::Gates { .. }) => {
-                &[Alpha, Beta, AlphaAligned, BetaAligned, AlphaIndependent, BetaIndependent]
-            }
+            (Self::Curvature, Data::Gates { .. }) => &[
+                Alpha,
+                Beta,
+                AlphaAligned,
+                BetaAligned,
+                GammaLimit,
+                BetaForm,
+                AlphaIndependent,
+                BetaIndependent,
+            ],
             (Self::Curvature, Data::Gaussian { .. }) => &[Alpha, Beta, AlphaIndependent, BetaIndependent],
             (Self::Theory | Self::Normalised | Self::Paper, Data::Gaussian { .. }) => &[Success, Error],
             (Self::Theory | Self::Normalised | Self::Paper, Data::Gates { .. }) => {
@@ -63,7 +70,8 @@ impl Part {
         let or = |axis: &[usize], one: usize| if axis.is_empty() { vec![one] } else { axis.to_vec() };
         let (ns, ds) = (or(&self.n, self.samples()), or(&self.d, self.data.inputs()));
         let mut points = Vec::new();
-        for (m, s) in or(&self.m, 0).into_iter().flat_map(|m| or(&self.s, 0).into_iter().map(move |s| (m, s))) {
+        for (m, s) in or(&self.m, 0).into_iter().flat_map(|m| or(&self.s, 0).into_iter().map(move |s| (m, s)))
+        {
             for (n, d) in ns.iter().flat_map(|&n| ds.iter().map(move |&d| (n, d))) {
                 points.push(Point { m: if m > 0 { m } else { self.generators(d) }, s, n, d });
             }
@@ -89,7 +97,9 @@ impl Part {
     fn generators(&self, inputs: usize) -> usize {
         match self.data {
             Data::Gaussian { .. } => 1,
-            Data::Gates { generators: Directions::Patterns, weights, .. } => count(inputs, weights).unwrap_or(0),
+            Data::Gates { generators: Directions::Patterns, weights, .. } => {
+                count(inputs, weights).unwrap_or(0)
+            }
             _ => 0,
         }
     }
@@ -106,7 +116,9 @@ impl Part {
         let keys = [("n", !self.n.is_empty()), ("d", !self.d.is_empty())];
         let keys = keys.into_iter().chain([("draws", self.draws.is_some())]);
         match keys.chain([("inflation", self.inflation.is_some())]).find(|(_, there)| *there) {
-            Some((key, _)) => Err(self.out_of_bounds(key, "none: it is for data of kind gates or gaussian", "one")),
+            Some((key, _)) => {
+                Err(self.out_of_bounds(key, "none: it is for data of kind gates or gaussian", "one"))
+            }
             None => Ok(()),
         }
     }
@@ -131,7 +143,8 @@ impl Part {
         }
         let iterative = self.methods.iter().any(|method| method.is_iterative());
         if iterative != (self.epochs > 0) || self.epochs as usize > MOST {
-            let expected = if iterative { format!("1 to {MOST} steps") } else { "none: nothing is iterated".into() };
+            let expected =
+                if iterative { format!("1 to {MOST} steps") } else { "none: nothing is iterated".into() };
             return Err(self.out_of_bounds("epochs", &expected, self.epochs));
         }
         if let Some(draws) = self.draws.filter(|draws| !(1..=LONGEST as u32).contains(draws)) {
@@ -161,7 +174,8 @@ impl Part {
     }
 
     fn check_axes(&self) -> Result<()> {
-        for (name, axis) in [("m", &self.m), ("s", &self.s), ("n", &self.n), ("d", &self.d), ("seeds", &Vec::new())]
+        for (name, axis) in
+            [("m", &self.m), ("s", &self.s), ("n", &self.n), ("d", &self.d), ("seeds", &Vec::new())]
         {
             if axis.len() > LONGEST || self.seeds.len() > LONGEST {
                 return Err(self.out_of_bounds(name, &format!("at most {LONGEST} entries"), axis.len()));
@@ -199,7 +213,9 @@ impl Part {
             }
             let plants = self.methods.iter().any(|method| method.is_iterative());
             if plants && !at.s.is_multiple_of(weights) {
-                return Some(format!("s a multiple of data.weights = {weights}, as many as a planted neuron has"));
+                return Some(format!(
+                    "s a multiple of data.weights = {weights}, as many as a planted neuron has"
+                ));
             }
             if plants && at.s / weights > at.m {
                 return Some(format!("s at most data.weights = {weights} for each generator"));
@@ -218,10 +234,11 @@ mod tests {
     use super::*;
 
     fn spec(changes: &[(&str, &str)]) -> Result<Spec> {
-        let mut text = "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\ns=[2]\nn=[50, 90]\nepochs=9\n\
+        let mut text =
+            "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\ns=[2]\nn=[50, 90]\nepochs=9\n\
                         methods=['theory']\nseeds=[0]\nmetric='error'\nrange=[0,1]\n\
                         data={kind='gates',samples=40,inputs=5,generators='patterns',weights=2}\n"
-            .to_owned();
+                .to_owned();
         for (from, to) in changes {
             assert!(text.contains(from), "{from}");
             text = text.replace(from, to);
@@ -262,7 +279,11 @@ mod tests {
             ("weights=2", "weights=6", "data.weights from 1 to d"),
             ("n=[50, 90]", "n=[50, 50]", "every number once"),
             ("generators='patterns'", "generators='gaussian'", "random generators"),
-            ("kind='gates',samples=40,inputs=5,generators='patterns',weights=2", "kind='planted',samples=40,inputs=5,outputs=1,test=0", "ways to train"),
+            (
+                "kind='gates',samples=40,inputs=5,generators='patterns',weights=2",
+                "kind='planted',samples=40,inputs=5,outputs=1,test=0",
+                "ways to train",
+            ),
         ] {
             let error = spec(&[(from, to)]).unwrap_err().to_string();
             assert!(error.contains(says) && error.contains("part p"), "{to}: {error}");

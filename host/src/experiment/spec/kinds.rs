@@ -213,6 +213,8 @@ pub enum Metric {
     AlphaAligned,
     /// Largest eigenvalue over them.
     BetaAligned,
+    /// `(s + 1)/2`, what beta is over supports of one input where two gates share half of their rows.
+    BetaForm,
     /// `(1 - sqrt(s/n))²`, n the open rows: the form of the bound, as for independent columns.
     AlphaIndependent,
     /// `(1 + sqrt(s/n))²`.
@@ -239,7 +241,7 @@ pub enum Metric {
 
 impl Metric {
     /// All, in the order of tables.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Psnr,
         Self::Accuracy,
         Self::Eps,
@@ -249,6 +251,7 @@ impl Metric {
         Self::Beta,
         Self::AlphaAligned,
         Self::BetaAligned,
+        Self::BetaForm,
         Self::AlphaIndependent,
         Self::BetaIndependent,
         Self::Error,
@@ -275,6 +278,7 @@ impl Metric {
             Self::Beta => "beta",
             Self::AlphaAligned => "alpha-aligned",
             Self::BetaAligned => "beta-aligned",
+            Self::BetaForm => "beta-form",
             Self::AlphaIndependent => "alpha-independent",
             Self::BetaIndependent => "beta-independent",
             Self::Error => "error",
@@ -302,6 +306,7 @@ impl Metric {
             Self::Beta => "beta",
             Self::AlphaAligned => "alpha, one input",
             Self::BetaAligned => "beta, one input",
+            Self::BetaForm => "(s + 1)/2",
             Self::AlphaIndependent => "(1 − √(s/n))²",
             Self::BetaIndependent => "(1 + √(s/n))²",
             Self::Error => "relative error",
@@ -427,7 +432,9 @@ impl Data {
     #[must_use]
     pub fn inputs(&self) -> usize {
         match self {
-            Self::Planted { inputs, .. } | Self::Gates { inputs, .. } | Self::Gaussian { inputs, .. } => *inputs,
+            Self::Planted { inputs, .. } | Self::Gates { inputs, .. } | Self::Gaussian { inputs, .. } => {
+                *inputs
+            }
             Self::Mnist { .. } => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,

@@ -38,13 +38,13 @@ pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumpti
     };
     let bits: Vec<Vec<u64>> = (0..count).into_par_iter().map(open).collect();
     let rows = |bits: &[u64]| bits.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-    let differ = |a: &[u64], b: &[u64]| {
-        a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).sum::<u64>()
-    };
+    let differ =
+        |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).sum::<u64>();
     let least = bits.iter().map(|bits| rows(bits)).min().unwrap_or(0);
-    let nearest = bits.par_iter().enumerate().filter_map(|(i, own)| {
-        bits[..i].iter().map(|other| differ(own, other)).min()
-    });
+    let nearest = bits
+        .par_iter()
+        .enumerate()
+        .filter_map(|(i, own)| bits[..i].iter().map(|other| differ(own, other)).min());
     let nearest = nearest.min().unwrap_or(n as u64);
     let part = |count: u64| count as f64 / n.max(1) as f64;
     Ok(Assumption { eps: part(least), gamma: part(nearest) })

@@ -107,8 +107,9 @@ mod tests {
                 for row in &mut a {
                     (row[p], row[q]) = (cos * row[p] - sin * row[q], sin * row[p] + cos * row[q]);
                 }
-                for k in 0..n {
-                    (a[p][k], a[q][k]) = (cos * a[p][k] - sin * a[q][k], sin * a[p][k] + cos * a[q][k]);
+                let (before, rest) = a.split_at_mut(q);
+                for (x, y) in before[p].iter_mut().zip(&mut rest[0]) {
+                    (*x, *y) = (cos * *x - sin * *y, sin * *x + cos * *y);
                 }
             }
         }
@@ -142,7 +143,10 @@ mod tests {
         let mut operator = Blocked::new(data, 3, 6, Layout::new(3, d)).unwrap();
         for kind in [Supports::Random, Supports::Aligned] {
             let found = extremes(&mut operator, own.gates().unwrap(), kind, (6, 2), 0).unwrap();
-            assert!((found.alpha - exact[0]).abs() < 2e-3 && found.alpha > exact[0] - 1e-5, "{found:?} {exact:?}");
+            assert!(
+                (found.alpha - exact[0]).abs() < 2e-3 && found.alpha > exact[0] - 1e-5,
+                "{found:?} {exact:?}"
+            );
             assert!((found.beta - exact[5]).abs() < 1e-3, "{found:?} {exact:?}");
         }
     }
@@ -159,7 +163,7 @@ mod tests {
         }
     }
 
-    /// The gates of h and -h are open on all rows together, so with both of e_1, -e_1 and both of e_2, -e_2 four columns of
+    /// The gates of h and -h are open on all rows together, so with two such pairs four columns of
     /// one input are dependent: no support that holds them has an alpha above 0.
     #[test]
     fn opposite_patterns_make_four_columns_dependent() {

@@ -40,19 +40,23 @@ impl Generators {
     #[must_use]
     pub fn patterns(inputs: usize, weights: usize) -> Self {
         let mut own = Self { inputs, weights, index: Vec::new(), value: Vec::new() };
+        if !(1..=inputs).contains(&weights) {
+            return own;
+        }
         let mut subset: Vec<usize> = (0..weights).collect();
-        while weights > 0 && weights <= inputs {
+        loop {
             for signs in 0..1_u64 << weights {
                 let base = own.value.len() / weights * inputs;
                 own.index.extend(subset.iter().map(|&j| (base + j) as u32));
                 own.value.extend((0..weights).map(|at| if signs >> at & 1 == 0 { 1.0 } else { -1.0 }));
             }
             // The last place that can still move to the right.
-            let Some(at) = (0..weights).rev().find(|&at| subset[at] < inputs - weights + at) else { break };
+            let Some(at) = (0..weights).rev().find(|&at| subset[at] < inputs - weights + at) else {
+                return own;
+            };
             subset[at] += 1;
             (at + 1..weights).for_each(|next| subset[next] = subset[next - 1] + 1);
         }
-        own
     }
 
     /// `count` vectors with k standard normal entries at random places, a function of the seed (Theorem 6).
@@ -149,12 +153,10 @@ mod tests {
             index.iter().zip(value).for_each(|(&j, &v)| h[j as usize - 3 * i] = v);
             h
         };
-        assert_eq!([dense(0), dense(1), dense(2), dense(3)], [
-            [1.0, 1.0, 0.0],
-            [-1.0, 1.0, 0.0],
-            [1.0, -1.0, 0.0],
-            [-1.0, -1.0, 0.0]
-        ]);
+        assert_eq!(
+            [dense(0), dense(1), dense(2), dense(3)],
+            [[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [-1.0, -1.0, 0.0]]
+        );
         assert_eq!((dense(4), dense(11)), ([1.0, 0.0, 1.0], [0.0, -1.0, -1.0]));
         let mut all: Vec<String> = (0..12).map(|i| format!("{:?}", dense(i))).collect();
         all.sort();

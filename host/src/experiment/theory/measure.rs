@@ -33,7 +33,12 @@ const GOAL: f64 = 1e-8;
 ///
 /// # Errors
 /// Steps that diverge, want of memory, or the run was ended.
-pub(in crate::experiment) fn measure(part: &Part, cell: &Cell, threads: usize, stop: &Stop) -> Result<Solved> {
+pub(in crate::experiment) fn measure(
+    part: &Part,
+    cell: &Cell,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Solved> {
     let work = Work { part, cell, at: part.point_of(cell), stop };
     pool(threads)?.install(|| match &part.data {
         Data::Gaussian { .. } => work.gaussian(),
@@ -86,7 +91,12 @@ impl Work<'_> {
                 let mut operator = Blocked::new(data, m, s, Layout::new(m, d))?;
                 operator.heed(Some(self.stop.clone()));
                 // Half the rows are open for a gate.
-                self.curvature(&mut operator, gates, n as f64 / 2.0, course)?
+                let mut solved = self.curvature(&mut operator, gates, n as f64 / 2.0, course)?;
+                solved.measured.insert(Metric::GammaLimit, assumption::limit(&own));
+                if s <= m {
+                    solved.measured.insert(Metric::BetaForm, f64::midpoint(s as f64, 1.0));
+                }
+                solved
             }
             _ => {
                 let budget = self.budget(s);
@@ -210,7 +220,8 @@ impl Work<'_> {
             let rate = -2.0 * (1.0 - 2.0 * extremes.alpha / (3.0 * extremes.beta)).log10();
             measured.insert(Metric::RateForm, rate);
         }
-        let quality = Quality { loss: found.left() * found.losses[0] / self.at.n as f64, ..Quality::default() };
+        let quality =
+            Quality { loss: found.left() * found.losses[0] / self.at.n as f64, ..Quality::default() };
         let (nnz, passes) = (found.nnz, found.reads as f64);
         Ok(Solved { measured, nnz, passes, train: Some(quality), ..course.ended(None) })
     }

@@ -223,8 +223,7 @@ mod tests {
         let planted = Planted::network(&own, 2, 3);
         let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None };
         let gates = own.gates().unwrap();
-        let found =
-            recover(&mut operator, gates, &planted, &params, (2, 300), &Stop::new(), |_| ()).unwrap();
+        let found = recover(&mut operator, gates, &planted, &params, (2, 300), &Stop::new(), |_| ()).unwrap();
         assert!(found.error < 1e-4 && found.left() <= END && found.nnz == 2, "{found:?}");
         let line = line(&found.losses).unwrap();
         assert!(line.straight > 0.99 && line.rate > 0.05, "{line:?}");
