@@ -54,7 +54,8 @@ fn every_check_runs_is_gone_on_with_and_reported() {
         }
     }
     let report = json(path, &format!("report {} -o report", names.join(" ")));
-    let files: Vec<String> = report["files"].as_array().unwrap().iter().map(|file| file.to_string()).collect();
+    let files: Vec<String> =
+        report["files"].as_array().unwrap().iter().map(|file| file.to_string()).collect();
     for file in [
         "theory-assumption-rows-assumption-gamma.svg",
         "theory-assumption-patterns-assumption-eps.svg",
@@ -75,7 +76,8 @@ fn every_check_runs_is_gone_on_with_and_reported() {
     let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     assert!(head.contains(&"gamma_limit") && head.contains(&"rate_form"));
     let md = read("report.md");
-    for text in ["gamma, n → ∞", "32 (β/α)²", "part recovered", "(s + 1)/2", "all sign patterns of one input"] {
+    for text in ["gamma, n → ∞", "32 (β/α)²", "part recovered", "(s + 1)/2", "all sign patterns of one input"]
+    {
         assert!(md.contains(text), "{text}");
     }
     assert!(!md.contains("Peak memory"), "nothing is trained");

@@ -41,9 +41,9 @@ impl Method {
             ],
             (Self::Curvature, Data::Gaussian { .. }) => &[Alpha, Beta, AlphaIndependent, BetaIndependent],
             (Self::Theory | Self::Normalised | Self::Paper, Data::Gaussian { .. }) => &[Success, Error],
-            (Self::Theory | Self::Normalised | Self::Paper, Data::Gates { .. }) => {
-                &[Error, LossLeft, Steps, StepsForm, Rate, RateForm, Straight, Alpha, Beta, Inflation]
-            }
+            (Self::Theory | Self::Normalised | Self::Paper, Data::Gates { .. }) => &[
+                Success, Error, LossLeft, Steps, StepsForm, Rate, RateForm, Straight, Alpha, Beta, Inflation,
+            ],
             _ => &[],
         }
     }

@@ -221,7 +221,7 @@ pub enum Metric {
     BetaIndependent,
     /// `|w - w*|₂ / |w*|₂`; of several draws the median.
     Error,
-    /// Part of the draws whose error is below 1e-3.
+    /// Part of the draws, and of the seeds, whose error is below 1e-3.
     Success,
     /// The loss at the end, in parts of that of w = 0.
     LossLeft,

@@ -156,7 +156,7 @@ impl Work<'_> {
         Ok(Solved { measured, ..course.ended(None) })
     }
 
-    /// alpha and beta over random and over aligned supports: the steps need the larger beta.
+    /// alpha and beta over random and over aligned supports together, as near to those of all supports as draws come.
     fn extremes<S: Sensing<Source = Infallible>>(
         &self,
         sensing: &mut S,
@@ -167,7 +167,7 @@ impl Work<'_> {
         let mut found = curvature::extremes(sensing, gates, Supports::Random, sizes, seed)?;
         if self.at.m > 1 {
             let aligned = curvature::extremes(sensing, gates, Supports::Aligned, sizes, seed)?;
-            found.beta = found.beta.max(aligned.beta);
+            (found.alpha, found.beta) = (found.alpha.min(aligned.alpha), found.beta.max(aligned.beta));
         }
         Ok(found)
     }
@@ -199,6 +199,7 @@ impl Work<'_> {
         let found = recovery::recover(sensing, gates, planted, &params, sizes, self.stop, see)?;
         let condition = extremes.beta / extremes.alpha;
         let mut measured = Measured::from([
+            (Metric::Success, f64::from(u8::from(found.error < RECOVERED))),
             (Metric::Error, found.error),
             (Metric::LossLeft, found.left()),
             (Metric::Alpha, extremes.alpha),
