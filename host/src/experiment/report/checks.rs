@@ -395,8 +395,8 @@ fn note(view: &View) -> String {
              (1 ∓ √(s/n))² (Marchenko and Pastur)."
         }
         (_, Data::Gates { .. }) => {
-            "alpha and beta are taken over random supports of as many columns as iterate and planted network have together, and \
-             over those of one input. A network is recovered where the relative error is below 1e-3. Theorem 1 promises steps of the order of (β/α) ln(f(0)/eps), of which the form is \
+            "alpha is taken over random supports of as many columns as iterate and planted network have together and stands beside \
+             that of one input, beta over both kinds. A network is recovered where the relative error is below 1e-3. Theorem 1 promises steps of the order of (β/α) ln(f(0)/eps), of which the form is \
              shown without a constant, and asks for 32 (β/α)² s nonzeros."
         }
         _ => {

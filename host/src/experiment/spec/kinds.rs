@@ -235,7 +235,7 @@ pub enum Metric {
     RateForm,
     /// r² of that line.
     Straight,
-    /// `32 (beta/alpha)²`, by how much Theorem 1 asks the budget to be inflated.
+    /// `32 (beta/alpha)²`, alpha over random supports: by how much Theorem 1 asks the budget to be inflated.
     Inflation,
 }
 

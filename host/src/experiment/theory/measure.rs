@@ -156,20 +156,18 @@ impl Work<'_> {
         Ok(Solved { measured, ..course.ended(None) })
     }
 
-    /// alpha and beta over random and over aligned supports together, as near to those of all supports as draws come.
+    /// Eigenvalues over random and over aligned supports; without gates no supports are aligned.
     fn extremes<S: Sensing<Source = Infallible>>(
         &self,
         sensing: &mut S,
         gates: Gates<'_>,
         s: usize,
-    ) -> Result<Extremes> {
-        let (sizes, seed) = ((s, self.draws()), self.cell.seed);
-        let mut found = curvature::extremes(sensing, gates, Supports::Random, sizes, seed)?;
-        if self.at.m > 1 {
-            let aligned = curvature::extremes(sensing, gates, Supports::Aligned, sizes, seed)?;
-            (found.alpha, found.beta) = (found.alpha.min(aligned.alpha), found.beta.max(aligned.beta));
-        }
-        Ok(found)
+    ) -> Result<[Extremes; 2]> {
+        let of = |sensing: &mut S, kind| {
+            curvature::extremes(sensing, gates, kind, (s, self.draws()), self.cell.seed)
+        };
+        let random = of(sensing, Supports::Random)?;
+        Ok([random, if self.at.m > 1 { of(sensing, Supports::Aligned)? } else { random }])
     }
 
     fn params(&self, beta: f64) -> Params {
@@ -186,10 +184,12 @@ impl Work<'_> {
         sensing: &mut S,
         gates: Gates<'_>,
         (planted, budget): (&Planted, usize),
-        extremes: Extremes,
+        [random, aligned]: [Extremes; 2],
         mut course: Course,
     ) -> Result<Solved> {
-        let params = self.params(extremes.beta);
+        // Steps that are too long for the supports that they meet diverge.
+        let (alpha, beta) = (random.alpha, random.beta.max(aligned.beta));
+        let params = self.params(beta);
         let mut step = 0.0;
         let see = |loss: f64| {
             course.see(step, loss);
@@ -197,13 +197,14 @@ impl Work<'_> {
         };
         let sizes = (budget, self.part.epochs);
         let found = recovery::recover(sensing, gates, planted, &params, sizes, self.stop, see)?;
-        let condition = extremes.beta / extremes.alpha;
+        let condition = beta / alpha;
         let mut measured = Measured::from([
             (Metric::Success, f64::from(u8::from(found.error < RECOVERED))),
             (Metric::Error, found.error),
             (Metric::LossLeft, found.left()),
-            (Metric::Alpha, extremes.alpha),
-            (Metric::Beta, extremes.beta),
+            (Metric::Alpha, alpha),
+            (Metric::AlphaAligned, aligned.alpha),
+            (Metric::Beta, beta),
         ]);
         if condition.is_finite() {
             measured.insert(Metric::Inflation, 32.0 * condition * condition);
@@ -218,7 +219,7 @@ impl Work<'_> {
         }
         if self.cell.method == Method::Theory {
             // The error on a support shrinks by 1 - eta alpha a step, the loss by its square.
-            let rate = -2.0 * (1.0 - 2.0 * extremes.alpha / (3.0 * extremes.beta)).log10();
+            let rate = -2.0 * (1.0 - 2.0 * alpha / (3.0 * beta)).log10();
             measured.insert(Metric::RateForm, rate);
         }
         let quality =
