@@ -216,9 +216,12 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
         paths.sort_by_key(|path| path.dashed);
         let lines: Vec<Line<'_>> = paths.iter().map(Path::line).collect();
         let what: Vec<&str> = group.measured.iter().take(2).map(|metric| metric.title()).collect();
-        let methods =
-            if view.part.methods.len() > 1 { format!("{}: ", method.title()) } else { String::new() };
-        let title = format!("{methods}{} over the {}{place}", what.join(" and "), along.noun(view));
+        let what = what.join(" and ");
+        // A title has room for one of the two; the axis has its name in any case.
+        let title = match view.part.methods.len() {
+            1 => format!("{what} over the {}{place}", along.noun(view)),
+            _ => format!("{}: {what}{place}", method.title()),
+        };
         plot::lines(&title, scales, &lines)
     };
     let name = format!("{}-{}", method.name(), group.name);
