@@ -72,7 +72,8 @@ impl Part {
         if !self.data.is_check() {
             return self.pairs().len();
         }
-        [&self.m, &self.s, &self.n, &self.d].iter().map(|axis| axis.len().max(1)).product()
+        let axes = [&self.m, &self.s, &self.n, &self.d];
+        axes.iter().fold(1, |sizes, axis| sizes.saturating_mul(axis.len().max(1)))
     }
 
     /// The sizes of a check, in order: m, then s, n and d.
@@ -185,10 +186,16 @@ impl Part {
     }
 
     fn check_axes(&self) -> Result<()> {
-        for (name, axis) in
-            [("m", &self.m), ("s", &self.s), ("n", &self.n), ("d", &self.d), ("seeds", &Vec::new())]
-        {
-            if axis.len() > LONGEST || self.seeds.len() > LONGEST {
+        if self.seeds.len() > LONGEST {
+            return Err(self.out_of_bounds("seeds", &format!("at most {LONGEST} entries"), self.seeds.len()));
+        }
+        // Counted before they are made.
+        if self.sizes() > LONGEST * LONGEST {
+            let expected = format!("at most {} pairs, triples or fours of sizes", LONGEST * LONGEST);
+            return Err(self.out_of_bounds("m, s, n and d", &expected, self.sizes()));
+        }
+        for (name, axis) in [("m", &self.m), ("s", &self.s), ("n", &self.n), ("d", &self.d)] {
+            if axis.len() > LONGEST {
                 return Err(self.out_of_bounds(name, &format!("at most {LONGEST} entries"), axis.len()));
             }
             if let Some(wrong) = axis.iter().find(|value| !(1..=MOST).contains(*value)) {
@@ -271,6 +278,14 @@ mod tests {
         let usual = spec(&[("n=[50, 90]\n", "")]).unwrap();
         assert_eq!(usual.cells()[0].id(), "p-theory-m40-s2-seed0");
         assert_eq!(usual.part[0].point_of(&usual.cells()[0]).n, 40);
+    }
+
+    #[test]
+    fn more_sizes_than_can_be_run_are_refused_before_they_are_made() {
+        let long = |name: &str| format!("{name}={:?}\n", (1..=900).collect::<Vec<_>>());
+        let axes = long("s") + &long("n") + &long("d");
+        let error = spec(&[("s=[2]\nn=[50, 90]\n", &axes)]).unwrap_err().to_string();
+        assert!(error.contains("m, s, n and d") && error.contains("729000000"), "{error}");
     }
 
     #[test]
