@@ -27,19 +27,41 @@ pub fn extremes<S: Sensing>(
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut Work<'_>,
 ) -> Result<(f32, f32), S::Source> {
-    let (d, m) = (sensing.inputs(), sensing.blocks());
     let (mut alpha, mut beta) = (f32::INFINITY, 0.0_f32);
     for draw in 0..supports {
         let len = random_support(sensing, gates, (seed, draw), (&mut *index, &mut *value), work)?;
         let (index, scale) = (&*head_mut(index, len)?, head_mut(value, len)?);
-        sensing.hold(gates, index)?;
-        let mut support = Support { sensing, gates, index, d, m };
-        support.scales(scale, work)?;
-        let top = support.eigenvalue(scale, 0.0, iterations, (seed, draw), work)?;
-        let low = top - support.eigenvalue(scale, top, iterations, (seed, draw), work)?;
-        (alpha, beta) = (alpha.min(low.max(0.0)), beta.max(top));
+        let (low, top) = extremes_at(sensing, gates, index, (seed, draw), iterations, scale, work)?;
+        (alpha, beta) = (alpha.min(low), beta.max(top));
     }
     Ok((alpha, beta))
+}
+
+/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns on one support S of s flat indices.
+///
+/// `iterations` as in [`extremes`], whose start belongs to (seed, draw). `scale` has length s and holds no result;
+/// `work.panel` needs max(3 s, d). The largest eigenvalue comes from below and the smallest from above, the nearer the more
+/// iterations. A column that vanishes has the eigenvalue 0.
+///
+/// # Errors
+/// A wrong length or support, or reading the data failed.
+pub fn extremes_at<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    support: &[u32],
+    (seed, draw): (u64, u32),
+    iterations: u32,
+    scale: &mut [f32],
+    work: &mut Work<'_>,
+) -> Result<(f32, f32), S::Source> {
+    let (d, m) = (sensing.inputs(), sensing.blocks());
+    crate::error::length("scales", scale.len(), support.len())?;
+    sensing.hold(gates, support)?;
+    let mut support = Support { sensing, gates, index: support, d, m };
+    support.scales(scale, work)?;
+    let top = support.eigenvalue(scale, 0.0, iterations, (seed, draw), work)?;
+    let low = top - support.eigenvalue(scale, top, iterations, (seed, draw), work)?;
+    Ok((low.max(0.0), top))
 }
 
 /// One support of unit columns whose Gram matrix is examined.
@@ -191,6 +213,21 @@ mod tests {
         assert!((found.1 - 4.0).abs() < 1e-5 && found.0 < 1e-5, "{found:?}");
         let none = extremes(&mut row(&[0.0; 12]), open(), 0, (2, 20), (&mut index, &mut value), &mut work);
         assert_eq!(none, Ok((0.0, 0.0)));
+    }
+
+    /// Gram matrix of the unit columns: (1, c; c, 1) has the eigenvalues 1 ± c.
+    #[test]
+    fn two_columns_have_the_eigenvalues_of_their_cosine() {
+        // Columns (1, 1, 0) and (1, 0, 1): c = 1/2.
+        let x = [1.0, 1.0, 1.0, 0.0, 0.0, 1.0];
+        let memory = std::vec![0.0; crate::budget::gated_words(2, 1)].leak();
+        let mut sensing = Gated::new(Rows::new(&x, 2).unwrap(), 1, 1, memory).unwrap();
+        let open = Gates::of(Weights::empty(2, 1), Signs::Positive, Empty::Open, 0, 1);
+        let (mut scale, mut panel, mut scratch) = ([0.0; 2], [0.0; 6], [0.0; 5]);
+        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch };
+        let found = extremes_at(&mut sensing, open, &[0, 1], (0, 0), 60, &mut scale, &mut work).unwrap();
+        assert!((found.0 - 0.5).abs() < 1e-6 && (found.1 - 1.5).abs() < 1e-6, "{found:?}");
+        assert!(extremes_at(&mut sensing, open, &[0, 1], (0, 0), 9, &mut [0.0], &mut work).is_err());
     }
 
     /// Marchenko and Pastur: eigenvalues of s unit Gaussian columns in n rows lie near (1 ± sqrt(s/n))².

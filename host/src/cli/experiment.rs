@@ -15,17 +15,19 @@ use crate::experiment::runner::{self, RunOptions, Summary};
 use crate::experiment::{Cell, Record, Shard, Spec, Store, figures, problem};
 use crate::{Error, Result};
 
-/// Run an experiment: every figure of the paper, the table of its runtimes, or a spec file of your own.
+/// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory, or a spec file of your own.
 ///
 /// Every cell of the grid runs in a process of its own and leaves one small file in the folder of the results. Where the folder
 /// has results of the same spec already, the run goes on with what is missing; killed at any point, it loses the cells on their
 /// way. Seeds are those of the spec.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes
+Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes,
+  theory-assumption, theory-curvature, theory-convergence, theory-sensing
 Examples:
   tamis run figure-3-right --profile smoke -o smoke
   tamis run figure-3-left --profile reduced --data-dir data -o results/figure-3-left --jobs 2
+  tamis run theory-convergence --profile reduced -o results/theory-convergence
   tamis run figure-1-left --profile paper --dry-run
   tamis run figure-1-left --profile paper -o results/figure-1-left --cell 3/100
   tamis report results/figure-3-left -o report")]
@@ -249,13 +251,13 @@ fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {
 
 fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
     let mut rows =
-        vec![vec!["part".into(), "m × s".into(), "seeds".into(), "cells to run".into(), "methods".into()]];
+        vec![vec!["part".into(), "sizes".into(), "seeds".into(), "cells to run".into(), "methods".into()]];
     for part in &spec.part {
         let own = cells.iter().filter(|cell| cell.part == part.name).count();
         let methods: Vec<&str> = part.methods.iter().map(|method| method.name()).collect();
         rows.push(vec![
             part.name.clone(),
-            count(part.pairs().len() as u64),
+            count(part.sizes() as u64),
             count(part.seeds.len() as u64),
             count(own as u64),
             methods.join(", "),

@@ -1,4 +1,4 @@
-//! One training of an experiment.
+//! One training, or one measurement, of an experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,18 +14,26 @@ pub struct Cell {
     pub method: Method,
     /// Neurons of a hidden layer; 0 for a constant predictor of labels that are the same in all cells.
     pub m: usize,
-    /// Nonzero weights; 0 as for `m`.
+    /// Nonzero weights; 0 as for `m`, and where nothing depends on them.
     pub s: usize,
+    /// Rows, where the part has an axis of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<usize>,
+    /// Inputs, where the part has an axis of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub d: Option<usize>,
     /// Its seed.
     pub seed: u64,
 }
 
 impl Cell {
-    /// Its name among the cells of the spec, and that of its file: `planted-paper-m10-s50-seed0`.
+    /// Its name among the cells of the spec, and that of its file: `planted-paper-m10-s50-seed0`, of a check also
+    /// `inputs-assumption-m180-s0-n1000-d10-seed0`.
     #[must_use]
     pub fn id(&self) -> String {
-        let Self { part, method, m, s, seed } = self;
-        format!("{part}-{}-m{m}-s{s}-seed{seed}", method.name())
+        let Self { part, method, m, s, n, d, seed } = self;
+        let axis = |name: &str, value: &Option<usize>| value.map_or(String::new(), |v| format!("-{name}{v}"));
+        format!("{part}-{}-m{m}-s{s}{}{}-seed{seed}", method.name(), axis("n", n), axis("d", d))
     }
 }
 
@@ -66,7 +74,16 @@ impl Spec {
 fn cells(part: &Part) -> Vec<Cell> {
     let mut cells = Vec::new();
     let fixed = |method: Method| method.is_constant() && part.data.is_fixed();
-    let cell = |method, m, s, seed| Cell { part: part.name.clone(), method, m, s, seed };
+    let cell = |method, m, s, seed| Cell { part: part.name.clone(), method, m, s, n: None, d: None, seed };
+    if part.data.is_check() {
+        for point in part.points() {
+            let n = (!part.n.is_empty()).then_some(point.n);
+            let d = (!part.d.is_empty()).then_some(point.d);
+            let of = |method, seed| Cell { n, d, ..cell(method, point.m, point.s, seed) };
+            cells.extend(part.seeds.iter().flat_map(|&seed| part.methods.iter().map(move |&m| of(m, seed))));
+        }
+        return cells;
+    }
     for &method in part.methods.iter().filter(|&&method| fixed(method)) {
         cells.push(cell(method, 0, 0, part.seeds[0]));
     }

@@ -1,4 +1,5 @@
-//! The experiments that ship with the command: every figure of the paper on iterative hard thresholding, and its runtimes.
+//! The experiments that ship with the command: every figure of the paper on iterative hard thresholding, its runtimes, and
+//! checks of its theory.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use super::spec::Spec;
 use crate::{Error, Result};
 
 /// Names and texts.
-const FIGURES: [(&str, &str); 9] = [
+const FIGURES: [(&str, &str); 13] = [
     ("figure-1-left", include_str!("../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../specs/figure-1-right.toml")),
     ("figure-2-left", include_str!("../../specs/figure-2-left.toml")),
@@ -16,6 +17,10 @@ const FIGURES: [(&str, &str); 9] = [
     ("figure-4", include_str!("../../specs/figure-4.toml")),
     ("figure-5", include_str!("../../specs/figure-5.toml")),
     ("runtimes", include_str!("../../specs/runtimes.toml")),
+    ("theory-assumption", include_str!("../../specs/theory-assumption.toml")),
+    ("theory-curvature", include_str!("../../specs/theory-curvature.toml")),
+    ("theory-convergence", include_str!("../../specs/theory-convergence.toml")),
+    ("theory-sensing", include_str!("../../specs/theory-sensing.toml")),
 ];
 
 /// The names, in the order of the paper.

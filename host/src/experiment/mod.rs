@@ -1,4 +1,4 @@
-//! Experiments: a figure or table of many independent trainings, as data; run cell by cell, and reported.
+//! Experiments: a figure or table of many independent trainings or measurements, as data; run cell by cell, and reported.
 //!
 //! ```text
 //! spec (TOML) ── profile ──> resolved spec ──> cells ──> runner: a process per cell ──> store: a file per cell
@@ -13,6 +13,7 @@
 //! | [`cell`] | one training: figure, method, m, s, seed; a name that never changes |
 //! | [`problem`] | the data of a cell, from a seed or from files |
 //! | [`solve`] | one way to call the library's runs for every method, and what is kept of each |
+//! | [`theory`] | what the checks of the theory measure in place of a training |
 //! | [`record`], [`environment`] | what is kept of a cell, and of the machine |
 //! | [`store`] | a results folder: a small file per cell, written whole or not at all |
 //! | [`runner`] | which cells are missing, and a process of its own for each |
@@ -30,6 +31,7 @@ pub mod runner;
 pub mod solve;
 pub mod spec;
 pub mod store;
+pub mod theory;
 
 pub use cell::{Cell, Shard};
 pub use record::{Record, Status};

@@ -91,6 +91,12 @@ pub fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
             Ok(Set { train: images(0..*train)?, test: held })
         }
         Data::Digits { side, classes, train, test } => drawn(*side, classes, (*train, *test), task),
+        Data::Gates { .. } | Data::Gaussian { .. } => {
+            Err(Error::new("a check of the theory has no data to train on")
+                .expected("data to train on")
+                .got(cell.id())
+                .help("its data are made where it is measured"))
+        }
         Data::Image { from, index, features, deviation, channel_deviation } => {
             let channel_deviation = channel_deviation.unwrap_or(0.0);
             let fourier =

@@ -1,8 +1,11 @@
 //! What is kept of a cell.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
+use super::spec::Metric;
 
 /// How good a network is on some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -20,12 +23,16 @@ pub struct Quality {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Solved {
-    /// The recipe of `tamis train` that did it.
+    /// The recipe of `tamis train` that did it; none where nothing is trained.
     pub recipe: String,
-    /// On the rows trained on.
-    pub train: Quality,
+    /// On the rows trained on; none where nothing is trained.
+    #[serde(default)]
+    pub train: Option<Quality>,
     /// On the test rows, where there are some.
     pub test: Option<Quality>,
+    /// What a check of the theory has measured.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<Metric, f64>,
     /// Nonzeros of the model.
     pub nnz: usize,
     /// Neurons of each hidden layer that count.

@@ -286,8 +286,11 @@ pub fn run_here(
     stop: &Stop,
 ) -> Result<Record> {
     let part = store.spec().part_of(cell)?;
-    let set = problem::load(part, cell, folder)?;
-    let ending = solve::solve(part, cell, set, threads, stop);
+    let ending = if part.data.is_check() {
+        solve::check(part, cell, threads, stop)
+    } else {
+        solve::solve(part, cell, problem::load(part, cell, folder)?, threads, stop)
+    };
     if stop.asked() {
         return Err(Error::interrupted());
     }

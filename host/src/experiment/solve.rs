@@ -7,6 +7,7 @@ use super::cell::Cell;
 use super::problem::Set;
 use super::record::{Quality, Solved};
 use super::spec::{Method, Part};
+use super::theory;
 use crate::Result;
 use crate::dense::{Head, Rates};
 use crate::operator::Stop;
@@ -49,11 +50,25 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
         Method::Paper | Method::PaperLeast | Method::PaperSafe => work.paper(train)?,
         Method::Recipe if run::usual_recipe(train.task, work.size()) == "anneal" => work.anneal(train)?,
         Method::Recipe => work.recover(train)?,
+        // The spec refuses them on data to train on.
+        Method::Assumption | Method::Curvature | Method::Theory | Method::Normalised => {
+            return Ok(Ending::Skipped("a check of the theory trains nothing".into()));
+        }
     };
     solved.data_bytes = data_bytes;
     if let Some(model) = solved.model.take() {
         solved.test = test.map(|test| score_model(&model, &test).map(|score| quality(&score))).transpose()?;
     }
+    solved.rss_peak_bytes = run::peak_rss_bytes();
+    Ok(Ending::Solved(Box::new(solved)))
+}
+
+/// Measures a cell that checks the theory; its data are made from its seed.
+///
+/// # Errors
+/// Steps that diverge, want of memory, or the run was ended.
+pub fn check(part: &Part, cell: &Cell, threads: usize, stop: &Stop) -> Result<Ending> {
+    let mut solved = theory::measure(part, cell, threads, stop)?;
     solved.rss_peak_bytes = run::peak_rss_bytes();
     Ok(Ending::Solved(Box::new(solved)))
 }
@@ -76,7 +91,7 @@ struct Work<'a> {
 }
 
 /// What is noted from step to step: a curve of at most [`POINTS`] points, and the peak of the heap.
-struct Course {
+pub(super) struct Course {
     heap: HeapPeak,
     peak: Option<u64>,
     every: u64,
@@ -85,13 +100,13 @@ struct Course {
 }
 
 impl Course {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let curve = Vec::with_capacity(POINTS + 1);
         Self { heap: HeapPeak::start(), peak: None, every: 1, curve, steps: 0 }
     }
 
     /// After a step: what the run has taken so far, and the loss after so many passes.
-    fn see(&mut self, at: f64, loss: f64) {
+    pub(super) fn see(&mut self, at: f64, loss: f64) {
         self.peak = self.heap.bytes();
         if self.steps.is_multiple_of(self.every) && loss.is_finite() {
             if self.curve.len() == POINTS {
@@ -215,7 +230,7 @@ impl Work<'_> {
         let report = outcome.report;
         Ok(Solved {
             recipe: report.recipe.into(),
-            train: Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy },
+            train: Some(Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy }),
             nnz: report.nnz,
             live: report.layers.iter().map(|layer| layer.live).collect(),
             seconds: report.seconds,
@@ -224,7 +239,7 @@ impl Work<'_> {
             state_bytes: Some(report.state_bytes),
             workspace_bytes: Some(report.workspace_bytes + report.mapped_bytes),
             model_bytes: Some(outcome.model.len() as u64),
-            ..course.ended(outcome.model)
+            ..course.ended(Some(outcome.model))
         })
     }
 
@@ -239,7 +254,7 @@ impl Work<'_> {
         let report = outcome.report;
         Ok(Solved {
             recipe: report.recipe.into(),
-            train: Quality { loss: report.loss, psnr_db: None, accuracy: Some(report.accuracy) },
+            train: Some(Quality { loss: report.loss, psnr_db: None, accuracy: Some(report.accuracy) }),
             nnz: report.nnz,
             live: vec![report.live],
             seconds: report.seconds,
@@ -248,7 +263,7 @@ impl Work<'_> {
             state_bytes: Some(report.plan.state_bytes),
             workspace_bytes: Some(report.plan.workspace_bytes),
             model_bytes: Some(outcome.model.len() as u64),
-            ..course.ended(outcome.model)
+            ..course.ended(Some(outcome.model))
         })
     }
 
@@ -279,7 +294,7 @@ impl Work<'_> {
         let epochs = report.steps as f64 * report.batch as f64 / report.samples as f64;
         Ok(Solved {
             recipe: report.recipe.into(),
-            train: Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy },
+            train: Some(Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy }),
             nnz: report.nnz,
             live: report.live,
             seconds: report.seconds,
@@ -288,7 +303,7 @@ impl Work<'_> {
             workspace_bytes: Some(report.workspace_bytes),
             dense_bytes: Some(report.dense_bytes),
             model_bytes: Some(outcome.model.len() as u64),
-            ..course.ended(outcome.model)
+            ..course.ended(Some(outcome.model))
         })
     }
 
@@ -303,15 +318,15 @@ impl Work<'_> {
 
 impl Course {
     /// What was noted, and nothing else yet.
-    fn ended(self, model: Vec<u8>) -> Solved {
-        Solved { heap_peak_bytes: self.peak, curve: self.curve, model: Some(model), ..Solved::default() }
+    pub(super) fn ended(self, model: Option<Vec<u8>>) -> Solved {
+        Solved { heap_peak_bytes: self.peak, curve: self.curve, model, ..Solved::default() }
     }
 }
 
 fn of_report(report: &run::Report, model: Vec<u8>, course: Course) -> Solved {
     Solved {
         recipe: report.recipe.into(),
-        train: Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy },
+        train: Some(Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy }),
         nnz: report.nnz,
         live: [Some(report.live), report.second_live].into_iter().flatten().collect(),
         seconds: report.seconds,
@@ -320,7 +335,7 @@ fn of_report(report: &run::Report, model: Vec<u8>, course: Course) -> Solved {
         state_bytes: Some(report.plan.state_bytes),
         workspace_bytes: Some(report.plan.workspace_bytes),
         model_bytes: Some(model.len() as u64),
-        ..course.ended(model)
+        ..course.ended(Some(model))
     }
 }
 
@@ -350,7 +365,12 @@ fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
         let all: Vec<f32> = prediction.iter().copied().cycle().take(problem.data.rows * outputs).collect();
         quality(&Score::new(problem.task, &problem.labels, &all))
     };
-    Solved { recipe: method.name().into(), train: score(train), test: test.map(score), ..Solved::default() }
+    Solved {
+        recipe: method.name().into(),
+        train: Some(score(train)),
+        test: test.map(score),
+        ..Solved::default()
+    }
 }
 
 #[cfg(test)]
@@ -370,19 +390,19 @@ mod tests {
     #[test]
     fn constant_predictors_score_what_can_be_computed_by_hand() {
         let two = problem(Task::Regression, &[1.0, 2.0, 3.0, 2.0], 2);
-        let zero = constant(Method::Zero, &two, None).train;
+        let zero = constant(Method::Zero, &two, None).train.unwrap();
         let mean = constant(Method::Mean, &two, Some(&two));
         assert_eq!(zero.loss, 18.0 / 4.0);
         // Column means 2 and 2.
-        assert_eq!((mean.train.loss, mean.test), (0.5, Some(mean.train)));
+        assert_eq!((mean.train.unwrap().loss, mean.test), (0.5, mean.train));
         let classes = problem(Task::Multiclass, &[0.0, 2.0, 2.0, 1.0], 1);
-        let zero = constant(Method::Zero, &classes, None).train;
-        let mean = constant(Method::Mean, &classes, None).train;
+        let zero = constant(Method::Zero, &classes, None).train.unwrap();
+        let mean = constant(Method::Mean, &classes, None).train.unwrap();
         assert!((zero.loss - 3.0_f64.ln()).abs() < 1e-6 && zero.accuracy == Some(0.25));
         let entropy = 0.5 * 4.0_f64.ln() + 0.5 * 2.0_f64.ln();
         assert!((mean.loss - entropy).abs() < 1e-6 && mean.accuracy == Some(0.5));
         let half = problem(Task::Binary, &[0.0, 1.0], 1);
-        assert_eq!(constant(Method::Zero, &half, None).train.accuracy, Some(0.5));
+        assert_eq!(constant(Method::Zero, &half, None).train.unwrap().accuracy, Some(0.5));
     }
 
     #[test]

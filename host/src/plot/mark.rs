@@ -11,6 +11,8 @@ pub(super) enum Mark {
     Line,
     /// A line with a dot at each value.
     Dotted,
+    /// A line of dashes.
+    Dashed,
     Ring,
     Dot,
     Cross,
@@ -44,6 +46,11 @@ impl Key {
             Mark::Line => area.draw(
                 &(EmptyElement::at(at)
                     + PathElement::new([(-10, 0), (10, 0)], self.colour.light.stroke_width(3))),
+            ),
+            Mark::Dashed => area.draw(
+                &(EmptyElement::at(at)
+                    + PathElement::new([(-10, 0), (-3, 0)], thin)
+                    + PathElement::new([(3, 0), (10, 0)], thin)),
             ),
             Mark::Dotted => area.draw(
                 &(EmptyElement::at(at)

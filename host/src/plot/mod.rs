@@ -10,6 +10,7 @@
 mod axis;
 mod figures;
 mod heat;
+mod lines;
 mod mark;
 mod page;
 mod spark;
@@ -25,6 +26,28 @@ pub struct Series<'a> {
     pub first: usize,
     /// One value per step or epoch.
     pub values: &'a [f32],
+}
+
+/// A named line through places.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line<'a> {
+    /// Name in the legend; a line without one stands in no legend.
+    pub label: &'a str,
+    /// Places (x, y), in the order in which they are joined.
+    pub points: &'a [(f64, f64)],
+    /// Which colour, counted round after six: what belongs together shares one.
+    pub colour: usize,
+    /// Whether it is what theory says, drawn with dashes and without dots.
+    pub dashed: bool,
+}
+
+/// An axis of [`lines`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measure<'a> {
+    /// What is measured along it, with its unit.
+    pub name: &'a str,
+    /// Whether it is logarithmic; values of 0 and less then lie on a line marked 0.
+    pub log: bool,
 }
 
 /// One axis of a heat map.
@@ -94,6 +117,21 @@ pub struct Panel<'a> {
 #[must_use]
 pub fn loss_curve(title: &str, time: &str, series: &[Series<'_>]) -> String {
     page::page(title, page::FIGURE_HEIGHT, |area| figures::loss(area, title, time, series))
+}
+
+/// Lines over a quantity that is no count of steps, each axis linear or logarithmic. What is not finite has no place.
+///
+/// ```
+/// use tamis_host::plot::{Line, Measure, lines};
+/// let measured = Line { label: "gamma", points: &[(100.0, 0.2), (1000.0, 0.3)], colour: 0, dashed: false };
+/// let limit = Line { label: "limit", points: &[(100.0, 0.33), (1000.0, 0.33)], colour: 0, dashed: true };
+/// let axes = [Measure { name: "n, rows", log: true }, Measure { name: "part of the rows", log: false }];
+/// let svg = lines("Gates", axes, &[measured, limit]);
+/// assert!(svg.contains("n, rows") && svg.contains("limit"));
+/// ```
+#[must_use]
+pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line<'_>]) -> String {
+    page::page(title, page::FIGURE_HEIGHT, |area| lines::draw(area, title, axes, lines))
 }
 
 /// Planted weights as rings and recovered ones as dots, over their flat index: a dot inside its ring is a weight

@@ -2,14 +2,18 @@
 
 use super::super::known::Known;
 use super::super::record::Record;
+use super::super::spec::Metric;
 use super::{Experiment, View};
 
+/// What stands before the columns of checks.
 const HEAD: &str = "experiment,profile,part,method,hidden,m,s,seed,status,reason,train_loss,train_psnr_db,train_accuracy,\
 test_loss,test_psnr_db,test_accuracy,nnz,live,seconds,passes,limit,heap_peak_bytes,rss_peak_bytes,data_bytes,state_bytes,\
-workspace_bytes,dense_bytes,model_bytes,threads,version,commit,published,published_seconds,reference,reference_seconds\n";
+workspace_bytes,dense_bytes,model_bytes,threads,version,commit,published,published_seconds,reference,reference_seconds";
 
 pub(super) fn csv(experiments: &[Experiment]) -> String {
-    let mut text = HEAD.to_owned();
+    let checks = Metric::ALL.into_iter().filter(|metric| metric.is_measured()).map(Metric::name);
+    let names = ["n", "d"].into_iter().chain(checks).map(|name| format!(",{}", name.replace('-', "_")));
+    let mut text = format!("{HEAD}{}\n", names.collect::<String>());
     for experiment in experiments {
         for view in &experiment.views {
             for record in &view.records {
@@ -45,7 +49,7 @@ fn row(view: &View, record: &Record) -> Vec<String> {
         record.status.name().into(),
         record.reason.clone().unwrap_or_default(),
     ];
-    row.extend(quality(solved.map(|solved| solved.train)));
+    row.extend(quality(solved.and_then(|solved| solved.train)));
     row.extend(quality(solved.and_then(|solved| solved.test)));
     row.extend([
         text(solved.map(|solved| solved.nnz)),
@@ -68,6 +72,9 @@ fn row(view: &View, record: &Record) -> Vec<String> {
         let known = Known::find(values, cell.method, cell.m, cell.s);
         row.extend([text(known.map(|known| known.value)), text(known.and_then(|known| known.seconds))]);
     }
+    row.extend([text(cell.n), text(cell.d)]);
+    let checks = Metric::ALL.into_iter().filter(|metric| metric.is_measured());
+    row.extend(checks.map(|metric| text(solved.and_then(|solved| solved.measured.get(&metric)))));
     row
 }
 

@@ -7,7 +7,11 @@
 //! | `results.csv` | a row per cell, with every number that was kept |
 //! | `NAME-PART-METHOD.svg` | heat maps: m down, s across, means over seeds, in the published range of colours |
 //! | `NAME-PART-curve-M-S.svg` | the loss in the course of each training |
+//!
+//! Parts that check the theory have lines over their axes in place of these, each beside what theory says, and losses with
+//! their line of least squares: `NAME-PART-METHOD-WHAT.svg`.
 
+mod checks;
 mod csv;
 mod page;
 mod pictures;
@@ -167,6 +171,9 @@ impl View {
     /// The settings in words.
     fn settings(&self) -> String {
         let part = &self.part;
+        if part.data.is_check() {
+            return checks::settings(self);
+        }
         let batch =
             if part.batch == 0 { "all rows at once".into() } else { format!("batches of {}", part.batch) };
         let imp_batch = if part.imp.batch == 0 {
@@ -209,13 +216,16 @@ impl View {
     }
 
     fn value(&self, solved: &Solved) -> Option<f64> {
+        if self.part.metric.is_measured() {
+            return solved.measured.get(&self.part.metric).copied();
+        }
         let quality = match self.part.on {
-            Rows::Train => Some(solved.train),
+            Rows::Train => solved.train,
             Rows::Test => solved.test,
         }?;
         match self.part.metric {
             Metric::Psnr => quality.psnr_db,
-            Metric::Accuracy => quality.accuracy,
+            _ => quality.accuracy,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::super::known::{Known, Value};
 use super::super::spec::Method;
-use super::View;
 use super::tables;
+use super::{View, checks};
 use crate::plot::{self, Heat, Scale, Series};
 
 /// Points of a curve over its whole training.
@@ -20,6 +20,9 @@ pub(super) fn all(view: &View) -> Vec<(String, String)> {
 
 /// A map per method, and per source of known figures; none where there is no grid.
 pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
+    if view.part.data.is_check() {
+        return checks::heat_maps(view);
+    }
     if !view.part.sizes.is_empty() {
         return Vec::new();
     }
@@ -82,6 +85,9 @@ fn draw(view: &View, title: &str, values: &[Option<f32>], starred: &[bool], hove
 
 /// Losses over the course of each training, at the smallest, a middle and the largest pair that have some.
 pub(super) fn curves(view: &View) -> Vec<(String, String)> {
+    if view.part.data.is_check() {
+        return checks::curves(view);
+    }
     let seed = view.part.seeds.first().copied().unwrap_or(0);
     let lines = |(m, s): (usize, usize)| -> Vec<(Method, Vec<f32>)> {
         let line = |method: Method| {

@@ -2,7 +2,7 @@
 
 use super::super::known::{Known, Value};
 use super::super::spec::Method;
-use super::{Experiment, Stats, View};
+use super::{Experiment, Stats, View, checks};
 
 /// A table and what stands over it.
 pub(super) struct Table {
@@ -27,7 +27,10 @@ impl From<String> for Item {
 
 /// The tables of a part.
 pub(super) fn tables(view: &View) -> Vec<Table> {
-    let mut tables = vec![quality(view), time(view), memory(view)];
+    let mut tables = match view.part.data.is_check() {
+        true => vec![checks::table(view)],
+        false => vec![quality(view), time(view), memory(view)],
+    };
     tables.extend(lost(view));
     tables.retain(|table| !table.rows.is_empty());
     tables
@@ -86,6 +89,8 @@ const fn short(method: Method) -> &'static str {
         Method::Paper | Method::PaperLeast | Method::PaperSafe => "IHT",
         Method::Imp | Method::ImpPublished => "IMP",
         Method::Recipe => "recipe",
+        Method::Theory | Method::Normalised => "IHT",
+        Method::Assumption | Method::Curvature => "check",
         Method::Zero => "zero",
         Method::Mean => "mean",
     }

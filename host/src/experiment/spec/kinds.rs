@@ -24,6 +24,14 @@ pub enum Method {
     Zero,
     /// The mean of the training labels for every row.
     Mean,
+    /// No training: eps and gamma of the rows and generators (paper IHT, Assumption 2).
+    Assumption,
+    /// No training: extreme eigenvalues over supports of s unit columns (Lemma 1).
+    Curvature,
+    /// A planted vector recovered by the steps of Theorem 1, `2/(3 beta)` in unit columns.
+    Theory,
+    /// The same by normalised steps, without refinements.
+    Normalised,
 }
 
 impl Method {
@@ -39,6 +47,10 @@ impl Method {
             Self::Imp => "imp",
             Self::Zero => "zero",
             Self::Mean => "mean",
+            Self::Assumption => "assumption",
+            Self::Curvature => "curvature",
+            Self::Theory => "theory",
+            Self::Normalised => "normalised",
         }
     }
 
@@ -54,6 +66,10 @@ impl Method {
             Self::Imp => "IMP trained properly",
             Self::Zero => "zero predictor",
             Self::Mean => "mean predictor",
+            Self::Assumption => "eps and gamma",
+            Self::Curvature => "alpha and beta",
+            Self::Theory => "IHT, theory step",
+            Self::Normalised => "IHT, normalised step",
         }
     }
 
@@ -67,6 +83,18 @@ impl Method {
     #[must_use]
     pub const fn is_dense(self) -> bool {
         matches!(self, Self::Imp | Self::ImpPublished)
+    }
+
+    /// Whether it checks the theory, and is no way to train.
+    #[must_use]
+    pub const fn is_check(self) -> bool {
+        matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
+    }
+
+    /// Whether it goes step by step, on data of the theory.
+    #[must_use]
+    pub const fn is_iterative(self) -> bool {
+        matches!(self, Self::Theory | Self::Normalised | Self::Paper)
     }
 }
 
@@ -119,6 +147,34 @@ pub enum Data {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel_deviation: Option<f64>,
     },
+    /// Gates of fixed generators on standard normal rows, for checks of the theory.
+    Gates {
+        /// Rows, n, where the part has no axis of them.
+        samples: usize,
+        /// Columns, d, where the part has no axis of them.
+        inputs: usize,
+        /// Which generators.
+        generators: Directions,
+        /// Nonzeros of a generator, k, and of a planted neuron.
+        weights: usize,
+    },
+    /// Measurements `y = G x` of sparse vectors, for checks of the theory.
+    Gaussian {
+        /// Measurements, n, where the part has no axis of them.
+        samples: usize,
+        /// Entries of x, where the part has no axis of them.
+        inputs: usize,
+    },
+}
+
+/// The generators of [`Data::Gates`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Directions {
+    /// All sign patterns on each k-subset of the inputs (paper IHT, Theorem 7): `C(d, k) 2^k`.
+    Patterns,
+    /// m random directions with k normal entries each (Theorem 6).
+    Gaussian,
 }
 
 /// Where pictures come from.
@@ -136,22 +192,132 @@ pub enum Pictures {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// `20 log10(max|y|) - 10 log10(MSE)`, in dB; means over seeds are taken in dB.
     Psnr,
     /// Part of the rows whose class is right.
     Accuracy,
+    /// Part of the rows that the gate of the fewest is open on (paper IHT, Assumption 2).
+    Eps,
+    /// Part of the rows on which the two gates differ that differ on the fewest (Assumption 2).
+    Gamma,
+    /// What gamma comes to on ever more normal rows: the smallest angle between generators, in units of π.
+    GammaLimit,
+    /// Smallest eigenvalue of `A_S^T A_S` over random supports of unit columns (Lemma 1).
+    Alpha,
+    /// Largest eigenvalue over them; in recoveries over aligned supports too.
+    Beta,
+    /// Smallest eigenvalue over supports of the columns of one input.
+    AlphaAligned,
+    /// Largest eigenvalue over them.
+    BetaAligned,
+    /// `(s + 1)/2`, what beta is over supports of one input where two gates share half of their rows.
+    BetaForm,
+    /// `(1 - sqrt(s/n))²`, n the open rows: the form of the bound, as for independent columns.
+    AlphaIndependent,
+    /// `(1 + sqrt(s/n))²`.
+    BetaIndependent,
+    /// `|w - w*|₂ / |w*|₂`; of several draws the median.
+    Error,
+    /// Part of the draws, and of the seeds, whose error is below 1e-3.
+    Success,
+    /// The loss at the end, in parts of that of w = 0.
+    LossLeft,
+    /// Steps until the loss has fallen to 1e-8 of its start.
+    Steps,
+    /// `(beta/alpha) ln(1e8)`, the form of Theorem 1 without its constant.
+    StepsForm,
+    /// Decades that the loss falls at a step, of the line of least squares.
+    Rate,
+    /// `-2 log10(1 - 2 alpha / (3 beta))`, what alpha and beta promise on a support that stays.
+    RateForm,
+    /// r² of that line.
+    Straight,
+    /// `32 (beta/alpha)²`, alpha over random supports: by how much Theorem 1 asks the budget to be inflated.
+    Inflation,
 }
 
 impl Metric {
+    /// All, in the order of tables.
+    pub const ALL: [Self; 21] = [
+        Self::Psnr,
+        Self::Accuracy,
+        Self::Eps,
+        Self::Gamma,
+        Self::GammaLimit,
+        Self::Alpha,
+        Self::Beta,
+        Self::AlphaAligned,
+        Self::BetaAligned,
+        Self::BetaForm,
+        Self::AlphaIndependent,
+        Self::BetaIndependent,
+        Self::Error,
+        Self::Success,
+        Self::LossLeft,
+        Self::Steps,
+        Self::StepsForm,
+        Self::Rate,
+        Self::RateForm,
+        Self::Straight,
+        Self::Inflation,
+    ];
+
+    /// As specs and files call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Psnr => "psnr",
+            Self::Accuracy => "accuracy",
+            Self::Eps => "eps",
+            Self::Gamma => "gamma",
+            Self::GammaLimit => "gamma-limit",
+            Self::Alpha => "alpha",
+            Self::Beta => "beta",
+            Self::AlphaAligned => "alpha-aligned",
+            Self::BetaAligned => "beta-aligned",
+            Self::BetaForm => "beta-form",
+            Self::AlphaIndependent => "alpha-independent",
+            Self::BetaIndependent => "beta-independent",
+            Self::Error => "error",
+            Self::Success => "success",
+            Self::LossLeft => "loss-left",
+            Self::Steps => "steps",
+            Self::StepsForm => "steps-form",
+            Self::Rate => "rate",
+            Self::RateForm => "rate-form",
+            Self::Straight => "straight",
+            Self::Inflation => "inflation",
+        }
+    }
+
     /// With its unit.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Psnr => "PSNR, dB",
             Self::Accuracy => "accuracy",
+            Self::Eps => "eps",
+            Self::Gamma => "gamma",
+            Self::GammaLimit => "gamma, n → ∞",
+            Self::Alpha => "alpha",
+            Self::Beta => "beta",
+            Self::AlphaAligned => "alpha, one input",
+            Self::BetaAligned => "beta, one input",
+            Self::BetaForm => "(s + 1)/2",
+            Self::AlphaIndependent => "(1 − √(s/n))²",
+            Self::BetaIndependent => "(1 + √(s/n))²",
+            Self::Error => "relative error",
+            Self::Success => "part recovered",
+            Self::LossLeft => "loss left",
+            Self::Steps => "steps to 1e-8",
+            Self::StepsForm => "(β/α) ln 1e8",
+            Self::Rate => "decades a step",
+            Self::RateForm => "decades by α and β",
+            Self::Straight => "r² of the line",
+            Self::Inflation => "32 (β/α)²",
         }
     }
 
@@ -161,15 +327,25 @@ impl Metric {
         match self {
             Self::Psnr => (0, 1),
             Self::Accuracy => (3, 4),
+            Self::Success => (2, 2),
+            Self::Steps | Self::StepsForm | Self::Inflation => (0, 0),
+            _ => (3, 4),
         }
+    }
+
+    /// Whether a check of the theory measures it.
+    #[must_use]
+    pub const fn is_measured(self) -> bool {
+        !matches!(self, Self::Psnr | Self::Accuracy)
     }
 }
 
 /// Which rows the metric is taken on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rows {
     /// Those trained on.
+    #[default]
     Train,
     /// Those held back.
     Test,
@@ -248,7 +424,7 @@ impl Data {
         match self {
             Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() == 2 => Task::Binary,
             Self::Mnist { .. } | Self::Digits { .. } => Task::Multiclass,
-            Self::Planted { .. } | Self::Image { .. } => Task::Regression,
+            _ => Task::Regression,
         }
     }
 
@@ -256,7 +432,9 @@ impl Data {
     #[must_use]
     pub fn inputs(&self) -> usize {
         match self {
-            Self::Planted { inputs, .. } => *inputs,
+            Self::Planted { inputs, .. } | Self::Gates { inputs, .. } | Self::Gaussian { inputs, .. } => {
+                *inputs
+            }
             Self::Mnist { .. } => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,
@@ -284,7 +462,13 @@ impl Data {
     pub const fn has_test(&self) -> bool {
         match self {
             Self::Planted { test, .. } | Self::Mnist { test, .. } | Self::Digits { test, .. } => *test > 0,
-            Self::Image { .. } => false,
+            _ => false,
         }
+    }
+
+    /// Whether a check of the theory is made on them, and nothing is trained.
+    #[must_use]
+    pub const fn is_check(&self) -> bool {
+        matches!(self, Self::Gates { .. } | Self::Gaussian { .. })
     }
 }

@@ -3,6 +3,7 @@
 //! `docs/experiments.md` describes every key. A profile is applied once: what runs, what is hashed and what stands in the
 //! results folder is the resolved spec, which is a valid spec file itself.
 
+mod check;
 mod kinds;
 mod part;
 
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-pub use kinds::{Data, Imp, Impossible, Method, Metric, Pictures, Rows};
+pub use check::Point;
+pub use kinds::{Data, Directions, Imp, Impossible, Method, Metric, Pictures, Rows};
 pub use part::Part;
 
 /// The profiles that a spec may have; `paper` is the spec as it stands, the full grid.
@@ -75,6 +77,8 @@ struct Profile {
 struct Changes {
     m: Option<Vec<usize>>,
     s: Option<Vec<usize>>,
+    n: Option<Vec<usize>>,
+    d: Option<Vec<usize>>,
     sizes: Option<Vec<[usize; 2]>>,
     impossible: Option<Impossible>,
     epochs: Option<u32>,
@@ -85,6 +89,8 @@ struct Changes {
     on: Option<Rows>,
     range: Option<[f64; 2]>,
     passes: Option<f64>,
+    draws: Option<u32>,
+    inflation: Option<f64>,
     data: Option<Data>,
     imp: Option<Imp>,
 }
@@ -105,6 +111,8 @@ impl Changes {
         }
         set(&mut part.m, &self.m);
         set(&mut part.s, &self.s);
+        set(&mut part.n, &self.n);
+        set(&mut part.d, &self.d);
         set(&mut part.sizes, &self.sizes);
         set(&mut part.impossible, &self.impossible);
         set(&mut part.epochs, &self.epochs);
@@ -117,6 +125,8 @@ impl Changes {
         set(&mut part.data, &self.data);
         set(&mut part.imp, &self.imp);
         part.passes = self.passes.or(part.passes);
+        part.draws = self.draws.or(part.draws);
+        part.inflation = self.inflation.or(part.inflation);
     }
 }
 
@@ -251,8 +261,8 @@ impl Spec {
             part.check()?;
         }
         // Counted before they are made.
-        let count = |part: &Part| part.pairs().len() * part.methods.len() * part.seeds.len();
-        match self.part.iter().map(count).sum() {
+        let count = |part: &Part| part.sizes().saturating_mul(part.methods.len() * part.seeds.len());
+        match self.part.iter().map(count).fold(0, usize::saturating_add) {
             1..=MOST_CELLS => Ok(()),
             cells => Err(Error::new("the number of cells is out of bounds")
                 .expected(format_args!("1 to {MOST_CELLS}"))

@@ -10,9 +10,9 @@ use crate::run::Task;
 use crate::{Error, Result};
 
 /// The largest number of a grid, of epochs and of rows: enough for any machine, and safe to multiply.
-const MOST: usize = 100_000_000;
+pub(super) const MOST: usize = 100_000_000;
 /// The most entries of a list.
-const LONGEST: usize = 1000;
+pub(super) const LONGEST: usize = 1000;
 
 /// One grid of cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,15 +31,23 @@ pub struct Part {
     /// Nonzero weights, across the grid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub s: Vec<usize>,
+    /// Rows, an axis of checks of the theory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub n: Vec<usize>,
+    /// Inputs, an axis of checks of the theory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub d: Vec<usize>,
     /// Pairs of m and s, in place of a grid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<[usize; 2]>,
     /// What becomes of cells that cannot be.
     #[serde(default)]
     pub impossible: Impossible,
-    /// Epochs of the published methods; of IMP, each level.
+    /// Epochs of the published methods; of IMP, each level; of checks, steps.
+    #[serde(default)]
     pub epochs: u32,
     /// Rows of their batches, 0 for all.
+    #[serde(default)]
     pub batch: usize,
     /// How each cell is trained.
     pub methods: Vec<Method>,
@@ -48,12 +56,19 @@ pub struct Part {
     /// What is compared.
     pub metric: Metric,
     /// On which rows.
+    #[serde(default)]
     pub on: Rows,
     /// Values at the ends of the colours.
     pub range: [f64; 2],
     /// Passes over all rows after which the method `recipe` ends, if it has not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<f64>,
+    /// Of checks: supports that eigenvalues are taken over; of measurements, vectors that are recovered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws: Option<u32>,
+    /// Of checks: how many times s nonzeros iterates may have, 1 or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inflation: Option<f64>,
     /// What is learnt.
     pub data: Data,
     /// How the method `imp` trains.
@@ -116,6 +131,10 @@ impl Part {
 
     /// Checks every key, and every cell.
     pub(super) fn check(&self) -> Result<()> {
+        if self.data.is_check() {
+            return self.check_theory();
+        }
+        self.refuse_theory()?;
         self.check_grid()?;
         self.check_settings()?;
         self.check_data()?;
@@ -186,14 +205,25 @@ impl Part {
         if let Some(passes) = self.passes.filter(|passes| !(*passes > 0.0 && passes.is_finite())) {
             return Err(self.out_of_bounds("passes", "above 0", passes));
         }
-        let [low, high] = self.range;
-        if !(low < high && low.is_finite() && high.is_finite()) {
-            return Err(self.out_of_bounds(
-                "range",
-                "two numbers, the second above the first",
-                format_args!("{:?}", self.range),
-            ));
+        self.check_range()?;
+        self.check_lists()?;
+        if self.methods.contains(&Method::PaperSafe) && self.data.outputs() == 1 {
+            return Err(self.out_of_bounds("methods", "paper-safe for several outputs only", "one output"));
         }
+        Ok(())
+    }
+
+    pub(super) fn check_range(&self) -> Result<()> {
+        let [low, high] = self.range;
+        if low < high && low.is_finite() && high.is_finite() {
+            return Ok(());
+        }
+        let got = format!("{:?}", self.range);
+        Err(self.out_of_bounds("range", "two numbers, the second above the first", got))
+    }
+
+    /// Seeds and methods, each one or more and all different.
+    pub(super) fn check_lists(&self) -> Result<()> {
         let mut seeds = self.seeds.clone();
         seeds.sort_unstable();
         seeds.dedup();
@@ -216,9 +246,6 @@ impl Part {
                 "one or more, every method once",
                 format_args!("{:?}", self.methods),
             ));
-        }
-        if self.methods.contains(&Method::PaperSafe) && self.data.outputs() == 1 {
-            return Err(self.out_of_bounds("methods", "paper-safe for several outputs only", "one output"));
         }
         Ok(())
     }
@@ -252,6 +279,8 @@ impl Part {
                     })?;
                 }
             }
+            // Their keys are those of a check.
+            Data::Gates { .. } | Data::Gaussian { .. } => {}
             Data::Image { from, features, deviation, channel_deviation, .. } => {
                 let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
                 if colours != channel_deviation.is_some() {
