@@ -24,6 +24,8 @@ fn several_sizes_make_a_folder_of_models_and_folds_choose_one() {
     assert_eq!(kept, report);
     let eval = json(folder.path(), "eval sizes/chosen.tamis --data d/X.npy --labels d/y.npy");
     assert!(number(&eval, "psnr_db") > 120.0, "{eval}");
+    let picture = String::from_utf8(read("path.svg")).unwrap();
+    assert!(picture.contains("9 nonzeros chosen") && picture.contains("rows left out"));
     let cold = json(folder.path(), &format!("{TRAIN} --nnz 3,9 --cold -o cold"));
     assert_eq!((&cold["chosen"], &cold["points"][1]["warm"]), (&json!(null), &json!(false)));
     assert!(!folder.path().join("cold/chosen.tamis").exists());

@@ -10,6 +10,7 @@ use super::parse::{self, Recipe};
 use super::progress::Bar;
 use super::train::{Train, first_given};
 use super::{Common, Console, anneal, interrupt, paper, recover};
+use crate::plot::{self, Line, Measure};
 use crate::run::{
     LayerRecipe, PathOptions, PathPoint, PathReport, Problem, RecoverOptions, Task, train_path,
 };
@@ -91,6 +92,7 @@ pub(super) fn run(
             if let Some(model) = outcome.chosen() {
                 folder.write(CHOSEN, |w| w.write_all(model))?;
             }
+            folder.write("path.svg", |w| w.write_all(picture(report).as_bytes()))?;
             folder.write("path.json", |w| {
                 serde_json::to_writer_pretty(&mut *w, &object)?;
                 writeln!(w)
@@ -159,6 +161,26 @@ fn options(train: &Train, problem: &Problem, recipe: Recipe, common: &Common) ->
         threads: common.threads(),
         seed: common.seed,
     })
+}
+
+/// Losses over the sizes.
+fn picture(report: &PathReport) -> String {
+    let points = |loss: &dyn Fn(&PathPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+        let at = |point: &PathPoint| Some((point.requested_nnz as f64, loss(point)?));
+        report.points.iter().filter_map(at).collect()
+    };
+    let (own, held) = (points(&|point| Some(point.loss)), points(&|point| point.cv_loss));
+    let above = points(&|point| Some(point.cv_loss? + point.cv_error?));
+    let line = |label, points, colour, dashed| Line { label, points, colour, dashed };
+    let mut all = vec![line("rows trained on", own.as_slice(), 0, false)];
+    if !held.is_empty() {
+        all.push(line("rows left out", &held, 1, false));
+        all.push(line("with a standard error", &above, 1, true));
+    }
+    let title =
+        report.chosen_nnz.map_or_else(|| "Sizes".into(), |nnz| format!("Sizes: {nnz} nonzeros chosen"));
+    let axes = [Measure { name: "s, nonzeros", log: true }, Measure { name: "loss", log: true }];
+    plot::lines(&title, axes, &all)
 }
 
 fn summary(object: &Object<'_>) -> String {

@@ -70,7 +70,7 @@ pub(super) struct Train {
     /// Most bytes for state and workspace, beside the data; with K, M or G for powers of 1024
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = parse::bytes)]
     ram: Option<u64>,
-    /// The model to write; with several sizes a folder: s50.tamis and so on, path.json, and chosen.tamis where there are folds
+    /// The model to write; with several sizes a folder: s50.tamis and so on, path.json, path.svg, and chosen.tamis where there are folds
     #[arg(short, long, value_name = "M.tamis")]
     pub(super) output: PathBuf,
     // Last, since the heading of a group holds for all flags behind it.
