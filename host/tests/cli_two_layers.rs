@@ -66,3 +66,34 @@ fn what_two_layers_cannot_be_is_refused_and_nothing_is_written() {
     let refused = fails(folder.path(), &format!("{TRAIN} -o x.tamis"));
     assert!(refused.contains("is never below 0"), "{refused}");
 }
+
+#[test]
+fn a_planted_network_of_two_layers_and_noise_come_from_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = "generate planted --samples 1500 --inputs 12 --hidden 4,4 --nnz 16 --seed 1";
+    let made = json(folder.path(), &format!("{make} -o two"));
+    assert_eq!((&made["hidden"], &made["nnz"]), (&json!([4, 4]), &json!(16)));
+    let train =
+        "train --data two/X.npy --labels two/y.npy --task regression --hidden 4,4 --nnz 16 -o m.tamis";
+    assert_eq!(json(folder.path(), train)["exact"], json!(true));
+    json(folder.path(), &format!("{make} --noise 0.5 -o noisy"));
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(
+        (read("two/X.npy"), read("two/weights.npz")),
+        (read("noisy/X.npy"), read("noisy/weights.npz"))
+    );
+    let eval = json(folder.path(), "eval m.tamis --data noisy/X.npy --labels noisy/y.npy");
+    assert!((number(&eval, "loss").sqrt() / 0.5 - 1.0).abs() < 0.05, "{eval}");
+    for (line, what) in [
+        ("--hidden 4,4 --nnz 200", "1 to 48 weights in layer 1"),
+        ("--hidden 4,4 --nnz 1", "1 to 16 weights in layer 2"),
+        ("--hidden 4,4 --nnz 16 --signs balanced", "leave --signs out"),
+        ("--hidden 1,1,1,1,1,1,1,1,1 --nnz 9", "8 hidden layers"),
+        ("--hidden 500,500 --nnz 4", "gives 0 for every row"),
+        ("--hidden 4 --nnz 4 --noise -1", "--noise 0 or more"),
+        ("--hidden 4,0 --nnz 4", "layer 1"),
+    ] {
+        let refused = fails(folder.path(), &format!("generate planted --samples 50 --inputs 12 {line} -o x"));
+        assert!(refused.contains(what), "{line}: {refused}");
+    }
+}

@@ -21,6 +21,8 @@ use crate::{Error, Result};
 Examples:
   tamis generate planted --samples 50000 --inputs 100 --hidden 10 --nnz 50 --seed 0 -o planted
   tamis generate planted --samples 50000 --inputs 100 --hidden 10 --outputs 10 --nnz 50 -o ten
+  tamis generate planted --samples 50000 --inputs 100 --hidden 10,10 --nnz 50 --seed 3 -o two-layers
+  tamis generate planted --samples 5000 --inputs 100 --hidden 10 --nnz 50 --noise 0.1 -o noisy
   tamis generate gaussian --samples 400 --inputs 1000 --nnz 20 -o sensing
   tamis generate digits --samples 2000 --side 8 -o digits")]
 pub(super) struct Generate {
@@ -33,13 +35,14 @@ enum Kind {
     /// Labels from a network with known sparse weights, on standard normal samples
     ///
     /// weights.npz holds `index` (neuron · inputs + input), `value` (fused with the output sign), `shape` and `signs`; with
-    /// --outputs, instead of `signs`, also `out_index` (neuron · outputs + output), `out_value` and `out_shape`.
+    /// --outputs, instead of `signs`, also `out_index` (neuron · outputs + output), `out_value` and `out_shape`. With several hidden
+    /// layers it holds `index1`, `value1` and `shape1` of the first layer, and so on.
     Planted {
         #[command(flatten)]
         size: Sizes,
-        /// Hidden neurons
-        #[arg(long, value_name = "M", value_parser = parse::whole::<usize>)]
-        hidden: usize,
+        /// Hidden neurons; several numbers are several hidden layers, among which the nonzero weights are split evenly
+        #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
+        hidden: Vec<usize>,
         /// Signs of the output weights
         #[arg(long, value_enum, default_value_t = SignsName::Positive)]
         signs: SignsName,
@@ -77,10 +80,16 @@ struct Sizes {
     /// Nonzero weights
     #[arg(long, value_name = "S", value_parser = parse::whole::<usize>)]
     nnz: usize,
+    /// Add normal noise of this standard deviation to the labels; the weights stay those of the labels without [default: 0]
+    #[arg(long, value_name = "SIGMA", value_parser = parse::number)]
+    noise: Option<f64>,
     /// The folder to write
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
+
+/// Most hidden layers.
+const LAYERS: usize = 8;
 
 /// Bytes for each planted weight while it is drawn: its place in a sorted set, its index and its value.
 const WEIGHT_BYTES: u64 = 24;
@@ -91,7 +100,7 @@ struct Object {
     samples: usize,
     inputs: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hidden: Option<usize>,
+    hidden: Option<Vec<usize>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,13 +112,14 @@ struct Object {
 impl Generate {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let object = match &self.kind {
-            Kind::Planted { size, hidden, signs, outputs: None } => {
-                let dims = size.check(*hidden)?;
-                size.make("planted", common, || planted::network(dims, (*signs).into(), common.seed))?
-            }
-            Kind::Planted { size, hidden, outputs: Some(outputs), .. } => {
-                size.make_factored(*hidden, *outputs, common)?
-            }
+            Kind::Planted { size, hidden, signs, outputs } => match (hidden.as_slice(), outputs) {
+                (&[hidden], None) => {
+                    let dims = size.check(hidden)?;
+                    size.make("planted", common, || planted::network(dims, (*signs).into(), common.seed))?
+                }
+                (&[hidden], Some(outputs)) => size.make_factored(hidden, *outputs, common)?,
+                (_, outputs) => size.make_deep(hidden, *signs, outputs.unwrap_or(1), common)?,
+            },
             Kind::Gaussian { size } => {
                 size.check(1)?;
                 let linear = || planted::linear(size.samples, size.inputs, size.nnz, common.seed);
@@ -157,8 +167,10 @@ impl Sizes {
         let help = "half of them lead to the outputs: choose fewer, or more --hidden or --outputs";
         bounds("nonzeros", "--nnz", most, self.nnz, help)?;
         self.check_room(hidden, outputs)?;
+        self.sigma()?;
         file::check_folder(&self.output)?;
-        let made = common.on_pool(|| planted::factored(dims, outputs, common.seed))??;
+        let mut made = common.on_pool(|| planted::factored(dims, outputs, common.seed))??;
+        planted::add_noise(&mut made.labels, self.sigma()?, common.seed);
         let labels = Array::new(&[made.data.rows, outputs], &made.labels[..])?;
         save(&self.output, &made.data, &labels, |folder| {
             let shape = [hidden, made.data.cols].map(|len| len as u32);
@@ -177,12 +189,100 @@ impl Sizes {
             kind: "planted",
             samples: self.samples,
             inputs: self.inputs,
-            hidden: Some(hidden),
+            hidden: Some(vec![hidden]),
             outputs: Some(outputs),
             nnz: Some(self.nnz),
             seed: common.seed,
             files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
         })
+    }
+
+    /// A network of several hidden layers.
+    fn make_deep(
+        &self,
+        hidden: &[usize],
+        signs: SignsName,
+        outputs: usize,
+        common: &Common,
+    ) -> Result<Object> {
+        if signs != SignsName::Positive || hidden.len() > LAYERS {
+            return Err(Error::new("such a network of several hidden layers cannot be planted")
+                .expected(format_args!(
+                    "2 to {LAYERS} hidden layers, which are summed up with positive signs"
+                ))
+                .got(format_args!("{} layers", hidden.len()))
+                .help("leave --signs out, and pass fewer numbers to --hidden"));
+        }
+        let end: &[usize] = if outputs > 1 { &[outputs] } else { &[] };
+        let widths = [&[self.inputs], hidden, end].concat();
+        let layers = widths.len() - 1;
+        for (l, pair) in widths.windows(2).enumerate() {
+            let share = planted::share(self.nnz, layers, l);
+            let most = pair[0].saturating_mul(pair[1]);
+            if !(1..=most.min(u32::MAX as usize)).contains(&share) {
+                return Err(Error::new("the nonzero weights do not fit the layers")
+                    .expected(format_args!(
+                        "1 to {most} weights in layer {}, of {} × {}",
+                        l + 1,
+                        pair[1],
+                        pair[0]
+                    ))
+                    .got(format_args!("{share}, of --nnz {} split evenly over {layers} layers", self.nnz))
+                    .help("choose another --nnz, or more neurons"));
+            }
+        }
+        check_dims(&Dims::new(self.samples, self.inputs, 1, 1))?;
+        self.check_room(hidden.iter().fold(0, |sum, m| sum.saturating_add(*m)), outputs)?;
+        let sigma = self.sigma()?;
+        file::check_folder(&self.output)?;
+        let (rows, inputs, nnz) = (self.samples, self.inputs, self.nnz);
+        let mut made =
+            common.on_pool(|| planted::deep(rows, inputs, hidden, outputs, nnz, common.seed))??;
+        if made.labels.iter().all(|&label| label == 0.0) {
+            return Err(Error::new("the planted network gives 0 for every row")
+                .expected("weights that lead from the inputs to the outputs")
+                .got(format_args!("{nnz} weights at random places of {layers} layers, seed {}", common.seed))
+                .help("choose another --seed, more --nnz or fewer neurons"));
+        }
+        planted::add_noise(&mut made.labels, sigma, common.seed);
+        let shape = if outputs > 1 { vec![rows, outputs] } else { vec![rows] };
+        let labels = Array::new(&shape, &made.labels[..])?;
+        save(&self.output, &made.data, &labels, |folder| {
+            let shapes: Vec<[u32; 2]> =
+                made.widths.windows(2).map(|pair| [pair[1] as u32, pair[0] as u32]).collect();
+            let named: Vec<[String; 3]> =
+                (1..=layers).map(|l| ["index", "value", "shape"].map(|name| format!("{name}{l}"))).collect();
+            let mut arrays = Vec::new();
+            for (((index, value), shape), [of_index, of_value, of_shape]) in
+                made.layers.iter().zip(&shapes).zip(&named)
+            {
+                arrays.push((of_index.as_str(), Array::new(&[index.len()], &index[..])?));
+                arrays.push((of_value.as_str(), Array::new(&[value.len()], &value[..])?));
+                arrays.push((of_shape.as_str(), Array::new(&[2], &shape[..])?));
+            }
+            folder.write("weights.npz", |w| npz::write(w, &arrays))
+        })?;
+        Ok(Object {
+            kind: "planted",
+            samples: rows,
+            inputs,
+            hidden: Some(hidden.to_vec()),
+            outputs: (outputs > 1).then_some(outputs),
+            nnz: Some(nnz),
+            seed: common.seed,
+            files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
+        })
+    }
+
+    /// The noise of the labels.
+    fn sigma(&self) -> Result<f32> {
+        match self.noise.unwrap_or(0.0) {
+            sigma if sigma >= 0.0 && (sigma as f32).is_finite() => Ok(sigma as f32),
+            sigma => Err(Error::new("the noise is out of bounds")
+                .expected("--noise 0 or more")
+                .got(sigma)
+                .help("leave --noise out for labels without noise")),
+        }
     }
 
     /// Checks that there is memory for samples, labels and weights.
@@ -200,15 +300,17 @@ impl Sizes {
         common: &Common,
         plant: impl FnOnce() -> tamis::Result<Planted> + Send,
     ) -> Result<Object> {
+        let sigma = self.sigma()?;
         file::check_folder(&self.output)?;
-        let made = common.on_pool(plant)??;
+        let mut made = common.on_pool(plant)??;
+        planted::add_noise(&mut made.labels, sigma, common.seed);
         let labels = Array::new(&[made.labels.len()], &made.labels[..])?;
         save(&self.output, &made.data, &labels, |folder| write_weights(folder, &made))?;
         Ok(Object {
             kind,
             samples: self.samples,
             inputs: self.inputs,
-            hidden: Some(made.hidden),
+            hidden: Some(vec![made.hidden]),
             outputs: None,
             nnz: Some(made.index.len()),
             seed: common.seed,

@@ -16,6 +16,8 @@ const WEIGHTS: u64 = stream::USER;
 const OUTPUTS: u64 = stream::USER + 1;
 /// Streams of the planted weights of deeper networks, one per layer.
 const DEEP: u64 = stream::USER + (0xd3 << 32);
+/// Noise of the labels.
+const NOISE: u64 = stream::USER + (0xd6 << 32);
 
 /// A data set and the weights that made it.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,6 +225,21 @@ pub fn deep(
     let data = samples(&Dims::new(samples_n, inputs, 1, 1), seed)?;
     let labels = answers(&data, &layers, &widths, outputs)?;
     Ok(PlantedDeep { data, labels, layers, widths })
+}
+
+/// Adds normal noise of standard deviation `sigma` to labels, from a seed.
+///
+/// ```
+/// let mut labels = vec![2.0; 10_000];
+/// tamis_host::data::planted::add_noise(&mut labels, 0.5, 1);
+/// let variance = labels.iter().map(|y| (y - 2.0) * (y - 2.0)).sum::<f32>() / 1e4;
+/// assert!((variance - 0.25).abs() < 0.02);
+/// ```
+pub fn add_noise(labels: &mut [f32], sigma: f32, seed: u64) {
+    if sigma > 0.0 {
+        let mut rng = Rng::new(seed, NOISE);
+        labels.iter_mut().for_each(|label| *label += sigma * rng.normal());
+    }
 }
 
 /// Weights of layer `l` of so many, where `nnz` are split evenly.
