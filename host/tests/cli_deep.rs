@@ -108,18 +108,19 @@ fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
     for (flags, says) in [
-        ("--hidden 8,0 --nnz 20", "the sizes of the network do not fit"),
+        ("--hidden 8,8,0 --nnz 20", "the sizes of the network do not fit"),
         ("--hidden 8,8 --nnz 1", "2 to 144"),
         ("--hidden 8,8 --nnz 145", "2 to 144"),
+        ("--hidden 8,8,8 --nnz 2", "3 to 208"),
         ("--hidden 8,8 --density 0", "density"),
         ("--hidden 2,2,2,2,2,2,2,2 --nnz 20", "1 to 7"),
-        ("--hidden 8,8 --nnz 20 --checkpoint c", "--checkpoint"),
-        ("--hidden 8,8 --nnz 20 --log l.jsonl", "--log"),
+        ("--hidden 8,8,8 --nnz 20 --checkpoint c", "--checkpoint"),
+        ("--hidden 8,8,8 --nnz 20 --log l.jsonl", "--log"),
         ("--hidden 8,8 --nnz 20 --tune-rate=-1", "--tune-rate"),
         ("--hidden 8,8 --nnz 20 --recipe imp --tune-epochs 3", "--tune-epochs"),
         ("--hidden 8 --nnz 20 --tune-epochs 3", "--tune-epochs"),
         ("--hidden 8,8 --nnz 20 --recipe paper-safe", "several outputs"),
-        ("--hidden 8,8 --nnz 20 --ram 1K", "hidden layer 1"),
+        ("--hidden 8,8,8 --nnz 20 --ram 1K", "hidden layer 1"),
     ] {
         let error = fails(folder.path(), &format!("{VALUES} {flags} -o m.tamis"));
         assert!(error.contains(says), "{flags}: {error}");

@@ -46,7 +46,7 @@ fn what_is_trained_is_evaluated_predicted_and_inspected() {
     assert_eq!(read("again.tamis"), read("m.tamis"));
     let other = TRAIN.replace("4,4", "4,3");
     let refused = fails(folder.path(), &format!("{other} --checkpoint c --resume -o x.tamis"));
-    assert!(refused.contains("--hidden: 4,4") && refused.contains("got: 4,3"), "{refused}");
+    assert!(refused.contains("(--hidden): 4") && refused.contains("got: 3"), "{refused}");
 }
 
 #[test]
@@ -56,15 +56,29 @@ fn what_two_layers_cannot_be_is_refused_and_nothing_is_written() {
     for (line, what) in [
         (TRAIN.replace("4,4", "4,0"), "second hidden layer"),
         (format!("{TRAIN} --signs free"), "leave --signs out"),
-        (TRAIN.replace("4,4", "4,4,4"), "several hidden layers"),
         (TRAIN.replace("--nnz 16", "--nnz 65"), "--nnz 2 to 64 (4 hidden × (12 inputs + 4 outputs))"),
     ] {
         let refused = fails(folder.path(), &format!("{line} -o x.tamis"));
         assert!(refused.contains(what), "{line}: {refused}");
     }
+}
+
+#[test]
+fn labels_that_no_sum_of_neurons_gives_are_learnt_layer_by_layer() {
+    let folder = tempfile::tempdir().unwrap();
     write(folder.path(), -0.5);
-    let refused = fails(folder.path(), &format!("{TRAIN} -o x.tamis"));
-    assert!(refused.contains("is never below 0"), "{refused}");
+    let report = json(folder.path(), &format!("{TRAIN} -o m.tamis"));
+    assert_eq!(report["layers"].as_array().map(Vec::len), Some(2), "{report}");
+    let refused = fails(folder.path(), &format!("{TRAIN} --checkpoint c -o x.tamis"));
+    assert!(refused.contains("leave --checkpoint out"), "{refused}");
+}
+
+#[test]
+fn a_layer_that_few_neurons_are_left_of_leaves_little_to_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0.0);
+    let report = json(folder.path(), &format!("{} -o m.tamis", TRAIN.replace("4,4", "4,4,4")));
+    assert!((3.0..=16.0).contains(&number(&report, "nnz")), "{report}");
 }
 
 #[test]
@@ -91,7 +105,7 @@ fn a_planted_network_of_two_layers_and_noise_come_from_the_command_line() {
         ("--hidden 1,1,1,1,1,1,1,1,1 --nnz 9", "8 hidden layers"),
         ("--hidden 500,500 --nnz 4", "gives 0 for every row"),
         ("--hidden 4 --nnz 4 --noise -1", "--noise 0 or more"),
-        ("--hidden 4,0 --nnz 4", "layer 1"),
+        ("--hidden 4,0 --nnz 4", "at least one neuron"),
     ] {
         let refused = fails(folder.path(), &format!("generate planted --samples 50 --inputs 12 {line} -o x"));
         assert!(refused.contains(what), "{line}: {refused}");

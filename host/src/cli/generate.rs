@@ -213,6 +213,12 @@ impl Sizes {
                 .got(format_args!("{} layers", hidden.len()))
                 .help("leave --signs out, and pass fewer numbers to --hidden"));
         }
+        if hidden.contains(&0) || outputs == 0 {
+            return Err(Error::new("a layer has no neurons")
+                .expected("at least one neuron in every layer, and one output")
+                .got(format_args!("--hidden {hidden:?} and {outputs} outputs"))
+                .help("10 neurons a layer are usual"));
+        }
         let end: &[usize] = if outputs > 1 { &[outputs] } else { &[] };
         let widths = [&[self.inputs], hidden, end].concat();
         let layers = widths.len() - 1;

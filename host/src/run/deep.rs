@@ -273,6 +273,12 @@ impl Run<'_> {
             let data = if layer == 0 { problem.data.clone() } else { self.map(&problem.data, stack)? };
             self.most.mapped = self.most.mapped.max(data.values.bytes() as u64);
             let part = Problem { data, labels: problem.labels.clone(), task: problem.task };
+            if layer > 0 {
+                // Neurons without weights were left out, and take room from the layer behind them.
+                let ends = if layer + 1 == count { self.sizes.outputs } else { 0 };
+                let most = self.options.hidden[layer].saturating_mul(stack.width().saturating_add(ends));
+                self.sizes.rooms[layer] = most.min(self.sizes.rooms[layer]);
+            }
             let share = deep::share(self.sizes.nnz, &self.sizes.rooms, layer, stack.nnz());
             let found = self.train(part, (layer, share), stop, observe)?;
             if found.stopped && layer + 1 < count {
