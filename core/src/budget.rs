@@ -290,6 +290,19 @@ impl Recovery {
         self.work().saturating_add(if growth > 8 { growth } else { 8 })
     }
 
+    /// Whether there are at least as many inputs as rows, one output and no linear term: the search then covers rows that no
+    /// neuron is open on, and swaps weights at s.
+    #[must_use]
+    pub const fn is_wide(&self) -> bool {
+        self.dims.inputs >= self.dims.samples && self.outputs == 0 && !self.linear
+    }
+
+    /// Words of a cover: three numbers a row and one for each weight that there is room for, where [`Self::is_wide`].
+    #[must_use]
+    pub const fn cover_words(&self) -> usize {
+        if self.is_wide() { self.dims.samples.saturating_mul(3).saturating_add(self.room()) } else { 0 }
+    }
+
     /// Words that the optimiser holds.
     #[must_use]
     pub const fn state_words(&self) -> usize {
@@ -300,12 +313,12 @@ impl Recovery {
         result.saturating_add(kept).saturating_add(current).saturating_add(ends)
     }
 
-    /// Words for rows, gradient panels and the operator.
+    /// Words for rows, gradient panels, a cover and the operator.
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
         let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
-        rows.saturating_add(panel).saturating_add(self.scratch)
+        rows.saturating_add(panel).saturating_add(self.scratch).saturating_add(self.cover_words())
     }
 }
 

@@ -66,6 +66,7 @@
 
 mod bench;
 mod checkpoint;
+mod cover;
 mod factors;
 mod fit;
 mod fold;

@@ -1,6 +1,7 @@
 //! From arguments to a search and back: checks, memory, the result.
 
 use super::bench::Bench;
+use super::cover::Cover;
 use super::factors::Factors;
 use super::fit::Fit;
 use super::neuron::{Entries, Single};
@@ -37,14 +38,17 @@ pub(super) fn single<'a, S: Sensing>(
     let info;
     let len;
     {
-        let Buffers { single, columns, net: (places, values), kept, rows, .. } =
+        let Buffers { single, columns, net: (places, values), kept, rows, cover, .. } =
             Buffers::new(&budget, p, memory).map_err(Error::widen)?;
+        let mut fit = Fit::new(sensing, (labels, 1), params, rows)?;
+        fit.cover = cover;
+        let spare = if budget.is_wide() { 0 } else { params.spare };
         let bench = Bench {
             net: Editable::new(d, p, places, values),
             single,
             columns,
-            fit: Fit::new(sensing, (labels, 1), params, rows)?,
-            task: Task::new(dims.nnz, dims.hidden, params.spare),
+            fit,
+            task: Task { swaps: budget.is_wide(), ..Task::new(dims.nnz, dims.hidden, spare) },
         };
         let found = Sides::new((d, p, 0), &mut *index, &mut *value);
         (info, len, _) = search(bench, (kept, found), (dims, params), checkpoint, observe)?;
@@ -74,7 +78,7 @@ pub(super) fn net<'a, S: Factored>(
     let info;
     let (first, second);
     {
-        let Buffers { single, columns, net: (places, values), kept, rows, ends, back } =
+        let Buffers { single, columns, net: (places, values), kept, rows, ends, back, .. } =
             Buffers::new(&budget, p, memory).map_err(Error::widen)?;
         let (out, [along, other]) = ends;
         let factors = Factors {
@@ -140,6 +144,7 @@ struct Buffers<'a> {
     ends: (Entries<'a>, [&'a mut [f32]; 2]),
     /// One number a row, for several outputs.
     back: &'a mut [f32],
+    cover: Cover<'a>,
 }
 
 impl<'a> Buffers<'a> {
@@ -157,8 +162,11 @@ impl<'a> Buffers<'a> {
         let back = floats(if c > 0 { n } else { 0 })?;
         let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
         let (net, base, kept, best) = (floats(room)?, floats(work)?, floats(work)?, floats(work)?);
+        let (covered, parts) = if budget.is_wide() { (n, room) } else { (0, 0) };
+        let (image, part) = (floats(covered)?, floats(parts)?);
         let mut indices = |len| space.indices(len);
         Ok(Self {
+            cover: Cover::new(indices(covered)?, indices(covered)?, image, part),
             net: (indices(room)?, net),
             single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
             columns,
