@@ -233,6 +233,8 @@ sums!(Annealing);
 /// const TEN: Recovery = Recovery::factored(Dims::new(5000, 100, 20, 1000), 10, 1, 10_100);
 /// assert_eq!(TEN.state_bytes(), NEEDED.state_bytes() + 4 * (4 * 10));
 /// assert_eq!(TEN.workspace_bytes(), 4 * ((10 + 3) * 5000 + (100 + 10) + 10_100));
+/// const WIDE: Recovery = Recovery::new(Dims::new(784, 1500, 10, 100), 1, 2284, false);
+/// assert_eq!((WIDE.is_wide(), WIDE.cover_words(), NEEDED.cover_words()), (true, 3 * 784 + 175, 0));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

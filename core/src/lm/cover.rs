@@ -6,7 +6,7 @@
 //! the loss of the network; for one neuron on a fixed support it is convex once all labels that are not 0 are covered.
 //!
 //! It takes two more products of the neurons concerned for each product, and three numbers a row, so it is for problems of
-//! few rows: where there are at least as many inputs as rows ([`crate::budget::Recovery::is_wide`]), and labels can be fitted
+//! few rows: where all output weights are positive and there are at least as many inputs as rows ([`crate::budget::Recovery::is_wide`]), and labels can be fitted
 //! in many ways, what stalls a search are dark rows. Networks of several outputs and those with a linear term, which is
 //! open everywhere, need none.
 
@@ -69,9 +69,9 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Whether no neuron is open for a label y whose residual is r.
+/// Whether no neuron is open for a label y whose residual is r: with neurons of either sign none may be missing.
 fn is_dark(signs: Signs, y: f32, r: f32) -> bool {
-    (y > 0.0 && r >= y) || (signs.both() && y < 0.0 && r <= y)
+    !signs.both() && y > 0.0 && r >= y
 }
 
 impl<S: Sensing> Fit<'_, S> {
@@ -94,13 +94,13 @@ impl<S: Sensing> Fit<'_, S> {
         let mut loss = loss;
         if any {
             for block in w.blocks() {
-                let (i, sign) = (block.neuron(), signs.sign(block.neuron()));
+                let i = block.neuron() as u32;
                 self.image(open, block, image)?;
                 let (targets, residual) = self.targets_and_residual();
                 for (((owner, z), y), r) in owners.iter_mut().zip(&*image).zip(targets).zip(residual) {
                     let left = y - z;
-                    if *owner != LIGHT && sign * y > 0.0 && (*owner == NOBODY || left.abs() < r.abs()) {
-                        (*owner, *r) = (i as u32, left);
+                    if *owner != LIGHT && (*owner == NOBODY || left < *r) {
+                        (*owner, *r) = (i, left);
                     }
                 }
             }
@@ -171,4 +171,142 @@ impl<S: Sensing> Fit<'_, S> {
 /// `out += factor part`.
 fn add(out: Option<&mut [f32]>, part: &[f32], factor: f32) {
     out.unwrap_or_default().iter_mut().zip(part).for_each(|(out, x)| *out += factor * x);
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::gates::{Empty, Gates};
+    use crate::lm::bench::Bench;
+    use crate::lm::bench::tests::{D, N, with};
+    use crate::lm::problem::Problem;
+    use std::{vec, vec::Vec};
+
+    const W: [f32; D] = [1.0, -2.0, 0.5, 0.25];
+    /// `|W · x|` has two neurons …
+    const BOTH: [(f32, [f32; D]); 2] = [(1.0, W), (1.0, [-1.0, 2.0, -0.5, -0.25])];
+    /// … and both of these are closed on the rows of one.
+    const AWAY: [(u32, f32); 2 * D] =
+        [(4, -0.9), (5, 1.8), (6, -0.45), (7, -0.225), (8, -0.2), (9, 0.4), (10, -0.1), (11, -0.05)];
+
+    /// A cover of so many rows and weights.
+    fn cover(rows: usize, room: usize) -> Cover<'static> {
+        let words = |len| vec![0; len].leak();
+        Cover::new(words(rows), words(rows), vec![0.0; rows].leak(), vec![0.0; room].leak())
+    }
+
+    /// Fits [`AWAY`] in some steps: losses before and after, the latter without a cover.
+    fn steps<S: Sensing>(bench: &mut Bench<'_, S>) -> (f32, f32) {
+        let before = bench.loss().unwrap();
+        bench.improve(before, 20, 0.0).unwrap();
+        bench.fit.cover.switch(false);
+        (before, bench.loss().unwrap())
+    }
+
+    #[test]
+    fn rows_that_all_neurons_are_closed_on_are_fitted_with_a_cover_only() {
+        with(Signs::Positive, &BOTH, &AWAY, |bench| {
+            let (before, after) = steps(bench);
+            assert!(after > 0.5 * before && after > 1e-2, "{before} {after}");
+        });
+        with(Signs::Positive, &BOTH, &AWAY, |bench| {
+            bench.fit.cover = cover(N, 64);
+            bench.fit.cover.switch(true);
+            let (before, after) = steps(bench);
+            assert!(before > 1e-2 && after < 1e-11, "{before} {after}");
+        });
+    }
+
+    #[test]
+    fn dark_rows_belong_to_the_nearest_neuron() {
+        let net = [(0, -1.0), (5, 2.0), (8, -0.1)];
+        with(Signs::Positive, &BOTH, &net, |bench| {
+            let plain = bench.loss().unwrap();
+            let residual = bench.fit.residual().to_vec();
+            bench.fit.cover = cover(N, 64);
+            bench.fit.cover.switch(true);
+            assert!(bench.loss().unwrap() > plain);
+            let (targets, mut seen) = (bench.fit.targets().collect::<Vec<_>>(), 0_u32);
+            for (k, (y, r)) in targets.iter().zip(&residual).enumerate() {
+                let (owner, left) = (bench.fit.cover.owners[k], bench.fit.residual()[k]);
+                assert_eq!(owner != LIGHT, r >= y, "row {k}");
+                if owner == LIGHT {
+                    assert_eq!(left, *r);
+                } else {
+                    // What is left is the label and how far the owner is from opening.
+                    assert!(left >= *y);
+                    seen |= 1 << owner;
+                }
+            }
+            // Neurons 0 and 2 open on the same rows, and 2 is always nearer.
+            assert_eq!(seen & 0b101, 0b100);
+        });
+        with(Signs::Balanced, &BOTH, &net, |bench| {
+            let plain = bench.loss().unwrap();
+            bench.fit.cover = cover(N, 64);
+            bench.fit.cover.switch(true);
+            assert_eq!(bench.loss().unwrap(), plain, "neurons of either sign need no cover");
+        });
+    }
+
+    #[test]
+    fn gradient_and_product_are_those_of_the_covered_loss() {
+        let net = [(4, -0.9), (5, 1.8), (7, 0.3), (8, 0.2), (9, 0.4), (11, -0.7)];
+        with(Signs::Positive, &[(1.0, W), (1.0, [0.0, 1.0, 1.0, 0.0])], &net, |bench| {
+            bench.fit.cover = cover(N, 64);
+            bench.fit.cover.switch(true);
+            let loss = bench.loss().unwrap();
+            let s = net.len();
+            let (mut rhs, mut diagonal) = (vec![0.0; s], vec![0.0; s]);
+            {
+                let Bench { fit, net, .. } = &mut *bench;
+                let w = net.view();
+                let gates = Gates::of(w, Signs::Positive, Empty::Freeze, 0, fit.round);
+                let residual = fit.residual().to_vec();
+                fit.sensing.gradient_at(gates, w.index(), &residual, &mut rhs, fit.scratch).unwrap();
+                fit.cover_gradient(w, &mut rhs, &mut diagonal).unwrap();
+            }
+            assert!(diagonal.iter().all(|d| *d >= 0.0) && diagonal.iter().any(|d| *d > 0.0));
+            // Loss n falls by 2 rhs per unit of a weight.
+            for (j, g) in rhs.iter().enumerate() {
+                let step = 2e-3;
+                let mut around = [step, -step].map(|step| {
+                    bench.net.values()[j] += step;
+                    let loss = bench.loss().unwrap();
+                    bench.net.values()[j] -= step;
+                    loss
+                });
+                around[0] -= around[1];
+                let slope = -around[0] / (2.0 * step) * N as f32 / 2.0;
+                assert!((slope - g).abs() < 0.02 * g.abs().max(1.0), "weight {j}: {slope} {g}, loss {loss}");
+            }
+            // The product is a sum of squares: zero for no change, symmetric, never negative.
+            let mut product = |fit: &mut Fit<'_, _>, p: &[f32]| {
+                let mut out = vec![0.0; s];
+                let index: Vec<u32> = net.iter().map(|entry| entry.0).collect();
+                fit.cover_product(Weights::new(D, 7, &index, p).unwrap(), &mut out).unwrap();
+                out
+            };
+            let unit = |j: usize| -> Vec<f32> { (0..s).map(|k| f32::from(u8::from(k == j))).collect() };
+            let columns: Vec<Vec<f32>> = (0..s).map(|j| product(&mut bench.fit, &unit(j))).collect();
+            for i in 0..s {
+                assert!(columns[i][i] >= 0.0);
+                for j in 0..s {
+                    assert!((columns[i][j] - columns[j][i]).abs() < 1e-4 * (1.0 + columns[i][i].abs()));
+                }
+            }
+            assert!(columns[0][0] > 0.0 && columns[0][3] == 0.0, "neurons share no covered row");
+        });
+    }
+
+    #[test]
+    fn without_buffers_there_is_no_cover() {
+        with(Signs::Positive, &BOTH, &AWAY, |bench| {
+            let plain = bench.loss().unwrap();
+            bench.fit.cover.switch(true);
+            assert_eq!(bench.loss().unwrap(), plain);
+            assert!(bench.fit.cover.owned(1, &[1.0; N]).is_none());
+        });
+    }
 }

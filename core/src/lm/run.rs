@@ -41,14 +41,17 @@ pub(super) fn single<'a, S: Sensing>(
         let Buffers { single, columns, net: (places, values), kept, rows, cover, .. } =
             Buffers::new(&budget, p, memory).map_err(Error::widen)?;
         let mut fit = Fit::new(sensing, (labels, 1), params, rows)?;
-        fit.cover = cover;
-        let spare = if budget.is_wide() { 0 } else { params.spare };
+        let tight = budget.is_wide() && !params.signs.both() && is_tight(labels, dims.nnz);
+        if tight {
+            fit.cover = cover;
+        }
+        let spare = if tight { 0 } else { params.spare };
         let bench = Bench {
             net: Editable::new(d, p, places, values),
             single,
             columns,
             fit,
-            task: Task { swaps: budget.is_wide(), ..Task::new(dims.nnz, dims.hidden, spare) },
+            task: Task { tight, ..Task::new(dims.nnz, dims.hidden, spare) },
         };
         let found = Sides::new((d, p, 0), &mut *index, &mut *value);
         (info, len, _) = search(bench, (kept, found), (dims, params), checkpoint, observe)?;
@@ -56,6 +59,12 @@ pub(super) fn single<'a, S: Sensing>(
     let (index, value) = (index.split_at_mut(len).0, value.split_at_mut(len).0);
     let weights = Weights::new(d, p, index, value).map_err(Error::widen)?;
     Ok((weights, info))
+}
+
+/// Whether s weights are few for the labels that are not 0, each of which is an equation.
+fn is_tight(labels: &[f32], nnz: usize) -> bool {
+    let equations = labels.iter().filter(|y| **y != 0.0).count();
+    nnz < equations.saturating_mul(2)
 }
 
 /// Searches for a network of several outputs.

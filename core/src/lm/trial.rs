@@ -46,15 +46,15 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if self.is_exact(loss) {
             return Ok(Some(loss));
         }
-        if !self.params.births {
-            let better = loss < PROGRESS * before;
-            return if better { self.descend(loss, Phase::Move).map(Some) } else { Ok(None) };
-        }
-        if self.bench.task().swaps
+        if self.bench.task().tight
             && let Some(swapped) = self.swap(loss)?
         {
             self.log.info.moves = self.log.info.moves.saturating_add(1);
             return Ok(Some(swapped));
+        }
+        if !self.params.births || self.bench.task().tight {
+            let better = loss < PROGRESS * before;
+            return if better { self.descend(loss, Phase::Move).map(Some) } else { Ok(None) };
         }
         let draw = Draw {
             seed: seed_of(self.params.seed, stream::TURN, self.state.turn),
