@@ -292,8 +292,8 @@ impl Recovery {
         self.work().saturating_add(if growth > 8 { growth } else { 8 })
     }
 
-    /// Whether there are at least as many inputs as rows, one output and no linear term: the search then covers rows that no
-    /// neuron is open on, and swaps weights at s.
+    /// Whether there are at least as many inputs as rows, one output and no linear term: the search may then cover rows that no
+    /// neuron is open on.
     #[must_use]
     pub const fn is_wide(&self) -> bool {
         self.dims.inputs >= self.dims.samples && self.outputs == 0 && !self.linear

@@ -5,10 +5,9 @@
 //! in the loss, in the equations of a step, and in the gradient that growth looks at. Where no row is dark that is
 //! the loss of the network; for one neuron on a fixed support it is convex once all labels that are not 0 are covered.
 //!
-//! It takes two more products of the neurons concerned for each product, and three numbers a row, so it is for problems of
-//! few rows: where all output weights are positive and there are at least as many inputs as rows ([`crate::budget::Recovery::is_wide`]), and labels can be fitted
-//! in many ways, what stalls a search are dark rows. Networks of several outputs and those with a linear term, which is
-//! open everywhere, need none.
+//! It takes two more products of the neurons concerned for each product, and three numbers a row, so it is for few rows
+//! ([`crate::budget::Recovery::is_wide`]) and few weights for their labels, where dark rows are what stalls a search. Output weights
+//! are positive: among neurons of either sign a row is seldom dark, and a linear term is open everywhere.
 
 use super::fit::Fit;
 use crate::error::Result;
