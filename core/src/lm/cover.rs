@@ -281,7 +281,7 @@ mod tests {
                 assert!((slope - g).abs() < 0.02 * g.abs().max(1.0), "weight {j}: {slope} {g}, loss {loss}");
             }
             // The product is a sum of squares: zero for no change, symmetric, never negative.
-            let mut product = |fit: &mut Fit<'_, _>, p: &[f32]| {
+            let product = |fit: &mut Fit<'_, _>, p: &[f32]| {
                 let mut out = vec![0.0; s];
                 let index: Vec<u32> = net.iter().map(|entry| entry.0).collect();
                 fit.cover_product(Weights::new(D, 7, &index, p).unwrap(), &mut out).unwrap();
@@ -289,10 +289,10 @@ mod tests {
             };
             let unit = |j: usize| -> Vec<f32> { (0..s).map(|k| f32::from(u8::from(k == j))).collect() };
             let columns: Vec<Vec<f32>> = (0..s).map(|j| product(&mut bench.fit, &unit(j))).collect();
-            for i in 0..s {
-                assert!(columns[i][i] >= 0.0);
-                for j in 0..s {
-                    assert!((columns[i][j] - columns[j][i]).abs() < 1e-4 * (1.0 + columns[i][i].abs()));
+            for (i, column) in columns.iter().enumerate() {
+                assert!(column[i] >= 0.0);
+                for (j, other) in columns.iter().enumerate() {
+                    assert!((column[j] - other[i]).abs() < 1e-4 * (1.0 + column[i].abs()));
                 }
             }
             assert!(columns[0][0] > 0.0 && columns[0][3] == 0.0, "neurons share no covered row");
