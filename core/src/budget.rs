@@ -237,6 +237,8 @@ sums!(Annealing);
 /// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), (24, 14), 1, 10_100);
 /// assert_eq!(DEEP.state_bytes(), TEN.state_bytes() + 4 * (14 * 24 + 4 * 4));
 /// assert_eq!(DEEP.workspace_bytes(), TEN.workspace_bytes() + 4 * (4 * 5000 + 4 + 5000));
+/// const WIDE: Recovery = Recovery::new(Dims::new(784, 1500, 10, 100), 1, 2284, false);
+/// assert_eq!((WIDE.is_wide(), WIDE.cover_words(), NEEDED.cover_words()), (true, 3 * 784 + 175, 0));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -315,6 +317,19 @@ impl Recovery {
         self.work().saturating_add(if growth > 8 { growth } else { 8 })
     }
 
+    /// Whether there are at least as many inputs as rows, one output and no linear term: the search may then cover rows that no
+    /// neuron is open on.
+    #[must_use]
+    pub const fn is_wide(&self) -> bool {
+        self.dims.inputs >= self.dims.samples && self.outputs == 0 && !self.linear
+    }
+
+    /// Words of a cover: three numbers a row and one for each weight that there is room for, where [`Self::is_wide`].
+    #[must_use]
+    pub const fn cover_words(&self) -> usize {
+        if self.is_wide() { self.dims.samples.saturating_mul(3).saturating_add(self.room()) } else { 0 }
+    }
+
     /// Words that the optimiser holds.
     #[must_use]
     pub const fn state_words(&self) -> usize {
@@ -325,12 +340,15 @@ impl Recovery {
         result.saturating_add(kept).saturating_add(current).saturating_add(ends)
     }
 
-    /// Words for rows, gradient panels and the operator.
+    /// Words for rows, gradient panels, a cover and the operator.
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
         let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
-        rows.saturating_add(panel).saturating_add(self.scratch).saturating_add(self.gates())
+        rows.saturating_add(panel)
+            .saturating_add(self.scratch)
+            .saturating_add(self.gates())
+            .saturating_add(self.cover_words())
     }
 }
 

@@ -60,6 +60,14 @@
 //! **Columns that repeat others**: a column that is a multiple of an earlier one, to rounding, gets no weights. A weight that
 //! could be spread over both takes no more of s than it needs.
 //!
+//! **Few weights for the labels**: where there are at least as many inputs as rows, output weights are positive, and s is less
+//! than twice the labels that are not 0, as for a picture whose rows are places, a label is an equation and a dark row a bound. Searches
+//! then end with a few labels that no neuron is open for, whose gradient is zero, or lose an exact fit on the way from 1.25 s
+//! weights to s. So these rows are *covered* while searching: the neuron nearest to opening counts there as if it were open.
+//! The search works at s weights; its move is a swap, some weights more and, some steps later, as many less; and a kick that leaves
+//! no neuron starts anew from other gates. Births, splits and work sizes above s were tried there too, and brought less.
+//! The cover takes three numbers a row more ([`crate::budget::Recovery::cover_words`]); what is found is judged without it.
+//!
 //! **Ended within a step**: an operator that fails with [`crate::Error::Stopped`] ends the run as the observer does: with the best
 //! network until then, brought to s weights in few steps.
 //!
@@ -75,6 +83,7 @@
 
 mod bench;
 mod checkpoint;
+mod cover;
 mod factors;
 mod fit;
 mod fold;
@@ -132,11 +141,12 @@ pub struct Params {
     pub validation: usize,
     /// Kicks without a better loss on the rows held out after which a search ends; 0 for never.
     pub validation_patience: u32,
-    /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory is for.
+    /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory is for. None where weights are
+    /// few for the labels.
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,
-    /// Whether births and splits are tried.
+    /// Whether births and splits are tried; they are not where weights are few for the labels.
     pub births: bool,
     /// Whether neurons are turned round and merged while searching.
     pub tidy: bool,

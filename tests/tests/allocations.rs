@@ -126,6 +126,37 @@ fn searches_allocate_nothing(pool: &rayon::ThreadPool) {
     }
 }
 
+/// The same for a search that covers rows: fewer rows than inputs, and few weights for as many labels.
+fn searches_of_few_rows_allocate_nothing(pool: &rayon::ThreadPool) {
+    pool.broadcast(|_| ());
+    let dims = Dims::new(60, 80, 6, 24);
+    let data = planted::network(dims, Signs::Positive, 0).unwrap().data;
+    let labels = planted::network(dims, Signs::Positive, 1).unwrap().labels;
+    let slots = lm::slots(dims.hidden, Signs::Positive);
+    let params = lm::Params { steps: 40, ..lm::Params::DEFAULT };
+    for layout in [Layout::new(slots, dims.inputs), Layout { tile: 16, panel: 3, hold: false }] {
+        let room = Recovery::new(dims, 1, 0, false).room();
+        let mut sensing = Blocked::new(data.clone(), slots, room, layout).unwrap();
+        let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(dims.samples), false);
+        assert!(budget.cover_words() > 0);
+        let mut memory = vec![0; budget.words()];
+        // The main thread may allocate beside this one, but not every time.
+        let mut runs = (0..3).map(|_| {
+            pool.install(|| {
+                let before = calls();
+                let info = lm::run(&mut sensing, &labels, dims, &params, &mut memory, |_| true).unwrap().1;
+                assert!(info.trials > 0, "no search: {info:?}");
+                calls() - before
+            })
+        });
+        assert!(
+            runs.any(|calls| calls == 0),
+            "{layout:?}, {} threads: allocations",
+            pool.current_num_threads()
+        );
+    }
+}
+
 /// One test: others beside it would be counted.
 #[test]
 fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
@@ -163,5 +194,6 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
             assert_eq!(run(SHORT), run(LONG), "{layout:?}, {threads} threads, annealed");
         }
         searches_allocate_nothing(&pool);
+        searches_of_few_rows_allocate_nothing(&pool);
     }
 }

@@ -4,6 +4,7 @@
 //! here is about `σ y`, and weights are σ times those of the labels.
 
 use super::Params;
+use super::cover::Cover;
 use super::solver::{Equations, Solver, Vectors};
 use crate::error::{Error, Result};
 use crate::gates::{Empty, Gates, Signs};
@@ -43,6 +44,8 @@ pub(super) struct Fit<'a, S> {
     pub(super) round: u32,
     /// Rows read, all operations together.
     pub(super) rows_read: u64,
+    /// Who covers rows that no neuron is open on.
+    pub(super) cover: Cover<'a>,
 }
 
 impl<'a, S: Sensing> Fit<'a, S> {
@@ -71,6 +74,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
             scale,
             round,
             rows_read,
+            cover: Cover::default(),
         })
     }
 
@@ -126,9 +130,15 @@ impl<'a, S: Sensing> Fit<'a, S> {
     }
 
     /// The scaled labels of the rows that are selected.
-    fn targets(&self) -> impl Iterator<Item = f32> {
+    pub(super) fn targets(&self) -> impl Iterator<Item = f32> {
         let scale = self.scale;
         self.labels().iter().map(move |y| scale * y)
+    }
+
+    /// [`Self::targets`], and the residual beside them.
+    pub(super) fn targets_and_residual(&mut self) -> (impl Iterator<Item = f32> + use<'a, S>, &mut [f32]) {
+        let (labels, scale, terms) = (self.labels(), self.scale, self.terms());
+        (labels.iter().map(move |y| scale * y), self.residual.get_mut(..terms).unwrap_or_default())
     }
 
     /// The mean square of the scaled labels of the rows that are selected.
@@ -170,11 +180,12 @@ impl<'a, S: Sensing> Fit<'a, S> {
         self.solver.free().spare()
     }
 
-    /// The operator, the current residual, and what [`Self::spare`] gives.
-    pub(super) fn parts(&mut self) -> (&mut S, &[f32], &mut [f32], &mut [u32]) {
+    /// The operator, the current residual with its cover, and what [`Self::spare`] gives.
+    #[allow(clippy::type_complexity, reason = "taken apart at once")]
+    pub(super) fn parts(&mut self) -> (&mut S, (&[f32], &mut Cover<'a>), &mut [f32], &mut [u32]) {
         let residual = self.residual.get(..self.sensing.samples()).unwrap_or(&[]);
         let (numbers, indices) = self.solver.free().spare();
-        (self.sensing, residual, numbers, indices)
+        (self.sensing, (residual, &mut self.cover), numbers, indices)
     }
 
     /// Counts a read of the rows that are selected.
@@ -212,7 +223,8 @@ impl<'a, S: Sensing> Fit<'a, S> {
         Ok(if loss.is_finite() { loss } else { f32::INFINITY })
     }
 
-    /// Mean squared error of `w`, whose residual stays in [`Self::residual`]; infinity where it is no number.
+    /// Mean squared error of `w`, whose residual stays in [`Self::residual`]; infinity where it is no number. Rows that are covered
+    /// count as [`super::cover`] says.
     #[inline(never)]
     pub(super) fn loss(&mut self, w: Weights<'_>) -> Result<f32, S::Source> {
         let (rows, gates) = (self.rows(), self.gates(w));
@@ -223,7 +235,8 @@ impl<'a, S: Sensing> Fit<'a, S> {
         } else {
             self.sensing.forward(gates, w, out)?;
         }
-        self.settle()
+        let loss = self.settle()?;
+        self.cover(w, loss)
     }
 
     /// The squared norms of the columns of `w`, gates included, in the vector `diagonal`.
@@ -342,7 +355,7 @@ impl<S: Sensing> Equations for Support<'_, '_, '_, S> {
         sensing.gradient_at(gates, w.index(), residual, rhs, scratch)?;
         sensing.diagonal_at(gates, w.index(), diagonal, scratch)?;
         *rows_read = rows_read.saturating_add(2 * rows as u64);
-        Ok(())
+        self.fit.cover_gradient(w, rhs, diagonal)
     }
 
     fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
@@ -350,7 +363,7 @@ impl<S: Sensing> Equations for Support<'_, '_, '_, S> {
         let direction = Self::with(self.net, p)?;
         self.fit.sensing.normal_at(gates, direction, out, self.fit.scratch)?;
         self.fit.read();
-        Ok(())
+        self.fit.cover_product(direction, out)
     }
 
     fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {

@@ -35,12 +35,14 @@ pub(super) struct Task {
     pub(super) folds: u32,
     /// Whether the run was ended: what is left to do takes few steps.
     pub(super) hurried: bool,
+    /// Whether weights are few for the labels: the search covers rows, works at s and swaps weights there.
+    pub(super) tight: bool,
 }
 
 impl Task {
     /// Nothing was done yet.
     pub(super) const fn new(nnz: usize, hidden: usize, spare: u32) -> Self {
-        Self { nnz, hidden, spare, goal: 0.0, flips: 0, merges: 0, folds: 0, hurried: false }
+        Self { nnz, hidden, spare, goal: 0.0, flips: 0, merges: 0, folds: 0, hurried: false, tight: false }
     }
 
     /// Of so many steps, those that are made.

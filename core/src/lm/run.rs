@@ -2,6 +2,7 @@
 
 use super::bench::Bench;
 use super::checkpoint::State;
+use super::cover::Cover;
 use super::factors::Factors;
 use super::fit::{Fit, Head};
 use super::neuron::{Entries, Single};
@@ -38,14 +39,20 @@ pub(super) fn single<'a, S: Sensing>(
     let info;
     let len;
     {
-        let Buffers { single, columns, net: (places, values), kept, rows, .. } =
+        let Buffers { single, columns, net: (places, values), kept, rows, cover, .. } =
             Buffers::new(&budget, p, memory).map_err(Error::widen)?;
+        let mut fit = Fit::new(sensing, (labels, 1, Head::Each), params, rows)?;
+        let tight = budget.is_wide() && !params.signs.both() && is_tight(labels, dims.nnz);
+        if tight {
+            fit.cover = cover;
+        }
+        let spare = if tight { 0 } else { params.spare };
         let bench = Bench {
             net: Editable::new(d, p, places, values),
             single,
             columns,
-            fit: Fit::new(sensing, (labels, 1, Head::Each), params, rows)?,
-            task: Task::new(dims.nnz, dims.hidden, params.spare),
+            fit,
+            task: Task { tight, ..Task::new(dims.nnz, dims.hidden, spare) },
         };
         let found = Sides::new((d, p, 0), &mut *index, &mut *value);
         let rows = params.search_rows(dims.nnz, dims.samples - params.validation);
@@ -54,6 +61,12 @@ pub(super) fn single<'a, S: Sensing>(
     let (index, value) = (index.split_at_mut(len).0, value.split_at_mut(len).0);
     let weights = Weights::new(d, p, index, value).map_err(Error::widen)?;
     Ok((weights, info))
+}
+
+/// Whether s weights are few for the labels that are not 0, each of which is an equation.
+fn is_tight(labels: &[f32], nnz: usize) -> bool {
+    let equations = labels.iter().filter(|y| **y != 0.0).count();
+    nnz < equations.saturating_mul(2)
 }
 
 /// Searches for a network of several outputs, or of two hidden layers, of which the second one has `second` neurons.
@@ -88,7 +101,7 @@ pub(super) fn net<'a, S: Factored>(
     let info;
     let (first, behind);
     {
-        let Buffers { single, columns, net: (places, values), kept, rows, ends, back, open } =
+        let Buffers { single, columns, net: (places, values), kept, rows, ends, back, open, .. } =
             Buffers::new(&budget, p, &mut *memory).map_err(Error::widen)?;
         let (out, [along, other]) = ends;
         let head = if second.is_some() { Head::Sum(open) } else { Head::Each };
@@ -186,6 +199,7 @@ struct Buffers<'a> {
     back: &'a mut [f32],
     /// A bit a row and output, where these are summed up.
     open: &'a mut [u32],
+    cover: Cover<'a>,
 }
 
 impl<'a> Buffers<'a> {
@@ -203,9 +217,12 @@ impl<'a> Buffers<'a> {
         let back = floats(if c > 0 { n } else { 0 })?;
         let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
         let (net, base, kept, best) = (floats(room)?, floats(work)?, floats(work)?, floats(work)?);
+        let (covered, parts) = if budget.is_wide() { (n, room) } else { (0, 0) };
+        let (image, part) = (floats(covered)?, floats(parts)?);
         let mut indices = |len| space.indices(len);
         let open = indices(budget.gates())?;
         Ok(Self {
+            cover: Cover::new(indices(covered)?, indices(covered)?, image, part),
             net: (indices(room)?, net),
             single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
             columns,

@@ -85,6 +85,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             Some(checkpoint) => self.restore(checkpoint)?,
             None => {
                 self.take_up(rows)?;
+                self.bench.fit_mut().cover.switch(true);
                 self.bench.start(self.params.seed)?;
                 self.bench.relax()?;
                 let (loss, goal) = (self.bench.loss()?, self.bench.task().goal);
@@ -104,6 +105,9 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
 
     /// One stage; the next one.
     fn advance(&mut self) -> Outcome<'a, P, Stage> {
+        // What is found is judged without a cover.
+        let searches = matches!(self.state.stage, Stage::Descend | Stage::Fall | Stage::Moves | Stage::Kick);
+        self.bench.fit_mut().cover.switch(searches);
         let loss = self.bench.loss()?;
         match self.state.stage {
             Stage::Descend => self.begin(loss),
@@ -304,6 +308,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
 
     /// The result without zeros, in the scale of the labels, and what was done.
     fn end(&mut self) -> Outcome<'a, P, Info> {
+        self.bench.fit_mut().cover.switch(false);
         self.found.compact();
         self.bench.load(self.found.view())?;
         let (loss, held) = error::insist(self, |run| run.log.info.stopped = true, Self::score)?;

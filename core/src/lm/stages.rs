@@ -4,7 +4,7 @@ use super::checkpoint::Stage;
 use super::problem::{Outcome, Problem};
 use super::search::{MORE_ROWS, Search};
 use super::{Phase, Progress};
-use crate::rng::{Rng, stream};
+use crate::rng::{Rng, seed_of, stream};
 
 /// A kick empties one in so many neurons, and as many again for every so many kicks without progress; one stays.
 const KICK: usize = 5;
@@ -141,6 +141,10 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         for _ in 0..(self.bench.live().saturating_mul(strength) / KICK).max(1) {
             let nth = rng.below(self.bench.live() as u32) as usize;
             self.bench.nth_live(nth).into_iter().for_each(|i| self.bench.remove(i));
+        }
+        // Without births an empty network stays empty.
+        if self.bench.live() == 0 && self.bench.task().tight {
+            self.bench.start(seed_of(self.params.seed, stream::TRIAL, self.state.kicks))?;
         }
         self.bench.refit(2)?;
         Ok(Stage::Fall)

@@ -151,14 +151,18 @@ impl<'a> Columns<'a> {
         count: usize,
     ) -> Result<usize, S::Source> {
         let (d, rows) = (self.scales.len().max(1), fit.rows());
-        let (sensing, residual, value, index) = fit.parts();
+        let open = fit.open();
+        let (sensing, (residual, cover), value, index) = fit.parts();
         let mut top = Top::new(head_mut(index, count)?, head_mut(value, count)?);
         let mut old = net.view().index().iter().peekable();
         let scales = &*self.scales;
         panels(sensing, self.panel, 1, |sensing, first, panel| {
             let blocks = first..first + panel.len() / d;
             sensing.gradient(gates, residual, blocks, panel)?;
-            for (g, i) in panel.chunks(d).zip(first..) {
+            for (g, i) in panel.chunks_mut(d).zip(first..) {
+                if let Some(owned) = cover.owned(i, residual) {
+                    sensing.adjoint(open, i, owned, g)?;
+                }
                 for ((g, c), j) in g.iter().zip(scales).zip((i * d) as u32..) {
                     if old.next_if_eq(&&j).is_none() && *g != 0.0 && *c > 0.0 {
                         top.push(j, g / (c * rows as f32));

@@ -6,6 +6,7 @@
 use super::problem::{BATCH, Candidate, Draw, Outcome, Problem};
 use super::search::Search;
 use super::{Phase, Progress};
+use crate::budget::Recovery;
 use crate::rng::{seed_of, stream};
 
 /// Outer steps after a trial move.
@@ -24,6 +25,14 @@ const SETTLE: u32 = 8;
 const SETTLES: f32 = 0.5;
 /// Neurons that were turned because they are mirror images stay so up to this multiple of the loss.
 const UNMIRRORED: f32 = 1.5;
+/// Weights that are swapped at once, by turns, at most half of s; then half of s …
+const SWAPPED: [usize; 4] = [5, 10, 20, 40];
+/// … with so many steps once they are added, …
+const SWAP_STEPS: u32 = 4;
+/// … so many once as many are dropped, …
+const SETTLE_SWAP: u32 = 8;
+/// … and progress is a loss below this part.
+const SWAP_PROGRESS: f32 = 0.99;
 /// One in so many neurons gets a candidate in the joint trial.
 const JOINT: usize = 12;
 /// Neurons with a cosine above these become one, by turns.
@@ -37,7 +46,13 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if self.is_exact(loss) {
             return Ok(Some(loss));
         }
-        if !self.params.births {
+        if self.bench.task().tight
+            && let Some(swapped) = self.swap(loss)?
+        {
+            self.log.info.moves = self.log.info.moves.saturating_add(1);
+            return Ok(Some(swapped));
+        }
+        if !self.params.births || self.bench.task().tight {
             let better = loss < PROGRESS * before;
             return if better { self.descend(loss, Phase::Move).map(Some) } else { Ok(None) };
         }
@@ -78,6 +93,33 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             }
         }
         self.bench.load(self.base.view())?;
+        Ok(None)
+    }
+
+    /// Adds some weights to the base, fits, drops as many and fits, until that lowers the loss, which is `loss`; the base is at
+    /// hand before, and after where there is none. Every round begins with another number of weights.
+    #[inline(never)]
+    fn swap(&mut self, loss: f32) -> Outcome<'a, P, Option<f32>> {
+        let (size, most) = (self.bench.task().work_size(), Recovery::growth(self.bench.task().nnz));
+        for turn in 0..=SWAPPED.len() {
+            if self.is_done() {
+                break;
+            }
+            let turn = (self.state.turn as usize).wrapping_add(turn) % (SWAPPED.len() + 1);
+            let count = SWAPPED.get(turn).map_or(most, |&count| count.min(most));
+            self.log.info.trials = self.log.info.trials.saturating_add(1);
+            self.bench.grow(count)?;
+            self.bench.fit_mut().solver.damp();
+            self.bench.improve(loss, SWAP_STEPS, 0.0)?;
+            let swapped = self.bench.cut(size, SETTLE_SWAP)?;
+            self.log.step(Phase::Trial, &self.bench, (swapped, self.state.best_loss));
+            if swapped < SWAP_PROGRESS * loss {
+                self.keep_best(swapped)?;
+                return Ok(Some(swapped));
+            }
+            self.bench.load(self.base.view())?;
+            self.bench.loss()?;
+        }
         Ok(None)
     }
 
