@@ -64,8 +64,8 @@
 //! than twice the labels that are not 0, as for a picture whose rows are places, a label is an equation and a dark row a bound. Searches
 //! then end with a few labels that no neuron is open for, whose gradient is zero, or lose an exact fit on the way from 1.25 s
 //! weights to s. So these rows are *covered* while searching: the neuron nearest to opening counts there as if it were open.
-//! The search works at s weights; its move is a swap, some weights more and, some steps later, as many less; and a kick that leaves
-//! no neuron starts anew from other gates. Births, splits and work sizes above s were tried there too, and brought less.
+//! The search works at s weights; its first move is a swap, some weights more and, some steps later, as many less, and the other
+//! moves come where no swap helps; a kick that leaves no neuron starts anew from other gates.
 //! The cover takes three numbers a row more ([`crate::budget::Recovery::cover_words`]); what is found is judged without it.
 //!
 //! **Ended within a step**: an operator that fails with [`crate::Error::Stopped`] ends the run as the observer does: with the best
@@ -146,7 +146,7 @@ pub struct Params {
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,
-    /// Whether births and splits are tried; they are not where weights are few for the labels.
+    /// Whether births and splits are tried.
     pub births: bool,
     /// Whether neurons are turned round and merged while searching.
     pub tidy: bool,

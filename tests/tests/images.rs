@@ -95,3 +95,27 @@ fn a_search_that_covers_rows_goes_on_to_the_same_bits() {
         assert_eq!(resumed, whole, "after {stop}");
     }
 }
+
+/// Planted networks on fewer rows than inputs, where the same search needs its births: a cover alone gets stuck.
+#[test]
+fn planted_networks_are_recovered_from_fewer_rows_than_inputs() {
+    for (dims, seeds) in [
+        (Dims::new(60, 100, 2, 6), 0..4),
+        (Dims::new(90, 100, 3, 9), 0..4),
+        (Dims::new(100, 120, 4, 16), 0..5),
+    ] {
+        for seed in seeds {
+            let made = tamis_host::data::planted::network(dims, Signs::Positive, seed).unwrap();
+            let slots = lm::slots(dims.hidden, Signs::Positive);
+            let budget = Recovery::new(dims, slots, dims.samples + dims.inputs, false);
+            let layout = Layout::new(slots, dims.inputs);
+            let mut sensing = Blocked::new(made.data, slots, budget.room(), layout).unwrap();
+            let mut memory =
+                vec![0; Recovery::new(dims, sensing.panel(), sensing.scratch(dims.samples), false).words()];
+            let params = Params { seed, ..Params::DEFAULT };
+            let (w, info) =
+                lm::run(&mut sensing, &made.labels, dims, &params, &mut memory, |_| true).unwrap();
+            assert!(info.exact && w.nnz() <= dims.nnz, "{dims:?} seed {seed}: {info:?}");
+        }
+    }
+}

@@ -52,7 +52,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             self.log.info.moves = self.log.info.moves.saturating_add(1);
             return Ok(Some(swapped));
         }
-        if !self.params.births || self.bench.task().tight {
+        if !self.params.births {
             let better = loss < PROGRESS * before;
             return if better { self.descend(loss, Phase::Move).map(Some) } else { Ok(None) };
         }
