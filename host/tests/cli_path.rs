@@ -26,11 +26,13 @@ fn several_sizes_make_a_folder_of_models_and_folds_choose_one() {
     assert!(number(&eval, "psnr_db") > 120.0, "{eval}");
     let picture = String::from_utf8(read("path.svg")).unwrap();
     assert!(picture.contains("9 nonzeros chosen") && picture.contains("rows left out"));
+    let again = fails(folder.path(), &format!("{TRAIN} --nnz 3,9 -o sizes"));
+    assert!(again.contains("not empty"), "{again}");
     let cold = json(folder.path(), &format!("{TRAIN} --nnz 3,9 --cold -o cold"));
     assert_eq!((&cold["chosen"], &cold["points"][1]["warm"]), (&json!(null), &json!(false)));
     assert!(!folder.path().join("cold/chosen.tamis").exists());
     let said = ok(folder.path(), &format!("{TRAIN} --nnz 3,9 --folds 2 -o said"));
-    assert!(said.contains("chosen") && said.contains("s9.tamis"), "{said}");
+    assert!(said.contains("chosen") && said.contains("s9.tamis") && said.contains("6 trainings"), "{said}");
 }
 
 #[test]

@@ -63,6 +63,24 @@ fn what_two_layers_cannot_be_is_refused_and_nothing_is_written() {
     }
 }
 
+/// Neurons of the second layer beyond s can have no weights, and take neither time nor memory.
+#[test]
+fn a_second_layer_of_many_neurons_is_that_of_s() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0.0);
+    let of = |second: usize| {
+        let train = TRAIN.replace("4,4", &format!("4,{second}"));
+        json(folder.path(), &format!("{train} --kicks 2 -o m.tamis"))
+    };
+    let (few, many) = (of(16), of(60_000));
+    for key in ["nnz", "loss", "second_live", "state_bytes", "workspace_bytes"] {
+        assert_eq!(few[key], many[key], "{key}");
+    }
+    assert_eq!(many["second_hidden"], json!(60_000));
+    let cost = json(folder.path(), "inspect m.tamis");
+    assert_eq!(cost["hidden"], json!([4, 60_000]), "{cost}");
+}
+
 #[test]
 fn labels_that_no_sum_of_neurons_gives_are_learnt_layer_by_layer() {
     let folder = tempfile::tempdir().unwrap();

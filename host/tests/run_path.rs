@@ -146,6 +146,22 @@ fn mixed_signs_and_labels_of_any_scale_start_warm() {
 }
 
 #[test]
+fn rare_classes_are_in_every_training_or_refused() {
+    let mut problem = problem(0.0);
+    let anneal = LayerRecipe::Anneal(AnnealOptions::new(4, Size::Nonzeros(0)));
+    let asked = PathOptions { folds: 3, ..options(&[12], anneal) };
+    let mut with = |rare: &[usize]| {
+        problem.task = Task::Multiclass;
+        problem.labels = (0..900).map(|k| if rare.contains(&k) { 2.0 } else { (k % 2) as f32 }).collect();
+        train_path(&problem, &asked, &Stop::new(), |_| true)
+    };
+    let path = with(&[7, 8]).unwrap();
+    assert!(path.report.points[0].fold_losses.iter().all(|loss| loss.is_finite()), "{:?}", path.report);
+    let error = with(&[7]).unwrap_err().to_string();
+    assert!(error.contains("1 of class 2"), "{error}");
+}
+
+#[test]
 fn a_path_that_is_ended_gives_what_was_done() {
     let problem = problem(0.05);
     let asked = PathOptions { folds: 3, ..options(&[8, 16, 40], short()) };

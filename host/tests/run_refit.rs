@@ -12,7 +12,13 @@ use tamis_host::run::{
 };
 
 fn options(method: FinetuneMethod) -> FinetuneOptions {
-    FinetuneOptions { method, params: tamis::deep::tune::Params::DEFAULT, limits: Limits::NONE, threads: 1 }
+    FinetuneOptions {
+        method,
+        params: tamis::deep::tune::Params::DEFAULT,
+        steps: 100,
+        limits: Limits::NONE,
+        threads: 1,
+    }
 }
 
 /// The bytes of a model as a file of them is read.
@@ -84,7 +90,7 @@ fn least_squares_is_no_worse_than_adam_and_never_worse_than_the_model() {
         );
         // What is fitted already stays.
         let again = fit(&exact.model, &problem, FinetuneMethod::LeastSquares);
-        assert!(again.report.loss <= exact.report.loss && again.report.epochs < 8, "{:?}", again.report);
+        assert!(again.report.loss <= exact.report.loss && again.report.epochs < 40, "{:?}", again.report);
     }
 }
 

@@ -61,7 +61,7 @@ impl<'a> Checkpoint<'a> {
     }
 
     /// Where a run stands that only fits the weights of `net`, of at most s weights and m neurons, to all rows (*debiasing*): least
-    /// squares on its support, at most [`super::Params::final_steps`] steps, as long as each wins a hundredth. A weight that becomes zero
+    /// squares on its support, at most [`super::Params::final_steps`] steps, as long as each wins a millionth. A weight that becomes zero
     /// is left out of the result. Weights are scaled as for [`Self::starting`].
     ///
     /// ```

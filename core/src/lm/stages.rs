@@ -23,7 +23,7 @@ const POOR: f32 = 1e-3;
 /// … and one below this part of the last is progress.
 const PROGRESS: f32 = 0.98;
 /// A step on a fixed support is worth another one where it leaves less than this part of the loss.
-const WORTH: f32 = 0.99;
+const WORTH: f32 = 0.999_999;
 
 impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// [`Stage::Descend`].

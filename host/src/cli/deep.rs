@@ -16,7 +16,8 @@ use crate::{Error, Result, file};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Several hidden layers (recipes lm, anneal and paper)")]
 pub(super) struct DeepArgs {
-    /// Epochs that all layers are fitted together, on the weights that each got by itself; 0 for none [default: 20]
+    /// Epochs that all layers are fitted together, on the weights that each got by itself; 0 for none. Given, two layers are trained one
+    /// by one too, where recipe lm would search for both at once [default: 20]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     tune_epochs: Option<u32>,
     /// The first step of that fit, in parts of the size of a layer's weights [default: 0.02]

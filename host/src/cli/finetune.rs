@@ -11,7 +11,7 @@ use super::parse;
 use super::progress::Bar;
 use super::saved::{Object, limit_fact, peak_fact};
 use super::source::SourceArgs;
-use super::train::save;
+use super::train::{first_given, save};
 use super::{Common, Console, interrupt};
 use crate::run::{self, FinetuneMethod, FinetuneOptions, FinetuneReport, Limits, ModelFile};
 use crate::{Error, Result, file};
@@ -34,7 +34,8 @@ pub(super) struct Finetune {
     /// What fits: auto is least-squares for one hidden layer and squared errors, which is exact and quick, else adam
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     method: Method,
-    /// Passes over all batches, of least squares steps at the most; the result is the best of them, or the model as it was [default: 20]
+    /// Passes over all batches, of least squares steps at the most; the result is the best of them, or the model as it was
+    /// [default: 20; least-squares: 100]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     epochs: Option<u32>,
     /// Rows of a batch; 0 for all rows [default: 256]
@@ -47,6 +48,9 @@ pub(super) struct Finetune {
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     time_limit: Option<f64>,
 }
+
+/// Steps of least squares at the most, unless it is said.
+const STEPS: u32 = 100;
 
 /// What fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -72,6 +76,13 @@ impl From<Method> for FinetuneMethod {
 impl Finetune {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let options = self.options(common)?;
+        let batches = first_given(&[(self.batch.is_some(), "--batch"), (self.rate.is_some(), "--rate")]);
+        if let (Method::LeastSquares, Some(flag)) = (self.method, batches) {
+            return Err(Error::new("a setting does not belong to the method")
+                .expected("settings of least squares: --epochs and --time-limit")
+                .got(flag)
+                .help(format!("leave {flag} out, or pass --method adam")));
+        }
         file::check(&self.output)?;
         file::check_distinct(&self.output, self.source.inputs())?;
         let model = ModelFile::load(&self.model)?;
@@ -126,6 +137,7 @@ impl Finetune {
                 rate: rate.map_or(usual.rate, |rate| rate as f32),
                 seed: common.seed,
             },
+            steps: self.epochs.unwrap_or(STEPS),
             limits: Limits {
                 time: time.map(|time| Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX)),
                 ..Limits::NONE

@@ -1,6 +1,7 @@
 //! `tamis train --nnz S1,S2…`: a model for each size, and the size that rows left out speak for.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
@@ -59,12 +60,7 @@ pub(super) fn run(
     console: &Console,
 ) -> Result<()> {
     check(train, recipe)?;
-    if !train.output.exists() {
-        // Made with the files, so that nothing is left where the training fails.
-        file::check(&train.output)?;
-    } else {
-        file::check_folder(&train.output)?;
-    }
+    check_folder(&train.output)?;
     let problem = train.source.source().load_to_learn(task)?;
     let options = options(train, &problem, recipe, common)?;
     let bar = Bar::new(console);
@@ -100,6 +96,23 @@ pub(super) fn run(
         })
     })?;
     console.result(&object, || summary(&object))
+}
+
+/// A folder that is new or empty: a model of another path beside those of this one would be taken for one of them.
+fn check_folder(folder: &Path) -> Result<()> {
+    if !folder.exists() {
+        // Made with the files, so that nothing is left where the training fails.
+        return file::check(folder);
+    }
+    file::check_folder(folder)?;
+    if std::fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()) {
+        return Err(Error::new("the folder is not empty")
+            .at(folder)
+            .expected("a new folder, or an empty one")
+            .got("files of another run, which could be taken for those of this one")
+            .help("choose another name for -o, or remove the folder"));
+    }
+    Ok(())
 }
 
 /// The file of a size.
@@ -212,7 +225,12 @@ fn summary(object: &Object<'_>) -> String {
         r.chosen_nnz
             .map(|nnz| ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz as u64), r.folds))),
     );
-    rows.push(("time", format!("{:.2} s, {} trainings", r.seconds, r.points.len() * (r.folds + 1))));
+    rows.push(("time", format!("{:.2} s, {}", r.seconds, several(r.trainings, "training"))));
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
-    facts(&format!("{ended} {} models in {}", r.points.len(), object.folder), &rows)
+    facts(&format!("{ended} {} in {}", several(r.points.len(), "model"), object.folder), &rows)
+}
+
+/// So many, with an s where it takes one.
+fn several(number: usize, what: &str) -> String {
+    format!("{} {what}{}", count(number as u64), if number == 1 { "" } else { "s" })
 }

@@ -153,7 +153,8 @@ pub(super) struct CourseArgs {
     /// Seconds after which this run ends; what it has found until then becomes the model, which takes a little more
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     time_limit: Option<f64>,
-    /// Passes over all rows after which the run ends in the same way, those of the parts before --resume included
+    /// Passes over all rows after which the run ends in the same way, those of the parts before --resume included; bringing what a
+    /// search has found to S weights can take some hundred more
     #[arg(long, value_name = "P", value_parser = parse::number)]
     passes_limit: Option<f64>,
     /// Write one JSON object per step of this run to this file, and a last one of the result; of more than 10000 steps anneal

@@ -33,8 +33,10 @@ pub enum FinetuneMethod {
 pub struct FinetuneOptions {
     /// What fits.
     pub method: FinetuneMethod,
-    /// Epochs, batches, rate and seed; of least squares the epochs are steps.
+    /// Epochs, batches, rate and seed of Adam.
     pub params: tune::Params,
+    /// Steps of least squares at the most.
+    pub steps: u32,
     /// Time, looked at after every epoch, by least squares in every product; passes are not limited.
     pub limits: Limits,
     /// Threads of the scores; the fit itself takes one.
@@ -123,7 +125,7 @@ pub fn finetune(
     observe: impl FnMut(&FinetuneProgress) -> bool + Send,
 ) -> Result<FinetuneOutcome> {
     problem.check()?;
-    if options.params.epochs == 0 {
+    if options.params.epochs == 0 || options.steps == 0 {
         return Err(Error::new("a fit needs an epoch")
             .expected("--epochs 1 or more")
             .got(0)
@@ -146,7 +148,13 @@ fn fit(
     let layers = view.model().layers();
     let nnz: usize =
         layers.iter().map(|layer| if let Layer::Csr(csr) = layer { csr.nonzeros() } else { 0 }).sum();
-    let (epochs, task) = (options.params.epochs, problem.task);
+    let (epochs, task) = (options.steps, problem.task);
+    if nnz == 0 {
+        return Err(Error::new("the model has no weights to fit")
+            .expected("at least one nonzero weight")
+            .got(0)
+            .help("train it anew: a model without weights is what labels of 0 give"));
+    }
     let shallow = match options.method {
         FinetuneMethod::Adam => None,
         _ => Shallow::new(view.model(), task, view.task())?,
@@ -165,7 +173,11 @@ fn fit(
         None if options.method == FinetuneMethod::LeastSquares => {
             return Err(Error::new("the model is not one for least squares")
                 .expected("one hidden layer of relu, and numbers or two classes by their labels 0 and 1")
-                .got(if layers.len() > 2 { "several hidden layers" } else { "classes by their scores" })
+                .got(match (layers.len(), task) {
+                    (3.., _) => "several hidden layers",
+                    (_, Task::Regression) => "another kind of layers, or sizes beyond 32 bits",
+                    _ => "classes by their scores",
+                })
                 .help("leave --method out, or pass --method adam"));
         }
         None => adam(&view, nnz, problem, options, stop, observe)?,

@@ -14,10 +14,11 @@ use serde::Serialize;
 use tamis::rng::{Permutation, stream};
 
 use super::single::{Asked, LayerRecipe, Single, single};
-use super::{Limits, Outcome, Problem, Size, plan, score_model};
+use super::{Limits, Outcome, Problem, RecoverOptions, Size, Task, plan, score_model};
 use crate::data::select;
 use crate::operator::Stop;
 use crate::{Error, Result};
+use tamis::gates::Signs;
 
 /// The stream that cuts rows into folds.
 const FOLDS: u64 = stream::USER + (0xd5 << 32);
@@ -109,6 +110,8 @@ pub struct PathReport {
     pub points: Vec<PathPoint>,
     /// Folds.
     pub folds: usize,
+    /// Trainings done.
+    pub trainings: usize,
     /// The least size whose mean loss on the rows left out is within a standard error of the least mean; none without folds, and none
     /// where the path was ended before its end.
     pub chosen_nnz: Option<usize>,
@@ -178,6 +181,7 @@ pub fn train_path(
 ) -> Result<PathOutcome> {
     problem.check()?;
     check(problem, options)?;
+    let options = &PathOptions { recipe: settled(problem, &options.recipe), ..options.clone() };
     let mut path = Path { options, stop, training: 0, ended: false };
     let began = std::time::Instant::now();
     let (mut models, mut points) = (Vec::new(), Vec::new());
@@ -215,12 +219,27 @@ pub fn train_path(
         chosen_nnz: choose(&points),
         points,
         folds: options.folds,
+        trainings: path.training,
         stopped: path.ended,
         seed: options.seed,
         seconds: began.elapsed().as_secs_f64(),
         peak_rss_bytes: super::peak_rss_bytes(),
     };
     Ok(PathOutcome { models, report })
+}
+
+/// The recipe with what it would settle by the labels settled by all of them: parts of the rows may lack a sign.
+fn settled(problem: &Problem, recipe: &LayerRecipe) -> LayerRecipe {
+    match *recipe {
+        LayerRecipe::Lm(inner)
+            if inner.signs.is_none() && inner.second.is_none() && problem.outputs() == 1 =>
+        {
+            let negative = problem.labels.iter().any(|&label| label < 0.0);
+            let signs = if negative { Signs::Free } else { Signs::Positive };
+            LayerRecipe::Lm(RecoverOptions { signs: Some(signs), ..inner })
+        }
+        recipe => recipe,
+    }
 }
 
 fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
@@ -237,6 +256,21 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
             .expected(format_args!("--folds 2 to {}, one for each row at the most", MOST.min(rows)))
             .got(folds)
             .help("5 or 10 are usual"));
+    }
+    if *folds > 0 && problem.task != Task::Regression {
+        let mut counts: Vec<usize> = Vec::new();
+        for &label in &problem.labels {
+            let class = label as usize;
+            counts.resize(counts.len().max(class + 1), 0);
+            counts[class] += 1;
+        }
+        // The parts have even numbers of each class, so that one has at least two where there are two.
+        if let Some(class) = counts.iter().position(|&count| count < 2) {
+            return Err(Error::new("a class has too few rows for folds")
+                .expected("at least 2 rows of each class, so that no part has all of them")
+                .got(format_args!("{} of class {class}", counts[class]))
+                .help("give more rows of this class, leave it out (--keep-labels), or leave --folds out"));
+        }
     }
     Ok(())
 }
@@ -299,11 +333,15 @@ impl Path<'_> {
 /// The rows without those of a fold, and these.
 fn cut(problem: &Problem, options: &PathOptions, fold: usize) -> Result<(Problem, Problem)> {
     let (rows, width) = (problem.data.rows, problem.outputs());
-    let order = Permutation::new(options.seed, FOLDS, rows);
+    let random = Permutation::new(options.seed, FOLDS, rows);
+    let mut order: Vec<usize> = (0..rows).map(|at| random.get(at)).collect();
+    if problem.task != Task::Regression {
+        // As many rows of a class in each part, or one more.
+        order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
+    }
     let is_held = |at: usize| at % options.folds == fold;
     let part = |held: bool| -> Result<Problem> {
-        let chosen: Vec<usize> =
-            (0..rows).filter(|&at| is_held(at) == held).map(|at| order.get(at)).collect();
+        let chosen: Vec<usize> = (0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect();
         let labels = chosen.iter().flat_map(|row| &problem.labels[row * width..(row + 1) * width]);
         let labels = labels.copied().collect();
         Ok(Problem { data: select::gather(problem.data.clone(), chosen)?, labels, task: problem.task })

@@ -170,7 +170,9 @@ pub(super) struct Settled {
     pub(super) dims: Dims,
     /// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
     pub(super) outputs: usize,
-    /// With the signs and the rows held out that the problem leads to.
+    /// Neurons of the second layer that were asked for.
+    asked: Option<usize>,
+    /// With the signs and the rows held out that the problem leads to, and no more neurons in the second layer than weights.
     pub(super) options: RecoverOptions,
     pub(super) plan: RecoverPlan,
 }
@@ -197,6 +199,9 @@ impl Settled {
         });
         let behind = options.second.unwrap_or(outputs);
         let dims = super::train::sizes(problem, options.hidden, options.size, behind)?;
+        let asked = options.second;
+        // A neuron needs a weight.
+        let options = &RecoverOptions { second: asked.map(|second| second.min(dims.nnz)), ..*options };
         let inner = inner(outputs, options);
         let (slots, width) = (lm::slots(dims.hidden, signs), dims.inputs.saturating_add(inner));
         if slots.saturating_mul(width) > u32::MAX as usize {
@@ -219,7 +224,7 @@ impl Settled {
         let options = RecoverOptions { params: Params { signs, validation, ..options.params }, ..*options };
         let bytes = matches!(problem.data.values, Values::U8(_));
         let plan = RecoverPlan::new(dims, outputs, bytes, &options)?;
-        Ok(Self { dims, outputs, options, plan })
+        Ok(Self { dims, outputs, asked, options, plan })
     }
 
     fn start(
@@ -278,7 +283,7 @@ fn check_second(problem: &Problem, options: &RecoverOptions, outputs: usize) -> 
         return Err(Error::new("a sum of the second layer's neurons is never below 0")
             .expected("labels of 0 or more for a search for two hidden layers")
             .got(label)
-            .help("search for one hidden layer, or choose --recipe imp"));
+            .help("search for one hidden layer, or train one size with --tune-epochs 20, layer by layer"));
     }
     Ok(())
 }
@@ -361,7 +366,7 @@ impl Settled {
         stop: &Stop,
         mut observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<Outcome> {
-        let Self { dims, outputs, options, plan } = self;
+        let Self { dims, outputs, options, plan, .. } = self;
         let (dims, outputs) = (*dims, *outputs);
         let start = Start::new(&problem);
         let Problem { data, mut labels, task } = problem;
@@ -416,7 +421,7 @@ impl Settled {
         }
         let net = found.net(neurons)?;
         let model = match (options.second, outputs) {
-            (Some(_), _) => encode_two(net, task)?,
+            (Some(_), _) => encode_two(net, self.asked.unwrap_or(0), task)?,
             (None, 0) => encode(net.w(), params.signs, dims.hidden, task)?,
             (None, _) => encode_net(net, task.stored())?,
         };
@@ -436,7 +441,7 @@ impl Settled {
         };
         let held = (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
         let score = score(0..trained)?;
-        check_result(nnz, &labels[..trained * outputs.max(1)], (dims, outputs), &score)?;
+        check_result((nnz, params.signs), &labels[..trained * outputs.max(1)], (dims, outputs), &score)?;
         let report = Report {
             recipe: "lm",
             task,
@@ -444,7 +449,7 @@ impl Settled {
             inputs: dims.inputs,
             outputs: outputs.max(1),
             hidden: dims.hidden,
-            second_hidden: options.second,
+            second_hidden: self.asked,
             requested_nnz: dims.nnz,
             nnz,
             live,
@@ -490,14 +495,14 @@ impl Settled {
 
     /// The network of another search as this one has it while searching.
     fn warm(&self, from: &Outcome, labels: &[f32]) -> Result<Found> {
-        let Self { dims, outputs, options, plan } = self;
+        let Self { dims, outputs, options, plan, .. } = self;
         let other = &from.report;
         let signs = |report: &Report| report.search.map(|search| search.signs);
         let of = |inputs, outputs, hidden, second: Option<usize>, signs: &str| {
             let second = second.map_or_else(String::new, |second| format!(" and {second}"));
             format!("{inputs} columns, {outputs} outputs, {hidden}{second} neurons, signs {signs}")
         };
-        let own = of(dims.inputs, (*outputs).max(1), dims.hidden, options.second, self.signs());
+        let own = of(dims.inputs, (*outputs).max(1), dims.hidden, self.asked, self.signs());
         let found = of(
             other.inputs,
             other.outputs,
@@ -521,8 +526,9 @@ impl Settled {
         };
         let out_index = match options.second {
             // Output 0 passes activations through.
-            Some(second) => {
-                let second = second.max(1) as u32;
+            Some(_) => {
+                let width = other.second_hidden.unwrap_or(1).min(other.requested_nnz);
+                let second = width.max(1) as u32;
                 out_index.iter().map(|j| j / second * c as u32 + j % second + 1).collect()
             }
             None => out_index.clone(),
@@ -573,7 +579,7 @@ fn single<'a>((weights, info): (Weights<'a>, Info)) -> (Net<'a>, Info) {
 }
 
 /// The model of two hidden layers whose second one is summed up.
-fn encode_two(net: Net<'_>, task: Task) -> Result<Vec<u8>> {
+fn encode_two(net: Net<'_>, second: usize, task: Task) -> Result<Vec<u8>> {
     let (w, v) = (net.w(), net.wt());
     let neurons = (0..w.hidden()).map(|i| w.block(i).entries().collect()).collect();
     let first = SparseLayer { inputs: w.inputs(), requested: w.hidden(), neurons };
@@ -581,18 +587,23 @@ fn encode_two(net: Net<'_>, task: Task) -> Result<Vec<u8>> {
     for block in v.blocks() {
         block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
     }
-    let second = SparseLayer { inputs: w.hidden(), requested: v.inputs(), neurons };
+    let second = SparseLayer { inputs: w.hidden(), requested: second, neurons };
     encode_layers(&[first, second], End::Sum(&[]), Some(task.stored()))
 }
 
 /// Refuses a result that says nothing.
-fn check_result(nnz: usize, labels: &[f32], (dims, outputs): (Dims, usize), score: &Score) -> Result<()> {
+fn check_result(
+    (nnz, signs): (usize, Signs),
+    labels: &[f32],
+    (dims, outputs): (Dims, usize),
+    score: &Score,
+) -> Result<()> {
     if nnz == 0 && labels.iter().any(|&label| label != 0.0) {
         return Err(Error::new("training found no weight that explains the labels")
             .expected(format_args!("{} nonzeros", dims.nnz))
             .got("0")
             .help(match (outputs, dims.nnz) {
-                (0, _) if labels.iter().all(|&label| label <= 0.0) => {
+                (0, _) if !signs.both() && labels.iter().all(|&label| label <= 0.0) => {
                     "pass --signs free: with positive output weights no output is below 0"
                 }
                 (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",

@@ -57,6 +57,10 @@ impl Shallow {
                 (if mixed { 2 * (*rank - 1) + usize::from(negative) } else { i }, negative)
             })
             .collect();
+        // Flat indices have 32 bits.
+        if places.iter().any(|(block, _)| (block + 1).saturating_mul(csr.inputs()) > u32::MAX as usize) {
+            return Ok(None);
+        }
         let mut entries: Vec<(u32, f32)> = Vec::with_capacity(csr.nonzeros());
         let mut at = 0;
         for (&(block, negative), &count) in places.iter().zip(csr.counts()) {

@@ -15,7 +15,7 @@ const OWN: usize = 16;
 
 impl Keeps for RecoverOptions {
     fn form(&self, problem: &Problem) -> Result<Form> {
-        let Settled { dims, outputs, options, plan } = Settled::new(problem, self)?;
+        let Settled { dims, outputs, options, plan, .. } = Settled::new(problem, self)?;
         let Params {
             seed,
             signs,
