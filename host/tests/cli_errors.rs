@@ -19,7 +19,7 @@ fn sizes_out_of_bounds() {
         assert!(error.contains("1 to 36") && error.contains(says), "{error}");
     }
     assert!(train("--hidden 3", "--hidden 0").contains("hidden"));
-    assert!(train("--hidden 3", "--hidden 3,0").contains("the sizes of the network do not fit"));
+    assert!(train("--hidden 3", "--hidden 3,0").contains("the second hidden layer is out of bounds"));
     assert!(train("--hidden 3", "--hidden 18446744073709551615").contains("hidden neurons"));
     for density in ["0", "-1", "1.5", "nan", "inf"] {
         assert!(train("--nnz 6", &format!("--density={density}")).contains("density"));
