@@ -69,9 +69,9 @@ pub(super) fn learn(
     console: &Console,
 ) -> Result<()> {
     check(train)?;
-    let (options, task) = (options(train, recipe, common)?, problem.task);
+    let options = options(train, recipe, common)?;
     if recipe != Recipe::Anneal && recipe != Recipe::Lm {
-        paper::fits(train, task == Task::Multiclass || problem.outputs() > 1, recipe)?;
+        paper::fits(train, problem.has_several_outputs(), recipe)?;
     }
     let bar = Bar::new(console);
     let outcome = interrupt::training(|| {

@@ -121,7 +121,7 @@ pub(super) fn run(
     check_outputs(train)?;
     check_checkpoint(train)?;
     let problem = train.source.source().load_to_learn(task)?;
-    let several = task == Task::Multiclass || problem.outputs() > 1;
+    let several = problem.has_several_outputs();
     fits(train, several, recipe)?;
     let outputs = outputs(train, hidden, recipe, common)?;
     let mut keeper = match several {

@@ -149,7 +149,7 @@ fn check(train: &Train, recipe: Recipe) -> Result<()> {
 
 fn options(train: &Train, problem: &Problem, recipe: Recipe, common: &Common) -> Result<PathOptions> {
     let hidden = train.one_hidden();
-    let several = problem.task == Task::Multiclass || problem.outputs() > 1;
+    let several = problem.has_several_outputs();
     let recipe = match recipe {
         Recipe::Anneal => LayerRecipe::Anneal(anneal::options(train, hidden, common)?),
         Recipe::Paper | Recipe::PaperSafe => {

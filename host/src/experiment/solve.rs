@@ -44,7 +44,7 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
         Method::Imp | Method::ImpPublished => work.imp(&train)?,
         Method::Recipe if part.hidden == 2 && run::is_sum(&train) => work.recover(train)?,
         _ if part.hidden > 1 => work.deep(train)?,
-        Method::Paper | Method::PaperLeast | Method::PaperSafe if several(&train) => {
+        Method::Paper | Method::PaperLeast | Method::PaperSafe if train.has_several_outputs() => {
             work.paper_outputs(train)?
         }
         Method::Paper | Method::PaperLeast | Method::PaperSafe => work.paper(train)?,
@@ -77,10 +77,6 @@ pub fn check(part: &Part, cell: &Cell, threads: usize, stop: &Stop) -> Result<En
 fn skipped(train: &Problem) -> Option<String> {
     let silent = train.task == Task::Regression && train.labels.iter().all(|&y| y == 0.0);
     silent.then(|| "the planted network gives 0 for every row".into())
-}
-
-fn several(problem: &Problem) -> bool {
-    problem.task == Task::Multiclass || problem.outputs() > 1
 }
 
 struct Work<'a> {
@@ -271,7 +267,7 @@ impl Work<'_> {
         let (part, cell) = (self.part, self.cell);
         let published = cell.method == Method::ImpPublished;
         // As the sparse networks: for one output the sum of the neurons.
-        let head = if several(train) { Head::Weights } else { Head::Sum };
+        let head = if train.has_several_outputs() { Head::Weights } else { Head::Sum };
         let usual = ImpSettings::new(&vec![cell.m; part.hidden], self.size());
         let settings = ImpSettings {
             head,

@@ -163,7 +163,7 @@ fn fit(
         Some(shallow) => {
             let mut best = f32::INFINITY;
             let fitted =
-                refit(&shallow, problem, view.task(), (epochs, options.limits), stop, |epoch, loss| {
+                refit(shallow, problem, view.task(), (epochs, options.limits), stop, |epoch, loss| {
                     best = best.min(loss);
                     observe(&FinetuneProgress { epoch, epochs, best })
                 });

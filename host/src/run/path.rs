@@ -13,12 +13,12 @@
 use serde::Serialize;
 use tamis::rng::{Permutation, stream};
 
+use super::recover::usual_signs;
 use super::single::{Asked, LayerRecipe, Single, single};
 use super::{Limits, Outcome, Problem, RecoverOptions, Size, Task, plan, score_model};
 use crate::data::select;
 use crate::operator::Stop;
 use crate::{Error, Result};
-use tamis::gates::Signs;
 
 /// The stream that cuts rows into folds.
 const FOLDS: u64 = stream::USER + (0xd5 << 32);
@@ -234,9 +234,7 @@ fn settled(problem: &Problem, recipe: &LayerRecipe) -> LayerRecipe {
         LayerRecipe::Lm(inner)
             if inner.signs.is_none() && inner.second.is_none() && problem.outputs() == 1 =>
         {
-            let negative = problem.labels.iter().any(|&label| label < 0.0);
-            let signs = if negative { Signs::Free } else { Signs::Positive };
-            LayerRecipe::Lm(RecoverOptions { signs: Some(signs), ..inner })
+            LayerRecipe::Lm(RecoverOptions { signs: Some(usual_signs(problem)), ..inner })
         }
         recipe => recipe,
     }

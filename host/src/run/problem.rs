@@ -209,6 +209,12 @@ impl Problem {
         self.labels.len() / self.data.rows.max(1)
     }
 
+    /// Whether its network has several outputs, to which weights lead: several labels a row, or several classes.
+    #[must_use]
+    pub fn has_several_outputs(&self) -> bool {
+        self.task == Task::Multiclass || self.outputs() > 1
+    }
+
     /// c, the number of classes of a multiclass task: one more than the largest label.
     #[must_use]
     pub fn classes(&self) -> Option<usize> {

@@ -191,12 +191,7 @@ impl Settled {
         if options.second.is_some() {
             check_second(problem, options, outputs)?;
         }
-        let signs = options.signs.unwrap_or_else(|| {
-            match outputs == 0 && problem.labels.iter().any(|&label| label < 0.0) {
-                true => Signs::Free,
-                false => Signs::Positive,
-            }
-        });
+        let signs = options.signs.unwrap_or_else(|| usual_signs(problem));
         let behind = options.second.unwrap_or(outputs);
         let dims = super::train::sizes(problem, options.hidden, options.size, behind)?;
         let asked = options.second;
@@ -237,6 +232,14 @@ impl Settled {
         let total = self.plan.plan.total_bytes();
         room_for("the search", total, "choose smaller --hidden or --nnz, or set --ram")?;
         plan::pool(self.options.threads)?.install(|| self.run(problem, origin, stop, observe))
+    }
+}
+
+/// Signs of the output weights where nothing else is said: what the labels ask for.
+pub(super) fn usual_signs(problem: &Problem) -> Signs {
+    match output_weights(problem) == 0 && problem.labels.iter().any(|&label| label < 0.0) {
+        true => Signs::Free,
+        false => Signs::Positive,
     }
 }
 

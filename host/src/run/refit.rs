@@ -118,7 +118,7 @@ pub(super) struct Refit {
 
 /// At most `steps` steps on the support; `tell` hears of each with the loss. Runs on the current pool.
 pub(super) fn refit(
-    model: &Shallow,
+    mut model: Shallow,
     problem: Problem,
     task: Option<wire::Task>,
     (steps, limits): (u32, Limits),
@@ -143,8 +143,7 @@ pub(super) fn refit(
     let mut watch = Watch::new(limits, stop);
     operator.heed(Some(watch.stop()));
     let scale = unit_scale(&labels);
-    let mut start =
-        Found { w: model.found.w.clone(), wt: model.found.wt.clone(), widths: model.found.widths };
+    let start = &mut model.found;
     let scaled = if model.outputs == 0 { &mut start.w.1 } else { &mut start.wt.1 };
     scaled.iter_mut().for_each(|v| *v *= scale);
     let from = Checkpoint::fitting(start.net(blocks)?);

@@ -2,8 +2,8 @@
 
 use super::limits::Limits;
 use super::{
-    AnnealOptions, Options, Outcome, OutputsOptions, Plan, Problem, RecoverOptions, Size, Task, anneal,
-    recover, train, train_outputs,
+    AnnealOptions, Options, Outcome, OutputsOptions, Plan, Problem, RecoverOptions, Size, anneal, recover,
+    train, train_outputs,
 };
 use crate::Result;
 use crate::operator::Stop;
@@ -34,14 +34,9 @@ impl LayerRecipe {
         match self {
             Self::Lm(_) => true,
             Self::Anneal(_) => false,
-            Self::Paper(..) => is_single(problem),
+            Self::Paper(..) => !problem.has_several_outputs(),
         }
     }
-}
-
-/// Whether one output with signs answers it.
-fn is_single(problem: &Problem) -> bool {
-    problem.task != Task::Multiclass && problem.outputs() == 1
 }
 
 /// What a run is given beside its recipe.
@@ -91,7 +86,7 @@ pub(super) fn single(
                 None => recover(problem, &inner, stop, tell),
             }
         }
-        LayerRecipe::Paper(inner, _) if is_single(&problem) => {
+        LayerRecipe::Paper(inner, _) if !problem.has_several_outputs() => {
             let inner = Options { hidden, size, limits, threads, ..inner };
             let tell =
                 |progress: &tamis::train::Progress<'_>| tell(progress.step, progress.steps, progress.loss);

@@ -307,7 +307,7 @@ impl Origin<'_> {
 pub(super) fn settle(problem: &Problem, options: &Options) -> Result<(Dims, Plan)> {
     problem.check()?;
     check_recipe("paper", problem.task)?;
-    if problem.outputs() > 1 || problem.task == Task::Multiclass {
+    if problem.has_several_outputs() {
         return Err(Error::new("this is the published method for one output")
             .expected("labels of one column, values or two classes")
             .got("several outputs")
