@@ -67,7 +67,13 @@ pub struct ShapeReport {
     pub blocked_over_reference: f64,
     /// Rate of the restricted product `A_S^T A_S p`, one thread, in billions of multiply-adds on the support a second.
     pub normal_gmacs: f64,
+    /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds, one thread; null where the matrix
+    /// would take more than a few megabytes.
+    pub products_over_gram: Option<f64>,
 }
+
+/// Products in a row, as conjugate gradients need them on inputs that have a mean.
+const PRODUCTS: usize = 40;
 
 /// Measures every shape.
 ///
@@ -91,8 +97,8 @@ pub fn run(options: &BenchOptions) -> Result<BenchReport> {
 fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeReport> {
     check_dims(&dims)?;
     let Dims { samples: n, inputs: d, hidden: m, nnz: s, .. } = dims;
-    // The rows three times, and a column for every neuron.
-    let bytes = (n as u64).saturating_mul(4 * (3 * d + m) as u64);
+    // The rows four times, and a column for every neuron.
+    let bytes = (n as u64).saturating_mul(4 * (4 * d + m) as u64);
     room_for("the data of the benchmark", bytes, "choose smaller --samples")?;
     let problem = planted::network(dims, Signs::Positive, options.seed)?;
     let w = problem.weights()?;
@@ -101,12 +107,19 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
     let Values::F32(rows) = problem.data.values.clone() else {
         return Err(Error::new("planted data are not floats"));
     };
-    let mut blocked = Blocked::new(problem.data.clone(), m, s, Layout::new(m, d))?;
+    let layout = Layout::new(m, d);
+    let mut blocked = Blocked::new(problem.data.clone(), m, s, layout)?;
+    let mut kept = Blocked::new(problem.data.clone(), m, s, layout.with_gram(s))?;
     // The product takes what the gradient takes: all neurons that have weights, at the panel's width.
     let columns = w.blocks().count();
     let right: Vec<f32> = (0..n * columns).map(|at| labels[at / columns]).collect();
+    let mut many = vec![0.0; s];
     let (mut panel, mut product, mut normal) = (vec![0.0; m * d], vec![0.0; d * columns], vec![0.0; s]);
 
+    let mut products = |blocked: &mut Blocked| -> tamis::Result<f64> {
+        blocked.hold(gates, w.index())?;
+        timed(|| (0..PRODUCTS).try_for_each(|_| blocked.normal_at(gates, w, &mut many, &mut [])))
+    };
     let (one, two) = (pool(1)?, pool(2)?);
     let mut times = Times::default();
     for _ in 0..options.rounds {
@@ -121,6 +134,8 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
             blocked.hold(gates, w.index())?;
             timed(|| blocked.normal_at(gates, w, &mut normal, &mut []))
         })?);
+        times.products.push(one.install(|| products(&mut blocked))?);
+        times.gram.push(one.install(|| products(&mut kept))?);
     }
     // The reference operator is slower by orders of magnitude: a part of the rows, once.
     let part = (n / 50).max(1);
@@ -130,8 +145,9 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         timed(|| reference.gradient(gates, &labels[..part], 0..m, &mut panel))? * n as f64 / part as f64;
 
     let work = 2.0 * (n * d * columns) as f64;
-    let [gemm, gradient, pair, normal] =
-        [&times.gemm, &times.gradient, &times.pair, &times.normal].map(|times| fastest(times));
+    let Times { gemm, gradient, pair, normal, products, gram } = &times;
+    let [gemm, gradient, pair, normal, products, gram] =
+        [gemm, gradient, pair, normal, products, gram].map(|times| fastest(times));
     Ok(ShapeReport {
         samples: n,
         inputs: d,
@@ -143,6 +159,7 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         two_threads_over_one: (threads > 1).then_some(gradient / pair),
         blocked_over_reference: reference / gradient,
         normal_gmacs: 2.0 * (n * s) as f64 / normal / 1e9,
+        products_over_gram: (layout.with_gram(s).gram > 0).then_some(products / gram),
     })
 }
 
@@ -164,6 +181,9 @@ impl fmt::Display for BenchReport {
             }
             writeln!(f, "    over the reference    {:8.1} times faster", s.blocked_over_reference)?;
             writeln!(f, "  restricted product      {:8.1} G multiply-adds/s, one thread", s.normal_gmacs)?;
+            if let Some(ratio) = s.products_over_gram {
+                writeln!(f, "    {PRODUCTS} by a Gram matrix  {ratio:8.1} times faster")?;
+            }
         }
         Ok(())
     }
@@ -176,6 +196,8 @@ struct Times {
     gradient: Vec<f64>,
     pair: Vec<f64>,
     normal: Vec<f64>,
+    products: Vec<f64>,
+    gram: Vec<f64>,
 }
 
 /// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the gradient is held to.
@@ -239,6 +261,7 @@ mod tests {
                 shape.two_threads_over_one.unwrap_or(1.0),
                 shape.blocked_over_reference,
                 shape.normal_gmacs,
+                shape.products_over_gram.unwrap_or(1.0),
             ];
             assert!(figures.iter().all(|f| f.is_finite() && *f > 0.0), "{figures:?}");
         }

@@ -113,7 +113,10 @@ fn searches_allocate_nothing(pool: &rayon::ThreadPool) {
     for signs in [Some(Signs::Positive), Some(Signs::Free), None] {
         let labels = if signs.is_some() { &one } else { &several };
         let slots = lm::slots(SEARCH.hidden, signs.unwrap_or(Signs::Positive));
-        for layout in [Layout::new(slots, SEARCH.inputs), Layout { tile: 64, panel: 5, hold: false }] {
+        for layout in [
+            Layout::new(slots, SEARCH.inputs).with_gram(SEARCH.nnz),
+            Layout { tile: 64, panel: 5, hold: false, gram: 0 },
+        ] {
             let room = Recovery::new(SEARCH, 1, 0, true).room();
             let mut sensing = Blocked::new(data.clone(), slots, room, layout).unwrap().with_outputs(CLASSES);
             // The main thread may allocate beside this one, but not every time.
@@ -134,7 +137,7 @@ fn searches_of_few_rows_allocate_nothing(pool: &rayon::ThreadPool) {
     let labels = planted::network(dims, Signs::Positive, 1).unwrap().labels;
     let slots = lm::slots(dims.hidden, Signs::Positive);
     let params = lm::Params { steps: 40, ..lm::Params::DEFAULT };
-    for layout in [Layout::new(slots, dims.inputs), Layout { tile: 16, panel: 3, hold: false }] {
+    for layout in [Layout::new(slots, dims.inputs), Layout { tile: 16, panel: 3, hold: false, gram: 0 }] {
         let room = Recovery::new(dims, 1, 0, false).room();
         let mut sensing = Blocked::new(data.clone(), slots, room, layout).unwrap();
         let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(dims.samples), false);
@@ -164,7 +167,7 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
     let classes: Vec<u16> = (0..DIMS.samples).map(|k| (k % CLASSES) as u16).collect();
     let small: Vec<u8> =
         made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
-    let layouts = [Layout::new(24, 40), Layout { tile: 64, panel: 5, hold: false }];
+    let layouts = [Layout::new(24, 40), Layout { tile: 64, panel: 5, hold: false, gram: 0 }];
     let kinds = [made.data.values.clone(), Values::U8(small)];
     let operator = |values: &Values, layout| {
         let data = Matrix::new(DIMS.samples, DIMS.inputs, values.clone()).unwrap();

@@ -50,7 +50,7 @@ impl Data {
             return work(&mut Runs(&mut sensing, self));
         }
         let data = Matrix::new(N, D, Values::F32(self.x.clone())).unwrap();
-        let layout = Layout { tile: 16, panel: 3, hold: false };
+        let layout = Layout { tile: 16, panel: 3, hold: false, gram: 0 };
         let mut sensing = Blocked::new(data, M, M * (D + C), layout).unwrap().with_outputs(C);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| work(&mut Runs(&mut sensing, self)))

@@ -135,7 +135,7 @@ fn layouts(m: usize) -> Vec<Layout> {
     let mut layouts = Vec::new();
     for tile in [1, 3, 16, 512] {
         for panel in [1, 3, m] {
-            layouts.push(Layout { tile, panel: panel.min(m), hold: tile != 3 });
+            layouts.push(Layout { tile, panel: panel.min(m), hold: tile != 3, gram: usize::MAX });
         }
     }
     layouts
@@ -193,7 +193,7 @@ fn the_blocked_operator_conforms_on_bytes() {
 fn the_blocked_operator_conforms_on_degenerate_columns() {
     for shape in SHAPES {
         for data in [Data::ZeroColumns, Data::TwinColumns] {
-            let layouts = [Layout { tile: 16, panel: 3.min(shape.2), hold: true }];
+            let layouts = [Layout { tile: 16, panel: 3.min(shape.2), hold: true, gram: usize::MAX }];
             hold_blocked(&format!("{data:?}"), shape, &Values::F32(floats(shape, data)), 1, &layouts);
         }
     }

@@ -144,9 +144,11 @@ impl Case {
     }
 }
 
-/// Pieces of the data that work at once, each with nine buffers of its own: the headers of these are in the plan as well.
+/// Pieces of the data that work at once, each with nine buffers of its own, and four Gram matrices with three each: the headers of
+/// these are in the plan as well.
 fn headers(dims: Dims, plan: &Plan) -> usize {
-    dims.samples.div_ceil(plan.tile).min(8) * 9 * size_of::<Vec<f32>>()
+    let gram = if plan.gram > 0 { 4 * 3 } else { 0 };
+    (dims.samples.div_ceil(plan.tile).min(8) * 9 + gram) * size_of::<Vec<f32>>()
 }
 
 /// What a thread of the pool takes, its queue and the marks by which it is asked to end, which no plan states.

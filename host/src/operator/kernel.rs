@@ -138,10 +138,10 @@ pub(super) fn pack(z: &[f32], bits: &mut [u32]) {
 
 /// `out = bits ∘ r`.
 #[inline(always)]
-pub(super) fn unpack(bits: &[u32], r: &[f32], out: &mut [f32]) {
+pub(super) fn unpack<T: Element>(bits: &[u32], r: &[T], out: &mut [f32]) {
     for ((word, r), out) in bits.iter().zip(r.chunks(32)).zip(out.chunks_mut(32)) {
         for (l, (r, out)) in r.iter().zip(out).enumerate() {
-            *out = if (word >> l) & 1 == 1 { *r } else { 0.0 };
+            *out = if (word >> l) & 1 == 1 { r.widen() } else { 0.0 };
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Sizes of the operator's buffers, and the bytes they add up to.
 
-use super::{GROUPS, Group, PAD};
+use super::{GROUPS, Group, PAD, gram};
 use tamis::dims::Dims;
 
 /// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte of cache.
@@ -12,6 +12,9 @@ pub struct Layout {
     pub panel: usize,
     /// Whether gates are held between products: one bit per row and neuron of the support, for a third of the time.
     pub hold: bool,
+    /// Entries of the largest support whose Gram matrix is kept while gates are held, 0 for none: 16 bytes per pair of entries, for
+    /// much of the time where conjugate gradients need many products.
+    pub gram: usize,
 }
 
 impl Layout {
@@ -27,7 +30,13 @@ impl Layout {
         } else {
             128
         };
-        Self { tile, panel, hold: true }
+        Self { tile, panel, hold: true, gram: 0 }
+    }
+
+    /// The same with the Gram matrices of supports of `entries` entries, if they take a few megabytes at most.
+    #[must_use]
+    pub const fn with_gram(self, entries: usize) -> Self {
+        Self { gram: gram::usual(entries), ..self }
     }
 
     /// Bytes that [`super::Blocked::with_outputs`] allocates in addition.
@@ -59,7 +68,8 @@ impl Layout {
         } else {
             nnz
         };
+        let gram = gram::bytes(if self.gram < nnz { self.gram } else { nnz });
         let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
-        groups * size_of::<Group>() + 4 * (groups * group + self.panel * inputs + self.panel + bits)
+        groups * size_of::<Group>() + 4 * (groups * group + self.panel * inputs + self.panel + bits) + gram
     }
 }

@@ -10,6 +10,7 @@
 
 mod factored;
 mod fork;
+mod gram;
 mod held;
 mod kernel;
 mod layout;
@@ -20,6 +21,7 @@ mod tiles;
 
 use crate::data::{Matrix, Values};
 use fork::{fork, fork_parts};
+use gram::Gram;
 use held::Held;
 pub use layout::Layout;
 use pulp::Arch;
@@ -46,6 +48,7 @@ pub struct Blocked {
     layout: Layout,
     shared: Shared,
     groups: Vec<Group>,
+    gram: Gram,
 }
 
 /// What all groups read.
@@ -129,7 +132,8 @@ impl Blocked {
             tiles: Tiles::new(data, layout.tile),
             stop: None,
         };
-        Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups })
+        let gram = Gram::new(layout.gram.min(nnz));
+        Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups, gram })
     }
 
     /// Gives the data back, as they came.

@@ -414,7 +414,7 @@ fn gate_in_place<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, r: &[f32], ima
 
 /// Columns of length `len` become the first [`PAD`] columns of a row-major matrix with rows of `width`.
 #[inline(always)]
-fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: usize) {
+pub(super) fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: usize) {
     let columns: [&[f32]; PAD] = std::array::from_fn(|l| &columns[l * len..][..len]);
     let whole = len / PAD * PAD;
     for t in (0..whole).step_by(PAD) {

@@ -42,6 +42,7 @@ impl Sensing for Blocked {
         error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.shared.tiles.rows)?;
         self.shared.batch = rows;
         self.shared.held.key = None;
+        self.gram.forget();
         Ok(())
     }
 
@@ -86,6 +87,7 @@ impl Sensing for Blocked {
         self.check_support(support)?;
         let (d, words, panel) = (self.shared.tiles.cols, self.shared.held.words, self.layout.panel);
         self.shared.held.key = None;
+        self.gram.forget();
         if !self.layout.hold {
             return Ok(());
         }
@@ -206,6 +208,17 @@ impl Sensing for Blocked {
         let held = self.shared.held.fits(gates, p.blocks().map(|block| block.neuron()));
         if !held && gates.may_be_random() {
             return provided::normal_at(self, gates, p, out, scratch);
+        }
+        if held && self.gram.wanted(p.index()) {
+            self.gram.make(&self.shared);
+            if let Err(stopped) = self.go_on() {
+                self.gram.forget();
+                return Err(stopped);
+            }
+        }
+        if held && self.gram.is_of(p.index()) {
+            self.gram.product(self.shared.arch, p.value(), out);
+            return Ok(());
         }
         let groups = self.each_group(p.nnz(), |shared, group, k| {
             with_values!(shared, values => {

@@ -38,6 +38,8 @@ pub struct Plan {
     pub tile: usize,
     /// Whether gates are held between products, a bit per row and neuron.
     pub hold: bool,
+    /// Entries of the largest support whose Gram matrix is kept, 0 for none.
+    pub gram: usize,
     /// Bytes that survive from step to step: 16 per nonzero.
     pub state_bytes: u64,
     /// All other bytes: residual, panel, scratch and the operator's buffers.
@@ -96,15 +98,15 @@ impl Plan {
     /// The operator's layout.
     #[must_use]
     pub const fn layout(&self) -> Layout {
-        Layout { tile: self.tile, panel: self.panel, hold: self.hold }
+        Layout { tile: self.tile, panel: self.panel, hold: self.hold, gram: self.gram }
     }
 
     /// A layout, the bytes of the state, and those of each part of the workspace.
     pub(super) fn sum(layout: Layout, state: usize, workspace: &[usize]) -> Self {
         let add = |sum: u64, &bytes: &usize| sum.saturating_add(bytes as u64);
-        let Layout { tile, panel, hold } = layout;
+        let Layout { tile, panel, hold, gram } = layout;
         let workspace_bytes = workspace.iter().fold(0, add);
-        Self { panel, tile, hold, state_bytes: state as u64, workspace_bytes }
+        Self { panel, tile, hold, gram, state_bytes: state as u64, workspace_bytes }
     }
 }
 
@@ -145,18 +147,19 @@ pub(super) fn choose(
     }
 }
 
-/// Layouts from the fastest to the smallest: the tile shrinks, then the panel below a vector; last, without held gates.
+/// Layouts from the fastest to the smallest: there is no Gram matrix, the tile shrinks, then the panel below a vector; last, without held gates.
 fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
         std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))
     };
     let vector = SMALL_PANEL.min(usual.panel);
-    [true, false].into_iter().flat_map(move |hold| {
-        let of = move |tile| move |panel| Layout { tile, panel, hold };
+    let smaller = [true, false].into_iter().flat_map(move |hold| {
+        let of = move |tile| move |panel| Layout { tile, panel, hold, gram: 0 };
         let wide = tiles().flat_map(move |tile| (vector..=usual.panel).rev().map(of(tile)));
         let narrow = tiles().flat_map(move |tile| (1..vector).rev().map(of(tile)));
         wide.chain(narrow)
-    })
+    });
+    std::iter::once(usual).chain(smaller)
 }
 
 /// A pool of so many threads; 0 for one per core.

@@ -328,8 +328,10 @@ impl RecoverPlan {
         slots: usize,
     ) -> Result<Self> {
         let outputs = inner(outputs, options);
-        let usual = Layout::new(slots, dims.inputs);
         let with = |layout| Self::of((dims, outputs), bytes, options, slots, layout);
+        let usual = Layout::new(slots, dims.inputs);
+        // Products of several outputs are not by one Gram matrix.
+        let usual = if outputs > 0 { usual } else { usual.with_gram(with(usual).budget.room()) };
         let plan = choose(options.memory, (usual, slots), LESS, |layout| with(layout).plan)?;
         Ok(with(plan.layout()))
     }

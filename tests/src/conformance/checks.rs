@@ -215,11 +215,16 @@ pub(super) fn diagonal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, toler
     agree("diag(A_S^T A_S)", expected, got, limit)
 }
 
-/// Announced products: on the support that was announced, on a part of it, and on another batch.
+/// Products on one support in a row: as conjugate gradients need them, an operator may prepare for.
+const PRODUCTS: usize = 8;
+
+/// Announced products: again and again on the support that was announced, on a part of it, and on another batch.
 pub(super) fn hold<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (n, d, m) = t.sizes();
     call(t.sensing.hold(t.gates, t.w.index()))?;
-    normal_at(t, tolerance)?;
+    for _ in 0..PRODUCTS {
+        normal_at(t, tolerance)?;
+    }
     gradient_at(t, tolerance)?;
     diagonal_at(t, tolerance)?;
     forward(t, tolerance)?;
@@ -233,9 +238,16 @@ pub(super) fn hold<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f
     for rows in [other..t.sensing.rows(), rows] {
         call(t.oracle.select(rows.clone()))?;
         call(t.sensing.select(rows))?;
+        // Columns have another norm on other rows.
+        t.scale = Scale::measure(t.oracle, t.situation, (t.gates, t.w), &mut t.buffers)?;
         gradient_at(t, tolerance)?;
         diagonal_at(t, tolerance)?;
         normal_at(t, tolerance)?;
+        // The rows are others now, the gates are not.
+        call(t.sensing.hold(t.gates, t.w.index()))?;
+        for _ in 0..PRODUCTS {
+            normal_at(t, tolerance)?;
+        }
     }
     Ok(())
 }

@@ -91,7 +91,10 @@ pub(super) fn terms(
     ];
     let last = [
         Term::count("neurons of a panel (--panel or --ram)", plan.panel),
-        Term::count("rows of a tile and held gates (--ram)", plan.tile * 2 + usize::from(plan.hold)),
+        Term::count(
+            "rows of a tile, held gates and Gram matrix (--ram)",
+            plan.tile * 4 + usize::from(plan.hold) * 2 + usize::from(plan.gram > 0),
+        ),
         Term::checksum("checksum of the samples", samples),
         Term::checksum("checksum of the labels", labels),
     ];

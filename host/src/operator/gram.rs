@@ -1,0 +1,270 @@
+//! The Gram matrix of a support: products that need the data no more.
+//!
+//! Under held gates the columns of a support do not change, and conjugate gradients multiply by `A_S^T A_S` dozens of times.
+//! Each product reads the rows twice along every column; the matrix costs as much as a few of them, since it is one matrix
+//! product a strip of rows, and takes s² floats. It is made once about as many products were asked for as it costs, so that few
+//! products never pay for it and many pay at most twice the least.
+
+use super::fork::fork;
+use super::kernel::{Element, Piece, add_product, unpack, vectorise};
+use super::piece::interleave;
+use super::{PAD, Pieces, Shared, with_values};
+use crate::data::Values;
+use tamis::weights::runs;
+
+/// Groups that the pieces are divided into, each with a matrix of its own.
+const GROUPS: usize = 4;
+/// Rows of one matrix product, a whole number of words of gates.
+const DEPTH: usize = 128;
+/// Columns of one matrix product: above the diagonal little more than their square is computed for nothing.
+const COLUMNS: usize = 64;
+/// So many more entries of a support make its matrix worth waiting for one more product. By the flops it would be a quarter;
+/// measured, matrix products have four times the rate of sparse ones.
+const ENTRIES_A_PRODUCT: usize = 96;
+/// All of it takes at most so many bytes, unless a layout says otherwise.
+const USUAL_BYTES: usize = 4 << 20;
+
+/// The matrix, or how many products were asked for without it.
+#[derive(Debug)]
+pub(super) struct Gram {
+    /// Entries of the largest support, 0 if no matrix is kept.
+    most: usize,
+    /// What the products since gates were held are of.
+    support: Vec<u32>,
+    products: usize,
+    made: bool,
+    /// The first one's matrix is that of all in the end.
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    /// Column by column, each padded.
+    matrix: Vec<f32>,
+    /// Gated columns on a strip of rows, column by column.
+    columns: Vec<f32>,
+    /// The same row by row.
+    rows: Vec<f32>,
+}
+
+impl Part {
+    fn new(padded: usize) -> Self {
+        Self {
+            matrix: vec![0.0; padded * padded],
+            columns: vec![0.0; padded * DEPTH],
+            rows: vec![0.0; padded * DEPTH],
+        }
+    }
+}
+
+/// Bytes of the matrices and buffers for supports of at most `most` entries.
+pub(super) const fn bytes(most: usize) -> usize {
+    if most == 0 {
+        return 0;
+    }
+    let padded = most.next_multiple_of(PAD);
+    let part = padded.saturating_mul(padded.saturating_add(2 * DEPTH)).saturating_mul(4);
+    part.saturating_add(size_of::<Part>()).saturating_mul(GROUPS).saturating_add(4 * most)
+}
+
+/// Supports of `entries` entries if their matrix takes little memory, 0 otherwise.
+pub(super) const fn usual(entries: usize) -> usize {
+    if bytes(entries) <= USUAL_BYTES { entries } else { 0 }
+}
+
+impl Gram {
+    pub(super) fn new(most: usize) -> Self {
+        let parts = if most == 0 { 0 } else { GROUPS };
+        let parts = (0..parts).map(|_| Part::new(most.next_multiple_of(PAD))).collect();
+        Self { most, support: Vec::with_capacity(most), products: 0, made: false, parts }
+    }
+
+    /// The gates or rows are others from now on.
+    pub(super) fn forget(&mut self) {
+        (self.products, self.made) = (0, false);
+    }
+
+    /// Notes a product on a support; whether the matrix of this support is to be made now.
+    pub(super) fn wanted(&mut self, support: &[u32]) -> bool {
+        if support.is_empty() || support.len() > self.most {
+            return false;
+        }
+        if self.products == 0 || self.support != support {
+            self.forget();
+            self.support.clear();
+            self.support.extend_from_slice(support);
+        }
+        self.products += 1;
+        !self.made && self.products * ENTRIES_A_PRODUCT > support.len()
+    }
+
+    /// Whether the matrix is made and of this support.
+    pub(super) fn is_of(&self, support: &[u32]) -> bool {
+        self.made && self.support == support
+    }
+
+    /// Makes the matrix of the support that was noted last, from the gates that are held.
+    pub(super) fn make(&mut self, shared: &Shared) {
+        let pieces = shared.tiles.pieces(&shared.batch);
+        let groups = self.parts.len().min(pieces);
+        let (support, s) = (&*self.support, self.support.len());
+        let padded = s.next_multiple_of(PAD);
+        fork(&mut self.parts[..groups], 0, &|g, part: &mut Part| {
+            part.matrix[..padded * padded].fill(0.0);
+            for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
+                with_values!(shared, values => {
+                    part.add(shared, shared.tiles.piece(values, &shared.batch, k), k, support);
+                });
+            }
+        });
+        if let Some((first, others)) = self.parts[..groups].split_first_mut() {
+            for other in others {
+                for (sum, part) in first.matrix[..padded * padded].iter_mut().zip(&other.matrix) {
+                    *sum += part;
+                }
+            }
+            for c in 0..s {
+                for i in c + 1..s {
+                    first.matrix[i * padded + c] = first.matrix[c * padded + i];
+                }
+            }
+        }
+        self.made = true;
+    }
+
+    /// `out = A_S^T A_S p`.
+    pub(super) fn product(&self, arch: pulp::Arch, p: &[f32], out: &mut [f32]) {
+        let padded = p.len().next_multiple_of(PAD);
+        out.fill(0.0);
+        let Some(Part { matrix, .. }) = self.parts.first() else { return };
+        vectorise(
+            arch,
+            #[inline(always)]
+            || {
+                for (p, column) in p.iter().zip(matrix.chunks(padded)) {
+                    for (out, entry) in out.iter_mut().zip(column) {
+                        *out += p * entry;
+                    }
+                }
+            },
+        );
+    }
+}
+
+impl Part {
+    /// Adds the rows of a piece, whose gates are held.
+    fn add<T: Element>(&mut self, shared: &Shared, piece: Piece<'_, T>, k: usize, support: &[u32]) {
+        let (s, padded) = (support.len(), support.len().next_multiple_of(PAD));
+        let (bits, words) = shared.held.piece(k);
+        let Self { matrix, columns, rows } = self;
+        for t in (0..piece.len()).step_by(DEPTH) {
+            let depth = DEPTH.min(piece.len() - t);
+            vectorise(
+                shared.arch,
+                #[inline(always)]
+                || {
+                    let inputs = shared.tiles.cols;
+                    for ((i, run), bits) in runs(inputs, support).zip(bits.chunks(words)) {
+                        for e in run {
+                            let x = &piece.column(support[e] as usize - i * inputs)[t..t + depth];
+                            unpack(&bits[t / 32..], x, &mut columns[e * depth..][..depth]);
+                        }
+                    }
+                    columns[s * depth..padded * depth].fill(0.0);
+                    for (g, columns) in columns[..padded * depth].chunks(PAD * depth).enumerate() {
+                        interleave(columns, depth, &mut rows[g * PAD..], padded);
+                    }
+                },
+            );
+            for c in (0..s).step_by(COLUMNS) {
+                let size = (padded - c, depth, COLUMNS.min(s - c));
+                let sum = &mut matrix[c * padded + c..];
+                add_product(size, (sum, padded), (&rows[c..], padded), (&columns[c * depth..], depth));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::data::{Matrix, Values, planted};
+    use crate::operator::{Blocked, Layout, Stop};
+    use tamis::dims::Dims;
+    use tamis::gates::{Gates, Signs};
+    use tamis::sensing::Sensing;
+
+    /// 300 nonzeros: three products without a matrix, which the fourth one makes.
+    const DIMS: Dims = Dims::new(700, 60, 8, 300);
+
+    #[test]
+    fn the_matrix_is_made_when_products_go_on_and_forgotten_with_the_gates_and_rows() {
+        let planted = planted::network(DIMS, Signs::Positive, 0).unwrap();
+        let w = planted.weights().unwrap();
+        let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
+        let layout = Layout { tile: 128, gram: usize::MAX, ..Layout::new(DIMS.hidden, DIMS.inputs) };
+        let mut plain = Blocked::new(planted.data.clone(), 8, 300, Layout { gram: 0, ..layout }).unwrap();
+        let mut kept = Blocked::new(planted.data.clone(), 8, 300, layout).unwrap();
+        let products = |plain: &mut Blocked, kept: &mut Blocked, made: [bool; 5]| {
+            for made in made {
+                let (mut expected, mut got) = ([0.0; 300], [f32::NAN; 300]);
+                plain.normal_at(gates, w, &mut expected, &mut []).unwrap();
+                kept.normal_at(gates, w, &mut got, &mut []).unwrap();
+                assert_eq!((kept.gram.made, plain.gram.made), (made, false));
+                let scale = expected.iter().fold(0.0_f32, |most, e| most.max(e.abs()));
+                for (expected, got) in expected.iter().zip(got) {
+                    assert!((expected - got).abs() < 1e-5 * scale, "{expected} {got}");
+                }
+            }
+        };
+        let fourth = [false, false, false, true, true];
+        for rows in [0..700, 100..650] {
+            for operator in [&mut plain, &mut kept] {
+                operator.select(rows.clone()).unwrap();
+                operator.hold(gates, w.index()).unwrap();
+            }
+            products(&mut plain, &mut kept, fourth);
+            kept.hold(gates, w.index()).unwrap();
+            products(&mut plain, &mut kept, fourth);
+            // Gates that nobody holds: as often as may be, no matrix.
+            kept.select(rows).unwrap();
+            products(&mut plain, &mut kept, [false; 5]);
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_was_ended_half_way_is_no_matrix() {
+        let planted = planted::network(DIMS, Signs::Positive, 1).unwrap();
+        let w = planted.weights().unwrap();
+        let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
+        let layout = Layout { gram: usize::MAX, ..Layout::new(DIMS.hidden, DIMS.inputs) };
+        let mut operator = Blocked::new(planted.data.clone(), 8, 300, layout).unwrap();
+        operator.hold(gates, w.index()).unwrap();
+        let mut out = [0.0; 300];
+        for _ in 0..3 {
+            operator.normal_at(gates, w, &mut out, &mut []).unwrap();
+        }
+        let stop = Stop::new();
+        operator.heed(Some(stop.clone()));
+        stop.ask();
+        assert!(operator.normal_at(gates, w, &mut out, &mut []).is_err());
+        assert!(!operator.gram.made);
+        operator.normal_at(gates, w, &mut out, &mut []).unwrap();
+        operator.normal_at(gates, w, &mut out, &mut []).unwrap();
+    }
+
+    #[test]
+    fn supports_of_one_weight_and_bytes_have_a_matrix_too() {
+        let values = Values::U8((0..90).map(|e| (e * 37 % 256) as u8).collect());
+        let mut operator =
+            Blocked::new(Matrix::new(30, 3, values).unwrap(), 2, 1, Layout { gram: 1, ..Layout::new(2, 3) })
+                .unwrap();
+        let w = tamis::weights::Weights::new(3, 2, &[4], &[0.5]).unwrap();
+        let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
+        operator.hold(gates, w.index()).unwrap();
+        let mut out = [0.0];
+        operator.normal_at(gates, w, &mut out, &mut []).unwrap();
+        assert!(operator.gram.made);
+        let squares: u32 = (0..30).map(|k| ((k * 3 + 1) * 37 % 256_u32).pow(2)).sum();
+        assert_eq!(out[0], 0.5 * squares as f32);
+    }
+}
