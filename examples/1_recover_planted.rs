@@ -16,7 +16,7 @@ use tamis_host::operator::{Blocked, Layout};
 /// Samples, inputs, hidden neurons, nonzero weights.
 const DIMS: Dims = Dims::new(20_000, 100, 10, 10);
 /// The published schedule, from the best of up to 32 random starts on 2000 of the samples.
-const SCHEDULE: Schedule = Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER };
+const SCHEDULE: Schedule<'_> = Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER };
 /// Another seed, another problem.
 const SEED: u64 = 0;
 

@@ -21,7 +21,8 @@ use tamis_host::{Result, file};
 const HIDDEN: usize = 8;
 const NNZ: usize = 4;
 /// Labels take both signs, so half of the neurons count negatively.
-const SCHEDULE: Schedule = Schedule { signs: Signs::Balanced, trials: Trials::DEFAULT, ..Schedule::PAPER };
+const SCHEDULE: Schedule<'_> =
+    Schedule { signs: Signs::Balanced, trials: Trials::DEFAULT, ..Schedule::PAPER };
 
 fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

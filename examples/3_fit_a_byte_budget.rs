@@ -21,7 +21,7 @@ const HIDDEN: usize = 10;
 const SCALE: f32 = 1.0 / 255.0;
 /// One neuron's gradient at a time takes the least memory.
 const PANEL: usize = 1;
-const SCHEDULE: Schedule = Schedule::PAPER;
+const SCHEDULE: Schedule<'_> = Schedule::PAPER;
 
 /// RAM that the part can spare, in bytes.
 const RAM: usize = 4096;

@@ -36,6 +36,10 @@
 //! diagonal of the Fisher information, of which v is Adam's running estimate. They grow by their gradient over the
 //! size of what they multiply.
 //!
+//! Weights that must be kept ([`Params::must_keep`]) are in the first support, are never dropped, and stay in the result with
+//! the value that they have, which may be 0. A neuron of which only such weights are left keeps them: they say nothing until it
+//! grows a weight to an output again.
+//!
 //! Inputs of any range: [`Params::input_scale`] is the factor that brings them to about 1, and weights and gradients of
 //! the first layer are measured in those units. The weights themselves stay in units of the inputs, so there is nothing
 //! to undo at the end.
@@ -122,9 +126,9 @@ pub struct Info {
     pub validation: Option<Held>,
     /// Entries that the run started with.
     pub start: usize,
-    /// Nonzeros of both sides.
+    /// Nonzeros of both sides. Weights that must be kept count where they are 0 too.
     pub nnz: usize,
-    /// Neurons that have weights on both sides.
+    /// Neurons that have weights on both sides, and those that have only such as must be kept.
     pub live: usize,
     /// As [`Progress::rows_read`], with the scores of the result.
     pub rows_read: u64,
@@ -164,7 +168,7 @@ pub fn run<'a, S: Factored>(
     labels: &[u16],
     outputs: usize,
     nnz: usize,
-    params: &Params,
+    params: &Params<'_>,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Trained<'a>, S::Source> {
@@ -222,7 +226,7 @@ pub fn resume<'a, S: Factored>(
     labels: &[u16],
     outputs: usize,
     nnz: usize,
-    params: &Params,
+    params: &Params<'_>,
     from: &Checkpoint<'_>,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
@@ -234,7 +238,7 @@ pub fn resume<'a, S: Factored>(
 fn start<'a, S: Factored>(
     sensing: &mut S,
     (labels, outputs, nnz): (&[u16], usize, usize),
-    params: &Params,
+    params: &Params<'_>,
     from: Option<&Checkpoint<'_>>,
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> bool,
@@ -247,7 +251,7 @@ fn start<'a, S: Factored>(
     let mut run = Run::new(params, &budget, labels);
     run.column_scales(sensing, &mut work)?;
     match from {
-        None => state.start(params.seed, &run.units(work.columns)),
+        None => state.start(params, &run.units(work.columns)).map_err(Error::widen)?,
         Some(from) => run.load(from, &mut state).map_err(Error::widen)?,
     }
     match run.train(sensing, &mut state, &mut work, from.is_some(), &mut observe) {
@@ -260,7 +264,7 @@ fn start<'a, S: Factored>(
 
 /// What stays the same over a run, and its counts.
 struct Run<'p> {
-    params: &'p Params,
+    params: &'p Params<'p>,
     labels: &'p [u16],
     outputs: usize,
     nnz: usize,
@@ -277,7 +281,7 @@ struct Run<'p> {
 }
 
 impl<'p> Run<'p> {
-    fn new(params: &'p Params, budget: &Annealing, labels: &'p [u16]) -> Self {
+    fn new(params: &'p Params<'p>, budget: &Annealing, labels: &'p [u16]) -> Self {
         let rows = labels.len() - params.validation;
         let steps = params.epochs.saturating_mul(rows.div_ceil(budget.batch) as u32);
         Self {
@@ -303,6 +307,9 @@ impl<'p> Run<'p> {
             error::length("validation rows of the checkpoint", held.rows, self.params.validation)?;
         }
         support.load(from)?;
+        let index = from.net.w().index();
+        let kept = self.params.must_keep.iter().filter(|j| index.binary_search(j).is_ok()).count();
+        error::length("weights of the checkpoint that must be kept", kept, self.params.must_keep.len())?;
         self.at = from.state;
         Ok(())
     }
@@ -474,7 +481,7 @@ impl<'p> Run<'p> {
     ) -> Result<(), S::Source> {
         let target = schedule.target(self.at.step, self.nnz, self.start);
         let dropped = (schedule.drop(self.at.step) * target as f32) as usize;
-        state.keep(target - dropped.min(target), self.params.input_scale);
+        state.keep(target - dropped.min(target), self.params);
         self.turn();
         self.at.updates += 1;
         let grown = self.grow(sensing, state, work, target);
@@ -615,7 +622,7 @@ impl<'p> Run<'p> {
         if self.stopped || self.at.settled {
             state.recall();
         }
-        state.keep(self.nnz, self.params.input_scale);
+        state.keep(self.nnz, self.params);
         self.turn();
         let training = self.last_score(sensing, state, work, 0..self.rows)?;
         let validation = match self.at.best {

@@ -103,6 +103,12 @@ impl<'a> Net<'a> {
         self.w.nnz() + self.wt.nnz()
     }
 
+    /// Whether there is a weight that is not 0, on either side.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.w.is_live() || self.wt.is_live()
+    }
+
     /// Checks that this is a network of `hidden` neurons of `inputs` inputs.
     ///
     /// # Errors

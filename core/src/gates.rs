@@ -47,7 +47,7 @@ impl Signs {
     }
 }
 
-/// What the gate of a neuron without weights does.
+/// What the gate of a neuron without weights does; one whose weights are all 0 is such a neuron.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Empty {
@@ -140,7 +140,7 @@ impl<'a> Gates<'a> {
     fn with_block(&self, i: usize, block: Block<'a>) -> Gate<'a> {
         match self.generators {
             Generators::Weights { signs, .. } if signs.linear(i) && !block.is_empty() => Gate::Open,
-            Generators::Weights { signs, .. } if !block.is_empty() => {
+            Generators::Weights { signs, .. } if block.is_live() => {
                 Gate::Weights { block, sign: signs.sign(i) }
             }
             Generators::Weights { empty: Empty::Freeze, .. } => Gate::Closed,

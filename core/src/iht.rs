@@ -5,6 +5,9 @@
 //! the full vector for every p. Step sizes and refinements need only products restricted to the support,
 //! `A_S^T A_S p`, each one read of the data.
 //!
+//! Indices that must be kept ([`Params::must_keep`]) are on every support: `H_s` is then the projection on the vectors of s
+//! nonzeros whose support holds them ([`crate::top`]).
+//!
 //! ```text
 //! r = y - A w                                     one read
 //! S = supp(w), or the s largest of |A^T r|
@@ -24,7 +27,7 @@ use crate::loss;
 use crate::math::{Sum, axpy, dot, norm2, scale, sqrt, unit_scale};
 use crate::sensing::{Sensing, Work, carve, head_mut, norms_at, panels};
 use crate::top::Top;
-use crate::weights::Weights;
+use crate::weights::{Weights, check_support};
 
 /// How long the gradient step is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,16 +78,19 @@ impl Refine {
 
 /// What one step is to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
+pub struct Params<'k> {
     /// Length of the gradient step.
     pub step: Step,
     /// Refinement on the new support.
     pub refine: Refine,
+    /// Flat indices, rising and at most s, of weights that are on the support whatever their size. They count in s, and have
+    /// their place with value 0 too, which is what they are as long as the gradient gives them nothing.
+    pub must_keep: &'k [u32],
 }
 
-impl Params {
+impl Params<'_> {
     /// Normalised steps with ten Armijo refinements, the published setting for scalar outputs.
-    pub const PAPER: Self = Self { step: Step::Normalised, refine: Refine::PAPER };
+    pub const PAPER: Self = Self { step: Step::Normalised, refine: Refine::PAPER, must_keep: &[] };
 }
 
 /// What one step did.
@@ -96,7 +102,7 @@ pub struct Info {
     pub loss: f32,
     /// The step size eta that was used; 0 where the gradient vanishes.
     pub step_size: f32,
-    /// Nonzeros of the new weights.
+    /// Nonzeros of the new weights, with those that must be kept, whatever their value.
     pub nnz: usize,
     /// Refinement steps that were accepted.
     pub refinements: u32,
@@ -109,30 +115,42 @@ pub struct Info {
 /// `gates` stay fixed during the step; they may be those of `w` itself.
 ///
 /// # Errors
-/// [`Error::Length`] if a buffer is too short, [`Error::Diverged`] if the iterate leaves the finite numbers,
-/// [`Error::Source`] if reading the data fails.
+/// [`Error::Length`] if a buffer is too short, [`Error::Range`] or [`Error::Unsorted`] for indices that must be kept and are
+/// more than s, lie outside or do not rise, [`Error::Diverged`] if the iterate leaves the finite numbers, [`Error::Source`] if
+/// reading the data fails.
 pub fn step<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
     labels: &[f32],
     w: Weights<'_>,
-    params: &Params,
+    params: &Params<'_>,
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut Work<'_>,
 ) -> Result<Info, S::Source> {
     let mut info = Info::default();
-    let n = sensing.samples();
+    let (n, keep) = (sensing.samples(), params.must_keep);
+    check_support(w.inputs(), w.hidden(), keep).map_err(Error::widen)?;
     info.loss = residual(sensing, gates, w, labels, work, &mut info)?;
     info.step_size = match params.step {
-        Step::Normalised => normalised(sensing, gates, w, (&mut *index, &mut *value), work, &mut info)?,
+        Step::Normalised => {
+            normalised(sensing, gates, (w, keep), (&mut *index, &mut *value), work, &mut info)?
+        }
         Step::Theory { beta } => 2.0 / (3.0 * beta),
         Step::Fixed(eta) => eta / n as f32,
     };
     info.nnz = match params.step {
-        Step::Theory { .. } => {
-            threshold_scaled(sensing, gates, w, info.step_size, (&mut *index, &mut *value), work, &mut info)?
+        Step::Theory { .. } => threshold_scaled(
+            sensing,
+            gates,
+            (w, keep),
+            info.step_size,
+            (&mut *index, &mut *value),
+            work,
+            &mut info,
+        )?,
+        _ => {
+            threshold(sensing, gates, (w, keep), info.step_size, (&mut *index, &mut *value), work, &mut info)?
         }
-        _ => threshold(sensing, gates, w, info.step_size, (&mut *index, &mut *value), work, &mut info)?,
     };
     let (index, value) = (head(index, info.nnz)?, head_mut(value, info.nnz)?);
     let new = |value| Weights::new(w.inputs(), w.hidden(), index, value).map_err(Error::widen);
@@ -186,7 +204,7 @@ fn residual<S: Sensing>(
     work: &mut Work<'_>,
     info: &mut Info,
 ) -> Result<f32, S::Source> {
-    if w.nnz() == 0 {
+    if !w.is_live() {
         crate::error::length("residual", work.residual.len(), sensing.samples())?;
         work.residual.fill(0.0);
     } else {
@@ -201,15 +219,15 @@ fn residual<S: Sensing>(
 fn normalised<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
-    w: Weights<'_>,
+    (w, keep): (Weights<'_>, &[u32]),
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut Work<'_>,
     info: &mut Info,
 ) -> Result<f32, S::Source> {
-    let support = if w.nnz() > 0 {
+    let support = if w.is_live() {
         w.index()
     } else {
-        let len = threshold(sensing, gates, w, 1.0, (&mut *index, value), work, info)?;
+        let len = threshold(sensing, gates, (w, keep), 1.0, (&mut *index, value), work, info)?;
         head(index, len)?
     };
     let (g, rest) = carve(work.panel, support.len())?;
@@ -229,17 +247,17 @@ fn normalised<S: Sensing>(
     }
 }
 
-/// `H_s(w + eta A^T r)` panel by panel; returns the number of entries.
+/// `H_s(w + eta A^T r)` panel by panel, with the indices that must be kept; returns the number of entries.
 fn threshold<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
-    w: Weights<'_>,
+    (w, keep): (Weights<'_>, &[u32]),
     eta: f32,
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut Work<'_>,
     info: &mut Info,
 ) -> Result<usize, S::Source> {
-    let mut top = Top::new(index, value);
+    let mut top = Top::keeping(index, value, keep).map_err(Error::widen)?;
     stream::<S, false>(sensing, gates, w, work, |j, old, g, _| top.push(j, old + eta * g))?;
     info.reads += 1;
     top.finish().ok_or(Error::Diverged { step: 0 })
@@ -248,17 +266,18 @@ fn threshold<S: Sensing>(
 /// As [`threshold`] in the coordinates `u = c w`, c the column norms of A: `H_s(u + eta A^T r / c)`, back in w.
 ///
 /// A column that vanishes on the batch says nothing of its weight. The weight competes as if its column had the mean
-/// norm of those that do not vanish, and stays as it is where it wins; one that is zero has nothing to become.
+/// norm of those that do not vanish, and stays as it is where it wins; one that is zero has nothing to become, and is on the
+/// support only where it must be kept.
 fn threshold_scaled<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
-    w: Weights<'_>,
+    (w, keep): (Weights<'_>, &[u32]),
     eta: f32,
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut Work<'_>,
     info: &mut Info,
 ) -> Result<usize, S::Source> {
-    let mut top = Top::new(&mut *index, &mut *value);
+    let mut top = Top::keeping(&mut *index, &mut *value, keep).map_err(Error::widen)?;
     let (mut total, mut columns, mut unseen) = (Sum::default(), 0_u32, 0_u32);
     stream::<S, true>(sensing, gates, w, work, |j, old, g, norm2| {
         let c = sqrt(norm2);

@@ -6,6 +6,15 @@
 //!
 //! Order: larger magnitude first; of equal magnitudes the lower index. The result depends on the set of candidates
 //! only, not on the order in which they come.
+//!
+//! Some indices may be given places whatever their size ([`Top::keeping`]). What comes out is then the Euclidean projection
+//! on the vectors of at most s nonzeros whose support holds these k indices K: they keep their values, and of the others the
+//! s - k largest stay. For any support S that holds K the nearest vector is the given one cut to S, at a squared distance of
+//! what is cut off, `sum_{j not in S} v_j²`, which is least where `S \ K` are the largest entries beside K. (The same
+//! argument as for `H_s`, Blumensath and Davies, *Iterative hard thresholding for compressed sensing*, 2009. Packages for best
+//! subsets have the same: `always.include` of the R package `abess`, Zhu et al., PNAS 2020.)
+
+use crate::error::{self, Error, Result};
 
 /// Collects the best candidates into two caller-owned slices of one length, the capacity s.
 ///
@@ -21,6 +30,10 @@
 pub struct Top<'a> {
     index: &'a mut [u32],
     value: &'a mut [f32],
+    /// Indices that have places of their own, behind those of the heap.
+    must_keep: &'a [u32],
+    /// Places of the heap, and entries in it.
+    room: usize,
     len: usize,
     finite: bool,
 }
@@ -28,7 +41,35 @@ pub struct Top<'a> {
 impl<'a> Top<'a> {
     /// Starts empty. The capacity is the shorter of the two lengths.
     pub fn new(index: &'a mut [u32], value: &'a mut [f32]) -> Self {
-        Self { index, value, len: 0, finite: true }
+        let room = index.len().min(value.len());
+        Self { index, value, must_keep: &[], room, len: 0, finite: true }
+    }
+
+    /// As [`Self::new`], with places for the entries at the indices of `must_keep`, which rise: they are in the result
+    /// whatever their values, with 0 where none is offered, and count in the capacity. The others are the largest of the rest.
+    ///
+    /// # Errors
+    /// [`Error::Range`] for more of them than the capacity, [`Error::Unsorted`] if they do not rise.
+    ///
+    /// ```
+    /// use tamis::top::Top;
+    /// let (mut index, mut value) = ([0; 3], [0.0; 3]);
+    /// let mut top = Top::keeping(&mut index, &mut value, &[2, 7]).unwrap();
+    /// for (i, v) in [3.0, -5.0, 0.5, 4.0].into_iter().enumerate() { top.push(i as u32, v); }
+    /// assert_eq!(top.finish(), Some(3));
+    /// assert_eq!((index, value), ([1, 2, 7], [-5.0, 0.5, 0.0]));
+    /// ```
+    pub fn keeping(index: &'a mut [u32], value: &'a mut [f32], must_keep: &'a [u32]) -> Result<Self> {
+        let mut top = Self::new(index, value);
+        error::range("weights that must be kept", must_keep.len(), 0, top.room)?;
+        if let Some(at) = must_keep.windows(2).position(|pair| matches!(pair, [a, b] if a >= b)) {
+            return Err(Error::Unsorted { at: at + 1 });
+        }
+        (top.must_keep, top.room) = (must_keep, top.room - must_keep.len());
+        for (at, &j) in must_keep.iter().enumerate() {
+            top.set(top.room + at, (j, 0.0));
+        }
+        Ok(top)
     }
 
     /// How many entries it keeps.
@@ -37,7 +78,8 @@ impl<'a> Top<'a> {
         self.index.len().min(self.value.len())
     }
 
-    /// Offers one candidate. Zeros are no weights and never enter; each index must be offered once.
+    /// Offers one candidate. Zeros are no weights and never enter but where they must be kept; each index must be offered
+    /// once.
     #[inline]
     pub fn push(&mut self, index: u32, value: f32) {
         let magnitude = value.abs();
@@ -48,11 +90,15 @@ impl<'a> Top<'a> {
             self.finite = false;
             return;
         }
-        if self.len < self.capacity() {
+        if !self.must_keep.is_empty()
+            && let Ok(at) = self.must_keep.binary_search(&index)
+        {
+            self.set(self.room + at, (index, value));
+        } else if self.len < self.room {
             self.set(self.len, (index, value));
             self.len += 1;
             self.rise(self.len - 1);
-        } else if rank((index, value)) > rank(self.get(0)) {
+        } else if self.len > 0 && rank((index, value)) > rank(self.get(0)) {
             self.set(0, (index, value));
             self.sink(0, self.len, rank);
         }
@@ -61,6 +107,10 @@ impl<'a> Top<'a> {
     /// Sorts what was kept by index and returns how many there are, or `None` if a candidate was not finite.
     #[must_use]
     pub fn finish(mut self) -> Option<usize> {
+        for at in 0..self.must_keep.len() {
+            self.set(self.len + at, self.get(self.room + at));
+        }
+        self.len += self.must_keep.len();
         // Heap sort in place: worst-case O(s log s), no memory.
         let by_index = |entry: (u32, f32)| u64::from(!entry.0);
         for i in (0..self.len / 2).rev() {

@@ -21,7 +21,7 @@ use crate::gates::{Empty, Signs};
 use crate::iht::{self, Params, Refine, Step};
 use crate::rng::{batches, seed_of, stream};
 use crate::sensing::{First, Sensing, Work};
-use crate::weights::Weights;
+use crate::weights::{Weights, check_kept};
 use checkpoint::Phase;
 use state::{Iterates, carve};
 
@@ -37,7 +37,7 @@ pub enum Refresh {
 
 /// How a run goes through the data.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Schedule {
+pub struct Schedule<'k> {
     /// Passes over all batches.
     pub epochs: u32,
     /// Rows of a batch; 0 for all rows. Batches are runs of consecutive rows, so rows must come in random order
@@ -55,8 +55,9 @@ pub struct Schedule {
     pub empty: Empty,
     /// Seed of generators and batch orders.
     pub seed: u64,
-    /// What a step does.
-    pub params: Params,
+    /// What a step does, and which weights it must keep ([`Params::must_keep`]): they are on the support of every start and
+    /// from the first step to the last.
+    pub params: Params<'k>,
 }
 
 /// Starts from several random generators, of which the best goes on.
@@ -82,7 +83,7 @@ impl Trials {
     const EXACT: f32 = 1e-11;
 }
 
-impl Schedule {
+impl Schedule<'_> {
     /// The published setting for scalar outputs: 15 full-batch epochs. The published code keeps random generators for
     /// two steps.
     pub const PAPER: Self = Self {
@@ -123,7 +124,7 @@ pub struct Progress<'a> {
     pub loss: f32,
     /// Step size of the last step; 0 in that call.
     pub step_size: f32,
-    /// Nonzeros after the last step.
+    /// Nonzeros after the last step, with those that must be kept, whatever their value.
     pub nnz: usize,
     /// Neurons that have weights.
     pub live: usize,
@@ -159,7 +160,7 @@ pub struct Info {
     pub epochs: u32,
     /// Mean squared error of the final weights over all rows, with the final gates.
     pub loss: f32,
-    /// Nonzeros.
+    /// Nonzeros. Those that must be kept count, and are among the weights, where they are 0 too: they take as much memory.
     pub nnz: usize,
     /// Neurons that have weights.
     pub live: usize,
@@ -189,7 +190,8 @@ pub struct Trained<'a> {
 /// has stopped once.
 ///
 /// # Errors
-/// [`Error::Range`] for sizes out of bounds, [`Error::Length`] for labels that do not fit, [`Error::NotFinite`] for
+/// [`Error::Range`] for sizes out of bounds and more than s weights that must be kept, [`Error::Unsorted`] where these do not
+/// rise, [`Error::Length`] for labels that do not fit, [`Error::NotFinite`] for
 /// labels that are no numbers, [`Error::Budget`] with the bytes needed and given, [`Error::Diverged`] with the step,
 /// [`Error::Source`] if reading the data fails.
 ///
@@ -210,12 +212,18 @@ pub struct Trained<'a> {
 /// let trained = train::run(&mut sensing, &y, 1, &SCHEDULE, &mut memory, |_| true).unwrap();
 /// assert_eq!(trained.weights.index(), [3]);
 /// assert!((trained.weights.value()[0] - 2.0).abs() < 1e-5);
+/// // The same with a weight from input 6, which says nothing, whatever its size.
+/// let params = tamis::iht::Params { must_keep: &[6], ..SCHEDULE.params };
+/// let keeping = Schedule { params, ..SCHEDULE };
+/// let mut memory = [0; SCHEDULE.budget(Dims::new(400, 8, 1, 2), 1, 408).words()];
+/// let trained = train::run(&mut sensing, &y, 2, &keeping, &mut memory, |_| true).unwrap();
+/// assert_eq!(trained.weights.index(), [3, 6]);
 /// ```
 pub fn run<'a, S: Sensing>(
     sensing: &mut S,
     labels: &[f32],
     nnz: usize,
-    schedule: &Schedule,
+    schedule: &Schedule<'_>,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Trained<'a>, S::Source> {
@@ -261,7 +269,7 @@ pub fn resume<'a, S: Sensing>(
     sensing: &mut S,
     labels: &[f32],
     nnz: usize,
-    schedule: &Schedule,
+    schedule: &Schedule<'_>,
     from: &Checkpoint<'_>,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
@@ -273,7 +281,7 @@ pub fn resume<'a, S: Sensing>(
 fn start<'a, S: Sensing>(
     sensing: &mut S,
     (labels, nnz): (&[f32], usize),
-    schedule: &Schedule,
+    schedule: &Schedule<'_>,
     from: Option<&Checkpoint<'_>>,
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> bool,
@@ -322,7 +330,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     }
 
     /// Steps of the whole run at the most.
-    fn steps(&self, schedule: &Schedule) -> u32 {
+    fn steps(&self, schedule: &Schedule<'_>) -> u32 {
         let per_epoch = |rows: usize| rows.div_ceil(budget::batch(schedule.batch, rows)) as u32;
         let tried = match schedule.trials {
             Trials { count: 0 | 1, .. } => 0,
@@ -333,7 +341,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     }
 
     /// Goes on from a checkpoint.
-    fn load(&mut self, from: &Checkpoint<'_>, state: &mut Iterates<'_>) -> Result<()> {
+    fn load(&mut self, from: &Checkpoint<'_>, state: &mut Iterates<'_, '_>) -> Result<()> {
         let (schedule, at) = (&state.schedule, from.state);
         let rows = match at.phase {
             Phase::All => self.rows,
@@ -356,13 +364,13 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     }
 
     /// Leaves the weights of the best start in `state`; the schedule that goes on from there.
-    fn trials<S: Sensing>(
+    fn trials<'k, S: Sensing>(
         &mut self,
         sensing: &mut S,
         labels: &[f32],
-        state: &mut Iterates<'_>,
+        state: &mut Iterates<'_, 'k>,
         work: &mut Work<'_>,
-    ) -> Result<Schedule, S::Source> {
+    ) -> Result<Schedule<'k>, S::Source> {
         let schedule = state.schedule;
         let Trials { count, rows } = schedule.trials;
         let labels = labels.get(..rows.min(labels.len())).unwrap_or(labels);
@@ -389,7 +397,10 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         }
         if self.at.phase != Phase::All {
             // What a trial found is a network already; without one the run starts with random generators.
-            (self.at.phase, self.at.tried, self.at.warm) = (Phase::All, self.at.step, state.len > 0);
+            (self.at.phase, self.at.tried, self.at.warm) = (Phase::All, self.at.step, state.is_live());
+            if !self.at.warm {
+                state.clear();
+            }
         }
         let chosen = Schedule { seed: seed_of(schedule.seed, stream::TRIAL, self.at.best_trial), ..schedule };
         let convex_epochs = if self.at.warm { 0 } else { schedule.convex_epochs };
@@ -402,7 +413,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         sensing: &mut S,
         labels: &[f32],
         trial: u32,
-        state: &mut Iterates<'_>,
+        state: &mut Iterates<'_, '_>,
         work: &mut Work<'_>,
     ) -> Result<f32, S::Source> {
         let part = &mut First::new(sensing, labels.len())?;
@@ -433,8 +444,8 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         &mut self,
         sensing: &mut S,
         labels: &[f32],
-        schedule: &Schedule,
-        state: &mut Iterates<'_>,
+        schedule: &Schedule<'_>,
+        state: &mut Iterates<'_, '_>,
         work: &mut Work<'_>,
     ) -> Result<(), S::Source> {
         let batch = budget::batch(schedule.batch, labels.len());
@@ -472,8 +483,8 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         &mut self,
         sensing: &mut S,
         labels: &[f32],
-        schedule: &Schedule,
-        state: &Iterates<'_>,
+        schedule: &Schedule<'_>,
+        state: &Iterates<'_, '_>,
         work: &mut Work<'_>,
     ) -> Result<(f32, f32), S::Source> {
         let loss = |_: &mut Self| state.loss(sensing, labels, schedule, work);
@@ -481,7 +492,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     }
 
     /// Counts a step and shows it to the observer.
-    fn report(&mut self, state: &Iterates<'_>, done: &iht::Info, rows: usize) -> bool {
+    fn report(&mut self, state: &Iterates<'_, '_>, done: &iht::Info, rows: usize) -> bool {
         self.at.step = self.at.step.saturating_add(1);
         self.at.batch += 1;
         self.at.passes += done.reads as f32 * rows as f32 / self.rows as f32;
@@ -490,7 +501,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
 
     /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack for that time only.
     #[inline(never)]
-    fn tell(&mut self, state: &Iterates<'_>, loss: f32, step_size: f32) -> bool {
+    fn tell(&mut self, state: &Iterates<'_, '_>, loss: f32, step_size: f32) -> bool {
         let progress = Progress {
             step: self.at.step,
             steps: self.steps(&state.schedule),
@@ -518,8 +529,9 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
     }
 }
 
-fn check(dims: &Dims, labels: &[f32], schedule: &Schedule) -> Result<()> {
+fn check(dims: &Dims, labels: &[f32], schedule: &Schedule<'_>) -> Result<()> {
     dims.check()?;
+    check_kept(dims, schedule.params.must_keep, dims.nnz)?;
     error::length("labels", labels.len(), dims.samples)?;
     error::finite("labels", labels)?;
     if schedule.trials.count > 1 {

@@ -6,6 +6,7 @@ mod editable;
 
 pub use editable::Editable;
 
+use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use core::ops::Range;
 
@@ -107,6 +108,12 @@ impl<'a> Weights<'a> {
         self.part(i, start..start + len)
     }
 
+    /// Whether there is a weight that is not 0.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.value.iter().any(|&value| value != 0.0)
+    }
+
     /// The neurons that have weights, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'a>> + use<'a> {
         let this = *self;
@@ -174,6 +181,12 @@ impl<'a> Block<'a> {
         self.index.is_empty()
     }
 
+    /// Whether one of its weights is not 0: those that must be kept may be.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.value.iter().any(|&value| value != 0.0)
+    }
+
     /// Whether both are the same weights in the same memory; a cheap test that never errs on the side of yes.
     #[must_use]
     pub fn is(&self, other: &Block<'_>) -> bool {
@@ -231,6 +244,12 @@ pub fn check_support(inputs: usize, hidden: usize, index: &[u32]) -> Result<()> 
             error::range("weight index", last as usize, 0, inputs.saturating_mul(hidden).saturating_sub(1))
         }
     }
+}
+
+/// Checks that the flat indices of weights that must be kept rise strictly, lie within m·d and are at most `most`.
+pub(crate) fn check_kept(dims: &Dims, must_keep: &[u32], most: usize) -> Result<()> {
+    error::range("weights that must be kept", must_keep.len(), 0, most)?;
+    check_support(dims.inputs, dims.hidden, must_keep)
 }
 
 /// Weights with room for `S` nonzeros, owned without an allocator.

@@ -160,7 +160,7 @@ impl Problem {
     }
 }
 
-fn schedule(step_size: f32) -> NetSchedule {
+fn schedule(step_size: f32) -> NetSchedule<'static> {
     NetSchedule {
         epochs: 1,
         step_size,

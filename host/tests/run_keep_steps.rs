@@ -19,9 +19,9 @@ use tamis_host::run::{
 /// Settings of a recipe of steps.
 #[derive(Debug, Clone, Copy)]
 enum How {
-    Anneal(AnnealOptions),
-    Paper(Options),
-    Outputs(OutputsOptions),
+    Anneal(AnnealOptions<'static>),
+    Paper(Options<'static>),
+    Outputs(OutputsOptions<'static>),
 }
 
 /// What a run leaves: all that must be the same, and what depends on its parts.
@@ -147,6 +147,7 @@ fn runs() -> Vec<(Problem, How)> {
         params: iht::Params {
             step: [Step::Normalised, Step::Theory { beta: 0.0 }][k % 2],
             refine: [Refine::PAPER, Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 }][k / 2 % 2],
+            must_keep: [&[][..], &[1, 9]][k / 2 % 2],
         },
         ..paper.schedule
     };
@@ -164,6 +165,7 @@ fn runs() -> Vec<(Problem, How)> {
             How::Outputs(OutputsOptions { step_size: Some(500.0), batch: 70, safe: true, ..outputs }),
         ),
         (classes(), How::Outputs(OutputsOptions { rank: Rank::Exact, batch: 100, safe: true, ..outputs })),
+        (values(3), How::Outputs(OutputsOptions { batch: 70, ..outputs }.keeping(&[1, 9]))),
     ]);
     all
 }
@@ -269,8 +271,8 @@ fn no_word_of_a_checkpoint_is_believed() {
         let (bytes, mut keep, folder) = stored(&problem, &how);
         let (mut refused, mut taken) = (0, 0);
         let terms = match how {
-            How::Outputs(_) => 18,
-            _ => 25,
+            How::Outputs(_) => 20,
+            _ => 27,
         };
         let first = 16 + 8 * terms;
         for at in (first..bytes.len()).step_by(4).filter(|at| *at < first + 120 || at % 61 == 0) {
@@ -306,7 +308,7 @@ fn a_run_on_other_data_or_of_another_recipe_is_told_what_differs() {
     let all = runs();
     let bytes = [0, 3, 7].map(|k| stored(&all[k].0, &all[k].1).0);
     let (problem, How::Anneal(options)) = &all[0] else { unreachable!() };
-    let anneal = |options: &AnnealOptions| Keep::new(path, problem, options);
+    let anneal = |options: &AnnealOptions<'_>| Keep::new(path, problem, options);
     let params = options.params;
     for (what, params) in [
         ("expected: --epochs: 8", tamis::anneal::Params { epochs: 9, ..params }),
@@ -318,6 +320,7 @@ fn a_run_on_other_data_or_of_another_recipe_is_told_what_differs() {
         ),
         ("expected: --patience: 0", tamis::anneal::Params { patience: 4, ..params }),
         ("expected: --seed: 0", tamis::anneal::Params { seed: 4, ..params }),
+        ("expected: weights of --must-keep: 0", tamis::anneal::Params { must_keep: &[3], ..params }),
     ] {
         refused(&bytes[0], anneal(&AnnealOptions { params, ..*options }), what);
     }
@@ -345,14 +348,21 @@ fn a_run_on_other_data_or_of_another_recipe_is_told_what_differs() {
     refused(&bytes[1], paper(Schedule { params: fixed, ..schedule }), "--step: normalised");
     let none = iht::Params { refine: Refine::None, ..schedule.params };
     refused(&bytes[1], paper(Schedule { params: none, ..schedule }), "--refine: armijo");
+    let keeping = |must_keep| Schedule { params: iht::Params { must_keep, ..schedule.params }, ..schedule };
+    refused(&bytes[1], paper(keeping(&[3])), "expected: weights of --must-keep: 0");
+    // Another list of as many weights.
+    let (kept, ..) = stored(problem, &How::Paper(options.keeping(&[1, 9])));
+    refused(&kept, paper(keeping(&[1, 10])), "checksum of the weights of --must-keep");
+    paper(keeping(&[1, 9])).unwrap().parse(&kept).unwrap();
     refused(&bytes[0], paper(schedule), "one of recipe anneal");
     refused(&bytes[2], paper(schedule), "as many outputs");
     let lm = RecoverOptions::new(3, Size::Nonzeros(9));
     refused(&bytes[1], Keep::new(path, problem, &lm), "one of recipe paper");
 
     let (problem, How::Outputs(options)) = &all[7] else { unreachable!() };
-    let outputs = |options: OutputsOptions| Keep::new(path, problem, &options);
+    let outputs = |options: OutputsOptions<'_>| Keep::new(path, problem, &options);
     refused(&bytes[2], outputs(OutputsOptions { safe: true, ..*options }), "--recipe: paper");
+    refused(&bytes[2], outputs(options.keeping(&[2])), "weights of --must-keep");
     refused(&bytes[2], outputs(OutputsOptions { rank: Rank::Exact, ..*options }), "--rank: sketch");
     refused(&bytes[2], outputs(OutputsOptions { step_size: Some(0.5), ..*options }), "length of a step");
     // A checkpoint that is given to another recipe than it was read for.

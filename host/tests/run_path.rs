@@ -19,7 +19,7 @@ fn problem(noise: f32) -> Problem {
     Problem { data: planted.data, labels, task: Task::Regression }
 }
 
-fn options(sizes: &[usize], recipe: LayerRecipe) -> PathOptions {
+fn options(sizes: &[usize], recipe: LayerRecipe<'static>) -> PathOptions<'static> {
     PathOptions {
         hidden: 4,
         sizes: sizes.to_vec(),
@@ -32,17 +32,17 @@ fn options(sizes: &[usize], recipe: LayerRecipe) -> PathOptions {
     }
 }
 
-fn lm() -> LayerRecipe {
+fn lm() -> LayerRecipe<'static> {
     LayerRecipe::Lm(RecoverOptions::new(4, Size::Nonzeros(0)))
 }
 
 /// For labels with noise, where a search knows no end of its own.
-fn short() -> LayerRecipe {
+fn short() -> LayerRecipe<'static> {
     let usual = RecoverOptions::new(4, Size::Nonzeros(0));
     LayerRecipe::Lm(RecoverOptions { params: Params { kicks: 1, ..usual.params }, ..usual })
 }
 
-fn paper() -> LayerRecipe {
+fn paper() -> LayerRecipe<'static> {
     let s = Size::Nonzeros(0);
     LayerRecipe::Paper(Options::new(4, s), OutputsOptions { safe: true, ..OutputsOptions::new(4, s) })
 }
@@ -177,7 +177,7 @@ fn a_path_that_is_ended_gives_what_was_done() {
 #[test]
 fn what_cannot_be_says_so() {
     let problem = problem(0.0);
-    let refused = |options: PathOptions| {
+    let refused = |options: PathOptions<'_>| {
         train_path(&problem, &options, &Stop::new(), |_| true).unwrap_err().to_string()
     };
     for sizes in [&[][..], &[5, 5], &[9, 5], &(1..200).collect::<Vec<_>>()] {

@@ -23,9 +23,9 @@ const DIMS: Dims = Dims::new(3000, 40, 24, 90);
 /// A search.
 const SEARCH: Dims = Dims::new(900, 20, 6, 24);
 
-fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule {
+fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule<'static> {
     Schedule {
-        params: Params { step, refine },
+        params: Params { step, refine, must_keep: &[] },
         batch,
         empty,
         refresh: Refresh::Every(2),
@@ -35,7 +35,7 @@ fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule 
 }
 
 /// Every operation of the operator occurs: products, norms, and gates of every kind.
-fn schedules() -> [Schedule; 3] {
+fn schedules() -> [Schedule<'static>; 3] {
     let armijo = Refine::Armijo { steps: 3, decrease: 0.9, halvings: 10 };
     let cg = Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 };
     [
@@ -50,7 +50,7 @@ fn allocations(
     pool: &rayon::ThreadPool,
     sensing: &mut Blocked,
     labels: &[f32],
-    schedule: &Schedule,
+    schedule: &Schedule<'_>,
     epochs: u32,
 ) -> usize {
     let schedule = Schedule { epochs, ..*schedule };

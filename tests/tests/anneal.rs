@@ -193,7 +193,7 @@ proptest! {
     }
 }
 
-fn words<S: Factored>(sensing: &S, case: &Case, s: usize, params: &Params) -> usize {
+fn words<S: Factored>(sensing: &S, case: &Case, s: usize, params: &Params<'_>) -> usize {
     let mut budget = params.budget(Dims::new(case.n, case.d, case.m, s), case.c, sensing.panel(), 0);
     budget.scratch = sensing.net_scratch(budget.batch);
     budget.words()
@@ -343,7 +343,7 @@ fn pictures() -> (Vec<u8>, Vec<u16>) {
 }
 
 fn on_digits(
-    params: &Params,
+    params: &Params<'_>,
     (tile, panel, threads): (usize, usize, usize),
     s: usize,
 ) -> (anneal::Info, Vec<u32>) {
@@ -364,7 +364,7 @@ fn on_digits(
     })
 }
 
-const PARAMS: Params = Params {
+const PARAMS: Params<'_> = Params {
     epochs: 80,
     batch: 64,
     validation: 100,
@@ -502,7 +502,13 @@ type Ended = (Vec<(u32, u32)>, Vec<(u32, u32)>, u32, u32);
 
 /// Both sides, the loss and the steps of a run that the operator stops after so many calls, or the observer after so
 /// many steps; and whether it was ended. None where it was stopped before the first step.
-fn ended(case: &Case, s: usize, params: &Params, calls: Option<usize>, last: u32) -> Option<(Ended, bool)> {
+fn ended(
+    case: &Case,
+    s: usize,
+    params: &Params<'_>,
+    calls: Option<usize>,
+    last: u32,
+) -> Option<(Ended, bool)> {
     gated(case, |inner| {
         let mut sensing = Stopping { inner, left: calls };
         let mut memory = vec![0; words(&sensing, case, s, params)];
@@ -564,7 +570,7 @@ fn an_operator_that_stops_leaves_the_last_complete_step() {
 #[test]
 fn bad_input_is_named() {
     let case = Case::new((6, 3, 2, 2), (0, 0), 1);
-    let run = |labels: &[u16], c: usize, s: usize, params: Params| {
+    let run = |labels: &[u16], c: usize, s: usize, params: Params<'_>| {
         gated(&case, |sensing| {
             let mut memory = vec![0; 4096];
             anneal::run(sensing, labels, c, s, &params, &mut memory, |_| true).map(|t| t.info).unwrap_err()

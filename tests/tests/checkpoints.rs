@@ -70,9 +70,9 @@ struct Runs<'d, S>(&'d mut S, &'d Data);
 /// A recipe and its settings.
 #[derive(Debug, Clone)]
 enum How {
-    Anneal(Params, usize),
-    One(Schedule, usize),
-    Several(NetSchedule, usize, bool),
+    Anneal(Params<'static>, usize),
+    One(Schedule<'static>, usize),
+    Several(NetSchedule<'static>, usize, bool),
 }
 
 /// A network in memory of its own.
@@ -255,6 +255,8 @@ fn anneals() -> Vec<How> {
         How::Anneal(Params { epochs: 6, batch: 0, ..held }, 9),
         // The support still changes after it has shrunk.
         How::Anneal(Params { start_factor: 2.0, drop: 0.6, shrink: 0.2, settle: 0.95, ..held }, 16),
+        How::Anneal(Params { start_factor: 2.5, must_keep: &[0, 17, 18], ..held }, 8),
+        How::Anneal(Params { start_factor: 1.0, drop: 1.0, must_keep: &[4], ..usual }, 6),
     ]
 }
 
@@ -271,7 +273,11 @@ fn ones() -> Vec<How> {
         signs: [Signs::Positive, Signs::Balanced][k / 2 % 2],
         empty: [Empty::Freeze, Empty::Open, Empty::Reseed][k / 4 % 3],
         seed: k as u64,
-        params: iht::Params { step: steps[k % 3], refine: refines[k / 3 % 3] },
+        params: iht::Params {
+            step: steps[k % 3],
+            refine: refines[k / 3 % 3],
+            must_keep: [&[][..], &[0, 17]][k / 2 % 2],
+        },
     };
     (0..12).map(|k| How::One(schedule(k), 4)).collect()
 }
@@ -286,6 +292,7 @@ fn severals() -> Vec<How> {
             standin: [Standin::FirstEpoch, Standin::EveryEpoch][k / 3 % 2],
             safe: (k / 2).is_multiple_of(2),
             seed: k as u64,
+            must_keep: [&[][..], &[0, 17, 18]][k.div_ceil(2) % 2],
         };
         How::Several(schedule, 9, k % 4 == 1)
     };

@@ -30,7 +30,7 @@ const REFINEMENTS: [Refine; 3] = [
 ];
 
 /// Every step rule, refinement, policy and refresh once or more.
-fn schedules() -> impl Iterator<Item = Schedule> {
+fn schedules() -> impl Iterator<Item = Schedule<'static>> {
     let refreshes = [Refresh::Every(1), Refresh::Every(3), Refresh::Never];
     (0..18).map(move |k| Schedule {
         epochs: 4,
@@ -42,7 +42,7 @@ fn schedules() -> impl Iterator<Item = Schedule> {
         signs: [Signs::Positive, Signs::Balanced][k % 2],
         empty: [Empty::Freeze, Empty::Open, Empty::Reseed][k / 6],
         seed: k as u64,
-        params: Params { step: STEPS[k % 3], refine: REFINEMENTS[k / 3 % 3] },
+        params: Params { step: STEPS[k % 3], refine: REFINEMENTS[k / 3 % 3], must_keep: &[] },
     })
 }
 
@@ -58,7 +58,7 @@ fn train<S: Sensing>(
     sensing: &mut S,
     labels: &[f32],
     nnz: usize,
-    schedule: &Schedule,
+    schedule: &Schedule<'_>,
 ) -> Result<Bits, Error<S::Source>> {
     let mut memory = vec![0; needed(sensing, nnz, schedule)];
     let trained = train::run(sensing, labels, nnz, schedule, &mut memory, |_| true)?;
@@ -71,7 +71,7 @@ fn train<S: Sensing>(
 }
 
 /// Words of the budget.
-fn needed<S: Sensing>(sensing: &S, nnz: usize, schedule: &Schedule) -> usize {
+fn needed<S: Sensing>(sensing: &S, nnz: usize, schedule: &Schedule<'_>) -> usize {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
     let batch = schedule.budget(dims, 1, 0).batch;
     schedule.budget(dims, sensing.panel(), sensing.scratch(batch)).words()
@@ -221,7 +221,7 @@ fn memory_of_exactly_the_budget_is_enough_and_one_word_less_is_not() {
     }
 }
 
-fn exact<S: Sensing>(sensing: &mut S, labels: &[f32], nnz: usize, schedule: &Schedule) {
+fn exact<S: Sensing>(sensing: &mut S, labels: &[f32], nnz: usize, schedule: &Schedule<'_>) {
     let words = needed(sensing, nnz, schedule);
     let mut memory = vec![0; words];
     train::run(sensing, labels, nnz, schedule, &mut memory, |_| true).unwrap();
@@ -287,7 +287,7 @@ fn theory_step<S: Sensing>(sensing: &mut S, labels: &[f32], unit: f32, nnz: usiz
     let (mut residual, mut panel) = (vec![0.0; n], vec![0.0; 2 * d]);
     let mut scratch = vec![0.0; sensing.scratch(n)];
     let mut work = Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch };
-    let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None };
+    let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None, must_keep: &[] };
     let info = iht::step(sensing, gates, labels, w, &params, (&mut index, &mut value), &mut work).unwrap();
     index.truncate(info.nnz);
     value.truncate(info.nnz);
@@ -349,7 +349,7 @@ fn of_equal_columns_the_first_is_chosen() {
 fn bad_labels_and_sizes_are_errors() {
     let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
     let mut fast = blocked(&made, 45, layout(16, 2));
-    let mut of = |labels: &[f32], nnz, schedule: Schedule| {
+    let mut of = |labels: &[f32], nnz, schedule: Schedule<'_>| {
         let mut memory = vec![0; 10_000];
         train::run(&mut fast, labels, nnz, &schedule, &mut memory, |_| true).map(|trained| trained.info)
     };
@@ -362,7 +362,7 @@ fn bad_labels_and_sizes_are_errors() {
         labels[7] = bad;
         assert!(matches!(of(&labels, 8, Schedule::PAPER), Err(Error::NotFinite { at: 7, .. })));
     }
-    let steep = Params { step: Step::Fixed(1e30), refine: Refine::None };
+    let steep = Params { step: Step::Fixed(1e30), refine: Refine::None, must_keep: &[] };
     let far = Schedule { params: steep, ..Schedule::PAPER };
     assert!(matches!(of(&made.labels, 8, far), Err(Error::Diverged { .. })));
 }
@@ -436,7 +436,7 @@ fn scales_of_inputs_and_labels_change_nothing_but_the_scale_of_the_weights() {
     let made = planted::network(dims, Signs::Positive, 4).unwrap();
     let cg = Refine::ConjugateGradient { steps: 5, tolerance: 1e-4 };
     for refine in [Refine::PAPER, cg] {
-        let schedule = Schedule { params: Params { step: Step::Normalised, refine }, ..Schedule::PAPER };
+        let schedule = Schedule { params: Params { refine, ..Params::PAPER }, ..Schedule::PAPER };
         let run = |x: f32, y: f32| {
             let values: Vec<f32> = floats(&made).iter().map(|v| v * x).collect();
             let labels: Vec<f32> = made.labels.iter().map(|v| v * y).collect();
@@ -546,7 +546,7 @@ impl<S: Sensing> Sensing for Stopping<'_, S> {
     }
 }
 
-const STARTS: Schedule =
+const STARTS: Schedule<'_> =
     Schedule { epochs: 6, trials: Trials { count: 6, rows: 150 }, seed: 11, ..Schedule::PAPER };
 
 /// A run of `count` starts that the operator ends in the step after the one that `last` accepts: its weights.

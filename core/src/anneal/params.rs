@@ -4,11 +4,12 @@ use crate::budget::{self, Annealing};
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::loss;
+use crate::weights::check_kept;
 
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Params {
+pub struct Params<'k> {
     /// Passes over the training rows.
     pub epochs: u32,
     /// Rows of a batch; 0 or more than there are for all. Batches are runs of consecutive rows, so rows must come in
@@ -42,9 +43,12 @@ pub struct Params {
     pub input_scale: f32,
     /// Seed of the first support and of all orders.
     pub seed: u64,
+    /// Flat indices of W, rising and fewer than s, of weights that are on the support whatever their size, from the first one to
+    /// the last. Both sides count in s, so that one place at least is left for a weight to an output.
+    pub must_keep: &'k [u32],
 }
 
-impl Params {
+impl Params<'_> {
     /// Measured to work well on images; see `docs/results/multiclass.md`.
     pub const DEFAULT: Self = Self {
         epochs: 100,
@@ -62,6 +66,7 @@ impl Params {
         floor: 0.05,
         input_scale: 1.0,
         seed: 0,
+        must_keep: &[],
     };
 
     /// The memory that a run needs for c outputs, given the panel and the operator's scratch.
@@ -98,6 +103,7 @@ impl Params {
         let all = all_weights(*dims, outputs);
         error::range("hidden neurons × (inputs + outputs)", all, 1, u32::MAX as usize)?;
         error::range("nonzero weights (nnz)", s, 2, all)?;
+        check_kept(dims, self.must_keep, s - 1)?;
         error::length("labels", labels.len(), n)?;
         error::range("epochs", self.epochs as usize, 1, u32::MAX as usize)?;
         error::range("validation rows", self.validation, 0, n - 1)?;
@@ -119,7 +125,7 @@ impl Params {
     }
 }
 
-impl Default for Params {
+impl Default for Params<'_> {
     fn default() -> Self {
         Self::DEFAULT
     }

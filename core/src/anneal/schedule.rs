@@ -5,14 +5,14 @@ use crate::math;
 
 /// Learning rate, size of the support and drop rate as functions of the step.
 pub(super) struct Schedule<'p> {
-    params: &'p Params,
+    params: &'p Params<'p>,
     steps: u32,
     warmup: u32,
     every: u32,
 }
 
 impl<'p> Schedule<'p> {
-    pub(super) fn new(params: &'p Params, steps: u32) -> Self {
+    pub(super) fn new(params: &'p Params<'p>, steps: u32) -> Self {
         let warmup = params.warmup.min(steps / 10);
         let every = params.update_every.min(steps / 40).max(1);
         Self { params, steps, warmup, every }

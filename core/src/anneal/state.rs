@@ -2,7 +2,7 @@
 
 mod support;
 
-use super::{Checkpoint, State};
+use super::{Checkpoint, Params, State};
 use crate::budget::{self, Annealing, Workspace};
 use crate::error::{self, Result};
 use crate::factored::{Factored, Net};
@@ -136,13 +136,14 @@ impl<'a> Support<'a> {
         Net::cut(self.sizes(), (self.index, self.value), (self.first, self.len))
     }
 
-    /// A random first support, columns in proportion to their size, and random weights on it.
-    pub(super) fn start(&mut self, seed: u64, units: &Units<'_>) {
-        let start = self.index.len();
+    /// A random first support with the weights that must be kept, columns in proportion to their size, and random weights on it.
+    pub(super) fn start(&mut self, params: &Params<'_>, units: &Units<'_>) -> Result<()> {
+        let (start, keep) = (self.index.len(), params.must_keep);
         let (all, all_out) = (self.hidden * self.inputs, self.hidden * self.outputs);
-        let out = all_out.min((start / 3).max(1)).max(start.saturating_sub(all));
-        let mut rng = Rng::new(seed, stream::SUPPORT);
-        let mut from = Top::new(self.index.get_mut(..start - out).unwrap_or(&mut []), &mut *self.value);
+        let out = all_out.min((start / 3).max(1)).max(start.saturating_sub(all)).min(start - keep.len());
+        let mut rng = Rng::new(params.seed, stream::SUPPORT);
+        let index = self.index.get_mut(..start - out).unwrap_or(&mut []);
+        let mut from = Top::keeping(index, &mut *self.value, keep)?;
         for i in 0..self.hidden {
             for j in 0..self.inputs {
                 // The race of exponential clocks: the first to ring are a draw in proportion to their rates.
@@ -161,6 +162,7 @@ impl<'a> Support<'a> {
         self.mean.fill(0.0);
         self.square.fill(0.0);
         self.randomise(units, &mut rng);
+        Ok(())
     }
 
     /// Weights such that activations and outputs have about unit size.
@@ -171,8 +173,12 @@ impl<'a> Support<'a> {
             let rms = |j: &u32| units.rms(*j as usize - i * self.inputs);
             let power: f32 = picks.get(run.clone()).unwrap_or(&[]).iter().map(|j| rms(j) * rms(j)).sum();
             let deviation = units.scale * math::sqrt(2.0 / power.max(f32::MIN_POSITIVE));
-            for value in from.get_mut(run).unwrap_or(&mut []) {
-                *value = deviation * rng.normal();
+            let places =
+                picks.get(run.clone()).unwrap_or(&[]).iter().zip(from.get_mut(run).unwrap_or(&mut []));
+            for (j, value) in places {
+                // A column of zeros is here only if it must be kept, and tells no size.
+                let seen = if rms(j) > 0.0 { 1.0 } else { 0.0 };
+                *value = seen * deviation * rng.normal();
             }
         }
         let deviation = math::sqrt(self.outputs as f32 / (self.len - self.first).max(1) as f32);

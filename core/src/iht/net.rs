@@ -15,7 +15,7 @@ use crate::rng::{Rng, stream};
 use crate::sensing::head_mut;
 use crate::sketch::CountSketch;
 use crate::top::Top;
-use crate::weights::Weights;
+use crate::weights::{Weights, check_support};
 use core::ops::Range;
 
 /// Buffers of a step, all the caller's; lengths as [`crate::budget::Outputs`] says.
@@ -43,6 +43,8 @@ pub struct NetStep<'a, 's> {
     /// Tells the gates of a step from all others, see [`crate::gates::Gates::key`]: grows by the number of blocks with
     /// every step.
     pub round: u32,
+    /// Flat indices of W that are on the support whatever their size, as [`super::Params::must_keep`].
+    pub must_keep: &'a [u32],
 }
 
 /// One step from `net` to new weights in (`index`, `value`), whose length is s, given the residual of the selected rows.
@@ -50,8 +52,9 @@ pub struct NetStep<'a, 's> {
 /// The result lists the entries of W, then those of Wt with indices behind all of W: flat index `m d + i c + k`.
 ///
 /// # Errors
-/// [`Error::Length`] if a buffer is too short, [`Error::Diverged`] if the iterate leaves the finite numbers,
-/// [`Error::Source`] if reading the data fails.
+/// [`Error::Length`] if a buffer is too short, [`Error::Range`] or [`Error::Unsorted`] for indices that must be kept and are
+/// more than s, lie outside or do not rise, [`Error::Diverged`] if the iterate leaves the finite numbers, [`Error::Source`] if
+/// reading the data fails.
 pub fn step_net<S: Factored>(
     sensing: &mut S,
     net: Net<'_>,
@@ -60,9 +63,11 @@ pub fn step_net<S: Factored>(
     work: &mut NetWork<'_>,
 ) -> Result<usize, S::Source> {
     let how = How { standin: step.standin, round: step.round };
+    let keep = step.must_keep;
+    check_support(net.w().inputs(), net.w().hidden(), keep).map_err(Error::widen)?;
     if let Some(sketch) = step.sketch.as_deref_mut() {
         stream_net(sensing, net, how, work, |j, _, g| sketch.add(j, step.step_size * g))?;
-        let mut top = Top::new(&mut *index, &mut *value);
+        let mut top = Top::keeping(&mut *index, &mut *value, keep).map_err(Error::widen)?;
         let all = sensing.blocks() * (net.w().inputs() + net.outputs());
         for j in 0..all as u32 {
             top.push(j, sketch.estimate(j));
@@ -85,9 +90,9 @@ pub fn step_net<S: Factored>(
         if !value.iter().all(|v| v.is_finite()) {
             return Err(Error::Diverged { step: 0 });
         }
-        return Ok(compact(index, value));
+        return Ok(compact(index, value, keep));
     }
-    let mut top = Top::new(index, value);
+    let mut top = Top::keeping(index, value, keep).map_err(Error::widen)?;
     stream_net(sensing, net, how, work, |j, old, g| top.push(j, old + step.step_size * g))?;
     top.finish().ok_or(Error::Diverged { step: 0 })
 }
@@ -107,12 +112,12 @@ fn split<'a>((index, value): (&'a [u32], &'a mut [f32]), at: usize) -> [(&'a [u3
     [(index, value), (out_index, out_value)]
 }
 
-/// Takes zeros out: they are no weights.
-fn compact(index: &mut [u32], value: &mut [f32]) -> usize {
+/// Takes zeros out: they are no weights, but where they must be kept.
+fn compact(index: &mut [u32], value: &mut [f32], keep: &[u32]) -> usize {
     let mut len = 0;
     for at in 0..value.len() {
         let (Some(&j), Some(&v)) = (index.get(at), value.get(at)) else { continue };
-        if v != 0.0
+        if (v != 0.0 || keep.binary_search(&j).is_ok())
             && let (Some(index), Some(value)) = (index.get_mut(len), value.get_mut(len))
         {
             (*index, *value) = (j, v);
@@ -170,7 +175,8 @@ fn stream_net<S: Factored>(
     Ok(())
 }
 
-/// Builds a network of the blocks of one panel, with random values for blocks that have no weights.
+/// Builds a network of the blocks of one panel, with random values for blocks that have no weights, or none but
+/// zeros that must be kept.
 struct Standin<'b> {
     seed: u64,
     index: &'b mut [u32],
@@ -205,7 +211,7 @@ impl Standin<'_> {
             let block = side.block(i);
             let base = (i * width) as u32;
             let mut rng = Rng::new(self.seed, stream::STANDIN + 2 * i as u64 + which);
-            let len = if block.is_empty() { width } else { block.values().len() };
+            let len = if block.is_live() { block.values().len() } else { width };
             let end = *at + len;
             let (index, value) = (self.index.get_mut(*at..end), self.value.get_mut(*at..end));
             let (Some(index), Some(value)) = (index, value) else {
@@ -216,13 +222,13 @@ impl Standin<'_> {
                 });
             };
             *at = end;
-            if block.is_empty() {
-                for (k, (index, value)) in (base..).zip(index.iter_mut().zip(value)) {
-                    (*index, *value) = (k, bound * (2.0 * rng.uniform() - 1.0));
-                }
-            } else {
+            if block.is_live() {
                 for ((index, value), (k, w)) in index.iter_mut().zip(value).zip(block.entries()) {
                     (*index, *value) = (base + k as u32, w);
+                }
+            } else {
+                for (k, (index, value)) in (base..).zip(index.iter_mut().zip(value)) {
+                    (*index, *value) = (k, bound * (2.0 * rng.uniform() - 1.0));
                 }
             }
         }

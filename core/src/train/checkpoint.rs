@@ -212,11 +212,13 @@ impl State {
 }
 
 impl Checkpoint<'_> {
-    /// Checks that its networks are of (d, m, c), of at most so many weights, and its sketch of so many counters.
+    /// Checks that its networks are of (d, m, c), of at most so many weights, with those that must be kept if there were steps,
+    /// and its sketch of so many counters.
     pub(super) fn check(
         &self,
         (d, m, c): (usize, usize, usize),
         (nnz, held, sketch): (usize, usize, usize),
+        must_keep: &[u32],
     ) -> Result<()> {
         for net in [&self.net, &self.held] {
             net.w().check(d, m)?;
@@ -226,6 +228,12 @@ impl Checkpoint<'_> {
         }
         error::range("weights of the checkpoint", self.net.nnz(), 0, nnz)?;
         error::range("other weights of the checkpoint", self.held.nnz(), 0, held)?;
+        // A run starts from any weights, and one that was undone is without.
+        if !self.state.is_first() && self.net.nnz() > 0 {
+            let index = self.net.w().index();
+            let kept = must_keep.iter().filter(|j| index.binary_search(j).is_ok()).count();
+            error::length("weights of the checkpoint that must be kept", kept, must_keep.len())?;
+        }
         error::length("counters of the checkpoint", self.sketch.len(), sketch)?;
         error::finite("counters of the checkpoint", self.sketch)
     }

@@ -35,7 +35,8 @@ pub struct NetTrained<'a> {
 /// complete step, or the best iterate of a safe run.
 ///
 /// # Errors
-/// [`Error::Range`] for sizes, settings or labels out of bounds, [`Error::Length`] for labels that do not fit,
+/// [`Error::Range`] for sizes, settings, weights that must be kept or labels out of bounds, [`Error::Unsorted`] where indices
+/// that must be kept do not rise, [`Error::Length`] for labels that do not fit,
 /// [`Error::NotFinite`] for labels that are no numbers, [`Error::Budget`] with the bytes needed and given,
 /// [`Error::Diverged`] with the step where the weights leave the finite numbers and the run is not safe,
 /// [`Error::Source`] if reading the data fails.
@@ -43,7 +44,7 @@ pub fn run_net<'a, S: Factored>(
     sensing: &mut S,
     goal: Goal<'_>,
     nnz: usize,
-    schedule: &NetSchedule,
+    schedule: &NetSchedule<'_>,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<NetTrained<'a>, S::Source> {
@@ -62,7 +63,7 @@ pub fn resume_net<'a, S: Factored>(
     sensing: &mut S,
     goal: Goal<'_>,
     nnz: usize,
-    schedule: &NetSchedule,
+    schedule: &NetSchedule<'_>,
     from: &Checkpoint<'_>,
     memory: &'a mut [u32],
     observe: impl FnMut(&Progress<'_>) -> bool,
@@ -74,7 +75,7 @@ pub fn resume_net<'a, S: Factored>(
 fn start<'a, S: Factored>(
     sensing: &mut S,
     (goal, nnz): (Goal<'_>, usize),
-    schedule: &NetSchedule,
+    schedule: &NetSchedule<'_>,
     from: Option<&Checkpoint<'_>>,
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> bool,
@@ -168,9 +169,9 @@ impl<'a> Iterates<'a> {
     }
 
     /// Becomes what a checkpoint holds.
-    fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
+    fn load(&mut self, from: &Checkpoint<'_>, must_keep: &[u32]) -> Result<()> {
         let counters = self.sketch.as_ref().map_or(0, |sketch| sketch.counters().len());
-        from.check(self.sizes, (self.current.index.len(), self.best.index.len(), counters))?;
+        from.check(self.sizes, (self.current.index.len(), self.best.index.len(), counters), must_keep)?;
         self.current.load(from.net);
         self.best.load(from.held);
         self.sketch.as_mut().map_or(Ok(()), |sketch| sketch.load(from.sketch))
@@ -204,7 +205,7 @@ fn carve<'a>(budget: &Outputs, seed: u64, memory: &'a mut [u32]) -> Result<(Iter
 /// Counts of one call of [`run_net`].
 struct Run<'g> {
     goal: &'g Goal<'g>,
-    schedule: &'g NetSchedule,
+    schedule: &'g NetSchedule<'g>,
     rows: usize,
     batch: usize,
     outputs: usize,
@@ -221,7 +222,7 @@ impl<'g> Run<'g> {
     /// Factor on the step size then.
     const SHORTER: f32 = 0.25;
 
-    fn new(goal: &'g Goal<'g>, schedule: &'g NetSchedule, budget: &Outputs) -> Self {
+    fn new(goal: &'g Goal<'g>, schedule: &'g NetSchedule<'g>, budget: &Outputs) -> Self {
         let (rows, batch) = (budget.dims.samples, budget.batch);
         Self {
             goal,
@@ -245,7 +246,7 @@ impl<'g> Run<'g> {
         let at = from.state;
         error::range("phase of the checkpoint", at.phase as usize, Phase::All as usize, Phase::All as usize)?;
         at.check(self.steps(), self.schedule.epochs, self.rows.div_ceil(self.batch))?;
-        state.load(from)?;
+        state.load(from, self.schedule.must_keep)?;
         (self.at, self.resumed) = (at, true);
         Ok(())
     }
@@ -310,7 +311,7 @@ impl<'g> Run<'g> {
                 Standin::EveryEpoch => position == 0,
             };
             // A run that was undone to its start begins like one.
-            let standin = standin || state.current.len == 0;
+            let standin = standin || !state.net().is_live();
             let done = rows.len();
             let loss = self.step(sensing, state, work, rows, standin)?;
             self.at.step = self.at.step.saturating_add(1);
@@ -364,6 +365,7 @@ impl<'g> Run<'g> {
             standin: standin.then_some(self.schedule.seed),
             sketch: sketch.as_mut(),
             round: self.at.round,
+            must_keep: self.schedule.must_keep,
         };
         let mut batch = NetWork {
             residual,

@@ -10,8 +10,8 @@ use crate::weights::{Weights, runs};
 use crate::{iht, loss};
 
 /// The state of a run: iterate, next iterate, and the generators where they lag behind.
-pub(super) struct Iterates<'a> {
-    pub(super) schedule: Schedule,
+pub(super) struct Iterates<'a, 'k> {
+    pub(super) schedule: Schedule<'k>,
     pub(super) inputs: usize,
     hidden: usize,
     current: (&'a mut [u32], &'a mut [f32]),
@@ -23,7 +23,7 @@ pub(super) struct Iterates<'a> {
     since_refresh: u32,
 }
 
-impl<'a> Iterates<'a> {
+impl<'a> Iterates<'a, '_> {
     /// Back to no weights and random gates.
     pub(super) fn clear(&mut self) {
         (self.len, self.lagging_len, self.since_refresh, self.round) = (0, 0, 0, 0);
@@ -31,6 +31,11 @@ impl<'a> Iterates<'a> {
 
     pub(super) fn weights(&self) -> Weights<'_> {
         Weights::cut((self.inputs, self.hidden), (self.current.0, self.current.1), 0..self.len)
+    }
+
+    /// Whether a weight is not 0.
+    pub(super) fn is_live(&self) -> bool {
+        self.weights().is_live()
     }
 
     /// Neurons that have weights.
@@ -56,7 +61,7 @@ impl<'a> Iterates<'a> {
     /// Becomes what a checkpoint holds.
     pub(super) fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
         let rooms = (self.current.0.len(), self.lagging.0.len(), 0);
-        from.check((self.inputs, self.hidden, 0), rooms)?;
+        from.check((self.inputs, self.hidden, 0), rooms, self.schedule.params.must_keep)?;
         self.len = store(&mut self.current, from.net.w());
         self.lagging_len = store(&mut self.lagging, from.held.w());
         (self.round, self.since_refresh) = (from.state.round, from.state.since_refresh);
@@ -68,7 +73,7 @@ impl<'a> Iterates<'a> {
         &mut self,
         sensing: &mut S,
         labels: &[f32],
-        schedule: &Schedule,
+        schedule: &Schedule<'_>,
         convex: bool,
         work: &mut Work<'_>,
     ) -> Result<iht::Info, S::Source> {
@@ -95,7 +100,7 @@ impl<'a> Iterates<'a> {
     }
 
     /// Renews the gates where that is due; `round` 0 means that they are still random.
-    fn refresh(&mut self, schedule: &Schedule, convex: bool) {
+    fn refresh(&mut self, schedule: &Schedule<'_>, convex: bool) {
         let Refresh::Every(every) = schedule.refresh else { return };
         if convex || (self.round > 0 && self.since_refresh.saturating_add(1) < every) {
             self.since_refresh = self.since_refresh.saturating_add(1);
@@ -115,7 +120,7 @@ impl<'a> Iterates<'a> {
         &self,
         sensing: &mut S,
         labels: &[f32],
-        schedule: &Schedule,
+        schedule: &Schedule<'_>,
         work: &mut Work<'_>,
     ) -> Result<(f32, f32), S::Source> {
         let batch = budget::batch(schedule.batch, labels.len()).max(1);
@@ -151,7 +156,7 @@ fn store((index, value): &mut (&mut [u32], &mut [f32]), from: Weights<'_>) -> us
 type Sparse<'a> = (&'a [u32], &'a [f32], usize);
 
 fn gates<'a>(
-    schedule: &Schedule,
+    schedule: &Schedule<'_>,
     (inputs, hidden): (usize, usize),
     current: Sparse<'a>,
     lagging: Sparse<'a>,
@@ -166,11 +171,11 @@ fn gates<'a>(
     Gates::of(generators, schedule.signs, schedule.empty, schedule.seed, round)
 }
 
-pub(super) fn carve<'a>(
+pub(super) fn carve<'a, 'k>(
     budget: &Training,
-    schedule: &Schedule,
+    schedule: &Schedule<'k>,
     memory: &'a mut [u32],
-) -> Result<(Iterates<'a>, Work<'a>)> {
+) -> Result<(Iterates<'a, 'k>, Work<'a>)> {
     budget::enough(budget.words(), memory.len())?;
     let mut space = Workspace::new(memory);
     let s = budget.dims.nnz;

@@ -101,6 +101,8 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     check_outputs(train)?;
     check_checkpoint(train)?;
     let problem = train.source.source().load_to_learn(task)?;
+    let must_keep = train.must_keep(&problem)?;
+    let options = options.keeping(&must_keep);
     let mut keeper = Keeper::new(&train.kept, &problem, &options)?;
     let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
@@ -130,7 +132,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     console.result(&object, || summary(&object, &history.line()))
 }
 
-pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<AnnealOptions> {
+pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<AnnealOptions<'static>> {
     let usual = AnnealOptions::new(hidden, train.size());
     let flags = &train.anneal;
     let params = Params {

@@ -123,7 +123,9 @@ pub(super) fn run(
     let problem = train.source.source().load_to_learn(task)?;
     let several = problem.has_several_outputs();
     fits(train, several, recipe)?;
-    let outputs = outputs(train, hidden, recipe, common)?;
+    let must_keep = train.must_keep(&problem)?;
+    let options = options.keeping(&must_keep);
+    let outputs = outputs(train, hidden, recipe, common)?.keeping(&must_keep);
     let mut keeper = match several {
         true => Keeper::new(&train.kept, &problem, &outputs),
         false => Keeper::new(&train.kept, &problem, &options),
@@ -182,7 +184,7 @@ pub(super) fn outputs(
     hidden: usize,
     recipe: Recipe,
     common: &Common,
-) -> Result<OutputsOptions> {
+) -> Result<OutputsOptions<'static>> {
     let usual = OutputsOptions::new(hidden, train.size());
     Ok(OutputsOptions {
         epochs: train.passes.epochs.unwrap_or(usual.epochs),
@@ -202,7 +204,7 @@ pub(super) fn outputs(
     })
 }
 
-pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<Options> {
+pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<Options<'static>> {
     let paper = &train.paper;
     let batch = train.passes.batch.unwrap_or(Schedule::PAPER.batch);
     let epochs = train.passes.epochs.unwrap_or(Schedule::PAPER.epochs);
@@ -222,6 +224,7 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<O
         params: Params {
             step: paper.step.unwrap_or(Params::PAPER.step),
             refine: paper.refine.unwrap_or(Params::PAPER.refine),
+            ..Params::PAPER
         },
         ..run::published(epochs, batch, common.seed)
     };

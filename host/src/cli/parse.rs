@@ -184,6 +184,13 @@ pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
     }
 }
 
+/// `NEURON:INPUT`, a weight of the first layer, both counted from 0.
+pub(super) fn weight(text: &str) -> Parsed<(usize, usize)> {
+    let parsed =
+        text.split_once(':').and_then(|(i, j)| Some((i.trim().parse().ok()?, j.trim().parse().ok()?)));
+    parsed.ok_or_else(|| "a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3".into())
+}
+
 /// A number of bytes: `65536`, `64K`, `1.5M`, `2G` (powers of 1024; `KB` and `KiB` are the same).
 pub(super) fn bytes(text: &str) -> Parsed<u64> {
     let wrong = || "a number of bytes, such as 65536, 64K, 1.5M or 2G".to_owned();
@@ -240,6 +247,16 @@ mod tests {
         assert_eq!(range("0..5000"), Ok(0..5000));
         for wrong in ["", "5", "5..5", "6..5", "a..b", "..5", "1..=3", "-1..3"] {
             assert!(range(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn weights_are_a_neuron_and_an_input() {
+        assert_eq!((weight("0:3"), weight(" 12 : 0 ")), (Ok((0, 3)), Ok((12, 0))));
+        for wrong in
+            ["", "3", ":", "0:", ":3", "-1:3", "0:3:1", "a:b", "0;3", "1.5:2", "0:99999999999999999999"]
+        {
+            assert!(weight(wrong).unwrap_err().contains("NEURON:INPUT"), "{wrong}");
         }
     }
 

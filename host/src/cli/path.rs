@@ -62,7 +62,8 @@ pub(super) fn run(
     check(train, recipe)?;
     check_folder(&train.output)?;
     let problem = train.source.source().load_to_learn(task)?;
-    let options = options(train, &problem, recipe, common)?;
+    let must_keep = train.must_keep(&problem)?;
+    let options = options(train, (&problem, &must_keep), recipe, common)?;
     let bar = Bar::new(console);
     let outcome = interrupt::training(|| {
         train_path(&problem, &options, interrupt::stop(), |progress| {
@@ -147,16 +148,21 @@ fn check(train: &Train, recipe: Recipe) -> Result<()> {
     Ok(())
 }
 
-fn options(train: &Train, problem: &Problem, recipe: Recipe, common: &Common) -> Result<PathOptions> {
+fn options<'k>(
+    train: &Train,
+    (problem, must_keep): (&Problem, &'k [u32]),
+    recipe: Recipe,
+    common: &Common,
+) -> Result<PathOptions<'k>> {
     let hidden = train.one_hidden();
     let several = problem.has_several_outputs();
     let recipe = match recipe {
-        Recipe::Anneal => LayerRecipe::Anneal(anneal::options(train, hidden, common)?),
+        Recipe::Anneal => LayerRecipe::Anneal(anneal::options(train, hidden, common)?.keeping(must_keep)),
         Recipe::Paper | Recipe::PaperSafe => {
             paper::fits(train, several, recipe)?;
             LayerRecipe::Paper(
-                paper::options(train, hidden, common)?,
-                paper::outputs(train, hidden, recipe, common)?,
+                paper::options(train, hidden, common)?.keeping(must_keep),
+                paper::outputs(train, hidden, recipe, common)?.keeping(must_keep),
             )
         }
         Recipe::Lm | Recipe::Auto | Recipe::Imp => {

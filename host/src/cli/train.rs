@@ -14,7 +14,7 @@ use super::path::{self, PathArgs};
 use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
-use crate::run::{self, Limits, Memory, Size, Task};
+use crate::run::{self, Limits, Memory, Problem, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -31,6 +31,8 @@ Examples:
   tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 25,50,100 --folds 5 -o sizes
   tamis train --data X.npy --labels y.npy --task regression --hidden 20 --nnz 400 --time-limit 3600 \
       --checkpoint search.state --resume -o model.tamis
+  tamis train --data X.npy --labels y.npy --task regression --hidden 10 --nnz 50 --recipe paper \\
+      --must-keep 0:3,0:17 -o with-two-columns.tamis
   tamis train --data table.csv --target price --task regression --hidden 20 --density 0.1 --time-limit 30 -o m.tamis
   tamis train --data train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz \\
       --keep-labels 0,1 --task binary --hidden 10 --nnz 100 --time-limit 60 --ram 4M -o zero-one.tamis
@@ -58,9 +60,15 @@ pub(super) struct Train {
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     density: Option<f64>,
     /// How to train; auto is anneal for classes and lm for numbers, for fewer than 10 weights and where one of its settings is
-    /// given, paper where one of its settings is given
+    /// given, paper where one of its settings is given and in place of lm with --must-keep
     #[arg(long, value_enum, default_value_t = Recipe::Auto)]
     recipe: Recipe,
+    /// Weights that stay whatever their size, from INPUT to NEURON, counted from 0: neurons up to M, inputs in the order of the
+    /// columns without the labels, so that 0:3,0:17 are the weights of the first neuron from the fourth column and the
+    /// eighteenth. They count in S, and are in the model also where they come out as 0. For one hidden layer and the recipes
+    /// paper, paper-safe and anneal
+    #[arg(long, value_name = "NEURON:INPUT", value_delimiter = ',', value_parser = parse::weight)]
+    must_keep: Vec<(usize, usize)>,
     /// Signs of the output weights, but for several classes and labels of several columns [default: positive; lm: free where a label is negative]
     #[arg(long, value_enum)]
     pub(super) signs: Option<SignsName>,
@@ -238,7 +246,9 @@ impl Train {
                 .got(flag)
                 .help(format!("leave {flag} out")));
         }
-        match self.recipe(task)? {
+        let recipe = self.recipe(task)?;
+        self.check_must_keep(recipe)?;
+        match recipe {
             recipe if self.nnz.len() > 1 => path::run(self, (task, recipe), common, console),
             Recipe::Lm if self.hidden.len() == 2 && self.deep.given().is_none() => {
                 recover::run(self, task, common, console)
@@ -256,10 +266,16 @@ impl Train {
     /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
     fn recipe(&self, task: Task) -> Result<Recipe> {
         let searched = self.recover.given().is_some() || self.signs.is_some() || self.hidden.len() > 1;
+        // A search gives no weight a place that lasts.
+        let kept = !self.must_keep.is_empty() && self.hidden.len() == 1 && self.recover.given().is_none();
+        let published = self.paper.given().is_some() || (kept && self.signs.is_some());
         let recipe = match (self.recipe, task) {
-            (Recipe::Auto, Task::Regression | Task::Binary) if self.paper.given().is_some() => Recipe::Paper,
+            (Recipe::Auto, Task::Regression | Task::Binary) if published => Recipe::Paper,
             (Recipe::Auto, Task::Binary) if searched => Recipe::Lm,
-            (Recipe::Auto, _) => Recipe::usual(task, self.size()),
+            (Recipe::Auto, _) => match Recipe::usual(task, self.size()) {
+                Recipe::Lm if kept => Recipe::Paper,
+                usual => usual,
+            },
             (recipe, _) => recipe,
         };
         run::check_recipe(recipe.name(), task)?;
@@ -301,6 +317,35 @@ impl Train {
                     task.name()
                 ),
             }))
+    }
+
+    /// Refuses weights to keep where there are several hidden layers, or a recipe in which weights have no place that lasts.
+    fn check_must_keep(&self, recipe: Recipe) -> Result<()> {
+        if self.must_keep.is_empty() {
+            return Ok(());
+        }
+        if self.hidden.len() > 1 {
+            return Err(Error::new("weights are kept in networks of one hidden layer only")
+                .expected("one number for --hidden with --must-keep")
+                .got(format_args!("{} hidden layers", self.hidden.len()))
+                .help("leave --must-keep out, or pass one number to --hidden"));
+        }
+        let why = match recipe {
+            Recipe::Lm | Recipe::Auto => {
+                "its search moves, splits and merges neurons, so that NEURON:INPUT names no weight for long"
+            }
+            Recipe::Imp => "it prunes dense layers by magnitude alone, as the baseline that it is",
+            Recipe::Paper | Recipe::PaperSafe | Recipe::Anneal => return Ok(()),
+        };
+        Err(Error::new(format!("recipe {} cannot keep weights whatever their size: {why}", recipe.name()))
+            .expected("--recipe paper, paper-safe or anneal with --must-keep")
+            .got(format_args!("recipe {}", recipe.name()))
+            .help("choose --recipe paper, or leave --must-keep out"))
+    }
+
+    /// The flat indices of the weights that must be kept.
+    pub(super) fn must_keep(&self, problem: &Problem) -> Result<Vec<u32>> {
+        run::must_keep(&self.must_keep, (self.one_hidden(), problem.data.cols))
     }
 
     /// The neurons of the one hidden layer.

@@ -124,7 +124,7 @@ impl Work<'_> {
         Size::Nonzeros(self.cell.s)
     }
 
-    fn paper_options(&self) -> Options {
+    fn paper_options(&self) -> Options<'static> {
         let schedule = run::published(self.part.epochs, self.part.batch, self.cell.seed);
         let usual = Options::new(self.cell.m, self.size());
         Options { schedule, memory: self.memory(), threads: self.threads, ..usual }
@@ -140,7 +140,7 @@ impl Work<'_> {
         Ok(of_report(&outcome.report, outcome.model, course))
     }
 
-    fn outputs_options(&self) -> OutputsOptions {
+    fn outputs_options(&self) -> OutputsOptions<'static> {
         OutputsOptions {
             epochs: self.part.epochs,
             batch: self.part.batch,
@@ -184,7 +184,7 @@ impl Work<'_> {
         Ok(of_report(&outcome.report, outcome.model, course))
     }
 
-    fn anneal_options(&self) -> AnnealOptions {
+    fn anneal_options(&self) -> AnnealOptions<'static> {
         let usual = AnnealOptions::new(self.cell.m, self.size());
         AnnealOptions {
             params: anneal::Params { seed: self.cell.seed, ..usual.params },

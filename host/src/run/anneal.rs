@@ -14,7 +14,7 @@ use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::plan::{self, choose};
 use super::train::{Start, at_least_one, check_recipe, held_out, shuffle, sizes};
-use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes};
+use super::{Memory, Plan, Problem, Size, Task, must_keep, peak_rss_bytes};
 use crate::data::{Matrix, Values};
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
@@ -26,7 +26,7 @@ const SHRINK: f32 = 0.9;
 
 /// How to train a classifier.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AnnealOptions {
+pub struct AnnealOptions<'k> {
     /// Hidden neurons, m.
     pub hidden: usize,
     /// Nonzero weights of both sides, s.
@@ -38,8 +38,9 @@ pub struct AnnealOptions {
     pub batch: Option<usize>,
     /// Steps that a run has at least: for few rows there are more epochs than `params` says.
     pub least_steps: u32,
-    /// Epochs, rates and seed. `batch`, `validation` and `input_scale` are set from the data.
-    pub params: Params,
+    /// Epochs, rates, weights that must be kept ([`super::must_keep()`]) and seed. `batch`, `validation` and `input_scale` are set
+    /// from the data.
+    pub params: Params<'k>,
     /// How much memory to take. A budget shrinks the first support where it must.
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
@@ -51,7 +52,7 @@ pub struct AnnealOptions {
     pub checkpoints: bool,
 }
 
-impl AnnealOptions {
+impl<'k> AnnealOptions<'k> {
     /// The settings of `docs/results/multiclass.md`, with a tenth of the rows held out.
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
@@ -67,6 +68,12 @@ impl AnnealOptions {
             limits: Limits::NONE,
             checkpoints: false,
         }
+    }
+
+    /// The same with weights from the inputs that stay whatever their size, as [`super::must_keep()`] gives them.
+    #[must_use]
+    pub const fn keeping(self, must_keep: &'k [u32]) -> Self {
+        Self { params: Params { must_keep, ..self.params }, ..self }
     }
 }
 
@@ -89,7 +96,7 @@ pub struct AnnealReport {
     pub outputs: usize,
     /// Nonzeros asked for, s, over both sides.
     pub requested_nnz: usize,
-    /// Nonzeros of the model.
+    /// Nonzeros of the model. Weights that must be kept count, and are in the model, where they are 0 too.
     pub nnz: usize,
     /// Neurons that have weights.
     pub live: usize,
@@ -173,7 +180,7 @@ pub struct AnnealOutcome {
 /// the run was ended before its first step ([`Error::is_interrupted`]).
 pub fn anneal(
     problem: Problem,
-    options: &AnnealOptions,
+    options: &AnnealOptions<'_>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<AnnealOutcome> {
@@ -188,7 +195,7 @@ pub fn anneal(
 /// As [`anneal`]; or the checkpoint does not fit.
 pub fn resume_anneal(
     problem: Problem,
-    options: &AnnealOptions,
+    options: &AnnealOptions<'_>,
     kept: &Kept,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
@@ -198,7 +205,7 @@ pub fn resume_anneal(
 
 fn start(
     problem: Problem,
-    options: &AnnealOptions,
+    options: &AnnealOptions<'_>,
     kept: Option<&Kept>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
@@ -209,18 +216,18 @@ fn start(
 }
 
 /// A run whose sizes, settings and memory are settled.
-pub(super) struct Settled {
+pub(super) struct Settled<'k> {
     task: Task,
     pub(super) dims: Dims,
     pub(super) outputs: usize,
-    pub(super) params: Params,
+    pub(super) params: Params<'k>,
     pub(super) plan: Plan,
     limits: Limits,
     checkpoints: bool,
 }
 
-impl Settled {
-    pub(super) fn new(problem: &Problem, options: &AnnealOptions) -> Result<Self> {
+impl<'k> Settled<'k> {
+    pub(super) fn new(problem: &Problem, options: &AnnealOptions<'k>) -> Result<Self> {
         problem.check()?;
         check_recipe("anneal", problem.task)?;
         let outputs = problem.classes().unwrap_or(1);
@@ -230,6 +237,7 @@ impl Settled {
         let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
         let input_scale = input_scale(&problem.data);
         check(&options.params)?;
+        must_keep::check(options.params.must_keep, &dims, true)?;
         let per_epoch = (n - validation).div_ceil(if batch == 0 { n } else { batch }) as u32;
         let epochs = options.params.epochs.max(options.least_steps.div_ceil(per_epoch));
         let params = Params { epochs, batch, validation, input_scale, ..options.params };
@@ -351,7 +359,7 @@ fn part_right(held: Held) -> f64 {
 }
 
 /// What the core would refuse, in the words of the command line.
-fn check(params: &Params) -> Result<()> {
+fn check(params: &Params<'_>) -> Result<()> {
     at_least_one("--epochs", params.epochs as usize, "leave --epochs out for 100")?;
     if !(params.start_factor >= 1.0 && params.start_factor.is_finite()) {
         return Err(Error::new("the first support is smaller than the last")
@@ -383,13 +391,13 @@ fn input_scale(data: &Matrix) -> f32 {
 }
 
 /// The first support and the layout that fit the memory: the largest support first, then the fastest layout for it.
-fn fit(
+fn fit<'k>(
     (dims, outputs): (Dims, usize),
     bytes: bool,
-    params: Params,
+    params: Params<'k>,
     memory: Memory,
     checkpoints: bool,
-) -> Result<(Params, Plan)> {
+) -> Result<(Params<'k>, Plan)> {
     let layout = Layout::new(dims.hidden, dims.inputs);
     let batch = params.budget(dims, outputs, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
@@ -409,7 +417,7 @@ fn fit(
 fn plan_of(
     (dims, outputs): (Dims, usize),
     bytes: bool,
-    params: &Params,
+    params: &Params<'_>,
     layout: Layout,
     checkpoints: bool,
 ) -> Plan {
@@ -449,7 +457,7 @@ mod tests {
         Problem { data: Matrix::new(n, d, values).unwrap(), labels, task }
     }
 
-    fn options(memory: Memory) -> AnnealOptions {
+    fn options(memory: Memory) -> AnnealOptions<'static> {
         let usual = AnnealOptions::new(20, Size::Nonzeros(90));
         AnnealOptions { params: Params { epochs: 3, ..usual.params }, least_steps: 0, memory, ..usual }
     }

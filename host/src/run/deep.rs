@@ -37,7 +37,7 @@ pub struct DeepOptions {
     /// Nonzero weights of all layers, s.
     pub size: Size,
     /// What trains each layer.
-    pub recipe: LayerRecipe,
+    pub recipe: LayerRecipe<'static>,
     /// How all layers are fitted together in the end; no epochs for not at all.
     pub tune: tune::Params,
     /// Time and passes for all layers, an even part for each; the joint fit takes what is left of the time.

@@ -30,7 +30,7 @@ use super::Problem;
 use super::found::Found;
 use crate::{Error, Result, file};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of the magic.
 const MAGIC: usize = 8;
 /// Where the checksum is, and where that which it is of begins.

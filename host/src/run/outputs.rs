@@ -12,13 +12,13 @@ use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::plan::{self, choose};
 use super::train::{Outcome, Report, Start, at_least_one, shuffle, sizes};
-use super::{Memory, Plan, Problem, Size, Task, peak_rss_bytes};
+use super::{Memory, Plan, Problem, Size, Task, must_keep, peak_rss_bytes};
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
 
 /// How to train several outputs by the published method.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OutputsOptions {
+pub struct OutputsOptions<'k> {
     /// Hidden neurons, m.
     pub hidden: usize,
     /// Nonzero weights of both sides, s.
@@ -37,6 +37,8 @@ pub struct OutputsOptions {
     pub safe: bool,
     /// Seed of the random values and of all orders.
     pub seed: u64,
+    /// Weights from the inputs that must be kept, as [`super::must_keep()`] gives them.
+    pub must_keep: &'k [u32],
     /// How much memory to take.
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
@@ -48,7 +50,7 @@ pub struct OutputsOptions {
     pub checkpoints: bool,
 }
 
-impl OutputsOptions {
+impl<'k> OutputsOptions<'k> {
     /// The published settings on all cores: 15 full batches, a count sketch that ranks the weights, no safety.
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
@@ -62,6 +64,7 @@ impl OutputsOptions {
             standin: Standin::EveryEpoch,
             safe: false,
             seed: 0,
+            must_keep: &[],
             memory: Memory::Auto,
             threads: 0,
             limits: Limits::NONE,
@@ -69,7 +72,13 @@ impl OutputsOptions {
         }
     }
 
-    fn schedule(&self, goal: &Goal<'_>, nnz: usize) -> NetSchedule {
+    /// The same with weights from the inputs that stay whatever their size, as [`super::must_keep()`] gives them.
+    #[must_use]
+    pub const fn keeping(self, must_keep: &'k [u32]) -> Self {
+        Self { must_keep, ..self }
+    }
+
+    fn schedule(&self, goal: &Goal<'_>, nnz: usize) -> NetSchedule<'k> {
         let paper = NetSchedule::paper(goal, self.hidden, nnz);
         NetSchedule {
             epochs: self.epochs,
@@ -79,6 +88,7 @@ impl OutputsOptions {
             standin: self.standin,
             safe: self.safe,
             seed: self.seed,
+            must_keep: self.must_keep,
         }
     }
 }
@@ -105,7 +115,7 @@ pub struct Steps {
 /// is not safe; or the run was ended before its first step ([`Error::is_interrupted`]).
 pub fn train_outputs(
     problem: Problem,
-    options: &OutputsOptions,
+    options: &OutputsOptions<'_>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
@@ -120,7 +130,7 @@ pub fn train_outputs(
 /// As [`train_outputs`]; or the checkpoint does not fit.
 pub fn resume_outputs(
     problem: Problem,
-    options: &OutputsOptions,
+    options: &OutputsOptions<'_>,
     kept: &Kept,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
@@ -130,7 +140,7 @@ pub fn resume_outputs(
 
 fn start(
     problem: Problem,
-    options: &OutputsOptions,
+    options: &OutputsOptions<'_>,
     kept: Option<&Kept>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
@@ -141,17 +151,17 @@ fn start(
 }
 
 /// A run whose sizes, settings and memory are settled.
-pub(super) struct Settled {
+pub(super) struct Settled<'k> {
     pub(super) dims: Dims,
     pub(super) outputs: usize,
-    pub(super) schedule: NetSchedule,
+    pub(super) schedule: NetSchedule<'k>,
     pub(super) plan: Plan,
     limits: Limits,
     checkpoints: bool,
 }
 
-impl Settled {
-    pub(super) fn new(problem: &Problem, options: &OutputsOptions) -> Result<Self> {
+impl<'k> Settled<'k> {
+    pub(super) fn new(problem: &Problem, options: &OutputsOptions<'k>) -> Result<Self> {
         problem.check()?;
         at_least_one("--epochs", options.epochs as usize, "15 epochs are the published setting")?;
         let outputs = match problem.task {
@@ -165,6 +175,7 @@ impl Settled {
                 .help("train one output by the method for it"));
         }
         let dims = sizes(problem, options.hidden, options.size, outputs)?;
+        must_keep::check(options.must_keep, &dims, true)?;
         let goal = match problem.task {
             Task::Multiclass => Goal::Classes(&[], outputs),
             _ => Goal::Values(&[]),
@@ -223,7 +234,7 @@ impl Settled {
         operator.heed(None);
         let (info, undone) = (trained.info, trained.undone);
         let (limit, stopped) = watch.ended(info.stopped);
-        if info.nnz == 0 {
+        if !trained.net.is_live() {
             return Err(if stopped {
                 Error::interrupted()
             } else {
@@ -287,7 +298,7 @@ fn support(dims: Dims, outputs: usize, panel: usize) -> usize {
 fn plan_of(
     (dims, outputs): (Dims, usize),
     bytes: bool,
-    schedule: &NetSchedule,
+    schedule: &NetSchedule<'_>,
     layout: Layout,
     checkpoints: bool,
 ) -> Plan {

@@ -27,13 +27,13 @@ const MOST: usize = 100;
 
 /// How to train along a path.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PathOptions {
+pub struct PathOptions<'k> {
     /// Hidden neurons, m.
     pub hidden: usize,
     /// Numbers of nonzeros, rising.
     pub sizes: Vec<usize>,
     /// What trains each network.
-    pub recipe: LayerRecipe,
+    pub recipe: LayerRecipe<'k>,
     /// Whether each network starts from the one before, where the recipe can; otherwise each starts by itself.
     pub warm: bool,
     /// Parts that the rows are cut into, each of which is left out once to choose a size; 0 for no choice.
@@ -175,7 +175,7 @@ impl PathOutcome {
 /// ```
 pub fn train_path(
     problem: &Problem,
-    options: &PathOptions,
+    options: &PathOptions<'_>,
     stop: &Stop,
     mut observe: impl FnMut(&PathProgress) -> bool + Send,
 ) -> Result<PathOutcome> {
@@ -229,7 +229,7 @@ pub fn train_path(
 }
 
 /// The recipe with what it would settle by the labels settled by all of them: parts of the rows may lack a sign.
-fn settled(problem: &Problem, recipe: &LayerRecipe) -> LayerRecipe {
+fn settled<'k>(problem: &Problem, recipe: &LayerRecipe<'k>) -> LayerRecipe<'k> {
     match *recipe {
         LayerRecipe::Lm(inner)
             if inner.signs.is_none() && inner.second.is_none() && problem.outputs() == 1 =>
@@ -240,7 +240,7 @@ fn settled(problem: &Problem, recipe: &LayerRecipe) -> LayerRecipe {
     }
 }
 
-fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
+fn check(problem: &Problem, options: &PathOptions<'_>) -> Result<()> {
     let PathOptions { sizes, folds, .. } = options;
     if sizes.is_empty() || sizes.len() > MOST || sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
         return Err(Error::new("the sizes of a path do not rise, or are too many")
@@ -275,7 +275,7 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
 
 /// A path on its way.
 struct Path<'a> {
-    options: &'a PathOptions,
+    options: &'a PathOptions<'a>,
     stop: &'a Stop,
     /// Trainings done.
     training: usize,
@@ -329,7 +329,7 @@ impl Path<'_> {
 }
 
 /// The rows without those of a fold, and these.
-fn cut(problem: &Problem, options: &PathOptions, fold: usize) -> Result<(Problem, Problem)> {
+fn cut(problem: &Problem, options: &PathOptions<'_>, fold: usize) -> Result<(Problem, Problem)> {
     let (rows, width) = (problem.data.rows, problem.outputs());
     let random = Permutation::new(options.seed, FOLDS, rows);
     let mut order: Vec<usize> = (0..rows).map(|at| random.get(at)).collect();

@@ -62,7 +62,7 @@ impl Plan {
     /// assert!(Plan::new(dims, false, &Schedule::PAPER, Memory::Ram(1000)).is_err());
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
-    pub fn new(dims: Dims, bytes: bool, schedule: &Schedule, memory: Memory) -> Result<Self> {
+    pub fn new(dims: Dims, bytes: bool, schedule: &Schedule<'_>, memory: Memory) -> Result<Self> {
         Self::kept(dims, bytes, schedule, memory, false)
     }
 
@@ -70,7 +70,7 @@ impl Plan {
     pub(super) fn kept(
         dims: Dims,
         bytes: bool,
-        schedule: &Schedule,
+        schedule: &Schedule<'_>,
         memory: Memory,
         checkpoints: bool,
     ) -> Result<Self> {
@@ -116,7 +116,7 @@ pub(super) const fn checkpoints(kept: bool, most: usize) -> usize {
 }
 
 /// The core's part of the memory for the blocked operator with this layout.
-pub(super) fn budget(dims: Dims, schedule: &Schedule, layout: Layout) -> Training {
+pub(super) fn budget(dims: Dims, schedule: &Schedule<'_>, layout: Layout) -> Training {
     let mut budget = schedule.budget(dims, layout.panel, 0);
     budget.scratch = budget.batch + dims.inputs;
     budget

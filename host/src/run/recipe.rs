@@ -29,7 +29,7 @@ pub const fn usual_recipe(task: Task, size: Size) -> &'static str {
 ///
 /// Generators are random for the first epoch, and for two steps where an epoch is one.
 #[must_use]
-pub const fn published(epochs: u32, batch: usize, seed: u64) -> Schedule {
+pub const fn published(epochs: u32, batch: usize, seed: u64) -> Schedule<'static> {
     let convex_epochs = if batch == 0 { Schedule::PAPER.convex_epochs } else { 1 };
     Schedule { epochs, batch, convex_epochs, seed, ..Schedule::PAPER }
 }

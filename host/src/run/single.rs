@@ -10,16 +10,16 @@ use crate::operator::Stop;
 
 /// A recipe and its settings; neurons, size, limits and threads are said where it is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum LayerRecipe {
+pub enum LayerRecipe<'k> {
     /// Exact recovery; of two hidden layers, where [`RecoverOptions::second`] says so.
     Lm(RecoverOptions),
     /// The annealed support, for classes.
-    Anneal(AnnealOptions),
+    Anneal(AnnealOptions<'k>),
     /// The published method: for one output, and for several.
-    Paper(Options, OutputsOptions),
+    Paper(Options<'k>, OutputsOptions<'k>),
 }
 
-impl LayerRecipe {
+impl LayerRecipe<'_> {
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::Lm(_) => "lm",
@@ -70,7 +70,7 @@ pub(super) struct Single {
 
 /// Trains on `problem`; `tell` hears of every step: its number, that of all or 0 where that is open, and the loss.
 pub(super) fn single(
-    recipe: &LayerRecipe,
+    recipe: &LayerRecipe<'_>,
     asked: Asked<'_>,
     problem: Problem,
     stop: &Stop,

@@ -7,7 +7,7 @@ use tamis::budget::{Training, Workspace};
 use tamis::dims::Dims;
 use tamis::factored::Net;
 use tamis::gates::{Gates, Signs};
-use tamis::iht::Step;
+use tamis::iht::{Params, Step};
 use tamis::model::MAX_INPUTS;
 use tamis::rng::{Permutation, stream};
 use tamis::sensing::Work;
@@ -20,7 +20,7 @@ use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::outputs::Steps;
 use super::recover::Search;
-use super::{Memory, Plan, Problem, Score, Task, peak_rss_bytes, plan};
+use super::{Memory, Plan, Problem, Score, Task, must_keep, peak_rss_bytes, plan};
 use crate::data::{Matrix, select};
 use crate::operator::{Blocked, Stop};
 use crate::{Error, Result};
@@ -55,13 +55,14 @@ impl Size {
 
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct Options<'k> {
     /// Hidden neurons, m.
     pub hidden: usize,
     /// Nonzero weights, s.
     pub size: Size,
-    /// Epochs, batches, steps, gates and seed. [`Step::Theory`] with a beta of 0 asks for an estimate from the data.
-    pub schedule: Schedule,
+    /// Epochs, batches, steps, gates, weights that must be kept ([`super::must_keep()`]) and seed. [`Step::Theory`] with a beta of
+    /// 0 asks for an estimate from the data.
+    pub schedule: Schedule<'k>,
     /// How much memory to take.
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
@@ -73,7 +74,7 @@ pub struct Options {
     pub checkpoints: bool,
 }
 
-impl Options {
+impl<'k> Options<'k> {
     /// The published schedule with trials ([`Schedule::PAPER`], [`Trials::DEFAULT`]) on all cores.
     #[must_use]
     pub const fn new(hidden: usize, size: Size) -> Self {
@@ -87,6 +88,13 @@ impl Options {
             limits: Limits::NONE,
             checkpoints: false,
         }
+    }
+
+    /// The same with weights that stay whatever their size, as [`super::must_keep()`] gives them.
+    #[must_use]
+    pub const fn keeping(self, must_keep: &'k [u32]) -> Self {
+        let params = Params { must_keep, ..self.schedule.params };
+        Self { schedule: Schedule { params, ..self.schedule }, ..self }
     }
 }
 
@@ -110,7 +118,7 @@ pub struct Report {
     pub second_hidden: Option<usize>,
     /// Nonzeros asked for, s.
     pub requested_nnz: usize,
-    /// Nonzeros of the model.
+    /// Nonzeros of the model. Weights that must be kept count, and are in the model, where they are 0 too.
     pub nnz: usize,
     /// Neurons that have weights; of the first layer where there are two.
     pub live: usize,
@@ -190,7 +198,7 @@ pub struct Outcome {
 /// before its first step ([`Error::is_interrupted`]).
 pub fn train(
     problem: Problem,
-    options: &Options,
+    options: &Options<'_>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
@@ -204,7 +212,7 @@ pub fn train(
 /// As [`train`]; or the network is of other sizes.
 pub fn train_from(
     problem: Problem,
-    options: &Options,
+    options: &Options<'_>,
     from: &Outcome,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
@@ -242,7 +250,7 @@ pub fn train_from(
 /// ```
 pub fn resume_train(
     problem: Problem,
-    options: &Options,
+    options: &Options<'_>,
     kept: &Kept,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
@@ -252,7 +260,7 @@ pub fn resume_train(
 
 fn start(
     problem: Problem,
-    options: &Options,
+    options: &Options<'_>,
     origin: Origin<'_>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
@@ -304,7 +312,7 @@ impl Origin<'_> {
 }
 
 /// Sizes and memory of a run.
-pub(super) fn settle(problem: &Problem, options: &Options) -> Result<(Dims, Plan)> {
+pub(super) fn settle(problem: &Problem, options: &Options<'_>) -> Result<(Dims, Plan)> {
     problem.check()?;
     check_recipe("paper", problem.task)?;
     if problem.has_several_outputs() {
@@ -338,7 +346,7 @@ impl Start {
 struct Run<'a> {
     dims: Dims,
     plan: Plan,
-    options: &'a Options,
+    options: &'a Options<'a>,
     origin: Origin<'a>,
     stop: &'a Stop,
     threads: usize,
@@ -391,7 +399,7 @@ impl Run<'_> {
         if info.nnz == 0 && stopped {
             return Err(Error::interrupted());
         }
-        if info.nnz == 0 && labels.iter().any(|&label| label != 0.0) {
+        if !weights.is_live() && labels.iter().any(|&label| label != 0.0) {
             return Err(Error::new("training found no weight that explains the labels")
                 .expected(format_args!("{} nonzeros", self.dims.nnz))
                 .got("0")
@@ -497,7 +505,7 @@ const fn least(classes: usize) -> usize {
 }
 
 /// The sizes of the problem and the counts of the schedule, each within its bounds.
-fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
+fn dims(problem: &Problem, options: &Options<'_>) -> Result<Dims> {
     let dims = sizes(problem, options.hidden, options.size, 0)?;
     let schedule = &options.schedule;
     at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
@@ -505,6 +513,7 @@ fn dims(problem: &Problem, options: &Options) -> Result<Dims> {
     if schedule.trials.count > 1 {
         at_least_one("--trial-rows", schedule.trials.rows, "pass --trials 1 to go without trials")?;
     }
+    must_keep::check(schedule.params.must_keep, &dims, false)?;
     Ok(dims)
 }
 
@@ -583,7 +592,7 @@ pub(super) fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<
 fn set_beta(
     operator: &mut Blocked,
     budget: &Training,
-    schedule: &mut Schedule,
+    schedule: &mut Schedule<'_>,
     memory: &mut [u32],
 ) -> Result<Option<f32>> {
     let Step::Theory { beta } = schedule.params.step else { return Ok(None) };

@@ -21,7 +21,7 @@ const NNZ: usize = 40;
 /// Correct predictions of training pictures, 95 in 100.
 const ENOUGH: u32 = 190;
 
-const PARAMS: Params = Params {
+const PARAMS: Params<'_> = Params {
     epochs: 12,
     batch: 20,
     start_factor: 1.0,

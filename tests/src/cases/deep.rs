@@ -20,7 +20,7 @@ const NNZ: usize = 36;
 /// Numbers of a row and of all neurons.
 const ACTIVATIONS: usize = INPUTS + HIDDEN[0] + HIDDEN[1];
 const DATA_SEED: u64 = 21;
-const SCHEDULE: Schedule = Schedule { epochs: 15, ..Schedule::PAPER };
+const SCHEDULE: Schedule<'_> = Schedule { epochs: 15, ..Schedule::PAPER };
 const TUNE: tune::Params = tune::Params { epochs: 12, batch: 15, rate: 0.05, seed: 4 };
 /// The first layer has the larger memory.
 const WORDS: usize = SCHEDULE.budget(Dims::new(ROWS, INPUTS, HIDDEN[0], NNZ / 2), 1, ROWS + INPUTS).words();

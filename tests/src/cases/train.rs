@@ -29,12 +29,13 @@ const SCALE: f32 = 1.0 / 255.0;
 /// Correct predictions of training pictures, 95 in 100.
 const ENOUGH: u32 = 190;
 
-const SCHEDULE: Schedule = Schedule {
+const SCHEDULE: Schedule<'_> = Schedule {
     epochs: 8,
     convex_epochs: 1,
     params: Params {
         step: Step::Normalised,
         refine: Refine::Armijo { steps: 5, decrease: 0.9, halvings: 10 },
+        must_keep: &[],
     },
     ..Schedule::PAPER
 };

@@ -63,12 +63,17 @@ impl Scale {
 }
 
 /// Step rules, each with a refinement.
-const RULES: [Params; 3] = [
-    Params { step: Step::Normalised, refine: Refine::Armijo { steps: 3, decrease: 0.9, halvings: 10 } },
-    Params { step: Step::Fixed(0.5), refine: Refine::None },
+const RULES: [Params<'_>; 3] = [
+    Params {
+        step: Step::Normalised,
+        refine: Refine::Armijo { steps: 3, decrease: 0.9, halvings: 10 },
+        must_keep: &[],
+    },
+    Params { step: Step::Fixed(0.5), refine: Refine::None, must_keep: &[] },
     Params {
         step: Step::Theory { beta: 4.0 },
         refine: Refine::ConjugateGradient { steps: 2, tolerance: 0.1 },
+        must_keep: &[],
     },
 ];
 
@@ -371,7 +376,7 @@ fn one_step<S: Sensing>(
     gates: Gates<'_>,
     labels: &[f32],
     w: Weights<'_>,
-    params: &Params,
+    params: &Params<'_>,
     (s, new): (usize, &mut Room<'_>),
     (residual, panel, scratch): &mut (&mut [f32], &mut [f32], &mut [f32]),
 ) -> Result<Info, Failure> {

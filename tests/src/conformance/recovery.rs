@@ -11,8 +11,11 @@ use tamis::sensing::{Sensing, Work, provided};
 use tamis::weights::Weights;
 
 /// Normalised steps, conjugate gradients on each support.
-const PARAMS: Params =
-    Params { step: Step::Normalised, refine: Refine::ConjugateGradient { steps: 10, tolerance: 1e-5 } };
+const PARAMS: Params<'_> = Params {
+    step: Step::Normalised,
+    refine: Refine::ConjugateGradient { steps: 10, tolerance: 1e-5 },
+    must_keep: &[],
+};
 
 /// Words that [`recover`] needs: labels, two sparse vectors, and the workspace of a step.
 #[must_use]

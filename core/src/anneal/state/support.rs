@@ -1,5 +1,6 @@
 //! Changes of the support: what is dropped, what comes back, and what grows in its place.
 
+use super::super::Params;
 use super::{Support, Units};
 use crate::factored::Net;
 use crate::math;
@@ -7,23 +8,31 @@ use crate::top::Top;
 use core::ops::Range;
 
 impl Support<'_> {
-    /// Keeps at most `count` entries, those of largest `|theta| sqrt(v)`, and no neuron that has lost one side.
-    pub(in crate::anneal) fn keep(&mut self, count: usize, scale: f32) {
+    /// Keeps at most `count` entries: those that must be kept and those of largest `|theta| sqrt(v)`, and of a neuron that has
+    /// lost one side none but the former.
+    pub(in crate::anneal) fn keep(&mut self, count: usize, params: &Params<'_>) {
+        let (scale, must_keep) = (params.input_scale, params.must_keep);
         let entries = self.score.iter_mut().zip(&*self.value).zip(&*self.square);
         for (e, ((score, value), square)) in entries.take(self.len).enumerate() {
             let unit = if e < self.first { scale } else { 1.0 };
-            *score = value.abs() / unit * math::sqrt(*square);
+            *score = (value.abs() / unit * math::sqrt(*square)).min(f32::MAX);
             if *value == 0.0 {
                 *score = DROPPED;
             }
         }
+        let from = self.index.get(..self.first).unwrap_or(&[]);
+        for (j, score) in from.iter().zip(self.score.iter_mut()) {
+            if must_keep.binary_search(j).is_ok() {
+                *score = KEPT;
+            }
+        }
         let scores = self.score.get_mut(..self.len).unwrap_or(&mut []);
-        drop_least(scores, count);
+        drop_least(scores, count.max(must_keep.len()));
         self.clear_halves();
         self.compact();
     }
 
-    /// Drops what is left of neurons without inputs or without outputs.
+    /// Drops what is left of neurons without inputs or without outputs, but for what must be kept.
     fn clear_halves(&mut self) {
         let (from, to) = self.index.split_at_mut_checked(self.first).unwrap_or_default();
         let to = to.get(..self.len - self.first).unwrap_or(&[]);
@@ -39,7 +48,7 @@ impl Support<'_> {
             let (a, b) = (w.get_mut(a).unwrap_or(&mut []), wt.get_mut(b).unwrap_or(&mut []));
             let alive = |scores: &[f32]| scores.iter().any(|&score| score != DROPPED);
             if alive(a) != alive(b) {
-                a.fill(DROPPED);
+                a.iter_mut().filter(|score| **score != KEPT).for_each(|score| *score = DROPPED);
                 b.fill(DROPPED);
             }
         }
@@ -201,6 +210,8 @@ impl Support<'_> {
 
 /// The score of what leaves the support.
 const DROPPED: f32 = -1.0;
+/// The score of what must be kept: above all others.
+const KEPT: f32 = f32::INFINITY;
 
 /// Marks all but the `count` largest scores; of equal ones the later go first. Bits of nonnegative floats order as the
 /// floats do, so the threshold is found by bisection on bits: no memory and no sorting.

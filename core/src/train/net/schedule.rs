@@ -6,6 +6,7 @@ use crate::error::{self, Error, Result};
 use crate::loss;
 use crate::math;
 use crate::sketch;
+use crate::weights::check_kept;
 use core::ops::Range;
 
 /// What the outputs are compared with.
@@ -80,7 +81,7 @@ pub enum Standin {
 
 /// How a run goes through the data; [`NetSchedule::paper`] gives the published settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NetSchedule {
+pub struct NetSchedule<'k> {
     /// Passes over all batches.
     pub epochs: u32,
     /// Rows of a batch; 0 for all rows. See [`crate::train::Schedule::batch`].
@@ -97,9 +98,12 @@ pub struct NetSchedule {
     pub safe: bool,
     /// Seed of the random values and the batch orders.
     pub seed: u64,
+    /// Flat indices of W, rising and fewer than s, of weights that are on the support whatever their size, as
+    /// [`crate::iht::Params::must_keep`]. Both sides count in s, so that one place at least is left for a weight to an output.
+    pub must_keep: &'k [u32],
 }
 
-impl NetSchedule {
+impl NetSchedule<'_> {
     /// eta for cross-entropy on pixels from 0 to 255.
     pub const CLASSES_STEP: f32 = 0.001;
     /// eta for squared loss.
@@ -126,6 +130,7 @@ impl NetSchedule {
             standin: Standin::EveryEpoch,
             safe: false,
             seed: 0,
+            must_keep: &[],
         }
     }
 
@@ -159,6 +164,7 @@ impl NetSchedule {
         let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(c));
         error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
         error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
+        check_kept(dims, self.must_keep, dims.nnz - 1)?;
         error::range("epochs", self.epochs as usize, 1, most)?;
         let decay = match self.rank {
             Rank::Exact => 1.0,

@@ -170,10 +170,12 @@ impl Work<'_> {
         Ok([random, if self.at.m > 1 { of(sensing, Supports::Aligned)? } else { random }])
     }
 
-    fn params(&self, beta: f64) -> Params {
+    fn params(&self, beta: f64) -> Params<'static> {
         match self.cell.method {
-            Method::Theory => Params { step: Step::Theory { beta: beta as f32 }, refine: Refine::None },
-            Method::Normalised => Params { step: Step::Normalised, refine: Refine::None },
+            Method::Theory => {
+                Params { step: Step::Theory { beta: beta as f32 }, refine: Refine::None, must_keep: &[] }
+            }
+            Method::Normalised => Params { step: Step::Normalised, refine: Refine::None, must_keep: &[] },
             _ => Params::PAPER,
         }
     }

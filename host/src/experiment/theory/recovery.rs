@@ -95,7 +95,7 @@ pub fn recover<S: Sensing<Source = Infallible>>(
     sensing: &mut S,
     gates: Gates<'_>,
     planted: &Planted,
-    params: &Params,
+    params: &Params<'_>,
     (budget, steps): (usize, u32),
     stop: &Stop,
     mut see: impl FnMut(f64),
@@ -221,7 +221,7 @@ mod tests {
         let data = Matrix::new(n, d, Values::F32(x)).unwrap();
         let mut operator = Blocked::new(data, own.len(), 8, Layout::new(own.len(), d)).unwrap();
         let planted = Planted::network(&own, 2, 3);
-        let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None };
+        let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None, must_keep: &[] };
         let gates = own.gates().unwrap();
         let found = recover(&mut operator, gates, &planted, &params, (2, 300), &Stop::new(), |_| ()).unwrap();
         assert!(found.error < 1e-4 && found.left() <= END && found.nnz == 2, "{found:?}");
@@ -236,7 +236,7 @@ mod tests {
         let solve = |n: usize, seed: u64| {
             let mut sensing = Gaussian::new(seed, n, d, 1).unwrap();
             let planted = Planted::sparse(d, 4, seed);
-            let params = Params { step: Step::Normalised, refine: Refine::None };
+            let params = Params { step: Step::Normalised, refine: Refine::None, must_keep: &[] };
             recover(&mut sensing, Gates::seeded(0), &planted, &params, (4, 300), &Stop::new(), |_| ())
         };
         for seed in 0..5 {

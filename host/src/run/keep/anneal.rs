@@ -5,14 +5,14 @@ use tamis::budget::Annealing;
 
 use super::super::anneal::Settled;
 use super::super::{AnnealOptions, Problem};
-use super::terms::{COMMON, Term, terms};
+use super::terms::{COMMON, MUST_KEEP, Term, terms};
 use super::{Form, Keeps, Kept, Offers, Recipe, Record, Sizes, damaged};
 use crate::Result;
 
 /// Terms of its own.
-const OWN: usize = 14;
+const OWN: usize = 16;
 
-impl Keeps for AnnealOptions {
+impl Keeps for AnnealOptions<'_> {
     fn form(&self, problem: &Problem) -> Result<Form> {
         let settled = Settled::new(problem, self)?;
         let (dims, outputs) = (settled.dims, settled.outputs);
@@ -32,8 +32,10 @@ impl Keeps for AnnealOptions {
             floor,
             input_scale,
             seed,
+            must_keep,
         } = settled.params;
         let count = |name, count: u32| Term::count(name, count as usize);
+        let [kept, which] = Term::weights(MUST_KEEP, must_keep);
         let own: [Term; OWN] = [
             count("--epochs", epochs),
             Term::count("rows of a batch (--batch)", batch),
@@ -49,6 +51,8 @@ impl Keeps for AnnealOptions {
             Term::count("rows that growth looks at", growth_rows),
             Term::float("floor of the column scales", floor),
             Term::float("scale of the inputs", input_scale),
+            kept,
+            which,
         ];
         Ok(Form {
             recipe: Recipe::Anneal,

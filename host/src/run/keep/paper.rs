@@ -8,7 +8,7 @@ use tamis::train::{Checkpoint, NetSchedule, Progress, Rank, Refresh, Schedule, S
 
 use super::super::recover::signs_name;
 use super::super::{Options, OutputsOptions, Problem, outputs, train};
-use super::terms::{COMMON, Term, terms};
+use super::terms::{COMMON, MUST_KEEP, Term, terms};
 use super::{Form, Keeps, Kept, Offers, Recipe, Record, Sizes, damaged};
 use crate::Result;
 
@@ -20,10 +20,10 @@ const RANKS: [&str; 2] = ["exact", "sketch"];
 const STANDINS: [&str; 2] = ["first epoch", "every epoch"];
 const RECIPES: [&str; 2] = ["paper", "paper-safe"];
 /// Terms of its own, for one output and for several.
-const OWN: usize = 14;
-const OWN_OUTPUTS: usize = 7;
+const OWN: usize = 16;
+const OWN_OUTPUTS: usize = 9;
 
-impl Keeps for Options {
+impl Keeps for Options<'_> {
     fn form(&self, problem: &Problem) -> Result<Form> {
         let (dims, plan) = train::settle(problem, self)?;
         let Schedule { epochs, batch, convex_epochs, trials, refresh, signs, empty, seed, params } =
@@ -44,6 +44,7 @@ impl Keeps for Options {
             Empty::Open => "open",
             Empty::Reseed => "reseed",
         };
+        let [kept, which] = Term::weights(MUST_KEEP, params.must_keep);
         let own: [Term; OWN] = [
             count("--epochs", epochs),
             Term::count("--batch", batch),
@@ -65,6 +66,8 @@ impl Keeps for Options {
             count("steps of --refine", steps),
             Term::float("end of --refine", number),
             count("halvings of --refine", halvings),
+            kept,
+            which,
         ];
         let budget = self.schedule.budget(dims, plan.panel, 0);
         Ok(Form {
@@ -75,11 +78,11 @@ impl Keeps for Options {
     }
 }
 
-impl Keeps for OutputsOptions {
+impl Keeps for OutputsOptions<'_> {
     fn form(&self, problem: &Problem) -> Result<Form> {
         let settled = outputs::Settled::new(problem, self)?;
         let (dims, outputs) = (settled.dims, settled.outputs);
-        let NetSchedule { epochs, batch, step_size, rank, standin, safe, seed } = settled.schedule;
+        let NetSchedule { epochs, batch, step_size, rank, standin, safe, seed, must_keep } = settled.schedule;
         let (rank, decay) = match rank {
             Rank::Exact => ("exact", 1.0),
             Rank::Sketch { decay } => ("sketch", decay),
@@ -88,6 +91,7 @@ impl Keeps for OutputsOptions {
             Standin::FirstEpoch => "first epoch",
             Standin::EveryEpoch => "every epoch",
         };
+        let [kept, which] = Term::weights(MUST_KEEP, must_keep);
         let own: [Term; OWN_OUTPUTS] = [
             Term::name("--recipe", &RECIPES, if safe { "paper-safe" } else { "paper" }),
             Term::count("--epochs", epochs as usize),
@@ -96,6 +100,8 @@ impl Keeps for OutputsOptions {
             Term::name("--rank", &RANKS, rank),
             Term::float("decay of --rank", decay),
             Term::name("random values for empty neurons", &STANDINS, standin),
+            kept,
+            which,
         ];
         Ok(Form {
             recipe: Recipe::Outputs,

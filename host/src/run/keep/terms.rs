@@ -41,6 +41,12 @@ impl Term {
         Self { name, value, shown: Shown::Name(all) }
     }
 
+    /// A list of weights: how many, and which.
+    pub(super) fn weights(names: [&'static str; 2], list: &[u32]) -> [Self; 2] {
+        let [count, which] = names;
+        [Self::count(count, list.len()), Self::checksum(which, CRC_64.checksum(bytemuck::cast_slice(list)))]
+    }
+
     const fn checksum(name: &'static str, value: u64) -> Self {
         Self { name, value, shown: Shown::Checksum }
     }
@@ -64,6 +70,9 @@ impl Term {
 }
 
 const TASKS: [&str; 3] = [Task::Regression.name(), Task::Binary.name(), Task::Multiclass.name()];
+
+/// Names of the terms of weights that must be kept.
+pub(super) const MUST_KEEP: [&str; 2] = ["weights of --must-keep", "checksum of the weights of --must-keep"];
 
 /// Terms that all recipes have.
 pub(super) const COMMON: usize = 11;
