@@ -1,19 +1,23 @@
 #!/bin/sh
-# Runs two figures and the checks of the theory with the profile `reduced` and reports them into docs/results/experiments. Needs
-# the folder of data as its argument, with mnist/ in it. Results that are there are gone on with; remove docs/results/experiments
-# to begin anew.
+# Runs experiments with the profile `reduced`, all of them or those that are named, and reports all that have results into
+# docs/results/experiments. Needs the folder of data, with mnist/ and cifar/ in it. All take about two hours on two cores. Results
+# that are there are gone on with; remove the folder of an experiment to begin it anew.
 set -eu
-data=${1:?"usage: docs/results/experiments.sh DATA"}
+data=${1:?"usage: docs/results/experiments.sh DATA [NAME...]"}
+shift
 cd "$(dirname "$0")/../.."
 cargo build --release --quiet -p tamis-host
 out=docs/results/experiments
-names="figure-3-left runtimes theory-assumption theory-curvature theory-convergence theory-sensing"
-folders=
-for name in $names; do
+all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left figure-3-right figure-4 figure-5 runtimes
+    theory-assumption theory-curvature theory-convergence theory-sensing"
+for name in ${*:-$all}; do
     target/release/tamis run "$name" --profile reduced --data-dir "$data" -o "$out/$name" --quiet
     # The merged results are all that is kept.
-    rm -r "$out/$name/cells"
-    folders="$folders $out/$name"
+    rm -rf "$out/$name/cells"
+done
+folders=
+for name in $all; do
+    if [ -e "$out/$name/results.jsonl" ]; then folders="$folders $out/$name"; fi
 done
 # shellcheck disable=SC2086
 target/release/tamis report $folders -o "$out" --quiet
