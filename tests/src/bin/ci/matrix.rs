@@ -23,6 +23,8 @@ const CEILINGS: &[Ceiling] = &[
     ceiling("dot", None, 4.5),
     ceiling("f32, 1000 nonzeros", Some("f32, 500 nonzeros"), 9.0),
     ceiling("u8, 1000 nonzeros", Some("u8, 500 nonzeros"), 10.5),
+    ceiling("int8, 784-10-10, 1000", None, 7.1),
+    ceiling("int8, 784-32-10, 10 %", Some("int8, 784-32-10, 5 %"), 4.8),
 ];
 
 /// Digest and RAM bound of one case, from the host.
