@@ -20,6 +20,9 @@ mod fan;
 mod mask;
 mod rescale;
 
+pub(crate) use blocks::{start, windows};
+pub(crate) use delta::SKIP;
+
 pub use blocks::{Blocks, WINDOW};
 pub use csr::Csr;
 pub use delta::Delta;
@@ -51,6 +54,57 @@ pub enum Weights<'a> {
     Blocks(Blocks<'a>),
     /// As many weights in every row.
     Fan(Fan<'a>),
+}
+
+/// How weights are held; see [`Weights`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// [`Dense`] of all inputs.
+    Dense,
+    /// [`Dense`] of the inputs that are used.
+    DenseUsed,
+    /// [`Mask`] of all inputs.
+    Mask,
+    /// [`Mask`] of the inputs that are used.
+    MaskUsed,
+    /// [`Csr`].
+    Csr,
+    /// [`Delta`].
+    Delta,
+    /// [`Blocks`].
+    Blocks,
+    /// [`Fan`].
+    Fan,
+}
+
+impl Encoding {
+    /// Every one of them.
+    pub const ALL: [Self; 8] = [
+        Self::Dense,
+        Self::DenseUsed,
+        Self::Mask,
+        Self::MaskUsed,
+        Self::Csr,
+        Self::Delta,
+        Self::Blocks,
+        Self::Fan,
+    ];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::DenseUsed => "dense, used inputs",
+            Self::Mask => "bitmask",
+            Self::MaskUsed => "bitmask, used inputs",
+            Self::Csr => "rows",
+            Self::Delta => "distances",
+            Self::Blocks => "blocks",
+            Self::Fan => "constant fan-in",
+        }
+    }
 }
 
 /// Calls the same of every encoding.
@@ -86,21 +140,33 @@ impl Weights<'_> {
         each!(self, inner => inner.nonzeros())
     }
 
-    /// Calls `entry` with the column and the value of each weight of `row`, columns rising.
-    pub fn row(&self, row: usize, entry: &mut dyn FnMut(u16, i8)) {
-        each!(self, inner => inner.row(row, entry));
+    /// Calls `entry` with the row, the column and the value of each weight, row after row and columns rising.
+    pub fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
+        each!(self, inner => inner.entries(entry));
     }
 
-    /// What the encoding is called.
+    /// Which encoding it is.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub fn encoding(&self) -> Encoding {
         match self {
-            Weights::Dense(_) => "dense",
-            Weights::Mask(_) => "bitmask",
-            Weights::Csr(_) => "rows",
-            Weights::Delta(_) => "deltas",
-            Weights::Blocks(_) => "blocks",
-            Weights::Fan(_) => "constant fan-in",
+            Weights::Dense(dense) if dense.used().is_empty() => Encoding::Dense,
+            Weights::Dense(_) => Encoding::DenseUsed,
+            Weights::Mask(mask) if mask.used().is_empty() => Encoding::Mask,
+            Weights::Mask(_) => Encoding::MaskUsed,
+            Weights::Csr(_) => Encoding::Csr,
+            Weights::Delta(_) => Encoding::Delta,
+            Weights::Blocks(_) => Encoding::Blocks,
+            Weights::Fan(_) => Encoding::Fan,
+        }
+    }
+
+    /// The columns that are listed because the others have no weights; empty where none are.
+    #[must_use]
+    pub fn used(&self) -> &[u16] {
+        match self {
+            Weights::Dense(dense) => dense.used(),
+            Weights::Mask(mask) => mask.used(),
+            _ => &[],
         }
     }
 

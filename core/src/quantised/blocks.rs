@@ -81,15 +81,17 @@ impl<'a> Blocks<'a> {
         self.pairs
     }
 
-    pub(super) fn row(&self, row: usize, entry: &mut dyn FnMut(u16, i8)) {
-        let (mut rest, outputs) = (self.pairs, self.outputs.max(1));
-        for (k, &count) in self.counts.iter().enumerate() {
-            let (run, left) = rest.split_at_checked(usize::from(count)).unwrap_or_default();
-            rest = left;
-            if k % outputs == row {
+    pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
+        let outputs = self.outputs.max(1);
+        for row in 0..self.outputs {
+            let mut rest = self.pairs;
+            for (k, &count) in self.counts.iter().enumerate() {
+                let (run, left) = rest.split_at_checked(usize::from(count)).unwrap_or_default();
+                rest = left;
                 let start = start(self.inputs, k / outputs);
-                run.iter()
-                    .for_each(|&[index, weight]| entry((start + usize::from(index)) as u16, weight as i8));
+                for &[index, weight] in run.iter().filter(|_| k % outputs == row) {
+                    entry(row, (start + usize::from(index)) as u16, weight as i8);
+                }
             }
         }
     }

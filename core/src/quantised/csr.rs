@@ -52,11 +52,12 @@ impl<'a> Csr<'a> {
         self.values.len()
     }
 
-    pub(super) fn row(&self, row: usize, entry: &mut dyn FnMut(u16, i8)) {
-        let before = self.counts.iter().take(row).map(|&count| usize::from(count)).sum();
-        let count = self.counts.get(row).map_or(0, |&count| usize::from(count));
-        let entries = self.columns.iter().zip(self.values).skip(before).take(count);
-        entries.for_each(|(&column, &value)| entry(column, value));
+    pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
+        let mut entries = self.columns.iter().zip(self.values);
+        for (row, &count) in self.counts.iter().enumerate() {
+            let row_entries = entries.by_ref().take(usize::from(count));
+            row_entries.for_each(|(&column, &value)| entry(row, column, value));
+        }
     }
 
     #[inline(always)]

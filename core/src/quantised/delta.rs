@@ -60,15 +60,12 @@ impl<'a> Delta<'a> {
         self.values.len()
     }
 
-    pub(super) fn row(&self, row: usize, entry: &mut dyn FnMut(u16, i8)) {
+    pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
         let (mut deltas, mut values) = (self.deltas, self.values.iter());
-        for (at, &count) in self.counts.iter().enumerate().take(row.saturating_add(1)) {
+        for (row, &count) in self.counts.iter().enumerate() {
             let mut next = 0;
             for &value in values.by_ref().take(usize::from(count)) {
-                match step(&mut deltas, &mut next) {
-                    Some(column) if at == row => entry(column as u16, value),
-                    _ => {}
-                }
+                entry(row, step(&mut deltas, &mut next).unwrap_or_default() as u16, value);
             }
         }
     }

@@ -57,10 +57,11 @@ impl<'a> Dense<'a> {
         if self.used.is_empty() { self.inputs } else { self.used.len() }
     }
 
-    pub(super) fn row(&self, row: usize, entry: &mut dyn FnMut(u16, i8)) {
-        let values = self.values.iter().skip(row.saturating_mul(self.width())).take(self.width());
-        for (k, &value) in values.enumerate().filter(|(_, value)| **value != 0) {
-            entry(self.used.get(k).copied().unwrap_or(k as u16), value);
+    pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
+        let width = self.width().max(1);
+        for (k, &value) in self.values.iter().enumerate().filter(|(_, value)| **value != 0) {
+            let (row, k) = (k / width, k % width);
+            entry(row, self.used.get(k).copied().unwrap_or(k as u16), value);
         }
     }
 

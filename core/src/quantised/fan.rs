@@ -86,11 +86,10 @@ impl<'a> Fan<'a> {
         self.values.len() / self.outputs.max(1)
     }
 
-    pub(super) fn row(&self, row: usize, entry: &mut dyn FnMut(u16, i8)) {
-        for k in row.saturating_mul(self.fan_in())..row.saturating_add(1).saturating_mul(self.fan_in()) {
-            if let (Some(column), Some(&value)) = (self.columns.at(k), self.values.get(k)) {
-                entry(column as u16, value);
-            }
+    pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
+        for (k, &value) in self.values.iter().enumerate() {
+            let column = self.columns.at(k).unwrap_or_default();
+            entry(k / self.fan_in().max(1), column as u16, value);
         }
     }
 

@@ -77,14 +77,12 @@ impl<'a> Mask<'a> {
         self.width().div_ceil(32)
     }
 
-    pub(super) fn row(&self, row: usize, entry: &mut dyn FnMut(u16, i8)) {
-        let before = row.saturating_mul(self.words());
-        let at = self.bits.iter().take(before).map(|word| word.count_ones() as usize).sum();
-        let mut values = self.values.iter().skip(at);
-        for (word, &bits) in self.bits.iter().skip(before).take(self.words()).enumerate() {
-            for k in (0..32).filter(|k| bits >> k & 1 == 1).map(|k| word * 32 + k) {
+    pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
+        let (words, mut values) = (self.words().max(1), self.values.iter());
+        for (at, &bits) in self.bits.iter().enumerate() {
+            for k in (0..32).filter(|k| bits >> k & 1 == 1).map(|k| at % words * 32 + k) {
                 let value = values.next().copied().unwrap_or_default();
-                entry(self.used.get(k).copied().unwrap_or(k as u16), value);
+                entry(at / words, self.used.get(k).copied().unwrap_or(k as u16), value);
             }
         }
     }
