@@ -476,7 +476,7 @@ impl<'a> Model<'a> {
     }
 
     /// `None` only if the scratch is too short.
-    #[inline(always)]
+    #[inline(never)]
     fn forward(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32]) -> Option<()> {
         let (sums, bytes) = scratch.split_at_mut_checked(self.widest)?;
         let bytes: &mut [u8] = bytemuck::try_cast_slice_mut(bytes).ok()?;

@@ -367,3 +367,21 @@ fn readers_name_models_of_the_other_kind_and_of_later_programs() {
     let error = parsed(&sealed(later), |view| view.unwrap_err());
     assert_eq!(error, Error::Newer { what: "layer", at: 48, got: 200 });
 }
+
+#[test]
+fn the_seeds_of_the_fuzzer_are_these_bytes() {
+    let seeds = [
+        tamis::include_model!("../../fuzz/seeds/model/int-dense.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/int-dense-used.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/int-mask.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/int-mask-used.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/int-rows.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/int-distances.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/int-blocks.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/int-fan.tamis"),
+    ];
+    for (seed, (len, crc)) in seeds.into_iter().zip(&GOLDEN[3..]) {
+        assert_eq!((seed.len(), checksum(seed)), (*len, *crc));
+        assert!(QuantisedView::parse(seed).is_ok());
+    }
+}

@@ -80,18 +80,8 @@ pub(super) fn dot<C: Copy>(x: &[u8], columns: &[C], values: &[i8], mut sum: i32)
 where
     usize: From<C>,
 {
-    let (columns, more_columns) = columns.as_chunks::<4>();
-    let (values, more_values) = values.as_chunks::<4>();
-    let at = |column: C, value| x.get(usize::from(column)).map(|&x| product(x, value));
-    for (&[v0, v1, v2, v3], &[c0, c1, c2, c3]) in values.iter().zip(columns) {
-        sum = sum.wrapping_add(at(c0, v0)?);
-        sum = sum.wrapping_add(at(c1, v1)?);
-        sum = sum.wrapping_add(at(c2, v2)?);
-        sum = sum.wrapping_add(at(c3, v3)?);
-        rolled();
-    }
-    for (&value, &column) in more_values.iter().zip(more_columns) {
-        sum = sum.wrapping_add(at(column, value)?);
+    for (&value, &column) in values.iter().zip(columns) {
+        sum = sum.wrapping_add(product(*x.get(usize::from(column))?, value));
         rolled();
     }
     Some(sum)

@@ -26,6 +26,7 @@ const EMULATORS: [(&str, &str); 2] =
 pub(crate) fn run(_: &Context) -> Outcome {
     install::programs(&EMULATORS)?;
     build_firmware()?;
+    without_floats()?;
     let plugin = build_plugin()?;
     let expected = matrix::expected();
     let runs = BOARDS.iter().map(|board| emulate(board, &plugin)).collect::<Result<Vec<_>, _>>()?;
@@ -46,6 +47,22 @@ fn build_firmware() -> Result<(), Stop> {
     let build = cross::compiler(&targets)?.build(&targets);
     let build = build.env(SMALL.0, SMALL.1);
     build.words("--release --manifest-path tests/firmware/Cargo.toml --target-dir").args([IMAGES]).run()
+}
+
+/// Targets without a float unit, where every float would be a call.
+const SOFT: [&str; 3] = ["thumbv6m-none-eabi", "thumbv7m-none-eabi", "riscv32imac-unknown-none-elf"];
+
+/// The program that reads a model of integers and classifies holds no routine for floats.
+fn without_floats() -> Result<(), Stop> {
+    for target in SOFT {
+        let image = root().join(IMAGES).join(target).join("release/integers");
+        let names = elf::symbols(&read(&image)?)
+            .ok_or_else(|| Stop::Failed(format!("{}: no symbols", image.display())))?;
+        if let Some(name) = names.iter().find(|name| elf::is_soft_float(name)) {
+            return Err(Stop::Failed(format!("{target}: predicting by integers calls {name}")));
+        }
+    }
+    Ok(())
 }
 
 /// Each target once.
