@@ -115,7 +115,7 @@ impl Quantise {
         };
         let labels = scored.as_ref().map(|problem| (problem.task, problem.labels.as_slice()));
         let rows = data.as_ref().or(scored.as_ref().map(|problem| &problem.data));
-        let rows = rows.ok_or_else(|| Error::new("there are no rows"))?;
+        let rows = rows.ok_or_else(|| Error::new("there are no rows").help("pass rows with --data"))?;
         let outcome = common.on_pool(|| quantise(&model, rows, labels, &options))??;
         save(&self.output, &outcome.model)?;
         let object = Object {

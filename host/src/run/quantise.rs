@@ -154,7 +154,7 @@ pub fn quantise(
         }
     }
     let Some((part, _, bytes)) = best else {
-        return Err(refused.unwrap_or_else(|| Error::new("no scale was found")));
+        return Err(refused.unwrap_or_else(|| Error::new("no scale was found").help("pass other rows")));
     };
     let predictions = predict_bytes(&bytes, data)?;
     let peak = exact.iter().fold(0.0_f64, |peak, y| peak.max(f64::from(y.abs())));
@@ -204,12 +204,16 @@ fn round(model: &FloatModel<'_>, granularity: Granularity) -> Result<(Vec<Rounde
                 signs = Some((0..sum.inputs()).map(|j| sum.signs()[j / 32] >> (j % 32) & 1 == 1).collect());
                 continue;
             }
-            _ => return Err(Error::new("the model has a layer that this program cannot make integers of")),
+            _ => {
+                return Err(Error::new("the model has a layer that this program cannot make integers of")
+                    .help("update tamis"));
+            }
         };
         let relu = csr.activation() == Activation::Relu;
         if !relu && at + 1 < model.layers().len() {
             return Err(Error::new("only layers with relu can lie before the last in a model of integers")
-                .got(format_args!("layer {} without an activation", at + 1)));
+                .got(format_args!("layer {} without an activation", at + 1))
+                .help("use the model of floats, or train one with relu"));
         }
         let most = |values: &[f32]| values.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
         let whole = most(csr.values());

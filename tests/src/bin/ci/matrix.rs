@@ -39,7 +39,7 @@ pub(crate) struct Expected {
 pub(crate) fn expected() -> Vec<Expected> {
     let run =
         |case: &Case<()>| Expected { name: case.name, digest: (case.run)(&mut ()), ram: case.ram.into() };
-    Case::<()>::ALL.iter().map(run).collect()
+    Case::<()>::all().map(run).collect()
 }
 
 /// Instructions, loads and stores of a region.
@@ -110,6 +110,16 @@ impl Run {
             run.problems.push(format!("{core}: more counted regions than reported ones"));
         }
         run
+    }
+}
+
+impl Run {
+    /// With what the board's second image did; the flash is that of the larger.
+    pub(crate) fn and(mut self, second: Self) -> Self {
+        self.flash = self.flash.max(second.flash);
+        self.reports.extend(second.reports);
+        self.problems.extend(second.problems);
+        self
     }
 }
 

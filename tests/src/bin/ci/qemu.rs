@@ -82,11 +82,16 @@ fn build_plugin() -> Result<PathBuf, Stop> {
     Ok(plugin)
 }
 
+/// Both images, one after the other.
 fn emulate(board: &Board, plugin: &Path) -> Result<Run, Stop> {
-    let image = root().join(IMAGES).join(board.target).join("release/tamis-firmware");
+    Ok(emulate_one(board, "tamis-firmware", plugin)?.and(emulate_one(board, "second", plugin)?))
+}
+
+fn emulate_one(board: &Board, program: &str, plugin: &Path) -> Result<Run, Stop> {
+    let image = root().join(IMAGES).join(board.target).join("release").join(program);
     let work = root().join(WORK);
-    let (log, counts) =
-        (work.join(format!("{}.log", board.core)), work.join(format!("{}.counts", board.core)));
+    let file = |ending| work.join(format!("{}-{program}.{ending}", board.core));
+    let (log, counts) = (file("log"), file("counts"));
     // Left-over counts must not be taken for new ones.
     let _ = fs::remove_file(&counts);
     let ended = Cmd::new(board.emulator)
