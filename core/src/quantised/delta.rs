@@ -70,16 +70,22 @@ impl<'a> Delta<'a> {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn accumulate(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        let (mut deltas, mut values) = (self.deltas, self.values);
+        let (mut deltas, mut values) = (self.deltas.iter(), self.values);
         for (sum, &count) in sums.iter_mut().zip(self.counts) {
             let (row, left) = values.split_at_checked(usize::from(count))?;
             values = left;
-            let (mut next, mut total) = (0, *sum);
+            let (mut next, mut total) = (0_usize, *sum);
             for &value in row {
-                let column = step(&mut deltas, &mut next)?;
-                total = total.wrapping_add(product(*x.get(column)?, value));
+                let mut delta = *deltas.next()?;
+                while delta == SKIP {
+                    next = next.wrapping_add(usize::from(SKIP));
+                    delta = *deltas.next()?;
+                }
+                next = next.wrapping_add(usize::from(delta));
+                total = total.wrapping_add(product(*x.get(next)?, value));
+                next = next.wrapping_add(1);
                 rolled();
             }
             *sum = total;
@@ -89,7 +95,6 @@ impl<'a> Delta<'a> {
 }
 
 /// The column of the next value; `next` is the first that it may be.
-#[inline(always)]
 fn step(deltas: &mut &[u8], next: &mut usize) -> Option<usize> {
     loop {
         let (&delta, rest) = deltas.split_first()?;

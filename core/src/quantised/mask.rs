@@ -87,7 +87,7 @@ impl<'a> Mask<'a> {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn accumulate(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
         let mut values = self.values.iter();
         for (sum, row) in sums.iter_mut().zip(self.bits.chunks_exact(self.words().max(1))) {
