@@ -7,7 +7,7 @@
 //! Data flows one way, and a module may use only those before it in this list:
 //!
 //! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → gated → gaussian → loss →
-//! spectrum → iht → lm → anneal → train → deep → model → wire`
+//! spectrum → iht → lm → anneal → train → deep → model → quantised → wire`
 #![no_std]
 
 pub mod anneal;
@@ -24,6 +24,7 @@ pub mod lm;
 pub mod loss;
 pub mod math;
 pub mod model;
+pub mod quantised;
 pub mod rng;
 pub mod samples;
 pub mod sensing;

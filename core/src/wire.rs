@@ -3,7 +3,7 @@
 //! `docs/format.md` is the specification. [`View::parse`] checks every length, index, padding byte and reserved
 //! field, and the CRC-32 of the whole, before anything is used; what it gives borrows the bytes. [`View::encode`]
 //! writes a chain of layers and [`encode`] what the trainer holds, both into the caller's buffer. One model
-//! has one encoding: what was parsed encodes to the same bytes.
+//! has one encoding: what was parsed encodes to the same bytes. [`QuantisedView`] does the same for models of integers.
 //!
 //! ```
 //! use tamis::gates::Signs;
@@ -23,13 +23,16 @@
 
 mod aligned;
 mod cost;
+mod integers;
 mod read;
+mod recode;
 mod task;
 mod trained;
 mod write;
 
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
+pub use integers::{Choice, QuantisedView, layer_len};
 pub use read::{View, encoded_len};
 pub use task::Task;
 pub use trained::{encode, encode_net, max_len, net_len, trained_len};
@@ -56,12 +59,26 @@ const CSR_HEADER: usize = 20;
 /// Bytes of a sum before its signs.
 const SUM_HEADER: usize = 4;
 
+/// Bytes of a layer of integers before its factors.
+const INT_HEADER: usize = 24;
+/// Bytes of the scales, their section header included.
+const SCALES: usize = SECTION + 16;
+
 /// Tag of a sparse layer with `f32` values and `u16` columns.
 const TAG_CSR: u16 = 1;
 /// Tag of a scalar sum with signs.
 const TAG_SUM: u16 = 2;
 /// Tag of the task.
 const TAG_TASK: u16 = 3;
+/// Tags of the layers of integers, in the order of `quantised::Weights`.
+const TAG_DENSE: u16 = 4;
+const TAG_MASK: u16 = 5;
+const TAG_ROWS: u16 = 6;
+const TAG_DELTA: u16 = 7;
+const TAG_BLOCKS: u16 = 8;
+const TAG_FAN: u16 = 9;
+/// Tag of what the integers of a model stand for.
+const TAG_SCALES: u16 = 10;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 

@@ -6,7 +6,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use tamis::model::{Model, Scaled};
-use tamis::wire::{Aligned, MAGIC, OwnedModel, VERSION, View, checksum, encoded_len};
+use tamis::quantised::Encoding;
+use tamis::wire::{Aligned, Choice, MAGIC, OwnedModel, QuantisedView, VERSION, View, checksum, encoded_len};
 
 /// The longest input; scratch and predictions of what fits are small.
 const MOST: usize = 4096;
@@ -18,9 +19,11 @@ fuzz_target!(|bytes: &[u8]| {
     buffer.copy_from_slice(bytes);
     assert!(encoded_len(bytes).is_ok() || View::parse(buffer).is_err());
     check(buffer);
+    check_integers(buffer);
     if len >= 24 {
         mend(buffer);
         check(buffer);
+        check_integers(buffer);
         assert_eq!(OwnedModel::<MOST>::from_bytes(buffer).is_ok(), View::parse(buffer).is_ok());
     }
 });
@@ -40,6 +43,33 @@ fn check(bytes: &[u8]) {
     assert_eq!(view.encode(&mut again), Ok(bytes.len()));
     assert_eq!(again, bytes);
     predict(view.model());
+}
+
+/// The same of integers; and every encoding predicts the same.
+fn check_integers(bytes: &[u8]) {
+    let Ok(view) = QuantisedView::parse(bytes) else { return };
+    assert!(QuantisedView::is(bytes) && View::parse(bytes).is_err());
+    let predict = |view: &QuantisedView<'_>| {
+        let model = view.model();
+        let row: Vec<u8> = (0..model.inputs()).map(|i| (i * 37 % 251) as u8).collect();
+        let (mut scratch, mut out) = (vec![-1; model.scratch_len()], vec![-1; model.outputs()]);
+        model.classify(&row, &mut scratch, &mut out).expect("a row of bytes");
+        out
+    };
+    let expected = predict(&view);
+    let others = Encoding::ALL.into_iter().map(Choice::Prefer);
+    for choice in [Choice::Keep, Choice::Smallest, Choice::Fastest].into_iter().chain(others) {
+        let len = view.encoded_len(choice);
+        // A small file may say that it has millions of columns that are all empty.
+        if len > 16 * MOST {
+            continue;
+        }
+        let mut again = vec![0xAA; len];
+        assert_eq!(view.encode(choice, &mut again), Ok(len));
+        assert!(choice != Choice::Keep || again == bytes);
+        let again = tamis_host::file::Aligned::new(&again);
+        assert_eq!(predict(&QuantisedView::parse(&again).expect("what was written")), expected);
+    }
 }
 
 fn predict(model: &Model<'_>) {

@@ -2,7 +2,10 @@
 
 use bytemuck::AnyBitPattern;
 
-use super::{HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_SUM, TAG_TASK, Task, VERSION, checksum, padding};
+use super::{
+    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK, Task, VERSION,
+    checksum, padding,
+};
 use crate::error::length;
 use crate::model::{Activation, Csr, Layer, MAX_LAYERS, Model, Sum};
 use crate::{Error, Result};
@@ -38,16 +41,12 @@ impl<'a> View<'a> {
     /// [`OwnedModel`](super::OwnedModel) see to.
     ///
     /// # Errors
-    /// [`Error::Version`] for a model of a later version, [`Error::Format`] with the byte offset where the bytes are
-    /// no model or are damaged, and [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a layer contradicts
+    /// [`Error::Version`] for a model of a later version, [`Error::Newer`] for a layer, an activation or a task that only a later
+    /// program knows, [`Error::Format`] with the byte offset where the bytes are no model, are damaged or hold a model of
+    /// integers, and [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a layer contradicts
     /// itself, as [`Csr::new`], [`Sum::new`] and [`Model::new`] say.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        aligned(bytes)?;
-        let len = encoded_len(bytes)?;
-        expect("length of the model", 8, len as u32, u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
-        let mut reader = Reader { bytes, at: 12 };
-        expect("checksum", 12, checksum(bytes), reader.u32()?)?;
-        let (inputs, outputs) = (reader.u32()?, reader.u32()?);
+        let (reader, inputs, outputs) = encoded(bytes)?;
         let view = sections(reader)?;
         expect("inputs of the model", 16, view.model.inputs() as u32, inputs)?;
         expect("outputs of the model", 20, view.model.outputs() as u32, outputs)?;
@@ -96,6 +95,17 @@ pub fn encoded_len(bytes: &[u8]) -> Result<usize> {
     Ok(len as usize)
 }
 
+/// Checks the head and the checksum; what follows, inputs and outputs.
+pub(super) fn encoded(bytes: &[u8]) -> Result<(Reader<'_>, u32, u32)> {
+    aligned(bytes)?;
+    let len = encoded_len(bytes)?;
+    expect("length of the model", 8, len as u32, u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
+    let mut reader = Reader { bytes, at: 12 };
+    expect("checksum", 12, checksum(bytes), reader.u32()?)?;
+    let (inputs, outputs) = (reader.u32()?, reader.u32()?);
+    Ok((reader, inputs, outputs))
+}
+
 fn aligned(bytes: &[u8]) -> Result<()> {
     let off = bytes.as_ptr().addr() % align_of::<u32>();
     expect("address of the model, modulo 4 (see Aligned, include_model!)", 0, 0, off as u32)
@@ -114,7 +124,7 @@ fn sections<'a>(mut reader: Reader<'a>) -> Result<View<'a>> {
             task = Some(read_task(payload)?);
             rest = reader;
         } else if optional {
-            expect("flags of a layer", at + 2, 0, u32::from(tag == TAG_CSR || tag == TAG_SUM))?;
+            expect("flags of a layer", at + 2, 0, u32::from((TAG_CSR..=TAG_SCALES).contains(&tag)))?;
         } else {
             expect("layer behind a section that may be skipped", at, end.at as u32, at as u32)?;
             let many =
@@ -130,7 +140,7 @@ fn sections<'a>(mut reader: Reader<'a>) -> Result<View<'a>> {
     Ok(View { model, task, extra: rest.bytes.get(rest.at..).unwrap_or_default() })
 }
 
-fn read_task(mut payload: Reader<'_>) -> Result<Task> {
+pub(super) fn read_task(mut payload: Reader<'_>) -> Result<Task> {
     let at = payload.at;
     let kind = payload.u16()?;
     expect("reserved", payload.at, 0, u32::from(payload.u16()?))?;
@@ -143,13 +153,19 @@ fn layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<Layer<'a>> 
     let layer = match tag {
         TAG_CSR => Layer::Csr(csr(&mut payload)?),
         TAG_SUM => Layer::Sum(sum(&mut payload)?),
-        _ => {
-            let what = "layer tag, unknown to this version";
+        TAG_DENSE..=TAG_SCALES => {
+            let what = "layer of floats (QuantisedView reads models of integers)";
             return Err(Error::Format { what, at, expected: u32::from(TAG_SUM), got: u32::from(tag) });
         }
+        _ => return Err(later("layer", at, tag)),
     };
     payload.end("end of a layer")?;
     Ok(layer)
+}
+
+/// What a later program wrote: the checksum is right, so this is no damage.
+pub(super) fn later(what: &'static str, at: usize, got: u16) -> Error {
+    Error::Newer { what, at, got: got.into() }
 }
 
 fn csr<'a>(payload: &mut Reader<'a>) -> Result<Csr<'a>> {
@@ -165,43 +181,38 @@ fn csr<'a>(payload: &mut Reader<'a>) -> Result<Csr<'a>> {
     Csr::new(inputs, counts, columns, values, activation)?.with_requested(requested)
 }
 
-fn activation(payload: &mut Reader<'_>) -> Result<Activation> {
+pub(super) fn activation(payload: &mut Reader<'_>) -> Result<Activation> {
     let at = payload.at;
     match payload.u16()? {
         0 => Ok(Activation::Identity),
         1 => Ok(Activation::Relu),
-        got => Err(Error::Format {
-            what: "activation, unknown to this version",
-            at,
-            expected: 1,
-            got: u32::from(got),
-        }),
+        got => Err(later("activation", at, got)),
     }
 }
 
-fn sum<'a>(payload: &mut Reader<'a>) -> Result<Sum<'a>> {
+pub(super) fn sum<'a>(payload: &mut Reader<'a>) -> Result<Sum<'a>> {
     let inputs = payload.u32()? as usize;
     Sum::new(inputs, payload.slice::<u32>(inputs.div_ceil(32))?)
 }
 
-fn expect(what: &'static str, at: usize, expected: u32, got: u32) -> Result<()> {
+pub(super) fn expect(what: &'static str, at: usize, expected: u32, got: u32) -> Result<()> {
     if expected == got { Ok(()) } else { Err(Error::Format { what, at, expected, got }) }
 }
 
 /// Reads forward; `at` is the offset from the start of the model, and `bytes` end where the part that is read ends.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+pub(super) struct Reader<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
 }
 
 impl<'a> Reader<'a> {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
     /// Checks that everything was read.
-    fn end(&self, what: &'static str) -> Result<()> {
+    pub(super) fn end(&self, what: &'static str) -> Result<()> {
         expect(what, self.at, self.at as u32, self.bytes.len() as u32)
     }
 
@@ -218,12 +229,20 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn u16(&mut self) -> Result<u16> {
+    pub(super) fn u16(&mut self) -> Result<u16> {
         self.array().map(u16::from_le_bytes)
     }
 
-    fn u32(&mut self) -> Result<u32> {
+    pub(super) fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn words<const N: usize>(&mut self) -> Result<[usize; N]> {
+        let mut words = [0; N];
+        for word in &mut words {
+            *word = self.u32()? as usize;
+        }
+        Ok(words)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -231,7 +250,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `len` numbers in place, and the zero bytes that fill the last word.
-    fn slice<T: AnyBitPattern>(&mut self, len: usize) -> Result<&'a [T]> {
+    pub(super) fn slice<T: AnyBitPattern>(&mut self, len: usize) -> Result<&'a [T]> {
         let at = self.at;
         let bytes = self.take(len.saturating_mul(size_of::<T>()))?;
         for (at, &zero) in (self.at..).zip(self.take(padding(bytes.len()))?) {
@@ -244,7 +263,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Offset, tag, whether it may be skipped, and payload of the next section.
-    fn section(&mut self) -> Result<(usize, u16, bool, Self)> {
+    pub(super) fn section(&mut self) -> Result<(usize, u16, bool, Self)> {
         let at = self.at;
         let (tag, flags, len) = (self.u16()?, self.u16()?, self.u32()? as usize);
         expect("flags of a section", at + 2, u32::from(flags & OPTIONAL), u32::from(flags))?;

@@ -72,7 +72,7 @@ impl Task {
     /// The task with these fields, read at byte `at`.
     ///
     /// # Errors
-    /// [`Error::Format`] for a kind that this version does not know and for a threshold where there is none,
+    /// [`Error::Newer`] for a kind that this version does not know, [`Error::Format`] for a threshold where there is none,
     /// [`Error::NotFinite`] for a threshold that is no number.
     pub(super) fn of(at: usize, kind: u16, threshold: u32) -> Result<Self> {
         let none = |task, what| match threshold {
@@ -87,12 +87,7 @@ impl Task {
                 finite("threshold of a binary task", &[threshold])?;
                 Ok(Self::Binary { threshold })
             }
-            _ => Err(Error::Format {
-                what: "task, unknown to this version",
-                at,
-                expected: u32::from(Self::MULTICLASS_KIND),
-                got: u32::from(kind),
-            }),
+            got => Err(Error::Newer { what: "task", at, got: got.into() }),
         }
     }
 

@@ -6,7 +6,7 @@ use super::{
     sum_len,
 };
 use crate::error::range;
-use crate::model::{Activation, Layer, Model};
+use crate::model::{Activation, Layer, Model, Sum};
 use crate::{Error, Result};
 
 impl View<'_> {
@@ -83,11 +83,11 @@ impl<'o> Writer<'o> {
         Ok(())
     }
 
-    fn words<const N: usize>(&mut self, words: [usize; N]) -> Result<()> {
+    pub(super) fn words<const N: usize>(&mut self, words: [usize; N]) -> Result<()> {
         words.iter().try_for_each(|&word| self.put(&(word as u32).to_le_bytes()))
     }
 
-    fn pad(&mut self) -> Result<()> {
+    pub(super) fn pad(&mut self) -> Result<()> {
         self.put([0; 3].get(..padding(self.at)).unwrap_or_default())
     }
 
@@ -109,11 +109,13 @@ impl<'o> Writer<'o> {
                 self.u16s(csr.columns().iter().copied())?;
                 self.f32s(csr.values().iter().copied())
             }
-            Layer::Sum(sum) => {
-                self.sum_head(sum.inputs())?;
-                sum.signs().iter().try_for_each(|word| self.put(&word.to_le_bytes()))
-            }
+            Layer::Sum(sum) => self.sum(sum),
         }
+    }
+
+    pub(super) fn sum(&mut self, sum: &Sum<'_>) -> Result<()> {
+        self.sum_head(sum.inputs())?;
+        sum.signs().iter().try_for_each(|word| self.put(&word.to_le_bytes()))
     }
 
     pub(super) fn csr_head(&mut self, head: &CsrHead) -> Result<()> {

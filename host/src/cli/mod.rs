@@ -23,6 +23,7 @@ mod parse;
 mod path;
 mod predict;
 mod progress;
+mod quantise;
 mod recover;
 mod report;
 mod saved;
@@ -95,6 +96,8 @@ enum Verb {
     Eval(eval::Eval),
     Finetune(finetune::Finetune),
     Predict(predict::Predict),
+    #[command(name = "quantize", alias = "quantise")]
+    Quantise(quantise::Quantise),
     Inspect(inspect::Inspect),
     Run(experiment::Run),
     Report(report::Report),
@@ -142,6 +145,7 @@ fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
         Verb::Eval(eval) => eval.run(common, console),
         Verb::Finetune(finetune) => finetune.run(common, console),
         Verb::Predict(predict) => predict.run(common, console),
+        Verb::Quantise(quantise) => quantise.run(common, console),
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Run(run) => run.run(common, console),
         Verb::Report(report) => report.run(console),

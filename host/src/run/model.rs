@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 use tamis::model::{Activation, Input, Layer, Model};
-use tamis::wire::{self, Cost, View, checksum};
+use tamis::quantised;
+use tamis::wire::{self, Choice, Cost, QuantisedView, View, checksum};
 
 use super::memory::room_for;
 use super::{Problem, Score, Source, Task, classes};
@@ -26,7 +27,7 @@ pub struct ModelFile {
 /// What one layer costs; bytes and operations as [`tamis::wire::Cost`] counts them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LayerCost {
-    /// `sparse` or `sum`.
+    /// `sparse` or `sum`; of integers the encoding of the weights.
     pub kind: &'static str,
     /// `relu` or `identity`.
     pub activation: &'static str,
@@ -58,6 +59,19 @@ pub struct Bytes {
     pub dense_macs: usize,
 }
 
+/// What the integers of a model stand for, as [`tamis::quantised::Scales`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct IntegerScales {
+    /// A step of an input byte.
+    pub input: f32,
+    /// The byte that stands for 0.
+    pub zero: u8,
+    /// A step of an output.
+    pub output: f32,
+    /// The least output that is class 1, of a binary task.
+    pub threshold: i32,
+}
+
 /// What a model costs, layer by layer and in all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelCost {
@@ -77,6 +91,8 @@ pub struct ModelCost {
     pub task: Option<Task>,
     /// The least prediction that is class 1; none but for a binary task.
     pub threshold: Option<f32>,
+    /// What the integers of the model stand for; none for one of floats.
+    pub integers: Option<IntegerScales>,
     /// Layer by layer.
     pub layers: Vec<LayerCost>,
     /// The whole, with header, task and shared scratch.
@@ -92,26 +108,46 @@ impl ModelFile {
         let path = path.as_ref().to_owned();
         let bytes = file::read_aligned(&path)?;
         let model = Self { path, bytes };
-        model.view()?;
+        model.open()?;
         Ok(model)
     }
 
     /// The model in place.
     ///
     /// # Errors
-    /// None once [`load`](Self::load) has succeeded.
+    /// None for a model of floats, once [`load`](Self::load) has succeeded; for one of integers always.
     pub fn view(&self) -> Result<View<'_>> {
-        View::parse(&self.bytes).map_err(|error| {
-            if let tamis::Error::Version { reads, got } = error {
-                return Error::new("the model has a later format than this program reads")
+        match self.open()? {
+            Opened::Floats(view) => Ok(view),
+            Opened::Integers(_) => {
+                Err(Error::new("the model is one of integers, which cannot be fitted or rounded again")
+                    .at(&self.path)
+                    .expected("a model of floats")
+                    .help("pass the model that it was made of"))
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Opened<'_>> {
+        let opened = if QuantisedView::is(&self.bytes) {
+            QuantisedView::parse(&self.bytes).map(Opened::Integers)
+        } else {
+            View::parse(&self.bytes).map(Opened::Floats)
+        };
+        opened.map_err(|error| match error {
+            tamis::Error::Version { reads, got } => {
+                Error::new("the model has a later format than this program reads")
                     .at(&self.path)
                     .expected(format_args!("format version {reads}"))
                     .got(format_args!("format version {got}"))
-                    .help("update tamis, or train the model again with this one");
+                    .help("update tamis, or train the model again with this one")
             }
-            Error::from(error).at(&self.path).help(
+            tamis::Error::Newer { .. } => {
+                Error::from(error).at(&self.path).help("update tamis, or train the model again with this one")
+            }
+            _ => Error::from(error).at(&self.path).help(
                 "this is no .tamis model, or it is damaged or cut off: copy it again, or train it again",
-            )
+            ),
         })
     }
 
@@ -121,9 +157,9 @@ impl ModelFile {
     /// # Errors
     /// As [`view`](Self::view); a task that only a later version can score.
     pub fn task(&self) -> Result<Option<Task>> {
-        let view = self.view()?;
-        match view.task() {
-            None => Ok((view.model().outputs() > 1).then_some(Task::Multiclass)),
+        let opened = self.open()?;
+        match opened.task() {
+            None => Ok((opened.outputs() > 1).then_some(Task::Multiclass)),
             Some(wire::Task::Regression) => Ok(Some(Task::Regression)),
             Some(wire::Task::Binary { .. }) => Ok(Some(Task::Binary)),
             Some(wire::Task::Multiclass) => Ok(Some(Task::Multiclass)),
@@ -140,7 +176,8 @@ impl ModelFile {
     /// # Errors
     /// As [`view`](Self::view).
     pub fn score(&self, task: Task, labels: &[f32], predictions: &[f32]) -> Result<Score> {
-        Ok(score(&self.view()?, task, labels, predictions))
+        let opened = self.open()?;
+        Ok(score(opened.task(), opened.outputs(), task, labels, predictions))
     }
 
     /// The prediction for every row, `outputs` numbers each; runs on the current rayon pool.
@@ -148,18 +185,22 @@ impl ModelFile {
     /// # Errors
     /// The data has not as many columns as the model has inputs, or a prediction overflows.
     pub fn predict(&self, data: &Matrix) -> Result<Vec<f32>> {
-        let view = self.view()?;
-        let model = view.model();
-        if data.cols != model.inputs() {
+        let opened = self.open()?;
+        let inputs = opened.inputs();
+        if data.cols != inputs {
             return Err(Error::new("the data does not fit the model")
                 .at(&self.path)
-                .expected(format_args!("{} columns", model.inputs()))
+                .expected(format_args!("{inputs} columns"))
                 .got(format_args!("{} columns", data.cols))
                 .help(
                     "pass the columns that the model was trained on; name a column of labels with --target",
                 ));
         }
-        predict_rows(model, data).map_err(|error| error.at(&self.path))
+        match opened {
+            Opened::Floats(view) => predict_rows(view.model(), data),
+            Opened::Integers(view) => predict_integers(view.model(), data),
+        }
+        .map_err(|error| error.at(&self.path))
     }
 
     /// Checks that a problem from `source` is such as the model can be scored on.
@@ -167,7 +208,7 @@ impl ModelFile {
     /// # Errors
     /// The task needs another number of outputs, or a label is none of the model's classes.
     pub fn check_fit(&self, source: &Source, problem: &Problem) -> Result<()> {
-        let outputs = self.view()?.model().outputs();
+        let outputs = self.open()?.outputs();
         let labels = problem.outputs();
         if problem.task == Task::Regression && labels == outputs {
             return Ok(());
@@ -201,27 +242,119 @@ impl ModelFile {
     /// # Errors
     /// As [`view`](Self::view).
     pub fn cost(&self) -> Result<ModelCost> {
-        let view = self.view()?;
-        let model = view.model();
-        let layers: Vec<_> = model
-            .layers()
-            .iter()
-            .zip(model.layer_costs())
-            .map(|(layer, cost)| layer_cost(layer, cost))
-            .collect();
+        let opened = self.open()?;
+        let (layers, total, scales) = match &opened {
+            Opened::Floats(view) => {
+                let model = view.model();
+                let costs = model.layers().iter().zip(model.layer_costs());
+                let layers: Vec<_> = costs.map(|(layer, cost)| layer_cost(layer, cost)).collect();
+                (layers, Bytes { flash_bytes: view.encoded_len(), ..Bytes::from(model.cost()) }, None)
+            }
+            Opened::Integers(view) => integer_costs(view),
+        };
         Ok(ModelCost {
             model: self.path.display().to_string(),
             file_bytes: self.bytes.len(),
             crc32: format!("{:08x}", checksum(&self.bytes)),
-            inputs: model.inputs(),
-            outputs: model.outputs(),
+            inputs: opened.inputs(),
+            outputs: opened.outputs(),
             hidden: layers.iter().filter(|l| l.activation == "relu").map(|l| l.requested).collect(),
             task: self.task()?,
-            threshold: threshold(&view),
-            total: Bytes { flash_bytes: view.encoded_len(), ..Bytes::from(model.cost()) },
+            threshold: threshold(opened.task()),
+            integers: scales,
+            total,
             layers,
         })
     }
+}
+
+/// What lies in the file.
+#[allow(clippy::large_enum_variant, reason = "lives on the stack for one call")]
+enum Opened<'a> {
+    Floats(View<'a>),
+    Integers(QuantisedView<'a>),
+}
+
+impl Opened<'_> {
+    fn task(&self) -> Option<wire::Task> {
+        match self {
+            Self::Floats(view) => view.task(),
+            Self::Integers(view) => view.task(),
+        }
+    }
+
+    fn inputs(&self) -> usize {
+        match self {
+            Self::Floats(view) => view.model().inputs(),
+            Self::Integers(view) => view.model().inputs(),
+        }
+    }
+
+    fn outputs(&self) -> usize {
+        match self {
+            Self::Floats(view) => view.model().outputs(),
+            Self::Integers(view) => view.model().outputs(),
+        }
+    }
+}
+
+/// The costs of the layers, of the whole, and what the integers stand for. A layer's RAM are its sums and its bytes.
+fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<IntegerScales>) {
+    let (model, mut dense_inputs) = (view.model(), view.model().inputs());
+    let mut layers = Vec::new();
+    for (at, layer) in model.layers().iter().enumerate() {
+        let last = at + 1 == model.layers().len() && model.sum().is_none();
+        let dense_macs = dense_inputs.saturating_mul(layer.requested());
+        let cost = Bytes {
+            nnz: layer.weights().nonzeros(),
+            flash_bytes: wire::layer_len(layer, Choice::Keep),
+            ram_bytes: if last { 0 } else { 5 * layer.outputs() },
+            macs: match layer.weights() {
+                quantised::Weights::Dense(_) => layer.outputs() * layer.inputs(),
+                weights => weights.nonzeros(),
+            },
+            dense_flash_bytes: 4 * dense_macs,
+            dense_macs,
+        };
+        dense_inputs = layer.requested();
+        layers.push(LayerCost {
+            kind: layer.weights().encoding().name(),
+            activation: if layer.activation() == Activation::Relu { "relu" } else { "identity" },
+            inputs: layer.inputs(),
+            outputs: layer.outputs(),
+            requested: layer.requested(),
+            cost,
+        });
+    }
+    if let Some(sum) = model.sum() {
+        let cost = Bytes {
+            nnz: 0,
+            flash_bytes: Layer::Sum(*sum).flash_bytes(),
+            ram_bytes: 0,
+            macs: sum.inputs(),
+            dense_flash_bytes: 4 * dense_inputs,
+            dense_macs: dense_inputs,
+        };
+        let (inputs, outputs) = (sum.inputs(), 1);
+        layers.push(LayerCost { kind: "sum", activation: "identity", inputs, outputs, requested: 1, cost });
+    }
+    let sum = |of: fn(&Bytes) -> usize| layers.iter().map(|layer| of(&layer.cost)).sum();
+    let total = Bytes {
+        nnz: sum(|cost| cost.nnz),
+        flash_bytes: view.encoded_len(Choice::Keep),
+        ram_bytes: 4 * model.scratch_len(),
+        macs: sum(|cost| cost.macs),
+        dense_flash_bytes: sum(|cost| cost.dense_flash_bytes),
+        dense_macs: sum(|cost| cost.dense_macs),
+    };
+    let scales = model.scales();
+    let scales = IntegerScales {
+        input: scales.input(),
+        zero: scales.zero,
+        output: scales.output(),
+        threshold: scales.threshold,
+    };
+    (layers, total, Some(scales))
 }
 
 impl From<Cost> for Bytes {
@@ -237,8 +370,8 @@ impl From<Cost> for Bytes {
     }
 }
 
-fn threshold(view: &View<'_>) -> Option<f32> {
-    match view.task() {
+fn threshold(task: Option<wire::Task>) -> Option<f32> {
+    match task {
         Some(wire::Task::Binary { threshold }) => Some(threshold),
         _ => None,
     }
@@ -261,12 +394,18 @@ fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
 }
 
 /// Scores predictions of a model, with its threshold or else the usual one.
-fn score(view: &View<'_>, task: Task, labels: &[f32], predictions: &[f32]) -> Score {
-    let threshold = threshold(view).unwrap_or(Score::THRESHOLD);
+fn score(
+    stored: Option<wire::Task>,
+    outputs: usize,
+    task: Task,
+    labels: &[f32],
+    predictions: &[f32],
+) -> Score {
+    let threshold = threshold(stored).unwrap_or(Score::THRESHOLD);
     let mut score = Score::with_threshold(task, threshold, labels, predictions);
     if task == Task::Regression {
         // Labels and predictions are those of all outputs.
-        score.n /= view.model().outputs().max(1);
+        score.n /= outputs.max(1);
     }
     score
 }
@@ -279,11 +418,47 @@ pub fn score_model(model: &[u8], problem: &Problem) -> Result<Score> {
     let bytes = Aligned::new(model);
     let view = View::parse(&bytes)?;
     let predictions = predict_rows(view.model(), &problem.data)?;
-    Ok(score(&view, problem.task, &problem.labels, &predictions))
+    Ok(score(view.task(), view.model().outputs(), problem.task, &problem.labels, &predictions))
+}
+
+/// The number that an output of integers stands for.
+pub(super) fn number(output: i32, scale: f32) -> f32 {
+    (f64::from(output) * f64::from(scale)) as f32
+}
+
+/// The prediction of a model of integers for every row, in the numbers that they stand for; on the current rayon pool.
+pub(super) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
+    let (d, c) = (data.cols.max(1), model.outputs().max(1));
+    let numbers = (data.rows as u64).saturating_mul(c as u64);
+    room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
+    let scales = model.scales();
+    // Bytes that stand for themselves are not touched.
+    let as_they_are = scales.input() == 1.0 && scales.zero == 0;
+    let mut out = vec![0.0; data.rows * c];
+    let chunks = out.par_chunks_mut(CHUNK * c).enumerate();
+    chunks.try_for_each(|(chunk, out)| {
+        let (mut scratch, mut sums, mut row) = (vec![0; model.scratch_len()], vec![0; c], vec![0; d]);
+        for (k, out) in out.chunks_mut(c).enumerate() {
+            let range = (chunk * CHUNK + k) * d..(chunk * CHUNK + k + 1) * d;
+            match &data.values {
+                Values::U8(bytes) if as_they_are => row.copy_from_slice(&bytes[range]),
+                Values::U8(bytes) => {
+                    row.iter_mut().zip(&bytes[range]).for_each(|(q, &x)| *q = scales.byte(x.into()));
+                }
+                Values::F32(floats) => {
+                    row.iter_mut().zip(&floats[range]).for_each(|(q, &x)| *q = scales.byte(x));
+                }
+            }
+            model.predict(&row, &mut scratch, &mut sums)?;
+            out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = number(sum, scales.output()));
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(out)
 }
 
 /// The prediction of a model for every row, on the current rayon pool.
-fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
+pub(super) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
     let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
     room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
     match &data.values {

@@ -19,6 +19,39 @@ pub(crate) fn flash_bytes(elf: &[u8]) -> Option<u64> {
     Some(total)
 }
 
+/// The names of all symbols. None unless a little-endian 32-bit ELF with a table of them.
+pub(crate) fn symbols(elf: &[u8]) -> Option<Vec<String>> {
+    const SYMBOLS: u32 = 2;
+    if !elf.starts_with(b"\x7fELF\x01\x01") {
+        return None;
+    }
+    let (table, entry, count) = (word(elf, 0x20)?, half(elf, 0x2e)?, half(elf, 0x30)?);
+    let header = |i: usize| (table as usize).checked_add(i * usize::from(entry));
+    let part = |at: usize| elf.get(word(elf, at + 16)? as usize..)?.get(..word(elf, at + 20)? as usize);
+    let at = (0..usize::from(count)).filter_map(header).find(|&at| word(elf, at + 4) == Some(SYMBOLS))?;
+    let (symbols, names) = (part(at)?, part(header(word(elf, at + 24)? as usize)?)?);
+    let name = |symbol: &[u8]| {
+        let name = names.get(word(symbol, 0)? as usize..)?.split(|&byte| byte == 0).next()?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    };
+    Some(symbols.as_chunks::<16>().0.iter().filter_map(|symbol| name(symbol)).collect())
+}
+
+/// Whether a symbol is a routine for floats of a part without a float unit: of Arm's run-time interface or of the compiler's
+/// library.
+pub(crate) fn is_soft_float(name: &str) -> bool {
+    if let Some(rest) = name.strip_prefix("__aeabi_") {
+        let to = ["i2f", "i2d", "l2f", "l2d", "ui2f", "ui2d", "ul2f", "ul2d"];
+        return rest.starts_with(['f', 'd'])
+            || rest.starts_with("cf")
+            || rest.starts_with("cd")
+            || to.contains(&rest);
+    }
+    let inner = name.strip_prefix("__").unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
+    let kinds = ["sf", "df", "sfsi", "sfdi", "dfsi", "dfdi", "sfvfp", "dfvfp"];
+    kinds.iter().any(|kind| inner.ends_with(kind)) && inner.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
@@ -51,5 +84,34 @@ mod tests {
         assert_eq!(flash_bytes(&elf), Some(1020));
         assert_eq!(flash_bytes(&elf[..elf.len() - 17]), None);
         assert_eq!(flash_bytes(b"not an image"), None);
+    }
+
+    #[test]
+    fn routines_for_floats_are_told_from_those_for_integers() {
+        for float in [
+            "__aeabi_fmul",
+            "__aeabi_dadd",
+            "__aeabi_cfcmple",
+            "__aeabi_ui2f",
+            "__mulsf3",
+            "__adddf3",
+            "__fixunssfsi",
+            "__floatsisf",
+        ] {
+            assert!(is_soft_float(float), "{float}");
+        }
+        for integer in [
+            "__aeabi_lmul",
+            "__aeabi_uidiv",
+            "__aeabi_memcpy",
+            "__aeabi_llsr",
+            "__udivsi3",
+            "__muldi3",
+            "main",
+            "",
+        ] {
+            assert!(!is_soft_float(integer), "{integer}");
+        }
+        assert_eq!(symbols(b"not an image"), None);
     }
 }

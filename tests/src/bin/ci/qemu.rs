@@ -26,6 +26,7 @@ const EMULATORS: [(&str, &str); 2] =
 pub(crate) fn run(_: &Context) -> Outcome {
     install::programs(&EMULATORS)?;
     build_firmware()?;
+    without_floats()?;
     let plugin = build_plugin()?;
     let expected = matrix::expected();
     let runs = BOARDS.iter().map(|board| emulate(board, &plugin)).collect::<Result<Vec<_>, _>>()?;
@@ -48,6 +49,22 @@ fn build_firmware() -> Result<(), Stop> {
     build.words("--release --manifest-path tests/firmware/Cargo.toml --target-dir").args([IMAGES]).run()
 }
 
+/// Targets without a float unit, where every float would be a call.
+const SOFT: [&str; 3] = ["thumbv6m-none-eabi", "thumbv7m-none-eabi", "riscv32imac-unknown-none-elf"];
+
+/// The program that reads a model of integers and classifies holds no routine for floats.
+fn without_floats() -> Result<(), Stop> {
+    for target in SOFT {
+        let image = root().join(IMAGES).join(target).join("release/integers");
+        let names = elf::symbols(&read(&image)?)
+            .ok_or_else(|| Stop::Failed(format!("{}: no symbols", image.display())))?;
+        if let Some(name) = names.iter().find(|name| elf::is_soft_float(name)) {
+            return Err(Stop::Failed(format!("{target}: predicting by integers calls {name}")));
+        }
+    }
+    Ok(())
+}
+
 /// Each target once.
 fn targets() -> Vec<&'static str> {
     let mut targets: Vec<_> = BOARDS.iter().map(|board| board.target).collect();
@@ -65,11 +82,16 @@ fn build_plugin() -> Result<PathBuf, Stop> {
     Ok(plugin)
 }
 
+/// Both images, one after the other.
 fn emulate(board: &Board, plugin: &Path) -> Result<Run, Stop> {
-    let image = root().join(IMAGES).join(board.target).join("release/tamis-firmware");
+    Ok(emulate_one(board, "tamis-firmware", plugin)?.and(emulate_one(board, "second", plugin)?))
+}
+
+fn emulate_one(board: &Board, program: &str, plugin: &Path) -> Result<Run, Stop> {
+    let image = root().join(IMAGES).join(board.target).join("release").join(program);
     let work = root().join(WORK);
-    let (log, counts) =
-        (work.join(format!("{}.log", board.core)), work.join(format!("{}.counts", board.core)));
+    let file = |ending| work.join(format!("{}-{program}.{ending}", board.core));
+    let (log, counts) = (file("log"), file("counts"));
     // Left-over counts must not be taken for new ones.
     let _ = fs::remove_file(&counts);
     let ended = Cmd::new(board.emulator)

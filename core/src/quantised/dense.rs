@@ -1,0 +1,102 @@
+//! Every weight of every input that is used.
+
+use super::{check_columns, product, rolled};
+use crate::Result;
+use crate::error::{length, range};
+use crate::model::MAX_INPUTS;
+
+/// Rows of weights, zeros included, for all inputs or for those of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dense<'a> {
+    inputs: usize,
+    outputs: usize,
+    used: &'a [u16],
+    values: &'a [i8],
+}
+
+impl<'a> Dense<'a> {
+    /// A layer of `outputs`, each with a value for each column of `used`, or for each input if that is empty.
+    ///
+    /// # Errors
+    /// [`crate::Error::Range`] for more than 65536 inputs or a column that is not below `inputs`, [`crate::Error::Length`] for
+    /// another number of values, [`crate::Error::Unsorted`] for a column that does not rise.
+    pub fn new(inputs: usize, outputs: usize, used: &'a [u16], values: &'a [i8]) -> Result<Self> {
+        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
+        range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS)?;
+        check_columns(inputs, 0, used.iter().map(|&column| usize::from(column)))?;
+        let this = Self { inputs, outputs, used, values };
+        length("values", values.len(), outputs.saturating_mul(this.width()))?;
+        Ok(this)
+    }
+
+    /// Numbers that the layer takes.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Numbers that the layer gives.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Weights that are not 0.
+    #[must_use]
+    pub fn nonzeros(&self) -> usize {
+        self.values.iter().filter(|&&value| value != 0).count()
+    }
+
+    /// The columns that have weights; empty for all.
+    #[must_use]
+    pub fn used(&self) -> &'a [u16] {
+        self.used
+    }
+
+    fn width(&self) -> usize {
+        if self.used.is_empty() { self.inputs } else { self.used.len() }
+    }
+
+    pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
+        let width = self.width().max(1);
+        for (k, &value) in self.values.iter().enumerate().filter(|(_, value)| **value != 0) {
+            let (row, k) = (k / width, k % width);
+            entry(row, self.used.get(k).copied().unwrap_or(k as u16), value);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn accumulate(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+        if self.used.is_empty() {
+            rows(x, self.values, self.width().max(1), sums);
+            return Some(());
+        }
+        for (sum, row) in sums.iter_mut().zip(self.values.chunks_exact(self.width().max(1))) {
+            *sum = super::csr::dot(x, self.used, row, *sum)?;
+            rolled();
+        }
+        Some(())
+    }
+}
+
+/// Rows of `width` values.
+#[inline(never)]
+fn rows(x: &[u8], values: &[i8], width: usize, sums: &mut [i32]) {
+    let (x, more) = x.as_chunks::<4>();
+    for (sum, row) in sums.iter_mut().zip(values.chunks_exact(width)) {
+        let (weights, left) = row.as_chunks::<4>();
+        let mut total = *sum;
+        for (&[x0, x1, x2, x3], &[w0, w1, w2, w3]) in x.iter().zip(weights) {
+            total = total.wrapping_add(product(x0, w0));
+            total = total.wrapping_add(product(x1, w1));
+            total = total.wrapping_add(product(x2, w2));
+            total = total.wrapping_add(product(x3, w3));
+            rolled();
+        }
+        for (&x, &weight) in more.iter().zip(left) {
+            total = total.wrapping_add(product(x, weight));
+            rolled();
+        }
+        *sum = total;
+    }
+}
