@@ -226,7 +226,7 @@ pub struct Progress<'a> {
     pub step: u32,
     /// Mean squared error on the rows looked at, in squares of the labels' unit; infinite beyond the range of floats.
     pub loss: f32,
-    /// The least so far on these rows.
+    /// The least so far on these rows; from [`Phase::AllRows`] on, of networks since then.
     pub best: f32,
     /// Weights now, those of the linear term included.
     pub support: usize,
@@ -236,7 +236,7 @@ pub struct Progress<'a> {
     pub moves: u32,
     /// Kicks.
     pub kicks: u32,
-    /// Rows read by all operations together.
+    /// Rows that all operations go through together; a product counts where an operator has prepared for it and reads nothing, too.
     pub rows_read: u64,
     /// Between two stages, besides the calls after steps: all that [`resume`] needs to go on from here.
     pub checkpoint: Option<Checkpoint<'a>>,
@@ -272,7 +272,7 @@ pub struct Info {
     pub folds: u32,
     /// Kicks.
     pub kicks: u32,
-    /// Rows read by all operations together.
+    /// Rows that all operations go through together; a product counts where an operator has prepared for it and reads nothing, too.
     pub rows_read: u64,
     /// Whether the observer ended the run.
     pub stopped: bool,

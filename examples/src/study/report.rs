@@ -103,7 +103,8 @@ impl<'a> Report<'a> {
              - **One to one** are runs that found every planted weight and no other. Neurons may come in any order; planted ones\n\
              \x20 without weights do not count, and those that share a direction count as one, as no data can tell them apart.\n\
              - **Recovered** networks have a mean squared error of at most {RECOVERED:e} of the labels' mean square on {UNSEEN} unseen rows.\n\
-             - **Seconds** and **passes** (reads of all rows, reads of fewer counted in parts) are medians.\n\
+             - **Seconds** and **passes** are medians. A pass goes through all rows, one through fewer counts in parts; products of\n\
+             \x20 conjugate gradients count where the Gram matrix of the support stands for the rows, too.\n\
              - **\\*** marks cells in which the time limit ended at least one run before an exact fit: more time may give more.\n\n",
             jobs::SAMPLES,
             records().count(),

@@ -24,7 +24,7 @@ pub(super) struct RecoverArgs {
     /// Times that a search that found nothing better gives part of the network up and goes on [default: 40]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) kicks: Option<u32>,
-    /// Kicks without progress after which a search is given up that is far from exact [default: 6]
+    /// Kicks without progress after which a search is given up that is far from exact [default: 12]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) idle_kicks: Option<u32>,
 }

@@ -147,7 +147,7 @@ pub(super) fn choose(
     }
 }
 
-/// Layouts from the fastest to the smallest: there is no Gram matrix, the tile shrinks, then the panel below a vector; last, without held gates.
+/// Layouts from the fastest to the smallest: the tile shrinks, there is no Gram matrix, the tile shrinks again, then the panel below a vector; last, without held gates.
 fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
         std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))
@@ -159,7 +159,8 @@ fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
         let narrow = tiles().flat_map(move |tile| (1..vector).rev().map(of(tile)));
         wide.chain(narrow)
     });
-    std::iter::once(usual).chain(smaller)
+    let kept = tiles().map(move |tile| Layout { tile, ..usual }).filter(move |_| usual.gram > 0);
+    kept.chain(smaller)
 }
 
 /// A pool of so many threads; 0 for one per core.
