@@ -108,8 +108,11 @@ fn integers(seed: u64, plan: &Plan<'_>, choice: Choice) -> Vec<u8> {
             Layer::new(weights, &extras[at].0, &extras[at].1, activation).unwrap()
         })
         .collect();
-    let signs = [0b101];
-    let sum = plan.sum.then(|| Sum::new(plan.shapes[count - 1].1, &signs).unwrap());
+    let added = plan.shapes[count - 1].1;
+    let signs: Vec<u32> = (0..added.div_ceil(32))
+        .map(|at| rng.bits() & if added - at * 32 >= 32 { u32::MAX } else { (1 << (added - at * 32)) - 1 })
+        .collect();
+    let sum = plan.sum.then(|| Sum::new(added, &signs).unwrap());
     let scales = Scales::new(0.5, 0.001, 3, -7).unwrap();
     let view = QuantisedView::new(Model::new(&layers, sum, scales).unwrap()).with_task(plan.task).unwrap();
     let mut bytes = vec![0; view.encoded_len(choice)];
@@ -260,6 +263,8 @@ fn c_of_every_encoding_gives_the_bits_of_the_model() {
             }
         }
     }
+    let plan = Plan { shapes: &[(90, 70, 3)], rich: false, sum: true, task: Task::BINARY };
+    check_c(folder.path(), &integers(1, &plan, Choice::Fastest), "signs of several words");
     check_c(folder.path(), &floats(), "floats");
     // Where products and sums may be fused the bits are the same.
     compile("cc", folder.path(), "-std=gnu99 -O3 -march=native -ffp-contract=fast q.c main.c -o program");
@@ -277,6 +282,7 @@ fn rust_without_tables_gives_the_bits_of_the_model() {
     let plans = [
         Plan { shapes: &[(784, 10, 60), (10, 10, 6)], rich: false, sum: false, task: Task::Multiclass },
         Plan { shapes: &[(5000, 9, 20), (9, 4, 3)], rich: true, sum: true, task: Task::BINARY },
+        Plan { shapes: &[(90, 70, 3)], rich: false, sum: true, task: Task::BINARY },
         Plan { shapes: &[(60, 9, 20), (9, 7, 4), (7, 3, 3)], rich: true, sum: false, task: Task::Multiclass },
     ];
     let text = "mod q;\nuse std::io::{Read, Write};\nfn main() {\n\
