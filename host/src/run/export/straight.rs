@@ -1,7 +1,7 @@
 //! A Rust module without tables: one multiply-add a weight, with its column and value in the code.
 //!
 //! On a Cortex-M a weight is three instructions: a load of a byte, a move of a constant, a multiply-add. Each row is a function of its own,
-//! so that no input stays in a register from row to row, which would spill others to the stack.
+//! so that no input stays in a register from row to row, and few are needed at a time.
 
 use tamis::model::Activation;
 use tamis::quantised::{Layer, Model};
