@@ -52,6 +52,24 @@ impl<'a> Csr<'a> {
         self.values.len()
     }
 
+    /// Weights of each row.
+    #[must_use]
+    pub fn counts(&self) -> &'a [u16] {
+        self.counts
+    }
+
+    /// Column of each weight.
+    #[must_use]
+    pub fn columns(&self) -> &'a [u16] {
+        self.columns
+    }
+
+    /// The weights.
+    #[must_use]
+    pub fn values(&self) -> &'a [i8] {
+        self.values
+    }
+
     pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
         let mut entries = self.columns.iter().zip(self.values);
         for (row, &count) in self.counts.iter().enumerate() {

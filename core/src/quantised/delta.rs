@@ -60,6 +60,24 @@ impl<'a> Delta<'a> {
         self.values.len()
     }
 
+    /// Weights of each row.
+    #[must_use]
+    pub fn counts(&self) -> &'a [u16] {
+        self.counts
+    }
+
+    /// Distances, those that only skip too.
+    #[must_use]
+    pub fn deltas(&self) -> &'a [u8] {
+        self.deltas
+    }
+
+    /// The weights.
+    #[must_use]
+    pub fn values(&self) -> &'a [i8] {
+        self.values
+    }
+
     pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
         let (mut deltas, mut values) = (self.deltas, self.values.iter());
         for (row, &count) in self.counts.iter().enumerate() {

@@ -53,6 +53,12 @@ impl<'a> Dense<'a> {
         self.used
     }
 
+    /// The weights, zeros too, row after row.
+    #[must_use]
+    pub fn values(&self) -> &'a [i8] {
+        self.values
+    }
+
     fn width(&self) -> usize {
         if self.used.is_empty() { self.inputs } else { self.used.len() }
     }

@@ -86,6 +86,18 @@ impl<'a> Fan<'a> {
         self.values.len() / self.outputs.max(1)
     }
 
+    /// Column of each weight.
+    #[must_use]
+    pub fn columns(&self) -> Columns<'a> {
+        self.columns
+    }
+
+    /// The weights.
+    #[must_use]
+    pub fn values(&self) -> &'a [i8] {
+        self.values
+    }
+
     pub(super) fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
         for (k, &value) in self.values.iter().enumerate() {
             let column = self.columns.at(k).unwrap_or_default();

@@ -69,6 +69,18 @@ impl<'a> Mask<'a> {
         self.used
     }
 
+    /// The bits, row after row.
+    #[must_use]
+    pub fn bits(&self) -> &'a [u32] {
+        self.bits
+    }
+
+    /// The weights of the bits that are 1.
+    #[must_use]
+    pub fn values(&self) -> &'a [i8] {
+        self.values
+    }
+
     fn width(&self) -> usize {
         if self.used.is_empty() { self.inputs } else { self.used.len() }
     }

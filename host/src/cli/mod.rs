@@ -11,6 +11,7 @@ mod deep;
 mod demo;
 mod eval;
 mod experiment;
+mod export;
 mod finetune;
 mod generate;
 mod history;
@@ -99,6 +100,7 @@ enum Verb {
     #[command(name = "quantize", alias = "quantise")]
     Quantise(quantise::Quantise),
     Inspect(inspect::Inspect),
+    Export(export::Export),
     Run(experiment::Run),
     Report(report::Report),
     Bench(bench::Bench),
@@ -147,6 +149,7 @@ fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
         Verb::Predict(predict) => predict.run(common, console),
         Verb::Quantise(quantise) => quantise.run(common, console),
         Verb::Inspect(inspect) => inspect.run(console),
+        Verb::Export(export) => export.run(console),
         Verb::Run(run) => run.run(common, console),
         Verb::Report(report) => report.run(console),
         Verb::Bench(bench) => bench.run(common, console),

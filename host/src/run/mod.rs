@@ -21,6 +21,7 @@
 mod anneal;
 mod classes;
 mod deep;
+mod export;
 mod finetune;
 mod found;
 mod imp;
@@ -44,6 +45,7 @@ mod train;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anneal};
 pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, train_deep};
+pub use export::{ExportForm, ExportReport, Exported, check_name, export};
 pub use finetune::{
     FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneProgress, FinetuneReport, finetune,
 };

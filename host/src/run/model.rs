@@ -128,7 +128,18 @@ impl ModelFile {
         }
     }
 
-    fn open(&self) -> Result<Opened<'_>> {
+    /// The checksum as `inspect` shows it.
+    pub(super) fn checksum(&self) -> String {
+        format!("{:08x}", checksum(&self.bytes))
+    }
+
+    /// Where the model was read.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn open(&self) -> Result<Opened<'_>> {
         let opened = if QuantisedView::is(&self.bytes) {
             QuantisedView::parse(&self.bytes).map(Opened::Integers)
         } else {
@@ -255,7 +266,7 @@ impl ModelFile {
         Ok(ModelCost {
             model: self.path.display().to_string(),
             file_bytes: self.bytes.len(),
-            crc32: format!("{:08x}", checksum(&self.bytes)),
+            crc32: self.checksum(),
             inputs: opened.inputs(),
             outputs: opened.outputs(),
             hidden: layers.iter().filter(|l| l.activation == "relu").map(|l| l.requested).collect(),
@@ -270,27 +281,27 @@ impl ModelFile {
 
 /// What lies in the file.
 #[allow(clippy::large_enum_variant, reason = "lives on the stack for one call")]
-enum Opened<'a> {
+pub(super) enum Opened<'a> {
     Floats(View<'a>),
     Integers(QuantisedView<'a>),
 }
 
 impl Opened<'_> {
-    fn task(&self) -> Option<wire::Task> {
+    pub(super) fn task(&self) -> Option<wire::Task> {
         match self {
             Self::Floats(view) => view.task(),
             Self::Integers(view) => view.task(),
         }
     }
 
-    fn inputs(&self) -> usize {
+    pub(super) fn inputs(&self) -> usize {
         match self {
             Self::Floats(view) => view.model().inputs(),
             Self::Integers(view) => view.model().inputs(),
         }
     }
 
-    fn outputs(&self) -> usize {
+    pub(super) fn outputs(&self) -> usize {
         match self {
             Self::Floats(view) => view.model().outputs(),
             Self::Integers(view) => view.model().outputs(),

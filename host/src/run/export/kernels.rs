@@ -1,0 +1,324 @@
+//! The kernels of C: those that a model needs are copied into its file. Their order is that in which they are written.
+
+/// Sums that start at 0.
+pub(super) const ZEROS: &str = "
+static void zeros(int32_t *sums, uint32_t n)
+{
+    for (uint32_t j = 0; j < n; j++) {
+        sums[j] = 0;
+    }
+}
+";
+
+/// Sums that start at biases.
+pub(super) const START: &str = "
+static void start(int32_t *sums, const int32_t *biases, uint32_t n)
+{
+    for (uint32_t j = 0; j < n; j++) {
+        sums[j] = biases[j];
+    }
+}
+";
+
+/// One product.
+pub(super) const PRODUCT: &str = "
+static inline int32_t product(uint8_t x, int8_t weight)
+{
+    return (int32_t)x * (int32_t)weight;
+}
+";
+
+/// Index and weight.
+pub(super) const PAIR: &str = "
+struct pair {
+    uint8_t at;
+    int8_t weight;
+};
+";
+
+/// Eight pairs a turn, and the rest by one jump.
+pub(super) const BLOCKS: &str = "
+static int32_t run(const uint8_t *x, const struct pair *p, uint32_t n, int32_t sum)
+{
+    for (; n >= 8; n -= 8, p += 8) {
+        sum += product(x[p[0].at], p[0].weight);
+        sum += product(x[p[1].at], p[1].weight);
+        sum += product(x[p[2].at], p[2].weight);
+        sum += product(x[p[3].at], p[3].weight);
+        sum += product(x[p[4].at], p[4].weight);
+        sum += product(x[p[5].at], p[5].weight);
+        sum += product(x[p[6].at], p[6].weight);
+        sum += product(x[p[7].at], p[7].weight);
+    }
+    switch (n) {
+    case 7: sum += product(x[p[6].at], p[6].weight); /* fall through */
+    case 6: sum += product(x[p[5].at], p[5].weight); /* fall through */
+    case 5: sum += product(x[p[4].at], p[4].weight); /* fall through */
+    case 4: sum += product(x[p[3].at], p[3].weight); /* fall through */
+    case 3: sum += product(x[p[2].at], p[2].weight); /* fall through */
+    case 2: sum += product(x[p[1].at], p[1].weight); /* fall through */
+    case 1: sum += product(x[p[0].at], p[0].weight); /* fall through */
+    default: break;
+    }
+    return sum;
+}
+
+/* Windows of 256 columns; the last one ends where the row does. */
+static void blocks(const uint8_t *x, uint32_t inputs, const uint8_t *counts, const struct pair *pairs,
+                   int32_t *sums, uint32_t outputs)
+{
+    const uint32_t last = inputs > 256 ? inputs - 256 : 0;
+    for (uint32_t from = 0; from < inputs; from += 256) {
+        const uint8_t *window = x + (from < last ? from : last);
+        for (uint32_t j = 0; j < outputs; j++) {
+            const uint32_t n = *counts++;
+            sums[j] = run(window, pairs, n, sums[j]);
+            pairs += n;
+        }
+    }
+}
+";
+
+/// Rows of columns of 16 bits.
+pub(super) const ROWS: &str = "
+static void rows(const uint8_t *x, const uint16_t *counts, const uint16_t *columns, const int8_t *values,
+                 int32_t *sums, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        int32_t sum = sums[j];
+        for (uint32_t n = counts[j]; n > 0; n--) {
+            sum += product(x[*columns++], *values++);
+        }
+        sums[j] = sum;
+    }
+}
+";
+
+/// Distances of 8 bits; 255 only skips.
+pub(super) const DISTANCES: &str = "
+static void distances(const uint8_t *x, const uint16_t *counts, const uint8_t *steps, const int8_t *values,
+                      int32_t *sums, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        const uint8_t *next = x;
+        int32_t sum = sums[j];
+        for (uint32_t n = counts[j]; n > 0; n--) {
+            uint8_t step = *steps++;
+            while (step == 255) {
+                next += 255;
+                step = *steps++;
+            }
+            next += step;
+            sum += product(*next++, *values++);
+        }
+        sums[j] = sum;
+    }
+}
+";
+
+/// All weights of all inputs.
+pub(super) const DENSE: &str = "
+static void dense(const uint8_t *x, uint32_t inputs, const int8_t *values, int32_t *sums, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        int32_t sum = sums[j];
+        for (uint32_t k = 0; k < inputs; k++) {
+            sum += product(x[k], *values++);
+        }
+        sums[j] = sum;
+    }
+}
+";
+
+/// All weights of some inputs.
+pub(super) const DENSE_USED: &str = "
+static void dense_used(const uint8_t *x, const uint16_t *used, uint32_t width, const int8_t *values,
+                       int32_t *sums, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        int32_t sum = sums[j];
+        for (uint32_t k = 0; k < width; k++) {
+            sum += product(x[used[k]], *values++);
+        }
+        sums[j] = sum;
+    }
+}
+";
+
+/// The lowest bit that is 1.
+pub(super) const LOWEST: &str = "
+static inline uint32_t lowest(uint32_t word)
+{
+#if defined(__GNUC__)
+    return (uint32_t)__builtin_ctzl(word);
+#else
+    uint32_t k = 0;
+    for (; (word & 1u) == 0; word >>= 1) {
+        k++;
+    }
+    return k;
+#endif
+}
+";
+
+/// A bit for each weight that could be.
+pub(super) const MASK: &str = "
+static void mask(const uint8_t *x, uint32_t width, const uint32_t *bits, const int8_t *values,
+                 int32_t *sums, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        int32_t sum = sums[j];
+        for (uint32_t from = 0; from < width; from += 32) {
+            for (uint32_t word = *bits++; word != 0; word &= word - 1) {
+                sum += product(x[from + lowest(word)], *values++);
+            }
+        }
+        sums[j] = sum;
+    }
+}
+";
+
+/// The same for some inputs.
+pub(super) const MASK_USED: &str = "
+static void mask_used(const uint8_t *x, const uint16_t *used, uint32_t width, const uint32_t *bits,
+                      const int8_t *values, int32_t *sums, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        int32_t sum = sums[j];
+        for (uint32_t from = 0; from < width; from += 32) {
+            for (uint32_t word = *bits++; word != 0; word &= word - 1) {
+                sum += product(x[used[from + lowest(word)]], *values++);
+            }
+        }
+        sums[j] = sum;
+    }
+}
+";
+
+/// As many weights in every row, columns of 8 bits.
+pub(super) const FAN_8: &str = "
+static void fan_8(const uint8_t *x, uint32_t fan_in, const uint8_t *columns, const int8_t *values,
+                  int32_t *sums, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        int32_t sum = sums[j];
+        for (uint32_t n = fan_in; n > 0; n--) {
+            sum += product(x[*columns++], *values++);
+        }
+        sums[j] = sum;
+    }
+}
+";
+
+/// The same with columns of 16 bits.
+pub(super) const FAN_16: &str = "
+static void fan_16(const uint8_t *x, uint32_t fan_in, const uint16_t *columns, const int8_t *values,
+                   int32_t *sums, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        int32_t sum = sums[j];
+        for (uint32_t n = fan_in; n > 0; n--) {
+            sum += product(x[*columns++], *values++);
+        }
+        sums[j] = sum;
+    }
+}
+";
+
+/// A sum times a factor, rounded, halves up. Shifts of negative numbers are left to the compiler by C99, so they are avoided.
+pub(super) const SCALED: &str = "
+static inline int32_t scaled(int32_t sum, uint32_t factor)
+{
+    const int64_t exact = (int64_t)sum * (int64_t)((factor & 0xFFFFFFu) << 7);
+    const uint32_t shift = (factor >> 24) - 25;
+    const int32_t high = (int32_t)(exact < 0 ? ~(~exact >> 32) : exact >> 32) + ((int32_t)1 << (shift - 1));
+    return high < 0 ? ~(~high >> shift) : high >> shift;
+}
+";
+
+/// Sums to bytes: relu, and a cut at 255. `step` is 0 where all have one factor.
+pub(super) const CUT: &str = "
+static void cut(const int32_t *sums, const uint32_t *factors, uint32_t step, uint8_t *bytes, uint32_t n)
+{
+    for (uint32_t j = 0; j < n; j++) {
+        const int32_t number = scaled(sums[j], factors[j * step]);
+        bytes[j] = (uint8_t)(number < 0 ? 0 : number > 255 ? 255 : number);
+    }
+}
+";
+
+/// Outputs times factors.
+pub(super) const SCALE: &str = "
+static void scale(int32_t *sums, const uint32_t *factors, uint32_t step, uint32_t n)
+{
+    for (uint32_t j = 0; j < n; j++) {
+        sums[j] = scaled(sums[j], factors[j * step]);
+    }
+}
+";
+
+/// Outputs that are not negative.
+pub(super) const RELU: &str = "
+static void relu(int32_t *sums, uint32_t n)
+{
+    for (uint32_t j = 0; j < n; j++) {
+        sums[j] = sums[j] < 0 ? 0 : sums[j];
+    }
+}
+";
+
+/// The scalar at the end.
+pub(super) const SUM: &str = "
+static int32_t signed_sum(const uint32_t *signs, const uint8_t *x, uint32_t n)
+{
+    int32_t total = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        const int32_t number = (int32_t)x[j];
+        total += (signs[j / 32] >> (j % 32) & 1u) != 0 ? -number : number;
+    }
+    return total;
+}
+";
+
+/// Rows of floats: product by product, in their order.
+pub(super) const FLOAT_ROWS: &str = "
+static void rows(const float *x, const uint16_t *counts, const uint16_t *columns, const float *values,
+                 float *y, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        float sum = 0.0f;
+        for (uint32_t n = counts[j]; n > 0; n--) {
+            sum += *values++ * x[*columns++];
+        }
+        y[j] = sum;
+    }
+}
+";
+
+/// Outputs that are not negative; NaN stays NaN.
+pub(super) const FLOAT_RELU: &str = "
+static void relu(float *y, uint32_t n)
+{
+    for (uint32_t j = 0; j < n; j++) {
+        y[j] = y[j] <= 0.0f ? 0.0f : y[j];
+    }
+}
+";
+
+/// The scalar at the end, of floats.
+pub(super) const FLOAT_SUM: &str = "
+static float signed_sum(const uint32_t *signs, const float *x, uint32_t n)
+{
+    float total = 0.0f;
+    for (uint32_t j = 0; j < n; j++) {
+        total = (signs[j / 32] >> (j % 32) & 1u) != 0 ? total - x[j] : total + x[j];
+    }
+    return total;
+}
+";
+
+/// Every one, in the order in which they are written.
+pub(super) const ALL: [&str; 22] = [
+    PAIR, ZEROS, START, PRODUCT, BLOCKS, ROWS, DISTANCES, DENSE, DENSE_USED, LOWEST, MASK, MASK_USED, FAN_8,
+    FAN_16, SCALED, CUT, SCALE, RELU, SUM, FLOAT_ROWS, FLOAT_RELU, FLOAT_SUM,
+];

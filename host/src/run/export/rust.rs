@@ -1,0 +1,219 @@
+//! A Rust module of tables, for the kernels of the crate `tamis`.
+
+use std::collections::BTreeSet;
+
+use tamis::model::{self, Activation};
+use tamis::quantised::{self, Columns, Weights};
+
+use super::table::{self, Table, float};
+use super::{Classes, Head, Network};
+use crate::{Error, Result};
+
+/// The module being written.
+#[derive(Default)]
+struct Module {
+    /// Names that it takes from `tamis::model` and `tamis::quantised`.
+    model: BTreeSet<&'static str>,
+    quantised: BTreeSet<&'static str>,
+    tables: String,
+    bytes: usize,
+    /// Statements that make the layers.
+    layers: String,
+    /// Their names, in order.
+    chain: Vec<String>,
+}
+
+/// The text, and the bytes of its tables.
+pub(super) fn module(network: Network<'_>, head: &Head) -> Result<(Vec<(&'static str, String)>, usize)> {
+    let mut module = Module::default();
+    let text = match network {
+        Network::Integers(model) => module.integers(model, head, network),
+        Network::Floats(model) => module.floats(model, head, network)?,
+    };
+    Ok((vec![("rs", text)], module.bytes))
+}
+
+impl Module {
+    /// Adds a table; what refers to it.
+    fn table(&mut self, name: &str, layer: usize, table: Table<'_>) -> String {
+        if table.is_empty() {
+            return "&[]".into();
+        }
+        let name = format!("{}_{layer}", name.to_uppercase());
+        self.tables += &table.rust(&name);
+        self.bytes += table.bytes();
+        format!("&{name}")
+    }
+
+    fn activation(&mut self, activation: Activation) -> &'static str {
+        self.model.insert("Activation");
+        if activation == Activation::Relu { "Activation::Relu" } else { "Activation::Identity" }
+    }
+
+    fn sum(&mut self, sum: &model::Sum<'_>, layer: usize) -> String {
+        self.model.insert("Sum");
+        let signs = self.table("signs", layer, Table::U32(sum.signs()));
+        format!("Sum::new({}, {signs})?", sum.inputs())
+    }
+
+    /// Imports and tables.
+    fn front(&self, title: &str) -> String {
+        let mut out = format!("//! {title}\n");
+        out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.\n\n";
+        out += "#![allow(dead_code, missing_docs, unreachable_pub, clippy::all)]\n\n";
+        for (from, names) in [("model", &self.model), ("quantised", &self.quantised)] {
+            match names.iter().copied().collect::<Vec<_>>().as_slice() {
+                [] => {}
+                [one] => out += &format!("use tamis::{from}::{one};\n"),
+                many => out += &format!("use tamis::{from}::{{{}}};\n", many.join(", ")),
+            }
+        }
+        out.push('\n');
+        out
+    }
+
+    fn integers(&mut self, model: &quantised::Model<'_>, head: &Head, network: Network<'_>) -> String {
+        self.quantised.extend(["Layer", "Model", "Scales", "Weights"]);
+        for (at, layer) in model.layers().iter().enumerate() {
+            self.integer_layer(at + 1, layer);
+        }
+        let sum = match model.sum() {
+            Some(sum) => format!("Some({})", self.sum(sum, model.layers().len() + 1)),
+            None => "None".into(),
+        };
+        let scales = model.scales();
+        let mut out = self.front(&head.title(network));
+        out += &constants(head);
+        out += &format!(
+            "/// A byte `q` of an input stands for `INPUT_SCALE * (q - INPUT_ZERO)`.\n\
+             pub const INPUT_SCALE: f32 = {};\n\
+             /// The byte that stands for 0.\n\
+             pub const INPUT_ZERO: u8 = {};\n\
+             /// An output `y` stands for `OUTPUT_SCALE * y`.\n\
+             pub const OUTPUT_SCALE: f32 = {};\n",
+            float(scales.input()),
+            scales.zero,
+            float(scales.output())
+        );
+        if let Classes::From(_) = head.classes {
+            out += "/// The least output that is class 1.\n";
+            out += &format!("pub const THRESHOLD: i32 = {};\n", scales.threshold);
+        }
+        let threshold = if let Classes::From(_) = head.classes { "THRESHOLD" } else { "0" };
+        out += &format!("/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n", model.scratch_len());
+        out += &self.tables;
+        out += &format!(
+            "\n/// The model. Its tables are checked here, once: keep it.\n\
+             ///\n/// # Errors\n/// None, unless this file was edited.\n\
+             pub fn model() -> tamis::Result<Model<'static>> {{\n\
+             {}    let scales = Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, {threshold})?;\n\
+             \x20   Model::new(&[{}], {sum}, scales)\n}}\n",
+            self.layers,
+            self.chain.join(", ")
+        );
+        out += "\n/// The outputs on one row.\n///\n/// # Errors\n/// `model` is another one.\n\
+            pub fn predict(model: &Model<'_>, x: &[u8; INPUTS], y: &mut [i32; OUTPUTS]) -> tamis::Result<()> {\n\
+            \x20   model.predict(x, &mut [0; SCRATCH], y)\n}\n";
+        if head.classes != Classes::None {
+            out += "\n/// The class of one row.\n///\n/// # Errors\n/// `model` is another one.\n\
+                pub fn classify(model: &Model<'_>, x: &[u8; INPUTS]) -> tamis::Result<usize> {\n\
+                \x20   model.classify(x, &mut [0; SCRATCH], &mut [0; OUTPUTS])\n}\n";
+        }
+        out
+    }
+
+    fn integer_layer(&mut self, number: usize, layer: &quantised::Layer<'_>) {
+        let weights = layer.weights();
+        let (inputs, outputs) = (layer.inputs(), layer.outputs());
+        let tables: Vec<_> = table::weights(weights)
+            .into_iter()
+            .map(|(name, table)| self.table(name, number, table))
+            .collect();
+        let tables = tables.join(", ");
+        let (kind, arguments) = match weights {
+            Weights::Dense(_) => ("Dense", format!("{inputs}, {outputs}, {tables}")),
+            Weights::Mask(_) => ("Mask", format!("{inputs}, {outputs}, {tables}")),
+            Weights::Csr(_) => ("Csr", format!("{inputs}, {tables}")),
+            Weights::Delta(_) => ("Delta", format!("{inputs}, {tables}")),
+            Weights::Fan(fan) => {
+                self.quantised.insert("Columns");
+                let width = if let Columns::U8(_) = fan.columns() { "U8" } else { "U16" };
+                let (columns, values) = tables.split_once(", ").unwrap_or((&tables, ""));
+                ("Fan", format!("{inputs}, {outputs}, Columns::{width}({columns}), {values}"))
+            }
+            _ => ("Blocks", format!("{inputs}, {outputs}, {tables}")),
+        };
+        self.quantised.insert(kind);
+        let factors = self.table("factors", number, Table::U32(layer.rescale()));
+        let biases = self.table("biases", number, Table::I32(layer.bias()));
+        let activation = self.activation(layer.activation());
+        let name = format!("layer_{number}");
+        self.layers += &format!(
+            "    let weights = Weights::{kind}({kind}::new({arguments})?);\n\
+             \x20   let {name} = Layer::new(weights, {factors}, {biases}, {activation})?;\n"
+        );
+        self.chain.push(name);
+    }
+
+    fn floats(&mut self, model: &model::Model<'_>, head: &Head, network: Network<'_>) -> Result<String> {
+        self.model.extend(["Layer", "Model"]);
+        for (at, layer) in model.layers().iter().enumerate() {
+            let (number, name) = (at + 1, format!("layer_{}", at + 1));
+            let made = match layer {
+                model::Layer::Csr(csr) => {
+                    self.model.insert("Csr");
+                    let tables = table::rows(csr).map(|(name, table)| self.table(name, number, table));
+                    let activation = self.activation(csr.activation());
+                    format!("Layer::Csr(Csr::new({}, {}, {activation})?)", csr.inputs(), tables.join(", "))
+                }
+                model::Layer::Sum(sum) => format!("Layer::Sum({})", self.sum(sum, number)),
+                _ => return Err(unknown_layer()),
+            };
+            self.layers += &format!("    let {name} = {made};\n");
+            self.chain.push(name);
+        }
+        let mut out = self.front(&head.title(network));
+        out += &constants(head);
+        if let Classes::From(threshold) = head.classes {
+            out += "/// The least output that is class 1.\n";
+            out += &format!("pub const THRESHOLD: f32 = {};\n", float(threshold));
+        }
+        out += &format!("/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n", model.scratch_len());
+        out += &self.tables;
+        out += &format!(
+            "\n/// The model. Its tables are checked here, once: keep it.\n\
+             ///\n/// # Errors\n/// None, unless this file was edited.\n\
+             pub fn model() -> tamis::Result<Model<'static>> {{\n{}    Model::new(&[{}])\n}}\n",
+            self.layers,
+            self.chain.join(", ")
+        );
+        out += "\n/// The outputs on one row.\n///\n/// # Errors\n/// `model` is another one.\n\
+            pub fn predict(model: &Model<'_>, x: &[f32; INPUTS], y: &mut [f32; OUTPUTS]) -> tamis::Result<()> {\n\
+            \x20   model.predict(x, &mut [0.0; SCRATCH], y)\n}\n";
+        let class = match head.classes {
+            Classes::None => return Ok(out),
+            Classes::From(_) => "usize::from(y[0] >= THRESHOLD)",
+            Classes::Largest => "tamis::loss::best(&y)",
+        };
+        out += &format!(
+            "\n/// The class of one row.\n///\n/// # Errors\n/// `model` is another one.\n\
+             pub fn classify(model: &Model<'_>, x: &[f32; INPUTS]) -> tamis::Result<usize> {{\n\
+             \x20   let mut y = [0.0; OUTPUTS];\n    predict(model, x, &mut y)?;\n    Ok({class})\n}}\n"
+        );
+        Ok(out)
+    }
+}
+
+/// A layer of a later version.
+pub(super) fn unknown_layer() -> Error {
+    Error::new("the model has a layer that this program cannot export").help("update tamis")
+}
+
+/// Inputs and outputs, as every module has them.
+pub(super) fn constants(head: &Head) -> String {
+    format!(
+        "/// Numbers in one input row.\npub const INPUTS: usize = {};\n\
+         /// Numbers in one prediction.\npub const OUTPUTS: usize = {};\n",
+        head.inputs, head.outputs
+    )
+}
