@@ -225,7 +225,7 @@ const _: () = {
 #[test]
 fn searches_hold_their_plan_to_the_byte_and_allocate_nothing_per_step() {
     let memory = Memory::Auto;
-    let dims = Dims::new(2000, 30, 8, 40);
+    let dims = Dims::new(1200, 30, 8, 40);
     let case = Case { dims, outputs: 1, second: None, anneal: false, memory, threads: 1, steps: 16 };
     plan_to_the_byte(case);
     let case = Case { dims: Dims::new(600, 100, 0, 1000), steps: 4, threads: 2, ..case };
