@@ -156,7 +156,7 @@ const PER_THREAD: usize = 16 << 10;
 
 fn plan_to_the_byte(lm: Case) {
     let annealed = Case { anneal: true, outputs: 4, steps: 6, ..lm };
-    for kind in [lm, Case { outputs: 3, ..lm }, Case { second: Some(7), steps: 15, ..lm }, annealed] {
+    for kind in [lm, Case { outputs: 3, ..lm }, Case { second: Some(7), steps: 8, ..lm }, annealed] {
         for (memory, dims) in [
             (Memory::Auto, lm.dims),
             (Memory::Auto, Dims::new(1100, 51, 40, 90)),
