@@ -228,7 +228,7 @@ fn searches_hold_their_plan_to_the_byte_and_allocate_nothing_per_step() {
     let dims = Dims::new(1200, 30, 8, 40);
     let case = Case { dims, outputs: 1, second: None, anneal: false, memory, threads: 1, steps: 16 };
     plan_to_the_byte(case);
-    let case = Case { dims: Dims::new(600, 100, 0, 1000), steps: 4, threads: 2, ..case };
+    let case = Case { dims: Dims::new(200, 100, 0, 1000), steps: 4, threads: 2, ..case };
     ten_times_the_neurons(case, 100);
     ten_times_the_neurons(Case { outputs: 10, ..case }, 100);
     // Ten times s entries of 20 bytes at first, and 4 bytes a nonzero for the best iterate.
