@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tamis::model::{self, Activation};
-use tamis::quantised::{self, Columns, Weights};
+use tamis::quantised::{self, Columns, Scales, Weights};
 
 use super::table::{self, Table, float};
 use super::{Classes, Head, Network};
@@ -83,22 +83,7 @@ impl Module {
         };
         let scales = model.scales();
         let mut out = self.front(&head.title(network));
-        out += &constants(head);
-        out += &format!(
-            "/// A byte `q` of an input stands for `INPUT_SCALE * (q - INPUT_ZERO)`.\n\
-             pub const INPUT_SCALE: f32 = {};\n\
-             /// The byte that stands for 0.\n\
-             pub const INPUT_ZERO: u8 = {};\n\
-             /// An output `y` stands for `OUTPUT_SCALE * y`.\n\
-             pub const OUTPUT_SCALE: f32 = {};\n",
-            float(scales.input()),
-            scales.zero,
-            float(scales.output())
-        );
-        if let Classes::From(_) = head.classes {
-            out += "/// The least output that is class 1.\n";
-            out += &format!("pub const THRESHOLD: i32 = {};\n", scales.threshold);
-        }
+        out += &scaled(head, scales);
         let threshold = if let Classes::From(_) = head.classes { "THRESHOLD" } else { "0" };
         out += &format!("/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n", model.scratch_len());
         out += &self.tables;
@@ -210,10 +195,31 @@ pub(super) fn unknown_layer() -> Error {
 }
 
 /// Inputs and outputs, as every module has them.
-pub(super) fn constants(head: &Head) -> String {
+fn constants(head: &Head) -> String {
     format!(
         "/// Numbers in one input row.\npub const INPUTS: usize = {};\n\
          /// Numbers in one prediction.\npub const OUTPUTS: usize = {};\n",
         head.inputs, head.outputs
     )
+}
+
+/// The same, and what the integers stand for.
+pub(super) fn scaled(head: &Head, scales: Scales) -> String {
+    let mut out = constants(head);
+    out += &format!(
+        "/// A byte `q` of an input stands for `INPUT_SCALE * (q - INPUT_ZERO)`.\n\
+         pub const INPUT_SCALE: f32 = {};\n\
+         /// The byte that stands for 0.\n\
+         pub const INPUT_ZERO: u8 = {};\n\
+         /// An output `y` stands for `OUTPUT_SCALE * y`.\n\
+         pub const OUTPUT_SCALE: f32 = {};\n",
+        float(scales.input()),
+        scales.zero,
+        float(scales.output())
+    );
+    if let Classes::From(_) = head.classes {
+        out += "/// The least output that is class 1.\n";
+        out += &format!("pub const THRESHOLD: i32 = {};\n", scales.threshold);
+    }
+    out
 }

@@ -6,8 +6,7 @@
 use tamis::model::Activation;
 use tamis::quantised::{Layer, Model};
 
-use super::rust::constants;
-use super::table::float;
+use super::rust::scaled;
 use super::{Classes, Head, Network};
 
 /// One factor of a [`tamis::quantised::Rescale`] as the code has it: 31 bits, and what is shifted behind the high word.
@@ -43,26 +42,10 @@ fn add(sum: i32, x: u8, weight: i32) -> i32 {
 /// The text.
 pub(super) fn module(network: Network<'_>, head: &Head) -> Vec<(&'static str, String)> {
     let Network::Integers(model) = network else { return Vec::new() };
-    let scales = model.scales();
     let mut out = format!("//! {}\n", head.title(network));
     out += "//!\n//! Exported by tamis as code: export it again rather than edit it. It needs no crate.\n\n";
     out += "#![allow(dead_code, missing_docs, unreachable_pub, unused_variables, clippy::all)]\n\n";
-    out += &constants(head);
-    out += &format!(
-        "/// A byte `q` of an input stands for `INPUT_SCALE * (q - INPUT_ZERO)`.\n\
-         pub const INPUT_SCALE: f32 = {};\n\
-         /// The byte that stands for 0.\n\
-         pub const INPUT_ZERO: u8 = {};\n\
-         /// An output `y` stands for `OUTPUT_SCALE * y`.\n\
-         pub const OUTPUT_SCALE: f32 = {};\n",
-        float(scales.input()),
-        scales.zero,
-        float(scales.output())
-    );
-    if let Classes::From(_) = head.classes {
-        out += "/// The least output that is class 1.\n";
-        out += &format!("pub const THRESHOLD: i32 = {};\n", scales.threshold);
-    }
+    out += &scaled(head, model.scales());
     out += &predict(model);
     out += match head.classes {
         Classes::None => "",
