@@ -103,8 +103,8 @@ pub(super) enum OptimiserName {
 
 impl Recipe {
     /// What `auto` stands for.
-    pub(super) fn usual(task: Task, size: Size) -> Self {
-        if run::usual_recipe(task, size) == "anneal" { Self::Anneal } else { Self::Lm }
+    pub(super) fn usual(task: Task, hidden: usize, size: Size) -> Self {
+        if run::usual_recipe(task, hidden, size) == "anneal" { Self::Anneal } else { Self::Lm }
     }
 
     /// As `--recipe` calls it.

@@ -104,8 +104,9 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
             (false, true) => "no better on the rows held out",
             (false, false) => "not exact",
         };
+        let by = if search.from_published { ", better from the published method" } else { "" };
         let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
-        ("search", format!("{found}; {moves}, signs {}, {} rows first", search.signs, search.search_rows))
+        ("search", format!("{found}{by}; {moves}, signs {}, {} rows first", search.signs, search.search_rows))
     }));
     let steps = if r.search.is_some() { "steps" } else { "epochs" };
     rows.extend([

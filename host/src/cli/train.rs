@@ -59,7 +59,7 @@ pub(super) struct Train {
     /// The same as a part of all weights, above 0 and at most 1
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     density: Option<f64>,
-    /// How to train; auto is anneal for classes and lm for numbers, for fewer than 10 weights and where one of its settings is
+    /// How to train; auto is anneal for classes and lm for numbers, for fewer than 10 weights or one neuron and where one of its settings is
     /// given, paper where one of its settings is given and in place of lm with --must-keep
     #[arg(long, value_enum, default_value_t = Recipe::Auto)]
     recipe: Recipe,
@@ -272,7 +272,7 @@ impl Train {
         let recipe = match (self.recipe, task) {
             (Recipe::Auto, Task::Regression | Task::Binary) if published => Recipe::Paper,
             (Recipe::Auto, Task::Binary) if searched => Recipe::Lm,
-            (Recipe::Auto, _) => match Recipe::usual(task, self.size()) {
+            (Recipe::Auto, _) => match Recipe::usual(task, self.one_hidden(), self.size()) {
                 Recipe::Lm if kept => Recipe::Paper,
                 usual => usual,
             },

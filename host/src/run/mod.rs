@@ -22,6 +22,7 @@ mod anneal;
 mod classes;
 mod deep;
 mod export;
+mod fallback;
 mod finetune;
 mod found;
 mod imp;

@@ -8,20 +8,23 @@ use super::{Size, Task};
 /// neurons for and against a class; least squares does with one.
 const CLASSED: usize = 10;
 
-/// The recipe that `--recipe auto` takes for a task and a size of one hidden layer: `anneal` for classes, but `lm` for two
-/// classes with fewer than ten nonzeros, and for numbers.
+/// The recipe that `--recipe auto` takes for a task and one hidden layer of so many neurons and weights: `anneal` for classes, but
+/// `lm` for two classes with fewer than ten nonzeros or one neuron, which cannot be for one class and for the other; and `lm` for
+/// numbers.
 ///
 /// ```
 /// use tamis_host::run::{Size, Task, usual_recipe};
-/// assert_eq!(usual_recipe(Task::Binary, Size::Nonzeros(100)), "anneal");
-/// assert_eq!(usual_recipe(Task::Binary, Size::Nonzeros(1)), "lm");
+/// assert_eq!(usual_recipe(Task::Binary, 10, Size::Nonzeros(100)), "anneal");
+/// assert_eq!(usual_recipe(Task::Binary, 10, Size::Nonzeros(1)), "lm");
+/// assert_eq!(usual_recipe(Task::Binary, 1, Size::Nonzeros(100)), "lm");
 /// ```
 #[must_use]
-pub const fn usual_recipe(task: Task, size: Size) -> &'static str {
-    match (task, size) {
-        (Task::Binary, Size::Nonzeros(s)) if s < CLASSED => "lm",
-        (Task::Binary | Task::Multiclass, _) => "anneal",
-        (Task::Regression, _) => "lm",
+pub const fn usual_recipe(task: Task, hidden: usize, size: Size) -> &'static str {
+    match (task, hidden, size) {
+        (Task::Binary, 1, _) => "lm",
+        (Task::Binary, _, Size::Nonzeros(s)) if s < CLASSED => "lm",
+        (Task::Binary | Task::Multiclass, ..) => "anneal",
+        (Task::Regression, ..) => "lm",
     }
 }
 

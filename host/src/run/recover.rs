@@ -10,6 +10,7 @@ use tamis::math::unit_scale;
 use tamis::weights::Weights;
 
 use super::anneal::encode_net;
+use super::fallback;
 use super::found::{self, Found};
 use super::keep::{self, Kept};
 use super::layers::{End, SparseLayer, encode_layers};
@@ -68,7 +69,7 @@ impl RecoverOptions {
 }
 
 /// What a search did; part of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Search {
     /// Whether the fit is exact in single precision: the loss is at most 3e-11 of the mean square of the labels.
     pub exact: bool,
@@ -97,6 +98,9 @@ pub struct Search {
     pub validation_accuracy: Option<f64>,
     /// Whether the search ended for want of progress on the rows held out.
     pub early: bool,
+    /// Whether the result is the network that the published method came to, which follows a search of one output with positive signs
+    /// and no rows held out that ended without an exact fit, or one that a search from there came to: it was better.
+    pub from_published: bool,
 }
 
 /// Recovers a network of one hidden layer, or of two ([`RecoverOptions::second`]), that explains `problem`, exactly where it can.
@@ -166,6 +170,7 @@ pub fn resume(
 }
 
 /// A search whose sizes, settings and memory are settled.
+#[derive(Debug, Clone)]
 pub(super) struct Settled {
     pub(super) dims: Dims,
     /// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
@@ -231,7 +236,14 @@ impl Settled {
     ) -> Result<Outcome> {
         let total = self.plan.plan.total_bytes();
         room_for("the search", total, "choose smaller --hidden or --nnz, or set --ram")?;
-        plan::pool(self.options.threads)?.install(|| self.run(problem, origin, stop, observe))
+        let mut observe = observe;
+        plan::pool(self.options.threads)?.install(|| {
+            let start = Start::new(&problem);
+            let whole = self.options.limits;
+            let limits = if self.falls_back() { fallback::searching(whole) } else { whole };
+            let found = self.search(problem, origin, (limits, stop), &mut observe)?;
+            fallback::better(self, found, (&start, stop), observe)
+        })
     }
 }
 
@@ -307,6 +319,7 @@ const LESS: &str =
     "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less";
 
 /// The memory of a search, known before it starts.
+#[derive(Debug, Clone)]
 pub(super) struct RecoverPlan {
     pub(super) plan: Plan,
     pub(super) budget: Recovery,
@@ -364,13 +377,24 @@ impl RecoverPlan {
 }
 
 impl Settled {
-    fn run(
+    /// Whether anything follows a search that ended without an exact fit: the published method is for one hidden layer and one output
+    /// to which all neurons add, and it holds no rows out.
+    pub(super) fn falls_back(&self) -> bool {
+        let RecoverOptions { second, params, .. } = &self.options;
+        self.outputs == 0
+            && second.is_none()
+            && params.signs == Signs::Positive
+            && params.validation == 0
+    }
+
+    /// The outcome of the search alone within the limits, and the problem again, its rows in another order.
+    pub(super) fn search(
         &self,
         problem: Problem,
         origin: Origin<'_>,
-        stop: &Stop,
+        (limits, stop): (Limits, &Stop),
         mut observe: impl FnMut(&Progress<'_>) -> bool,
-    ) -> Result<Outcome> {
+    ) -> Result<(Outcome, Problem)> {
         let Self { dims, outputs, options, plan, .. } = self;
         let (dims, outputs) = (*dims, *outputs);
         let start = Start::new(&problem);
@@ -381,7 +405,7 @@ impl Settled {
             operator = operator.with_outputs(inner);
         }
         let mut memory = vec![0; plan.budget.words()];
-        let mut watch = Watch::new(options.limits, stop);
+        let mut watch = Watch::new(limits, stop);
         operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress<'_>| {
             let passes = progress.rows_read as f64 / dims.samples as f64;
@@ -472,7 +496,7 @@ impl Settled {
                 validation_loss: held.as_ref().map(|held| held.loss),
                 validation_psnr_db: held.as_ref().and_then(|held| held.psnr_db),
                 validation_accuracy: held.as_ref().and_then(|held| held.accuracy),
-                ..self.search(&info)
+                ..self.done(&info)
             }),
             resumed_steps: origin.steps(),
             limit,
@@ -485,7 +509,8 @@ impl Settled {
             peak_rss_bytes: super::peak_rss_bytes(),
         };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
-        Ok(Outcome { index, value, out_index, out_value, model, report })
+        let outcome = Outcome { index, value, out_index, out_value, model, report };
+        Ok((outcome, Problem { data: operator.into_data(), labels, task }))
     }
 
     /// Rows that the search looks at first.
@@ -549,7 +574,7 @@ impl Settled {
         }
     }
 
-    fn search(&self, info: &Info) -> Search {
+    fn done(&self, info: &Info) -> Search {
         let params = &self.options.params;
         Search {
             exact: info.exact,
@@ -565,6 +590,7 @@ impl Settled {
             validation_psnr_db: None,
             validation_accuracy: None,
             early: info.early,
+            from_published: false,
         }
     }
 }

@@ -202,7 +202,7 @@ pub fn train(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, Origin::Zero, stop, observe)
+    start(problem, options, Origin::Zero, stop, observe).map(|(outcome, _)| outcome)
 }
 
 /// As [`train`], from the network of another run of this recipe (a *warm start*) for the same columns, neurons and signs, on these rows
@@ -217,7 +217,7 @@ pub fn train_from(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, Origin::Network(from), stop, observe)
+    start(problem, options, Origin::Network(from), stop, observe).map(|(outcome, _)| outcome)
 }
 
 /// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
@@ -255,16 +255,17 @@ pub fn resume_train(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, Origin::Kept(kept), stop, observe)
+    start(problem, options, Origin::Kept(kept), stop, observe).map(|(outcome, _)| outcome)
 }
 
-fn start(
+/// The outcome, and the problem again, its rows perhaps in another order.
+pub(super) fn start(
     problem: Problem,
     options: &Options<'_>,
     origin: Origin<'_>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
-) -> Result<Outcome> {
+) -> Result<(Outcome, Problem)> {
     let (dims, plan) = settle(&problem, options)?;
     if let Origin::Network(from) = origin {
         check_start(&dims, from)?;
@@ -353,7 +354,11 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn train(&self, problem: Problem, mut observe: impl FnMut(&Progress<'_>) -> bool) -> Result<Outcome> {
+    fn train(
+        &self,
+        problem: Problem,
+        mut observe: impl FnMut(&Progress<'_>) -> bool,
+    ) -> Result<(Outcome, Problem)> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
@@ -415,7 +420,8 @@ impl Run<'_> {
         let report =
             Report { beta, limit, stopped, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
-        Ok(Outcome { index, value, out_index, out_value, model, report })
+        let outcome = Outcome { index, value, out_index, out_value, model, report };
+        Ok((outcome, Problem { data: operator.into_data(), labels, task }))
     }
 
     fn report(&self, task: Task, info: &Info, score: &Score) -> Report {
