@@ -104,9 +104,12 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
             (false, true) => "no better on the rows held out",
             (false, false) => "not exact",
         };
-        let by = if search.from_published { ", better from the published method" } else { "" };
+        let turns = match search.turns {
+            0 => String::new(),
+            turns => format!(", {turns} turns of published steps"),
+        };
         let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
-        ("search", format!("{found}{by}; {moves}, signs {}, {} rows first", search.signs, search.search_rows))
+        ("search", format!("{found}; {moves}{turns}, signs {}, {} rows first", search.signs, search.search_rows))
     }));
     let steps = if r.search.is_some() { "steps" } else { "epochs" };
     rows.extend([

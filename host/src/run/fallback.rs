@@ -1,43 +1,53 @@
-//! What follows a search that ended without an exact fit: the published method, and a search from where that ended.
+//! What follows a search that ended without an exact fit: by turns steps of the published method, and a search from where they end.
 //!
 //! ```text
-//! search ──exact─────────────────────────────────────> its network
-//!    └─not exact─> published method ──no better──────> the network of the search
-//!                          └─better─> search on ─────> the better of the last two
+//! search ──exact─────────────────────────────────────────────────────────────────────> its network
+//!    └─not exact─> published steps from there ─> search from there, no kicks ─┬─no better─> the best
+//!                          ^──────────────────────better──────────────────────┘
 //! ```
 //!
-//! Where labels have an exact fit, moves of whole neurons find it. Where they have none, as those of images, steps that look at every
-//! weight of every neuron can end better.
+//! Where labels have an exact fit, moves of whole neurons find it. Where they have none, as those of images, a search ends where no
+//! move of its list helps; steps that weigh every weight of every neuron against all others lead out of there, and it goes on.
 
 use std::time::Duration;
 
-use tamis::lm::{Params, Progress};
+use tamis::gates::Signs;
+use tamis::lm::Progress;
 
 use super::limits::Limits;
 use super::recipe::published;
-use super::recover::{Search, Settled};
+use super::recover::Settled;
 use super::train::{Options, Origin, Outcome, Report, Size, Start};
 use super::{Problem, peak_rss_bytes, train};
-use crate::Result;
 use crate::operator::Stop;
+use crate::Result;
 
-/// Part of a limit that a search leaves for what follows it.
-const PART: f64 = 0.1;
+/// Part of a limit of time that a search leaves for what follows it.
+const TIME: f64 = 0.15;
+
+/// Part of a limit of passes that it leaves, which are more often tight.
+const PASSES: f64 = 0.3;
 
 /// Passes that it leaves at least, but no more than half of all.
 const LEAST: f64 = 300.0;
 
-/// Passes of an epoch of the published method on all rows.
-const EPOCH: f64 = 16.0;
+/// Epochs of the published method from a network, on all rows.
+const STEPS: u32 = 50;
 
-/// Fewest and most epochs of the published method: those of its grid, and those of its images.
-const EPOCHS: (f64, f64) = (15.0, 100.0);
+/// Epochs of the published method from zero, as for its images.
+const EPOCHS: u32 = 100;
+
+/// Most turns.
+const TURNS: u32 = 10;
+
+/// What a turn must leave of the loss at most, for another one to follow.
+const GAIN: f64 = 0.99;
 
 /// The limits of a search that something follows.
 pub(super) fn searching(limits: Limits) -> Limits {
-    let left = |passes: f64| (PART * passes).max(LEAST).min(0.5 * passes);
+    let left = |passes: f64| (PASSES * passes).max(LEAST).min(0.5 * passes);
     Limits {
-        time: limits.time.map(|time| time.mul_f64(1.0 - PART)),
+        time: limits.time.map(|time| time.mul_f64(1.0 - TIME)),
         passes: limits.passes.map(|passes| passes - left(passes)),
     }
 }
@@ -51,114 +61,132 @@ fn rest(limits: Limits, start: &Start, passes: f64) -> Option<Limits> {
     (!is_over).then_some(Limits { time, passes })
 }
 
+impl Settled {
+    /// Whether anything follows a search that ended without an exact fit: the published method is for one hidden layer and one output
+    /// to which all neurons add, and it holds no rows out.
+    pub(super) fn falls_back(&self) -> bool {
+        let params = &self.options.params;
+        let is_plain = self.outputs == 0 && self.options.second.is_none();
+        is_plain && params.signs == Signs::Positive && params.validation == 0
+    }
+}
+
 impl Report {
-    /// Whether the search might have ended better: it is not exact, and nobody ended it.
+    /// Whether the fit might become better: it is not exact, and nobody has ended the run.
     fn is_open(&self) -> bool {
         !self.stopped && self.search.is_some_and(|search| !search.exact)
-    }
-
-    /// What was done, of both runs.
-    fn add(&mut self, other: &Self, start: &Start) {
-        self.passes += other.passes;
-        self.limit = self.limit.or(other.limit);
-        self.stopped |= other.stopped;
-        self.seconds = start.seconds();
-        self.peak_rss_bytes = peak_rss_bytes();
-        if let (Some(search), Some(other_search)) = (&mut self.search, &other.search) {
-            self.steps += other.steps;
-            self.epochs += other.epochs;
-            search.moves += other_search.moves;
-            search.tried += other_search.tried;
-            search.kicks += other_search.kicks;
-            search.merges += other_search.merges;
-            search.flips += other_search.flips;
-        }
     }
 }
 
 impl Outcome {
-    /// Takes the network of another run on the same rows.
-    fn take(&mut self, other: Self) {
-        let found = other.report;
-        let exact = found.search.is_some_and(|search| search.exact);
-        self.report = Report {
-            nnz: found.nnz,
-            live: found.live,
-            loss: found.loss,
-            psnr_db: found.psnr_db,
-            accuracy: found.accuracy,
-            search: self.report.search.map(|search| Search { exact, from_published: true, ..search }),
-            ..self.report.clone()
-        };
-        Self { report: _, index: self.index, value: self.value, model: self.model, .. } = other;
+    /// Counts what another run on the same rows did, and takes its network where that is better.
+    fn add(&mut self, other: Self, start: &Start) {
+        let (own, found) = (&mut self.report, &other.report);
+        own.passes += found.passes;
+        own.limit = own.limit.or(found.limit);
+        own.stopped |= found.stopped;
+        own.seconds = start.seconds();
+        own.peak_rss_bytes = peak_rss_bytes();
+        if let (Some(search), Some(more)) = (&mut own.search, &found.search) {
+            own.steps += found.steps;
+            own.epochs += found.epochs;
+            search.moves += more.moves;
+            search.tried += more.tried;
+            search.kicks += more.kicks;
+            search.merges += more.merges;
+            search.flips += more.flips;
+        }
+        if found.loss >= own.loss {
+            return;
+        }
+        if let Some(search) = &mut own.search {
+            search.exact = found.search.is_some_and(|search| search.exact);
+            search.turns += u32::from(found.search.is_none());
+        }
+        (own.nnz, own.live) = (found.nnz, found.live);
+        (own.loss, own.psnr_db, own.accuracy) = (found.loss, found.psnr_db, found.accuracy);
+        (self.index, self.value, self.model) = (other.index, other.value, other.model);
     }
 }
 
-/// The best of the network that a search has found on `problem`, of one that the published method finds, and of one that a search
-/// from there finds; as far as the limits go.
+/// What a turn consists of.
+#[derive(PartialEq)]
+enum Part {
+    /// Published steps from the best network.
+    Steps,
+    /// In the first turn, the published method from zero.
+    Anew,
+    /// A search from the best network.
+    Search,
+}
+
+/// The network that a search has found on `problem`, or a better one that turns lead to from there, as far as the limits go.
 ///
 /// # Errors
-/// Those of a search; the published method may fail.
+/// Those of a search and of the published method.
 pub(super) fn better(
     settled: &Settled,
-    (mut best, problem): (Outcome, Problem),
+    (mut best, mut problem): (Outcome, Problem),
     (start, stop): (&Start, &Stop),
     mut observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<Outcome> {
-    let Settled { dims, options, .. } = settled;
-    if !settled.falls_back() || !best.report.is_open() {
+    if !settled.falls_back() || best.report.nnz == 0 {
         return Ok(best);
     }
-    let spent = best.report.passes;
-    let Some(limits) = rest(options.limits, start, spent) else { return Ok(best) };
-    let epochs = (PART * spent / EPOCH).clamp(EPOCHS.0, EPOCHS.1) as u32;
-    let settings = Options {
+    let mut settled = settled.clone();
+    settled.options.params.kicks = 0;
+    let Settled { dims, options, .. } = &settled;
+    let settings = |epochs, limits| Options {
         schedule: published(epochs, 0, options.params.seed),
         memory: options.memory,
         threads: options.threads,
         limits,
         ..Options::new(dims.hidden, Size::Nonzeros(dims.nnz))
     };
-    let (found, problem) = match train::start(problem, &settings, Origin::Zero, stop, |_| true) {
-        Ok(found) => found,
-        Err(error) => {
-            best.report.stopped |= error.is_interrupted();
-            return Ok(best);
+    for turn in 0..TURNS {
+        let before = best.report.loss;
+        for part in [Part::Steps, Part::Anew, Part::Search] {
+            if part == Part::Anew && turn > 0 {
+                continue;
+            }
+            let left = rest(options.limits, start, best.report.passes).filter(|_| best.report.is_open());
+            let Some(limits) = left else { return Ok(best) };
+            let from = Origin::Network(&best);
+            let found = match part {
+                Part::Steps => train::start(problem, &settings(STEPS, limits), from, stop, |_| true),
+                Part::Anew => train::start(problem, &settings(EPOCHS, limits), Origin::Zero, stop, |_| true),
+                Part::Search => {
+                    let done = best.report.clone();
+                    let observe = |progress: &Progress<'_>| {
+                        // A run that is resumed goes on within the search before all turns.
+                        progress.checkpoint.is_some() || observe(&after(&done, *progress))
+                    };
+                    settled.search(problem, from, (limits, stop), observe)
+                }
+            };
+            let found = match found {
+                Err(error) if error.is_interrupted() => {
+                    best.report.stopped = true;
+                    return Ok(best);
+                }
+                found => found?,
+            };
+            best.add(found.0, start);
+            problem = found.1;
         }
-    };
-    best.report.add(&found.report, start);
-    if found.report.loss >= best.report.loss {
-        return Ok(best);
-    }
-    best.take(found);
-    let limits = rest(options.limits, start, best.report.passes);
-    let Some(limits) = limits.filter(|_| !best.report.stopped) else { return Ok(best) };
-    // Where kicks have found nothing, none follow.
-    let mut again = settled.clone();
-    again.options.params = Params { kicks: 0, ..options.params };
-    let before = best.report.clone();
-    let search = before.search.unwrap_or_default();
-    let observe = |progress: &Progress<'_>| {
-        let mut progress = *progress;
-        progress.step += before.steps;
-        progress.moves += search.moves;
-        progress.kicks += search.kicks;
-        progress.rows_read += (before.passes * dims.samples as f64) as u64;
-        // A resumed run goes on with the first search.
-        progress.checkpoint.is_some() || observe(&progress)
-    };
-    let found = again.search(problem, Origin::Network(&best), (limits, stop), observe);
-    let found = match found {
-        Ok((found, _)) => found,
-        Err(error) if error.is_interrupted() => {
-            best.report.stopped = true;
-            return Ok(best);
+        if best.report.loss > GAIN * before {
+            break;
         }
-        Err(error) => return Err(error),
-    };
-    best.report.add(&found.report, start);
-    if found.report.loss < best.report.loss {
-        best.take(found);
     }
     Ok(best)
+}
+
+/// Where a search stands, what was done before it counted too.
+fn after<'a>(done: &Report, mut progress: Progress<'a>) -> Progress<'a> {
+    let search = done.search.unwrap_or_default();
+    progress.step += done.steps;
+    progress.moves += search.moves;
+    progress.kicks += search.kicks;
+    progress.rows_read += (done.passes * done.samples as f64) as u64;
+    progress
 }

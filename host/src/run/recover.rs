@@ -98,9 +98,9 @@ pub struct Search {
     pub validation_accuracy: Option<f64>,
     /// Whether the search ended for want of progress on the rows held out.
     pub early: bool,
-    /// Whether the result is the network that the published method came to, which follows a search of one output with positive signs
-    /// and no rows held out that ended without an exact fit, or one that a search from there came to: it was better.
-    pub from_published: bool,
+    /// Times that steps of the published method led from its network to a better one, and a search from there followed: after a
+    /// search of one output with positive signs and no rows held out that ended without an exact fit.
+    pub turns: u32,
 }
 
 /// Recovers a network of one hidden layer, or of two ([`RecoverOptions::second`]), that explains `problem`, exactly where it can.
@@ -377,16 +377,6 @@ impl RecoverPlan {
 }
 
 impl Settled {
-    /// Whether anything follows a search that ended without an exact fit: the published method is for one hidden layer and one output
-    /// to which all neurons add, and it holds no rows out.
-    pub(super) fn falls_back(&self) -> bool {
-        let RecoverOptions { second, params, .. } = &self.options;
-        self.outputs == 0
-            && second.is_none()
-            && params.signs == Signs::Positive
-            && params.validation == 0
-    }
-
     /// The outcome of the search alone within the limits, and the problem again, its rows in another order.
     pub(super) fn search(
         &self,
@@ -590,7 +580,7 @@ impl Settled {
             validation_psnr_db: None,
             validation_accuracy: None,
             early: info.early,
-            from_published: false,
+            turns: 0,
         }
     }
 }

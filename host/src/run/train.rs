@@ -19,7 +19,7 @@ use super::found::{Found, score};
 use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::outputs::Steps;
-use super::recover::Search;
+use super::recover::{Search, signs_name};
 use super::{Memory, Plan, Problem, Score, Task, must_keep, peak_rss_bytes, plan};
 use crate::data::{Matrix, select};
 use crate::operator::{Blocked, Stop};
@@ -205,7 +205,7 @@ pub fn train(
     start(problem, options, Origin::Zero, stop, observe).map(|(outcome, _)| outcome)
 }
 
-/// As [`train`], from the network of another run of this recipe (a *warm start*) for the same columns, neurons and signs, on these rows
+/// As [`train`], from the network of another run of this recipe, or of a search with positive signs, (a *warm start*) for the same columns, neurons and signs, on these rows
 /// or others, with at most as many weights: without trials, and without epochs with random gates.
 ///
 /// # Errors
@@ -268,7 +268,7 @@ pub(super) fn start(
 ) -> Result<(Outcome, Problem)> {
     let (dims, plan) = settle(&problem, options)?;
     if let Origin::Network(from) = origin {
-        check_start(&dims, from)?;
+        check_start(&dims, options.schedule.signs, from)?;
     }
     plan.check_room()?;
     let pool = plan::pool(options.threads)?;
@@ -278,14 +278,19 @@ pub(super) fn start(
 }
 
 /// Checks that a run of these sizes can start from another one's network.
-fn check_start(dims: &Dims, from: &Outcome) -> Result<()> {
+fn check_start(dims: &Dims, signs: Signs, from: &Outcome) -> Result<()> {
     let of = |inputs, hidden| format!("{inputs} columns, one output, {hidden} neurons");
     let (own, other) = (of(dims.inputs, dims.hidden), &from.report);
     let found = match other.outputs {
         1 => of(other.inputs, other.hidden),
         outputs => format!("{outputs} outputs"),
     };
-    if own == found && other.recipe == "paper" && other.nnz <= dims.nnz {
+    // A search may have numbered its neurons as these are.
+    let is_like = match other.search {
+        Some(search) => signs == Signs::Positive && search.signs == signs_name(signs),
+        None => other.recipe == "paper",
+    };
+    if own == found && is_like && other.second_hidden.is_none() && other.nnz <= dims.nnz {
         return Ok(());
     }
     Err(Error::new("the network to start from does not fit the run")
