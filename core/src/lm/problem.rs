@@ -50,6 +50,11 @@ impl Task {
         if self.hurried { steps.min(HURRIED_STEPS) } else { steps }
     }
 
+    /// Of so many weights too many, those that go at once: a third, rounded up, and all once the run was ended.
+    pub(super) fn share(&self, excess: usize) -> usize {
+        if self.hurried { excess } else { excess.div_ceil(3) }
+    }
+
     /// Weights while searching.
     pub(super) fn work_size(&self) -> usize {
         let spare = self.nnz.saturating_mul(self.spare as usize).div_ceil(100);
@@ -228,8 +233,7 @@ pub(super) trait Problem<'a> {
             loss = self.improve(loss, 3, self.task().goal)?;
         }
         while let excess @ 1.. = self.counted().saturating_sub(self.task().nnz) {
-            let part = if self.task().hurried { excess } else { excess.div_ceil(3) };
-            loss = self.cut(self.counted() - part, SLIM_STEPS)?;
+            loss = self.cut(self.counted() - self.task().share(excess), SLIM_STEPS)?;
             self.task_mut().hurried |= !report(self, loss);
         }
         Ok(loss)
