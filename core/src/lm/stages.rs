@@ -290,3 +290,6 @@ fn emptied(live: usize, idle: u32) -> usize {
 fn patient(patience: u32, widenings: u32) -> u32 {
     patience.checked_shr(2 * widenings).unwrap_or(0).max(1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,3 +234,6 @@ fn swapped(turn: usize, most: usize) -> usize {
 fn alike(turn: u32) -> f32 {
     COSINES.get(turn as usize % COSINES.len()).copied().unwrap_or(1.0)
 }
+
+#[cfg(test)]
+mod tests;
