@@ -247,7 +247,8 @@ pub(super) mod tests {
     use crate::lm::Params;
     use crate::lm::neuron::Entries;
     use crate::lm::solver::Vectors;
-    use crate::samples::{NormalRows, Samples};
+    use crate::samples::{FnRows, NormalRows, Samples};
+    use core::convert::Infallible;
     use std::{vec, vec::Vec};
 
     /// Inputs and blocks of the bench in [`with`].
@@ -278,6 +279,27 @@ pub(super) mod tests {
         // A bench whose buffers are never given back serves any lifetime.
         let sensing = vec![operator(rows)].leak();
         body(&mut bench(&mut sensing[0], &Params { signs, ..Params::DEFAULT }, planted, net));
+    }
+
+    /// Rows that come with their mirror images and have the same second moment in all directions, as the vertices of two
+    /// 24-cells, and some rows of zeros: a gradient `Σ_{w·x > 0} (w·x) x` is along w itself.
+    pub(in crate::lm) fn even()
+    -> FnRows<impl FnMut(usize, &mut [f32]) -> core::result::Result<(), Infallible>> {
+        FnRows::new(N, D, |k, row: &mut [f32]| {
+            row.fill(0.0);
+            let sign = |bit: usize| if k >> bit & 1 == 0 { 1.0 } else { -1.0 };
+            match k {
+                // ±1 in two of four places, in all of them, and ±2 in one.
+                0..24 => {
+                    let (i, j) = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)][k / 4];
+                    (row[i], row[j]) = (sign(0), sign(1));
+                }
+                24..40 => row.iter_mut().enumerate().for_each(|(j, x)| *x = sign(j)),
+                40..48 => row[(k - 40) / 2] = 2.0 * sign(0),
+                _ => {}
+            }
+            Ok(())
+        })
     }
 
     /// The operator of these rows for [`P`] blocks.
@@ -348,6 +370,34 @@ pub(super) mod tests {
             bench.add_linear().unwrap();
             assert_eq!((bench.linear(), bench.counted(), bench.live()), (4, 2, 2));
             assert_eq!((bench.vacant(1.0), bench.vacant(-1.0)), (Some(3), Some(4)));
+        });
+    }
+
+    #[test]
+    fn the_linear_term_has_all_inputs_that_have_a_scale_and_keeps_what_it_has() {
+        let rows = FnRows::new(N, D, |k, row: &mut [f32]| -> core::result::Result<(), Infallible> {
+            crate::rng::Rng::new(3, k as u64).fill_normal(row);
+            row[2] = 0.0;
+            Ok(())
+        });
+        with_rows(rows, Signs::Free, &[], &[(1, 5.0), (6, 1.0)], |bench| {
+            let before = bench.net.view().value()[0];
+            bench.add_linear().unwrap();
+            bench.add_linear().unwrap();
+            assert_eq!(bench.net.view().index(), [0, 1, 3, 6]);
+            assert_eq!(bench.net.view().value()[..3], [0.0, before, 0.0]);
+        });
+        with(Signs::Positive, &[], &[(6, 1.0)], |bench| {
+            bench.add_linear().unwrap();
+            assert_eq!((bench.net.nnz(), bench.linear()), (1, 0));
+        });
+    }
+
+    #[test]
+    fn thresholding_leaves_the_linear_term_alone() {
+        with(Signs::Free, &[], &[(0, 1e-3), (3, 1e-3), (4, 1.0), (9, 3.0), (14, 2.0)], |bench| {
+            bench.threshold(2).unwrap();
+            assert_eq!((bench.net.view().index(), bench.counted()), (&[0, 3, 9, 14][..], 2));
         });
     }
 }
