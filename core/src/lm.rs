@@ -525,7 +525,7 @@ mod tests {
         let params = Params::DEFAULT;
         let all = |nnz| params.search_rows(nnz, usize::MAX);
         assert_eq!(
-            [0, 1, 50, 51, 200, 201, 400, 401, 1000].map(all),
+            [0, 1, 49, 51, 200, 201, 400, 401, 1000].map(all),
             [1000, 1000, 1000, 1020, 4000, 4000, 4000, 4010, 10_000]
         );
         assert_eq!(all(usize::MAX), usize::MAX);

@@ -177,7 +177,10 @@ fn a_search_without_progress_on_the_rows_held_out_ends_early() {
     assert!((1..=6).contains(&search.found.nnz()) && search.state.stale == 0);
     assert_eq!(bits(search.bench.view()), bits(search.best.view()));
     search.state.idle = 1;
+    let steps = search.log.info.steps;
     assert!(!search.is_stale().unwrap() && search.is_stale().unwrap());
+    // What got no better is not brought down again.
+    assert_eq!(search.log.info.steps, steps);
     search.params.validation_patience = 0;
     assert!(!search.is_stale().unwrap());
     (search.params.validation, search.params.validation_patience) = (0, 1);
@@ -296,6 +299,9 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
     let loss = search.bench.loss().unwrap();
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Descend);
     assert_eq!(search.bench.fit().rows(), 40);
+    // Not exact on all rows, which are all there are.
+    let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
+    assert_eq!(search.all_rows(loss).unwrap(), Stage::Polish);
     // Not exact even there: what is found is fitted to all rows, and a better support for these is looked for.
     let (mut search, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     search.take_up(20).unwrap();
@@ -305,11 +311,17 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
     let (before, loss) = (search.state.found_loss, search.bench.loss().unwrap());
     assert_eq!(search.settle(loss).unwrap(), Stage::Polish);
     assert!(search.state.found_loss < before && search.found.nnz() <= 6);
+    // The best network while searching was that of fewer rows.
+    assert!(search.state.best_loss > 0.0 && search.best.nnz() > 0);
     assert_eq!(bits(search.bench.view()), bits(search.found.view()));
 }
 
 #[test]
 fn polishing_adds_the_weights_that_are_missing_and_stays_at_s() {
+    // Before any outer step.
+    let (mut search, loss) = standing(&Params { polish: 0, ..Params::DEFAULT }, &PLANTED, &BOTH[..4]);
+    search.polish(loss).unwrap();
+    assert!(search.found.nnz() == 6 && search.state.found_loss < loss);
     let (mut search, _) = standing(&Params::DEFAULT, &PLANTED, &BOTH[..4]);
     search.bench.task_mut().nnz = 5;
     search.state.found_loss = f32::INFINITY;

@@ -3,10 +3,10 @@
 extern crate std;
 use super::*;
 use crate::lm::Params;
-use crate::lm::bench::tests::{D, rows_of};
+use crate::lm::bench::tests::{D, even, rows_of};
 use crate::lm::moves::Kind;
 use crate::lm::neuron::Seedling;
-use crate::lm::search::tests::{BOTH, FIRST, SECOND, Searching, bits, searching};
+use crate::lm::search::tests::{BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows};
 use std::vec::Vec;
 
 const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
@@ -138,6 +138,22 @@ fn a_trial_makes_at_most_four_outer_steps_and_ends_at_a_success() {
 }
 
 #[test]
+fn a_trial_that_is_exact_at_once_is_cut_to_the_size_of_the_search() {
+    let missing = [1.0, -2.0, 0.0, 0.0];
+    // Three weights too many in the base, and two more with the birth.
+    let net = [(12, 1e-6), (13, 1.0), (14, 1e-6), (15, 1.0), (17, 1e-6)];
+    let planted = [(1.0, missing), (1.0, SECOND)];
+    let mut search = searching_rows(even(), &Params::DEFAULT, &planted, &net);
+    (search.bench.task_mut().nnz, search.bench.task_mut().hidden) = (4, 2);
+    search.base.store::<core::convert::Infallible>(search.bench.view()).unwrap();
+    let loss = search.bench.loss().unwrap();
+    search.bench.task_mut().goal = 1e-4;
+    let tried = search.try_out(&[birth(3)], DRAW, loss).unwrap();
+    assert_eq!((search.log.info.steps, search.bench.counted()), (0, 5));
+    assert!(tried < 1e-4 && loss > 1e-2);
+}
+
+#[test]
 fn a_trial_without_a_candidate_that_can_be_applied_is_worth_nothing() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
     let empty = Candidate { gain: 1.0, kind: Kind::Split(5) };
@@ -232,7 +248,7 @@ fn what_raises_the_loss_gets_some_steps_before_it_is_undone() {
     let (mut search, least) = at_base(&PLANTED, &BOTH[..3]);
     search.bench.remove(1);
     let loss = search.bench.loss().unwrap();
-    assert_eq!(search.keep_base(loss, 0.5 * least).unwrap(), least);
+    assert_eq!(search.keep_base(loss, 0.9 * loss).unwrap(), least);
     assert_eq!(bits(search.bench.view()), base);
 }
 
@@ -259,7 +275,11 @@ fn a_swap_ends_at_s_weights_and_one_that_does_not_help_is_undone_to_the_bit() {
                 assert_eq!(search.bench.loss().unwrap(), loss);
                 // All sizes were tried.
                 assert_eq!(search.log.info.trials - info.trials, 5);
-                refused = true;
+                // It is the base that comes back, not the best network.
+                (search.state.best_loss, refused) = (0.0, true);
+                search.best.clear();
+                assert_eq!(search.swap(loss).unwrap(), None);
+                assert_eq!(bits(search.bench.view()), before);
                 break;
             }
         }
@@ -285,8 +305,9 @@ fn one_candidate_in_twelve_neurons_is_tried_jointly_from_two_on() {
 fn a_round_tries_nothing_more_once_the_run_is_done() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
     search.log.observe = |_| false;
-    let before = search.log.info.steps;
-    let _ = search.round(loss).unwrap();
-    // The first trial ends with its first step.
-    assert_eq!((search.log.info.trials, search.log.info.steps - before), (1, 1));
+    // The first trial ends with its first step, and no other one follows, though it was no success.
+    search.try_batch(&[7, 2, 3, 0].map(birth), DRAW, 0.0).unwrap();
+    assert_eq!((search.log.info.trials, search.log.info.steps), (1, 1));
+    search.round(loss).unwrap();
+    assert_eq!((search.log.info.trials, search.log.info.steps), (2, 1));
 }
