@@ -514,3 +514,49 @@ pub fn resume_deep<'a, S: Factored>(
 ) -> Result<(Net<'a>, Info), S::Source> {
     run::net(sensing, (labels, Some(second)), (dims, params), Some(checkpoint), memory, observe)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_begins_with_twenty_rows_a_weight_between_a_thousand_and_the_larger_of_4000_and_ten_a_weight()
+    {
+        let params = Params::DEFAULT;
+        let all = |nnz| params.search_rows(nnz, usize::MAX);
+        assert_eq!(
+            [0, 1, 49, 51, 200, 201, 400, 401, 1000].map(all),
+            [1000, 1000, 1000, 1020, 4000, 4000, 4000, 4010, 10_000]
+        );
+        assert_eq!(all(usize::MAX), usize::MAX);
+        // Never more than there are.
+        assert_eq!(
+            [(1, 7), (1, 1000), (100, 1999), (100, 2001)].map(|(nnz, n)| params.search_rows(nnz, n)),
+            [7, 1000, 1999, 2000]
+        );
+        // Two layers need them for twice the weights.
+        assert_eq!(
+            [(60, 9999), (60, 2000), (300, 9999)].map(|(nnz, n)| params.deep_search_rows(nnz, n)),
+            [2400, 2000, 6000]
+        );
+    }
+
+    #[test]
+    fn rows_that_are_asked_for_are_taken_as_far_as_there_are_any() {
+        let params = Params { rows: 30, ..Params::DEFAULT };
+        assert_eq!(
+            [(1, 60), (9999, 60), (1, 20), (1, 30)].map(|(nnz, n)| params.search_rows(nnz, n)),
+            [30, 30, 20, 30]
+        );
+        assert_eq!(params.deep_search_rows(9999, 60), 30);
+    }
+
+    #[test]
+    fn a_tenth_more_blocks_and_two_leave_room_for_moves() {
+        assert_eq!([0, 1, 10, 11, 100].map(|m| slots(m, Signs::Positive)), [2, 4, 13, 15, 112]);
+        // Either sign has as many.
+        assert_eq!([1, 10, 11].map(|m| slots(m, Signs::Balanced)), [4, 14, 16]);
+        assert_eq!([1, 10].map(|m| slots(m, Signs::Free)), [9, 27]);
+        assert_eq!((slots(usize::MAX, Signs::Free), second_slots(10)), (usize::MAX, 14));
+    }
+}

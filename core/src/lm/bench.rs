@@ -247,8 +247,9 @@ pub(super) mod tests {
     use crate::lm::Params;
     use crate::lm::neuron::Entries;
     use crate::lm::solver::Vectors;
-    use crate::samples::{NormalRows, Samples};
-    use std::vec;
+    use crate::samples::{FnRows, NormalRows, Samples};
+    use core::convert::Infallible;
+    use std::{vec, vec::Vec};
 
     /// Inputs and blocks of the bench in [`with`].
     pub(in crate::lm) const D: usize = 4;
@@ -269,55 +270,97 @@ pub(super) mod tests {
 
     /// The same on rows of another kind, [`N`] of [`D`] inputs.
     pub(in crate::lm) fn with_rows<R: Samples>(
-        mut rows: R,
+        rows: R,
         signs: Signs,
         planted: &[(f32, [f32; D])],
         net: &[(u32, f32)],
         body: impl FnOnce(&mut Bench<'_, Gated<'static, R>>),
     ) {
-        let mut labels = vec![0.0; N];
-        for (k, y) in labels.iter_mut().enumerate() {
-            let mut x = [0.0; D];
-            rows.row(k, &mut x).unwrap();
-            let z = |w: &[f32; D]| w.iter().zip(&x).map(|(w, x)| w * x).sum::<f32>();
-            *y = planted.iter().map(|(v, w)| v * z(w).max(0.0)).sum();
+        // A bench whose buffers are never given back serves any lifetime.
+        let sensing = vec![operator(rows)].leak();
+        body(&mut bench(&mut sensing[0], &Params { signs, ..Params::DEFAULT }, planted, net));
+    }
+
+    /// Rows that come with their mirror images and have the same second moment in all directions, as the vertices of two
+    /// 24-cells, and some rows of zeros: a gradient `Σ_{w·x > 0} (w·x) x` is along w itself.
+    pub(in crate::lm) fn even()
+    -> FnRows<impl FnMut(usize, &mut [f32]) -> core::result::Result<(), Infallible>> {
+        FnRows::new(N, D, |k, row: &mut [f32]| {
+            row.fill(0.0);
+            let sign = |bit: usize| if k >> bit & 1 == 0 { 1.0 } else { -1.0 };
+            match k {
+                // ±1 in two of four places, in all of them, and ±2 in one.
+                0..24 => {
+                    let (i, j) = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)][k / 4];
+                    (row[i], row[j]) = (sign(0), sign(1));
+                }
+                24..40 => row.iter_mut().enumerate().for_each(|(j, x)| *x = sign(j)),
+                40..48 => row[(k - 40) / 2] = 2.0 * sign(0),
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    /// The operator of these rows for [`P`] blocks.
+    pub(in crate::lm) fn operator<R: Samples>(rows: R) -> Gated<'static, R> {
+        Gated::new(rows, P, 1, vec![0.0; crate::budget::gated_words(D, P)].leak()).unwrap()
+    }
+
+    /// The rows of an operator.
+    pub(in crate::lm) fn rows_of<R: Samples>(sensing: &mut Gated<'_, R>) -> Vec<[f32; D]> {
+        let open =
+            crate::gates::Gates::of(Weights::empty(D, P), Signs::Positive, crate::gates::Empty::Open, 0, 0);
+        let mut rows = vec![[0.0; D]; N];
+        for j in 0..D {
+            let mut column = [0.0; N];
+            let index = [j as u32];
+            let unit = Weights::new(D, P, &index, &[1.0]).unwrap();
+            sensing.apply(open, unit.block(0), &mut column).unwrap();
+            rows.iter_mut().zip(column).for_each(|(row, x)| row[j] = x);
         }
-        let memory = vec![0.0; crate::budget::gated_words(D, P)].leak();
-        let mut sensing = Gated::new(rows, P, 1, memory).unwrap();
-        let mut floats = vec![vec![0.0; 64]; 15];
-        let mut scratch = vec![0.0; 64 * 4];
-        let (mut index, mut entry) = (vec![0; 64], vec![0; D]);
-        let mut next = floats.iter_mut().map(std::vec::Vec::as_mut_slice);
-        let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
+        rows
+    }
+
+    /// `w · x`.
+    pub(in crate::lm) fn along(w: &[f32; D], x: &[f32; D]) -> f32 {
+        w.iter().zip(x).map(|(w, x)| w * x).sum()
+    }
+
+    /// The bench of [`with`] on an operator of [`N`] rows.
+    pub(in crate::lm) fn bench<'a, R: Samples>(
+        sensing: &'a mut Gated<'static, R>,
+        params: &Params,
+        planted: &[(f32, [f32; D])],
+        net: &[(u32, f32)],
+    ) -> Bench<'a, Gated<'static, R>> {
+        let rows = rows_of(sensing);
+        let label = |x: &[f32; D]| planted.iter().map(|(v, w)| v * along(w, x).max(0.0)).sum();
+        let labels: &[f32] = rows.iter().map(label).collect::<Vec<f32>>().leak();
+        let take = |len: usize| vec![0.0; len].leak();
         let vectors = Vectors::new(core::array::from_fn(|_| take(64)));
         let mut columns = Columns::new(take(D), take(D));
-        let mut fit = Fit::new(
-            &mut sensing,
-            (&labels, 1, crate::lm::fit::Head::Each),
-            &Params { signs, ..Params::DEFAULT },
-            (take(N), vectors, &mut scratch),
-        )
-        .unwrap();
+        let data = (labels, 1, crate::lm::fit::Head::Each);
+        let mut fit = Fit::new(sensing, data, params, (take(N), vectors, take(64 * 4))).unwrap();
         columns.measure(&mut fit).unwrap();
-        let single =
-            Single { entries: Entries::new(&mut entry, take(D)), dense: take(D), z: take(N), t: take(N) };
-        let net_buffer = Editable::new(D, P, &mut index, take(64));
+        fit.rows_read = 0;
+        let entries = Entries::new(vec![0; D].leak(), take(D));
         let mut bench = Bench {
             fit,
-            net: net_buffer,
+            net: Editable::new(D, P, vec![0; 64].leak(), take(64)),
             columns,
-            single,
-            task: Task { goal: 1e-12, ..Task::new(6, 3, Params::DEFAULT.spare) },
+            single: Single { entries, dense: take(D), z: take(N), t: take(N) },
+            task: Task { goal: 1e-12, ..Task::new(6, 3, params.spare) },
         };
-        let (index, value): (std::vec::Vec<u32>, std::vec::Vec<f32>) = net.iter().copied().unzip();
-        let scaled: std::vec::Vec<f32> = value.iter().map(|w| w * crate::math::unit_scale(&labels)).collect();
+        let (index, value): (Vec<u32>, Vec<f32>) = net.iter().copied().unzip();
+        let scaled: Vec<f32> = value.iter().map(|w| w * crate::math::unit_scale(labels)).collect();
         assert!(bench.net.add(&index, &scaled));
-        body(&mut bench);
+        bench
     }
 
     #[test]
     fn the_weakest_neuron_makes_room_where_there_is_none() {
-        let net: std::vec::Vec<(u32, f32)> = (0..7).map(|i| (4 * i, 1.0 + (i as f32 - 3.0).abs())).collect();
+        let net: Vec<(u32, f32)> = (0..7).map(|i| (4 * i, 1.0 + (i as f32 - 3.0).abs())).collect();
         with(Signs::Positive, &[], &net, |bench| {
             assert_eq!((bench.live(), bench.vacant(1.0), bench.vacant(-1.0)), (7, None, None));
             assert_eq!((bench.vacate(1.0, Some(3)), bench.vacate(1.0, None)), (Some(2), Some(2)));
@@ -327,6 +370,34 @@ pub(super) mod tests {
             bench.add_linear().unwrap();
             assert_eq!((bench.linear(), bench.counted(), bench.live()), (4, 2, 2));
             assert_eq!((bench.vacant(1.0), bench.vacant(-1.0)), (Some(3), Some(4)));
+        });
+    }
+
+    #[test]
+    fn the_linear_term_has_all_inputs_that_have_a_scale_and_keeps_what_it_has() {
+        let rows = FnRows::new(N, D, |k, row: &mut [f32]| -> core::result::Result<(), Infallible> {
+            crate::rng::Rng::new(3, k as u64).fill_normal(row);
+            row[2] = 0.0;
+            Ok(())
+        });
+        with_rows(rows, Signs::Free, &[], &[(1, 5.0), (6, 1.0)], |bench| {
+            let before = bench.net.view().value()[0];
+            bench.add_linear().unwrap();
+            bench.add_linear().unwrap();
+            assert_eq!(bench.net.view().index(), [0, 1, 3, 6]);
+            assert_eq!(bench.net.view().value()[..3], [0.0, before, 0.0]);
+        });
+        with(Signs::Positive, &[], &[(6, 1.0)], |bench| {
+            bench.add_linear().unwrap();
+            assert_eq!((bench.net.nnz(), bench.linear()), (1, 0));
+        });
+    }
+
+    #[test]
+    fn thresholding_leaves_the_linear_term_alone() {
+        with(Signs::Free, &[], &[(0, 1e-3), (3, 1e-3), (4, 1.0), (9, 3.0), (14, 2.0)], |bench| {
+            bench.threshold(2).unwrap();
+            assert_eq!((bench.net.view().index(), bench.counted()), (&[0, 3, 9, 14][..], 2));
         });
     }
 }

@@ -286,3 +286,48 @@ impl State {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_give_the_state_back() {
+        for stage in Stage::ALL {
+            let info = Info {
+                steps: 8,
+                trials: 9,
+                moves: 10,
+                flips: 11,
+                merges: 12,
+                folds: 13,
+                kicks: 14,
+                rows_read: 0x1234_5678_9abc_def0,
+                ..Info::NONE
+            };
+            let state = State {
+                stage,
+                rows: 1,
+                kicks: 2,
+                turn: 3,
+                lambda: 0.5,
+                best_loss: 0.25,
+                found_loss: f32::INFINITY,
+                mark: 0.125,
+                idle: 4,
+                held: 0.75,
+                stale: 5,
+                early: true,
+                info,
+            };
+            let words = state.to_words();
+            assert_eq!(State::from_words(&words).unwrap(), state);
+            // Every word counts.
+            for at in 0..State::WORDS {
+                let mut other = words;
+                other[at] ^= 1;
+                assert!(State::from_words(&other) != Ok(state), "{at}");
+            }
+        }
+    }
+}

@@ -308,4 +308,28 @@ mod tests {
             assert!(bench.fit.cover.owned(1, &[1.0; N]).is_none());
         });
     }
+
+    #[test]
+    fn a_row_is_dark_where_a_label_above_zero_gets_nothing_from_neurons_that_are_all_positive() {
+        assert!(is_dark(Signs::Positive, 1.0, 1.0) && is_dark(Signs::Positive, 1.0, 1.5));
+        assert!(!is_dark(Signs::Positive, 1.0, 0.99) && !is_dark(Signs::Positive, 0.0, 0.0));
+        assert!(!is_dark(Signs::Positive, -1.0, 0.0) && !is_dark(Signs::Positive, 1.0, f32::NAN));
+        assert!(!is_dark(Signs::Balanced, 1.0, 1.0) && !is_dark(Signs::Free, 1.0, 1.0));
+    }
+
+    #[test]
+    fn a_neuron_owns_the_residual_of_its_rows_and_nothing_once_the_cover_is_off() {
+        let mut cover = cover(4, 1);
+        cover.switch(true);
+        cover.owners.copy_from_slice(&[2, LIGHT, 1, 2]);
+        let r = [1.0, 2.0, 3.0, 4.0];
+        assert_eq!(cover.owned(2, &r), Some(&[1.0, 0.0, 0.0, 4.0][..]));
+        assert_eq!(cover.owned(1, &r), Some(&[0.0, 0.0, 3.0, 0.0][..]));
+        assert_eq!(cover.owned(0, &r), None);
+        cover.is_on = false;
+        assert_eq!(cover.owned(2, &r), None);
+        cover.switch(true);
+        assert_eq!(cover.owned(2, &r), None);
+        assert_eq!(*cover.owners, [LIGHT; 4]);
+    }
 }

@@ -164,4 +164,43 @@ mod tests {
         let (loss, live) = folded(&[(1.0, W), (-1.0, minus)], &[(0, 1.0), (1, -2.0), (2, 0.5)]);
         assert!(loss < 1e-10 && live == 2, "{loss}, {live}");
     }
+
+    #[test]
+    fn where_there_is_no_place_for_a_pair_what_is_left_is_dropped() {
+        // The linear term is a half of a neuron: turned or not, a half of it is left, and all blocks are taken.
+        let net: [(u32, f32); 7] =
+            [(0, 0.5), (4, 1.0), (9, 1.0), (14, 1.0), (19, 1.0), (20, -1.0), (25, -1.0)];
+        let mut reference = 0.0;
+        with(Signs::Free, &[(1.0, W)], &net, |bench| {
+            let (mut a, mut b) =
+                ((std::vec![0; 16], std::vec![0.0; 16]), (std::vec![0; 16], std::vec![0.0; 16]));
+            let mut scratch = Sides::new((D, P, 0), &mut a.0, &mut a.1);
+            let mut other = Sides::new((D, P, 0), &mut b.0, &mut b.1);
+            bench.task.hidden = 6;
+            let loss = bench.fold(&mut scratch, &mut other).unwrap();
+            assert_eq!((bench.live(), bench.linear(), bench.counted()), (6, 0, 6));
+            assert_eq!(bench.loss().unwrap(), loss);
+            reference = loss;
+        });
+        assert!(reference > 1e-3);
+    }
+
+    #[test]
+    fn neurons_are_turned_to_whole_parts_and_what_is_left_stays_in_the_row() {
+        // 0.7 of W is cancelled best by turning it, which leaves -0.3; a third of W by leaving it.
+        for (part, turned, left) in [(0.7, true, -0.3), (0.3, false, 0.3), (1.0, true, 0.0)] {
+            let net = [(0, -part), (1, 2.0 * part), (2, -0.5 * part), (4, 1.0), (5, -2.0), (6, 0.5)];
+            with(Signs::Free, &[(1.0, W)], &net, |bench| {
+                bench.cancel().unwrap();
+                let w = bench.net.view();
+                assert_eq!(w.index(), [4, 5, 6]);
+                let scale = w.value()[0].abs();
+                assert_eq!(w.value()[0] < 0.0, turned);
+                let expected = W.map(|w| -left * scale * w);
+                let close =
+                    bench.single.dense.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5 * scale);
+                assert!(close, "{part}: {:?} {expected:?}", bench.single.dense);
+            });
+        }
+    }
 }

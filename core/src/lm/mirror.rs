@@ -205,4 +205,52 @@ mod tests {
             assert!(bench.net.view().value().iter().map(|w| *w > 0.0).eq([false, true, true, false]));
         });
     }
+
+    #[test]
+    fn with_a_linear_term_nothing_is_turned() {
+        let net = [(4, -1.0), (5, 2.0), (12, 1.0), (13, -2.0), (15, 40.5)];
+        with_rows(uniform(), Signs::Free, &[(1.0, FIRST)], &net, |bench| {
+            assert!(bench.open_part(3).unwrap() > 0.99);
+            assert_eq!(bench.turn_mirrored(3).unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn a_neuron_that_is_open_on_nine_rows_in_ten_may_hide_mirror_images_and_one_on_fewer_not() {
+        // The second input is 1 but for some rows, where it is -1.
+        for (closed, turned) in [(6, 1), (7, 0)] {
+            let rows = FnRows::new(N, D, move |k, row: &mut [f32]| -> Result<(), Infallible> {
+                let mut rng = Rng::new(3, k as u64);
+                row.iter_mut().for_each(|x| *x = rng.uniform());
+                row[1] = if k < closed { -1.0 } else { 1.0 };
+                Ok(())
+            });
+            let net = [(0, -1.0), (2, 1.0), (8, 1.0), (9, 9.0), (10, -1.0)];
+            with_rows(rows, Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
+                assert_eq!(bench.open_part(2).unwrap(), (N - closed) as f32 / N as f32);
+                assert_eq!(bench.turn_mirrored(2).unwrap(), turned);
+            });
+        }
+    }
+
+    #[test]
+    fn a_turn_counts_the_weights_that_it_frees_less_those_that_it_takes() {
+        let net = [(0, -1.0), (1, 2.0), (5, 2.0), (6, 1.0)];
+        with_rows(uniform(), Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
+            let scale = bench.net.view().value()[1] / 2.0;
+            let mut change = |dense: [f32; D], i: usize| {
+                bench.single.dense.copy_from_slice(&dense.map(|l| l * scale));
+                bench.change(i)
+            };
+            assert_eq!(change([1.0, -2.0, 0.0, 0.0], 0), -2);
+            assert_eq!(change([0.0; D], 0), 2);
+            assert_eq!(change([1.0, 5.0, 0.0, 0.0], 0), -1);
+            // Less than a fifth of a weight is none.
+            assert_eq!(change([1.19, -1.7, 0.0, 0.0], 0), -2);
+            assert_eq!(change([1.21, -1.5, 0.0, 0.0], 0), 0);
+            assert_eq!(change([0.0, -2.0, 0.0, 9.0], 1), 0);
+            // An empty neuron changes nothing.
+            assert_eq!(change([1.0; D], 4), 0);
+        });
+    }
 }

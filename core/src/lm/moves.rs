@@ -102,3 +102,6 @@ impl<S: Sensing> Bench<'_, S> {
         self.birth_size().min(self.spare_room() / 2)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -302,39 +302,4 @@ fn halves(r: &[f32], (z, t): (&[f32], &[f32]), v: f32, a: f32) -> f32 {
 }
 
 #[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-
-    #[test]
-    fn a_split_wins_what_its_halves_explain() {
-        // relu(x + y) + relu(x - y) against relu(2 x) on a small grid.
-        let grid: std::vec::Vec<(f32, f32)> =
-            (-5..=5).flat_map(|x| (-5..=5).map(move |y| (x as f32, y as f32))).collect();
-        let (z, t): (std::vec::Vec<f32>, std::vec::Vec<f32>) =
-            grid.iter().map(|&(x, y)| (2.0 * x, y)).unzip();
-        let r: std::vec::Vec<f32> =
-            grid.iter().map(|&(x, y)| (x + y).max(0.0) + (x - y).max(0.0) - (2.0 * x).max(0.0)).collect();
-        assert!((halves(&r, (&z, &t), 1.0, 1.0) / norm2(&r) - 1.0).abs() < 1e-5);
-        assert!(halves(&r, (&z, &t), 1.0, 0.3) < 0.99 * norm2(&r));
-        // Halves add where a neuron is positive, so they explain nothing that is to be taken away.
-        let negative: std::vec::Vec<f32> = r.iter().map(|r| -r).collect();
-        assert_eq!(halves(&negative, (&z, &t), 1.0, 1.0), 0.0);
-        assert!(halves(&negative, (&z, &t), -1.0, 1.0) > 0.99 * norm2(&r));
-    }
-
-    #[test]
-    fn entries_are_chosen_in_the_metric_of_the_columns() {
-        let (mut index, mut value) = ([0; 4], [0.0; 4]);
-        let mut entries = Entries::new(&mut index, &mut value);
-        let scales = [1.0, 10.0, 0.0, 2.0];
-        entries.climb(&[3.0, 40.0, 99.0, -2.0], &scales, (2, 2));
-        assert_eq!((entries.index(), entries.value()), (&[8, 9][..], &[3.0, 0.4][..]));
-        entries.sift(&[3.0, 0.5, 99.0, -2.0], &scales, (0, 2));
-        assert_eq!((entries.index(), entries.value()), (&[1, 3][..], &[0.5, -2.0][..]));
-        entries.shift(0, 3, 4);
-        assert_eq!(entries.index(), [13, 15]);
-        entries.climb(&[0.0; 4], &scales, (0, 4));
-        assert!(entries.index().is_empty());
-    }
-}
+mod tests;

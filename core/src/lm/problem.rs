@@ -50,6 +50,11 @@ impl Task {
         if self.hurried { steps.min(HURRIED_STEPS) } else { steps }
     }
 
+    /// Of so many weights too many, those that go at once: a third, rounded up, and all once the run was ended.
+    pub(super) fn share(&self, excess: usize) -> usize {
+        if self.hurried { excess } else { excess.div_ceil(3) }
+    }
+
     /// Weights while searching.
     pub(super) fn work_size(&self) -> usize {
         let spare = self.nnz.saturating_mul(self.spare as usize).div_ceil(100);
@@ -228,8 +233,7 @@ pub(super) trait Problem<'a> {
             loss = self.improve(loss, 3, self.task().goal)?;
         }
         while let excess @ 1.. = self.counted().saturating_sub(self.task().nnz) {
-            let part = if self.task().hurried { excess } else { excess.div_ceil(3) };
-            loss = self.cut(self.counted() - part, SLIM_STEPS)?;
+            loss = self.cut(self.counted() - self.task().share(excess), SLIM_STEPS)?;
             self.task_mut().hurried |= !report(self, loss);
         }
         Ok(loss)
@@ -266,7 +270,15 @@ pub(super) fn rank<M, const N: usize>(list: &mut heapless::Vec<Candidate<M>, N>,
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
+    use crate::gates::Signs;
+    use crate::lm::bench::tests::{D, with};
+    use std::vec::Vec;
+
+    const FIRST: [f32; D] = [1.0, -2.0, 0.5, 0.0];
+    const SECOND: [f32; D] = [0.0, 1.0, 0.0, 1.0];
+    const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
 
     #[test]
     fn a_list_holds_the_best_candidates_best_first() {
@@ -275,5 +287,132 @@ mod tests {
             rank(&mut list, Candidate { gain, kind: () });
         }
         assert!(list.iter().map(|entry| entry.gain).eq([5.0, 5.0, 3.0]));
+    }
+
+    #[test]
+    fn a_search_works_at_up_to_a_quarter_more_weights() {
+        let size = |nnz, spare| Task::new(nnz, 3, spare).work_size();
+        assert_eq!([0, 10, 25, 26, 1000].map(|spare| size(100, spare)), [100, 110, 125, 125, 125]);
+        // Rounded up.
+        assert_eq!([(6, 25), (6, 10), (1, 1), (1, 0)].map(|(nnz, spare)| size(nnz, spare)), [8, 7, 2, 1]);
+        assert_eq!(size(usize::MAX, 25), usize::MAX);
+    }
+
+    #[test]
+    fn a_third_of_the_excess_goes_at_once_and_all_where_the_run_was_ended() {
+        let mut task = Task::new(6, 3, 25);
+        assert_eq!([1, 2, 3, 4, 9, 10].map(|excess| task.share(excess)), [1, 1, 1, 2, 3, 4]);
+        assert_eq!((task.steps(1), task.steps(9)), (1, 9));
+        task.hurried = true;
+        assert_eq!((task.share(9), task.steps(1), task.steps(9)), (9, 1, 2));
+    }
+
+    #[test]
+    fn the_way_down_goes_by_thirds_of_what_is_too_much() {
+        let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j * j % 11) as f32));
+        for ended in [false, true] {
+            with(Signs::Positive, &PLANTED, &net, |bench| {
+                let (mut sizes, loss) = (Vec::new(), bench.loss().unwrap());
+                let report = |bench: &_, loss: f32| {
+                    sizes.push(Problem::counted(bench));
+                    assert!(loss.is_finite());
+                    !(ended && sizes.len() == 2)
+                };
+                bench.thin(loss, report).unwrap();
+                assert_eq!(sizes, if ended { &[20, 15, 6][..] } else { &[20, 15, 12, 10, 8, 7, 6] });
+                assert_eq!(bench.task.hurried, ended);
+            });
+        }
+    }
+
+    #[test]
+    fn before_the_last_cuts_what_is_the_same_becomes_one() {
+        // The first neuron in two halves: eight weights for six, and no cut is needed.
+        let net = [(0, 0.5), (1, -1.0), (2, 0.25), (4, 0.5), (5, -1.0), (6, 0.25), (13, 1.0), (15, 1.0)];
+        with(Signs::Positive, &PLANTED, &net, |bench| {
+            let loss = bench.loss().unwrap();
+            let mut cuts = 0;
+            let loss = bench.thin(loss, |_, _| {
+                cuts += 1;
+                true
+            });
+            assert!(loss.unwrap() < 1e-12 && cuts == 0 && bench.counted() == 5);
+        });
+    }
+
+    #[test]
+    fn the_weakest_neurons_go_until_m_are_left() {
+        // Neurons 1, 3 and 6 make the labels, and the others are nothing beside them.
+        let third = [0.0, 0.0, 1.0, -1.0];
+        let planted = [PLANTED[0], PLANTED[1], (1.0, third)];
+        let net = [
+            (0, 1e-3),
+            (4, 1.0),
+            (5, -2.0),
+            (6, 0.5),
+            (9, 2e-3),
+            (13, 1.0),
+            (15, 1.0),
+            (16, 3e-3),
+            (23, 1e-3),
+            (26, 1.0),
+            (27, -1.0),
+        ];
+        with(Signs::Positive, &planted, &net, |bench| {
+            let loss = bench.loss().unwrap();
+            let narrowed = bench.narrow(loss).unwrap();
+            assert!(bench.neurons().map(|block| block.neuron()).eq([1, 3, 6]));
+            assert!(narrowed < 1e-11 && loss > narrowed, "{narrowed}");
+            assert_eq!(bench.narrow(narrowed).unwrap(), narrowed);
+        });
+    }
+
+    #[test]
+    fn an_outer_step_adds_half_of_s_and_ends_at_its_size() {
+        with(Signs::Positive, &PLANTED, &[(4, 1.0), (5, -1.5), (12, 0.3), (13, 1.0)], |bench| {
+            let loss = bench.loss().unwrap();
+            let after = bench.outer(loss, 5).unwrap();
+            assert!(after < 0.1 * loss && bench.counted() == 5, "{after} {loss}");
+            assert_eq!(bench.loss().unwrap(), after);
+            bench.outer(after, 99).unwrap();
+            assert_eq!(bench.counted(), 8);
+        });
+    }
+
+    #[test]
+    fn after_an_edit_a_fit_starts_with_the_damping_of_a_start() {
+        with(Signs::Positive, &PLANTED, &[(4, 1.0), (5, -1.5), (13, 1.0)], |bench| {
+            bench.fit.solver.set_lambda(1e-6);
+            bench.refit(0).unwrap();
+            assert_eq!(bench.fit.solver.lambda(), 1e-2);
+            // A cut leaves it, and makes no more steps than it may.
+            bench.fit.solver.set_lambda(1e-6);
+            let read = bench.fit.rows_read;
+            bench.cut(2, 0).unwrap();
+            assert_eq!((bench.fit.solver.lambda(), bench.counted()), (1e-6, 2));
+            // The norms of the columns and the loss.
+            assert_eq!(bench.fit.rows_read - read, 2 * bench.fit.rows() as u64);
+        });
+    }
+
+    #[test]
+    fn room_is_made_for_a_copy_of_a_neuron_and_some_weights_more() {
+        let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j % 5) as f32));
+        for more in [0, 32, 33, 34, 40, 55, 64] {
+            with(Signs::Positive, &PLANTED, &net, |bench| {
+                // Room is for 64 weights.
+                bench.make_room(2, more).unwrap();
+                let copied = bench.net.view().block(2).values().len();
+                let needed = bench.net.nnz() + copied + more;
+                assert!(needed <= 64, "{more}: {needed}");
+                // No more goes than must: a weight less makes room for one or two.
+                assert!(more < 33 || needed >= 63 || bench.net.nnz() == 0, "{more}: {needed}");
+                assert!(more > 32 || bench.net.nnz() == 28);
+            });
+        }
+        with(Signs::Positive, &PLANTED, &net, |bench| {
+            bench.make_room(2, 1000).unwrap();
+            assert_eq!(bench.net.nnz(), 0);
+        });
     }
 }

@@ -267,3 +267,29 @@ fn check_sides(dims: &Dims, c: usize) -> Result<()> {
     error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
     error::range("nonzero weights (nnz)", dims.nnz, 1, all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_few_where_there_are_less_than_two_for_a_label_that_is_not_zero() {
+        let labels = [1.0, 0.0, -2.0, 0.0, 3.0];
+        assert_eq!([5, 6, 7].map(|nnz| is_tight(&labels, nnz)), [true, false, false]);
+        assert!(!is_tight(&[0.0; 3], 0) && !is_tight(&[], 1));
+    }
+
+    #[test]
+    fn outputs_with_weights_are_numbered_from_zero_in_their_order() {
+        // Outputs 1, 3 and 4 of five, of neurons 0, 1 and 3.
+        let mut index = [1, 4, 8, 16, 18];
+        assert_eq!(number(&mut index, (5, 3), &mut [9; 7]), 3);
+        assert_eq!(index, [0, 2, 4, 9, 10]);
+        // The width stays where fewer have weights, and grows where more have.
+        let mut index = [4, 9];
+        assert_eq!((number(&mut index, (5, 2), &mut [0; 5]), index), (2, [0, 2]));
+        let mut index = [0, 1, 2];
+        assert_eq!((number(&mut index, (5, 2), &mut [0; 5]), index), (3, [0, 1, 2]));
+        assert_eq!(number(&mut [], (5, 2), &mut [0; 5]), 2);
+    }
+}

@@ -335,3 +335,6 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         })
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -232,3 +232,6 @@ impl<'a> Solver<'a> {
         Ok(dot(rhs, delta))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,7 +84,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         } else {
             self.state.idle = self.state.idle.saturating_add(1);
         }
-        let patience = self.params.patience.checked_shr(2 * self.widenings()).unwrap_or(0).max(1);
+        let patience = patient(self.params.patience, self.widenings());
         self.state.best_loss > POOR * self.bench.fit().power() && self.state.idle >= patience
     }
 
@@ -136,18 +136,22 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         }
         self.state.kicks = self.state.kicks.saturating_add(1);
         self.log.info.kicks = self.log.info.kicks.saturating_add(1);
-        let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
-        let strength = (1 + self.state.idle as usize / KICKS).min(KICK - 1);
-        for _ in 0..(self.bench.live().saturating_mul(strength) / KICK).max(1) {
-            let nth = rng.below(self.bench.live() as u32) as usize;
-            self.bench.nth_live(nth).into_iter().for_each(|i| self.bench.remove(i));
-        }
+        self.empty_some();
         // Without births an empty network stays empty.
         if self.bench.live() == 0 && self.bench.task().tight {
             self.bench.start(seed_of(self.params.seed, stream::TRIAL, self.state.kicks))?;
         }
         self.bench.refit(2)?;
         Ok(Stage::Fall)
+    }
+
+    /// Empties neurons that the seed and the number of the kick say, as many as [`emptied`].
+    fn empty_some(&mut self) {
+        let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
+        for _ in 0..emptied(self.bench.live(), self.state.idle) {
+            let nth = rng.below(self.bench.live() as u32) as usize;
+            self.bench.nth_live(nth).into_iter().for_each(|i| self.bench.remove(i));
+        }
     }
 
     /// Ends the search with the best network of at most s weights.
@@ -273,3 +277,19 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(Stage::End)
     }
 }
+
+/// Neurons that a kick empties of so many after so many kicks without progress: a fifth, two fifths from [`KICKS`] on, and so
+/// on up to four, rounded down, but at least one.
+fn emptied(live: usize, idle: u32) -> usize {
+    let strength = (1 + idle as usize / KICKS).min(KICK - 1);
+    (live.saturating_mul(strength) / KICK).max(1)
+}
+
+/// Kicks without progress after which a search ends, once it has gone on with more rows so many times: a quarter of
+/// `patience` for each, but at least one.
+fn patient(patience: u32, widenings: u32) -> u32 {
+    patience.checked_shr(2 * widenings).unwrap_or(0).max(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -251,45 +251,4 @@ fn full<S>(needed: usize, got: usize) -> Error<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-
-    /// Thresholds `value` on flat indices 0, 1, … of neurons of three inputs.
-    fn kept(value: &[f32], free: usize, count: usize) -> std::vec::Vec<u32> {
-        let norms: std::vec::Vec<f32> = [1.0, 100.0, 0.0].into_iter().cycle().take(value.len()).collect();
-        let index: std::vec::Vec<u32> = (0..value.len() as u32).collect();
-        let (mut i, mut v) = ([0; 12], [0.0; 12]);
-        let mut net = Editable::new(3, 4, &mut i, &mut v);
-        assert!(net.add(&index, value));
-        let mut buffer = [0.0; 12];
-        threshold(&mut net, (&norms, &mut buffer), (free, count)).unwrap();
-        net.view().index().to_vec()
-    }
-
-    #[test]
-    fn thresholding_weighs_by_column_and_keeps_the_first_of_equals() {
-        assert_eq!(kept(&[5.0, 1.0, 9.0, 7.0, 0.1, 0.0], 0, 2), [1, 3]);
-        assert_eq!(kept(&[1.0, 0.1, 0.0, -1.0, -0.1, 0.0], 0, 3), [0, 1, 3]);
-        assert_eq!(kept(&[0.0; 6], 0, 2), [0, 1]);
-        assert_eq!(kept(&[1.0; 6], 0, 6), [0, 1, 2, 3, 4, 5]);
-        assert_eq!(kept(&[1.0; 6], 0, 0), []);
-    }
-
-    #[test]
-    fn exempt_weights_stay_and_do_not_count() {
-        assert_eq!(kept(&[0.0, 0.0, 0.0, 5.0, 6.0, 7.0], 3, 1), [0, 1, 2, 4]);
-        assert_eq!(kept(&[0.0, 0.0, 0.0, 5.0, 6.0, 7.0], 3, 0), [0, 1, 2]);
-    }
-
-    #[test]
-    fn a_buffer_that_is_too_short_is_an_error() {
-        let (mut i, mut v) = ([0; 4], [0.0; 4]);
-        let mut net = Editable::new(1, 4, &mut i, &mut v);
-        assert!(net.add(&[0, 1, 2], &[1.0, 2.0, 3.0]));
-        for (norms, buffer) in [(2, 3), (3, 2)] {
-            let refused = threshold(&mut net, (&[1.0; 3][..norms], &mut [0.0; 3][..buffer]), (0, 1));
-            assert!(matches!(refused, Err(Error::Length { expected: 3, got: 2, .. })));
-        }
-    }
-}
+mod tests;

@@ -114,9 +114,12 @@ pub(super) fn compare(w: Weights<'_>, (i, j): (usize, usize), scales: &[f32]) ->
 
 #[cfg(test)]
 mod tests {
+    use super::compare;
     use crate::gates::Signs;
-    use crate::lm::bench::tests::with;
+    use crate::lm::bench::tests::{even, with, with_rows};
     use crate::lm::problem::Problem;
+    use crate::math::sqrt;
+    use crate::weights::Weights;
 
     const W: [f32; 4] = [1.0, -2.0, 0.5, 0.0];
 
@@ -171,5 +174,103 @@ mod tests {
             let loss = bench.narrow(loss).unwrap();
             assert!(bench.live() <= 3 && loss.is_finite());
         });
+    }
+
+    #[test]
+    fn a_neuron_that_points_the_right_way_stays_to_the_bit() {
+        with(
+            Signs::Positive,
+            &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])],
+            &[(4, 0.9), (5, -2.1), (8, 1.0)],
+            |bench| {
+                let loss = bench.loss().unwrap();
+                let before: [u32; 3] = core::array::from_fn(|at| bench.net.view().value()[at].to_bits());
+                assert_eq!((bench.flip(loss).unwrap(), bench.task.flips), (loss, 0));
+                assert!(bench.net.view().value().iter().map(|w| w.to_bits()).eq(before));
+            },
+        );
+    }
+
+    #[test]
+    fn a_neuron_that_fits_either_way_stays() {
+        // |x_0| and one half of it: either half leaves as much on rows with their mirror images.
+        let minus = [-1.0, 0.0, 0.0, 0.0];
+        with_rows(
+            even(),
+            Signs::Positive,
+            &[(1.0, [1.0, 0.0, 0.0, 0.0]), (1.0, minus)],
+            &[(4, 1.0)],
+            |bench| {
+                let loss = bench.loss().unwrap();
+                assert_eq!((bench.flip(loss).unwrap(), bench.task.flips), (loss, 0));
+                assert!(bench.net.view().value()[0] > 0.0);
+            },
+        );
+    }
+
+    #[test]
+    fn neurons_become_one_above_the_cosine_only_and_the_stronger_one_takes_the_weights() {
+        // A cosine of 0.8 on rows of equal columns.
+        let net = [(4, 2.0), (8, 4.0), (9, 3.0)];
+        for (least, merged) in [(0.79, 1), (0.81, 0)] {
+            with_rows(even(), Signs::Positive, &[(1.0, W)], &net, |bench| {
+                assert_eq!(bench.merge(least).unwrap(), merged);
+                assert_eq!(bench.task.merges, merged);
+                let (index, sum): (&[u32], f32) =
+                    if merged == 1 { (&[8, 9], 6.0) } else { (&[4, 8, 9], 2.0) };
+                let unit = bench.net.view().value().last().unwrap() / 3.0;
+                assert_eq!((bench.net.view().index(), bench.net.view().value()[0]), (index, sum * unit));
+            });
+        }
+        // Of equal ones the first one does.
+        with_rows(even(), Signs::Positive, &[(1.0, W)], &[(4, 2.0), (8, 2.0)], |bench| {
+            assert_eq!((bench.merge(0.99).unwrap(), bench.net.view().index()), (1, &[4][..]));
+        });
+    }
+
+    #[test]
+    fn a_neuron_merges_with_all_that_share_its_hinge() {
+        let net = [(0, 1.0), (4, 3.0), (8, 2.0), (13, 1.0), (16, 0.5)];
+        with_rows(
+            even(),
+            Signs::Positive,
+            &[(6.5, [1.0, 0.0, 0.0, 0.0]), (1.0, [0.0, 1.0, 0.0, 0.0])],
+            &net,
+            |bench| {
+                assert_eq!(bench.merge(0.999).unwrap(), 3);
+                assert_eq!(bench.net.view().index(), [4, 13]);
+                assert!(bench.loss().unwrap() < 1e-12);
+            },
+        );
+    }
+
+    #[test]
+    fn neurons_of_opposite_signs_that_point_one_way_are_mirror_images() {
+        // Block 1 is open above, block 2 below: both together are linear.
+        let net = [(4, 1.0), (5, -2.0), (6, 0.5), (8, 1.0), (9, -2.0), (10, 0.5)];
+        let minus = W.map(|w| -w);
+        with(Signs::Free, &[(1.0, W), (-1.0, minus)], &net, |bench| {
+            assert!(bench.loss().unwrap() < 1e-12);
+            assert_eq!(bench.merge(0.999).unwrap(), 0);
+            bench.add_linear().unwrap();
+            assert_eq!(bench.merge(0.999).unwrap(), 1);
+            assert!(bench.loss().unwrap() < 1e-12);
+            // Nothing is left of either, and all is in the linear term.
+            assert!(
+                bench.net.view().blocks().skip(1).all(|block| block.values().iter().all(|w| w.abs() < 1e-6))
+            );
+        });
+    }
+
+    #[test]
+    fn the_cosine_is_that_of_the_metric_of_the_columns() {
+        let w = Weights::new(4, 3, &[0, 1, 3, 5, 6, 7, 9], &[1.0, 2.0, 4.0, 2.0, 9.0, -1.0, 1.0]).unwrap();
+        let scales = [3.0, 0.5, 0.0, 1.0];
+        // (3, 1, 0, 4) and (0, 1, 0, -1): -3 over the root of 26 and that of 2.
+        let (cosine, is_longer) = compare(w, (0, 1), &scales);
+        assert!((cosine + 3.0 / sqrt(52.0)).abs() < 1e-6 && is_longer, "{cosine}");
+        let (same, is_longer) = compare(w, (1, 0), &scales);
+        assert!(same == cosine && !is_longer);
+        assert_eq!(compare(w, (2, 2), &scales), (1.0, true));
     }
 }

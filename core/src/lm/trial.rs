@@ -61,26 +61,17 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             random: self.params.random_births,
         };
         let candidates = self.bench.candidates(draw)?;
-        let joint = (self.bench.live() / JOINT).min(candidates.len());
-        if joint >= 2 {
-            let tried = self.try_out(candidates.get(..joint).unwrap_or(&[]), draw, loss)?;
+        if let Some(several) =
+            candidates.get(..joint(self.bench.live(), candidates.len())).filter(|c| !c.is_empty())
+        {
+            let tried = self.try_out(several, draw, loss)?;
             if tried < SUCCESS * loss {
                 self.log.info.moves = self.log.info.moves.saturating_add(1);
                 return self.descend(tried, Phase::Move).map(Some);
             }
         }
         for batch in candidates.chunks(BATCH) {
-            let mut least = f32::INFINITY;
-            for candidate in batch {
-                let tried = self.try_out(core::slice::from_ref(candidate), draw, loss)?;
-                if tried < least {
-                    least = tried;
-                    self.kept.store(self.bench.view())?;
-                }
-                if least < SUCCESS * loss || self.is_done() {
-                    break;
-                }
-            }
+            let least = self.try_batch(batch, draw, loss)?;
             if least < PROGRESS * loss {
                 self.log.info.moves = self.log.info.moves.saturating_add(1);
                 self.bench.load(self.kept.view())?;
@@ -96,6 +87,22 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(None)
     }
 
+    /// Tries candidates one by one, until one is a success; the least loss that one led to, whose network is kept.
+    fn try_batch(&mut self, batch: &[Candidate<P::Move>], draw: Draw, loss: f32) -> Outcome<'a, P, f32> {
+        let mut least = f32::INFINITY;
+        for candidate in batch {
+            let tried = self.try_out(core::slice::from_ref(candidate), draw, loss)?;
+            if tried < least {
+                least = tried;
+                self.kept.store(self.bench.view())?;
+            }
+            if least < SUCCESS * loss || self.is_done() {
+                break;
+            }
+        }
+        Ok(least)
+    }
+
     /// Adds some weights to the base, fits, drops as many and fits, until that lowers the loss, which is `loss`; the base is at
     /// hand before, and after where there is none. Every round begins with another number of weights.
     #[inline(never)]
@@ -105,8 +112,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             if self.is_done() {
                 break;
             }
-            let turn = (self.state.turn as usize).wrapping_add(turn) % (SWAPPED.len() + 1);
-            let count = SWAPPED.get(turn).map_or(most, |&count| count.min(most));
+            let count = swapped((self.state.turn as usize).wrapping_add(turn), most);
             self.log.info.trials = self.log.info.trials.saturating_add(1);
             self.bench.grow(count)?;
             self.bench.fit_mut().solver.damp();
@@ -125,7 +131,7 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
 
     /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base of the round.
     fn tidy(&mut self, loss: f32) -> Outcome<'a, P, f32> {
-        let cosine = COSINES.get(self.state.turn as usize % COSINES.len()).copied().unwrap_or(1.0);
+        let cosine = alike(self.state.turn);
         self.state.turn = self.state.turn.wrapping_add(1);
         self.base.store(self.bench.view())?;
         if !self.params.tidy {
@@ -212,3 +218,22 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(tried)
     }
 }
+
+/// Candidates in the joint trial, of so many that are listed for so many neurons: none where that would be one.
+fn joint(live: usize, listed: usize) -> usize {
+    let joint = (live / JOINT).min(listed);
+    if joint >= 2 { joint } else { 0 }
+}
+
+/// Weights that are swapped at once in this turn, at most `most`, half of s.
+fn swapped(turn: usize, most: usize) -> usize {
+    SWAPPED.get(turn % (SWAPPED.len() + 1)).map_or(most, |&count| count.min(most))
+}
+
+/// The cosine above which neurons become one in this turn.
+fn alike(turn: u32) -> f32 {
+    COSINES.get(turn as usize % COSINES.len()).copied().unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests;
