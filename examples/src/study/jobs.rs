@@ -23,8 +23,8 @@ pub(super) const PAIRS: [(usize, usize); 2] = [(10, 50), (20, 100)];
 /// Sizes of the ablation: one that is easy by now, and one with a weight a neuron, where the supports are hard to find.
 pub(super) const ABLATION_AT: [(usize, usize); 2] = [(50, 200), (100, 100)];
 /// What the ablation leaves out.
-pub(super) const ABLATIONS: [&str; 6] =
-    ["whole", "no births and splits", "no moves", "no kicks", "5 products", "search at 1.0 s"];
+pub(super) const ABLATIONS: [&str; 7] =
+    ["whole", "no births and splits", "no moves", "no kicks", "5 products", "search at 1.0 s", "no turns"];
 /// Distributions of the inputs.
 pub(super) const KINDS: [&str; 6] = ["gaussian", "correlated", "student-t", "ternary", "uniform", "pixels"];
 /// Noise in parts of the labels' root mean square, and whether output signs are free.

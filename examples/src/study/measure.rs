@@ -251,13 +251,16 @@ fn recovery_options(job: &Job, time: Duration, threads: usize) -> RecoverOptions
         "search at 1.0 s" => Params { spare: 0, ..usual },
         _ => usual,
     };
+    let base = RecoverOptions::new(job.hidden, Size::Nonzeros(job.nnz));
+    let turns = if matches!(job.variant.as_str(), "no turns" | "no moves") { 0 } else { base.turns };
     let free = job.part == Part::Noise && noise_of(&job.variant).is_some_and(|(_, free)| free);
     RecoverOptions {
         params,
         signs: Some(if free { Signs::Free } else { Signs::Positive }),
         threads,
+        turns,
         limits: Limits { time: Some(time), passes: None },
-        ..RecoverOptions::new(job.hidden, Size::Nonzeros(job.nnz))
+        ..base
     }
 }
 
@@ -336,8 +339,7 @@ mod tests {
 
     #[test]
     fn the_ablation_leaves_out_what_it_says() {
-        let of =
-            |variant| recovery_options(&job(Part::Ablation, (5, 9), 9, variant), Duration::ZERO, 1).params;
+        let of = |variant| recovery_options(&job(Part::Ablation, (5, 9), 9, variant), Duration::ZERO, 1);
         let mut seen = Vec::new();
         for variant in super::super::jobs::ABLATIONS {
             assert!(!seen.contains(&of(variant)), "{variant} is like another");

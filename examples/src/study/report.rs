@@ -99,6 +99,7 @@ impl<'a> Report<'a> {
              the phase diagrams {phase:.3} s (limits of the runs below, s: {limits}).\n\n\
              - **PSNR** is taken on the rows that were fitted: 20 log10 max|y| - 10 log10 MSE. *Exact* runs have an error that single\n\
              \x20 precision cannot tell from 0: a loss of at most 3e-11 of the labels' mean square.\n\
+             - Of the limit the recovery recipe leaves a part for turns of published steps, should its search end without an exact fit.\n\
              - After the **limit** a recipe still brings what it has found down to s weights, which takes it a little beyond.\n\
              - **One to one** are runs that found every planted weight and no other. Neurons may come in any order; planted ones\n\
              \x20 without weights do not count, and those that share a direction count as one, as no data can tell them apart.\n\
@@ -162,9 +163,9 @@ impl<'a> Report<'a> {
 
     fn ablation(&self, out: &mut String) {
         out.push_str(
-            "## Ablation\n\n*No moves* is plain updates of the support: no births, splits, kicks, merges and turns. The moves are of no use\n\
-             where accurate least squares lead to the network at once, as at (50, 200); at (100, 100) and on inputs that are never\n\
-             negative they do not.\n\n",
+            "## Ablation\n\n*No moves* is plain updates of the support: no births, splits, kicks, merges and flips, and no turns of published\n\
+             steps after them, which *no turns* alone leaves out. The moves are of no use where accurate least squares lead to the\n\
+             network at once, as at (50, 200); at (100, 100) and on inputs that are never negative they do not.\n\n",
         );
         let rows = sized(&jobs::ABLATION_AT, &jobs::ABLATIONS);
         self.list(out, Part::Ablation, "recipe", &rows);

@@ -27,6 +27,11 @@ pub(super) struct RecoverArgs {
     /// Kicks without progress after which a search is given up that is far from exact [default: 12]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) idle_kicks: Option<u32>,
+    /// Most turns of published steps, and a search from where they end, after a search that ended without an exact fit; 0 for none.
+    /// For one output with positive signs and no rows held out, and as long as they gain a hundredth of the loss. Of limits the
+    /// search leaves a part for them [default: 10]
+    #[arg(long, value_name = "T", value_parser = parse::whole::<u32>)]
+    pub(super) turns: Option<u32>,
 }
 
 impl RecoverArgs {
@@ -41,6 +46,7 @@ impl RecoverArgs {
             (self.search_rows.is_some(), "--search-rows"),
             (self.kicks.is_some(), "--kicks"),
             (self.idle_kicks.is_some(), "--idle-kicks"),
+            (self.turns.is_some(), "--turns"),
         ])
     }
 }
@@ -183,6 +189,7 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<R
         // As many steps as they take: there are other limits.
         params.steps = u32::MAX;
     }
+    let usual = RecoverOptions::new(hidden, train.size());
     Ok(RecoverOptions {
         params,
         signs: train.signs.map(Into::into),
@@ -190,7 +197,8 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<R
         threads: common.threads(),
         limits: train.course.limits()?,
         validation,
+        turns: args.turns.unwrap_or(usual.turns),
         checkpoints: train.kept.checkpoint.is_some(),
-        ..RecoverOptions::new(hidden, train.size())
+        ..usual
     })
 }

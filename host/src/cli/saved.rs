@@ -109,7 +109,10 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
             turns => format!(", {turns} turns of published steps"),
         };
         let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
-        ("search", format!("{found}; {moves}{turns}, signs {}, {} rows first", search.signs, search.search_rows))
+        (
+            "search",
+            format!("{found}; {moves}{turns}, signs {}, {} rows first", search.signs, search.search_rows),
+        )
     }));
     let steps = if r.search.is_some() { "steps" } else { "epochs" };
     rows.extend([

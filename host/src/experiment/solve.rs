@@ -48,7 +48,9 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
             work.paper_outputs(train)?
         }
         Method::Paper | Method::PaperLeast | Method::PaperSafe => work.paper(train)?,
-        Method::Recipe if run::usual_recipe(train.task, cell.m, work.size()) == "anneal" => work.anneal(train)?,
+        Method::Recipe if run::usual_recipe(train.task, cell.m, work.size()) == "anneal" => {
+            work.anneal(train)?
+        }
         Method::Recipe => work.recover(train)?,
         // The spec refuses them on data to train on.
         Method::Assumption | Method::Curvature | Method::Theory | Method::Normalised => {

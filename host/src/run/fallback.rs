@@ -16,11 +16,11 @@ use tamis::lm::Progress;
 
 use super::limits::Limits;
 use super::recipe::published;
-use super::recover::Settled;
+use super::recover::{RecoverOptions, Settled};
 use super::train::{Options, Origin, Outcome, Report, Size, Start};
 use super::{Problem, peak_rss_bytes, train};
-use crate::operator::Stop;
 use crate::Result;
+use crate::operator::Stop;
 
 /// Part of a limit of time that a search leaves for what follows it.
 const TIME: f64 = 0.15;
@@ -36,9 +36,6 @@ const STEPS: u32 = 50;
 
 /// Epochs of the published method from zero, as for its images.
 const EPOCHS: u32 = 100;
-
-/// Most turns.
-const TURNS: u32 = 10;
 
 /// What a turn must leave of the loss at most, for another one to follow.
 const GAIN: f64 = 0.99;
@@ -65,9 +62,9 @@ impl Settled {
     /// Whether anything follows a search that ended without an exact fit: the published method is for one hidden layer and one output
     /// to which all neurons add, and it holds no rows out.
     pub(super) fn falls_back(&self) -> bool {
-        let params = &self.options.params;
-        let is_plain = self.outputs == 0 && self.options.second.is_none();
-        is_plain && params.signs == Signs::Positive && params.validation == 0
+        let RecoverOptions { params, second, turns, .. } = &self.options;
+        let is_plain = self.outputs == 0 && second.is_none() && params.signs == Signs::Positive;
+        is_plain && params.validation == 0 && *turns > 0
     }
 }
 
@@ -120,19 +117,44 @@ enum Part {
     Search,
 }
 
-/// The network that a search has found on `problem`, or a better one that turns lead to from there, as far as the limits go.
-///
-/// # Errors
-/// Those of a search and of the published method.
+/// The network that a search has found on `problem`, or a better one that turns lead to from there, as far as the limits go. What
+/// fails makes nothing worse.
 pub(super) fn better(
     settled: &Settled,
-    (mut best, mut problem): (Outcome, Problem),
+    (mut best, problem): (Outcome, Problem),
+    (start, stop): (&Start, &Stop),
+    observe: impl FnMut(&Progress<'_>) -> bool,
+) -> Outcome {
+    if !settled.falls_back() || best.report.nnz == 0 || !best.report.is_open() {
+        return best;
+    }
+    let power =
+        problem.labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / problem.labels.len() as f64;
+    if let Err(error) = turns(settled, (&mut best, problem), (start, stop), observe) {
+        best.report.stopped |= error.is_interrupted();
+    }
+    // As a search says it; published steps do not.
+    let is_exact = best.report.loss <= f64::from(settled.options.params.exact) * power;
+    if let Some(search) = &mut best.report.search
+        && is_exact
+        && best.value.iter().all(|weight| weight.is_normal())
+    {
+        search.exact = true;
+        best.report.limit = None;
+    }
+    best
+}
+
+/// Turns until the fit is exact or a turn gains nothing.
+///
+/// # Errors
+/// The run was ended before the first step of a part; or that part failed.
+fn turns(
+    settled: &Settled,
+    (best, mut problem): (&mut Outcome, Problem),
     (start, stop): (&Start, &Stop),
     mut observe: impl FnMut(&Progress<'_>) -> bool,
-) -> Result<Outcome> {
-    if !settled.falls_back() || best.report.nnz == 0 {
-        return Ok(best);
-    }
+) -> Result<()> {
     let mut settled = settled.clone();
     settled.options.params.kicks = 0;
     let Settled { dims, options, .. } = &settled;
@@ -143,42 +165,35 @@ pub(super) fn better(
         limits,
         ..Options::new(dims.hidden, Size::Nonzeros(dims.nnz))
     };
-    for turn in 0..TURNS {
+    for turn in 0..options.turns {
         let before = best.report.loss;
         for part in [Part::Steps, Part::Anew, Part::Search] {
             if part == Part::Anew && turn > 0 {
                 continue;
             }
             let left = rest(options.limits, start, best.report.passes).filter(|_| best.report.is_open());
-            let Some(limits) = left else { return Ok(best) };
-            let from = Origin::Network(&best);
-            let found = match part {
-                Part::Steps => train::start(problem, &settings(STEPS, limits), from, stop, |_| true),
-                Part::Anew => train::start(problem, &settings(EPOCHS, limits), Origin::Zero, stop, |_| true),
+            let Some(limits) = left else { return Ok(()) };
+            let from = Origin::Network(best);
+            let (found, again) = match part {
+                Part::Steps => train::start(problem, &settings(STEPS, limits), from, stop, |_| true)?,
+                Part::Anew => train::start(problem, &settings(EPOCHS, limits), Origin::Zero, stop, |_| true)?,
                 Part::Search => {
                     let done = best.report.clone();
                     let observe = |progress: &Progress<'_>| {
                         // A run that is resumed goes on within the search before all turns.
                         progress.checkpoint.is_some() || observe(&after(&done, *progress))
                     };
-                    settled.search(problem, from, (limits, stop), observe)
+                    settled.search(problem, from, (limits, stop), observe)?
                 }
             };
-            let found = match found {
-                Err(error) if error.is_interrupted() => {
-                    best.report.stopped = true;
-                    return Ok(best);
-                }
-                found => found?,
-            };
-            best.add(found.0, start);
-            problem = found.1;
+            best.add(found, start);
+            problem = again;
         }
         if best.report.loss > GAIN * before {
-            break;
+            return Ok(());
         }
     }
-    Ok(best)
+    Ok(())
 }
 
 /// Where a search stands, what was done before it counted too.
@@ -189,4 +204,19 @@ fn after<'a>(done: &Report, mut progress: Progress<'a>) -> Progress<'a> {
     progress.kicks += search.kicks;
     progress.rows_read += (done.passes * done.samples as f64) as u64;
     progress
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_leaves_a_part_of_every_limit() {
+        let of = |time: u64, passes| Limits { time: Some(Duration::from_secs(time)), passes: Some(passes) };
+        assert_eq!(searching(of(100, 20000.0)), of(85, 14000.0));
+        // At least some epochs, but no more than half.
+        assert_eq!(searching(of(20, 800.0)), of(17, 500.0));
+        assert_eq!(searching(of(20, 400.0)), of(17, 200.0));
+        assert_eq!(searching(Limits::NONE), Limits::NONE);
+    }
 }

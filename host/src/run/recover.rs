@@ -44,6 +44,9 @@ pub struct RecoverOptions {
     pub limits: Limits,
     /// Part of the rows that is held out to choose the best network of at most s weights, from 0 up to but not 1.
     pub validation: f64,
+    /// Most turns of published steps and a search from where they end, after a search without an exact fit: for one hidden layer and
+    /// one output with positive signs, and no rows held out. Of limits a part is left for them. 0 for none.
+    pub turns: u32,
     /// Whether checkpoints are kept ([`super::Keep`]), so that the plan counts the memory of two: the one to go on from, and the
     /// last one.
     pub checkpoints: bool,
@@ -63,6 +66,7 @@ impl RecoverOptions {
             threads: 0,
             limits: Limits::NONE,
             validation: 0.0,
+            turns: 10,
             checkpoints: false,
         }
     }
@@ -242,7 +246,7 @@ impl Settled {
             let whole = self.options.limits;
             let limits = if self.falls_back() { fallback::searching(whole) } else { whole };
             let found = self.search(problem, origin, (limits, stop), &mut observe)?;
-            fallback::better(self, found, (&start, stop), observe)
+            Ok(fallback::better(self, found, (&start, stop), observe))
         })
     }
 }
