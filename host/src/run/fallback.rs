@@ -28,8 +28,8 @@ const TIME: f64 = 0.15;
 /// Part of a limit of passes that it leaves, which are more often tight.
 const PASSES: f64 = 0.3;
 
-/// Passes that it leaves at least, but no more than half of all.
-const LEAST: f64 = 300.0;
+/// Fewest passes that it leaves, but no more than half of all; and most.
+const LEFT: (f64, f64) = (300.0, 20000.0);
 
 /// Epochs of the published method from a network, on all rows.
 const STEPS: u32 = 50;
@@ -42,7 +42,7 @@ const GAIN: f64 = 0.99;
 
 /// The limits of a search that something follows.
 pub(super) fn searching(limits: Limits) -> Limits {
-    let left = |passes: f64| (PASSES * passes).max(LEAST).min(0.5 * passes);
+    let left = |passes: f64| (PASSES * passes).clamp(LEFT.0, LEFT.1).min(0.5 * passes);
     Limits {
         time: limits.time.map(|time| time.mul_f64(1.0 - TIME)),
         passes: limits.passes.map(|passes| passes - left(passes)),
@@ -217,6 +217,7 @@ mod tests {
         // At least some epochs, but no more than half.
         assert_eq!(searching(of(20, 800.0)), of(17, 500.0));
         assert_eq!(searching(of(20, 400.0)), of(17, 200.0));
+        assert_eq!(searching(of(20, 1e6)), of(17, 980000.0));
         assert_eq!(searching(Limits::NONE), Limits::NONE);
     }
 }
