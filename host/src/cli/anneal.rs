@@ -77,7 +77,7 @@ impl Line {
 }
 
 impl Step for Line {
-    const TITLE: &'static str = "Training";
+    const NAMES: (&'static str, &'static str, &'static str) = ("Training", "step", "Neurons");
 
     fn number(&self) -> u32 {
         self.step

@@ -16,8 +16,8 @@ const LINES: u32 = 10_000;
 
 /// What a recipe tells of a step; serialised it is a line of the log.
 pub(super) trait Step: Serialize {
-    /// Heading of the picture.
-    const TITLE: &'static str;
+    /// Heading of the picture, what a step is, and what is counted beside the support.
+    const NAMES: (&'static str, &'static str, &'static str);
 
     /// Its number, from 1.
     fn number(&self) -> u32;
@@ -130,7 +130,7 @@ impl<S: Step> History<S> {
             let drawn = curves[figure].iter().filter(|(.., values)| !values.is_empty());
             drawn.map(|(label, first, values)| Series { label, first: *first, values }).collect()
         });
-        plot::search(S::TITLE, &losses, &support, &counts)
+        plot::course(S::NAMES, &losses, &support, &counts)
     }
 
     /// The curves of a figure: name, number of the first step that has a value, and values from there on.

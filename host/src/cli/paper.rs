@@ -90,7 +90,7 @@ impl PaperStep {
 }
 
 impl history::Step for PaperStep {
-    const TITLE: &'static str = "Training";
+    const NAMES: (&'static str, &'static str, &'static str) = ("Training", "step", "Neurons and starts");
 
     fn number(&self) -> u32 {
         self.step

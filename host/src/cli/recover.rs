@@ -67,7 +67,7 @@ pub(super) struct Line {
 }
 
 impl Step for Line {
-    const TITLE: &'static str = "Search";
+    const NAMES: (&'static str, &'static str, &'static str) = ("Search", "outer step", "Neurons and moves");
 
     fn number(&self) -> u32 {
         self.step

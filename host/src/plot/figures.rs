@@ -61,21 +61,21 @@ pub(super) fn counts(area: &Area<'_>, title: &str, time: &str, series: &[Series<
 }
 
 /// The loss above, the counts below.
-pub(super) fn search(
-    title: &str,
+pub(super) fn course(
+    (title, step, others): (&str, &str, &str),
     losses: &[Series<'_>],
     support: &[Series<'_>],
-    moves: &[Series<'_>],
+    counted: &[Series<'_>],
 ) -> String {
     let head = 40;
     page::page(title, head + 3 * page::FIGURE_HEIGHT, |area| {
         let (top, rest) = area.split_vertically(head);
         page::heading(&top, title)?;
         let (first, rest) = rest.split_vertically(page::FIGURE_HEIGHT);
-        loss(&first, "Loss", "outer step", losses)?;
+        loss(&first, "Loss", step, losses)?;
         let (second, third) = rest.split_vertically(page::FIGURE_HEIGHT);
-        counts(&second, "Support", "outer step", support)?;
-        counts(&third, "Neurons and moves", "outer step", moves)
+        counts(&second, "Support", step, support)?;
+        counts(&third, others, step, counted)
     })
 }
 

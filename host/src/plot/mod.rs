@@ -159,19 +159,25 @@ pub fn scatter(title: &str, labels: &[f32], predictions: &[f32]) -> String {
     page::page(title, page::SQUARE_HEIGHT, |area| figures::scatter(area, title, labels, predictions))
 }
 
-/// The course of a search: losses on a logarithmic axis, and two figures of counts under it, all by outer step.
+/// The course of a run: losses on a logarithmic axis, and two figures of counts under it, all by step. The names are those of the
+/// page, of a step, and of what the last figure counts.
 ///
 /// ```
-/// use tamis_host::plot::{Series, search};
+/// use tamis_host::plot::{Series, course};
 /// let loss = Series { label: "loss", first: 1, values: &[1.0, 0.1, 1e-9] };
 /// let weights = Series { label: "weights", first: 1, values: &[63.0, 63.0, 50.0] };
 /// let live = Series { label: "live neurons", first: 1, values: &[12.0, 11.0, 10.0] };
-/// let svg = search("Search", &[loss], &[weights], &[live]);
+/// let svg = course(("Search", "outer step", "Neurons"), &[loss], &[weights], &[live]);
 /// assert!(svg.contains("outer step") && svg.contains("live neurons"));
 /// ```
 #[must_use]
-pub fn search(title: &str, losses: &[Series<'_>], support: &[Series<'_>], moves: &[Series<'_>]) -> String {
-    figures::search(title, losses, support, moves)
+pub fn course(
+    names: (&str, &str, &str),
+    losses: &[Series<'_>],
+    support: &[Series<'_>],
+    counted: &[Series<'_>],
+) -> String {
+    figures::course(names, losses, support, counted)
 }
 
 /// A table of numbers whose cells are coloured by their values, from dark blue for the low end to yellow for the high one.
