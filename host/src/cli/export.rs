@@ -12,17 +12,21 @@ use super::{Console, interrupt};
 use crate::run::{ExportForm, ExportReport, ModelFile, check_name, export};
 use crate::{Error, Result, file};
 
-/// Write a model as source code: a Rust module without std, or a header and a file of C99.
+/// Write a model as source code (Rust without std, or C99), or for other programs (ONNX, safetensors).
 ///
 /// The code needs no heap, no file and no parsing, and predicts to the bits of the model. Tables are in the encoding of the model
 /// file: choose it with tamis quantize --encoding.
+///
+/// ONNX and safetensors are of models of floats, and dense: zeros take room there. The outputs of the graph are those of tamis
+/// predict, without softmax. tamis import reads both back to the bit.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis export small.tamis --format rust -o src/digits.rs
   tamis export small.tamis --format rust --straight-line -o src/digits.rs
   tamis export small.tamis --format c -o digits.c
-  tamis export model.tamis --format c --name digits -o firmware/model")]
+  tamis export model.tamis --format c --name digits -o firmware/model
+  tamis export model.tamis --format onnx -o model.onnx")]
 pub(super) struct Export {
     /// The model: of floats, or of integers
     #[arg(value_name = "M.tamis")]
@@ -36,7 +40,7 @@ pub(super) struct Export {
     /// What functions and macros of C start with [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The file to write: .rs; of C the .c, with the .h beside it, or a folder for both
+    /// The file to write: .rs, .onnx or .safetensors; of C the .c, with the .h beside it, or a folder for both
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -48,13 +52,17 @@ enum Format {
     Rust,
     /// A header and a file of C99
     C,
+    /// A graph of dense layers: Gemm and Relu, opset 11
+    Onnx,
+    /// Dense weights by the names of PyTorch's Sequential
+    Safetensors,
 }
 
 #[derive(Serialize)]
 struct Object<'a> {
     files: Vec<String>,
     bytes: usize,
-    /// What functions and macros start with; none of Rust.
+    /// What functions and macros of C start with.
     name: Option<&'a str>,
     #[serde(flatten)]
     report: &'a ExportReport,
@@ -73,6 +81,8 @@ impl Export {
         let (form, place) = match self.format {
             Format::Rust => self.rust()?,
             Format::C => self.c()?,
+            Format::Onnx => self.dense(ExportForm::Onnx, "onnx")?,
+            Format::Safetensors => self.dense(ExportForm::Safetensors, "safetensors")?,
         };
         if let Some(folder) = &place.folder {
             file::check_folder(folder)?;
@@ -80,7 +90,7 @@ impl Export {
         let model = ModelFile::load(&self.model)?;
         let made = export(&model, &form)?;
         let paths: Vec<PathBuf> = match self.format {
-            Format::Rust => vec![place.path.clone()],
+            Format::Rust | Format::Onnx | Format::Safetensors => vec![place.path.clone()],
             // Not with_extension: that would cut a name with dots.
             Format::C => made.files.iter().map(|(ending, _)| with_ending(&place.path, ending)).collect(),
         };
@@ -90,14 +100,11 @@ impl Export {
             Some(folder) => file::write_folder(folder, |folder| {
                 paths.iter().zip(texts).try_for_each(|(path, text)| {
                     let name = path.file_name().unwrap_or_default().to_string_lossy();
-                    folder.write(&name, |w| w.write_all(text.as_bytes()))
+                    folder.write(&name, |w| w.write_all(text))
                 })
             }),
             None => file::write_files(|files| {
-                paths
-                    .iter()
-                    .zip(texts)
-                    .try_for_each(|(path, text)| files.write(path, |w| w.write_all(text.as_bytes())))
+                paths.iter().zip(texts).try_for_each(|(path, text)| files.write(path, |w| w.write_all(text)))
             }),
         })?;
         let object = Object {
@@ -113,19 +120,34 @@ impl Export {
     }
 
     fn rust(&self) -> Result<(ExportForm, Place)> {
+        let form = if self.straight_line { ExportForm::StraightLine } else { ExportForm::Rust };
+        self.file(form, "rs")
+    }
+
+    fn dense(&self, form: ExportForm, ending: &str) -> Result<(ExportForm, Place)> {
+        if self.straight_line {
+            return Err(Error::new("code without tables is written as Rust")
+                .expected("--straight-line with --format rust")
+                .got(format_args!("--format {ending}"))
+                .help("leave --straight-line out"));
+        }
+        self.file(form, ending)
+    }
+
+    /// A form that is one file with this ending, or none.
+    fn file(&self, form: ExportForm, ending: &str) -> Result<(ExportForm, Place)> {
         if let Some(name) = &self.name {
-            return Err(Error::new("a module of Rust is named by its file")
+            return Err(Error::new("only functions of C are named; a module of Rust is named by its file")
                 .expected("--name with --format c")
                 .got(format_args!("--name {name}"))
                 .help("leave --name out"));
         }
         match self.output.extension() {
-            Some(ending) if ending != "rs" => {
-                return Err(wrong_ending(&self.output, ending, "a name that ends in .rs"));
+            Some(other) if other != ending => {
+                return Err(wrong_ending(&self.output, other, &format!("a name that ends in .{ending}")));
             }
             _ => file::check(&self.output)?,
         }
-        let form = if self.straight_line { ExportForm::StraightLine } else { ExportForm::Rust };
         Ok((form, Place { folder: None, path: self.output.clone() }))
     }
 
@@ -192,10 +214,17 @@ fn summary(object: &Object<'_>) -> String {
             ),
         ),
     ];
-    if !r.straight_line {
-        rows.push(("tables", bytes(r.table_bytes as u64)));
+    if ["onnx", "safetensors"].contains(&r.format) {
+        rows.push((
+            "dense",
+            format!("{} with zeros; other programs run them all", bytes(r.table_bytes as u64)),
+        ));
+    } else {
+        if !r.straight_line {
+            rows.push(("tables", bytes(r.table_bytes as u64)));
+        }
+        rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes as u64))));
     }
-    rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes as u64))));
     rows.extend(
         object.name.map(|name| ("names", format!("{name}_predict, {}_INPUTS, …", name.to_uppercase()))),
     );

@@ -16,6 +16,7 @@ mod finetune;
 mod generate;
 mod history;
 mod imp;
+mod import;
 mod inspect;
 mod interrupt;
 mod keep;
@@ -101,6 +102,7 @@ enum Verb {
     Quantise(quantise::Quantise),
     Inspect(inspect::Inspect),
     Export(export::Export),
+    Import(import::Import),
     Run(experiment::Run),
     Report(report::Report),
     Bench(bench::Bench),
@@ -150,6 +152,7 @@ fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
         Verb::Quantise(quantise) => quantise.run(common, console),
         Verb::Inspect(inspect) => inspect.run(console),
         Verb::Export(export) => export.run(console),
+        Verb::Import(import) => import.run(console),
         Verb::Run(run) => run.run(common, console),
         Verb::Report(report) => report.run(console),
         Verb::Bench(bench) => bench.run(common, console),

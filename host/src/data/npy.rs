@@ -48,6 +48,21 @@ pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
+/// Reads an NPY file whose values take at most `most` bytes of memory, and its axes.
+pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(Vec<u64>, Matrix)> {
+    let layout = Header::parse(&header_text(&mut source)?)?.layout()?;
+    let values = layout.dims.iter().try_fold(4_u64, |bytes, &dim| bytes.checked_mul(dim));
+    if values.is_none_or(|bytes| bytes > most) {
+        return Err(Error::new("the array is too large")
+            .expected(format_args!("at most {most} bytes of values, as 32-bit floats"))
+            .got(format_args!("shape {:?}", &layout.dims[..layout.dims.len().min(8)]))
+            .help("save only the weights that are wanted"));
+    }
+    let mut rows = Incoming::new(None);
+    layout.append(source, &mut rows)?;
+    Ok((layout.dims, rows.matrix))
+}
+
 /// Reads the rows of an NPY file to the end of `rows`.
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
     let text = header_text(&mut source)?;

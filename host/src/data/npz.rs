@@ -33,6 +33,39 @@ pub fn read<R: Read + Seek>(reader: R, len: u64, member: Option<&str>) -> Result
     Ok(rows.matrix)
 }
 
+/// Reads every array of an NPZ file of `len` bytes, in the order of the archive: its name, its axes, and its values.
+///
+/// # Errors
+/// Not a ZIP archive, no arrays or more than `most`, more than `bytes` of values in all, or what [`npy::read`] refuses, with
+/// the name of the array.
+pub(crate) fn read_all<R: Read + Seek>(
+    reader: R,
+    len: u64,
+    most: usize,
+    mut bytes: u64,
+    mut each: impl FnMut(&str, &[u64], Matrix) -> Result<()>,
+) -> Result<()> {
+    let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
+    let names = archive.file_names().filter_map(|name| name.ok()).filter(|name| name.ends_with(SUFFIX));
+    let names: Vec<String> = names.take(most.saturating_add(1)).map(Cow::into_owned).collect();
+    if names.is_empty() || names.len() > most {
+        return Err(Error::new("the archive holds no arrays, or too many")
+            .expected(format_args!("1 to {most} files that end in {SUFFIX}"))
+            .got(if names.is_empty() { format!("{} other files", archive.len()) } else { "more".into() })
+            .help("save the arrays with numpy.savez"));
+    }
+    for name in names {
+        let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
+        let size = size(&file, len);
+        let name = name.strip_suffix(SUFFIX).unwrap_or(&name);
+        let read = npy::read_shaped(Source::new(file, size), bytes);
+        let (dims, matrix) = read.map_err(|error| error.of(list(&[Cow::Borrowed(name)])))?;
+        bytes = bytes.saturating_sub(matrix.values.len() as u64 * 4);
+        each(name, &dims, matrix)?;
+    }
+    Ok(())
+}
+
 /// Writes arrays under their names, uncompressed; the same arrays always give the same bytes.
 ///
 /// # Errors

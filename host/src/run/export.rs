@@ -1,9 +1,12 @@
-//! A model as source code: a Rust module or C99, tables in the model's own encoding or code without tables.
+//! A model as source code (a Rust module or C99, tables in the model's own encoding or code without tables), or as the dense
+//! layers of other programs: ONNX and safetensors.
 //!
-//! What is written needs no parsing on the part, and predicts to the bits of the model file: integers by the same sums and factors,
-//! floats by the same additions in the same order. A text follows from the model alone.
+//! What is written needs no parsing on the part, and predicts to the bits of the model file: integers by the same sums and
+//! factors, floats by the same additions in the same order. A text follows from the model alone. Other programs add up in
+//! orders of their own.
 
 mod c;
+mod dense;
 mod kernels;
 mod rust;
 mod straight;
@@ -37,12 +40,19 @@ pub enum ExportForm {
         /// The header's file name, without `.h`.
         header: String,
     },
+    /// A graph of dense layers for runtimes of ONNX; of models of floats.
+    Onnx,
+    /// Dense weights by name; of models of floats.
+    Safetensors,
 }
+
+/// Endings and contents of files.
+type Files = Vec<(&'static str, Vec<u8>)>;
 
 /// What was written; the fields are the keys of the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
-    /// `rust` or `c`.
+    /// `rust`, `c`, `onnx` or `safetensors`.
     pub format: &'static str,
     /// Whether it is code without tables.
     pub straight_line: bool,
@@ -54,19 +64,19 @@ pub struct ExportReport {
     pub outputs: usize,
     /// Weights.
     pub nnz: usize,
-    /// How the weights of each layer are held.
+    /// How the weights of each layer are held; `dense` in ONNX and safetensors, where a sum with signs is a layer too.
     pub encodings: Vec<&'static str>,
-    /// Bytes of all tables; 0 of code without them.
+    /// Bytes of all tables or dense weights; 0 of code without them.
     pub table_bytes: usize,
-    /// Bytes between layers, on the stack.
+    /// Bytes between layers, on the stack; 0 of what other programs run.
     pub scratch_bytes: usize,
 }
 
-/// A model as source code.
+/// A model in another form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// Endings and texts.
-    pub files: Vec<(&'static str, String)>,
+    /// Endings and contents.
+    pub files: Vec<(&'static str, Vec<u8>)>,
     /// What they are.
     pub report: ExportReport,
 }
@@ -114,11 +124,11 @@ impl Head {
     }
 }
 
-/// Writes a model as source code.
+/// Writes a model as source code or as dense layers.
 ///
 /// # Errors
-/// The form is for other models (code without tables: integers, at most 65536 weights), the model has no inputs or outputs, a name is
-/// none, or the task is one of a later version.
+/// The form is for other models (code without tables: integers, at most 65536 weights; ONNX and safetensors: floats), the
+/// model has no inputs or outputs, a name is none, or the task is one of a later version.
 pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
     if let ExportForm::C { name, .. } = form {
         check_name(name)?;
@@ -143,9 +153,16 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
         ExportForm::Rust => rust::module(network, &head)?,
         ExportForm::StraightLine => (straight::module(network, &head), 0),
         ExportForm::C { name, header } => c::files(network, &head, name, header)?,
+        ExportForm::Onnx | ExportForm::Safetensors => dense::files(network, model, form)?,
     };
+    let is_dense = matches!(form, ExportForm::Onnx | ExportForm::Safetensors);
     let report = ExportReport {
-        format: if matches!(form, ExportForm::C { .. }) { "c" } else { "rust" },
+        format: match form {
+            ExportForm::Rust | ExportForm::StraightLine => "rust",
+            ExportForm::C { .. } => "c",
+            ExportForm::Onnx => "onnx",
+            ExportForm::Safetensors => "safetensors",
+        },
         straight_line: *form == ExportForm::StraightLine,
         numbers: match network {
             Network::Integers(_) => "integers",
@@ -158,6 +175,7 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
             Network::Integers(model) => {
                 model.layers().iter().map(|layer| layer.weights().encoding().name()).collect()
             }
+            Network::Floats(model) if is_dense => model.layers().iter().map(|_| "dense").collect(),
             Network::Floats(model) => {
                 let rows = model.layers().iter().filter(|layer| matches!(layer, model::Layer::Csr(_)));
                 rows.map(|_| "rows").collect()
@@ -165,6 +183,7 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
         },
         table_bytes,
         scratch_bytes: match (network, form) {
+            _ if is_dense => 0,
             (Network::Integers(model), ExportForm::StraightLine) => straight::scratch_bytes(model),
             (Network::Integers(model), _) => 4 * model.scratch_len(),
             (Network::Floats(model), ExportForm::C { .. }) => c::scratch_bytes(model),
@@ -202,6 +221,12 @@ fn check(network: Network<'_>, head: &Head, form: &ExportForm) -> Result<()> {
             .expected("inputs and outputs")
             .got(format_args!("{} inputs, {} outputs", head.inputs, head.outputs))
             .help("train the model again"));
+    }
+    if let (Network::Integers(_), ExportForm::Onnx | ExportForm::Safetensors) = (network, form) {
+        return Err(Error::new("a model of integers cannot be written as dense floats")
+            .expected("a model of floats: the integers round in ways that ONNX has no operators for")
+            .got("a model of 8-bit integers")
+            .help("export the model of floats that it was made of, or this one as rust or c"));
     }
     if *form != ExportForm::StraightLine {
         return Ok(());

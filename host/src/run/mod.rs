@@ -26,6 +26,7 @@ mod fallback;
 mod finetune;
 mod found;
 mod imp;
+mod import;
 mod keep;
 mod layers;
 mod limits;
@@ -51,6 +52,7 @@ pub use finetune::{
     FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneProgress, FinetuneReport, finetune,
 };
 pub use imp::{ImpOutcome, ImpReport, ImpSettings, LevelReport, imp};
+pub use import::{Cut, ImportOptions, ImportOutcome, ImportReport, ImportedLayer, import};
 pub use keep::{Form, Keep, Keeps, Kept, Offers, Record};
 pub use limits::Limits;
 pub(crate) use memory::room_for;

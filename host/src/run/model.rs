@@ -203,9 +203,11 @@ impl ModelFile {
                 .at(&self.path)
                 .expected(format_args!("{inputs} columns"))
                 .got(format_args!("{} columns", data.cols))
-                .help(
-                    "pass the columns that the model was trained on; name a column of labels with --target",
-                ));
+                .help(if data.cols + 1 == inputs {
+                    "pass the columns that the model was trained on; an import with biases wants a last column of 1"
+                } else {
+                    "pass the columns that the model was trained on; name a column of labels with --target"
+                }));
         }
         match opened {
             Opened::Floats(view) => predict_rows(view.model(), data),

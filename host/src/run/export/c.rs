@@ -5,7 +5,7 @@ use tamis::quantised::{self, Columns, Fan, Weights};
 
 use super::rust::unknown_layer;
 use super::table::{self, Table, c_float, c_integer};
-use super::{Classes, Head, Network, kernels};
+use super::{Classes, Files, Head, Network, kernels};
 use crate::{Error, Result};
 
 /// With products and sums fused the last bits of floats would differ; GCC asks for a pragma of its own.
@@ -28,12 +28,7 @@ struct Source {
 }
 
 /// The texts of `.c` and `.h`, and the bytes of the tables.
-pub(super) fn files(
-    network: Network<'_>,
-    head: &Head,
-    name: &str,
-    header: &str,
-) -> Result<(Vec<(&'static str, String)>, usize)> {
+pub(super) fn files(network: Network<'_>, head: &Head, name: &str, header: &str) -> Result<(Files, usize)> {
     let header_is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
     if !header.chars().all(header_is_plain) {
         return Err(Error::new("the header would have a name that C cannot include everywhere")
@@ -76,7 +71,8 @@ pub(super) fn files(
         source.body
     );
     text += &classify(head, name, &upper, number, of);
-    let files = vec![("c", text), ("h", header_text(network, head, name, &upper, &title, number, of))];
+    let header = header_text(network, head, name, &upper, &title, number, of);
+    let files = vec![("c", text.into_bytes()), ("h", header.into_bytes())];
     Ok((files, source.bytes))
 }
 

@@ -6,7 +6,7 @@ use tamis::model::{self, Activation};
 use tamis::quantised::{self, Columns, Scales, Weights};
 
 use super::table::{self, Table, float};
-use super::{Classes, Head, Network};
+use super::{Classes, Files, Head, Network};
 use crate::{Error, Result};
 
 /// The module being written.
@@ -24,13 +24,13 @@ struct Module {
 }
 
 /// The text, and the bytes of its tables.
-pub(super) fn module(network: Network<'_>, head: &Head) -> Result<(Vec<(&'static str, String)>, usize)> {
+pub(super) fn module(network: Network<'_>, head: &Head) -> Result<(Files, usize)> {
     let mut module = Module::default();
     let text = match network {
         Network::Integers(model) => module.integers(model, head, network),
         Network::Floats(model) => module.floats(model, head, network)?,
     };
-    Ok((vec![("rs", text)], module.bytes))
+    Ok((vec![("rs", text.into_bytes())], module.bytes))
 }
 
 impl Module {

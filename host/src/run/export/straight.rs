@@ -7,7 +7,7 @@ use tamis::model::Activation;
 use tamis::quantised::{Layer, Model};
 
 use super::rust::scaled;
-use super::{Classes, Head, Network};
+use super::{Classes, Files, Head, Network};
 
 /// One factor of a [`tamis::quantised::Rescale`] as the code has it: 31 bits, and what is shifted behind the high word.
 fn factor(bits: u32) -> (u32, u32) {
@@ -40,7 +40,7 @@ fn add(sum: i32, x: u8, weight: i32) -> i32 {
 ";
 
 /// The text.
-pub(super) fn module(network: Network<'_>, head: &Head) -> Vec<(&'static str, String)> {
+pub(super) fn module(network: Network<'_>, head: &Head) -> Files {
     let Network::Integers(model) = network else { return Vec::new() };
     let mut out = format!("//! {}\n", head.title(network));
     out += "//!\n//! Exported by tamis as code: export it again rather than edit it. It needs no crate.\n\n";
@@ -73,7 +73,7 @@ pub(super) fn module(network: Network<'_>, head: &Head) -> Vec<(&'static str, St
     if hidden > 0 {
         out += BYTE;
     }
-    vec![("rs", out)]
+    vec![("rs", out.into_bytes())]
 }
 
 /// Bytes between layers: those of two neighbours.

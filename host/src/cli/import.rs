@@ -1,0 +1,155 @@
+//! `tamis import`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::console::{bytes, count, facts, percent};
+use super::train::save;
+use super::{Console, parse};
+use crate::convert::named::Layout;
+use crate::run::{Cut, ImportOptions, ImportReport, Size, import};
+use crate::{Result, file};
+
+/// Make a model of one that another program has trained: ONNX, safetensors or NPZ.
+///
+/// Only nonzero weights are kept: all of them, or with --nnz, --density or --threshold the largest. Pruning so costs
+/// accuracy; tamis finetune fits the weights that are left. Biases become weights of one more input, the last, which must be
+/// 1 in every row.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis import mlp.onnx -o model.tamis
+  tamis import mlp.safetensors --nnz 1000 --task multiclass -o model.tamis
+  tamis import weights.npz --layers fc1,fc2 --layout in-out -o model.tamis")]
+pub(super) struct Import {
+    /// The file: an ONNX graph of Gemm, MatMul, Add and Relu, or arrays named as layers in safetensors or NPZ
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The model to write
+    #[arg(short, long, value_name = "M.tamis")]
+    output: PathBuf,
+    /// What it predicts [default: what the file says; else it is not stored]
+    #[arg(long, value_enum)]
+    task: Option<parse::TaskName>,
+    /// The least output that is class 1 of --task binary [default: 0, for log-odds]
+    #[arg(long, value_name = "Y", value_parser = parse::number)]
+    class_from: Option<f64>,
+    /// Nonzeros to keep: the largest over all layers; biases count, and are kept
+    #[arg(long, value_name = "S", value_parser = parse::whole::<usize>, conflicts_with_all = ["density", "threshold"])]
+    nnz: Option<usize>,
+    /// The part of all weights and biases to keep, such as 0.05
+    #[arg(long, value_name = "P", value_parser = parse::number, conflicts_with = "threshold")]
+    density: Option<f64>,
+    /// Keep weights of at least this absolute value
+    #[arg(long, value_name = "T", value_parser = parse::number)]
+    threshold: Option<f64>,
+    /// Layers of safetensors or NPZ in the order in which they run, such as fc1,fc2 [default: all, by their names]
+    #[arg(long, value_name = "A,B…", value_delimiter = ',')]
+    layers: Option<Vec<String>>,
+    /// Which way weights lie in safetensors or NPZ
+    #[arg(long, value_enum, default_value_t = LayoutName::Auto)]
+    layout: LayoutName,
+}
+
+/// `--layout`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LayoutName {
+    /// As the sizes fit; where both ways fit, as the names say
+    Auto,
+    /// Outputs × inputs, as PyTorch has them
+    OutIn,
+    /// Inputs × outputs, as Keras and scikit-learn have them
+    InOut,
+}
+
+impl From<LayoutName> for Layout {
+    fn from(name: LayoutName) -> Self {
+        match name {
+            LayoutName::Auto => Self::Auto,
+            LayoutName::OutIn => Self::OutIn,
+            LayoutName::InOut => Self::InOut,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    model: String,
+    model_bytes: usize,
+    #[serde(flatten)]
+    report: &'a ImportReport,
+}
+
+impl Import {
+    pub(super) fn run(&self, console: &Console) -> Result<()> {
+        file::check(&self.output)?;
+        file::check_distinct(&self.output, [self.file.as_path()])?;
+        let cut = match (self.nnz, self.density, self.threshold) {
+            (Some(nnz), ..) => Cut::Size(Size::Nonzeros(nnz)),
+            (_, Some(density), _) => Cut::Size(Size::Density(density)),
+            (.., Some(least)) => Cut::Threshold(least as f32),
+            (None, None, None) => Cut::None,
+        };
+        let options = ImportOptions {
+            task: self.task.map(Into::into),
+            class_from: self.class_from.map(|from| from as f32),
+            cut,
+            layers: self.layers.clone(),
+            layout: self.layout.into(),
+        };
+        let outcome = import(&self.file, &options)?;
+        save(&self.output, &outcome.model)?;
+        let object = Object {
+            model: self.output.display().to_string(),
+            model_bytes: outcome.model.len(),
+            report: &outcome.report,
+        };
+        console.result(&object, || summary(&object))
+    }
+}
+
+fn summary(object: &Object<'_>) -> String {
+    let r = object.report;
+    let title = format!("Saved {} ({})", object.model, bytes(object.model_bytes as u64));
+    let mut rows = vec![
+        ("from", format!("{}, {} inputs, {} outputs", r.format, count(r.inputs), count(r.outputs))),
+        (
+            "task",
+            match (r.task, r.threshold) {
+                (Some(task), Some(from)) => format!("{}, class 1 from {from} on", task.name()),
+                (Some(task), None) => task.name().to_owned(),
+                (None, _) => "not said by the file: pass --task to store it".to_owned(),
+            },
+        ),
+    ];
+    let kept = r.nnz - r.handed_on;
+    let mut nonzeros = count(r.nnz);
+    if let Some(asked) = r.requested_nnz {
+        nonzeros += &format!(" of {} asked for", count(asked));
+    }
+    let part = percent(kept as f64 / r.dense_nnz.max(1) as f64);
+    nonzeros += &format!(": {} of {} weights and biases ({part})", count(kept), count(r.dense_nnz));
+    if r.handed_on > 0 {
+        nonzeros += &format!(", and {} to hand on the 1 of biases", count(r.handed_on));
+    }
+    rows.push(("nonzeros", nonzeros));
+    for layer in &r.layers {
+        let shape = format!("{}: {}→{}", layer.name, count(layer.inputs), count(layer.outputs));
+        let biases =
+            if layer.biases > 0 { format!(", {} biases", count(layer.biases)) } else { String::new() };
+        rows.push((
+            "layer",
+            format!("{shape}, {} of {} nonzeros{biases}", count(layer.nnz), count(layer.nnz_before)),
+        ));
+    }
+    rows.extend(r.notes.iter().map(|note| ("note", note.clone())));
+    if kept < r.nnz_before {
+        rows.push((
+            "next",
+            "weights were left out by size: tamis finetune fits those that are left".to_owned(),
+        ));
+    }
+    facts(&title, &rows)
+}

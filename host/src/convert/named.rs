@@ -1,0 +1,312 @@
+//! Layers out of arrays that have names: which are weights, which biases, which belong together, and which way they lie.
+//!
+//! A name is parted at its last word that says what the array is (`weight`, `kernel`, `coefs`, `W`, or `bias`, `intercepts`,
+//! `b`); what is left is the layer: `fc1.weight` and `fc1.bias` are layer `fc1`, `coefs_0` and `intercepts_0` layer `0`.
+//! Where no name says anything, arrays with two axes are weights and those with one are biases, in their order. Numbers in
+//! names count as numbers: layer 10 is behind layer 9.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::{Dense, Network, Tensor, elements, onnx, shape, shown};
+use crate::{Error, Result};
+
+/// Which way weights lie in an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// As the sizes of all layers and biases fit together; where both ways fit, as the names say.
+    #[default]
+    Auto,
+    /// `outputs × inputs`, as PyTorch has them.
+    OutIn,
+    /// `inputs × outputs`, as Keras and scikit-learn have them.
+    InOut,
+}
+
+/// What an array is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Weights, `outputs × inputs` by their name.
+    Weights,
+    /// Weights, `inputs × outputs` by their name.
+    Kernel,
+    /// Weights whose name does not say which way they lie.
+    Matrix,
+    Biases,
+    Unknown,
+}
+
+/// The arrays of a layer.
+struct Pair {
+    name: String,
+    weights: Tensor,
+    bias: Option<Tensor>,
+    role: Role,
+}
+
+/// The network of `tensors`: all of them, or the layers that `chosen` names, in its order.
+///
+/// # Errors
+/// Arrays that are neither weights nor biases of a layer, layers that do not fit one behind the other, and weights that
+/// would fit both ways when neither `layout` nor their names say which.
+pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) -> Result<Network> {
+    let pairs = pairs(tensors, chosen)?;
+    let (in_out, note) = is_in_out(&pairs, layout)?;
+    let last = pairs.len().saturating_sub(1);
+    let mut layers = Vec::new();
+    for (l, pair) in pairs.into_iter().enumerate() {
+        layers.push(pair.dense(in_out, l != last)?);
+    }
+    let network = Network { layers, notes: note.into_iter().collect(), ..Network::default() };
+    network.check()?;
+    Ok(network)
+}
+
+/// Weights and biases, layer by layer.
+fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
+    let mut by_layer: BTreeMap<Natural, Vec<(Role, Tensor)>> = BTreeMap::new();
+    let nameless = chosen.is_none() && tensors.iter().all(|tensor| role(&tensor.name).0 == Role::Unknown);
+    if nameless {
+        return in_order(tensors);
+    }
+    for tensor in tensors {
+        let (role, layer) = role(&tensor.name);
+        by_layer.entry(Natural(layer)).or_default().push((role, tensor));
+    }
+    let Some(chosen) = chosen else {
+        return by_layer.into_iter().map(|(layer, arrays)| pair(&layer.0, arrays)).collect();
+    };
+    let mut pairs = Vec::new();
+    for name in chosen {
+        // A layer's name, or the name of its weights.
+        let layer = if by_layer.contains_key(&Natural(name.clone())) { name.clone() } else { role(name).1 };
+        let Some(arrays) = by_layer.remove(&Natural(layer)) else {
+            let names: Vec<_> = by_layer.keys().take(20).map(|layer| shown(&layer.0)).collect();
+            return Err(Error::new(format!("the file has no layer {}, or it is named twice", shown(name)))
+                .expected("layers of the file, such as fc1 for fc1.weight")
+                .got(format_args!("the file has {}", names.join(", ")))
+                .help("name each layer once, in the order in which they run: --layers fc1,fc2"));
+        };
+        pairs.push(pair(name, arrays)?);
+    }
+    Ok(pairs)
+}
+
+/// Arrays without telling names: weights have two axes, biases one.
+fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
+    tensors.sort_by(|a, b| natural(&a.name, &b.name));
+    let (weights, biases): (Vec<_>, Vec<_>) = tensors.into_iter().partition(|tensor| tensor.dims.len() == 2);
+    if weights.is_empty() || ![0, weights.len()].contains(&biases.len()) {
+        let (names, other): (Vec<_>, _) =
+            (biases.iter().take(8).map(|tensor| shown(&tensor.name)).collect(), biases.len());
+        return Err(Error::new("the arrays are not the weights and biases of layers")
+            .expected("an array with two axes for each layer, and one with one axis for each or for none")
+            .got(format_args!("{} with two axes, {other} others: {}", weights.len(), names.join(", ")))
+            .help("name them fc1.weight, fc1.bias and so on, or choose layers with --layers"));
+    }
+    let mut biases = biases.into_iter();
+    let pairs = weights.into_iter().map(|weights| {
+        let name = shown(&weights.name);
+        Pair { name, weights, bias: biases.next(), role: Role::Matrix }
+    });
+    Ok(pairs.collect())
+}
+
+/// The pair of one layer.
+fn pair(layer: &str, arrays: Vec<(Role, Tensor)>) -> Result<Pair> {
+    let (mut biases, mut weights): (Vec<_>, Vec<_>) =
+        arrays.into_iter().partition(|(role, _)| *role == Role::Biases);
+    let (matrix, bias) = (weights.pop(), biases.pop().map(|(_, tensor)| tensor));
+    match matrix {
+        Some((role, weights_of)) if weights.is_empty() && biases.is_empty() => {
+            Ok(Pair { name: shown(layer), weights: weights_of, bias, role })
+        }
+        _ => {
+            let count = |others: usize, one: bool| others + usize::from(one);
+            let (weights, biases) =
+                (count(weights.len(), matrix.is_some()), count(biases.len(), bias.is_some()));
+            Err(Error::new(format!("layer {} is not one of weights and perhaps biases", shown(layer)))
+                .expected("one array of weights, and one of biases or none")
+                .got(format_args!("{weights} of weights, {biases} of biases"))
+                .help(
+                    "choose the layers of the MLP with --layers; normalisation and others are not supported",
+                ))
+        }
+    }
+}
+
+impl Pair {
+    /// Axes of the weights, checked.
+    fn axes(&self) -> Result<[usize; 2]> {
+        match self.weights.dims[..] {
+            [a, b] if self.weights.values.is_some() && elements(&[a, b]).is_some() => Ok([a, b]),
+            _ => Err(Error::new(format!("the weights of layer {} are no matrix of floats", self.name))
+                .expected("two axes, and floats of 16, 32 or 64 bits")
+                .got(format_args!(
+                    "axes {}{}",
+                    shape(&self.weights.dims),
+                    if self.weights.values.is_none() { ", of another type" } else { "" }
+                ))
+                .help(
+                    "choose the layers of the MLP with --layers; convolutions and others are not supported",
+                )),
+        }
+    }
+
+    /// The length of the biases, where there are some: `[n]` or `[1, n]`.
+    fn biases(&self) -> Result<Option<usize>> {
+        let Some(bias) = &self.bias else { return Ok(None) };
+        match bias.dims[..] {
+            [n] | [1, n] if bias.values.is_some() && n > 0 => Ok(Some(n)),
+            _ => Err(Error::new(format!("the biases of layer {} are no list of floats", self.name))
+                .expected("one axis, and floats of 16, 32 or 64 bits")
+                .got(format_args!("axes {}", shape(&bias.dims)))
+                .help("choose the layers of the MLP with --layers")),
+        }
+    }
+
+    fn dense(self, in_out: bool, relu: bool) -> Result<Dense> {
+        let [rows, cols] = self.axes()?;
+        let biases = self.biases()?;
+        let (outputs, inputs) = if in_out { (cols, rows) } else { (rows, cols) };
+        if let Some(n) = biases.filter(|&n| n != outputs) {
+            return Err(Error::new(format!("the biases of layer {} do not fit its weights", self.name))
+                .expected(format_args!("{outputs} biases"))
+                .got(format_args!("{n}, with weights {}", shape(&self.weights.dims)))
+                .help("pass --layout in-out or out-in if the weights lie the other way"));
+        }
+        let values = self.weights.values.unwrap_or_default();
+        let weights = if in_out { onnx::transposed(&values, rows, cols) } else { values };
+        let bias = self.bias.and_then(|bias| bias.values).unwrap_or_default();
+        let bias = if bias.iter().all(|&b| b == 0.0) { Vec::new() } else { bias };
+        Ok(Dense { name: self.name, inputs, outputs, weights, bias, relu })
+    }
+}
+
+/// Whether weights are `inputs × outputs`, and what to tell of it.
+fn is_in_out(pairs: &[Pair], layout: Layout) -> Result<(bool, Option<String>)> {
+    let fits = |in_out: bool| -> Result<bool> {
+        let mut before = None;
+        for pair in pairs {
+            let [rows, cols] = pair.axes()?;
+            let (outputs, inputs) = if in_out { (cols, rows) } else { (rows, cols) };
+            if before.is_some_and(|before| before != inputs) || pair.biases()?.is_some_and(|n| n != outputs) {
+                return Ok(false);
+            }
+            before = Some(outputs);
+        }
+        Ok(true)
+    };
+    let forced = match layout {
+        Layout::Auto => None,
+        Layout::OutIn => Some(false),
+        Layout::InOut => Some(true),
+    };
+    if let Some(in_out) = forced {
+        return Ok((in_out, None));
+    }
+    let all = |role: Role| !pairs.is_empty() && pairs.iter().all(|pair| pair.role == role);
+    let said = match (all(Role::Weights), all(Role::Kernel)) {
+        (true, _) => Some(false),
+        (_, true) => Some(true),
+        _ => None,
+    };
+    let told = |in_out| if in_out { "inputs × outputs" } else { "outputs × inputs" };
+    match (fits(false)?, fits(true)?, said) {
+        (true, true, Some(in_out)) => Ok((in_out, None)),
+        (true, true, None) => Err(Error::new("the weights fit both ways round")
+            .expected("arrays whose sizes or names say whether they are outputs × inputs or inputs × outputs")
+            .got(format_args!(
+                "square or single weights, such as {}",
+                pairs.first().map_or("", |pair| &pair.name)
+            ))
+            .help("pass --layout out-in (PyTorch) or --layout in-out (Keras, scikit-learn)")),
+        (out_in, in_out, said) if out_in != in_out => {
+            let note = said
+                .filter(|said| *said != in_out)
+                .map(|_| format!("weights were read as {}: the sizes fit no other way", told(in_out)));
+            Ok((in_out, note))
+        }
+        // Neither: the checks of the layers say where, in the way that the names say.
+        (_, _, said) => Ok((said.unwrap_or(false), None)),
+    }
+}
+
+/// What the name of an array says: what it is, and which layer it is of.
+fn role(name: &str) -> (Role, String) {
+    let mut words = Vec::new();
+    let mut start = None;
+    for (at, c) in name.char_indices().chain([(name.len(), '.')]) {
+        match (start, c.is_alphabetic()) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                words.push((from, at));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    for (from, to) in words.into_iter().rev() {
+        let role = match name.get(from..to).unwrap_or("").to_ascii_lowercase().as_str() {
+            "weight" | "weights" => Role::Weights,
+            "kernel" | "coef" | "coefs" => Role::Kernel,
+            "w" => Role::Matrix,
+            "bias" | "biases" | "intercept" | "intercepts" | "b" => Role::Biases,
+            _ => continue,
+        };
+        let (before, after) = (name.get(..from).unwrap_or(""), name.get(to..).unwrap_or(""));
+        let edge = |c: char| !c.is_alphanumeric();
+        let layer = match (before.trim_matches(edge), after.trim_matches(edge)) {
+            (before, "") => before.to_owned(),
+            ("", after) => after.to_owned(),
+            (before, after) => format!("{before}.{after}"),
+        };
+        return (role, layer);
+    }
+    (Role::Unknown, name.to_owned())
+}
+
+/// A name in the order in which people count.
+#[derive(Debug, PartialEq, Eq)]
+struct Natural(String);
+
+impl Ord for Natural {
+    fn cmp(&self, other: &Self) -> Ordering {
+        natural(&self.0, &other.0)
+    }
+}
+
+impl PartialOrd for Natural {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Runs of digits compare as numbers, all else as bytes; equal only where the texts are.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
+    while let (Some((p, rest_x)), Some((q, rest_y))) = (x.split_first(), y.split_first()) {
+        if p.is_ascii_digit() && q.is_ascii_digit() {
+            let ((m, after_x), (n, after_y)) = (digits(x), digits(y));
+            match m.len().cmp(&n.len()).then(m.cmp(n)) {
+                Ordering::Equal => (x, y) = (after_x, after_y),
+                order => return order,
+            }
+        } else {
+            match p.cmp(q) {
+                Ordering::Equal => (x, y) = (rest_x, rest_y),
+                order => return order,
+            }
+        }
+    }
+    x.len().cmp(&y.len()).then(a.cmp(b))
+}
+
+/// The digits at the start without zeros ahead, and what follows them.
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    let (run, rest) = text.split_at(text.iter().take_while(|c| c.is_ascii_digit()).count());
+    (run.get(run.iter().take_while(|c| **c == b'0').count()..).unwrap_or_default(), rest)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+//! The messages of `onnx.proto` that an MLP needs, and a bound on what decoding them takes.
+//!
+//! A field that is not declared is skipped. A message of two bytes takes two hundred in memory, so the fields are counted
+//! before anything is decoded; arrays of floats stay in the file's bytes or grow to twice their size.
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::{Error, Result};
+
+/// `ModelProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Model {
+    #[prost(int64, tag = "1")]
+    pub(super) ir_version: i64,
+    #[prost(string, tag = "2")]
+    pub(super) producer_name: String,
+    #[prost(message, optional, tag = "7")]
+    pub(super) graph: Option<Graph>,
+    #[prost(message, repeated, tag = "8")]
+    pub(super) opset_import: Vec<Opset>,
+    #[prost(message, repeated, tag = "14")]
+    pub(super) metadata_props: Vec<Entry>,
+}
+
+/// `OperatorSetIdProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Opset {
+    #[prost(string, tag = "1")]
+    pub(super) domain: String,
+    #[prost(int64, tag = "2")]
+    pub(super) version: i64,
+}
+
+/// `StringStringEntryProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Entry {
+    #[prost(string, tag = "1")]
+    pub(super) key: String,
+    #[prost(string, tag = "2")]
+    pub(super) value: String,
+}
+
+/// `GraphProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Graph {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) node: Vec<Node>,
+    #[prost(string, tag = "2")]
+    pub(super) name: String,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) initializer: Vec<Tensor>,
+    #[prost(message, repeated, tag = "11")]
+    pub(super) input: Vec<ValueInfo>,
+    #[prost(message, repeated, tag = "12")]
+    pub(super) output: Vec<ValueInfo>,
+    #[prost(message, repeated, tag = "15")]
+    pub(super) sparse_initializer: Vec<Skipped>,
+}
+
+/// `NodeProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Node {
+    #[prost(string, repeated, tag = "1")]
+    pub(super) input: Vec<String>,
+    #[prost(string, repeated, tag = "2")]
+    pub(super) output: Vec<String>,
+    #[prost(string, tag = "3")]
+    pub(super) name: String,
+    #[prost(string, tag = "4")]
+    pub(super) op_type: String,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) attribute: Vec<Attribute>,
+    #[prost(string, tag = "7")]
+    pub(super) domain: String,
+}
+
+/// `AttributeProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Attribute {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(float, tag = "2")]
+    pub(super) f: f32,
+    #[prost(int64, tag = "3")]
+    pub(super) i: i64,
+    #[prost(message, optional, tag = "5")]
+    pub(super) t: Option<Tensor>,
+    #[prost(float, repeated, packed = "false", tag = "7")]
+    pub(super) floats: Vec<f32>,
+    #[prost(int64, repeated, packed = "false", tag = "8")]
+    pub(super) ints: Vec<i64>,
+    #[prost(int32, tag = "20")]
+    pub(super) kind: i32,
+}
+
+/// `TensorProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Tensor {
+    #[prost(int64, repeated, packed = "false", tag = "1")]
+    pub(super) dims: Vec<i64>,
+    #[prost(int32, tag = "2")]
+    pub(super) data_type: i32,
+    #[prost(float, repeated, tag = "4")]
+    pub(super) float_data: Vec<f32>,
+    #[prost(int32, repeated, tag = "5")]
+    pub(super) int32_data: Vec<i32>,
+    #[prost(int64, repeated, tag = "7")]
+    pub(super) int64_data: Vec<i64>,
+    #[prost(string, tag = "8")]
+    pub(super) name: String,
+    #[prost(bytes = "bytes", tag = "9")]
+    pub(super) raw_data: Bytes,
+    #[prost(double, repeated, tag = "10")]
+    pub(super) double_data: Vec<f64>,
+    #[prost(message, repeated, tag = "13")]
+    pub(super) external_data: Vec<Entry>,
+    #[prost(int32, tag = "14")]
+    pub(super) data_location: i32,
+}
+
+/// `ValueInfoProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ValueInfo {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(message, optional, tag = "2")]
+    pub(super) kind: Option<Type>,
+}
+
+/// `TypeProto`, of tensors
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Type {
+    #[prost(message, optional, tag = "1")]
+    pub(super) tensor_type: Option<TensorType>,
+}
+
+/// `TypeProto.Tensor`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TensorType {
+    #[prost(int32, tag = "1")]
+    pub(super) elem_type: i32,
+    #[prost(message, optional, tag = "2")]
+    pub(super) shape: Option<Shape>,
+}
+
+/// `TensorShapeProto`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Shape {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) dim: Vec<Dim>,
+}
+
+/// `TensorShapeProto.Dimension`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Dim {
+    #[prost(int64, optional, tag = "1")]
+    pub(super) dim_value: Option<i64>,
+    #[prost(string, optional, tag = "2")]
+    pub(super) dim_param: Option<String>,
+}
+
+/// A message whose presence is all that matters.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Skipped {}
+
+/// Fields that a file may have, and bytes in lists of integers: a network of eight layers has a few hundred.
+const MOST_FIELDS: usize = 1 << 15;
+
+/// Which message the bytes are of.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Model,
+    Graph,
+    Node,
+    Attribute,
+    Tensor,
+    Value,
+    Type,
+    TensorType,
+    Shape,
+    Leaf,
+}
+
+impl Kind {
+    /// What a field with a length is.
+    fn field(self, tag: u64) -> Field {
+        use Field::{Integers, Message, Text};
+        match (self, tag) {
+            (Self::Model, 7) => Message(Self::Graph),
+            (Self::Model, 8 | 14) | (Self::Tensor, 13) | (Self::Shape, 1) => Message(Self::Leaf),
+            (Self::Graph, 1) => Message(Self::Node),
+            (Self::Graph, 5) | (Self::Attribute, 5) => Message(Self::Tensor),
+            (Self::Graph, 11 | 12) => Message(Self::Value),
+            (Self::Node, 5) => Message(Self::Attribute),
+            (Self::Value, 2) => Message(Self::Type),
+            (Self::Type, 1) => Message(Self::TensorType),
+            (Self::TensorType, 2) => Message(Self::Shape),
+            (Self::Tensor, 1 | 5 | 7) | (Self::Attribute, 8) => Integers,
+            _ => Text,
+        }
+    }
+}
+
+/// What a field with a length holds.
+enum Field {
+    Message(Kind),
+    /// A byte in the file may become eight in memory.
+    Integers,
+    /// Text, bytes, floats, or what nobody reads.
+    Text,
+}
+
+/// Decodes a file.
+///
+/// # Errors
+/// Bytes that are no message, and more fields than an MLP has.
+pub(super) fn decode(file: Bytes) -> Result<Model> {
+    let mut left = MOST_FIELDS;
+    weigh(&file, Kind::Model, &mut left)?;
+    Model::decode(file).map_err(|error| malformed().source(error))
+}
+
+/// Takes what decoding a message takes from what is left.
+fn weigh(mut bytes: &[u8], kind: Kind, left: &mut usize) -> Result<()> {
+    while !bytes.is_empty() {
+        charge(left, 1)?;
+        let key = varint(&mut bytes)?;
+        match key & 7 {
+            0 => drop(varint(&mut bytes)?),
+            1 => drop(take(&mut bytes, 8)?),
+            5 => drop(take(&mut bytes, 4)?),
+            2 => {
+                let len = varint(&mut bytes)?;
+                let body = take(&mut bytes, len)?;
+                match kind.field(key >> 3) {
+                    Field::Message(kind) => weigh(body, kind, left)?,
+                    Field::Integers => charge(left, body.len())?,
+                    Field::Text => {}
+                }
+            }
+            _ => return Err(malformed()),
+        }
+    }
+    Ok(())
+}
+
+fn charge(left: &mut usize, by: usize) -> Result<()> {
+    *left = left.checked_sub(by).ok_or_else(|| {
+        Error::new("the ONNX file has too many parts for an MLP")
+            .expected(format_args!("at most {MOST_FIELDS} fields and bytes of integer lists"))
+            .got("more")
+            .help("export the layers of the MLP alone")
+    })?;
+    Ok(())
+}
+
+fn varint(bytes: &mut &[u8]) -> Result<u64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first().ok_or_else(malformed)?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(malformed())
+}
+
+fn take<'a>(bytes: &mut &'a [u8], len: u64) -> Result<&'a [u8]> {
+    let len = usize::try_from(len).map_err(|_| malformed())?;
+    let (body, rest) = bytes.split_at_checked(len).ok_or_else(malformed)?;
+    *bytes = rest;
+    Ok(body)
+}
+
+pub(super) fn malformed() -> Error {
+    Error::new("the ONNX file is malformed")
+        .expected("a ModelProto message of ONNX, whole")
+        .got("bytes that are none, or a part of one")
+        .help("the file is cut off, damaged or of another format: copy it again, or export the network again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_small_messages_are_refused_before_they_are_decoded() {
+        // Nodes without anything: two bytes each.
+        let graph: Vec<u8> = [0x0a, 0].repeat(MOST_FIELDS + 1);
+        let mut file = vec![0x3a];
+        prost::encoding::encode_varint(graph.len() as u64, &mut file);
+        file.extend(graph);
+        assert!(decode(file.into()).unwrap_err().to_string().contains("too many parts"));
+    }
+
+    #[test]
+    fn long_lists_of_integers_are_refused_and_floats_are_not() {
+        let list = Tensor { dims: vec![1], int64_data: vec![0; MOST_FIELDS], ..Tensor::default() };
+        let floats = Tensor { dims: vec![1], float_data: vec![0.5; MOST_FIELDS], ..Tensor::default() };
+        let file = |tensor: Tensor| {
+            let graph = Graph { initializer: vec![tensor], ..Graph::default() };
+            Model { graph: Some(graph), ..Model::default() }.encode_to_vec()
+        };
+        assert!(decode(file(list).into()).is_err());
+        assert!(decode(file(floats).into()).is_ok());
+    }
+
+    #[test]
+    fn cut_files_are_malformed() {
+        let node = Node { op_type: "Relu".into(), name: "r".into(), ..Node::default() };
+        let graph = Graph { node: vec![node], ..Graph::default() };
+        let file = Model { graph: Some(graph), ir_version: 6, ..Model::default() }.encode_to_vec();
+        assert!(decode(file.clone().into()).is_ok());
+        let refused = (1..file.len()).filter(|&n| decode(file[..n].to_vec().into()).is_err()).count();
+        assert!(refused + 2 >= file.len() - 1, "{refused} of {}", file.len());
+    }
+}

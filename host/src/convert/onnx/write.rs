@@ -1,0 +1,102 @@
+//! Layers as an ONNX graph: one `Gemm` with `transB` a layer and `Relu` between, in opset 11, which every runtime of the
+//! last years reads.
+
+use prost::Message;
+
+use super::proto::{
+    Attribute, Dim, Entry, Graph, Model, Node, Opset, Shape, Tensor, TensorType, Type, ValueInfo,
+};
+use crate::convert::{Dense, Meta};
+use crate::{Error, Result};
+
+/// The format of the file, that of ONNX 1.6.
+const IR_VERSION: i64 = 6;
+/// The operators, those of ONNX 1.6.
+const OPSET: i64 = 11;
+/// Element type and attribute type.
+const FLOAT: i32 = 1;
+const INT: i32 = 2;
+/// Bytes of a message of protobuf at the most, with room for all but the weights.
+const LIMIT: usize = (1 << 31) - (1 << 20);
+
+/// Writes layers with the input `input` (`N × inputs`) and the output `output` (`N × outputs`).
+///
+/// # Errors
+/// More weights than a file of protobuf holds, which is 2 GiB.
+pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
+    let numbers = layers
+        .iter()
+        .fold(0_usize, |sum, layer| sum.saturating_add(layer.weights.len()).saturating_add(layer.bias.len()));
+    if numbers > LIMIT / 4 {
+        return Err(Error::new("the model is too large for ONNX, whose weights are dense")
+            .expected(format_args!("at most {} weights with zeros", LIMIT / 4))
+            .got(numbers)
+            .help("export it as Rust or C, or train on fewer columns"));
+    }
+    let ends = layers.first().zip(layers.last());
+    let (inputs, outputs) = ends.map_or((0, 0), |(first, last)| (first.inputs, last.outputs));
+    let mut graph = Graph {
+        name: "tamis".into(),
+        input: vec![info("input", inputs)],
+        output: vec![info("output", outputs)],
+        ..Graph::default()
+    };
+    let mut value = String::from("input");
+    for (l, layer) in layers.iter().enumerate() {
+        let is_last = l + 1 == layers.len();
+        let name = |part: &str| format!("{}.{part}", 2 * l);
+        let mut node = Node {
+            input: vec![value, name("weight")],
+            output: vec![if is_last && !layer.relu { "output".into() } else { name("sums") }],
+            name: format!("gemm_{l}"),
+            op_type: "Gemm".into(),
+            attribute: vec![Attribute { name: "transB".into(), i: 1, kind: INT, ..Attribute::default() }],
+            ..Node::default()
+        };
+        graph.initializer.push(tensor(name("weight"), &[layer.outputs, layer.inputs], &layer.weights));
+        if !layer.bias.is_empty() {
+            node.input.push(name("bias"));
+            graph.initializer.push(tensor(name("bias"), &[layer.outputs], &layer.bias));
+        }
+        value = node.output.first().cloned().unwrap_or_default();
+        graph.node.push(node);
+        if layer.relu {
+            let output = if is_last { "output".into() } else { name("relu") };
+            graph.node.push(Node {
+                input: vec![value],
+                output: vec![output.clone()],
+                name: format!("relu_{l}"),
+                op_type: "Relu".into(),
+                ..Node::default()
+            });
+            value = output;
+        }
+    }
+    let entry = meta.map(|meta| Ok::<_, Error>(Entry { key: Meta::KEY.into(), value: meta.to_text()? }));
+    let model = Model {
+        ir_version: IR_VERSION,
+        producer_name: "tamis".into(),
+        graph: Some(graph),
+        opset_import: vec![Opset { domain: String::new(), version: OPSET }],
+        metadata_props: entry.transpose()?.into_iter().collect(),
+    };
+    Ok(model.encode_to_vec())
+}
+
+fn info(name: &str, width: usize) -> ValueInfo {
+    let rows = Dim { dim_param: Some("N".into()), dim_value: None };
+    let columns = Dim { dim_value: Some(i64::try_from(width).unwrap_or(i64::MAX)), dim_param: None };
+    let tensor_type = TensorType { elem_type: FLOAT, shape: Some(Shape { dim: vec![rows, columns] }) };
+    ValueInfo { name: name.into(), kind: Some(Type { tensor_type: Some(tensor_type) }) }
+}
+
+fn tensor(name: String, dims: &[usize], values: &[f32]) -> Tensor {
+    let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    Tensor {
+        dims: dims.iter().map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX)).collect(),
+        data_type: FLOAT,
+        name,
+        raw_data: raw.into(),
+        ..Tensor::default()
+    }
+}
