@@ -275,6 +275,24 @@ fn settings_and_labels_out_of_bounds_are_refused() {
     assert!(matches!(refused, Err(Error::Range { .. })));
 }
 
+#[test]
+fn weights_that_are_no_numbers_are_not_taken_for_a_better_fit() {
+    // Squares of gradients overflow, and their quotient is NaN: every neuron would give 0, which is a finite loss.
+    let mut x = rows(318);
+    x.iter_mut().for_each(|x| *x *= 1e19);
+    let (mut index, mut value) = ([0; 64], [0.0; 64]);
+    let mut stack = network(318, Head::Sum(&[0b1010]), &mut index, &mut value);
+    let before = stack.values().to_vec();
+    let labels: Vec<f32> = rows(319)[..N].to_vec();
+    let params = tune::Params { epochs: 3, batch: 50, rate: 0.0, seed: 318 };
+    let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), 1)];
+    let mut samples = Rows::new(&x, D).unwrap();
+    let goal = Goal::Values(&labels);
+    let info = tune::run(&mut samples, goal, &mut stack, &params, &mut memory, |_| true).unwrap();
+    assert!(info.stopped && info.loss == info.before, "{info:?}");
+    assert_eq!(stack.values(), before);
+}
+
 proptest! {
     /// Shares are used up exactly wherever there is room, and no layer that has room goes without.
     #[test]

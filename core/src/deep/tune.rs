@@ -179,7 +179,9 @@ pub fn run<X: Samples>(
             step = step.saturating_add(1);
         }
         info.epochs += 1;
-        let now = loss(rows, &goal, stack, &mut memory)?;
+        // Activations hide weights that are no numbers: a neuron of NaN gives 0.
+        let is_finite = stack.values().iter().all(|weight| weight.is_finite());
+        let now = if is_finite { loss(rows, &goal, stack, &mut memory)? } else { f32::INFINITY };
         if now < info.loss {
             info.loss = now;
             memory.best.copy_from_slice(stack.values());
