@@ -193,7 +193,10 @@ fn what_cannot_be_says_so() {
     let other = RecoverOptions::new(5, Size::Nonzeros(8));
     let error = run::recover_from(problem.clone(), &other, &from, &Stop::new(), |_| true).unwrap_err();
     assert!(error.to_string().contains("5 neurons") && error.to_string().contains("4 neurons"), "{error}");
+    // The published method has positive signs, or half of them negative.
     let other = Options::new(4, Size::Nonzeros(8));
-    let error = run::train_from(problem, &other, &from, &Stop::new(), |_| true).unwrap_err();
+    let free = RecoverOptions { signs: Some(Signs::Free), ..RecoverOptions::new(4, Size::Nonzeros(8)) };
+    let free = run::recover(problem.clone(), &free, &Stop::new(), |_| true).unwrap();
+    let error = run::train_from(problem, &other, &free, &Stop::new(), |_| true).unwrap_err();
     assert!(error.to_string().contains("recipe lm"), "{error}");
 }

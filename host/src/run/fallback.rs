@@ -17,7 +17,7 @@ use tamis::lm::Progress;
 use super::limits::Limits;
 use super::recipe::published;
 use super::recover::{RecoverOptions, Settled};
-use super::train::{Options, Origin, Outcome, Report, Size, Start};
+use super::train::{Options, Origin, Outcome, Report, Rest, Size, Start};
 use super::{Problem, peak_rss_bytes, train};
 use crate::Result;
 use crate::operator::Stop;
@@ -121,13 +121,14 @@ enum Part {
 /// fails makes nothing worse.
 pub(super) fn better(
     settled: &Settled,
-    (mut best, problem): (Outcome, Problem),
+    (mut best, left): (Outcome, Rest),
     (start, stop): (&Start, &Stop),
     observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Outcome {
     if !settled.falls_back() || best.report.nnz == 0 || !best.report.is_open() {
         return best;
     }
+    let problem = left.problem();
     let power =
         problem.labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / problem.labels.len() as f64;
     if let Err(error) = turns(settled, (&mut best, problem), (start, stop), observe) {
@@ -187,7 +188,7 @@ fn turns(
                 }
             };
             best.add(found, start);
-            problem = again;
+            problem = again.problem();
         }
         if best.report.loss > GAIN * before {
             return Ok(());

@@ -17,7 +17,7 @@ use super::layers::{End, SparseLayer, encode_layers};
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::plan::choose;
-use super::train::{Origin, Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
+use super::train::{Origin, Outcome, Report, Rest, Size, Start, check_recipe, encode, held_out, shuffle};
 use super::{Memory, Plan, Problem, Score, Task, plan};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
@@ -381,14 +381,14 @@ impl RecoverPlan {
 }
 
 impl Settled {
-    /// The outcome of the search alone within the limits, and the problem again, its rows in another order.
+    /// The outcome of the search alone within the limits, and what is left of the problem.
     pub(super) fn search(
         &self,
         problem: Problem,
         origin: Origin<'_>,
         (limits, stop): (Limits, &Stop),
         mut observe: impl FnMut(&Progress<'_>) -> bool,
-    ) -> Result<(Outcome, Problem)> {
+    ) -> Result<(Outcome, Rest)> {
         let Self { dims, outputs, options, plan, .. } = self;
         let (dims, outputs) = (*dims, *outputs);
         let start = Start::new(&problem);
@@ -504,7 +504,7 @@ impl Settled {
         };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         let outcome = Outcome { index, value, out_index, out_value, model, report };
-        Ok((outcome, Problem { data: operator.into_data(), labels, task }))
+        Ok((outcome, Rest { operator, labels, task }))
     }
 
     /// Rows that the search looks at first.

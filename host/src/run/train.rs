@@ -258,14 +258,14 @@ pub fn resume_train(
     start(problem, options, Origin::Kept(kept), stop, observe).map(|(outcome, _)| outcome)
 }
 
-/// The outcome, and the problem again, its rows perhaps in another order.
+/// The outcome, and what is left of the problem.
 pub(super) fn start(
     problem: Problem,
     options: &Options<'_>,
     origin: Origin<'_>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
-) -> Result<(Outcome, Problem)> {
+) -> Result<(Outcome, Rest)> {
     let (dims, plan) = settle(&problem, options)?;
     if let Origin::Network(from) = origin {
         check_start(&dims, options.schedule.signs, from)?;
@@ -348,6 +348,20 @@ impl Start {
     }
 }
 
+/// What a run leaves of its problem.
+pub(super) struct Rest {
+    pub(super) operator: Blocked,
+    pub(super) labels: Vec<f32>,
+    pub(super) task: Task,
+}
+
+impl Rest {
+    /// The problem again, its rows perhaps in another order; in the time of a pass, and the memory of a tile.
+    pub(super) fn problem(self) -> Problem {
+        Problem { data: self.operator.into_data(), labels: self.labels, task: self.task }
+    }
+}
+
 /// A run whose sizes are settled.
 struct Run<'a> {
     dims: Dims,
@@ -363,7 +377,7 @@ impl Run<'_> {
         &self,
         problem: Problem,
         mut observe: impl FnMut(&Progress<'_>) -> bool,
-    ) -> Result<(Outcome, Problem)> {
+    ) -> Result<(Outcome, Rest)> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let mut schedule = self.options.schedule;
@@ -426,7 +440,7 @@ impl Run<'_> {
             Report { beta, limit, stopped, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         let outcome = Outcome { index, value, out_index, out_value, model, report };
-        Ok((outcome, Problem { data: operator.into_data(), labels, task }))
+        Ok((outcome, Rest { operator, labels, task }))
     }
 
     fn report(&self, task: Task, info: &Info, score: &Score) -> Report {
