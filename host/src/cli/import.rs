@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 
-use super::console::{bytes, count, facts, percent};
+use super::console::{count, facts, percent};
+use super::saved::Object;
 use super::train::save;
 use super::{Console, parse};
 use crate::convert::named::Layout;
@@ -74,14 +74,6 @@ impl From<LayoutName> for Layout {
     }
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    model: String,
-    model_bytes: usize,
-    #[serde(flatten)]
-    report: &'a ImportReport,
-}
-
 impl Import {
     pub(super) fn run(&self, console: &Console) -> Result<()> {
         file::check(&self.output)?;
@@ -101,18 +93,14 @@ impl Import {
         };
         let outcome = import(&self.file, &options)?;
         save(&self.output, &outcome.model)?;
-        let object = Object {
-            model: self.output.display().to_string(),
-            model_bytes: outcome.model.len(),
-            report: &outcome.report,
-        };
+        let object = Object::new(&self.output, &outcome.model, &outcome.report);
         console.result(&object, || summary(&object))
     }
 }
 
-fn summary(object: &Object<'_>) -> String {
+fn summary(object: &Object<'_, ImportReport>) -> String {
     let r = object.report;
-    let title = format!("Saved {} ({})", object.model, bytes(object.model_bytes as u64));
+    let title = object.title(false);
     let mut rows = vec![
         ("from", format!("{}, {} inputs, {} outputs", r.format, count(r.inputs), count(r.outputs))),
         (

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use tamis::quantised::Encoding;
 use tamis::wire::Choice;
 
 use super::console::{bytes, count, decibel, facts, percent};
+use super::saved::Object;
 use super::train::save;
 use super::{Common, Console, parse};
 use crate::run::{
@@ -87,14 +87,6 @@ impl From<EncodingName> for Choice {
     }
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    model: String,
-    model_bytes: usize,
-    #[serde(flatten)]
-    report: &'a QuantiseReport,
-}
-
 impl Quantise {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         if let Some(part) = self.part.filter(|part| !(*part > 0.0 && *part <= 1.0)) {
@@ -118,11 +110,7 @@ impl Quantise {
         let rows = rows.ok_or_else(|| Error::new("there are no rows").help("pass rows with --data"))?;
         let outcome = common.on_pool(|| quantise(&model, rows, labels, &options))??;
         save(&self.output, &outcome.model)?;
-        let object = Object {
-            model: self.output.display().to_string(),
-            model_bytes: outcome.model.len(),
-            report: &outcome.report,
-        };
+        let object = Object::new(&self.output, &outcome.model, &outcome.report);
         console.result(&object, || summary(&object))
     }
 
@@ -147,9 +135,9 @@ impl Quantise {
     }
 }
 
-fn summary(object: &Object<'_>) -> String {
+fn summary(object: &Object<'_, QuantiseReport>) -> String {
     let r = object.report;
-    let title = format!("Saved {} ({})", object.model, bytes(object.model_bytes as u64));
+    let title = object.title(false);
     let mut rows = vec![
         (
             "model",

@@ -11,7 +11,7 @@ use crate::run::{Plan, Report};
 #[derive(Serialize)]
 pub(super) struct Object<'a, R> {
     model: String,
-    model_bytes: usize,
+    pub(super) model_bytes: usize,
     #[serde(flatten)]
     pub(super) report: &'a R,
 }

@@ -18,7 +18,7 @@ use super::limits::Limits;
 use super::recipe::published;
 use super::recover::{RecoverOptions, Settled};
 use super::train::{Options, Origin, Outcome, Report, Rest, Size, Start};
-use super::{Problem, peak_rss_bytes, train};
+use super::{peak_rss_bytes, train};
 use crate::Result;
 use crate::operator::Stop;
 
@@ -128,10 +128,9 @@ pub(super) fn better(
     if !settled.falls_back() || best.report.nnz == 0 || !best.report.is_open() {
         return best;
     }
-    let problem = left.problem();
-    let power =
-        problem.labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / problem.labels.len() as f64;
-    if let Err(error) = turns(settled, (&mut best, problem), (start, stop), observe) {
+    let labels = &left.labels;
+    let power = labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / labels.len() as f64;
+    if let Err(error) = turns(settled, (&mut best, left), (start, stop), observe) {
         best.report.stopped |= error.is_interrupted();
     }
     // As a search says it; published steps do not.
@@ -152,7 +151,7 @@ pub(super) fn better(
 /// The run was ended before the first step of a part; or that part failed.
 fn turns(
     settled: &Settled,
-    (best, mut problem): (&mut Outcome, Problem),
+    (best, mut left): (&mut Outcome, Rest),
     (start, stop): (&Start, &Stop),
     mut observe: impl FnMut(&Progress<'_>) -> bool,
 ) -> Result<()> {
@@ -172,8 +171,9 @@ fn turns(
             if part == Part::Anew && turn > 0 {
                 continue;
             }
-            let left = rest(options.limits, start, best.report.passes).filter(|_| best.report.is_open());
-            let Some(limits) = left else { return Ok(()) };
+            let limits = rest(options.limits, start, best.report.passes).filter(|_| best.report.is_open());
+            let Some(limits) = limits else { return Ok(()) };
+            let problem = left.problem();
             let from = Origin::Network(best);
             let (found, again) = match part {
                 Part::Steps => train::start(problem, &settings(STEPS, limits), from, stop, |_| true)?,
@@ -188,7 +188,7 @@ fn turns(
                 }
             };
             best.add(found, start);
-            problem = again.problem();
+            left = again;
         }
         if best.report.loss > GAIN * before {
             return Ok(());
