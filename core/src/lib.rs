@@ -7,7 +7,8 @@
 //! Data flows one way, and a module may use only those before it in this list:
 //!
 //! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → gated → gaussian → loss →
-//! spectrum → iht → lm → anneal → train → deep → model → quantised → wire`
+//! spectrum → iht → lm → anneal → train → deep → model → quantised → price → wire →
+//! estimate`
 #![no_std]
 
 pub mod anneal;
@@ -15,6 +16,7 @@ pub mod budget;
 pub mod deep;
 pub mod dims;
 pub mod error;
+pub mod estimate;
 pub mod factored;
 pub mod gated;
 pub mod gates;
@@ -24,6 +26,7 @@ pub mod lm;
 pub mod loss;
 pub mod math;
 pub mod model;
+pub mod price;
 pub mod quantised;
 pub mod rng;
 pub mod samples;

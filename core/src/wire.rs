@@ -30,6 +30,8 @@ mod task;
 mod trained;
 mod write;
 
+pub(crate) use integers::{EMPTY, dense_len};
+
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
 pub use integers::{Choice, QuantisedView, layer_len};

@@ -31,6 +31,14 @@ pub struct Board {
     pub ram: Region,
 }
 
+impl Board {
+    /// Where the models that are measured lie, behind the program.
+    pub const fn models(&self) -> Region {
+        let origin = self.flash.origin + self.flash.length / 4;
+        Region { origin, length: self.flash.length - self.flash.length / 4 }
+    }
+}
+
 const K: u32 = 1 << 10;
 const M: u32 = 1 << 20;
 

@@ -29,6 +29,7 @@ fn memory(board: &boards::Board) -> String {
         board.flash.origin, board.flash.length, board.ram.origin, board.ram.length
     );
     text += "_ram_origin = ORIGIN(RAM);\n";
+    text += &format!("_models = {:#x};\n", board.models().origin);
     if board.target.starts_with("riscv") {
         for (section, region) in [
             ("TEXT", "FLASH"),

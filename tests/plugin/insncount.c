@@ -6,6 +6,11 @@
  *
  *     insns=DECIMAL loads=DECIMAL stores=DECIMAL
  *
+ * With the argument `floor`, an address, a last line follows when the program ends: the lowest address from there on that was
+ * stored to, which is how far the stack grew down where `floor` is the end of static data.
+ *
+ *     lowest=DECIMAL
+ *
  * Markers are not counted, nor are those of inner regions. Loads and stores are accesses, so an instruction that
  * moves four registers counts four. One guest processor is assumed.
  *
@@ -19,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef uint64_t plugin_id;
@@ -36,8 +42,10 @@ enum { READS_AND_WRITES = 3 };
 
 typedef void (*on_translation)(plugin_id, struct qemu_plugin_tb *);
 typedef void (*on_execution)(unsigned cpu, void *data);
+typedef void (*on_exit)(plugin_id, void *data);
 typedef void (*on_access)(unsigned cpu, uint32_t access, uint64_t address, void *data);
 
+void qemu_plugin_register_atexit_cb(plugin_id, on_exit, void *data);
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, on_translation);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *, on_execution, int registers, void *data);
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, int operation, void *counter, uint64_t by);
@@ -76,6 +84,7 @@ static const struct markers *markers;
 static struct counts total;            /* since the start of the program, markers left out */
 static struct counts began[DEEPEST];   /* totals when each open region started */
 static unsigned depth;
+static uint64_t floor_address, lowest = UINT64_MAX;
 static FILE *out;
 
 static void region_starts(unsigned cpu, void *data)
@@ -101,11 +110,21 @@ static void region_stops(unsigned cpu, void *data)
 
 static void access_happens(unsigned cpu, uint32_t access, uint64_t address, void *data)
 {
-    (void)cpu, (void)address, (void)data;
-    if (qemu_plugin_mem_is_store(access))
-        total.stores++;
-    else
+    (void)cpu, (void)data;
+    if (!qemu_plugin_mem_is_store(access)) {
         total.loads++;
+        return;
+    }
+    total.stores++;
+    if (address >= floor_address && address < lowest)
+        lowest = address;
+}
+
+static void program_ends(plugin_id id, void *data)
+{
+    (void)id, (void)data;
+    fprintf(out, "lowest=%" PRIu64 "\n", lowest);
+    fflush(out);
 }
 
 /* QEMU 7.2 takes the halfword behind the last but one of a page, which it peeks at, for a part of the instruction before
@@ -144,13 +163,18 @@ __attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, con
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(guest->target_name, known[i].guest) == 0)
             markers = &known[i];
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "out=", 4) == 0)
             out = fopen(argv[i] + 4, "w");
+        if (strncmp(argv[i], "floor=", 6) == 0)
+            floor_address = strtoull(argv[i] + 6, NULL, 0);
+    }
     if (markers == NULL || out == NULL) {
         fprintf(stderr, "insncount: needs an arm or riscv32 guest and out=FILE\n");
         return -1;
     }
+    if (floor_address != 0)
+        qemu_plugin_register_atexit_cb(id, program_ends, NULL);
     qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);
     return 0;
 }

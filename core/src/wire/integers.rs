@@ -7,7 +7,7 @@ use super::recode::{self, Shape};
 use super::write::Writer;
 use super::{
     HEADER, INT_HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DELTA, TAG_DENSE, TAG_FAN,
-    TAG_MASK, TAG_ROWS, TAG_SCALES, TAG_SUM, TAG_TASK, Task, sum_len,
+    TAG_MASK, TAG_ROWS, TAG_SCALES, TAG_SUM, TAG_TASK, Task, padding, sum_len,
 };
 use crate::error::{length, range};
 use crate::model::{MAX_LAYERS, Sum};
@@ -25,7 +25,7 @@ pub enum Choice {
     /// The fewest bytes; of equal ones the fastest.
     #[default]
     Smallest,
-    /// The fewest instructions on a Cortex-M4, as estimated from measured ones; of equal ones the fewest bytes.
+    /// The fewest instructions on a Cortex-M4F, by the measured prices of [`crate::price`]; of equal ones the fewest bytes.
     Fastest,
     /// This one, wherever it can hold the layer, else the smallest.
     Prefer(Encoding),
@@ -157,6 +157,15 @@ pub fn layer_len(layer: &Layer<'_>, choice: Choice) -> usize {
         .saturating_add(4 * (layer.rescale().len() + layer.bias().len()))
         .saturating_add(body)
 }
+
+/// Bytes of a dense layer of integers with all inputs and so many factors, its section header included.
+pub(crate) const fn dense_len(inputs: usize, outputs: usize, factors: usize) -> usize {
+    let weights = inputs.saturating_mul(outputs);
+    (SECTION + INT_HEADER + 4 * factors).saturating_add(weights).saturating_add(padding(weights))
+}
+
+/// Bytes of a model of integers without layers.
+pub(crate) const EMPTY: usize = HEADER + SCALES;
 
 fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Result<()> {
     let (weights, shape) = (layer.weights(), Shape::of(layer.weights()));

@@ -4,6 +4,7 @@ use super::integers::Choice;
 use super::padding;
 use super::write::Writer;
 use crate::Result;
+use crate::price::{self, Kernel};
 use crate::quantised::{Encoding, SKIP, WINDOW, Weights, start, windows};
 
 /// The most inputs of which the unused ones are looked for: their bits lie on the stack.
@@ -14,12 +15,12 @@ pub(super) struct Shape<'a> {
     inputs: usize,
     outputs: usize,
     nonzeros: usize,
+    /// What the instructions of all encodings follow from.
+    counts: price::Shape,
     /// Most weights of a row.
     most: usize,
     /// Every row has so many.
     equal: bool,
-    /// Bytes of distances.
-    deltas: usize,
     /// Most weights of a row in a window.
     most_run: usize,
     /// Weights that are 0: a dense layer does not hold them apart.
@@ -84,29 +85,27 @@ impl<'a> Shape<'a> {
             inputs,
             outputs,
             nonzeros: 0,
+            counts: price::Shape::new(inputs, outputs),
             most: 0,
             equal: true,
-            deltas: 0,
             most_run: 0,
             zeros: 0,
             used,
         };
-        // Of the row that is being read: its number, weights, the column after the last, weights in the same window.
-        let (mut at, mut count, mut next, mut run) = (0, 0, 0, 0);
+        // Of the row that is being read: its number and weights.
+        let (mut at, mut count) = (0, 0);
         let mut first = None;
         weights.entries(&mut |row, column, value| {
             if row != at {
                 first = first.or(Some(count));
                 shape.equal &= first == Some(count) && row == at + 1;
-                (at, count, next, run) = (row, 0, 0, 0);
+                at = row;
             }
+            let run;
+            (count, run) = shape.counts.add(row, column);
             let column = usize::from(column);
-            run = if next > 0 && (next - 1) / WINDOW == column / WINDOW { run + 1 } else { 1 };
-            shape.deltas += 1 + (column - next) / usize::from(SKIP);
-            (count, next) = (count + 1, column + 1);
             shape.most = shape.most.max(count);
             shape.most_run = shape.most_run.max(run);
-            shape.nonzeros += 1;
             shape.zeros += usize::from(value == 0);
             if let Used::Bits(bits) = &mut shape.used
                 && let Some(word) = bits.get_mut(column / 32)
@@ -114,6 +113,8 @@ impl<'a> Shape<'a> {
                 *word |= 1 << (column % 32);
             }
         });
+        shape.nonzeros = shape.counts.nonzeros;
+        shape.counts.used = shape.used.len();
         let last = outputs == 0 || shape.nonzeros == 0 || at + 1 == outputs;
         shape.equal &= last && first.is_none_or(|first| first == count);
         shape
@@ -145,7 +146,7 @@ impl<'a> Shape<'a> {
                 counts.saturating_add(padded(self.nonzeros.saturating_mul(2))).saturating_add(values)
             }),
             Encoding::Delta => (self.most <= usize::from(u16::MAX))
-                .then(|| counts.saturating_add(padded(self.deltas)).saturating_add(values)),
+                .then(|| counts.saturating_add(padded(self.deltas())).saturating_add(values)),
             Encoding::Blocks => (self.most_run <= usize::from(u8::MAX)).then(|| {
                 let counts = padded(self.outputs.saturating_mul(windows(self.inputs)));
                 counts.saturating_add(padded(self.nonzeros.saturating_mul(2)))
@@ -160,24 +161,15 @@ impl<'a> Shape<'a> {
         matches!(encoding, Encoding::DenseUsed | Encoding::MaskUsed)
     }
 
-    /// Instructions on a Cortex-M4, about: fitted to those that were counted in each kernel on a layer of 784 inputs, 32 outputs
-    /// and 1248 weights.
+    /// Bytes of distances.
+    fn deltas(&self) -> usize {
+        self.nonzeros.saturating_add(self.counts.skips)
+    }
+
+    /// Thousandths of an instruction on a Cortex-M4F.
     fn instructions(&self, encoding: Encoding) -> u64 {
-        let [n, rows, width] = [self.nonzeros, self.outputs, self.width(encoding)].map(|count| count as u64);
-        let words = width.div_ceil(32);
-        match encoding {
-            Encoding::Dense => rows * (20 + 7 * width / 2),
-            Encoding::DenseUsed => rows * (35 + 15 * width / 2),
-            Encoding::Mask => 14 * n + rows * (20 + 7 * words),
-            Encoding::MaskUsed => 18 * n + rows * (20 + 7 * words),
-            Encoding::Csr => 8 * n + 42 * rows,
-            Encoding::Delta => 19 * n + 26 * rows,
-            Encoding::Fan => 8 * n + 34 * rows,
-            Encoding::Blocks => {
-                let copy = if self.inputs < WINDOW { 130 } else { 0 };
-                (9 * n).div_ceil(2) + windows(self.inputs) as u64 * (40 + 31 * rows) + copy
-            }
-        }
+        let kernel = Kernel::Integers(encoding);
+        self.counts.work(kernel).price(price::Core::CortexM4F, kernel)
     }
 
     /// The encoding that is written.
@@ -204,7 +196,7 @@ impl<'a> Shape<'a> {
     pub(super) fn extent(&self, encoding: Encoding) -> usize {
         match encoding {
             Encoding::DenseUsed | Encoding::MaskUsed => self.used.len(),
-            Encoding::Delta => self.deltas,
+            Encoding::Delta => self.deltas(),
             _ => 0,
         }
     }

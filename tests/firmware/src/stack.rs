@@ -18,6 +18,7 @@ unsafe extern "C" {
 }
 
 /// Bytes of static data.
+#[allow(dead_code, reason = "of the programs that run cases")]
 pub(crate) fn static_bytes() -> u32 {
     (lowest() as usize - (&raw const _ram_origin) as usize) as u32
 }
@@ -51,10 +52,18 @@ pub(crate) fn high_water() -> u32 {
     (top - at as usize) as u32
 }
 
+/// Bytes of stack that the caller and those above it hold.
+#[inline(always)]
+#[allow(dead_code, reason = "of the program that measures models")]
+pub(crate) fn depth() -> u32 {
+    ((&raw const _stack_start) as usize - stack_pointer()) as u32
+}
+
 fn lowest() -> *mut u32 {
     &raw mut __sheap
 }
 
+#[inline(always)]
 fn stack_pointer() -> usize {
     let sp: usize;
     // SAFETY: copies a register.

@@ -40,6 +40,16 @@ pub(crate) fn compiler(targets: &[&str]) -> Result<Cross, Stop> {
     Ok(Cross::Debian { linker })
 }
 
+/// What builds for the targets, as it names itself.
+pub(crate) fn version(targets: &[&str]) -> Result<String, Stop> {
+    let program = match compiler(targets)? {
+        Cross::Rustup => "rustc",
+        Cross::Debian { .. } => DEBIAN[0].0,
+    };
+    let words = Cmd::new(program).words("--version").ask().unwrap_or_default();
+    Ok(words.split(' ').take(2).collect::<Vec<_>>().join(" "))
+}
+
 impl Cross {
     /// `cargo build` for every target.
     pub(crate) fn build(&self, targets: &[&str]) -> Cmd {

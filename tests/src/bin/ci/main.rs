@@ -13,6 +13,7 @@
 
 mod checks;
 mod command;
+mod costs;
 mod cross;
 mod deploy;
 mod elf;

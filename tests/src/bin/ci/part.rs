@@ -1,6 +1,6 @@
 //! The parts of `cargo ci` as data, and what a part may end in.
 
-use crate::{checks, deploy, qemu, tools};
+use crate::{checks, costs, deploy, qemu, tools};
 
 /// One part.
 #[derive(Debug)]
@@ -69,6 +69,12 @@ pub(crate) const PARTS: &[Part] = &[
     part("deploy", "the deploy example's firmware predicts as the host does", deploy::run),
     part("gpu", "the GPU backend's suite", checks::gpu),
     part("deny", "bans, licenses and sources of dependencies", tools::deny),
+    Part {
+        name: "costs",
+        about: "measures what models take on each board, and writes core/src/price/table.rs",
+        default: false,
+        run: costs::run,
+    },
     Part {
         name: "fuzz",
         about: "every fuzz target for the given seconds, 60 by default",

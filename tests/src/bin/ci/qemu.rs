@@ -4,43 +4,72 @@
 use crate::command::{Cmd, root};
 use crate::matrix::{self, Run};
 use crate::part::{Context, Outcome, Stop};
-use crate::{cross, elf, install};
+use crate::{costs, cross, elf, install};
 use boards::{BOARDS, Board};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[path = "../../../firmware/boards.rs"]
 #[allow(dead_code, unreachable_pub, reason = "shared with the build script of the firmware")]
-mod boards;
+pub(crate) mod boards;
 
 /// Seconds after which a board that has not finished is stopped.
 const LIMIT: u64 = 120;
 /// Where firmware images go; the target's name follows.
 const IMAGES: &str = "tests/firmware/target";
 /// Built plugin and logs.
-const WORK: &str = "target/qemu";
+pub(crate) const WORK: &str = "target/qemu";
 /// Emulators and the Debian packages that have them.
-const EMULATORS: [(&str, &str); 2] =
+pub(crate) const EMULATORS: [(&str, &str); 2] =
     [("qemu-system-arm", "qemu-system-arm"), ("qemu-system-riscv32", "qemu-system-misc")];
 
 pub(crate) fn run(_: &Context) -> Outcome {
     install::programs(&EMULATORS)?;
     build_firmware()?;
+    build_plain(&[], &["costs", "integers"])?;
     without_floats()?;
     let plugin = build_plugin()?;
     let expected = matrix::expected();
     let runs = BOARDS.iter().map(|board| emulate(board, &plugin)).collect::<Result<Vec<_>, _>>()?;
     print!("{}", matrix::table(&runs, &expected));
-    let problems = matrix::problems(&runs, &expected);
+    let mut problems = matrix::problems(&runs, &expected);
+    problems.extend(costs::check(&plugin)?);
     problems.iter().for_each(|problem| println!("{problem}"));
     match problems.len() {
-        0 => Ok(format!("{} boards, {} cases, the host's bits on each", runs.len(), expected.len())),
+        0 => Ok(format!(
+            "{} boards, {} cases, the host's bits on each; estimates of other models within their bounds",
+            runs.len(),
+            expected.len()
+        )),
         count => Err(Stop::Failed(format!("{count} problems in the matrix"))),
     }
 }
 
 /// All cases together outgrow the 256 KiB of the smallest part unless they are compiled for size.
+const SMALL_TARGET: &str = "thumbv6m-none-eabi";
 const SMALL: (&str, &str) = ("CARGO_TARGET_THUMBV6M_NONE_EABI_RUSTFLAGS", "-Copt-level=s");
+
+/// Builds programs as users do: all targets but the smallest part's come so from [`build_firmware`], into the same folders.
+pub(crate) fn build_plain(features: &[&str], programs: &[&str]) -> Result<(), Stop> {
+    let small = SMALL_TARGET;
+    let build = cross::compiler(&targets())?.build(&[small]).words("--profile plain");
+    named(build, features, programs).run()?;
+    let others: Vec<_> = targets().into_iter().filter(|&target| target != small).collect();
+    let build = cross::compiler(&targets())?.build(&others).words("--release");
+    named(build, features, programs).run()
+}
+
+fn named(build: Cmd, features: &[&str], programs: &[&str]) -> Cmd {
+    let build = build.words("--manifest-path tests/firmware/Cargo.toml --target-dir").args([IMAGES]);
+    let build = if features.is_empty() { build } else { build.args(["--features", &features.join(",")]) };
+    programs.iter().fold(build, |build, program| build.args(["--bin", program]))
+}
+
+/// Where a program lies that was built as users do.
+pub(crate) fn plain_image(board: &Board, program: &str) -> PathBuf {
+    let profile = if board.target == SMALL_TARGET { "plain" } else { "release" };
+    root().join(IMAGES).join(board.target).join(profile).join(program)
+}
 
 fn build_firmware() -> Result<(), Stop> {
     let targets = targets();
@@ -72,7 +101,7 @@ fn targets() -> Vec<&'static str> {
     targets
 }
 
-fn build_plugin() -> Result<PathBuf, Stop> {
+pub(crate) fn build_plugin() -> Result<PathBuf, Stop> {
     let plugin = root().join(WORK).join("insncount.so");
     fs::create_dir_all(root().join(WORK)).map_err(|error| Stop::Failed(format!("{WORK}: {error}")))?;
     Cmd::new("cc")
@@ -89,28 +118,54 @@ fn emulate(board: &Board, plugin: &Path) -> Result<Run, Stop> {
 
 fn emulate_one(board: &Board, program: &str, plugin: &Path) -> Result<Run, Stop> {
     let image = root().join(IMAGES).join(board.target).join("release").join(program);
+    let ran = start(board, &image, program, plugin, &[])?;
+    let flash = flash(&image)?;
+    Ok(Run::new(board.core, flash, ran.ended, &ran.log, &ran.counts))
+}
+
+/// What a program left behind.
+pub(crate) struct Ran {
+    pub(crate) ended: Result<(), Stop>,
+    /// What it printed.
+    pub(crate) log: String,
+    /// What the plugin counted.
+    pub(crate) counts: String,
+}
+
+/// Runs an image on a board, with further arguments of the emulator.
+pub(crate) fn start(
+    board: &Board,
+    image: &Path,
+    name: &str,
+    plugin: &Path,
+    more: &[String],
+) -> Result<Ran, Stop> {
     let work = root().join(WORK);
-    let file = |ending| work.join(format!("{}-{program}.{ending}", board.core));
+    let file = |ending| work.join(format!("{}-{name}.{ending}", board.core));
     let (log, counts) = (file("log"), file("counts"));
     // Left-over counts must not be taken for new ones.
     let _ = fs::remove_file(&counts);
     let ended = Cmd::new(board.emulator)
         .args(["-M", board.machine])
         .args(board.options)
+        .args(more)
         .words("-display none -serial null -monitor none -semihosting-config enable=on,target=native -plugin")
         .args([format!("{},out={}", plugin.display(), counts.display())])
-        .args([Path::new("-kernel"), &image])
+        .args([Path::new("-kernel"), image])
         .within(LIMIT)
         .log(&log)
         .run();
-    let flash = elf::flash_bytes(&read(&image)?)
-        .ok_or_else(|| Stop::Failed(format!("{}: no ELF", image.display())))?;
     let text =
         |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    Ok(Run::new(board.core, flash, ended, &text(&log), &text(&counts)))
+    Ok(Ran { ended, log: text(&log), counts: text(&counts) })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Stop> {
+/// Bytes of flash that an image takes.
+pub(crate) fn flash(image: &Path) -> Result<u64, Stop> {
+    elf::flash_bytes(&read(image)?).ok_or_else(|| Stop::Failed(format!("{}: no ELF", image.display())))
+}
+
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Stop> {
     fs::read(path).map_err(|error| Stop::Failed(format!("{}: {error}", path.display())))
 }
 

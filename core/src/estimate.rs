@@ -1,0 +1,213 @@
+//! What a model takes on a part, before it is flashed: flash, RAM, stack and instructions, and what dense layers in its place would.
+//!
+//! Bytes of the model, scratch and outputs are exact. Code, stack and instructions come from the measured prices of
+//! [`price`](crate::price), for firmware at optimisation level 3 with one code unit and link-time optimisation. Counted are
+//! instructions, not cycles.
+//!
+//! ```
+//! use tamis::estimate::Estimate;
+//! use tamis::model::{Activation, Csr, Layer, Model, Sum};
+//! use tamis::price::{Core, Numbers};
+//! use tamis::wire::View;
+//!
+//! // f(x) = relu(x_0 - 0.5 x_2) - relu(2 x_1)
+//! let hidden = Csr::new(3, &[2, 1], &[0, 2, 1], &[1.0, -0.5, 2.0], Activation::Relu)?;
+//! let view = View::new(Model::new(&[Layer::Csr(hidden), Layer::Sum(Sum::new(2, &[0b10])?)])?);
+//! let sparse = Estimate::of_floats(&view, Core::CortexM4F);
+//! assert_eq!((sparse.model_bytes, sparse.scratch_bytes, sparse.output_bytes, sparse.macs), (96, 0, 4, 5));
+//!
+//! // The dense network of the same shape: two neurons of three inputs, and one output of both.
+//! let dense = Estimate::of_dense([(3, 2), (2, 1)], Numbers::Floats, Core::CortexM4F);
+//! assert_eq!((dense.model_bytes, dense.macs), (4 * (6 + 2), 6 + 2));
+//! # Ok::<(), tamis::Error>(())
+//! ```
+
+use crate::model::{self, MAX_LAYERS, Model};
+use crate::price::{Around, Core, Kernel, Numbers, PER_INSTRUCTION, Shape};
+use crate::quantised;
+use crate::wire::{self, Choice, QuantisedView, View};
+
+/// What a model takes on a part. Lengths are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Estimate {
+    /// The encoded model, exactly; of dense floats their weights alone.
+    pub model_bytes: usize,
+    /// Code that reads the model in place, checks it, and predicts; of dense floats a plain loop.
+    pub code_bytes: usize,
+    /// Code that predicts from tables that are compiled in, with the kernels of this model only.
+    pub module_code_bytes: usize,
+    /// The scratch between layers, exactly.
+    pub scratch_bytes: usize,
+    /// The prediction, exactly.
+    pub output_bytes: usize,
+    /// One input row, exactly: in flash or RAM, as the program has it. In no sum here.
+    pub row_bytes: usize,
+    /// Stack, from the caller's frame on, of reading the model and predicting.
+    pub stack_bytes: usize,
+    /// Multiplications with addition, and additions of a sum.
+    pub macs: usize,
+    /// Instructions of one prediction.
+    pub instructions: u64,
+}
+
+impl Estimate {
+    /// Of a model of floats and rows of floats.
+    #[must_use]
+    pub fn of_floats(view: &View<'_>, core: Core) -> Self {
+        let model = view.model();
+        let price = model.layers().iter().map(|layer| float_price(layer, core));
+        Self {
+            model_bytes: view.encoded_len(),
+            code_bytes: core.file_code_bytes(Numbers::Floats) as usize,
+            module_code_bytes: core.module_code_bytes(Numbers::Floats, &[Kernel::Floats]) as usize,
+            scratch_bytes: model.scratch_len().saturating_mul(4),
+            output_bytes: model.outputs().saturating_mul(4),
+            row_bytes: model.inputs().saturating_mul(4),
+            stack_bytes: core.stack_bytes(Kernel::Floats) as usize,
+            macs: model.cost().macs,
+            instructions: total(price, core, Numbers::Floats),
+        }
+    }
+
+    /// Of a model of integers.
+    #[must_use]
+    pub fn of_integers(view: &QuantisedView<'_>, core: Core) -> Self {
+        let model = view.model();
+        let mut kernels = heapless::Vec::<Kernel, MAX_LAYERS>::new();
+        for layer in model.layers() {
+            // A model has no more layers.
+            let _ = kernels.push(Kernel::Integers(layer.weights().encoding()));
+        }
+        let price = (0..=MAX_LAYERS).filter_map(|at| integer_price(model, at, core));
+        let macs = model.layers().iter().map(integer_macs).fold(0, usize::saturating_add);
+        Self {
+            model_bytes: view.encoded_len(Choice::Keep),
+            code_bytes: core.file_code_bytes(Numbers::Integers) as usize,
+            module_code_bytes: core.module_code_bytes(Numbers::Integers, &kernels) as usize,
+            scratch_bytes: model.scratch_len().saturating_mul(4),
+            output_bytes: model.outputs().saturating_mul(4),
+            row_bytes: model.inputs(),
+            stack_bytes: kernels.iter().map(|&kernel| core.stack_bytes(kernel)).max().unwrap_or(0) as usize,
+            macs: macs.saturating_add(model.sum().map_or(0, model::Sum::inputs)),
+            instructions: total(price, core, Numbers::Integers),
+        }
+    }
+
+    /// Of dense layers of these (inputs, outputs), in the order in which they run: integers as a model file holds them, with a
+    /// factor for each hidden layer, or floats as bare weights.
+    #[must_use]
+    pub fn of_dense(layers: impl IntoIterator<Item = (usize, usize)>, numbers: Numbers, core: Core) -> Self {
+        let kernel = match numbers {
+            Numbers::Floats => Kernel::DenseFloats,
+            Numbers::Integers => Kernel::Integers(quantised::Encoding::Dense),
+        };
+        let module = core.module_code_bytes(numbers, &[kernel]) as usize;
+        let mut dense = Self { stack_bytes: core.stack_bytes(kernel) as usize, ..Self::default() };
+        (dense.code_bytes, dense.module_code_bytes) = match numbers {
+            // Nothing is read or checked.
+            Numbers::Floats => (module, module),
+            Numbers::Integers => (core.file_code_bytes(numbers) as usize, module),
+        };
+        if numbers == Numbers::Integers {
+            dense.model_bytes = wire::EMPTY;
+        }
+        let mut price = Around::PREDICTION.price(core, numbers);
+        let mut layers = layers.into_iter().peekable();
+        let (mut first, mut before) = (true, 0);
+        while let Some((inputs, outputs)) = layers.next() {
+            let last = layers.peek().is_none();
+            let weights = inputs.saturating_mul(outputs);
+            let len = match numbers {
+                Numbers::Floats => weights.saturating_mul(4),
+                Numbers::Integers => wire::dense_len(inputs, outputs, usize::from(!last)),
+            };
+            dense.model_bytes = dense.model_bytes.saturating_add(len);
+            dense.macs = dense.macs.saturating_add(weights);
+            let around = match numbers {
+                Numbers::Floats => Around([0, 0, 0, 0, if last { 0 } else { outputs as u64 }, 0, 0]),
+                Numbers::Integers => Around([0, if last { 0 } else { outputs as u64 }, 0, 0, 0, 0, 0]),
+            };
+            price = price
+                .saturating_add(Shape::dense(inputs, outputs).work(kernel).price(core, kernel))
+                .saturating_add(around.price(core, numbers));
+            let size = if numbers == Numbers::Floats { 4 } else { 1 };
+            if first {
+                dense.row_bytes = inputs.saturating_mul(size);
+                first = false;
+            }
+            // Integers have their sums and bytes in one scratch; floats what a layer reads and what it writes.
+            let scratch = match (numbers, last) {
+                (_, true) => 0,
+                (Numbers::Floats, _) => outputs.saturating_add(before).saturating_mul(4),
+                (Numbers::Integers, _) => outputs.saturating_add(outputs.div_ceil(4)).saturating_mul(4),
+            };
+            dense.scratch_bytes = dense.scratch_bytes.max(scratch);
+            dense.output_bytes = outputs.saturating_mul(4);
+            before = outputs;
+        }
+        dense.instructions = whole(price);
+        dense
+    }
+
+    /// Flash of the model and the code that reads it and predicts; a program has start-up code and its own besides.
+    #[must_use]
+    pub const fn flash_bytes(&self) -> usize {
+        self.model_bytes.saturating_add(self.code_bytes)
+    }
+
+    /// RAM of scratch, prediction and stack; a program has its own besides, the input row perhaps.
+    #[must_use]
+    pub const fn ram_bytes(&self) -> usize {
+        self.scratch_bytes.saturating_add(self.output_bytes).saturating_add(self.stack_bytes)
+    }
+}
+
+/// Instructions of each layer of a model of floats, in the order of [`Model::layers`].
+pub fn float_layers(model: &Model<'_>, core: Core) -> impl Iterator<Item = u64> {
+    model.layers().iter().map(move |layer| whole(float_price(layer, core)))
+}
+
+/// Instructions of each layer of a model of integers, and of the sum behind them where there is one.
+pub fn integer_layers(model: &quantised::Model<'_>, core: Core) -> impl Iterator<Item = u64> {
+    (0..=MAX_LAYERS).filter_map(move |at| integer_price(model, at, core)).map(whole)
+}
+
+/// Multiplications with addition of a layer of integers.
+fn integer_macs(layer: &quantised::Layer<'_>) -> usize {
+    match layer.weights() {
+        quantised::Weights::Dense(dense) => dense.values().len(),
+        weights => weights.nonzeros(),
+    }
+}
+
+fn float_price(layer: &model::Layer<'_>, core: Core) -> u64 {
+    match layer {
+        model::Layer::Csr(csr) => {
+            let kernel = Shape::of_floats(csr).work(Kernel::Floats).price(core, Kernel::Floats);
+            kernel.saturating_add(Around::of_floats(csr).price(core, Numbers::Floats))
+        }
+        model::Layer::Sum(sum) => Around::of_sum(sum.inputs()).price(core, Numbers::Floats),
+    }
+}
+
+/// Thousandths of the layer at a place, the sum's behind the last; `None` past them.
+fn integer_price(model: &quantised::Model<'_>, at: usize, core: Core) -> Option<u64> {
+    let layers = model.layers();
+    if at == layers.len() {
+        return model.sum().map(|sum| Around::of_sum(sum.inputs()).price(core, Numbers::Integers));
+    }
+    let layer = layers.get(at)?;
+    let last = at + 1 == layers.len() && model.sum().is_none();
+    let kernel = Kernel::Integers(layer.weights().encoding());
+    let price = Shape::of_integers(layer.weights()).work(kernel).price(core, kernel);
+    Some(price.saturating_add(Around::of_integers(layer, last).price(core, Numbers::Integers)))
+}
+
+fn total(layers: impl Iterator<Item = u64>, core: Core, numbers: Numbers) -> u64 {
+    whole(layers.fold(Around::PREDICTION.price(core, numbers), u64::saturating_add))
+}
+
+/// Instructions, rounded up.
+const fn whole(thousandths: u64) -> u64 {
+    thousandths.div_ceil(PER_INSTRUCTION)
+}

@@ -1,0 +1,455 @@
+//! What a prediction takes on each kind of part: instructions, code and stack, from a table that was measured.
+//!
+//! A layer is described by what its kernel counts ([`Work`]): outputs, weights, full groups of an unrolled loop, windows. Its
+//! instructions are `sum_k price_k count_k`, with one price for each count, [`Kernel`] and [`Core`]. What a model needs besides
+//! its kernels, from the checks of the lengths to the fixed-point factors, is counted the same way ([`Around`]).
+//!
+//! The table is made by `cargo ci costs`, which counts instructions in an emulator and fits the prices; `cargo ci qemu` holds it
+//! to models that were not in the fit. Prices are whole thousandths of an instruction, so nothing here needs a float.
+//!
+//! A full group of k weights is counted as k - 1 weights and one group, so that a further weight never takes less.
+
+mod table;
+
+use crate::model::{Activation, Csr};
+use crate::quantised::{self, Encoding, WINDOW, Weights, windows};
+
+/// Parts of an instruction that prices are given in.
+pub const PER_INSTRUCTION: u64 = 1000;
+
+/// A kind of processor with the instruction set that firmware for it is compiled to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Core {
+    /// `thumbv6m`, as of a Cortex-M0 or M0+.
+    CortexM0,
+    /// `thumbv7m`.
+    CortexM3,
+    /// `thumbv7em` with a float unit.
+    CortexM4F,
+    /// The code of a Cortex-M4F.
+    CortexM7,
+    /// `thumbv8m.main` with a float unit.
+    CortexM33,
+    /// `riscv32imac`, as of cores without atomics too.
+    Rv32imac,
+}
+
+impl Core {
+    /// Every one of them, the smallest first.
+    pub const ALL: [Self; 6] =
+        [Self::CortexM0, Self::CortexM3, Self::CortexM4F, Self::CortexM7, Self::CortexM33, Self::Rv32imac];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CortexM0 => "Cortex-M0",
+            Self::CortexM3 => "Cortex-M3",
+            Self::CortexM4F => "Cortex-M4F",
+            Self::CortexM7 => "Cortex-M7",
+            Self::CortexM33 => "Cortex-M33",
+            Self::Rv32imac => "RV32IMAC",
+        }
+    }
+
+    /// Whether floats are computed by the processor, and not by routines of about a hundred instructions.
+    #[must_use]
+    pub const fn has_floats(self) -> bool {
+        matches!(self, Self::CortexM4F | Self::CortexM7 | Self::CortexM33)
+    }
+
+    const fn prices(self) -> &'static Prices {
+        let [m0, m3, m4f, m7, m33, rv32imac] = &table::TABLE;
+        match self {
+            Self::CortexM0 => m0,
+            Self::CortexM3 => m3,
+            Self::CortexM4F => m4f,
+            Self::CortexM7 => m7,
+            Self::CortexM33 => m33,
+            Self::Rv32imac => rv32imac,
+        }
+    }
+}
+
+/// What a model computes with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// 32-bit floats.
+    Floats,
+    /// 8-bit integers.
+    Integers,
+}
+
+/// What runs a layer: one kernel for floats, and one for each encoding of integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kernel {
+    /// A sparse layer of floats on rows of floats.
+    Floats,
+    /// A plain loop over all weights as floats, to compare with; no model file holds one.
+    DenseFloats,
+    /// A layer of integers.
+    Integers(Encoding),
+}
+
+impl Kernel {
+    /// How many there are.
+    pub const COUNT: usize = 2 + Encoding::ALL.len();
+
+    /// Every one of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::Floats, Self::DenseFloats].into_iter().chain(Encoding::ALL.map(Self::Integers))
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Floats => "f32 rows",
+            Self::DenseFloats => "f32 dense",
+            Self::Integers(encoding) => encoding.name(),
+        }
+    }
+
+    /// What it computes with.
+    #[must_use]
+    pub const fn numbers(self) -> Numbers {
+        match self {
+            Self::Floats | Self::DenseFloats => Numbers::Floats,
+            Self::Integers(_) => Numbers::Integers,
+        }
+    }
+
+    /// Its place among [`all`](Self::all) and in the table.
+    #[must_use]
+    pub fn place(self) -> usize {
+        match self {
+            Self::Floats => 0,
+            Self::DenseFloats => 1,
+            Self::Integers(encoding) => {
+                2 + Encoding::ALL.iter().position(|&other| other == encoding).unwrap_or(0)
+            }
+        }
+    }
+}
+
+/// What the counts of all kernels follow from, in one pass over the weights of a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// Numbers that the layer takes.
+    pub inputs: usize,
+    /// Numbers that it gives.
+    pub outputs: usize,
+    /// Columns that have weights; where the columns are not looked at, all.
+    pub used: usize,
+    /// Weights.
+    pub nonzeros: usize,
+    /// Distances that only skip columns.
+    pub skips: usize,
+    /// Full fours of weights of a row.
+    pub fours: usize,
+    /// Full eights of weights of a row in a window of 256 columns.
+    pub eights: usize,
+    /// The row that is being read, its weights, the column behind the last of them, and those of them in the same window.
+    row: usize,
+    count: usize,
+    next: usize,
+    run: usize,
+}
+
+impl Shape {
+    /// A layer of which no weight is known yet.
+    #[must_use]
+    pub const fn new(inputs: usize, outputs: usize) -> Self {
+        let (nonzeros, skips, fours, eights) = (0, 0, 0, 0);
+        let used = inputs;
+        Self { inputs, outputs, used, nonzeros, skips, fours, eights, row: 0, count: 0, next: 0, run: 0 }
+    }
+
+    /// A layer that has all its weights.
+    #[must_use]
+    pub const fn dense(inputs: usize, outputs: usize) -> Self {
+        let last = inputs % WINDOW;
+        let eights = (inputs / WINDOW).saturating_mul(WINDOW / 8).saturating_add(last / 8);
+        Self {
+            nonzeros: outputs.saturating_mul(inputs),
+            fours: outputs.saturating_mul(inputs / 4),
+            eights: outputs.saturating_mul(eights),
+            ..Self::new(inputs, outputs)
+        }
+    }
+
+    /// The shape of a layer of floats.
+    #[must_use]
+    pub fn of_floats(csr: &Csr<'_>) -> Self {
+        let mut shape = Self::new(csr.inputs(), csr.outputs());
+        shape.nonzeros = csr.nonzeros();
+        shape.fours = csr.counts().iter().map(|&count| usize::from(count) / 4).sum();
+        shape
+    }
+
+    /// The shape of a layer of integers.
+    #[must_use]
+    pub fn of_integers(weights: &Weights<'_>) -> Self {
+        let mut shape = Self::new(weights.inputs(), weights.outputs());
+        weights.entries(&mut |row, column, _| {
+            shape.add(row, column);
+        });
+        if !weights.used().is_empty() {
+            shape.used = weights.used().len();
+        }
+        shape
+    }
+
+    /// Counts a weight; rows come in order and columns rise. What is known now of the row: its weights, and those in the same
+    /// window of 256 columns.
+    pub fn add(&mut self, row: usize, column: u16) -> (usize, usize) {
+        if row != self.row {
+            (self.row, self.count, self.next, self.run) = (row, 0, 0, 0);
+        }
+        let column = usize::from(column);
+        let same = self.next > 0 && (self.next - 1) / WINDOW == column / WINDOW;
+        self.run = if same { self.run + 1 } else { 1 };
+        self.skips =
+            self.skips.saturating_add(column.saturating_sub(self.next) / usize::from(quantised::SKIP));
+        (self.count, self.next) = (self.count + 1, column + 1);
+        self.nonzeros = self.nonzeros.saturating_add(1);
+        self.fours += usize::from(self.count.is_multiple_of(4));
+        self.eights += usize::from(self.run.is_multiple_of(8));
+        (self.count, self.run)
+    }
+
+    /// What a kernel counts in the layer.
+    #[must_use]
+    pub fn work(&self, kernel: Kernel) -> Work {
+        let [inputs, rows, used, n] = [self.inputs, self.outputs, self.used, self.nonzeros].map(|n| n as u64);
+        let [skips, fours, eights] = [self.skips, self.fours, self.eights].map(|n| n as u64);
+        // Rows of all weights in fours.
+        let dense = |width: u64| {
+            let (all, fours) = (rows.saturating_mul(width), rows.saturating_mul(width / 4));
+            [1, rows, all.saturating_sub(fours), fours, 0, 0, 0, 0]
+        };
+        let sparse = |weights: u64, groups: u64| [1, rows, weights, groups, 0, 0, 0, 0];
+        Work(match kernel {
+            Kernel::Floats => sparse(n.saturating_sub(fours), fours),
+            Kernel::DenseFloats | Kernel::Integers(Encoding::Dense) => dense(inputs),
+            Kernel::Integers(encoding) => match encoding {
+                Encoding::Dense => dense(inputs),
+                Encoding::DenseUsed => sparse(rows.saturating_mul(used), 0),
+                Encoding::Mask => sparse(n, rows.saturating_mul(inputs.div_ceil(32))),
+                Encoding::MaskUsed => sparse(n, rows.saturating_mul(used.div_ceil(32))),
+                Encoding::Csr | Encoding::Fan => sparse(n, 0),
+                Encoding::Delta => sparse(n, skips),
+                Encoding::Blocks => {
+                    let windows = windows(self.inputs) as u64;
+                    let short = u64::from(self.inputs < WINDOW);
+                    let runs = rows.saturating_mul(windows);
+                    [1, rows, n.saturating_sub(eights), eights, runs, windows, short, short * inputs]
+                }
+            },
+        })
+    }
+}
+
+/// What a kernel counts in a layer, one number for each of [`NAMES`](Self::NAMES).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Work(pub [u64; Work::COUNT]);
+
+impl Work {
+    /// How many counts there are.
+    pub const COUNT: usize = 8;
+
+    /// What is counted: the layer itself, outputs, weights, groups (fours or eights of weights; words of a bitmask; distances that
+    /// only skip), and of blocks rows in windows, windows, and whether a row is shorter than a window and copied, and its bytes.
+    pub const NAMES: [&str; Self::COUNT] =
+        ["layer", "output", "weight", "group", "run", "window", "short row", "copied byte"];
+
+    /// Thousandths of an instruction of the layer.
+    #[must_use]
+    pub fn price(&self, core: Core, kernel: Kernel) -> u64 {
+        let kernel = core.prices().kernels.get(kernel.place());
+        kernel.map_or(0, |kernel| cost(&self.0, &kernel.instructions))
+    }
+}
+
+/// What a prediction takes besides its kernels, one number for each of [`NAMES`](Self::NAMES).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Around(pub [u64; Around::COUNT]);
+
+impl Around {
+    /// How many counts there are.
+    pub const COUNT: usize = 7;
+
+    /// What is counted: the prediction itself, outputs that become bytes, those of the last layer with a factor, biases, outputs
+    /// with `ReLU` (of integers those of a last layer), a sum with signs, and what it adds.
+    pub const NAMES: [&str; Self::COUNT] = ["prediction", "byte", "number", "bias", "ReLU", "sum", "sign"];
+
+    /// The prediction itself, without any layer.
+    pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0]);
+
+    /// Around a layer of floats.
+    #[must_use]
+    pub fn of_floats(csr: &Csr<'_>) -> Self {
+        let relu = if csr.activation() == Activation::Relu { csr.outputs() } else { 0 };
+        Self([0, 0, 0, 0, relu as u64, 0, 0])
+    }
+
+    /// Around a layer of integers; the `last` one gives sums.
+    #[must_use]
+    pub fn of_integers(layer: &quantised::Layer<'_>, last: bool) -> Self {
+        let outputs = layer.outputs() as u64;
+        let numbers = if last && !layer.rescale().is_empty() { outputs } else { 0 };
+        let relu = if last && layer.activation() == Activation::Relu { outputs } else { 0 };
+        Self([0, if last { 0 } else { outputs }, numbers, layer.bias().len() as u64, relu, 0, 0])
+    }
+
+    /// A sum with signs of so many inputs.
+    #[must_use]
+    pub const fn of_sum(inputs: usize) -> Self {
+        Self([0, 0, 0, 0, 0, 1, inputs as u64])
+    }
+
+    /// Thousandths of an instruction.
+    #[must_use]
+    pub fn price(&self, core: Core, numbers: Numbers) -> u64 {
+        cost(&self.0, &core.prices().of(numbers).instructions)
+    }
+}
+
+fn cost(counts: &[u64], prices: &[u32]) -> u64 {
+    let products = counts.iter().zip(prices).map(|(&count, &price)| count.saturating_mul(price.into()));
+    products.fold(0, u64::saturating_add)
+}
+
+/// Bytes of code and stack that a model takes on a part, by what runs it.
+impl Core {
+    /// Bytes of flash of a program that does nothing: start-up code and vectors.
+    #[must_use]
+    pub const fn startup_bytes(self) -> u32 {
+        self.prices().startup
+    }
+
+    /// Bytes of code that reads a model file in place, checks it, and predicts; the same for all models of these numbers.
+    #[must_use]
+    pub const fn file_code_bytes(self, numbers: Numbers) -> u32 {
+        self.prices().of(numbers).file
+    }
+
+    /// Bytes of code that predicts from tables that are compiled in, as `tamis export --format rust` writes them, with the kernels
+    /// that are named; one that is named twice is there once.
+    #[must_use]
+    pub fn module_code_bytes(self, numbers: Numbers, kernels: &[Kernel]) -> u32 {
+        let once = |(at, kernel): &(usize, &Kernel)| {
+            kernel.numbers() == numbers && !kernels.iter().take(*at).any(|before| before == *kernel)
+        };
+        let own = |kernel: &Kernel| self.prices().kernels.get(kernel.place()).map_or(0, |kernel| kernel.code);
+        let kernels = kernels.iter().enumerate().filter(once).map(|(_, kernel)| own(kernel));
+        kernels.fold(self.prices().of(numbers).module, u32::saturating_add)
+    }
+
+    /// Bytes of stack, from the caller's frame on, of reading a model file with a layer for this kernel and predicting; buffers of
+    /// the caller are not in it.
+    #[must_use]
+    pub fn stack_bytes(self, kernel: Kernel) -> u32 {
+        self.prices().kernels.get(kernel.place()).map_or(0, |kernel| kernel.stack)
+    }
+}
+
+/// Everything measured of one kind of part.
+#[derive(Debug)]
+struct Prices {
+    startup: u32,
+    floats: Frame,
+    integers: Frame,
+    kernels: [Price; Kernel::COUNT],
+}
+
+impl Prices {
+    const fn of(&self, numbers: Numbers) -> &Frame {
+        match numbers {
+            Numbers::Floats => &self.floats,
+            Numbers::Integers => &self.integers,
+        }
+    }
+}
+
+/// What every model of its numbers has: prices of [`Around`], bytes of code for a model file, and for tables without any kernel.
+#[derive(Debug)]
+struct Frame {
+    instructions: [u32; Around::COUNT],
+    file: u32,
+    module: u32,
+}
+
+/// Prices of [`Work`], bytes of code, and of stack with everything that reading and predicting takes.
+#[derive(Debug)]
+struct Price {
+    instructions: [u32; Work::COUNT],
+    code: u32,
+    stack: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn kernels_have_places_of_their_own() {
+        let places: Vec<usize> = Kernel::all().map(Kernel::place).collect();
+        assert_eq!(places, (0..Kernel::COUNT).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_kernel_has_a_price_on_every_part() {
+        for core in Core::ALL {
+            for kernel in Kernel::all() {
+                let work = Shape::dense(100, 10).work(kernel);
+                assert!(work.price(core, kernel) > 1000 * PER_INSTRUCTION, "{core:?} {kernel:?}");
+                assert!(core.stack_bytes(kernel) > 0, "{core:?} {kernel:?}");
+            }
+            for numbers in [Numbers::Floats, Numbers::Integers] {
+                assert!(Around::PREDICTION.price(core, numbers) > 0 && core.file_code_bytes(numbers) > 1000);
+            }
+        }
+    }
+
+    #[test]
+    fn counts_are_those_of_the_loops() {
+        // Rows of 9 weights in columns 0 to 8, and of one in column 700.
+        let mut shape = Shape::new(784, 2);
+        (0..9).for_each(|column| {
+            shape.add(0, column);
+        });
+        assert_eq!(shape.add(1, 700), (1, 1));
+        assert_eq!((shape.nonzeros, shape.fours, shape.eights, shape.skips), (10, 2, 1, 2));
+        let work = |kernel| shape.work(kernel).0;
+        assert_eq!(work(Kernel::Floats), [1, 2, 8, 2, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::DenseFloats), [1, 2, 1568 - 392, 392, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::Integers(Encoding::Mask)), [1, 2, 10, 50, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::Integers(Encoding::Delta)), [1, 2, 10, 2, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::Integers(Encoding::Blocks)), [1, 2, 9, 1, 8, 4, 0, 0]);
+        let short = Shape::dense(30, 2).work(Kernel::Integers(Encoding::Blocks)).0;
+        assert_eq!(short.get(5..), Some(&[1, 1, 30][..]));
+    }
+
+    #[test]
+    fn the_largest_counts_do_not_overflow() {
+        let most = Shape::dense(usize::MAX, usize::MAX);
+        for kernel in Kernel::all() {
+            let _ = most.work(kernel).price(Core::CortexM0, kernel);
+        }
+        assert_eq!(Work([u64::MAX; Work::COUNT]).price(Core::CortexM0, Kernel::Floats), u64::MAX);
+    }
+
+    #[test]
+    fn a_kernel_that_runs_twice_is_there_once() {
+        let [a, b] = [Encoding::Blocks, Encoding::Dense].map(Kernel::Integers);
+        let code = |kernels: &[Kernel]| Core::CortexM4F.module_code_bytes(Numbers::Integers, kernels);
+        assert_eq!(code(&[a, b, a]), code(&[a, b]));
+        assert!(code(&[a]) >= code(&[]) && code(&[a, b]) >= code(&[a]));
+        assert_eq!(code(&[Kernel::Floats]), code(&[]));
+    }
+}

@@ -1,0 +1,349 @@
+//! What models take on each board: measured and fitted to prices (`cargo ci costs`), and models that were not in the fit held
+//! against those prices (a part of `cargo ci qemu`).
+//!
+//! An encoding takes part as soon as `tamis::price` counts it and `tests/firmware/src/flash.rs` has a program for it.
+
+mod draw;
+mod fit;
+mod table;
+
+use crate::command::{Cmd, root};
+use crate::part::{Context, Outcome, Stop};
+use crate::qemu::boards::{BOARDS, Board};
+use crate::qemu::{self, WORK};
+use crate::{cross, install};
+use draw::Drawn;
+use std::fs;
+use std::path::Path;
+use table::Measured;
+use tamis::estimate::Estimate;
+use tamis::price::{Around, Core, Kernel, Numbers, Work};
+
+/// The generated file.
+const TABLE: &str = "core/src/price/table.rs";
+/// Seeds of the models that prices are fitted to, and of those that the prices are held to.
+const FIT_SEED: u64 = 1;
+const CHECK_SEED: u64 = 2;
+/// Models of one layer for each kernel, and as many of two.
+const FIT: usize = 14;
+const CHECK: usize = 5;
+/// The most that an estimate may be wrong by, as a part of what was measured.
+const MOST_INSTRUCTIONS: f64 = 0.10;
+pub(crate) const MOST_BYTES: f64 = 0.05;
+
+/// What one prediction took.
+#[derive(Debug, Clone, Copy)]
+struct Took {
+    instructions: u64,
+    stack: u64,
+}
+
+/// Measures, fits, and writes the table.
+pub(crate) fn run(_: &Context) -> Outcome {
+    install::programs(&qemu::EMULATORS)?;
+    let programs: Vec<String> = flash_programs().map(|(name, _)| name).collect();
+    let names: Vec<&str> = programs.iter().map(String::as_str).chain(["costs"]).collect();
+    qemu::build_plain(&["flash"], &names)?;
+    let plugin = qemu::build_plugin()?;
+    let models = draw::models(FIT_SEED, FIT);
+    let mut parts = Vec::new();
+    for board in BOARDS {
+        let took = measure(board, &plugin, &models, "costs")?;
+        let (prices, worst) = fitted(&models, &took);
+        println!("{}: {} models, the worst {:.1} % from the fit", board.core, models.len(), 100.0 * worst);
+        parts.push(sized(board, &prices, &models, &took)?);
+    }
+    let command = format!("cargo ci costs ({})", cross::version(&[BOARDS[0].target])?);
+    let path = root().join(TABLE);
+    fs::write(&path, table::text(&command, &parts))
+        .map_err(|error| Stop::Failed(format!("{TABLE}: {error}")))?;
+    Cmd::new("rustfmt").words("--edition 2024").args([&path]).run()?;
+    Ok(format!("{TABLE} is written; `cargo ci qemu` holds other models to it"))
+}
+
+/// Every problem of the estimates of models that were not in the fit.
+pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
+    let models = draw::models(CHECK_SEED, CHECK);
+    let mut problems = Vec::new();
+    println!(
+        "\n{:<11} {:>6} {:>22} {:>18} {:>24}",
+        "core", "models", "instructions, worst", "mean error", "RAM, worst"
+    );
+    for (board, core) in BOARDS.iter().zip(Core::ALL) {
+        let took = measure(board, plugin, &models, "estimates")?;
+        let (mut worst, mut sum, mut worst_ram) = ((0.0_f64, ""), 0.0, 0.0_f64);
+        for (model, took) in models.iter().zip(&took) {
+            let estimate = model.estimate(core);
+            let error = off(estimate.instructions, took.instructions);
+            sum += error.abs();
+            if error.abs() > worst.0.abs() {
+                worst = (error, &model.name);
+            }
+            if error.abs() > MOST_INSTRUCTIONS {
+                problems.push(format!(
+                    "{}, {}: {} instructions estimated, {} counted: {:+.1} %",
+                    board.core,
+                    model.name,
+                    estimate.instructions,
+                    took.instructions,
+                    100.0 * error
+                ));
+            }
+            // Scratch and outputs are as long as the model says; the part has found them long enough.
+            let buffers = (estimate.scratch_bytes + estimate.output_bytes) as u64;
+            let ram = off(estimate.ram_bytes() as u64, took.stack + buffers);
+            worst_ram = if ram.abs() > worst_ram.abs() { ram } else { worst_ram };
+            if ram.abs() > MOST_BYTES {
+                problems.push(format!(
+                    "{}, {}: {} bytes of RAM estimated, {} taken: {:+.1} %",
+                    board.core,
+                    model.name,
+                    estimate.ram_bytes(),
+                    took.stack + buffers,
+                    100.0 * ram
+                ));
+            }
+        }
+        println!(
+            "{:<11} {:>6} {:>20.1} % {:>16.2} % {:>22.1} %   ({})",
+            board.core,
+            models.len(),
+            100.0 * worst.0,
+            100.0 * sum / models.len() as f64,
+            100.0 * worst_ram,
+            worst.1
+        );
+        problems.extend(check_flash(board, core)?);
+    }
+    Ok(problems)
+}
+
+/// The program `integers` reads a model and classifies; no price comes from it.
+fn check_flash(board: &Board, core: Core) -> Result<Option<String>, Stop> {
+    /// Room for a model, a row, and their lengths.
+    const DATA: u64 = 1024 + 784 + 8;
+    let flash = qemu::flash(&qemu::plain_image(board, "integers"))?;
+    let estimate =
+        u64::from(core.startup_bytes()) + u64::from(core.file_code_bytes(Numbers::Integers)) + DATA;
+    let error = off(estimate, flash);
+    println!(
+        "{:<11} program `integers`: {estimate} bytes of flash estimated, {flash} linked: {:+.1} %",
+        "",
+        100.0 * error
+    );
+    Ok((error.abs() > MOST_BYTES)
+        .then(|| format!("{}: {estimate} bytes of flash estimated, {flash} linked", board.core)))
+}
+
+/// How far an estimate is from what was measured, as a part of that.
+pub(crate) fn off(estimate: u64, measured: u64) -> f64 {
+    estimate as f64 / measured.max(1) as f64 - 1.0
+}
+
+impl Drawn {
+    fn estimate(&self, core: Core) -> Estimate {
+        self.read(
+            |inputs, outputs| {
+                // The loop has ReLU, as a hidden layer; an estimate takes a last layer for one without.
+                let relu = Around([0, 0, 0, 0, outputs as u64, 0, 0]).price(core, Numbers::Floats);
+                let mut estimate = Estimate::of_dense([(inputs, outputs)], Numbers::Floats, core);
+                estimate.instructions += relu / tamis::price::PER_INSTRUCTION;
+                estimate
+            },
+            |view| Estimate::of_floats(&view, core),
+            |view| Estimate::of_integers(&view, core),
+        )
+    }
+}
+
+/// Runs all models on a board, as many at a time as its flash holds.
+fn measure(board: &Board, plugin: &Path, models: &[Drawn], name: &str) -> Result<Vec<Took>, Stop> {
+    let image = qemu::plain_image(board, "costs");
+    let region = board.models();
+    let mut all = Vec::new();
+    for (bytes, batch) in draw::batches(models, region.length as usize) {
+        let path = root().join(WORK).join(format!("{}-{name}.bin", board.core));
+        fs::write(&path, bytes).map_err(|error| Stop::Failed(format!("{}: {error}", path.display())))?;
+        let loader = format!("loader,file={},addr={:#x},force-raw=on", path.display(), region.origin);
+        let ran = qemu::start(board, &image, name, plugin, &["-device".into(), loader])?;
+        ran.ended.map_err(|stop| match stop {
+            Stop::Failed(why) => Stop::Failed(format!("{}: {why}\n{}", board.core, ran.log)),
+            other => other,
+        })?;
+        all.extend(parse(board.core, &ran.log, &ran.counts, &batch).map_err(Stop::Failed)?);
+    }
+    Ok(all)
+}
+
+/// Joins the firmware's lines with the plugin's, and holds the outputs to the host's.
+fn parse(core: &str, log: &str, counts: &str, models: &[&Drawn]) -> Result<Vec<Took>, String> {
+    let lines: Vec<_> = log.lines().filter_map(|line| line.strip_prefix("model digest=0x")).collect();
+    let counts: Vec<u64> = counts
+        .lines()
+        .filter_map(|line| line.strip_prefix("insns=")?.split(' ').next()?.parse().ok())
+        .collect();
+    if [lines.len(), counts.len()] != [models.len(); 2] || log.lines().last() != Some("done") {
+        let found = format!("{} lines and {} counts for {} models", lines.len(), counts.len(), models.len());
+        return Err(format!("{core}: {found}\n{log}"));
+    }
+    let joined = lines.iter().zip(counts).zip(models);
+    joined
+        .map(|((line, instructions), model)| {
+            let wrong =
+                || format!("{core}, {}: {line}, the host's digest is {:08x}", model.name, model.digest);
+            let (digest, stack) = line.split_once(" stack=").ok_or_else(wrong)?;
+            let same = u32::from_str_radix(digest, 16) == Ok(model.digest);
+            let stack = stack.parse().ok().filter(|_| same).ok_or_else(wrong)?;
+            Ok(Took { instructions, stack })
+        })
+        .collect()
+}
+
+/// Where the prices of a kernel start among all that are fitted.
+fn place(kernel: Kernel) -> usize {
+    2 * Around::COUNT + Work::COUNT * kernel.place()
+}
+
+fn around(numbers: Numbers) -> usize {
+    if numbers == Numbers::Floats { 0 } else { Around::COUNT }
+}
+
+/// Prices in instructions, and how far the worst model is from them.
+fn fitted(models: &[Drawn], took: &[Took]) -> (Vec<f64>, f64) {
+    let width = 2 * Around::COUNT + Work::COUNT * Kernel::COUNT;
+    let row = |model: &Drawn| {
+        let counts = model.counts();
+        let mut row = vec![0.0; width];
+        let from = around(counts.numbers);
+        row[from..].iter_mut().zip(counts.around.0).for_each(|(sum, count)| *sum += count as f64);
+        for (kernel, work) in counts.layers {
+            row[place(kernel)..].iter_mut().zip(work.0).for_each(|(sum, count)| *sum += count as f64);
+        }
+        row
+    };
+    let rows: Vec<Vec<f64>> = models.iter().map(row).collect();
+    let totals: Vec<f64> = took.iter().map(|took| took.instructions as f64).collect();
+    let prices = fit::prices(&rows, &totals);
+    let errors = rows.iter().zip(&totals).map(|(row, total)| {
+        let sum: f64 = row.iter().zip(&prices).map(|(count, price)| count * price).sum();
+        (sum / total - 1.0).abs()
+    });
+    let worst = errors.fold(0.0, f64::max);
+    (prices, worst)
+}
+
+/// The programs of `tests/firmware/src/flash.rs` and what they run, if one kernel.
+fn flash_programs() -> impl Iterator<Item = (String, Option<Kernel>)> {
+    let fixed = ["empty", "file-floats", "file-integers", "integers"].map(|name| (name, None));
+    let kernels = Kernel::all().map(|kernel| (program(kernel), Some(kernel)));
+    fixed.into_iter().chain(kernels).map(|(name, kernel)| (format!("flash-{name}"), kernel))
+}
+
+/// A new encoding gets a program: a name here, and an arm in `flash.rs`.
+fn program(kernel: Kernel) -> &'static str {
+    use tamis::quantised::Encoding;
+    match kernel {
+        Kernel::Floats => "floats",
+        Kernel::DenseFloats => "dense-floats",
+        Kernel::Integers(encoding) => match encoding {
+            Encoding::Dense => "dense",
+            Encoding::DenseUsed => "dense-used",
+            Encoding::Mask => "mask",
+            Encoding::MaskUsed => "mask-used",
+            Encoding::Csr => "csr",
+            Encoding::Delta => "delta",
+            Encoding::Blocks => "blocks",
+            Encoding::Fan => "fan",
+            _ => "empty",
+        },
+        _ => "empty",
+    }
+}
+
+/// Adds what the images and the stacks say.
+fn sized(board: &Board, prices: &[f64], models: &[Drawn], took: &[Took]) -> Result<Measured, Stop> {
+    let size = |name: &str| qemu::flash(&qemu::plain_image(board, &format!("flash-{name}")));
+    let empty = size("empty")?;
+    let over = |name: &str| size(name).map(|size| size.saturating_sub(empty));
+    let own = Kernel::all().map(|kernel| over(program(kernel))).collect::<Result<Vec<_>, _>>()?;
+    let integers: Vec<u64> = Kernel::all()
+        .zip(&own)
+        .filter(|(kernel, _)| kernel.numbers() == Numbers::Integers)
+        .map(|(_, &size)| size)
+        .collect();
+    let base = common(&integers, over("integers")?);
+    let code = Kernel::all().zip(&own).map(|(kernel, &size)| match kernel.numbers() {
+        Numbers::Integers => size - base,
+        Numbers::Floats => size,
+    });
+    let stack = Kernel::all().map(|kernel| {
+        let of = models.iter().zip(took).filter(|(model, _)| model.kernels == [kernel]);
+        of.map(|(_, took)| took.stack).max().unwrap_or(0)
+    });
+    Ok(Measured {
+        core: board.core,
+        startup: empty,
+        file: [over("file-floats")?, over("file-integers")?],
+        module: [0, base],
+        code: code.collect(),
+        stack: stack.collect(),
+        around: [Numbers::Floats, Numbers::Integers]
+            .map(|numbers| prices[around(numbers)..][..Around::COUNT].to_vec()),
+        work: Kernel::all().map(|kernel| prices[place(kernel)..][..Work::COUNT].to_vec()).collect(),
+    })
+}
+
+/// What programs of one kernel each have in common, where one of all kernels takes `all`: the sizes are `common + own_k`, and
+/// `all` is `common + sum_k own_k`.
+fn common(sizes: &[u64], all: u64) -> u64 {
+    let (sum, least) = (sizes.iter().sum::<u64>(), sizes.iter().min().copied().unwrap_or(0));
+    let others = sizes.len().saturating_sub(1).max(1) as u64;
+    (sum.saturating_sub(all) / others).min(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boards_are_the_parts_in_their_order() {
+        let names: Vec<_> = BOARDS.iter().map(|board| board.core).collect();
+        assert_eq!(names, Core::ALL.map(Core::name));
+    }
+
+    #[test]
+    fn every_kernel_has_a_program_of_its_own() {
+        let mut names: Vec<_> = flash_programs().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), 4 + Kernel::COUNT);
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 4 + Kernel::COUNT);
+    }
+
+    #[test]
+    fn what_programs_share_is_told_from_what_is_their_own() {
+        // 100 in common; 10, 20 and 30 of their own.
+        assert_eq!(common(&[110, 120, 130], 160), 100);
+        // All kernels are in every program.
+        assert_eq!(common(&[500, 500, 500], 500), 500);
+        assert_eq!(common(&[], 0), 0);
+    }
+
+    #[test]
+    fn lines_and_counts_are_joined_and_outputs_compared() {
+        let models = draw::models(3, 1);
+        let models: Vec<_> = models.iter().take(2).collect();
+        let line = |model: &Drawn| format!("model digest=0x{:08x} stack=700\n", model.digest);
+        let log = format!("{}{}done\n", line(models[0]), line(models[1]));
+        let counts = "insns=10 loads=1 stores=1\ninsns=20 loads=1 stores=1\n";
+        let took = parse("core", &log, counts, &models).unwrap();
+        assert_eq!((took[1].instructions, took[1].stack), (20, 700));
+        for (wrong, counts) in [
+            (log.replace("done\n", ""), counts),
+            (log.clone(), "insns=10\n"),
+            (log.replace("0x", "0x1"), counts),
+        ] {
+            assert!(parse("core", &wrong, counts, &models).is_err(), "{wrong}");
+        }
+    }
+}

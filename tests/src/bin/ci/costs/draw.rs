@@ -1,0 +1,438 @@
+//! Random models of every encoding, with a row each, and the words that put them into a part's flash.
+
+use tamis::model::{self, Activation, Sum};
+use tamis::price::{Around, Kernel, Numbers, Shape, Work};
+use tamis::quantised::{self, Encoding, Scales, Weights};
+use tamis::rng::{Rng, stream};
+use tamis::wire::{Aligned, Choice, QuantisedView, View};
+use tamis_tests::cases::Digest;
+
+/// Bytes of the longest model.
+const LONGEST: usize = 1 << 16;
+/// The most weights, zeros counted, of a layer of integers and of one of dense floats.
+const MOST: [usize; 2] = [16_000, 4000];
+/// Behind the last model.
+pub(crate) const END: [u32; 4] = [u32::MAX; 4];
+
+/// A model file, or the weights of a dense layer of floats.
+#[derive(Debug, Clone)]
+pub(crate) struct Drawn {
+    /// Layers and encodings, for people.
+    pub(crate) name: String,
+    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) content: Content,
+    /// The row in bytes.
+    row: Vec<u8>,
+    /// Of the outputs on the row.
+    pub(crate) digest: u32,
+}
+
+/// What a part is given.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    DenseFloats { inputs: usize, outputs: usize, weights: Vec<u8> },
+    Floats(Vec<u8>),
+    Integers(Vec<u8>),
+}
+
+/// What is counted in a prediction.
+#[derive(Debug, Clone)]
+pub(crate) struct Counts {
+    pub(crate) numbers: Numbers,
+    pub(crate) around: Around,
+    pub(crate) layers: Vec<(Kernel, Work)>,
+}
+
+/// Models to fit prices to, or others of the same kinds.
+pub(crate) fn models(seed: u64, per_kernel: usize) -> Vec<Drawn> {
+    let mut rng = Rng::new(seed, stream::USER);
+    let mut models = Vec::new();
+    for kernel in Kernel::all() {
+        for _ in 0..per_kernel {
+            models.push(match kernel {
+                Kernel::DenseFloats => dense_floats(&mut rng),
+                Kernel::Floats => floats(&mut rng),
+                Kernel::Integers(encoding) => integers(&mut rng, &[encoding]),
+                _ => continue,
+            });
+        }
+        // The second layer of any encoding.
+        for _ in 0..per_kernel {
+            let any = Encoding::ALL[rng.below(Encoding::ALL.len() as u32) as usize];
+            models.push(match kernel {
+                Kernel::Integers(encoding) => integers(&mut rng, &[encoding, any]),
+                Kernel::Floats => two_of_floats(&mut rng),
+                _ => continue,
+            });
+        }
+    }
+    models
+}
+
+/// Weights of a layer, row after row with columns rising.
+struct Rows {
+    inputs: usize,
+    counts: Vec<u16>,
+    columns: Vec<u16>,
+}
+
+impl Rows {
+    fn nonzeros(&self) -> usize {
+        self.columns.len()
+    }
+}
+
+/// From `low` to `high`, as likely between 10 and 20 as between 100 and 200.
+fn about(rng: &mut Rng, low: usize, high: usize) -> usize {
+    let (a, b) = ((low as f64).ln(), (high as f64 + 1.0).ln());
+    ((a + (b - a) * f64::from(rng.uniform())).exp() as usize).clamp(low, high)
+}
+
+fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u32) as usize]
+}
+
+/// Sizes with at most so many weights.
+fn sizes(rng: &mut Rng, most: usize) -> (usize, usize) {
+    loop {
+        let (inputs, outputs) = (about(rng, 8, 800), about(rng, 2, 64));
+        if inputs * outputs <= most && inputs * outputs >= 100 {
+            return (inputs, outputs);
+        }
+    }
+}
+
+/// Weights at random, `equal` for as many in every row.
+fn rows(rng: &mut Rng, inputs: usize, outputs: usize, equal: bool) -> Rows {
+    let density = pick(rng, &[0.03_f32, 0.05, 0.1, 0.2, 0.35, 0.6]);
+    let used = pick(rng, &[1.0_f32, 1.0, 0.7, 0.4]);
+    let mut columns: Vec<u16> = (0..inputs as u16).filter(|_| rng.uniform() < used).collect();
+    if columns.is_empty() {
+        columns.push(0);
+    }
+    let fan = ((columns.len() as f32 * density) as usize).max(1);
+    let mut made = Rows { inputs, counts: Vec::new(), columns: Vec::new() };
+    for row in 0..outputs {
+        let before = made.columns.len();
+        if equal {
+            let mut shuffled = columns.clone();
+            for k in 0..fan {
+                let other = k + rng.below((shuffled.len() - k) as u32) as usize;
+                shuffled.swap(k, other);
+            }
+            shuffled.truncate(fan);
+            shuffled.sort_unstable();
+            made.columns.extend(shuffled);
+        } else {
+            made.columns.extend(columns.iter().filter(|_| rng.uniform() < density));
+            if row == 0 && made.columns.is_empty() {
+                made.columns.push(columns[0]);
+            }
+        }
+        made.counts.push((made.columns.len() - before) as u16);
+    }
+    made
+}
+
+fn signs(rng: &mut Rng, inputs: usize) -> Vec<u32> {
+    let mut words: Vec<u32> = (0..inputs.div_ceil(32)).map(|_| rng.bits()).collect();
+    if let Some(last) = words.last_mut().filter(|_| !inputs.is_multiple_of(32)) {
+        *last &= (1 << (inputs % 32)) - 1;
+    }
+    words
+}
+
+fn numbers(rng: &mut Rng, len: usize) -> Vec<f32> {
+    (0..len).map(|_| 2.0 * rng.uniform() - 1.0).collect()
+}
+
+fn bytes_of(floats: &[f32]) -> Vec<u8> {
+    floats.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn digest(words: impl Iterator<Item = u32>) -> u32 {
+    let mut digest = Digest::default();
+    words.for_each(|word| digest.word(word));
+    digest.value()
+}
+
+fn dense_floats(rng: &mut Rng) -> Drawn {
+    let (inputs, outputs) = sizes(rng, MOST[1]);
+    let (row, weights) = (numbers(rng, inputs), numbers(rng, inputs * outputs));
+    let sums = weights.chunks(inputs).map(|weights| {
+        let sum = row.iter().zip(weights).fold(0.0_f32, |sum, (x, weight)| sum + x * weight);
+        (if sum <= 0.0 { 0.0_f32 } else { sum }).to_bits()
+    });
+    Drawn {
+        name: format!("{inputs}-{outputs}, f32 dense"),
+        kernels: vec![Kernel::DenseFloats],
+        digest: digest(sums),
+        row: bytes_of(&row),
+        content: Content::DenseFloats { inputs, outputs, weights: bytes_of(&weights) },
+    }
+}
+
+fn floats(rng: &mut Rng) -> Drawn {
+    let (inputs, outputs) = sizes(rng, MOST[0]);
+    let rows = rows(rng, inputs, outputs, false);
+    let values = numbers(rng, rows.nonzeros());
+    let relu = pick(rng, &[Activation::Relu, Activation::Identity]);
+    let csr = model::Csr::new(inputs, &rows.counts, &rows.columns, &values, relu).expect("drawn in order");
+    let signs = signs(rng, outputs);
+    let mut layers = vec![model::Layer::Csr(csr)];
+    if rng.below(2) == 0 {
+        layers.push(model::Layer::Sum(Sum::new(outputs, &signs).expect("one bit each")));
+    }
+    float_file(rng, format!("{inputs}-{outputs}, f32 rows"), &layers)
+}
+
+fn two_of_floats(rng: &mut Rng) -> Drawn {
+    let (inputs, hidden) = sizes(rng, MOST[0]);
+    let outputs = about(rng, 2, 16);
+    let (first, second) = (rows(rng, inputs, hidden, false), rows(rng, hidden, outputs, false));
+    let (a, b) = (numbers(rng, first.nonzeros()), numbers(rng, second.nonzeros()));
+    let relu = model::Csr::new(inputs, &first.counts, &first.columns, &a, Activation::Relu);
+    let last = model::Csr::new(hidden, &second.counts, &second.columns, &b, Activation::Identity);
+    let layers = [relu, last].map(|csr| model::Layer::Csr(csr.expect("drawn in order")));
+    float_file(rng, format!("{inputs}-{hidden}-{outputs}, f32 rows"), &layers)
+}
+
+fn float_file(rng: &mut Rng, name: String, layers: &[model::Layer<'_>]) -> Drawn {
+    let model = model::Model::new(layers).expect("sizes follow each other");
+    let row = numbers(rng, model.inputs());
+    let (mut scratch, mut out) = (vec![0.0; model.scratch_len()], vec![0.0; model.outputs()]);
+    model.predict(&row, &mut scratch, &mut out).expect("lengths are the model's");
+    let view = View::new(model);
+    let mut bytes = vec![0; view.encoded_len()];
+    view.encode(&mut bytes).expect("as long as it says");
+    Drawn {
+        name,
+        kernels: vec![Kernel::Floats],
+        digest: digest(out.iter().map(|y: &f32| y.to_bits())),
+        row: bytes_of(&row),
+        content: Content::Floats(bytes),
+    }
+}
+
+/// A model of one layer or two in these encodings.
+fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
+    loop {
+        let (inputs, hidden) = sizes(rng, MOST[0]);
+        let widths = [inputs, hidden, about(rng, 2, 16)];
+        let drawn: Vec<_> = encodings
+            .iter()
+            .zip(widths.windows(2))
+            .map(|(&encoding, pair)| weights(rng, pair[0], pair[1], encoding))
+            .collect();
+        // A layer that this encoding cannot hold is drawn again.
+        if let Some(model) = integer_file(rng, &drawn, encodings) {
+            return model;
+        }
+    }
+}
+
+/// A file of one layer in an encoding, or in another where that cannot hold it.
+fn weights(rng: &mut Rng, inputs: usize, outputs: usize, encoding: Encoding) -> Vec<u8> {
+    let rows = rows(rng, inputs, outputs, encoding == Encoding::Fan);
+    let values: Vec<i8> = (0..rows.nonzeros()).map(|_| rng.bits() as i8 | 1).collect();
+    let csr = quantised::Csr::new(rows.inputs, &rows.counts, &rows.columns, &values);
+    let csr = Weights::Csr(csr.expect("drawn in order"));
+    let layer = quantised::Layer::new(csr, &[], &[], Activation::Identity).expect("sums cannot overflow");
+    let model = quantised::Model::new(&[layer], None, scales()).expect("one layer");
+    encoded(&QuantisedView::new(model), Choice::Prefer(encoding))
+}
+
+fn scales() -> Scales {
+    Scales::new(1.0, 1.0, 0, 0).expect("positive")
+}
+
+fn encoded(view: &QuantisedView<'_>, choice: Choice) -> Vec<u8> {
+    let mut bytes = vec![0; view.encoded_len(choice)];
+    view.encode(choice, &mut bytes).expect("as long as it says");
+    bytes
+}
+
+fn aligned(bytes: &[u8]) -> Box<Aligned<[u8; LONGEST]>> {
+    let mut buffer = Box::new(Aligned([0; LONGEST]));
+    buffer.0[..bytes.len()].copy_from_slice(bytes);
+    buffer
+}
+
+/// The layers of these files with factors, biases and a sum at random, one after the other.
+fn integer_file(rng: &mut Rng, files: &[Vec<u8>], encodings: &[Encoding]) -> Option<Drawn> {
+    let buffers: Vec<_> = files.iter().map(|file| (aligned(file), file.len())).collect();
+    let views: Vec<_> = buffers
+        .iter()
+        .map(|(buffer, len)| QuantisedView::parse(&buffer.0[..*len]).expect("written here"))
+        .collect();
+    let weights: Vec<Weights<'_>> = views.iter().map(|view| *view.model().layers()[0].weights()).collect();
+    if weights.iter().zip(encodings).any(|(weights, encoding)| weights.encoding() != *encoding) {
+        return None;
+    }
+    let outputs = weights.last()?.outputs();
+    let signs = signs(rng, outputs);
+    let sum = (rng.below(4) == 0).then(|| Sum::new(outputs, &signs).expect("one bit each"));
+    let mut tables = Vec::new();
+    for (at, weights) in weights.iter().enumerate() {
+        let hidden = at + 1 < weights_len(files) || sum.is_some();
+        let many = weights.outputs();
+        let count = pick(rng, &[usize::from(hidden), 1, many]);
+        let factors: Vec<u32> =
+            (0..count).map(|_| (30 + rng.below(6)) << 24 | 1 << 23 | rng.below(1 << 23)).collect();
+        let biases: Vec<i32> =
+            (0..pick(rng, &[0, many])).map(|_| rng.below(20_000) as i32 - 10_000).collect();
+        let relu = hidden || rng.below(4) == 0;
+        tables.push((factors, biases, if relu { Activation::Relu } else { Activation::Identity }));
+    }
+    let layers: Vec<_> = weights
+        .iter()
+        .zip(&tables)
+        .map(|(&weights, (factors, biases, activation))| {
+            quantised::Layer::new(weights, factors, biases, *activation).expect("drawn within bounds")
+        })
+        .collect();
+    let model = quantised::Model::new(&layers, sum, scales()).ok()?;
+    let row: Vec<u8> = (0..model.inputs()).map(|_| rng.bits() as u8).collect();
+    let (mut scratch, mut out) = (vec![0; model.scratch_len()], vec![0; model.outputs()]);
+    model.predict(&row, &mut scratch, &mut out).expect("lengths are the model's");
+    let widths: Vec<String> = std::iter::once(model.inputs())
+        .chain(layers.iter().map(quantised::Layer::outputs))
+        .map(|width| width.to_string())
+        .collect();
+    let names: Vec<_> = encodings.iter().map(|encoding| encoding.name()).collect();
+    Some(Drawn {
+        name: format!("{}, {}", widths.join("-"), names.join(" and ")),
+        kernels: encodings.iter().copied().map(Kernel::Integers).collect(),
+        digest: digest(out.iter().map(|y: &i32| *y as u32)),
+        row,
+        content: Content::Integers(encoded(&QuantisedView::new(model), Choice::Keep)),
+    })
+}
+
+fn weights_len(files: &[Vec<u8>]) -> usize {
+    files.len()
+}
+
+impl Drawn {
+    /// The model in memory as its kind asks for.
+    pub(crate) fn read<T>(
+        &self,
+        dense: impl FnOnce(usize, usize) -> T,
+        floats: impl FnOnce(View<'_>) -> T,
+        integers: impl FnOnce(QuantisedView<'_>) -> T,
+    ) -> T {
+        match &self.content {
+            Content::DenseFloats { inputs, outputs, .. } => dense(*inputs, *outputs),
+            Content::Floats(bytes) => {
+                floats(View::parse(&aligned(bytes).0[..bytes.len()]).expect("written here"))
+            }
+            Content::Integers(bytes) => {
+                integers(QuantisedView::parse(&aligned(bytes).0[..bytes.len()]).expect("written here"))
+            }
+        }
+    }
+
+    /// What is counted.
+    pub(crate) fn counts(&self) -> Counts {
+        self.read(
+            |inputs, outputs| {
+                let mut around = Around::PREDICTION;
+                around.0[4] = outputs as u64;
+                let work = Shape::dense(inputs, outputs).work(Kernel::DenseFloats);
+                let layers = vec![(Kernel::DenseFloats, work)];
+                Counts { numbers: Numbers::Floats, around, layers }
+            },
+            |view| {
+                let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
+                for layer in view.model().layers() {
+                    match layer {
+                        model::Layer::Csr(csr) => {
+                            add(&mut around, Around::of_floats(csr));
+                            layers.push((Kernel::Floats, Shape::of_floats(csr).work(Kernel::Floats)));
+                        }
+                        model::Layer::Sum(sum) => add(&mut around, Around::of_sum(sum.inputs())),
+                        _ => {}
+                    }
+                }
+                Counts { numbers: Numbers::Floats, around, layers }
+            },
+            |view| {
+                let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
+                let (model, count) = (view.model(), view.model().layers().len());
+                for (at, layer) in model.layers().iter().enumerate() {
+                    let kernel = Kernel::Integers(layer.weights().encoding());
+                    add(&mut around, Around::of_integers(layer, at + 1 == count && model.sum().is_none()));
+                    layers.push((kernel, Shape::of_integers(layer.weights()).work(kernel)));
+                }
+                if let Some(sum) = model.sum() {
+                    add(&mut around, Around::of_sum(sum.inputs()));
+                }
+                Counts { numbers: Numbers::Integers, around, layers }
+            },
+        )
+    }
+
+    /// Words in flash: a head, the row, the model.
+    fn words(&self) -> Vec<u32> {
+        let (kind, outputs, model) = match &self.content {
+            Content::DenseFloats { outputs, weights, .. } => (0, *outputs, weights),
+            Content::Floats(bytes) => (1, 0, bytes),
+            Content::Integers(bytes) => (2, 0, bytes),
+        };
+        let mut words = vec![kind, outputs as u32, self.row.len() as u32, model.len() as u32];
+        for bytes in [&self.row, model] {
+            words.extend(
+                bytes
+                    .chunks(4)
+                    .map(|chunk| chunk.iter().rev().fold(0_u32, |word, &byte| word << 8 | u32::from(byte))),
+            );
+        }
+        words
+    }
+}
+
+fn add(sum: &mut Around, more: Around) {
+    sum.0.iter_mut().zip(more.0).for_each(|(sum, more)| *sum += more);
+}
+
+/// Models in files of at most `most` bytes, with what each file holds.
+pub(crate) fn batches(models: &[Drawn], most: usize) -> Vec<(Vec<u8>, Vec<&Drawn>)> {
+    let mut batches: Vec<(Vec<u32>, Vec<&Drawn>)> = vec![(Vec::new(), Vec::new())];
+    for model in models {
+        let words = model.words();
+        let full = batches.last().is_some_and(|(held, _)| 4 * (held.len() + words.len() + END.len()) > most);
+        if full {
+            batches.push((Vec::new(), Vec::new()));
+        }
+        if let Some((held, of)) = batches.last_mut() {
+            held.extend(words);
+            of.push(model);
+        }
+    }
+    let bytes = |words: Vec<u32>| words.into_iter().chain(END).flat_map(u32::to_le_bytes).collect();
+    batches.into_iter().map(|(words, models)| (bytes(words), models)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_is_drawn_and_another_seed_gives_other_models() {
+        let (models, others) = (models(1, 2), models(2, 2));
+        for kernel in Kernel::all() {
+            assert!(models.iter().any(|model| model.kernels.contains(&kernel)), "{kernel:?}");
+        }
+        let digests = |models: &[Drawn]| models.iter().map(|model| model.digest).collect::<Vec<_>>();
+        assert_eq!(digests(&models), digests(&super::models(1, 2)));
+        assert!(digests(&models).iter().all(|digest| !digests(&others).contains(digest)));
+    }
+
+    #[test]
+    fn batches_hold_all_models_and_no_more_than_fits() {
+        let models = models(1, 1);
+        let batches = batches(&models, 100_000);
+        assert!(batches.len() > 1 && batches.iter().all(|(bytes, _)| bytes.len() <= 100_000));
+        assert_eq!(batches.iter().map(|(_, of)| of.len()).sum::<usize>(), models.len());
+    }
+}
