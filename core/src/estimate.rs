@@ -124,8 +124,8 @@ impl Estimate {
             dense.model_bytes = dense.model_bytes.saturating_add(len);
             dense.macs = dense.macs.saturating_add(weights);
             let around = match numbers {
-                Numbers::Floats => Around([0, 0, 0, 0, if last { 0 } else { outputs as u64 }, 0, 0]),
-                Numbers::Integers => Around([0, if last { 0 } else { outputs as u64 }, 0, 0, 0, 0, 0]),
+                Numbers::Floats => Around::of_dense_floats(outputs, !last),
+                Numbers::Integers => Around::of_dense_integers(outputs, !last),
             };
             price = price
                 .saturating_add(Shape::dense(inputs, outputs).work(kernel).price(core, kernel))

@@ -7,7 +7,9 @@
 //! The table is made by `cargo ci costs`, which counts instructions in an emulator and fits the prices; `cargo ci qemu` holds it
 //! to models that were not in the fit. Prices are whole thousandths of an instruction, so nothing here needs a float.
 //!
-//! A full group of k weights is counted as k - 1 weights and one group, so that a further weight never takes less.
+//! The first weight of a row is counted with the row, since a row without weights is passed by, and routines for floats add to
+//! 0 quickly. A full group of k weights of a sparse layer is counted as k - 1 weights and one group. Thus no weight is counted
+//! twice, and a further weight never takes less. Of a dense layer all weights are there: fours are counted, and what is left.
 
 mod table;
 
@@ -147,6 +149,8 @@ pub struct Shape {
     pub nonzeros: usize,
     /// Distances that only skip columns.
     pub skips: usize,
+    /// Rows that have weights.
+    pub filled: usize,
     /// Full fours of weights of a row.
     pub fours: usize,
     /// Full eights of weights of a row in a window of 256 columns.
@@ -162,9 +166,10 @@ impl Shape {
     /// A layer of which no weight is known yet.
     #[must_use]
     pub const fn new(inputs: usize, outputs: usize) -> Self {
-        let (nonzeros, skips, fours, eights) = (0, 0, 0, 0);
+        let (nonzeros, skips, filled, fours, eights) = (0, 0, 0, 0, 0);
+        let (row, count, next, run) = (0, 0, 0, 0);
         let used = inputs;
-        Self { inputs, outputs, used, nonzeros, skips, fours, eights, row: 0, count: 0, next: 0, run: 0 }
+        Self { inputs, outputs, used, nonzeros, skips, filled, fours, eights, row, count, next, run }
     }
 
     /// A layer that has all its weights.
@@ -174,6 +179,7 @@ impl Shape {
         let eights = (inputs / WINDOW).saturating_mul(WINDOW / 8).saturating_add(last / 8);
         Self {
             nonzeros: outputs.saturating_mul(inputs),
+            filled: if inputs > 0 { outputs } else { 0 },
             fours: outputs.saturating_mul(inputs / 4),
             eights: outputs.saturating_mul(eights),
             ..Self::new(inputs, outputs)
@@ -185,6 +191,7 @@ impl Shape {
     pub fn of_floats(csr: &Csr<'_>) -> Self {
         let mut shape = Self::new(csr.inputs(), csr.outputs());
         shape.nonzeros = csr.nonzeros();
+        shape.filled = csr.counts().iter().filter(|&&count| count > 0).count();
         shape.fours = csr.counts().iter().map(|&count| usize::from(count) / 4).sum();
         shape
     }
@@ -215,6 +222,7 @@ impl Shape {
             self.skips.saturating_add(column.saturating_sub(self.next) / usize::from(quantised::SKIP));
         (self.count, self.next) = (self.count + 1, column + 1);
         self.nonzeros = self.nonzeros.saturating_add(1);
+        self.filled += usize::from(self.count == 1);
         self.fours += usize::from(self.count.is_multiple_of(4));
         self.eights += usize::from(self.run.is_multiple_of(8));
         (self.count, self.run)
@@ -224,28 +232,32 @@ impl Shape {
     #[must_use]
     pub fn work(&self, kernel: Kernel) -> Work {
         let [inputs, rows, used, n] = [self.inputs, self.outputs, self.used, self.nonzeros].map(|n| n as u64);
-        let [skips, fours, eights] = [self.skips, self.fours, self.eights].map(|n| n as u64);
-        // Rows of all weights in fours.
+        let [skips, filled, fours, eights] =
+            [self.skips, self.filled, self.fours, self.eights].map(|n| n as u64);
+        let further = n.saturating_sub(filled);
         let dense = |width: u64| {
             let (all, fours) = (rows.saturating_mul(width), rows.saturating_mul(width / 4));
-            [1, rows, all.saturating_sub(fours), fours, 0, 0, 0, 0]
+            [1, rows, 0, all.saturating_sub(fours.saturating_mul(4)), fours, 0, 0, 0, 0]
         };
-        let sparse = |weights: u64, groups: u64| [1, rows, weights, groups, 0, 0, 0, 0];
+        let sparse = |weights: u64, groups: u64| [1, rows, filled, weights, groups, 0, 0, 0, 0];
         Work(match kernel {
-            Kernel::Floats => sparse(n.saturating_sub(fours), fours),
+            Kernel::Floats => sparse(further.saturating_sub(fours), fours),
             Kernel::DenseFloats | Kernel::Integers(Encoding::Dense) => dense(inputs),
             Kernel::Integers(encoding) => match encoding {
                 Encoding::Dense => dense(inputs),
-                Encoding::DenseUsed => sparse(rows.saturating_mul(used), 0),
-                Encoding::Mask => sparse(n, rows.saturating_mul(inputs.div_ceil(32))),
-                Encoding::MaskUsed => sparse(n, rows.saturating_mul(used.div_ceil(32))),
-                Encoding::Csr | Encoding::Fan => sparse(n, 0),
-                Encoding::Delta => sparse(n, skips),
+                Encoding::DenseUsed => [1, rows, 0, rows.saturating_mul(used), 0, 0, 0, 0, 0],
+                Encoding::Mask => sparse(further, rows.saturating_mul(inputs.div_ceil(32))),
+                Encoding::MaskUsed => sparse(further, rows.saturating_mul(used.div_ceil(32))),
+                Encoding::Csr => sparse(further, 0),
+                // Columns are bytes or halves of a word.
+                Encoding::Fan if self.inputs <= WINDOW => sparse(0, further),
+                Encoding::Fan => sparse(further, 0),
+                Encoding::Delta => sparse(further, skips),
                 Encoding::Blocks => {
                     let windows = windows(self.inputs) as u64;
                     let short = u64::from(self.inputs < WINDOW);
                     let runs = rows.saturating_mul(windows);
-                    [1, rows, n.saturating_sub(eights), eights, runs, windows, short, short * inputs]
+                    [1, runs, 0, n.saturating_sub(eights), eights, windows, rows, short, short * inputs]
                 }
             },
         })
@@ -258,12 +270,14 @@ pub struct Work(pub [u64; Work::COUNT]);
 
 impl Work {
     /// How many counts there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 
-    /// What is counted: the layer itself, outputs, weights, groups (fours or eights of weights; words of a bitmask; distances that
-    /// only skip), and of blocks rows in windows, windows, and whether a row is shorter than a window and copied, and its bytes.
+    /// What is counted: the layer itself, rows (of blocks those in each window), rows with weights and with them their first weight,
+    /// further weights, groups (fours or eights of weights; words of a bitmask; distances that only skip; of constant
+    /// fan-in further weights with columns of a byte), and of blocks windows,
+    /// outputs, and whether an input row is shorter than a window and so copied, and its bytes.
     pub const NAMES: [&str; Self::COUNT] =
-        ["layer", "output", "weight", "group", "run", "window", "short row", "copied byte"];
+        ["layer", "row", "first weight", "weight", "group", "window", "output", "short row", "copied byte"];
 
     /// Thousandths of an instruction of the layer.
     #[must_use]
@@ -279,20 +293,33 @@ pub struct Around(pub [u64; Around::COUNT]);
 
 impl Around {
     /// How many counts there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 
-    /// What is counted: the prediction itself, outputs that become bytes, those of the last layer with a factor, biases, outputs
-    /// with `ReLU` (of integers those of a last layer), a sum with signs, and what it adds.
-    pub const NAMES: [&str; Self::COUNT] = ["prediction", "byte", "number", "bias", "ReLU", "sum", "sign"];
+    /// What is counted: the prediction itself, outputs that become bytes, those of the last layer that are scaled, both once more
+    /// where each has a factor of its own, biases, outputs with `ReLU` (of integers those of a last layer), a sum with signs,
+    /// and what it adds.
+    pub const NAMES: [&str; Self::COUNT] =
+        ["prediction", "byte", "number", "own factor", "bias", "ReLU", "sum", "sign"];
 
     /// The prediction itself, without any layer.
-    pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0]);
+    pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0]);
 
     /// Around a layer of floats.
     #[must_use]
     pub fn of_floats(csr: &Csr<'_>) -> Self {
-        let relu = if csr.activation() == Activation::Relu { csr.outputs() } else { 0 };
-        Self([0, 0, 0, 0, relu as u64, 0, 0])
+        Self::of_dense_floats(csr.outputs(), csr.activation() == Activation::Relu)
+    }
+
+    /// Around a plain loop over floats.
+    #[must_use]
+    pub const fn of_dense_floats(outputs: usize, relu: bool) -> Self {
+        Self([0, 0, 0, 0, 0, if relu { outputs as u64 } else { 0 }, 0, 0])
+    }
+
+    /// Around a dense layer of integers with one factor if it is hidden.
+    #[must_use]
+    pub const fn of_dense_integers(outputs: usize, hidden: bool) -> Self {
+        Self([0, if hidden { outputs as u64 } else { 0 }, 0, 0, 0, 0, 0, 0])
     }
 
     /// Around a layer of integers; the `last` one gives sums.
@@ -301,13 +328,15 @@ impl Around {
         let outputs = layer.outputs() as u64;
         let numbers = if last && !layer.rescale().is_empty() { outputs } else { 0 };
         let relu = if last && layer.activation() == Activation::Relu { outputs } else { 0 };
-        Self([0, if last { 0 } else { outputs }, numbers, layer.bias().len() as u64, relu, 0, 0])
+        let own = if layer.rescale().len() > 1 { outputs } else { 0 };
+        let bytes = if last { 0 } else { outputs };
+        Self([0, bytes, numbers, own, layer.bias().len() as u64, relu, 0, 0])
     }
 
     /// A sum with signs of so many inputs.
     #[must_use]
     pub const fn of_sum(inputs: usize) -> Self {
-        Self([0, 0, 0, 0, 0, 1, inputs as u64])
+        Self([0, 0, 0, 0, 0, 0, 1, inputs as u64])
     }
 
     /// Thousandths of an instruction.
@@ -426,13 +455,13 @@ mod tests {
         assert_eq!(shape.add(1, 700), (1, 1));
         assert_eq!((shape.nonzeros, shape.fours, shape.eights, shape.skips), (10, 2, 1, 2));
         let work = |kernel| shape.work(kernel).0;
-        assert_eq!(work(Kernel::Floats), [1, 2, 8, 2, 0, 0, 0, 0]);
-        assert_eq!(work(Kernel::DenseFloats), [1, 2, 1568 - 392, 392, 0, 0, 0, 0]);
-        assert_eq!(work(Kernel::Integers(Encoding::Mask)), [1, 2, 10, 50, 0, 0, 0, 0]);
-        assert_eq!(work(Kernel::Integers(Encoding::Delta)), [1, 2, 10, 2, 0, 0, 0, 0]);
-        assert_eq!(work(Kernel::Integers(Encoding::Blocks)), [1, 2, 9, 1, 8, 4, 0, 0]);
+        assert_eq!(work(Kernel::Floats), [1, 2, 2, 6, 2, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::DenseFloats), [1, 2, 0, 0, 392, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::Integers(Encoding::Mask)), [1, 2, 2, 8, 50, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::Integers(Encoding::Delta)), [1, 2, 2, 8, 2, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::Integers(Encoding::Blocks)), [1, 8, 0, 9, 1, 4, 2, 0, 0]);
         let short = Shape::dense(30, 2).work(Kernel::Integers(Encoding::Blocks)).0;
-        assert_eq!(short.get(5..), Some(&[1, 1, 30][..]));
+        assert_eq!(short.get(5..), Some(&[1, 2, 1, 30][..]));
     }
 
     #[test]

@@ -25,8 +25,16 @@ struct Report {
     expected: Option<String>,
     got: Option<String>,
     help: Option<String>,
-    interrupted: bool,
+    end: End,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Kinds of errors that a caller may want to tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Failed,
+    Interrupted,
+    OverLimit,
 }
 
 impl Error {
@@ -34,7 +42,7 @@ impl Error {
     pub fn new(what: impl Into<String>) -> Self {
         let what = what.into();
         let (place, expected, got, help, source) = (None, None, None, None, None);
-        Self(Box::new(Report { what, place, expected, got, help, interrupted: false, source }))
+        Self(Box::new(Report { what, place, expected, got, help, end: End::Failed, source }))
     }
 
     /// The work was ended on request before it had a result.
@@ -42,14 +50,27 @@ impl Error {
         let mut error =
             Self::new("ended before the first step was done: nothing was reached, nothing is saved")
                 .help("give it more time, or ask for smaller --hidden, --nnz or --batch");
-        error.0.interrupted = true;
+        error.0.end = End::Interrupted;
         error
     }
 
     /// Whether the work was ended on request, and nothing went wrong.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.0.interrupted
+        self.0.end == End::Interrupted
+    }
+
+    /// Nothing failed, but something is more than it may be.
+    pub(crate) fn over_limit(what: impl Into<String>) -> Self {
+        let mut error = Self::new(what);
+        error.0.end = End::OverLimit;
+        error
+    }
+
+    /// Whether something is more than it may be, and nothing failed.
+    #[must_use]
+    pub fn is_over_limit(&self) -> bool {
+        self.0.end == End::OverLimit
     }
 
     /// A file operation that the system refused; `doing` reads like "cannot read".

@@ -42,10 +42,10 @@ enum { READS_AND_WRITES = 3 };
 
 typedef void (*on_translation)(plugin_id, struct qemu_plugin_tb *);
 typedef void (*on_execution)(unsigned cpu, void *data);
-typedef void (*on_exit)(plugin_id, void *data);
+typedef void (*on_end)(plugin_id, void *data);
 typedef void (*on_access)(unsigned cpu, uint32_t access, uint64_t address, void *data);
 
-void qemu_plugin_register_atexit_cb(plugin_id, on_exit, void *data);
+void qemu_plugin_register_atexit_cb(plugin_id, on_end, void *data);
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, on_translation);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *, on_execution, int registers, void *data);
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, int operation, void *counter, uint64_t by);

@@ -1,8 +1,8 @@
 //! The command `tamis`: verbs, their flags, and what they print.
 //!
 //! Results go to standard output, for people or with `--json` as one object; progress and notes go to standard error.
-//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 130 interrupted (what training had reached is saved, if there was a step); 101
-//! an internal error.
+//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 3 more than a limit (`inspect`); 130 interrupted (what training had reached is saved,
+//! if there was a step); 101 an internal error.
 
 mod anneal;
 mod bench;
@@ -42,6 +42,9 @@ use console::Console;
 
 /// Exit code of a run that Ctrl-C or a signal ended: 128 + SIGINT, as shells count.
 const INTERRUPTED: u8 = 130;
+
+/// Exit code of a model that takes more than a limit allows.
+const OVER_LIMIT: u8 = 3;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -124,7 +127,11 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say_error(format_args!("error: {error}"));
-            if error.is_interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
+            match () {
+                () if error.is_interrupted() => ExitCode::from(INTERRUPTED),
+                () if error.is_over_limit() => ExitCode::from(OVER_LIMIT),
+                () => ExitCode::FAILURE,
+            }
         }
     }
 }

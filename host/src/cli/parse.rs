@@ -7,7 +7,7 @@ use tamis::gates::{Empty, Signs};
 use tamis::iht::{Refine, Step};
 use tamis::train::Rank;
 
-use crate::run::{self, Size, Task};
+use crate::run::{self, Limited, Size, Target, Task};
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
@@ -191,6 +191,32 @@ pub(super) fn weight(text: &str) -> Parsed<(usize, usize)> {
     parsed.ok_or_else(|| "a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3".into())
 }
 
+/// The name of a target.
+pub(super) fn target(text: &str) -> Parsed<Target> {
+    Target::find(text).map_err(|_| {
+        let names: Vec<_> = Target::all().map(|target| target.name()).collect();
+        format!("one of {}; for another part take its kind of processor", names.join(", "))
+    })
+}
+
+/// `WHAT=N`, such as `ram=16K`.
+pub(super) fn limit(text: &str) -> Parsed<(Limited, u64)> {
+    let names = Limited::ALL.map(Limited::name).join(", ");
+    let wrong = || format!("a limit WHAT=N with one of {names}, such as ram=16K");
+    let (name, most) = text.split_once('=').ok_or_else(wrong)?;
+    let what = Limited::ALL.into_iter().find(|what| what.name() == name.trim()).ok_or_else(wrong)?;
+    if what != Limited::Instructions {
+        return Ok((what, bytes(most)?));
+    }
+    let upper = most.trim().to_ascii_uppercase();
+    let (number, unit) = match upper.strip_suffix(['K', 'M']) {
+        Some(number) => (number, if upper.ends_with('K') { 1000 } else { 1_000_000 }),
+        None => (upper.as_str(), 1),
+    };
+    let parsed = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    parsed.map(|most| (what, most)).ok_or_else(|| "a number of instructions, such as 50000 or 50K".into())
+}
+
 /// A number of bytes: `65536`, `64K`, `1.5M`, `2G` (powers of 1024; `KB` and `KiB` are the same).
 pub(super) fn bytes(text: &str) -> Parsed<u64> {
     let wrong = || "a number of bytes, such as 65536, 64K, 1.5M or 2G".to_owned();
@@ -228,6 +254,22 @@ mod tests {
         for wrong in ["", "K", "-1", "1T", "1e400", "nan", "99999999999999999999", "17179869184G"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn limits_have_a_name_and_a_number() {
+        assert_eq!(limit("ram=16K"), Ok((Limited::Ram, 16_384)));
+        assert_eq!(limit("flash = 1.5M"), Ok((Limited::Flash, 3 << 19)));
+        assert_eq!(limit("instructions=50k"), Ok((Limited::Instructions, 50_000)));
+        assert_eq!(limit("stack=0"), Ok((Limited::Stack, 0)));
+        for wrong in
+            ["", "ram", "ram=", "ram=x", "=5", "RAM=5", "time=5", "instructions=1.5", "instructions=5G"]
+        {
+            assert!(limit(wrong).is_err(), "{wrong}");
+        }
+        assert!(limit("time=5").unwrap_err().contains("flash, ram, stack, instructions"));
+        assert!(target("z80").unwrap_err().contains("RP2040"));
+        assert_eq!(target("rp2040").map(|target| target.name()), Ok("RP2040".into()));
     }
 
     #[test]

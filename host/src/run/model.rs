@@ -25,7 +25,7 @@ pub struct ModelFile {
 }
 
 /// What one layer costs; bytes and operations as [`tamis::wire::Cost`] counts them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LayerCost {
     /// `sparse` or `sum`; of integers the encoding of the weights.
     pub kind: &'static str,
@@ -37,6 +37,8 @@ pub struct LayerCost {
     pub outputs: usize,
     /// Outputs asked for in training; those without weights are not stored.
     pub requested: usize,
+    /// Nonzeros as a part of the weights of the dense layer; 0 of a sum, which has none.
+    pub density: f64,
     /// Its cost.
     #[serde(flatten)]
     pub cost: Bytes,
@@ -323,7 +325,7 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
             flash_bytes: wire::layer_len(layer, Choice::Keep),
             ram_bytes: if last { 0 } else { 5 * layer.outputs() },
             macs: match layer.weights() {
-                quantised::Weights::Dense(_) => layer.outputs() * layer.inputs(),
+                quantised::Weights::Dense(dense) => dense.values().len(),
                 weights => weights.nonzeros(),
             },
             dense_flash_bytes: 4 * dense_macs,
@@ -336,6 +338,7 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
             inputs: layer.inputs(),
             outputs: layer.outputs(),
             requested: layer.requested(),
+            density: density(&cost),
             cost,
         });
     }
@@ -349,7 +352,8 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
             dense_macs: dense_inputs,
         };
         let (inputs, outputs) = (sum.inputs(), 1);
-        layers.push(LayerCost { kind: "sum", activation: "identity", inputs, outputs, requested: 1, cost });
+        let (kind, activation, requested) = ("sum", "identity", 1);
+        layers.push(LayerCost { kind, activation, inputs, outputs, requested, density: 0.0, cost });
     }
     let sum = |of: fn(&Bytes) -> usize| layers.iter().map(|layer| of(&layer.cost)).sum();
     let total = Bytes {
@@ -402,8 +406,13 @@ fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
         inputs: layer.inputs(),
         outputs: layer.outputs(),
         requested: layer.requested(),
+        density: density(&cost.into()),
         cost: Bytes::from(cost),
     }
+}
+
+fn density(cost: &Bytes) -> f64 {
+    cost.nnz as f64 / cost.dense_macs.max(1) as f64
 }
 
 /// Scores predictions of a model, with its threshold or else the usual one.

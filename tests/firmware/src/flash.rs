@@ -1,7 +1,7 @@
 //! The least programs that predict, for their size alone: one that does nothing, one that reads a model file of each kind, and one
 //! with tables for each kernel. Which one it is follows from the name of the binary.
 //!
-//! Tables and row are volatile, so the compiler knows nothing about them but their types.
+//! Tables and row are volatile, so the compiler knows nothing about them but their types. Errors are looked at, as programs do.
 #![no_std]
 #![no_main]
 
@@ -17,6 +17,7 @@ use tamis::quantised::{
     Blocks, Columns, Csr, Delta, Dense, Encoding, Fan, Layer, Mask, Model, Scales, Weights,
 };
 use tamis::wire::{QuantisedView, View};
+use tamis::{Error, Result};
 
 static WORDS: &[u32] = &[];
 static HALVES: &[u16] = &[];
@@ -35,26 +36,31 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 #[cfg(target_arch = "arm")]
 #[cortex_m_rt::entry]
 fn main() -> ! {
-    exit(run(env!("CARGO_BIN_NAME")).unwrap_or(-1))
+    exit(finish(run(env!("CARGO_BIN_NAME"))))
 }
 
 #[cfg(target_arch = "riscv32")]
 #[riscv_rt::entry]
 fn main() -> ! {
-    exit(run(env!("CARGO_BIN_NAME")).unwrap_or(-1))
+    exit(finish(run(env!("CARGO_BIN_NAME"))))
+}
+
+/// The status of the program, which may depend on everything that an error says.
+fn finish(result: Result<i32>) -> i32 {
+    core::hint::black_box(result).unwrap_or(-1)
 }
 
 /// The program of a name, of which the compiler keeps only that.
 #[inline(always)]
-fn run(name: &str) -> Option<i32> {
+fn run(name: &str) -> Result<i32> {
     let name = name.as_bytes();
     match name {
         b"flash-file-floats" => {
-            let view = View::parse(unknown(&BYTES)).ok()?;
+            let view = View::parse(unknown(&BYTES))?;
             floats(view.model())
         }
         b"flash-file-integers" => {
-            let view = QuantisedView::parse(unknown(&BYTES)).ok()?;
+            let view = QuantisedView::parse(unknown(&BYTES))?;
             integers(view.model())
         }
         b"flash-floats" => {
@@ -65,14 +71,14 @@ fn run(name: &str) -> Option<i32> {
                 unknown(&FLOATS),
                 Activation::Relu,
             );
-            let sum = Sum::new(unknown(&INPUTS), unknown(&WORDS)).ok()?;
-            let layers = [model::Layer::Csr(csr.ok()?), model::Layer::Sum(sum)];
-            floats(&model::Model::new(&layers).ok()?)
+            let sum = Sum::new(unknown(&INPUTS), unknown(&WORDS))?;
+            let layers = [model::Layer::Csr(csr?), model::Layer::Sum(sum)];
+            floats(&model::Model::new(&layers)?)
         }
         b"flash-dense-floats" => {
             let mut out = [0.0; 32];
             plain::dense(unknown(&FLOATS), unknown(&FLOATS), &mut out);
-            out.first().map(|&y| y.to_bits() as i32)
+            out.first().map(|&y| y.to_bits() as i32).ok_or(Error::Stopped)
         }
         b"flash-integers" => {
             let layers = Encoding::ALL.map(weights);
@@ -80,7 +86,7 @@ fn run(name: &str) -> Option<i32> {
             for (place, weights) in made.iter_mut().zip(layers) {
                 *place = around(weights?)?;
             }
-            of_layers(made.get(..unknown(&INPUTS))?)
+            of_layers(made.get(..unknown(&INPUTS)).ok_or(Error::Stopped)?)
         }
         b"flash-dense" => of_layers(&[layer(Encoding::Dense)?]),
         b"flash-dense-used" => of_layers(&[layer(Encoding::DenseUsed)?]),
@@ -90,16 +96,16 @@ fn run(name: &str) -> Option<i32> {
         b"flash-delta" => of_layers(&[layer(Encoding::Delta)?]),
         b"flash-blocks" => of_layers(&[layer(Encoding::Blocks)?]),
         b"flash-fan" => of_layers(&[layer(Encoding::Fan)?]),
-        _ => Some(unknown(&INPUTS) as i32),
+        _ => Ok(unknown(&INPUTS) as i32),
     }
 }
 
 /// Weights in an encoding.
 #[inline(always)]
-fn weights(encoding: Encoding) -> Option<Weights<'static>> {
+fn weights(encoding: Encoding) -> Result<Weights<'static>> {
     let (inputs, outputs) = (unknown(&INPUTS), unknown(&INPUTS));
     let (halves, values) = (unknown(&HALVES), unknown(&VALUES));
-    let made = match encoding {
+    match encoding {
         Encoding::Dense => Dense::new(inputs, outputs, &[], values).map(Weights::Dense),
         Encoding::DenseUsed => Dense::new(inputs, outputs, halves, values).map(Weights::Dense),
         Encoding::Mask => Mask::new(inputs, outputs, &[], unknown(&WORDS), values).map(Weights::Mask),
@@ -113,40 +119,39 @@ fn weights(encoding: Encoding) -> Option<Weights<'static>> {
             let columns = Columns::U16(unknown(&HALVES));
             Fan::new(inputs, outputs, columns, values).map(Weights::Fan)
         }
-        _ => return None,
-    };
-    made.ok()
+        _ => Err(Error::Stopped),
+    }
 }
 
 #[inline(always)]
-fn layer(encoding: Encoding) -> Option<Layer<'static>> {
+fn layer(encoding: Encoding) -> Result<Layer<'static>> {
     around(weights(encoding)?)
 }
 
-fn around(weights: Weights<'static>) -> Option<Layer<'static>> {
-    Layer::new(weights, unknown(&WORDS), unknown(&BIASES), Activation::Relu).ok()
+fn around(weights: Weights<'static>) -> Result<Layer<'static>> {
+    Layer::new(weights, unknown(&WORDS), unknown(&BIASES), Activation::Relu)
 }
 
-fn of_layers(layers: &[Layer<'_>]) -> Option<i32> {
-    let sum = Sum::new(unknown(&INPUTS), unknown(&WORDS)).ok()?;
-    let scales = Scales::new(1.0, 1.0, 0, 0).ok()?;
-    integers(&Model::new(layers, Some(sum), scales).ok()?)
+fn of_layers(layers: &[Layer<'_>]) -> Result<i32> {
+    let sum = Sum::new(unknown(&INPUTS), unknown(&WORDS))?;
+    let scales = Scales::new(1.0, 1.0, 0, 0)?;
+    integers(&Model::new(layers, Some(sum), scales)?)
 }
 
 #[inline(always)]
-fn floats(model: &model::Model<'_>) -> Option<i32> {
+fn floats(model: &model::Model<'_>) -> Result<i32> {
     let (mut scratch, mut out) = ([0.0; 32], [0.0; 32]);
-    let out = out.get_mut(..model.outputs())?;
-    model.predict(unknown(&FLOATS), &mut scratch, out).ok()?;
-    out.first().map(|&y| y.to_bits() as i32)
+    let out = out.get_mut(..model.outputs()).ok_or(Error::Stopped)?;
+    model.predict(unknown(&FLOATS), &mut scratch, out)?;
+    out.first().map(|&y| y.to_bits() as i32).ok_or(Error::Stopped)
 }
 
 #[inline(always)]
-fn integers(model: &Model<'_>) -> Option<i32> {
+fn integers(model: &Model<'_>) -> Result<i32> {
     let (mut scratch, mut out) = ([0; 32], [0; 32]);
-    let out = out.get_mut(..model.outputs())?;
-    model.predict(unknown(&BYTES), &mut scratch, out).ok()?;
-    out.first().copied()
+    let out = out.get_mut(..model.outputs()).ok_or(Error::Stopped)?;
+    model.predict(unknown(&BYTES), &mut scratch, out)?;
+    out.first().copied().ok_or(Error::Stopped)
 }
 
 /// A value of which the compiler knows nothing any more.

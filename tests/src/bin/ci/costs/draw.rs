@@ -102,8 +102,19 @@ fn sizes(rng: &mut Rng, most: usize) -> (usize, usize) {
     }
 }
 
-/// Weights at random, `equal` for as many in every row.
-fn rows(rng: &mut Rng, inputs: usize, outputs: usize, equal: bool) -> Rows {
+/// Which weights a layer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// As many in every row.
+    Equal,
+    /// One or more in every row, as writers of models leave hidden layers.
+    Hidden,
+    /// Rows may have none.
+    Last,
+}
+
+/// Weights at random.
+fn rows(rng: &mut Rng, inputs: usize, outputs: usize, kind: Kind) -> Rows {
     let density = pick(rng, &[0.03_f32, 0.05, 0.1, 0.2, 0.35, 0.6]);
     let used = pick(rng, &[1.0_f32, 1.0, 0.7, 0.4]);
     let mut columns: Vec<u16> = (0..inputs as u16).filter(|_| rng.uniform() < used).collect();
@@ -114,7 +125,7 @@ fn rows(rng: &mut Rng, inputs: usize, outputs: usize, equal: bool) -> Rows {
     let mut made = Rows { inputs, counts: Vec::new(), columns: Vec::new() };
     for row in 0..outputs {
         let before = made.columns.len();
-        if equal {
+        if kind == Kind::Equal {
             let mut shuffled = columns.clone();
             for k in 0..fan {
                 let other = k + rng.below((shuffled.len() - k) as u32) as usize;
@@ -125,8 +136,9 @@ fn rows(rng: &mut Rng, inputs: usize, outputs: usize, equal: bool) -> Rows {
             made.columns.extend(shuffled);
         } else {
             made.columns.extend(columns.iter().filter(|_| rng.uniform() < density));
-            if row == 0 && made.columns.is_empty() {
-                made.columns.push(columns[0]);
+            let none = made.columns.len() == before;
+            if none && (kind == Kind::Hidden || row == 0) {
+                made.columns.push(pick(rng, &columns));
             }
         }
         made.counts.push((made.columns.len() - before) as u16);
@@ -174,7 +186,7 @@ fn dense_floats(rng: &mut Rng) -> Drawn {
 
 fn floats(rng: &mut Rng) -> Drawn {
     let (inputs, outputs) = sizes(rng, MOST[0]);
-    let rows = rows(rng, inputs, outputs, false);
+    let rows = rows(rng, inputs, outputs, Kind::Last);
     let values = numbers(rng, rows.nonzeros());
     let relu = pick(rng, &[Activation::Relu, Activation::Identity]);
     let csr = model::Csr::new(inputs, &rows.counts, &rows.columns, &values, relu).expect("drawn in order");
@@ -189,7 +201,7 @@ fn floats(rng: &mut Rng) -> Drawn {
 fn two_of_floats(rng: &mut Rng) -> Drawn {
     let (inputs, hidden) = sizes(rng, MOST[0]);
     let outputs = about(rng, 2, 16);
-    let (first, second) = (rows(rng, inputs, hidden, false), rows(rng, hidden, outputs, false));
+    let (first, second) = (rows(rng, inputs, hidden, Kind::Hidden), rows(rng, hidden, outputs, Kind::Last));
     let (a, b) = (numbers(rng, first.nonzeros()), numbers(rng, second.nonzeros()));
     let relu = model::Csr::new(inputs, &first.counts, &first.columns, &a, Activation::Relu);
     let last = model::Csr::new(hidden, &second.counts, &second.columns, &b, Activation::Identity);
@@ -222,7 +234,15 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
         let drawn: Vec<_> = encodings
             .iter()
             .zip(widths.windows(2))
-            .map(|(&encoding, pair)| weights(rng, pair[0], pair[1], encoding))
+            .enumerate()
+            .map(|(at, (&encoding, pair))| {
+                let kind = match encoding {
+                    Encoding::Fan => Kind::Equal,
+                    _ if at + 1 < encodings.len() => Kind::Hidden,
+                    _ => Kind::Last,
+                };
+                weights(rng, [pair[0], pair[1]], kind, encoding)
+            })
             .collect();
         // A layer that this encoding cannot hold is drawn again.
         if let Some(model) = integer_file(rng, &drawn, encodings) {
@@ -232,8 +252,8 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
 }
 
 /// A file of one layer in an encoding, or in another where that cannot hold it.
-fn weights(rng: &mut Rng, inputs: usize, outputs: usize, encoding: Encoding) -> Vec<u8> {
-    let rows = rows(rng, inputs, outputs, encoding == Encoding::Fan);
+fn weights(rng: &mut Rng, [inputs, outputs]: [usize; 2], kind: Kind, encoding: Encoding) -> Vec<u8> {
+    let rows = rows(rng, inputs, outputs, kind);
     let values: Vec<i8> = (0..rows.nonzeros()).map(|_| rng.bits() as i8 | 1).collect();
     let csr = quantised::Csr::new(rows.inputs, &rows.counts, &rows.columns, &values);
     let csr = Weights::Csr(csr.expect("drawn in order"));
@@ -274,7 +294,7 @@ fn integer_file(rng: &mut Rng, files: &[Vec<u8>], encodings: &[Encoding]) -> Opt
     let sum = (rng.below(4) == 0).then(|| Sum::new(outputs, &signs).expect("one bit each"));
     let mut tables = Vec::new();
     for (at, weights) in weights.iter().enumerate() {
-        let hidden = at + 1 < weights_len(files) || sum.is_some();
+        let hidden = at + 1 < files.len() || sum.is_some();
         let many = weights.outputs();
         let count = pick(rng, &[usize::from(hidden), 1, many]);
         let factors: Vec<u32> =
@@ -309,10 +329,6 @@ fn integer_file(rng: &mut Rng, files: &[Vec<u8>], encodings: &[Encoding]) -> Opt
     })
 }
 
-fn weights_len(files: &[Vec<u8>]) -> usize {
-    files.len()
-}
-
 impl Drawn {
     /// The model in memory as its kind asks for.
     pub(crate) fn read<T>(
@@ -337,7 +353,7 @@ impl Drawn {
         self.read(
             |inputs, outputs| {
                 let mut around = Around::PREDICTION;
-                around.0[4] = outputs as u64;
+                add(&mut around, Around::of_dense_floats(outputs, true));
                 let work = Shape::dense(inputs, outputs).work(Kernel::DenseFloats);
                 let layers = vec![(Kernel::DenseFloats, work)];
                 Counts { numbers: Numbers::Floats, around, layers }
