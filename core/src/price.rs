@@ -299,7 +299,7 @@ impl Around {
     /// where each has a factor of its own, biases, outputs with `ReLU` (of integers those of a last layer), a sum with signs,
     /// and what it adds.
     pub const NAMES: [&str; Self::COUNT] =
-        ["prediction", "byte", "number", "own factor", "bias", "ReLU", "sum", "sign"];
+        ["prediction", "byte", "number", "own factor", "bias", "relu", "sum", "sign"];
 
     /// The prediction itself, without any layer.
     pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0]);

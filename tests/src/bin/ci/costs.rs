@@ -69,6 +69,18 @@ pub(crate) fn run(_: &Context) -> Outcome {
     Ok(format!("{TABLE} is written; `cargo ci qemu` holds other models to it"))
 }
 
+/// The check alone.
+pub(crate) fn estimates(_: &Context) -> Outcome {
+    install::programs(&qemu::EMULATORS)?;
+    qemu::build_plain(&[], &["costs", "integers"])?;
+    let problems = check(&qemu::build_plugin()?)?;
+    problems.iter().for_each(|problem| println!("{problem}"));
+    match problems.len() {
+        0 => Ok("estimates are within their bounds".into()),
+        count => Err(Stop::Failed(format!("{count} estimates are not"))),
+    }
+}
+
 /// Every problem of the estimates of models that were not in the fit.
 pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
     let models = draw::models(CHECK_SEED, CHECK);

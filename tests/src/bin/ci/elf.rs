@@ -21,6 +21,16 @@ pub(crate) fn flash_bytes(elf: &[u8]) -> Option<u64> {
 
 /// The names of all symbols. None unless a little-endian 32-bit ELF with a table of them.
 pub(crate) fn symbols(elf: &[u8]) -> Option<Vec<String>> {
+    Some(table(elf)?.into_iter().map(|(name, _)| name).collect())
+}
+
+/// The address of a symbol.
+pub(crate) fn address(elf: &[u8], name: &str) -> Option<u32> {
+    table(elf)?.into_iter().find(|(symbol, _)| symbol == name).map(|(_, address)| address)
+}
+
+/// Names and values of all symbols.
+fn table(elf: &[u8]) -> Option<Vec<(String, u32)>> {
     const SYMBOLS: u32 = 2;
     if !elf.starts_with(b"\x7fELF\x01\x01") {
         return None;
@@ -32,7 +42,7 @@ pub(crate) fn symbols(elf: &[u8]) -> Option<Vec<String>> {
     let (symbols, names) = (part(at)?, part(header(word(elf, at + 24)? as usize)?)?);
     let name = |symbol: &[u8]| {
         let name = names.get(word(symbol, 0)? as usize..)?.split(|&byte| byte == 0).next()?;
-        Some(String::from_utf8_lossy(name).into_owned())
+        Some((String::from_utf8_lossy(name).into_owned(), word(symbol, 4)?))
     };
     Some(symbols.as_chunks::<16>().0.iter().filter_map(|symbol| name(symbol)).collect())
 }

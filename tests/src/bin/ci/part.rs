@@ -76,6 +76,12 @@ pub(crate) const PARTS: &[Part] = &[
         run: costs::run,
     },
     Part {
+        name: "estimates",
+        about: "what models take on each board against what is estimated, as in qemu",
+        default: false,
+        run: costs::estimates,
+    },
+    Part {
         name: "fuzz",
         about: "every fuzz target for the given seconds, 60 by default",
         default: false,

@@ -186,13 +186,14 @@ fn dense_floats(rng: &mut Rng) -> Drawn {
 
 fn floats(rng: &mut Rng) -> Drawn {
     let (inputs, outputs) = sizes(rng, MOST[0]);
-    let rows = rows(rng, inputs, outputs, Kind::Last);
+    let sum = rng.below(2) == 0;
+    let rows = rows(rng, inputs, outputs, if sum { Kind::Hidden } else { Kind::Last });
     let values = numbers(rng, rows.nonzeros());
     let relu = pick(rng, &[Activation::Relu, Activation::Identity]);
     let csr = model::Csr::new(inputs, &rows.counts, &rows.columns, &values, relu).expect("drawn in order");
     let signs = signs(rng, outputs);
     let mut layers = vec![model::Layer::Csr(csr)];
-    if rng.below(2) == 0 {
+    if sum {
         layers.push(model::Layer::Sum(Sum::new(outputs, &signs).expect("one bit each")));
     }
     float_file(rng, format!("{inputs}-{outputs}, f32 rows"), &layers)
@@ -231,6 +232,7 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
     loop {
         let (inputs, hidden) = sizes(rng, MOST[0]);
         let widths = [inputs, hidden, about(rng, 2, 16)];
+        let sum = rng.below(4) == 0;
         let drawn: Vec<_> = encodings
             .iter()
             .zip(widths.windows(2))
@@ -238,14 +240,14 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
             .map(|(at, (&encoding, pair))| {
                 let kind = match encoding {
                     Encoding::Fan => Kind::Equal,
-                    _ if at + 1 < encodings.len() => Kind::Hidden,
+                    _ if at + 1 < encodings.len() || sum => Kind::Hidden,
                     _ => Kind::Last,
                 };
                 weights(rng, [pair[0], pair[1]], kind, encoding)
             })
             .collect();
         // A layer that this encoding cannot hold is drawn again.
-        if let Some(model) = integer_file(rng, &drawn, encodings) {
+        if let Some(model) = integer_file(rng, &drawn, encodings, sum) {
             return model;
         }
     }
@@ -278,8 +280,8 @@ fn aligned(bytes: &[u8]) -> Box<Aligned<[u8; LONGEST]>> {
     buffer
 }
 
-/// The layers of these files with factors, biases and a sum at random, one after the other.
-fn integer_file(rng: &mut Rng, files: &[Vec<u8>], encodings: &[Encoding]) -> Option<Drawn> {
+/// The layers of these files with factors and biases at random, one after the other, and a `sum` behind them.
+fn integer_file(rng: &mut Rng, files: &[Vec<u8>], encodings: &[Encoding], sum: bool) -> Option<Drawn> {
     let buffers: Vec<_> = files.iter().map(|file| (aligned(file), file.len())).collect();
     let views: Vec<_> = buffers
         .iter()
@@ -291,7 +293,7 @@ fn integer_file(rng: &mut Rng, files: &[Vec<u8>], encodings: &[Encoding]) -> Opt
     }
     let outputs = weights.last()?.outputs();
     let signs = signs(rng, outputs);
-    let sum = (rng.below(4) == 0).then(|| Sum::new(outputs, &signs).expect("one bit each"));
+    let sum = sum.then(|| Sum::new(outputs, &signs).expect("one bit each"));
     let mut tables = Vec::new();
     for (at, weights) in weights.iter().enumerate() {
         let hidden = at + 1 < files.len() || sum.is_some();
