@@ -55,7 +55,7 @@ impl Estimate {
     #[must_use]
     pub fn of_floats(view: &View<'_>, core: Core) -> Self {
         let model = view.model();
-        let price = model.layers().iter().map(|layer| float_price(layer, core));
+        let price = model.layers().iter().enumerate().map(|(at, layer)| float_price(at, layer, core));
         Self {
             model_bytes: view.encoded_len(),
             code_bytes: core.file_code_bytes(Numbers::Floats) as usize,
@@ -164,7 +164,7 @@ impl Estimate {
 
 /// Instructions of each layer of a model of floats, in the order of [`Model::layers`].
 pub fn float_layers(model: &Model<'_>, core: Core) -> impl Iterator<Item = u64> {
-    model.layers().iter().map(move |layer| whole(float_price(layer, core)))
+    model.layers().iter().enumerate().map(move |(at, layer)| whole(float_price(at, layer, core)))
 }
 
 /// Instructions of each layer of a model of integers, and of the sum behind them where there is one.
@@ -180,11 +180,12 @@ fn integer_macs(layer: &quantised::Layer<'_>) -> usize {
     }
 }
 
-fn float_price(layer: &model::Layer<'_>, core: Core) -> u64 {
+fn float_price(at: usize, layer: &model::Layer<'_>, core: Core) -> u64 {
     match layer {
         model::Layer::Csr(csr) => {
-            let kernel = Shape::of_floats(csr).work(Kernel::Floats).price(core, Kernel::Floats);
-            kernel.saturating_add(Around::of_floats(csr).price(core, Numbers::Floats))
+            let kernel = Kernel::of_floats(at);
+            let price = Shape::of_floats(csr).work(kernel).price(core, kernel);
+            price.saturating_add(Around::of_floats(csr).price(core, Numbers::Floats))
         }
         model::Layer::Sum(sum) => Around::of_sum(sum.inputs()).price(core, Numbers::Floats),
     }

@@ -89,6 +89,8 @@ pub enum Numbers {
 pub enum Kernel {
     /// A sparse layer of floats on rows of floats.
     Floats,
+    /// The same code behind a hidden layer: about half of what it reads is 0, which routines for floats multiply faster by.
+    HiddenFloats,
     /// A plain loop over all weights as floats, to compare with; no model file holds one.
     DenseFloats,
     /// A layer of integers.
@@ -97,11 +99,13 @@ pub enum Kernel {
 
 impl Kernel {
     /// How many there are.
-    pub const COUNT: usize = 2 + Encoding::ALL.len();
+    pub const COUNT: usize = 3 + Encoding::ALL.len();
 
     /// Every one of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Floats, Self::DenseFloats].into_iter().chain(Encoding::ALL.map(Self::Integers))
+        [Self::Floats, Self::HiddenFloats, Self::DenseFloats]
+            .into_iter()
+            .chain(Encoding::ALL.map(Self::Integers))
     }
 
     /// Its name in reports.
@@ -109,6 +113,7 @@ impl Kernel {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Floats => "f32 rows",
+            Self::HiddenFloats => "f32 rows behind a hidden layer",
             Self::DenseFloats => "f32 dense",
             Self::Integers(encoding) => encoding.name(),
         }
@@ -118,9 +123,15 @@ impl Kernel {
     #[must_use]
     pub const fn numbers(self) -> Numbers {
         match self {
-            Self::Floats | Self::DenseFloats => Numbers::Floats,
+            Self::Floats | Self::HiddenFloats | Self::DenseFloats => Numbers::Floats,
             Self::Integers(_) => Numbers::Integers,
         }
+    }
+
+    /// What runs the layer of floats at a place of a model.
+    #[must_use]
+    pub const fn of_floats(at: usize) -> Self {
+        if at == 0 { Self::Floats } else { Self::HiddenFloats }
     }
 
     /// Its place among [`all`](Self::all) and in the table.
@@ -128,9 +139,10 @@ impl Kernel {
     pub fn place(self) -> usize {
         match self {
             Self::Floats => 0,
-            Self::DenseFloats => 1,
+            Self::HiddenFloats => 1,
+            Self::DenseFloats => 2,
             Self::Integers(encoding) => {
-                2 + Encoding::ALL.iter().position(|&other| other == encoding).unwrap_or(0)
+                3 + Encoding::ALL.iter().position(|&other| other == encoding).unwrap_or(0)
             }
         }
     }
@@ -241,7 +253,7 @@ impl Shape {
         };
         let sparse = |weights: u64, groups: u64| [1, rows, filled, weights, groups, 0, 0, 0, 0];
         Work(match kernel {
-            Kernel::Floats => sparse(further.saturating_sub(fours), fours),
+            Kernel::Floats | Kernel::HiddenFloats => sparse(further.saturating_sub(fours), fours),
             Kernel::DenseFloats | Kernel::Integers(Encoding::Dense) => dense(inputs),
             Kernel::Integers(encoding) => match encoding {
                 Encoding::Dense => dense(inputs),

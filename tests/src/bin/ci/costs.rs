@@ -257,14 +257,15 @@ fn fitted(models: &[Drawn], took: &[Took]) -> (Vec<f64>, Vec<f64>) {
 fn flash_programs() -> impl Iterator<Item = (String, Option<Kernel>)> {
     let fixed = ["empty", "file-floats", "file-integers", "integers"].map(|name| (name, None));
     let kernels = Kernel::all().map(|kernel| (program(kernel), Some(kernel)));
-    fixed.into_iter().chain(kernels).map(|(name, kernel)| (format!("flash-{name}"), kernel))
+    let own = kernels.filter(|(_, kernel)| *kernel != Some(Kernel::HiddenFloats));
+    fixed.into_iter().chain(own).map(|(name, kernel)| (format!("flash-{name}"), kernel))
 }
 
 /// A new encoding gets a program: a name here, and an arm in `flash.rs`.
 fn program(kernel: Kernel) -> &'static str {
     use tamis::quantised::Encoding;
     match kernel {
-        Kernel::Floats => "floats",
+        Kernel::Floats | Kernel::HiddenFloats => "floats",
         Kernel::DenseFloats => "dense-floats",
         Kernel::Integers(encoding) => match encoding {
             Encoding::Dense => "dense",
@@ -298,7 +299,11 @@ fn sized(board: &Board, prices: &[f64], models: &[Drawn], took: &[Took]) -> Resu
         Numbers::Floats => size,
     });
     let stack = Kernel::all().map(|kernel| {
-        let of = models.iter().zip(took).filter(|(model, _)| model.kernels == [kernel]);
+        // No other kernel may run; but what is behind a hidden layer is never alone.
+        let alone = |model: &Drawn| {
+            model.kernels == [kernel] || kernel == Kernel::HiddenFloats && model.kernels.contains(&kernel)
+        };
+        let of = models.iter().zip(took).filter(|(model, _)| alone(model));
         of.map(|(_, took)| took.stack).max().unwrap_or(0)
     });
     Ok(Measured {
@@ -335,10 +340,10 @@ mod tests {
     #[test]
     fn every_kernel_has_a_program_of_its_own() {
         let mut names: Vec<_> = flash_programs().map(|(name, _)| name).collect();
-        assert_eq!(names.len(), 4 + Kernel::COUNT);
+        assert_eq!(names.len(), 3 + Kernel::COUNT);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 4 + Kernel::COUNT);
+        assert_eq!(names.len(), 3 + Kernel::COUNT);
     }
 
     #[test]

@@ -52,16 +52,16 @@ pub(crate) fn models(seed: u64, per_kernel: usize) -> Vec<Drawn> {
             models.push(match kernel {
                 Kernel::DenseFloats => dense_floats(&mut rng),
                 Kernel::Floats => floats(&mut rng),
+                Kernel::HiddenFloats => two_of_floats(&mut rng),
                 Kernel::Integers(encoding) => integers(&mut rng, &[encoding]),
                 _ => continue,
             });
         }
-        // The second layer of any encoding.
         for _ in 0..per_kernel {
+            // The second layer is of any encoding.
             let any = Encoding::ALL[rng.below(Encoding::ALL.len() as u32) as usize];
             models.push(match kernel {
                 Kernel::Integers(encoding) => integers(&mut rng, &[encoding, any]),
-                Kernel::Floats => two_of_floats(&mut rng),
                 _ => continue,
             });
         }
@@ -218,9 +218,10 @@ fn float_file(rng: &mut Rng, name: String, layers: &[model::Layer<'_>]) -> Drawn
     let view = View::new(model);
     let mut bytes = vec![0; view.encoded_len()];
     view.encode(&mut bytes).expect("as long as it says");
+    let kernels = layers.iter().enumerate().filter(|(_, layer)| matches!(layer, model::Layer::Csr(_)));
     Drawn {
         name,
-        kernels: vec![Kernel::Floats],
+        kernels: kernels.map(|(at, _)| Kernel::of_floats(at)).collect(),
         digest: digest(out.iter().map(|y: &f32| y.to_bits())),
         row: bytes_of(&row),
         content: Content::Floats(bytes),
@@ -362,11 +363,12 @@ impl Drawn {
             },
             |view| {
                 let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
-                for layer in view.model().layers() {
+                for (at, layer) in view.model().layers().iter().enumerate() {
                     match layer {
                         model::Layer::Csr(csr) => {
                             add(&mut around, Around::of_floats(csr));
-                            layers.push((Kernel::Floats, Shape::of_floats(csr).work(Kernel::Floats)));
+                            let kernel = Kernel::of_floats(at);
+                            layers.push((kernel, Shape::of_floats(csr).work(kernel)));
                         }
                         model::Layer::Sum(sum) => add(&mut around, Around::of_sum(sum.inputs())),
                         _ => {}
