@@ -318,10 +318,9 @@ fn documented() -> Vec<u8> {
     bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
-/// Bytes and checksum of the small model by each choice.
-const GOLDEN: [(usize, u32); 11] = [
+/// Bytes and checksum of the small model by each choice but the fastest, which follows measured prices.
+const GOLDEN: [(usize, u32); 10] = [
     (0xac, 0x2578_c93b),
-    (0x98, 0x23b9_f298),
     (0x98, 0x23b9_f298),
     (0x98, 0x23b9_f298),
     (0xa4, 0xf425_6645),
@@ -338,7 +337,8 @@ fn the_specification_has_the_bytes_of_each_encoding() {
     let bytes = with_model(&small(), None, 0, |view| {
         let view = view.with_task(Task::Multiclass).unwrap();
         // The checksums, from the header: other bytes are another format.
-        let checksums = choices().into_iter().map(|choice| {
+        let fixed = choices().into_iter().filter(|choice| *choice != Choice::Fastest);
+        let checksums = fixed.map(|choice| {
             let bytes = encoded(&view, choice);
             (bytes.len(), u32::from_le_bytes(*bytes[12..].first_chunk().unwrap()))
         });
@@ -380,7 +380,7 @@ fn the_seeds_of_the_fuzzer_are_these_bytes() {
         tamis::include_model!("../../fuzz/seeds/model/int-blocks.tamis"),
         tamis::include_model!("../../fuzz/seeds/model/int-fan.tamis"),
     ];
-    for (seed, (len, crc)) in seeds.into_iter().zip(&GOLDEN[3..]) {
+    for (seed, (len, crc)) in seeds.into_iter().zip(&GOLDEN[2..]) {
         assert_eq!((seed.len(), checksum(seed)), (*len, *crc));
         assert!(QuantisedView::parse(seed).is_ok());
     }
