@@ -452,7 +452,7 @@ mod tests {
                 assert!(core.stack_bytes(kernel) > 0, "{core:?} {kernel:?}");
             }
             for numbers in [Numbers::Floats, Numbers::Integers] {
-                assert!(Around::PREDICTION.price(core, numbers) > 0 && core.file_code_bytes(numbers) > 1000);
+                assert!(core.file_code_bytes(numbers) > 1000, "{core:?}");
             }
         }
     }

@@ -63,11 +63,11 @@ proptest! {
                 let estimate = Estimate::of_dense(sizes.iter().copied(), numbers, core);
                 prop_assert!(estimate.flash_bytes() >= estimate.model_bytes);
                 prop_assert!(estimate.ram_bytes() >= estimate.stack_bytes);
-                Around(around).price(core, numbers);
+                let _ = Around(around).price(core, numbers);
             }
             for kernel in Kernel::all() {
-                any.work(kernel).price(core, kernel);
-                Work(counts).price(core, kernel);
+                let _ = any.work(kernel).price(core, kernel);
+                let _ = Work(counts).price(core, kernel);
             }
         }
     }
