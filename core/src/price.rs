@@ -9,7 +9,8 @@
 //!
 //! The first weight of a row is counted with the row, since a row without weights is passed by, and routines for floats add to
 //! 0 quickly. A full group of k weights of a sparse layer is counted as k - 1 weights and one group. Thus no weight is counted
-//! twice, and a further weight never takes less. Of a dense layer all weights are there: fours are counted, and what is left.
+//! twice, and a further weight never takes less. Of a dense layer all weights are there: fours are counted, and what is left of
+//! each row, the first weight of it apart.
 
 mod table;
 
@@ -248,8 +249,9 @@ impl Shape {
             [self.skips, self.filled, self.fours, self.eights].map(|n| n as u64);
         let further = n.saturating_sub(filled);
         let dense = |width: u64| {
-            let (all, fours) = (rows.saturating_mul(width), rows.saturating_mul(width / 4));
-            [1, rows, 0, all.saturating_sub(fours.saturating_mul(4)), fours, 0, 0, 0, 0]
+            let (fours, left) = (rows.saturating_mul(width / 4), width % 4);
+            let first = if left > 0 { rows } else { 0 };
+            [1, rows, first, rows.saturating_mul(left.saturating_sub(1)), fours, 0, 0, 0, 0]
         };
         let sparse = |weights: u64, groups: u64| [1, rows, filled, weights, groups, 0, 0, 0, 0];
         Work(match kernel {

@@ -275,6 +275,7 @@ fn networks(on: &TargetCost) -> String {
 /// Who takes less of what, in words.
 fn against(name: &str, dense: &Needs, model: &Needs) -> String {
     let both = [
+        ("flash", model.flash_bytes as u64, dense.flash_bytes as u64),
         ("bytes of the model", model.model_bytes as u64, dense.model_bytes as u64),
         ("RAM", model.ram_bytes as u64, dense.ram_bytes as u64),
         ("instructions", model.instructions, dense.instructions),

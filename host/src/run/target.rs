@@ -284,7 +284,7 @@ pub struct TargetCost {
     pub dense_int8: Needs,
     /// Dense layers of floats of that shape.
     pub dense_f32: Needs,
-    /// Where dense layers take less than the model: `model_bytes`, `ram_bytes`, `instructions`.
+    /// Where dense layers take less than the model: `flash_bytes`, `model_bytes`, `ram_bytes`, `instructions`.
     pub dense_int8_wins: Vec<&'static str>,
     /// The same for floats.
     pub dense_f32_wins: Vec<&'static str>,
@@ -372,6 +372,7 @@ fn dense_shape(cost: &ModelCost) -> impl Iterator<Item = (usize, usize)> {
 /// What `dense` takes less of.
 fn wins(dense: &Needs, model: &Needs) -> Vec<&'static str> {
     let both = [
+        ("flash_bytes", dense.flash_bytes as u64, model.flash_bytes as u64),
         ("model_bytes", dense.model_bytes as u64, model.model_bytes as u64),
         ("ram_bytes", dense.ram_bytes as u64, model.ram_bytes as u64),
         ("instructions", dense.instructions, model.instructions),
