@@ -16,8 +16,11 @@ use tamis::price::{Around, Core, Kernel, Numbers, PER_INSTRUCTION, Shape, Work};
 use tamis::quantised::{Csr, Encoding, Layer, Model, Scales, Weights};
 use tamis::wire::{Choice, QuantisedView, View};
 
+/// Rows and columns that have weights.
+type Places = BTreeSet<(usize, u16)>;
+
 /// The shape of the layer that has these weights.
-fn shape(inputs: usize, outputs: usize, weights: &BTreeSet<(usize, u16)>) -> Shape {
+fn shape(inputs: usize, outputs: usize, weights: &Places) -> Shape {
     let mut shape = Shape::new(inputs, outputs);
     for &(row, column) in weights {
         shape.add(row, column);
@@ -27,7 +30,7 @@ fn shape(inputs: usize, outputs: usize, weights: &BTreeSet<(usize, u16)>) -> Sha
 }
 
 /// Inputs, outputs, weights, and one more.
-fn layers() -> impl Strategy<Value = (usize, usize, BTreeSet<(usize, u16)>, (usize, u16))> {
+fn layers() -> impl Strategy<Value = (usize, usize, Places, (usize, u16))> {
     (1_usize..1000, 1_usize..20).prop_flat_map(|(inputs, outputs)| {
         let weight = move || (0..outputs, 0..inputs as u16);
         (Just(inputs), Just(outputs), prop::collection::btree_set(weight(), 0..300), weight())
