@@ -380,7 +380,7 @@ impl Run<'_> {
     ) -> Result<(Outcome, Rest)> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
-        let mut schedule = self.options.schedule;
+        let mut schedule = plan::stripped(&self.options.schedule, self.plan.layout());
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
         // Batches and trials are runs of rows.
         if budget.batch < self.dims.samples || schedule.trials.count > 1 {
@@ -631,6 +631,7 @@ fn set_beta(
         residual: &mut [],
         panel: space.floats((3 * s).max(d))?,
         scratch: space.floats(budget.scratch)?,
+        strips: None,
     };
     let gates = Gates::seeded(schedule.seed);
     let (_, beta) = spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
