@@ -251,7 +251,7 @@ impl<'k> Settled<'k> {
         let net = found.net(dims.hidden)?;
         let model = encode_net(net, task.stored())?;
         let own = (net, net.gates(u32::MAX));
-        let rows = (0..dims.samples, budget.batch);
+        let rows = (0..dims.samples, budget.strip);
         let score = score(&mut operator, (task, false), &labels, own, rows, &mut memory)?;
         let checkpoints = plan::checkpoints(self.checkpoints, keep::outputs_bytes(&budget));
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];

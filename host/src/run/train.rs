@@ -433,7 +433,7 @@ impl Run<'_> {
         let found = Found::new(Net::single(weights));
         let net = found.net(self.dims.hidden)?;
         let gates = Gates::of(net.w(), schedule.signs, schedule.empty, schedule.seed, 1);
-        let rows = (0..self.dims.samples, budget.batch);
+        let rows = (0..self.dims.samples, budget.strip);
         let score = score(&mut operator, (task, false), &labels, (net, gates), rows, &mut memory)?;
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report =
