@@ -380,7 +380,7 @@ impl Run<'_> {
     ) -> Result<(Outcome, Rest)> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
-        let mut schedule = self.options.schedule;
+        let mut schedule = plan::stripped(&self.options.schedule, self.plan.layout());
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
         // Batches and trials are runs of rows.
         if budget.batch < self.dims.samples || schedule.trials.count > 1 {
@@ -433,7 +433,7 @@ impl Run<'_> {
         let found = Found::new(Net::single(weights));
         let net = found.net(self.dims.hidden)?;
         let gates = Gates::of(net.w(), schedule.signs, schedule.empty, schedule.seed, 1);
-        let rows = (0..self.dims.samples, budget.batch);
+        let rows = (0..self.dims.samples, budget.strip);
         let score = score(&mut operator, (task, false), &labels, (net, gates), rows, &mut memory)?;
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report =
@@ -631,6 +631,7 @@ fn set_beta(
         residual: &mut [],
         panel: space.floats((3 * s).max(d))?,
         scratch: space.floats(budget.scratch)?,
+        strips: None,
     };
     let gates = Gates::seeded(schedule.seed);
     let (_, beta) = spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
