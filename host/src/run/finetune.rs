@@ -253,8 +253,8 @@ fn adam(
         None => stack.end_sum(&signs)?,
         Some((outputs, index, value)) => stack.end_weights(Weights::new(*outputs, live, index, value)?)?,
     }
-    let Problem { data, mut labels, task } = problem;
-    let data = shuffle(data, &mut labels, options.params.seed)?;
+    let Problem { mut data, mut labels, task } = problem;
+    shuffle(&mut data, &mut labels, options.params.seed);
     let left: Option<Duration> = options.limits.time;
     let is_class = task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
     let fitted =
