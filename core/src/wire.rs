@@ -79,6 +79,8 @@ const TAG_BLOCKS: u16 = 8;
 const TAG_FAN: u16 = 9;
 /// Tag of what the integers of a model stand for.
 const TAG_SCALES: u16 = 10;
+/// Tag of a sparse layer with `f32` values in windows of columns.
+const TAG_WINDOWS: u16 = 11;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 
@@ -112,6 +114,15 @@ const fn csr_len(outputs: usize, nonzeros: usize) -> usize {
     (SECTION + CSR_HEADER)
         .saturating_add(counts.saturating_add(padding(counts)))
         .saturating_add(columns.saturating_add(padding(columns)))
+        .saturating_add(nonzeros.saturating_mul(4))
+}
+
+/// Bytes of a sparse layer in windows of columns, its section header included.
+const fn windows_len(inputs: usize, outputs: usize, nonzeros: usize) -> usize {
+    let counts = outputs.saturating_mul(crate::model::windows(inputs));
+    (SECTION + CSR_HEADER)
+        .saturating_add(counts.saturating_add(padding(counts)))
+        .saturating_add(nonzeros.saturating_add(padding(nonzeros)))
         .saturating_add(nonzeros.saturating_mul(4))
 }
 

@@ -308,14 +308,12 @@ fn rust_without_tables_gives_the_bits_of_the_model() {
 /// Outputs and class of a module on rows.
 macro_rules! outputs {
     ($module:ident, $rows:expr) => {{
-        let model = $module::model().unwrap();
-        let (mut out, mut y) = (Vec::new(), Default::default());
+        let mut out = Vec::new();
         for row in $rows.as_chunks::<{ $module::INPUTS }>().0 {
-            $module::predict(&model, row, &mut y).unwrap();
-            for y in y {
+            for y in $module::predict(row) {
                 out.extend(y.to_le_bytes());
             }
-            out.extend(($module::classify(&model, row).unwrap() as u32).to_le_bytes());
+            out.extend(($module::classify(row) as u32).to_le_bytes());
         }
         out
     }};

@@ -6,6 +6,7 @@
 
 mod anneal;
 mod deep;
+mod deployed;
 mod operator;
 mod predict;
 mod quantised;
@@ -62,6 +63,11 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "deep", pinned: 0x9a4a_ab85, ram: 11_520, run: deep::deep::<P> },
         Self { name: "quantised", pinned: 0x94b6_efa4, ram: 10_240, run: quantised::predict::<P> },
         Self { name: "wire", pinned: 0xe803_5af1, ram: 4864, run: wire::damaged::<P> },
+        Self { name: "tables", pinned: 0, ram: 1024, run: deployed::tables::<P> },
+        Self { name: "code", pinned: 0, ram: 1024, run: deployed::straight::<P> },
+        Self { name: "float-tables", pinned: 0, ram: 1024, run: deployed::floats::<P> },
+        Self { name: "file", pinned: 0, ram: 4864, run: deployed::file::<P> },
+        Self { name: "float-file", pinned: 0, ram: 4864, run: deployed::file_of_floats::<P> },
     ];
 
     /// Every case.

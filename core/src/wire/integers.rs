@@ -7,12 +7,13 @@ use super::recode::{self, Shape};
 use super::write::Writer;
 use super::{
     HEADER, INT_HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DELTA, TAG_DENSE, TAG_FAN,
-    TAG_MASK, TAG_ROWS, TAG_SCALES, TAG_SUM, TAG_TASK, Task, sum_len,
+    TAG_MASK, TAG_ROWS, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
+    sum_len,
 };
 use crate::error::{length, range};
-use crate::model::{MAX_LAYERS, Sum};
+use crate::model::{Sum, windows};
 use crate::quantised::{
-    Blocks, Columns, Csr, Delta, Dense, Encoding, Fan, Layer, Mask, Model, Scales, WINDOW, Weights, windows,
+    Blocks, Columns, Csr, Delta, Dense, Encoding, Fan, Layer, Mask, Model, Scales, WINDOW, Weights,
 };
 use crate::{Error, Result};
 
@@ -87,12 +88,58 @@ impl<'a> QuantisedView<'a> {
     /// # Errors
     /// As [`View::parse`](super::View::parse), and those of [`Layer::new`], [`Model::new`], [`Scales::new`] and of the
     /// encodings. A model of floats is [`Error::Format`] at its first section.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let (reader, inputs, outputs) = encoded(bytes)?;
-        let view = sections(reader)?;
-        expect("inputs of the model", 16, view.model.inputs() as u32, inputs)?;
-        expect("outputs of the model", 20, view.model.outputs() as u32, outputs)?;
+        let mut view = Self::new(Model::empty());
+        view.read(bytes)?;
         Ok(view)
+    }
+
+    #[inline(never)]
+    fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
+        let (reader, inputs, outputs) = encoded(bytes)?;
+        self.sections(reader)?;
+        expect("inputs of the model", 16, self.model.inputs() as u32, inputs)?;
+        expect("outputs of the model", 20, self.model.outputs() as u32, outputs)
+    }
+
+    /// What the integers stand for, the layers, the sum, the task, then what else may be skipped.
+    fn sections(&mut self, mut reader: Reader<'a>) -> Result<()> {
+        let (at, tag, optional, payload) = reader.section()?;
+        let head = u32::from(tag) | u32::from(optional) << 16;
+        expect("first section of a model of integers", at, u32::from(TAG_SCALES), head)?;
+        let scales = read_scales(payload)?;
+        let mut sum_layer: Option<Sum<'a>> = None;
+        // Behind the last layer, and behind the task.
+        let (mut end, mut rest) = (reader, reader);
+        while !reader.is_empty() {
+            let (at, tag, optional, payload) = reader.section()?;
+            if tag == TAG_TASK {
+                expect("flags of a task", at + 2, u32::from(OPTIONAL), u32::from(optional))?;
+                expect("task, once and right behind the layers", at, end.at as u32, at as u32)?;
+                self.task = Some(read_task(payload)?);
+                rest = reader;
+            } else if optional {
+                expect("flags of a layer", at + 2, 0, u32::from((TAG_CSR..=TAG_WINDOWS).contains(&tag)))?;
+            } else {
+                expect("layer behind a section that may be skipped", at, end.at as u32, at as u32)?;
+                expect("section behind the sum", at, 0, u32::from(sum_layer.is_some()))?;
+                if tag == TAG_SUM {
+                    let mut payload = payload;
+                    sum_layer = Some(sum(&mut payload)?);
+                    payload.end("end of a layer")?;
+                } else {
+                    self.model.push(layer(at, tag, payload)?)?;
+                }
+                (end, rest) = (reader, reader);
+            }
+        }
+        self.model.finish(sum_layer, scales)?;
+        if let Some(task) = self.task {
+            task.check(self.model.outputs())?;
+        }
+        self.extra = rest.bytes.get(rest.at..).unwrap_or_default();
+        Ok(())
     }
 
     /// The model.
@@ -182,51 +229,6 @@ fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Re
     recode::write(writer, weights, &shape, encoding)
 }
 
-/// What the integers stand for, the layers, the sum, the task, then what else may be skipped.
-fn sections<'a>(mut reader: Reader<'a>) -> Result<QuantisedView<'a>> {
-    let (at, tag, optional, payload) = reader.section()?;
-    let head = u32::from(tag) | u32::from(optional) << 16;
-    expect("first section of a model of integers", at, u32::from(TAG_SCALES), head)?;
-    let scales = read_scales(payload)?;
-    let mut layers = heapless::Vec::<Layer<'a>, MAX_LAYERS>::new();
-    let mut sum_layer: Option<Sum<'a>> = None;
-    // Behind the last layer, and behind the task.
-    let (mut end, mut rest, mut task) = (reader, reader, None);
-    while !reader.is_empty() {
-        let (at, tag, optional, payload) = reader.section()?;
-        if tag == TAG_TASK {
-            expect("flags of a task", at + 2, u32::from(OPTIONAL), u32::from(optional))?;
-            expect("task, once and right behind the layers", at, end.at as u32, at as u32)?;
-            task = Some(read_task(payload)?);
-            rest = reader;
-        } else if optional {
-            expect("flags of a layer", at + 2, 0, u32::from((TAG_CSR..=TAG_SCALES).contains(&tag)))?;
-        } else {
-            expect("layer behind a section that may be skipped", at, end.at as u32, at as u32)?;
-            expect("section behind the sum", at, 0, u32::from(sum_layer.is_some()))?;
-            if tag == TAG_SUM {
-                let mut payload = payload;
-                sum_layer = Some(sum(&mut payload)?);
-                payload.end("end of a layer")?;
-            } else {
-                let many = Error::Range {
-                    what: "layers of the model",
-                    min: 1,
-                    max: MAX_LAYERS,
-                    got: MAX_LAYERS + 1,
-                };
-                layers.push(layer(at, tag, payload)?).map_err(|_| many)?;
-            }
-            (end, rest) = (reader, reader);
-        }
-    }
-    let model = Model::new(&layers, sum_layer, scales)?;
-    if let Some(task) = task {
-        task.check(model.outputs())?;
-    }
-    Ok(QuantisedView { model, task, extra: rest.bytes.get(rest.at..).unwrap_or_default() })
-}
-
 fn read_scales(mut payload: Reader<'_>) -> Result<Scales> {
     let (input, output, threshold) = (payload.u32()?, payload.u32()?, payload.u32()? as i32);
     let at = payload.at;
@@ -238,7 +240,7 @@ fn read_scales(mut payload: Reader<'_>) -> Result<Scales> {
 
 fn layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<Layer<'a>> {
     match tag {
-        TAG_CSR | TAG_SCALES => {
+        TAG_CSR | TAG_SCALES | TAG_WINDOWS => {
             let what = "layer of a model of integers";
             return Err(Error::Format { what, at, expected: u32::from(TAG_DENSE), got: u32::from(tag) });
         }

@@ -3,11 +3,11 @@
 use bytemuck::AnyBitPattern;
 
 use super::{
-    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK, Task, VERSION,
-    checksum, padding,
+    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
+    VERSION, checksum, padding,
 };
 use crate::error::length;
-use crate::model::{Activation, Csr, Layer, MAX_LAYERS, Model, Sum};
+use crate::model::{Activation, Blocks, Csr, Layer, Model, Sum, windows};
 use crate::{Error, Result};
 
 /// A model, the task it was trained for, and the sections behind it that this version does not know.
@@ -45,12 +45,46 @@ impl<'a> View<'a> {
     /// program knows, [`Error::Format`] with the byte offset where the bytes are no model, are damaged or hold a model of
     /// integers, and [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a layer contradicts
     /// itself, as [`Csr::new`], [`Sum::new`] and [`Model::new`] say.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let (reader, inputs, outputs) = encoded(bytes)?;
-        let view = sections(reader)?;
-        expect("inputs of the model", 16, view.model.inputs() as u32, inputs)?;
-        expect("outputs of the model", 20, view.model.outputs() as u32, outputs)?;
+        let mut view = Self::new(Model::empty());
+        view.read(bytes)?;
         Ok(view)
+    }
+
+    #[inline(never)]
+    fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
+        let (reader, inputs, outputs) = encoded(bytes)?;
+        self.sections(reader)?;
+        expect("inputs of the model", 16, self.model.inputs() as u32, inputs)?;
+        expect("outputs of the model", 20, self.model.outputs() as u32, outputs)
+    }
+
+    /// The layers, the task, then what else may be skipped.
+    fn sections(&mut self, mut reader: Reader<'a>) -> Result<()> {
+        // Behind the last layer, and behind the task.
+        let (mut end, mut rest) = (reader, reader);
+        while !reader.is_empty() {
+            let (at, tag, optional, payload) = reader.section()?;
+            if tag == TAG_TASK {
+                expect("flags of a task", at + 2, u32::from(OPTIONAL), u32::from(optional))?;
+                expect("task, once and right behind the layers", at, end.at as u32, at as u32)?;
+                self.task = Some(read_task(payload)?);
+                rest = reader;
+            } else if optional {
+                expect("flags of a layer", at + 2, 0, u32::from((TAG_CSR..=TAG_WINDOWS).contains(&tag)))?;
+            } else {
+                expect("layer behind a section that may be skipped", at, end.at as u32, at as u32)?;
+                self.model.push(layer(at, tag, payload)?)?;
+                (end, rest) = (reader, reader);
+            }
+        }
+        self.model.finish()?;
+        if let Some(task) = self.task {
+            task.check(self.model.outputs())?;
+        }
+        self.extra = rest.bytes.get(rest.at..).unwrap_or_default();
+        Ok(())
     }
 
     /// The model.
@@ -111,35 +145,6 @@ fn aligned(bytes: &[u8]) -> Result<()> {
     expect("address of the model, modulo 4 (see Aligned, include_model!)", 0, 0, off as u32)
 }
 
-/// The layers, the task, then what else may be skipped.
-fn sections<'a>(mut reader: Reader<'a>) -> Result<View<'a>> {
-    let mut layers = heapless::Vec::<Layer<'a>, MAX_LAYERS>::new();
-    // Behind the last layer, and behind the task.
-    let (mut end, mut rest, mut task) = (reader, reader, None);
-    while !reader.is_empty() {
-        let (at, tag, optional, payload) = reader.section()?;
-        if tag == TAG_TASK {
-            expect("flags of a task", at + 2, u32::from(OPTIONAL), u32::from(optional))?;
-            expect("task, once and right behind the layers", at, end.at as u32, at as u32)?;
-            task = Some(read_task(payload)?);
-            rest = reader;
-        } else if optional {
-            expect("flags of a layer", at + 2, 0, u32::from((TAG_CSR..=TAG_SCALES).contains(&tag)))?;
-        } else {
-            expect("layer behind a section that may be skipped", at, end.at as u32, at as u32)?;
-            let many =
-                Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: MAX_LAYERS + 1 };
-            layers.push(layer(at, tag, payload)?).map_err(|_| many)?;
-            (end, rest) = (reader, reader);
-        }
-    }
-    let model = Model::new(&layers)?;
-    if let Some(task) = task {
-        task.check(model.outputs())?;
-    }
-    Ok(View { model, task, extra: rest.bytes.get(rest.at..).unwrap_or_default() })
-}
-
 pub(super) fn read_task(mut payload: Reader<'_>) -> Result<Task> {
     let at = payload.at;
     let kind = payload.u16()?;
@@ -152,6 +157,7 @@ pub(super) fn read_task(mut payload: Reader<'_>) -> Result<Task> {
 fn layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<Layer<'a>> {
     let layer = match tag {
         TAG_CSR => Layer::Csr(csr(&mut payload)?),
+        TAG_WINDOWS => Layer::Blocks(blocks(&mut payload)?),
         TAG_SUM => Layer::Sum(sum(&mut payload)?),
         TAG_DENSE..=TAG_SCALES => {
             let what = "layer of floats (QuantisedView reads models of integers)";
@@ -168,13 +174,24 @@ pub(super) fn later(what: &'static str, at: usize, got: u16) -> Error {
     Error::Newer { what, at, got: got.into() }
 }
 
-fn csr<'a>(payload: &mut Reader<'a>) -> Result<Csr<'a>> {
-    let inputs = payload.u32()? as usize;
-    let outputs = payload.u32()? as usize;
-    let nonzeros = payload.u32()? as usize;
-    let requested = payload.u32()? as usize;
+/// Inputs, outputs, nonzeros, outputs asked for, and the activation.
+fn csr_head(payload: &mut Reader<'_>) -> Result<([usize; 4], Activation)> {
+    let words = payload.words()?;
     let activation = activation(payload)?;
     expect("reserved", payload.at, 0, u32::from(payload.u16()?))?;
+    Ok((words, activation))
+}
+
+fn blocks<'a>(payload: &mut Reader<'a>) -> Result<Blocks<'a>> {
+    let ([inputs, outputs, nonzeros, requested], activation) = csr_head(payload)?;
+    let counts = payload.slice::<u8>(outputs.saturating_mul(windows(inputs)))?;
+    let indices = payload.slice::<u8>(nonzeros)?;
+    let values = payload.slice::<f32>(nonzeros)?;
+    Blocks::new(inputs, outputs, counts, indices, values, activation)?.with_requested(requested)
+}
+
+fn csr<'a>(payload: &mut Reader<'a>) -> Result<Csr<'a>> {
+    let ([inputs, outputs, nonzeros, requested], activation) = csr_head(payload)?;
     let counts = payload.slice::<u16>(outputs)?;
     let columns = payload.slice::<u16>(nonzeros)?;
     let values = payload.slice::<f32>(nonzeros)?;
