@@ -49,8 +49,12 @@ const WIDE_BLOCKS: u16 = 1 << 5;
 const NARROW_BLOCKS: u16 = 1 << 6;
 const WIDE_FAN: u16 = 1 << 7;
 const NARROW_FAN: u16 = 1 << 8;
-/// The set of all kernels.
-pub const ALL_KERNELS: u16 = (1 << 9) - 1;
+/// What is not a kernel but is linked only where a layer needs it: biases, and factors and `ReLU` of the last layer.
+const BIASES: u16 = 1 << 9;
+const LAST_FACTORS: u16 = 1 << 10;
+const LAST_RELU: u16 = 1 << 11;
+/// The set of all kernels and of what may follow them.
+pub const ALL_KERNELS: u16 = (1 << 12) - 1;
 
 /// The weights of a layer, in one of the encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -343,10 +347,15 @@ impl<'a> Layer<'a> {
     /// `sums[outputs] = b + W x`.
     #[inline(always)]
     fn sums<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        let mut biases = self.bias.iter();
         for sum in &mut *sums {
-            *sum = biases.next().copied().unwrap_or(0);
+            *sum = 0;
             rolled();
+        }
+        if KERNELS & BIASES != 0 {
+            for (sum, &bias) in sums.iter_mut().zip(self.bias) {
+                *sum = bias;
+                rolled();
+            }
         }
         self.weights.accumulate::<KERNELS>(x, sums)
     }

@@ -59,10 +59,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// `KERNELS`.
     pub const fn new(layers: &'a [Layer<'a>]) -> Result<Self> {
         tri!(check(layers));
-        let (mut lacking, mut left) = (0, layers);
-        while let [layer, behind @ ..] = left {
-            (lacking, left) = (lacking + (layer.kernel() & KERNELS == 0) as usize, behind);
-        }
+        let lacking = (Chain::kernels(layers) & !KERNELS).count_ones() as usize;
         tri!(length("kernels that layers need and the chain lacks", lacking, 0));
         Ok(Self { layers })
     }

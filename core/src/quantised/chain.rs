@@ -1,6 +1,6 @@
 //! Layers one behind the other, and their prediction.
 
-use super::{ALL_KERNELS, Layer, Scales, rolled};
+use super::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, Scales, rolled};
 use crate::error::{length, range, tri};
 use crate::model::{Activation, MAX_LAYERS, Sum};
 use crate::{Error, Result};
@@ -51,12 +51,17 @@ pub struct Chain<'a, const KERNELS: u16 = ALL_KERNELS> {
 }
 
 impl Chain<'_> {
-    /// The set of the kernels that these layers need, for the type of a chain in a `static`.
+    /// The set of the kernels, and of what may follow them, that these layers need, for the type of a chain in a `static`.
     #[must_use]
     pub const fn kernels(layers: &[Layer<'_>]) -> u16 {
         let (mut set, mut left) = (0, layers);
         while let [layer, behind @ ..] = left {
-            (set, left) = (set | layer.weights.kernel(), behind);
+            set |= layer.weights.kernel() | if layer.bias.is_empty() { 0 } else { BIASES };
+            if behind.is_empty() {
+                set |= if layer.rescale.is_empty() { 0 } else { LAST_FACTORS };
+                set |= if matches!(layer.activation, Activation::Relu) { LAST_RELU } else { 0 };
+            }
+            left = behind;
         }
         set
     }
@@ -71,7 +76,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// that is not in `KERNELS`.
     pub const fn new(layers: &'a [Layer<'a>], sum: Option<Sum<'a>>, scales: Scales) -> Result<Self> {
         let widest = tri!(check(layers, sum));
-        tri!(length("kernels that layers need and the chain lacks", lacking(layers, KERNELS), 0));
+        let lacking = (Chain::kernels(layers) & !KERNELS).count_ones() as usize;
+        tri!(length("kernels that layers need and the chain lacks", lacking, 0));
         Ok(Self { layers, sum, scales, widest })
     }
 
@@ -144,8 +150,10 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
                 layer.with_factors(bytes.zip(&*sums), |(byte, &sum), factor| *byte = factor.byte(sum));
                 continue;
             }
-            layer.with_factors(sums.iter_mut(), |sum, factor| *sum = factor.number(*sum));
-            if layer.activation == Activation::Relu {
+            if KERNELS & LAST_FACTORS != 0 {
+                layer.with_factors(sums.iter_mut(), |sum, factor| *sum = factor.number(*sum));
+            }
+            if KERNELS & LAST_RELU != 0 && layer.activation == Activation::Relu {
                 for sum in sums {
                     *sum = (*sum).max(0);
                     rolled();
@@ -325,15 +333,6 @@ const fn check(layers: &[Layer<'_>], sum: Option<Sum<'_>>) -> Result<usize> {
         left = behind;
     }
     Ok(widest)
-}
-
-/// Layers whose kernel is not in the set.
-const fn lacking(layers: &[Layer<'_>], kernels: u16) -> usize {
-    let (mut count, mut left) = (0, layers);
-    while let [layer, behind @ ..] = left {
-        (count, left) = (count + (layer.weights.kernel() & kernels == 0) as usize, behind);
-    }
-    count
 }
 
 /// `sum_j ±x_j`; at most 65536 bytes, so it does not overflow.
