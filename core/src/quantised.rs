@@ -34,7 +34,7 @@ pub use mask::Mask;
 pub use rescale::Rescale;
 
 use crate::error::{length, range, tri};
-use crate::model::{Activation, MAX_INPUTS};
+use crate::model::{Activation, MAX_INPUTS, rolled};
 use crate::{Error, Result};
 
 pub use crate::model::MAX_OUTPUTS;
@@ -220,13 +220,6 @@ impl Weights<'_> {
             _ => None,
         }
     }
-}
-
-/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as long as they should be, and
-/// unrolled again they would take more flash than the weights, and time before every short run.
-#[inline(always)]
-fn rolled() {
-    core::hint::black_box(());
 }
 
 /// One product; neither it nor a sum of 65536 of them overflows.

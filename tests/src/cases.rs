@@ -63,11 +63,12 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "deep", pinned: 0x9a4a_ab85, ram: 11_520, run: deep::deep::<P> },
         Self { name: "quantised", pinned: 0x94b6_efa4, ram: 10_240, run: quantised::predict::<P> },
         Self { name: "wire", pinned: 0xe803_5af1, ram: 4864, run: wire::damaged::<P> },
-        Self { name: "tables", pinned: 0, ram: 1024, run: deployed::tables::<P> },
-        Self { name: "code", pinned: 0, ram: 1024, run: deployed::straight::<P> },
-        Self { name: "float-tables", pinned: 0, ram: 1024, run: deployed::floats::<P> },
-        Self { name: "file", pinned: 0, ram: 4864, run: deployed::file::<P> },
-        Self { name: "float-file", pinned: 0, ram: 4864, run: deployed::file_of_floats::<P> },
+        Self { name: "nothing", pinned: 0x811c_9dc5, ram: 1280, run: deployed::nothing::<P> },
+        Self { name: "tables", pinned: 0xa613_8701, ram: 2048, run: deployed::tables::<P> },
+        Self { name: "code", pinned: 0xa0e8_b78e, ram: 1408, run: deployed::straight::<P> },
+        Self { name: "float-tables", pinned: 0x71b4_0e55, ram: 1920, run: deployed::floats::<P> },
+        Self { name: "file", pinned: 0x9119_856b, ram: 3072, run: deployed::file::<P> },
+        Self { name: "float-file", pinned: 0x1225_82a8, ram: 2304, run: deployed::file_of_floats::<P> },
     ];
 
     /// Every case.

@@ -21,11 +21,13 @@ exported! {
     straight_500 "deployed/straight_500.rs"
     floats_1000 "deployed/floats_1000.rs"
     floats_500 "deployed/floats_500.rs"
+    rows_1000 "deployed/rows_1000.rs"
+    rows_500 "deployed/rows_500.rs"
 }
 
 /// The file of 1000 weights, each layer in the encoding that is fastest: blocks, and all weights.
 pub static INTEGERS: &[u8] = tamis::include_model!("deployed/tables_1000.tamis");
-/// The same with floats.
+/// The same with floats, in blocks.
 pub static FLOATS: &[u8] = tamis::include_model!("deployed/floats_1000.tamis");
 
 /// Numbers in a row.

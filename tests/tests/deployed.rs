@@ -103,8 +103,13 @@ fn files_and_what_is_exported_of_them_are_as_they_were() {
         exported(&tables, &bytes, &ExportForm::Rust, &tables);
         if nonzeros > 200 {
             exported(&tables, &bytes, &ExportForm::StraightLine, &format!("straight_{nonzeros}"));
-            let name = format!("floats_{nonzeros}");
+            let name = format!("rows_{nonzeros}");
             exported(&name, &floats(nonzeros), &ExportForm::Rust, &name);
+            let rows = ModelFile::load(folder().join(format!("{name}.tamis"))).unwrap();
+            let blocks = ExportForm::Tamis(Choice::Prefer(Encoding::Blocks));
+            let blocks = export(&rows, &blocks).unwrap().files.remove(0).1;
+            let name = format!("floats_{nonzeros}");
+            exported(&name, &blocks, &ExportForm::Rust, &name);
         }
     }
     let bytes = integers(1000, Choice::Prefer(Encoding::Blocks));
@@ -134,8 +139,10 @@ fn every_form_predicts_the_bits_of_its_file() {
     assert_eq!(deployed::straight_500::predict(row), some);
     assert_eq!(deployed::tables_200::predict(row), few);
 
-    let bytes = Aligned::new(deployed::FLOATS);
+    let bytes = Aligned::new(&floats(1000));
     let (mut y, mut scratch) = ([0.0; OUTPUTS], [0.0; HIDDEN]);
     View::parse(&bytes).unwrap().model().predict(&deployed::FLOAT_ROW, &mut scratch, &mut y).unwrap();
+    // Rows and blocks add up in the same order.
     assert_eq!(deployed::floats_1000::predict(&deployed::FLOAT_ROW).map(f32::to_bits), y.map(f32::to_bits));
+    assert_eq!(deployed::rows_1000::predict(&deployed::FLOAT_ROW).map(f32::to_bits), y.map(f32::to_bits));
 }

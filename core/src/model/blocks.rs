@@ -8,7 +8,7 @@
 //! Windows run one after the other and the columns of a row rise, so each output is the sum of the same products in the same
 //! order as that of [`Csr`](super::Csr): the same bits.
 
-use super::{Activation, Input, MAX_INPUTS, NARROW_BLOCKS, WIDE_BLOCKS};
+use super::{Activation, Input, MAX_INPUTS, NARROW_BLOCKS, WIDE_BLOCKS, rolled};
 use crate::error::{finite, length, range, tri};
 use crate::{Error, Result};
 
@@ -244,36 +244,73 @@ pub struct Entries<'a> {
 impl Entries<'_> {
     /// Adds to each number of `out` the products of its row's entries, `counts` each, with the numbers that `at` reads for
     /// their indices; `None` where it has none.
-    #[inline(always)]
     pub fn add(
         &mut self,
         counts: &[u8],
         out: &mut [f32],
-        at: impl Fn(usize) -> Option<f32> + Copy,
+        at: impl Fn(usize) -> Option<f32>,
+    ) -> Option<()> {
+        self.runs(counts, out, |indices, values, mut sum| {
+            for (&index, value) in indices.iter().zip(values) {
+                sum += value * at(usize::from(index))?;
+                rolled();
+            }
+            Some(sum)
+        })
+    }
+
+    /// The same with the numbers of a window that lies in memory.
+    #[inline(always)]
+    pub(super) fn add_from<T: Copy>(
+        &mut self,
+        counts: &[u8],
+        out: &mut [f32],
+        x: &[T; WINDOW],
+        number: impl Fn(T) -> f32,
+    ) -> Option<()> {
+        self.runs(counts, out, |indices, values, sum| Some(dot(x, &number, indices, values, sum)))
+    }
+
+    #[inline(always)]
+    fn runs(
+        &mut self,
+        counts: &[u8],
+        out: &mut [f32],
+        dot: impl Fn(&[u8], &[f32], f32) -> Option<f32>,
     ) -> Option<()> {
         for (out, &count) in out.iter_mut().zip(counts) {
             let (indices, behind) = self.indices.split_at_checked(usize::from(count))?;
             let (values, left) = self.values.split_at_checked(usize::from(count))?;
             (self.indices, self.values) = (behind, left);
-            *out = dot(indices, values, *out, at)?;
+            *out = dot(indices, values, *out)?;
         }
         Some(())
     }
 }
 
-/// One run: the products are added one by one, in the order of the entries.
+/// One run: the products are added one by one, in the order of the entries, four a turn.
 #[inline(always)]
-fn dot(indices: &[u8], values: &[f32], sum: f32, at: impl Fn(usize) -> Option<f32>) -> Option<f32> {
-    let mut sum = sum;
-    let (indices, more_indices) = indices.as_chunks::<8>();
-    let (values, more_values) = values.as_chunks::<8>();
-    for (indices, values) in indices.iter().zip(values) {
-        for (&index, value) in indices.iter().zip(values) {
-            sum += value * at(usize::from(index))?;
-        }
+fn dot<T: Copy>(
+    x: &[T; WINDOW],
+    number: impl Fn(T) -> f32,
+    indices: &[u8],
+    values: &[f32],
+    mut sum: f32,
+) -> f32 {
+    // The index of an array of 256 by an `u8` needs no check, and none is emitted.
+    let at = |index: u8| x.get(usize::from(index)).map_or(0.0, |&x| number(x));
+    let (indices, more_indices) = indices.as_chunks::<4>();
+    let (values, more_values) = values.as_chunks::<4>();
+    for (&[i0, i1, i2, i3], &[v0, v1, v2, v3]) in indices.iter().zip(values) {
+        sum += v0 * at(i0);
+        sum += v1 * at(i1);
+        sum += v2 * at(i2);
+        sum += v3 * at(i3);
+        rolled();
     }
     for (&index, value) in more_indices.iter().zip(more_values) {
-        sum += value * at(usize::from(index))?;
+        sum += value * at(index);
+        rolled();
     }
-    Some(sum)
+    sum
 }

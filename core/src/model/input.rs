@@ -59,7 +59,7 @@ impl Input for [f32] {
         out: &mut [f32],
     ) -> Option<()> {
         match window(self, start) {
-            Some(x) => entries.add(counts, out, |index| x.get(index).copied()),
+            Some(x) => entries.add_from(counts, out, x, |number| number),
             None => entries.add(counts, out, |index| self.at(start.wrapping_add(index))),
         }
     }
@@ -84,7 +84,7 @@ impl Input for [u8] {
         out: &mut [f32],
     ) -> Option<()> {
         match window(self, start) {
-            Some(x) => entries.add(counts, out, |index| x.get(index).map(|&byte| f32::from(byte))),
+            Some(x) => entries.add_from(counts, out, x, f32::from),
             None => entries.add(counts, out, |index| self.at(start.wrapping_add(index))),
         }
     }
@@ -117,9 +117,7 @@ impl Input for Scaled<'_> {
         out: &mut [f32],
     ) -> Option<()> {
         match window(self.bytes, start) {
-            Some(x) => {
-                entries.add(counts, out, |index| x.get(index).map(|&byte| f32::from(byte) * self.scale))
-            }
+            Some(x) => entries.add_from(counts, out, x, |byte| f32::from(byte) * self.scale),
             None => entries.add(counts, out, |index| self.at(start.wrapping_add(index))),
         }
     }

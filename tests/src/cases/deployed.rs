@@ -2,8 +2,8 @@
 
 use super::{Digest, Probe};
 use crate::deployed::{
-    FLOAT_ROW, FLOATS, INTEGERS, OUTPUTS, ROW, blocks_1000, floats_500, floats_1000, straight_500,
-    straight_1000, tables_200, tables_500, tables_1000,
+    FLOAT_ROW, FLOATS, INTEGERS, OUTPUTS, ROW, blocks_1000, floats_500, floats_1000, rows_500, rows_1000,
+    straight_500, straight_1000, tables_200, tables_500, tables_1000,
 };
 use core::hint::black_box;
 use tamis::wire::{QuantisedView, View};
@@ -22,10 +22,15 @@ macro_rules! counted {
     }};
 }
 
+/// Nothing: its stack is that of the program itself.
+pub(super) fn nothing<P: Probe>(_probe: &mut P) -> u32 {
+    Digest::default().value()
+}
+
 /// Modules of tables.
 pub(super) fn tables<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
-    let word = |y| y as u32;
+    let word = |y: i32| y as u32;
     let many = counted!(probe, digest, "tables, 1000", 1000, tables_1000::predict, &ROW, word);
     counted!(probe, digest, "tables, 500", 500, tables_500::predict, &ROW, word);
     counted!(probe, digest, "tables, 200", 200, tables_200::predict, &ROW, word);
@@ -36,7 +41,7 @@ pub(super) fn tables<P: Probe>(probe: &mut P) -> u32 {
 /// Modules without tables.
 pub(super) fn straight<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
-    let word = |y| y as u32;
+    let word = |y: i32| y as u32;
     counted!(probe, digest, "code, 1000", 1000, straight_1000::predict, &ROW, word);
     counted!(probe, digest, "code, 500", 500, straight_500::predict, &ROW, word);
     digest.value()
@@ -46,8 +51,10 @@ pub(super) fn straight<P: Probe>(probe: &mut P) -> u32 {
 pub(super) fn floats<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     counted!(probe, digest, "float tables, 1000", 1000, floats_1000::predict, &FLOAT_ROW, f32::to_bits);
-    counted!(probe, digest, "float tables, 500", 500, floats_500::predict, &FLOAT_ROW, f32::to_bits);
-    digest.value()
+    let some = counted!(probe, digest, "float tables, 500", 500, floats_500::predict, &FLOAT_ROW, f32::to_bits);
+    counted!(probe, digest, "float rows, 1000", 1000, rows_1000::predict, &FLOAT_ROW, f32::to_bits);
+    let same = counted!(probe, digest, "float rows, 500", 500, rows_500::predict, &FLOAT_ROW, f32::to_bits);
+    if some == same { digest.value() } else { 0 }
 }
 
 /// The file of integers; 0 if it is refused.
