@@ -27,7 +27,7 @@ const CEILINGS: &[Ceiling] = &[
     ceiling("int8, 784-32-10, 10 %", Some("int8, 784-32-10, 5 %"), 4.8),
     ceiling("tables, 1000", None, 6.8),
     ceiling("tables, 1000", Some("tables, 500"), 4.6),
-    ceiling("tables, blocks only", None, 6.9),
+    ceiling("blocks only, 1000", None, 6.9),
     ceiling("code, 1000", None, 3.1),
     ceiling("code, 1000", Some("code, 500"), 2.8),
     ceiling("float tables, 1000", None, 9.3),
