@@ -154,7 +154,7 @@ impl Weights<'_> {
 
     /// Weights that are there; of a dense layer those that are not 0.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
+    pub const fn nonzeros(&self) -> usize {
         each!(self, inner => inner.nonzeros())
     }
 
@@ -214,9 +214,7 @@ impl Weights<'_> {
             Weights::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => {
                 blocks.accumulate::<KERNELS>(x, sums)
             }
-            Weights::Fan(fan) if KERNELS & (WIDE_FAN | NARROW_FAN) != 0 => {
-                fan.accumulate::<KERNELS>(x, sums)
-            }
+            Weights::Fan(fan) if KERNELS & (WIDE_FAN | NARROW_FAN) != 0 => fan.accumulate::<KERNELS>(x, sums),
             _ => None,
         }
     }

@@ -23,6 +23,7 @@
 
 mod aligned;
 mod cost;
+pub mod embed;
 mod integers;
 mod read;
 mod recode;
@@ -96,10 +97,17 @@ static CRC: Crc<u32, Table> = Crc::<u32, Table>::new(&CRC_32_ISO_HDLC);
 
 /// The CRC-32 that the header of these bytes must hold; for tools that make or mend files.
 #[must_use]
-pub fn checksum(bytes: &[u8]) -> u32 {
+pub const fn checksum(bytes: &[u8]) -> u32 {
     let mut digest = CRC.digest();
-    digest.update(bytes.get(..CHECKSUM.start).unwrap_or(bytes));
-    digest.update(bytes.get(CHECKSUM.end..).unwrap_or_default());
+    match bytes.split_at_checked(CHECKSUM.start) {
+        Some((head, behind)) => {
+            digest.update(head);
+            if let Some((_, rest)) = behind.split_at_checked(CHECKSUM.end - CHECKSUM.start) {
+                digest.update(rest);
+            }
+        }
+        None => digest.update(bytes),
+    }
     digest.finalize()
 }
 

@@ -66,6 +66,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "nothing", pinned: 0x811c_9dc5, ram: 1280, run: deployed::nothing::<P> },
         Self { name: "tables", pinned: 0xce41_1207, ram: 1664, run: deployed::tables::<P> },
         Self { name: "blocks", pinned: 0x9119_856b, ram: 1792, run: deployed::blocks::<P> },
+        Self { name: "embedded", pinned: 0x3aaf_2f5a, ram: 1792, run: deployed::embedded::<P> },
         Self { name: "code", pinned: 0xa0e8_b78e, ram: 1408, run: deployed::straight::<P> },
         Self { name: "float-tables", pinned: 0x71b4_0e55, ram: 1920, run: deployed::floats::<P> },
         Self { name: "file", pinned: 0x9119_856b, ram: 3072, run: deployed::file::<P> },

@@ -30,6 +30,26 @@ pub static INTEGERS: &[u8] = tamis::include_model!("deployed/tables_1000.tamis")
 /// The same with floats, in blocks.
 pub static FLOATS: &[u8] = tamis::include_model!("deployed/floats_1000.tamis");
 
+/// What the file of 1000 weights predicts, read by the compiler.
+#[must_use]
+pub fn embedded(row: &[u8; INPUTS]) -> [i32; OUTPUTS] {
+    let model = tamis::embed_quantised!("deployed/tables_1000.tamis");
+    let mut y = [0; OUTPUTS];
+    let done = model.predict(row, &mut [0; 13], &mut y);
+    debug_assert!(done.is_ok(), "the scratch is that of ten hidden neurons");
+    y
+}
+
+/// The same of the file of floats.
+#[must_use]
+pub fn embedded_floats(row: &[f32; INPUTS]) -> [f32; OUTPUTS] {
+    let model = tamis::embed_model!("deployed/floats_1000.tamis");
+    let mut y = [0.0; OUTPUTS];
+    let done = model.predict(row, &mut [0.0; 10], &mut y);
+    debug_assert!(done.is_ok(), "the scratch is that of ten hidden neurons");
+    y
+}
+
 /// Numbers in a row.
 pub const INPUTS: usize = 784;
 /// Numbers in a prediction.

@@ -134,6 +134,7 @@ fn every_form_predicts_the_bits_of_its_file() {
     assert_eq!(deployed::tables_1000::predict(row), many);
     assert_eq!(deployed::blocks_1000::predict(row), many);
     assert_eq!(deployed::straight_1000::predict(row), many);
+    assert_eq!(deployed::embedded(row), many);
     assert_eq!(of_file(deployed::INTEGERS), many);
     assert_eq!(deployed::tables_500::predict(row), some);
     assert_eq!(deployed::straight_500::predict(row), some);
@@ -142,6 +143,7 @@ fn every_form_predicts_the_bits_of_its_file() {
     let bytes = Aligned::new(&floats(1000));
     let (mut y, mut scratch) = ([0.0; OUTPUTS], [0.0; HIDDEN]);
     View::parse(&bytes).unwrap().model().predict(&deployed::FLOAT_ROW, &mut scratch, &mut y).unwrap();
+    assert_eq!(deployed::embedded_floats(&deployed::FLOAT_ROW).map(f32::to_bits), y.map(f32::to_bits));
     // Rows and blocks add up in the same order.
     assert_eq!(deployed::floats_1000::predict(&deployed::FLOAT_ROW).map(f32::to_bits), y.map(f32::to_bits));
     assert_eq!(deployed::rows_1000::predict(&deployed::FLOAT_ROW).map(f32::to_bits), y.map(f32::to_bits));

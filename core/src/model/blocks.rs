@@ -194,12 +194,7 @@ pub(crate) struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     /// Counts of each row in each window, that must add up to `entries`.
-    pub(crate) const fn new(
-        inputs: usize,
-        outputs: usize,
-        counts: &'a [u8],
-        entries: usize,
-    ) -> Result<Self> {
+    pub(crate) const fn new(inputs: usize, outputs: usize, counts: &'a [u8], entries: usize) -> Result<Self> {
         tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
         tri!(length("counts", counts.len(), outputs.saturating_mul(windows(inputs))));
         let (mut total, mut left) = (0_usize, counts);
@@ -244,12 +239,7 @@ pub struct Entries<'a> {
 impl Entries<'_> {
     /// Adds to each number of `out` the products of its row's entries, `counts` each, with the numbers that `at` reads for
     /// their indices; `None` where it has none.
-    pub fn add(
-        &mut self,
-        counts: &[u8],
-        out: &mut [f32],
-        at: impl Fn(usize) -> Option<f32>,
-    ) -> Option<()> {
+    pub fn add(&mut self, counts: &[u8], out: &mut [f32], at: impl Fn(usize) -> Option<f32>) -> Option<()> {
         self.runs(counts, out, |indices, values, mut sum| {
             for (&index, value) in indices.iter().zip(values) {
                 sum += value * at(usize::from(index))?;

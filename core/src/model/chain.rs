@@ -132,7 +132,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         length("input row", x.len(), self.inputs())?;
         length("prediction", out.len(), self.outputs())?;
         let needed = self.scratch_len();
-        let short = Error::Budget { needed: needed.saturating_mul(size_of::<f32>()), got: size_of_val(scratch) };
+        let short =
+            Error::Budget { needed: needed.saturating_mul(size_of::<f32>()), got: size_of_val(scratch) };
         let scratch = scratch.get_mut(..needed).ok_or(short)?;
         let missing = Error::Length { what: "numbers of the row that is read", expected: x.len(), got: 0 };
         self.forward(x, scratch, out).ok_or(missing)
@@ -304,7 +305,9 @@ where
     X: Input + ?Sized,
 {
     match tail {
-        [Layer::Csr(csr), Layer::Sum(sum)] if KERNELS & (super::CSR | super::SUM) == super::CSR | super::SUM => {
+        [Layer::Csr(csr), Layer::Sum(sum)]
+            if KERNELS & (super::CSR | super::SUM) == super::CSR | super::SUM =>
+        {
             *out.first_mut()? = sum.apply(csr.rows(x))?;
             Some(())
         }

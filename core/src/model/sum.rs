@@ -1,7 +1,7 @@
 //! The scalar output layer `f = sum_j v_j x_j`, `v_j` = ±1: one bit per neuron.
 
-use crate::error::{length, range, tri};
 use crate::Result;
+use crate::error::{length, range, tri};
 
 /// `f = sum_j v_j x_j` with one sign bit per neuron.
 #[derive(Debug, Clone, Copy, PartialEq)]

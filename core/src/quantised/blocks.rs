@@ -97,7 +97,8 @@ impl<'a> Blocks<'a> {
     #[inline(never)]
     fn copied(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
         let mut window = [0; WINDOW];
-        let ((to, more), (from, rest)) = (window.get_mut(..x.len())?.as_chunks_mut::<4>(), x.as_chunks::<4>());
+        let ((to, more), (from, rest)) =
+            (window.get_mut(..x.len())?.as_chunks_mut::<4>(), x.as_chunks::<4>());
         // A routine that copies takes more flash than this.
         for (to, from) in to.iter_mut().zip(from) {
             *to = *from;

@@ -43,8 +43,12 @@ impl<'a> Dense<'a> {
 
     /// Weights that are not 0.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
-        self.values.iter().filter(|&&value| value != 0).count()
+    pub const fn nonzeros(&self) -> usize {
+        let (mut count, mut left) = (0, self.values);
+        while let [value, behind @ ..] = left {
+            (count, left) = (count + (*value != 0) as usize, behind);
+        }
+        count
     }
 
     /// The columns that have weights; empty for all.

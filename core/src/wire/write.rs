@@ -116,7 +116,13 @@ impl<'o> Writer<'o> {
                 let requested = blocks.requested();
                 let payload = windows_len(inputs, outputs, nonzeros) - SECTION;
                 self.words([usize::from(TAG_WINDOWS), payload])?;
-                self.head(&CsrHead { inputs, outputs, nonzeros, requested, activation: blocks.activation() })?;
+                self.head(&CsrHead {
+                    inputs,
+                    outputs,
+                    nonzeros,
+                    requested,
+                    activation: blocks.activation(),
+                })?;
                 self.put(blocks.counts())?;
                 self.pad()?;
                 self.put(blocks.indices())?;

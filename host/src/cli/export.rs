@@ -89,7 +89,10 @@ impl Export {
         if let Some(encoding) = self.encoding.filter(|_| self.format != Format::Tamis) {
             return Err(Error::new("only the format tamis has a choice of encodings")
                 .expected("--encoding with --format tamis")
-                .got(format_args!("--encoding {}", encoding.to_possible_value().map_or_else(String::new, |v| v.get_name().into())))
+                .got(format_args!(
+                    "--encoding {}",
+                    encoding.to_possible_value().map_or_else(String::new, |v| v.get_name().into())
+                ))
                 .help("write the model with --format tamis first, and export what it gives"));
         }
         let (form, place) = match self.format {

@@ -73,7 +73,8 @@ fn floats(view: &View<'_>, choice: Choice) -> Result<Vec<u8>> {
 fn part(layer: &Layer<'_>, choice: Choice) -> Result<Option<Part>> {
     let (rows, columns, values, activation) = match layer {
         Layer::Csr(csr) => {
-            let rows = csr.counts().iter().enumerate().flat_map(|(row, &n)| std::iter::repeat_n(row, n.into()));
+            let rows =
+                csr.counts().iter().enumerate().flat_map(|(row, &n)| std::iter::repeat_n(row, n.into()));
             (rows.collect(), csr.columns().to_vec(), csr.values().to_vec(), csr.activation())
         }
         Layer::Blocks(blocks) => {

@@ -2,15 +2,15 @@
 
 use super::{Digest, Probe};
 use crate::deployed::{
-    FLOAT_ROW, FLOATS, INTEGERS, OUTPUTS, ROW, blocks_1000, floats_500, floats_1000, rows_500, rows_1000,
-    straight_500, straight_1000, tables_200, tables_500, tables_1000,
+    self, FLOAT_ROW, FLOATS, INTEGERS, OUTPUTS, ROW, blocks_1000, floats_500, floats_1000, rows_500,
+    rows_1000, straight_500, straight_1000, tables_200, tables_500, tables_1000,
 };
 use core::hint::black_box;
 use tamis::wire::{QuantisedView, View};
 
 /// Counts one call; its outputs go into the digest.
 macro_rules! counted {
-    ($probe:ident, $digest:ident, $name:literal, $units:literal, $predict:expr, $row:expr, $word:expr) => {{
+    ($probe:ident, $digest:ident, $name:expr, $units:literal, $predict:expr, $row:expr, $word:expr) => {{
         let row = black_box($row);
         // Not inlined, so that the stack is that of one prediction.
         let predict = black_box($predict as fn(&_) -> [_; OUTPUTS]);
@@ -45,6 +45,16 @@ pub(super) fn blocks<P: Probe>(probe: &mut P) -> u32 {
     digest.value()
 }
 
+/// Files that the compiler has read; 0 unless they predict as the modules do.
+pub(super) fn embedded<P: Probe>(probe: &mut P) -> u32 {
+    let mut digest = Digest::default();
+    let word = |y: i32| y as u32;
+    let y = counted!(probe, digest, "embedded, 1000", 1000, deployed::embedded, &ROW, word);
+    let name = "embedded floats, 1000";
+    counted!(probe, digest, name, 1000, deployed::embedded_floats, &FLOAT_ROW, f32::to_bits);
+    if y == tables_1000::predict(&ROW) { digest.value() } else { 0 }
+}
+
 /// Modules without tables.
 pub(super) fn straight<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
@@ -58,7 +68,8 @@ pub(super) fn straight<P: Probe>(probe: &mut P) -> u32 {
 pub(super) fn floats<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     counted!(probe, digest, "float tables, 1000", 1000, floats_1000::predict, &FLOAT_ROW, f32::to_bits);
-    let some = counted!(probe, digest, "float tables, 500", 500, floats_500::predict, &FLOAT_ROW, f32::to_bits);
+    let some =
+        counted!(probe, digest, "float tables, 500", 500, floats_500::predict, &FLOAT_ROW, f32::to_bits);
     counted!(probe, digest, "float rows, 1000", 1000, rows_1000::predict, &FLOAT_ROW, f32::to_bits);
     let same = counted!(probe, digest, "float rows, 500", 500, rows_500::predict, &FLOAT_ROW, f32::to_bits);
     if some == same { digest.value() } else { 0 }

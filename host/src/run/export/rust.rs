@@ -157,7 +157,9 @@ impl Module {
                     let tables = table::windows(blocks).map(|(name, table)| self.table(name, number, table));
                     let activation = self.activation(blocks.activation());
                     let (inputs, outputs, tables) = (blocks.inputs(), blocks.outputs(), tables.join(", "));
-                    format!("Layer::Blocks(checked(Blocks::new({inputs}, {outputs}, {tables}, {activation})))")
+                    format!(
+                        "Layer::Blocks(checked(Blocks::new({inputs}, {outputs}, {tables}, {activation})))"
+                    )
                 }
                 model::Layer::Sum(sum) => format!("Layer::Sum({})", self.sum(sum, number)),
                 _ => return Err(unknown_layer()),

@@ -28,6 +28,8 @@ const CEILINGS: &[Ceiling] = &[
     ceiling("tables, 1000", None, 6.8),
     ceiling("tables, 1000", Some("tables, 500"), 4.6),
     ceiling("blocks only, 1000", None, 6.9),
+    ceiling("embedded, 1000", None, 6.8),
+    ceiling("embedded floats, 1000", None, 9.3),
     ceiling("code, 1000", None, 3.1),
     ceiling("code, 1000", Some("code, 500"), 2.8),
     ceiling("float tables, 1000", None, 9.3),
@@ -230,7 +232,8 @@ pub(crate) fn table(runs: &[Run], expected: &[Expected]) -> String {
 fn row(report: &Report, region: &Region) -> String {
     let mut per_unit =
         region.per_unit().map(|value| format!("{value:.2} per unit of {}", region.units)).unwrap_or_default();
-    let less = CEILINGS.iter().filter(|ceiling| ceiling.region == region.name).find_map(|ceiling| ceiling.less);
+    let less =
+        CEILINGS.iter().filter(|ceiling| ceiling.region == region.name).find_map(|ceiling| ceiling.less);
     if let Some(marginal) = less.and_then(|less| marginal(report, region, less)) {
         let _ = write!(per_unit, ", {marginal:.2} more");
     }

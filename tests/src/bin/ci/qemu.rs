@@ -54,7 +54,8 @@ fn build_firmware() -> Result<(), Stop> {
 /// The programs whose flash is measured.
 fn build_sized() -> Result<(), Stop> {
     let build = cross::compiler(&[sizes::TARGET])?.build(&[sizes::TARGET]);
-    let build = build.words("--release --manifest-path tests/firmware/Cargo.toml --features sizes --target-dir");
+    let build =
+        build.words("--release --manifest-path tests/firmware/Cargo.toml --features sizes --target-dir");
     sizes::programs().fold(build.args([IMAGES]), |build, name| build.args(["--bin", name])).run()
 }
 
