@@ -4,6 +4,7 @@
 //! field, and the CRC-32 of the whole, before anything is used; what it gives borrows the bytes. [`View::encode`]
 //! writes a chain of layers and [`encode`] what the trainer holds, both into the caller's buffer. One model
 //! has one encoding: what was parsed encodes to the same bytes. [`QuantisedView`] does the same for models of integers.
+//! [`embed_model!`](crate::embed_model) and [`embed_quantised!`](crate::embed_quantised) have the compiler read a file.
 //!
 //! ```
 //! use tamis::gates::Signs;

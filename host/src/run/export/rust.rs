@@ -59,7 +59,8 @@ impl Module {
         let mut out = format!("//! {title}\n");
         out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.\n";
         out += "//! The compiler checks the tables, and links the kernels that they need and no check.\n\n";
-        out += "#![allow(dead_code, missing_docs, unreachable_pub, clippy::all)]\n\n";
+        out +=
+            "#![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]\n\n";
         for (from, names) in [("model", &self.model), ("quantised", &self.quantised)] {
             match names.iter().copied().collect::<Vec<_>>().as_slice() {
                 [] => {}

@@ -3,7 +3,7 @@
 //! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.
 //! The compiler checks the tables, and links the kernels that they need and no check.
 
-#![allow(dead_code, missing_docs, unreachable_pub, clippy::all)]
+#![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
 use tamis::model::Activation;
 use tamis::quantised::{Chain, Delta, Layer, Scales, Weights};
