@@ -97,7 +97,10 @@ impl<'a> Fan<'a> {
     /// Weights of each row.
     #[must_use]
     pub const fn fan_in(&self) -> usize {
-        if self.outputs == 0 { 0 } else { self.values.len() / self.outputs }
+        match self.values.len().checked_div(self.outputs) {
+            Some(fan_in) => fan_in,
+            None => 0,
+        }
     }
 
     /// Column of each weight.

@@ -36,7 +36,7 @@ impl<'a> Mask<'a> {
         let this = Self { inputs, outputs, used, bits, values };
         let words = this.words();
         tri!(length("words of bits", bits.len(), outputs.saturating_mul(words)));
-        let in_last = if this.width() % 32 == 0 { 32 } else { this.width() % 32 };
+        let in_last = if this.width().is_multiple_of(32) { 32 } else { this.width() % 32 };
         let (mut set, mut at, mut left) = (0_usize, 0, bits);
         while let [word, behind @ ..] = left {
             set = set.saturating_add(word.count_ones() as usize);

@@ -291,7 +291,7 @@ pub const fn quantised<'a, const N: usize>(
     while let Some(layer) = tri!(left.next()) {
         match layer {
             Layer::Floats(raw) => {
-                sum = Some(tri!(Sum::new(raw.inputs, take!(pools.words, raw.arrays[0], 4))))
+                sum = Some(tri!(Sum::new(raw.inputs, take!(pools.words, raw.arrays[0], 4))));
             }
             Layer::Integers(raw) => {
                 let [slot, behind @ ..] = slots else { return Err(SHORT) };
