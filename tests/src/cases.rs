@@ -52,7 +52,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "math", pinned: 0xdbaf_5d1d, ram: 5120, run: elementary::<P> },
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
         Self { name: "conformance", pinned: 0x35fa_4dde, ram: 8192, run: operator::conformance::<P> },
-        Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
+        Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2816, run: predict::predict::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
         Self { name: "recover", pinned: 0xf5b0_b803, ram: 12_800, run: recover::recover::<P> },
         Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
