@@ -33,8 +33,8 @@ const NARROW_BLOCKS: u16 = 1 << 3;
 /// The set of all kernels.
 pub const ALL_KERNELS: u16 = (1 << 4) - 1;
 
-/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as long as they should be, and
-/// unrolled again they would take more flash than the weights, and time before every short run.
+/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as long as they should be,
+/// and unrolled again they would take more flash than the weights, and time before every short run.
 #[inline(always)]
 pub(crate) fn rolled() {
     core::hint::black_box(());

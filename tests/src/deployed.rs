@@ -1,5 +1,5 @@
-//! Models as they are put on a part: files, and what `tamis export` makes of them. 784 inputs, ten hidden neurons, ten outputs,
-//! 1000, 500 or 200 weights, of which the last layer has 100 each time.
+//! Models as they are put on a part: files, and what `tamis export` makes of them. 784 inputs, ten hidden neurons, ten
+//! outputs, 1000, 500 or 200 weights, of which the last layer has 100 each time.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p tamis-tests --test deployed` writes all of it anew.
 

@@ -1,8 +1,8 @@
 //! A sparse layer in windows of 256 columns with indices of `u8`, and the kernel that runs it.
 //!
-//! An index of `u8` cannot leave an array of 256, so where a row of inputs lies in memory its reads are not checked, and nothing
-//! is `unsafe`. The last window reaches back into the one before it, so that every window lies within the row; a row of fewer
-//! than 256 numbers, or one that comes from elsewhere, is read with a check. An entry takes five bytes where
+//! An index of `u8` cannot leave an array of 256, so where a row of inputs lies in memory its reads are not checked, and
+//! nothing is `unsafe`. The last window reaches back into the one before it, so that every window lies within the row; a row
+//! of fewer than 256 numbers, or one that comes from elsewhere, is read with a check. An entry takes five bytes where
 //! [`Csr`](super::Csr) takes six.
 //!
 //! Windows run one after the other and the columns of a row rise, so each output is the sum of the same products in the same

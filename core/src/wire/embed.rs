@@ -1,8 +1,8 @@
 //! Models that the compiler reads: [`embed_model!`](crate::embed_model) and [`embed_quantised!`](crate::embed_quantised).
 //!
 //! A file is checked and taken apart while the program is built: its arrays become arrays of numbers, its layers a
-//! [`model::Chain`](crate::model::Chain) or [`quantised::Chain`](crate::quantised::Chain) in a `static`, and neither the file nor
-//! a check is linked. What is public here is for these macros.
+//! [`model::Chain`](crate::model::Chain) or [`quantised::Chain`](crate::quantised::Chain) in a `static`, and neither the
+//! file nor a check is linked. What is public here is for these macros.
 
 use super::integers::{Raw, RawIntegers, next, scales};
 use super::read::{RawLayer, Walk, head, raw_layer};
@@ -118,8 +118,8 @@ impl Lengths {
     /// Those of a model of integers, or else of floats.
     ///
     /// # Errors
-    /// As [`View::parse`](super::View::parse) and [`QuantisedView::parse`](super::QuantisedView::parse) where the structure of the
-    /// file is wrong.
+    /// As [`View::parse`](super::View::parse) and [`QuantisedView::parse`](super::QuantisedView::parse) where the structure
+    /// of the file is wrong.
     pub const fn of(file: &[u8], integers: bool) -> Result<Self> {
         let (layers, bytes, weights, columns, words) = (0, 0, 0, 0, 0);
         let mut all = Self { layers, bytes, weights, columns, words, biases: 0, floats: 0, pairs: 0 };
@@ -229,7 +229,8 @@ const SHORT: Error = Error::Length { what: "numbers of a pool", expected: 0, got
 /// The layers of a model of floats.
 ///
 /// # Errors
-/// Those of [`View::parse`](super::View::parse) but for the address, and [`Error::Length`] where the pools are not those of the file.
+/// Those of [`View::parse`](super::View::parse) but for the address, and [`Error::Length`] where the pools are not those of
+/// the file.
 pub const fn model<'a, const N: usize>(file: &[u8], pools: Pools<'a>) -> Result<[model::Layer<'a>; N]> {
     const FIRST: Result<Sum<'static>> = Sum::new(0, &[]);
     let (_, inputs, outputs) = tri!(head(file));
@@ -275,8 +276,8 @@ const fn float_layer<'a>(raw: &RawLayer<'_>, pools: &mut Pools<'a>) -> Result<mo
 /// The layers of a model of integers, the sum behind them, and what the integers stand for.
 ///
 /// # Errors
-/// Those of [`QuantisedView::parse`](super::QuantisedView::parse) but for the address, and [`Error::Length`] where the pools are
-/// not those of the file.
+/// Those of [`QuantisedView::parse`](super::QuantisedView::parse) but for the address, and [`Error::Length`] where the pools
+/// are not those of the file.
 pub const fn quantised<'a, const N: usize>(
     file: &[u8],
     pools: Pools<'a>,
@@ -401,7 +402,8 @@ macro_rules! embedded_pools {
 /// A model of floats that the compiler reads from its file: a `&'static` [`model::Chain`](crate::model::Chain).
 ///
 /// The path is relative to the file that calls, as for [`include_bytes!`]. The file is checked when the program is built, as
-/// [`View::parse`](crate::wire::View::parse) checks it; what is linked is its numbers, its layers and the kernels that they need.
+/// [`View::parse`](crate::wire::View::parse) checks it; what is linked is its numbers, its layers and the kernels that they
+/// need.
 ///
 /// ```
 /// let model = tamis::embed_model!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire_golden.tamis"));

@@ -1,4 +1,5 @@
-//! What a way of predicting takes in flash: the sections of a program that does only that, less those of one that does nothing.
+//! What a way of predicting takes in flash: the sections of a program that does only that, less those of one that does
+//! nothing.
 
 use crate::command::root;
 use crate::elf;
