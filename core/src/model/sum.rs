@@ -14,8 +14,8 @@ impl<'a> Sum<'a> {
     /// A sum over `inputs` neurons; bit `j % 32` of `signs[j / 32]` is 1 where `v_j` is -1.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are `inputs / 32` words, rounded up; [`Error::Range`] if a bit past `inputs` is
-    /// set.
+    /// [`crate::Error::Length`] unless there are `inputs / 32` words, rounded up; [`crate::Error::Range`] if a bit past
+    /// `inputs` is set.
     pub const fn new(inputs: usize, signs: &'a [u32]) -> Result<Self> {
         tri!(length("sign words", signs.len(), inputs.div_ceil(32)));
         let in_last = if inputs.is_multiple_of(32) { 32 } else { inputs % 32 };

@@ -1,8 +1,8 @@
 //! Models that the compiler reads: [`embed_model!`](crate::embed_model) and [`embed_quantised!`](crate::embed_quantised).
 //!
 //! A file is checked and taken apart while the program is built: its arrays become arrays of numbers, its layers a
-//! [`model::Chain`](crate::model::Chain) or [`quantised::Chain`](crate::quantised::Chain) in a `static`, and neither the
-//! file nor a check is linked. What is public here is for these macros.
+//! [`model::Chain`] or [`quantised::Chain`] in a `static`, and neither the file nor a check is linked. What is public here is for
+//! these macros.
 
 use super::integers::{Raw, RawIntegers, next, scales};
 use super::read::{RawLayer, Walk, head, raw_layer};
