@@ -10,7 +10,7 @@ const CRATE: &str = "examples/firmware/deploy";
 const TARGET: &str = "thumbv7em-none-eabihf";
 const EMULATOR: &str = "qemu-system-arm";
 /// Most bytes of flash that it may take, its report on the console included.
-const MOST_FLASH: u64 = 20_000;
+const MOST_FLASH: u64 = 10_500;
 /// Seconds after which the emulator is stopped.
 const LIMIT: u64 = 60;
 
