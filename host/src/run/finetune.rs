@@ -144,6 +144,7 @@ fn fit(
     let start = Start::new(&problem);
     let before = model.predict(&problem.data)?;
     let before = model.score(problem.task, &problem.labels, &before)?;
+    let model = &model.in_rows()?;
     let view = model.view()?;
     let layers = view.model().layers();
     let nnz: usize =
