@@ -38,8 +38,9 @@ macro_rules! sums {
 ///
 /// *State* is what survives from step to step: two sparse vectors (iterate and next iterate, index and value), 16
 /// bytes per nonzero, and a third one only where the gates lag behind the weights. *Workspace* is the rest: one
-/// residual per row of a batch, the operator's scratch, and one buffer that holds either a gradient panel of p
-/// blocks or three vectors on the support, whichever is longer.
+/// residual per row of a batch or of a strip of it, the operator's scratch, one buffer that holds either a gradient panel of p
+/// blocks or three vectors on the support, whichever is longer, and where there are strips what one of them adds to such a
+/// panel or vector.
 ///
 /// ```
 /// use tamis::{budget::Training, dims::Dims};
@@ -54,9 +55,11 @@ pub struct Training {
     pub dims: Dims,
     /// Rows of a batch.
     pub batch: usize,
+    /// Rows whose residuals are held, at most a batch.
+    pub strip: usize,
     /// Blocks of a gradient panel, p.
     pub panel: usize,
-    /// Floats of scratch that the operator asks for.
+    /// Floats of scratch that the operator asks for, for so many rows.
     pub scratch: usize,
     /// Whether the gates may lag behind the weights and need a copy of their own.
     pub lagging_gates: bool,
@@ -68,7 +71,7 @@ impl Training {
     /// The budget of the usual schedule: gates renewed at every step, columns as they are.
     #[must_use]
     pub const fn new(dims: Dims, batch: usize, panel: usize, scratch: usize) -> Self {
-        Self { dims, batch, panel, scratch, lagging_gates: false, normalised_columns: false }
+        Self { dims, batch, strip: batch, panel, scratch, lagging_gates: false, normalised_columns: false }
     }
 
     /// Words that survive from step to step.
@@ -87,10 +90,22 @@ impl Training {
         if panel > vectors { panel } else { vectors }
     }
 
+    /// Floats of what a strip adds; none where a strip is the batch.
+    #[must_use]
+    pub const fn part_words(&self) -> usize {
+        let panel = self.panel.saturating_mul(self.dims.inputs);
+        match self.strip < self.batch {
+            false => 0,
+            true if panel > self.dims.nnz => panel,
+            true => self.dims.nnz,
+        }
+    }
+
     /// Words needed within a step only.
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
-        self.batch.saturating_add(self.scratch).saturating_add(self.panel_words())
+        let rows = self.strip.saturating_add(self.scratch);
+        rows.saturating_add(self.panel_words()).saturating_add(self.part_words())
     }
 }
 
@@ -100,7 +115,7 @@ sums!(Training);
 ///
 /// *State* is what survives from step to step: iterate and next iterate over both sides, 16 bytes per nonzero, for a safe
 /// run 8 more for the best one, and the counters of a count sketch where one ranks. *Workspace* is the rest: the residual
-/// of a batch, n·c; a gradient panel of p blocks, p (d + c), and as many indices and values that stand for blocks without
+/// of a batch, n·c, or of a strip of it; a gradient panel of p blocks, p (d + c), and as many indices and values that stand for blocks without
 /// weights; the operator's scratch.
 ///
 /// ```
@@ -120,9 +135,11 @@ pub struct Outputs {
     pub outputs: usize,
     /// Rows of a batch.
     pub batch: usize,
+    /// Rows whose residuals are held, at most a batch.
+    pub strip: usize,
     /// Blocks of a gradient panel, p.
     pub panel: usize,
-    /// Floats of scratch that the operator asks for.
+    /// Floats of scratch that the operator asks for, for so many rows.
     pub scratch: usize,
     /// Counters of the count sketch, if one ranks.
     pub sketch: usize,
@@ -147,7 +164,7 @@ impl Outputs {
     /// Words needed within a step only.
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
-        let residual = self.batch.saturating_mul(self.outputs);
+        let residual = self.strip.saturating_mul(self.outputs);
         residual.saturating_add(self.panel_words().saturating_mul(3)).saturating_add(self.scratch)
     }
 }

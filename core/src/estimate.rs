@@ -34,7 +34,9 @@ pub struct Estimate {
     pub model_bytes: usize,
     /// Code that reads the model in place, checks it, and predicts; of dense floats a plain loop.
     pub code_bytes: usize,
-    /// Code that predicts from tables that are compiled in, with the kernels of this model only.
+    /// Arrays and layers of a model that the compiler has read; of dense floats their weights alone.
+    pub module_model_bytes: usize,
+    /// Code that predicts with such a model, with the kernels of this one only.
     pub module_code_bytes: usize,
     /// The scratch between layers, exactly.
     pub scratch_bytes: usize,
@@ -44,6 +46,8 @@ pub struct Estimate {
     pub row_bytes: usize,
     /// Stack, from the caller's frame on, of reading the model and predicting.
     pub stack_bytes: usize,
+    /// The same of predicting alone.
+    pub module_stack_bytes: usize,
     /// Multiplications with addition, and additions of a sum.
     pub macs: usize,
     /// Instructions of one prediction.
@@ -56,14 +60,21 @@ impl Estimate {
     pub fn of_floats(view: &View<'_>, core: Core) -> Self {
         let model = view.model();
         let price = model.layers().iter().enumerate().map(|(at, layer)| float_price(at, layer, core));
+        let mut kernels = heapless::Vec::<Kernel, MAX_LAYERS>::new();
+        for (at, layer) in model.layers().iter().enumerate() {
+            // A model has no more layers.
+            let _ = Kernel::of_floats(at, layer).map(|kernel| kernels.push(kernel));
+        }
         Self {
             model_bytes: view.encoded_len(),
+            module_model_bytes: wire::embedded_len(model),
             code_bytes: core.file_code_bytes(Numbers::Floats) as usize,
-            module_code_bytes: core.module_code_bytes(Numbers::Floats, &[Kernel::Floats]) as usize,
+            module_code_bytes: core.module_code_bytes(Numbers::Floats, &kernels) as usize,
             scratch_bytes: model.scratch_len().saturating_mul(4),
             output_bytes: model.outputs().saturating_mul(4),
             row_bytes: model.inputs().saturating_mul(4),
-            stack_bytes: core.stack_bytes(Kernel::Floats) as usize,
+            stack_bytes: most(&kernels, |kernel| core.stack_bytes(kernel)),
+            module_stack_bytes: most(&kernels, |kernel| core.module_stack_bytes(kernel)),
             macs: model.cost().macs,
             instructions: total(price, core, Numbers::Floats),
         }
@@ -82,12 +93,14 @@ impl Estimate {
         let macs = model.layers().iter().map(integer_macs).fold(0, usize::saturating_add);
         Self {
             model_bytes: view.encoded_len(Choice::Keep),
+            module_model_bytes: wire::embedded_integers_len(model),
             code_bytes: core.file_code_bytes(Numbers::Integers) as usize,
             module_code_bytes: core.module_code_bytes(Numbers::Integers, &kernels) as usize,
             scratch_bytes: model.scratch_len().saturating_mul(4),
             output_bytes: model.outputs().saturating_mul(4),
             row_bytes: model.inputs(),
-            stack_bytes: kernels.iter().map(|&kernel| core.stack_bytes(kernel)).max().unwrap_or(0) as usize,
+            stack_bytes: most(&kernels, |kernel| core.stack_bytes(kernel)),
+            module_stack_bytes: most(&kernels, |kernel| core.module_stack_bytes(kernel)),
             macs: macs.saturating_add(model.sum().map_or(0, model::Sum::inputs)),
             instructions: total(price, core, Numbers::Integers),
         }
@@ -102,14 +115,18 @@ impl Estimate {
             Numbers::Integers => Kernel::Integers(quantised::Encoding::Dense),
         };
         let module = core.module_code_bytes(numbers, &[kernel]) as usize;
-        let mut dense = Self { stack_bytes: core.stack_bytes(kernel) as usize, ..Self::default() };
+        let mut dense = Self {
+            stack_bytes: core.stack_bytes(kernel) as usize,
+            module_stack_bytes: core.module_stack_bytes(kernel) as usize,
+            ..Self::default()
+        };
         (dense.code_bytes, dense.module_code_bytes) = match numbers {
             // Nothing is read or checked.
             Numbers::Floats => (module, module),
             Numbers::Integers => (core.file_code_bytes(numbers) as usize, module),
         };
         if numbers == Numbers::Integers {
-            dense.model_bytes = wire::EMPTY;
+            (dense.model_bytes, dense.module_model_bytes) = (wire::EMPTY, wire::EMPTY_CHAIN);
         }
         let mut price = Around::PREDICTION.price(core, numbers);
         let mut layers = layers.into_iter().peekable();
@@ -117,11 +134,15 @@ impl Estimate {
         while let Some((inputs, outputs)) = layers.next() {
             let last = layers.peek().is_none();
             let weights = inputs.saturating_mul(outputs);
-            let len = match numbers {
-                Numbers::Floats => weights.saturating_mul(4),
-                Numbers::Integers => wire::dense_len(inputs, outputs, usize::from(!last)),
+            let (len, module) = match numbers {
+                Numbers::Floats => (weights.saturating_mul(4), weights.saturating_mul(4)),
+                Numbers::Integers => {
+                    let len = wire::dense_len(inputs, outputs, usize::from(!last));
+                    (len, wire::embedded_layer_len(len))
+                }
             };
             dense.model_bytes = dense.model_bytes.saturating_add(len);
+            dense.module_model_bytes = dense.module_model_bytes.saturating_add(module);
             dense.macs = dense.macs.saturating_add(weights);
             let around = match numbers {
                 Numbers::Floats => Around::of_dense_floats(outputs, !last),
@@ -160,6 +181,18 @@ impl Estimate {
     pub const fn ram_bytes(&self) -> usize {
         self.scratch_bytes.saturating_add(self.output_bytes).saturating_add(self.stack_bytes)
     }
+
+    /// [`flash_bytes`](Self::flash_bytes) with a model that the compiler has read.
+    #[must_use]
+    pub const fn module_flash_bytes(&self) -> usize {
+        self.module_model_bytes.saturating_add(self.module_code_bytes)
+    }
+
+    /// [`ram_bytes`](Self::ram_bytes) with a model that the compiler has read.
+    #[must_use]
+    pub const fn module_ram_bytes(&self) -> usize {
+        self.scratch_bytes.saturating_add(self.output_bytes).saturating_add(self.module_stack_bytes)
+    }
 }
 
 /// Instructions of each layer of a model of floats, in the order of [`Model::layers`].
@@ -172,6 +205,11 @@ pub fn integer_layers(model: &quantised::Model<'_>, core: Core) -> impl Iterator
     (0..=MAX_LAYERS).filter_map(move |at| integer_price(model, at, core)).map(whole)
 }
 
+/// The most of any of the kernels.
+fn most(kernels: &[Kernel], of: impl Fn(Kernel) -> u32) -> usize {
+    kernels.iter().map(|&kernel| of(kernel)).max().unwrap_or(0) as usize
+}
+
 /// Multiplications with addition of a layer of integers.
 fn integer_macs(layer: &quantised::Layer<'_>) -> usize {
     match layer.weights() {
@@ -181,14 +219,9 @@ fn integer_macs(layer: &quantised::Layer<'_>) -> usize {
 }
 
 fn float_price(at: usize, layer: &model::Layer<'_>, core: Core) -> u64 {
-    match layer {
-        model::Layer::Csr(csr) => {
-            let kernel = Kernel::of_floats(at);
-            let price = Shape::of_floats(csr).work(kernel).price(core, kernel);
-            price.saturating_add(Around::of_floats(csr).price(core, Numbers::Floats))
-        }
-        model::Layer::Sum(sum) => Around::of_sum(sum.inputs()).price(core, Numbers::Floats),
-    }
+    let kernel = Kernel::of_floats(at, layer);
+    let price = kernel.map_or(0, |kernel| Shape::of_floats(layer).work(kernel).price(core, kernel));
+    price.saturating_add(Around::of_floats(layer).price(core, Numbers::Floats))
 }
 
 /// Thousandths of the layer at a place, the sum's behind the last; `None` past them.

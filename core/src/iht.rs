@@ -18,16 +18,17 @@
 //! ```
 
 mod net;
+mod strips;
 
-pub use net::{NetStep, NetWork, step_net};
+pub use net::{NetStep, NetStrips, NetWork, Residual, step_net};
 
 use crate::error::{Error, Result};
 use crate::gates::Gates;
-use crate::loss;
 use crate::math::{Sum, axpy, dot, norm2, scale, sqrt, unit_scale};
 use crate::sensing::{Sensing, Work, carve, head_mut, norms_at, panels};
 use crate::top::Top;
 use crate::weights::{Weights, check_support};
+use strips::{Of, parts};
 
 /// How long the gradient step is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -130,27 +131,23 @@ pub fn step<S: Sensing>(
     let mut info = Info::default();
     let (n, keep) = (sensing.samples(), params.must_keep);
     check_support(w.inputs(), w.hidden(), keep).map_err(Error::widen)?;
-    info.loss = residual(sensing, gates, w, labels, work, &mut info)?;
+    let of = Of { gates, labels, w };
+    info.loss = parts(work).1.loss(sensing, of, &mut info)?;
     info.step_size = match params.step {
-        Step::Normalised => {
-            normalised(sensing, gates, (w, keep), (&mut *index, &mut *value), work, &mut info)?
-        }
+        Step::Normalised => normalised(sensing, (of, keep), (&mut *index, &mut *value), work, &mut info)?,
         Step::Theory { beta } => 2.0 / (3.0 * beta),
         Step::Fixed(eta) => eta / n as f32,
     };
     info.nnz = match params.step {
         Step::Theory { .. } => threshold_scaled(
             sensing,
-            gates,
-            (w, keep),
+            (of, keep),
             info.step_size,
             (&mut *index, &mut *value),
             work,
             &mut info,
         )?,
-        _ => {
-            threshold(sensing, gates, (w, keep), info.step_size, (&mut *index, &mut *value), work, &mut info)?
-        }
+        _ => threshold(sensing, (of, keep), info.step_size, (&mut *index, &mut *value), work, &mut info)?,
     };
     let (index, value) = (head(index, info.nnz)?, head_mut(value, info.nnz)?);
     let new = |value| Weights::new(w.inputs(), w.hidden(), index, value).map_err(Error::widen);
@@ -161,12 +158,18 @@ pub fn step<S: Sensing>(
     if steps == 0 || index.is_empty() {
         return Ok(info);
     }
-    sensing.hold(gates, index)?;
-    residual(sensing, gates, new(&*value)?, labels, work, &mut info)?;
-    let (g, rest) = carve(work.panel, index.len())?;
+    let (panel, mut rows) = parts(work);
+    if rows.whole() {
+        sensing.hold(gates, index)?;
+    }
+    let of = Of { w: new(&*value)?, ..of };
+    rows.loss(sensing, of, &mut info)?;
+    let (g, rest) = carve(panel, index.len())?;
     let (p, rest) = carve(rest, index.len())?;
     let (h, _) = carve(rest, index.len())?;
-    sensing.gradient_at(gates, index, work.residual, g, work.scratch)?;
+    rows.of_residual(sensing, of, g, &mut info, |sensing, r, g, scratch| {
+        sensing.gradient_at(gates, index, r, g, scratch)
+    })?;
     info.reads += 1;
     // Squares of the gradient may leave the range of floats: gradient and weights are scaled alike, exactly.
     let unit = unit_scale(g);
@@ -176,7 +179,7 @@ pub fn step<S: Sensing>(
     let mut normal = |p: &[f32], h: &mut [f32]| {
         products += 1;
         let p = Weights::new(w.inputs(), w.hidden(), index, p).map_err(Error::widen)?;
-        sensing.normal_at(gates, p, h, work.scratch)
+        rows.of_rows(sensing, h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))
     };
     info.refinements = match params.refine {
         Refine::ConjugateGradient { tolerance, .. } => {
@@ -195,49 +198,34 @@ pub fn step<S: Sensing>(
     if value.iter().all(|v| v.is_finite()) { Ok(info) } else { Err(Error::Diverged { step: 0 }) }
 }
 
-/// `r = y - A w` in `work.residual`; returns `|r|²`.
-fn residual<S: Sensing>(
-    sensing: &mut S,
-    gates: Gates<'_>,
-    w: Weights<'_>,
-    labels: &[f32],
-    work: &mut Work<'_>,
-    info: &mut Info,
-) -> Result<f32, S::Source> {
-    if !w.is_live() {
-        crate::error::length("residual", work.residual.len(), sensing.samples())?;
-        work.residual.fill(0.0);
-    } else {
-        sensing.forward(gates, w, work.residual)?;
-        info.reads += 1;
-    }
-    let loss = loss::square(labels, work.residual).map_err(Error::widen)?;
-    if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }
-}
-
 /// eta of the normalised rule; (`index`, `value`) serve as the first support where `w` has none.
 fn normalised<S: Sensing>(
     sensing: &mut S,
-    gates: Gates<'_>,
-    (w, keep): (Weights<'_>, &[u32]),
+    (of, keep): (Of<'_>, &[u32]),
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut Work<'_>,
     info: &mut Info,
 ) -> Result<f32, S::Source> {
+    let Of { gates, w, .. } = of;
     let support = if w.is_live() {
         w.index()
     } else {
-        let len = threshold(sensing, gates, (w, keep), 1.0, (&mut *index, value), work, info)?;
+        let len = threshold(sensing, (of, keep), 1.0, (&mut *index, value), work, info)?;
         head(index, len)?
     };
-    let (g, rest) = carve(work.panel, support.len())?;
+    let (panel, mut rows) = parts(work);
+    let (g, rest) = carve(panel, support.len())?;
     let (h, _) = carve(rest, support.len())?;
-    sensing.hold(gates, support)?;
-    sensing.gradient_at(gates, support, work.residual, g, work.scratch)?;
+    if rows.whole() {
+        sensing.hold(gates, support)?;
+    }
+    rows.of_residual(sensing, of, g, info, |sensing, r, g, scratch| {
+        sensing.gradient_at(gates, support, r, g, scratch)
+    })?;
     // The ratio does not depend on the length of g; its squares may leave the range of floats, so that is made 1.
     scale(unit_scale(g), g);
     let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
-    sensing.normal_at(gates, p, h, work.scratch)?;
+    rows.of_rows(sensing, h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))?;
     info.reads += 2;
     let (slope, curvature) = (norm2(g), dot(g, h));
     match slope / curvature {
@@ -250,15 +238,14 @@ fn normalised<S: Sensing>(
 /// `H_s(w + eta A^T r)` panel by panel, with the indices that must be kept; returns the number of entries.
 fn threshold<S: Sensing>(
     sensing: &mut S,
-    gates: Gates<'_>,
-    (w, keep): (Weights<'_>, &[u32]),
+    (of, keep): (Of<'_>, &[u32]),
     eta: f32,
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut Work<'_>,
     info: &mut Info,
 ) -> Result<usize, S::Source> {
     let mut top = Top::keeping(index, value, keep).map_err(Error::widen)?;
-    stream::<S, false>(sensing, gates, w, work, |j, old, g, _| top.push(j, old + eta * g))?;
+    stream::<S, false>(sensing, of, work, info, |j, old, g, _| top.push(j, old + eta * g))?;
     info.reads += 1;
     top.finish().ok_or(Error::Diverged { step: 0 })
 }
@@ -270,16 +257,16 @@ fn threshold<S: Sensing>(
 /// support only where it must be kept.
 fn threshold_scaled<S: Sensing>(
     sensing: &mut S,
-    gates: Gates<'_>,
-    (w, keep): (Weights<'_>, &[u32]),
+    (of, keep): (Of<'_>, &[u32]),
     eta: f32,
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut Work<'_>,
     info: &mut Info,
 ) -> Result<usize, S::Source> {
+    let w = of.w;
     let mut top = Top::keeping(&mut *index, &mut *value, keep).map_err(Error::widen)?;
     let (mut total, mut columns, mut unseen) = (Sum::default(), 0_u32, 0_u32);
-    stream::<S, true>(sensing, gates, w, work, |j, old, g, norm2| {
+    stream::<S, true>(sensing, of, work, info, |j, old, g, norm2| {
         let c = sqrt(norm2);
         if c > 0.0 {
             total.add(c);
@@ -292,7 +279,7 @@ fn threshold_scaled<S: Sensing>(
     info.reads += 2;
     if unseen > 0 {
         let mean = if columns > 0 { total.value() / columns as f32 } else { 1.0 };
-        norms_at(sensing, gates, w.index(), work, |at, norm2| {
+        norms_at(sensing, of.gates, w.index(), work, |at, norm2| {
             if let (Some(&j), Some(old)) = (w.index().get(at), w.value().get(at))
                 && norm2 == 0.0
             {
@@ -303,7 +290,7 @@ fn threshold_scaled<S: Sensing>(
     }
     let len = top.finish().ok_or(Error::Diverged { step: 0 })?;
     let (index, value) = (head(index, len)?, head_mut(value, len)?);
-    norms_at(sensing, gates, index, work, |at, norm2| {
+    norms_at(sensing, of.gates, index, work, |at, norm2| {
         let (Some(j), Some(value)) = (index.get(at), value.get_mut(at)) else { return };
         let old = || w.index().binary_search(j).ok().and_then(|at| w.value().get(at)).copied();
         *value = if norm2 > 0.0 { *value / sqrt(norm2) } else { old().unwrap_or(0.0) };
@@ -316,19 +303,25 @@ fn threshold_scaled<S: Sensing>(
 /// computed where `NORMS` says so, and else 1.
 fn stream<S: Sensing, const NORMS: bool>(
     sensing: &mut S,
-    gates: Gates<'_>,
-    w: Weights<'_>,
+    of: Of<'_>,
     work: &mut Work<'_>,
+    info: &mut Info,
     mut offer: impl FnMut(u32, f32, f32, f32),
 ) -> Result<(), S::Source> {
-    let parts = 1 + usize::from(NORMS);
+    let Of { gates, w, .. } = of;
+    let count = 1 + usize::from(NORMS);
     let mut old = w.index().iter().zip(w.value()).peekable();
-    panels(sensing, work.panel, parts, |sensing, first, panel| {
-        let (g, norms) = panel.split_at_mut(panel.len() / parts);
+    let (panel, mut rows) = parts(work);
+    panels(sensing, panel, count, |sensing, first, panel| {
+        let (g, norms) = panel.split_at_mut(panel.len() / count);
         let blocks = first..first + g.len() / w.inputs().max(1);
-        sensing.gradient(gates, work.residual, blocks.clone(), g)?;
+        rows.of_residual(sensing, of, g, info, |sensing, r, g, _| {
+            sensing.gradient(gates, r, blocks.clone(), g)
+        })?;
         if NORMS {
-            sensing.column_norms(gates, blocks, norms, work.scratch)?;
+            rows.of_rows(sensing, norms, |sensing, norms, scratch| {
+                sensing.column_norms(gates, blocks.clone(), norms, scratch)
+            })?;
         }
         let base = first * w.inputs();
         for (at, g) in g.iter().enumerate() {

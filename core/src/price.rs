@@ -14,8 +14,8 @@
 
 mod table;
 
-use crate::model::{Activation, Csr};
-use crate::quantised::{self, Encoding, WINDOW, Weights, windows};
+use crate::model::{Activation, Blocks, Csr, Layer, WINDOW, windows};
+use crate::quantised::{self, Encoding, Weights};
 
 /// Parts of an instruction that prices are given in.
 pub const PER_INSTRUCTION: u64 = 1000;
@@ -92,6 +92,14 @@ pub enum Kernel {
     Floats,
     /// The same code behind a hidden layer: about half of what it reads is 0, which routines for floats multiply faster by.
     HiddenFloats,
+    /// A sparse layer of floats in windows of columns on rows of at least one window.
+    Windows,
+    /// The same code behind a hidden layer.
+    HiddenWindows,
+    /// A layer in windows on rows shorter than one, which are read number by number.
+    ShortWindows,
+    /// The same code behind a hidden layer.
+    HiddenShortWindows,
     /// A plain loop over all weights as floats, to compare with; no model file holds one.
     DenseFloats,
     /// A layer of integers.
@@ -100,13 +108,22 @@ pub enum Kernel {
 
 impl Kernel {
     /// How many there are.
-    pub const COUNT: usize = 3 + Encoding::ALL.len();
+    pub const COUNT: usize = Self::OF_FLOATS.len() + Encoding::ALL.len();
+
+    /// Those of floats.
+    const OF_FLOATS: [Self; 7] = [
+        Self::Floats,
+        Self::HiddenFloats,
+        Self::Windows,
+        Self::HiddenWindows,
+        Self::ShortWindows,
+        Self::HiddenShortWindows,
+        Self::DenseFloats,
+    ];
 
     /// Every one of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Floats, Self::HiddenFloats, Self::DenseFloats]
-            .into_iter()
-            .chain(Encoding::ALL.map(Self::Integers))
+        Self::OF_FLOATS.into_iter().chain(Encoding::ALL.map(Self::Integers))
     }
 
     /// Its name in reports.
@@ -115,6 +132,10 @@ impl Kernel {
         match self {
             Self::Floats => "f32 rows",
             Self::HiddenFloats => "f32 rows behind a hidden layer",
+            Self::Windows => "f32 windows",
+            Self::HiddenWindows => "f32 windows behind a hidden layer",
+            Self::ShortWindows => "f32 short window",
+            Self::HiddenShortWindows => "f32 short window behind a hidden layer",
             Self::DenseFloats => "f32 dense",
             Self::Integers(encoding) => encoding.name(),
         }
@@ -124,28 +145,45 @@ impl Kernel {
     #[must_use]
     pub const fn numbers(self) -> Numbers {
         match self {
-            Self::Floats | Self::HiddenFloats | Self::DenseFloats => Numbers::Floats,
             Self::Integers(_) => Numbers::Integers,
+            _ => Numbers::Floats,
         }
     }
 
-    /// What runs the layer of floats at a place of a model.
+    /// Whether it is the code of another behind a hidden layer, and never runs alone.
     #[must_use]
-    pub const fn of_floats(at: usize) -> Self {
-        if at == 0 { Self::Floats } else { Self::HiddenFloats }
+    pub const fn is_hidden(self) -> bool {
+        matches!(self, Self::HiddenFloats | Self::HiddenWindows | Self::HiddenShortWindows)
+    }
+
+    /// The kernel whose code it has: rows have one, and windows.
+    #[must_use]
+    pub const fn code(self) -> Self {
+        match self {
+            Self::HiddenFloats => Self::Floats,
+            Self::HiddenWindows | Self::ShortWindows | Self::HiddenShortWindows => Self::Windows,
+            other => other,
+        }
+    }
+
+    /// What runs the layer of floats at a place of a model; `None` of a sum.
+    #[must_use]
+    pub const fn of_floats(at: usize, layer: &Layer<'_>) -> Option<Self> {
+        Some(match (layer, at) {
+            (Layer::Sum(_), _) => return None,
+            (Layer::Csr(_), 0) => Self::Floats,
+            (Layer::Csr(_), _) => Self::HiddenFloats,
+            (Layer::Blocks(blocks), 0) if blocks.inputs() < WINDOW => Self::ShortWindows,
+            (Layer::Blocks(blocks), _) if blocks.inputs() < WINDOW => Self::HiddenShortWindows,
+            (Layer::Blocks(_), 0) => Self::Windows,
+            (Layer::Blocks(_), _) => Self::HiddenWindows,
+        })
     }
 
     /// Its place among [`all`](Self::all) and in the table.
     #[must_use]
     pub fn place(self) -> usize {
-        match self {
-            Self::Floats => 0,
-            Self::HiddenFloats => 1,
-            Self::DenseFloats => 2,
-            Self::Integers(encoding) => {
-                3 + Encoding::ALL.iter().position(|&other| other == encoding).unwrap_or(0)
-            }
-        }
+        Self::all().position(|other| other == self).unwrap_or(0)
     }
 }
 
@@ -166,7 +204,9 @@ pub struct Shape {
     pub filled: usize,
     /// Full fours of weights of a row.
     pub fours: usize,
-    /// Full eights of weights of a row in a window of 256 columns.
+    /// Full fours of weights of a row in a window of 256 columns.
+    pub window_fours: usize,
+    /// Full eights of them.
     pub eights: usize,
     /// The row that is being read, its weights, the column behind the last of them, and those of them in the same window.
     row: usize,
@@ -179,33 +219,67 @@ impl Shape {
     /// A layer of which no weight is known yet.
     #[must_use]
     pub const fn new(inputs: usize, outputs: usize) -> Self {
-        let (nonzeros, skips, filled, fours, eights) = (0, 0, 0, 0, 0);
+        let (nonzeros, skips, filled, fours, window_fours, eights) = (0, 0, 0, 0, 0, 0);
         let (row, count, next, run) = (0, 0, 0, 0);
         let used = inputs;
-        Self { inputs, outputs, used, nonzeros, skips, filled, fours, eights, row, count, next, run }
+        Self {
+            inputs,
+            outputs,
+            used,
+            nonzeros,
+            skips,
+            filled,
+            fours,
+            window_fours,
+            eights,
+            row,
+            count,
+            next,
+            run,
+        }
     }
 
     /// A layer that has all its weights.
     #[must_use]
     pub const fn dense(inputs: usize, outputs: usize) -> Self {
         let last = inputs % WINDOW;
+        let window_fours = (inputs / WINDOW).saturating_mul(WINDOW / 4).saturating_add(last / 4);
         let eights = (inputs / WINDOW).saturating_mul(WINDOW / 8).saturating_add(last / 8);
         Self {
             nonzeros: outputs.saturating_mul(inputs),
             filled: if inputs > 0 { outputs } else { 0 },
             fours: outputs.saturating_mul(inputs / 4),
+            window_fours: outputs.saturating_mul(window_fours),
             eights: outputs.saturating_mul(eights),
             ..Self::new(inputs, outputs)
         }
     }
 
-    /// The shape of a layer of floats.
+    /// The shape of a layer of floats; a sum has no weights.
     #[must_use]
-    pub fn of_floats(csr: &Csr<'_>) -> Self {
+    pub fn of_floats(layer: &Layer<'_>) -> Self {
+        match layer {
+            Layer::Csr(csr) => Self::of_rows(csr),
+            Layer::Blocks(blocks) => Self::of_windows(blocks),
+            Layer::Sum(sum) => Self::new(sum.inputs(), 1),
+        }
+    }
+
+    fn of_rows(csr: &Csr<'_>) -> Self {
         let mut shape = Self::new(csr.inputs(), csr.outputs());
         shape.nonzeros = csr.nonzeros();
         shape.filled = csr.counts().iter().filter(|&&count| count > 0).count();
         shape.fours = csr.counts().iter().map(|&count| usize::from(count) / 4).sum();
+        shape
+    }
+
+    fn of_windows(blocks: &Blocks<'_>) -> Self {
+        let (counts, rows) = (blocks.counts(), blocks.outputs());
+        let filled = |row: &usize| counts.iter().skip(*row).step_by(rows).any(|&count| count > 0);
+        let mut shape = Self::new(blocks.inputs(), rows);
+        shape.nonzeros = blocks.nonzeros();
+        shape.filled = (0..rows).filter(filled).count();
+        shape.window_fours = counts.iter().map(|&count| usize::from(count) / 4).sum();
         shape
     }
 
@@ -237,6 +311,7 @@ impl Shape {
         self.nonzeros = self.nonzeros.saturating_add(1);
         self.filled += usize::from(self.count == 1);
         self.fours += usize::from(self.count.is_multiple_of(4));
+        self.window_fours += usize::from(self.run.is_multiple_of(4));
         self.eights += usize::from(self.run.is_multiple_of(8));
         (self.count, self.run)
     }
@@ -245,8 +320,10 @@ impl Shape {
     #[must_use]
     pub fn work(&self, kernel: Kernel) -> Work {
         let [inputs, rows, used, n] = [self.inputs, self.outputs, self.used, self.nonzeros].map(|n| n as u64);
-        let [skips, filled, fours, eights] =
-            [self.skips, self.filled, self.fours, self.eights].map(|n| n as u64);
+        let [skips, filled, fours, window_fours, eights] =
+            [self.skips, self.filled, self.fours, self.window_fours, self.eights].map(|n| n as u64);
+        let windows = windows(self.inputs) as u64;
+        let runs = rows.saturating_mul(windows);
         let further = n.saturating_sub(filled);
         let dense = |width: u64| {
             let (fours, left) = (rows.saturating_mul(width / 4), width % 4);
@@ -256,6 +333,11 @@ impl Shape {
         let sparse = |weights: u64, groups: u64| [1, rows, filled, weights, groups, 0, 0, 0, 0];
         Work(match kernel {
             Kernel::Floats | Kernel::HiddenFloats => sparse(further.saturating_sub(fours), fours),
+            Kernel::Windows | Kernel::HiddenWindows => {
+                let weights = further.saturating_sub(window_fours);
+                [1, runs, filled, weights, window_fours, windows, rows, 0, 0]
+            }
+            Kernel::ShortWindows | Kernel::HiddenShortWindows => sparse(further, 0),
             Kernel::DenseFloats | Kernel::Integers(Encoding::Dense) => dense(inputs),
             Kernel::Integers(encoding) => match encoding {
                 Encoding::Dense => dense(inputs),
@@ -268,9 +350,7 @@ impl Shape {
                 Encoding::Fan => sparse(further, 0),
                 Encoding::Delta => sparse(further, skips),
                 Encoding::Blocks => {
-                    let windows = windows(self.inputs) as u64;
                     let short = u64::from(self.inputs < WINDOW);
-                    let runs = rows.saturating_mul(windows);
                     [1, runs, 0, n.saturating_sub(eights), eights, windows, rows, short, short * inputs]
                 }
             },
@@ -289,7 +369,7 @@ impl Work {
     /// What is counted: the layer itself, rows (of blocks those in each window), rows with weights and with them their first weight,
     /// further weights, groups (fours or eights of weights; words of a bitmask; distances that only skip; of constant
     /// fan-in further weights with columns of a byte), and of blocks windows,
-    /// outputs, and whether an input row is shorter than a window and so copied, and its bytes.
+    /// outputs, and, of integers, whether an input row is shorter than a window and so copied, and its bytes.
     pub const NAMES: [&str; Self::COUNT] =
         ["layer", "row", "first weight", "weight", "group", "window", "output", "short row", "copied byte"];
 
@@ -318,10 +398,15 @@ impl Around {
     /// The prediction itself, without any layer.
     pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0]);
 
-    /// Around a layer of floats.
+    /// Around a layer of floats, or the sum that it is.
     #[must_use]
-    pub fn of_floats(csr: &Csr<'_>) -> Self {
-        Self::of_dense_floats(csr.outputs(), csr.activation() == Activation::Relu)
+    pub fn of_floats(layer: &Layer<'_>) -> Self {
+        let activation = match layer {
+            Layer::Csr(csr) => csr.activation(),
+            Layer::Blocks(blocks) => blocks.activation(),
+            Layer::Sum(sum) => return Self::of_sum(sum.inputs()),
+        };
+        Self::of_dense_floats(layer.outputs(), activation == Activation::Relu)
     }
 
     /// Around a plain loop over floats.
@@ -379,12 +464,13 @@ impl Core {
         self.prices().of(numbers).file
     }
 
-    /// Bytes of code that predicts from tables that are compiled in, as `tamis export --format rust` writes them, with the kernels
-    /// that are named; one that is named twice is there once.
+    /// Bytes of code that predicts with a model that the compiler has read, by `embed_model!` or from what
+    /// `tamis export --format rust` writes, with the kernels that are named; one that is named twice is there once.
     #[must_use]
     pub fn module_code_bytes(self, numbers: Numbers, kernels: &[Kernel]) -> u32 {
         let once = |(at, kernel): &(usize, &Kernel)| {
-            kernel.numbers() == numbers && !kernels.iter().take(*at).any(|before| before == *kernel)
+            let mut before = kernels.iter().take(*at);
+            kernel.numbers() == numbers && !before.any(|before| before.code() == kernel.code())
         };
         let own = |kernel: &Kernel| self.prices().kernels.get(kernel.place()).map_or(0, |kernel| kernel.code);
         let kernels = kernels.iter().enumerate().filter(once).map(|(_, kernel)| own(kernel));
@@ -396,6 +482,12 @@ impl Core {
     #[must_use]
     pub fn stack_bytes(self, kernel: Kernel) -> u32 {
         self.prices().kernels.get(kernel.place()).map_or(0, |kernel| kernel.stack)
+    }
+
+    /// The same of predicting alone, with a model that the compiler has read.
+    #[must_use]
+    pub fn module_stack_bytes(self, kernel: Kernel) -> u32 {
+        self.prices().kernels.get(kernel.place()).map_or(0, |kernel| kernel.alone)
     }
 }
 
@@ -425,12 +517,13 @@ struct Frame {
     module: u32,
 }
 
-/// Prices of [`Work`], bytes of code, and of stack with everything that reading and predicting takes.
+/// Prices of [`Work`], bytes of code, of stack with everything that reading and predicting takes, and of predicting alone.
 #[derive(Debug)]
 struct Price {
     instructions: [u32; Work::COUNT],
     code: u32,
     stack: u32,
+    alone: u32,
 }
 
 #[cfg(test)]
@@ -468,8 +561,11 @@ mod tests {
         });
         assert_eq!(shape.add(1, 700), (1, 1));
         assert_eq!((shape.nonzeros, shape.fours, shape.eights, shape.skips), (10, 2, 1, 2));
+        assert_eq!(shape.window_fours, 2);
         let work = |kernel| shape.work(kernel).0;
         assert_eq!(work(Kernel::Floats), [1, 2, 2, 6, 2, 0, 0, 0, 0]);
+        assert_eq!(work(Kernel::Windows), [1, 8, 2, 6, 2, 4, 2, 0, 0]);
+        assert_eq!(work(Kernel::HiddenShortWindows), [1, 2, 2, 8, 0, 0, 0, 0, 0]);
         assert_eq!(work(Kernel::DenseFloats), [1, 2, 0, 0, 392, 0, 0, 0, 0]);
         assert_eq!(work(Kernel::Integers(Encoding::Mask)), [1, 2, 2, 8, 50, 0, 0, 0, 0]);
         assert_eq!(work(Kernel::Integers(Encoding::Delta)), [1, 2, 2, 8, 2, 0, 0, 0, 0]);
@@ -494,5 +590,7 @@ mod tests {
         assert_eq!(code(&[a, b, a]), code(&[a, b]));
         assert!(code(&[a]) >= code(&[]) && code(&[a, b]) >= code(&[a]));
         assert_eq!(code(&[Kernel::Floats]), code(&[]));
+        let floats = |kernels: &[Kernel]| Core::CortexM4F.module_code_bytes(Numbers::Floats, kernels);
+        assert_eq!(floats(&[Kernel::ShortWindows, Kernel::HiddenWindows]), floats(&[Kernel::Windows]));
     }
 }

@@ -10,6 +10,7 @@
 
 use crate::error::{self, Result};
 use crate::gates::Gates;
+use crate::math::axpy;
 use crate::weights::{Block, Weights, runs};
 use core::ops::Range;
 
@@ -152,12 +153,56 @@ pub trait Sensing {
 /// Buffers that an algorithm shares with the operator, all the caller's; lengths as [`crate::budget::Training`] says.
 #[derive(Debug)]
 pub struct Work<'a> {
-    /// One float per row of the batch.
+    /// One float per row of the batch, or of a strip of it.
     pub residual: &'a mut [f32],
     /// A gradient panel, or three vectors on the support.
     pub panel: &'a mut [f32],
     /// Scratch of the operator.
     pub scratch: &'a mut [f32],
+    /// The batch, where the residual has not room for all of it; none where it has.
+    pub strips: Option<Strips<'a>>,
+}
+
+/// A batch that is gone through in strips of rows, as many as the residual has room for: the memory of a step then does not
+/// grow with the batch, and each use of the residual computes it again.
+#[derive(Debug)]
+pub struct Strips<'a> {
+    /// The rows of the batch, which is selected before and after.
+    pub rows: Range<usize>,
+    /// As long as a gradient panel and as the support: what a strip adds to a sum over all of them.
+    pub part: &'a mut [f32],
+}
+
+/// Selects the strips of `rows` one after the other, `strip` rows each, and calls `body` with the rows of the batch that they are;
+/// then the batch again.
+pub(crate) fn each_strip<S: Sensing + ?Sized>(
+    sensing: &mut S,
+    rows: &Range<usize>,
+    strip: usize,
+    mut body: impl FnMut(&mut S, Range<usize>) -> Result<(), S::Source>,
+) -> Result<(), S::Source> {
+    for at in (0..rows.len()).step_by(strip.max(1)) {
+        let part = at..(at + strip.max(1)).min(rows.len());
+        sensing.select(rows.start + part.start..rows.start + part.end)?;
+        body(sensing, part)?;
+    }
+    sensing.select(rows.clone())
+}
+
+/// `out` = the sum of what `product` gives for every strip.
+pub(crate) fn add_up<S: Sensing + ?Sized>(
+    sensing: &mut S,
+    (strips, strip): (&mut Strips<'_>, usize),
+    out: &mut [f32],
+    mut product: impl FnMut(&mut S, Range<usize>, &mut [f32]) -> Result<(), S::Source>,
+) -> Result<(), S::Source> {
+    let sum = head_mut(strips.part, out.len())?;
+    out.fill(0.0);
+    each_strip(sensing, &strips.rows, strip, |sensing, part| {
+        product(sensing, part, sum)?;
+        axpy(1.0, sum, out);
+        Ok(())
+    })
 }
 
 /// The first `len` floats of a buffer, and the rest.
@@ -203,7 +248,15 @@ pub(crate) fn norms_at<S: Sensing>(
     let d = sensing.inputs();
     for (i, run) in runs(d, support) {
         let norms = head_mut(work.panel, d)?;
-        sensing.column_norms(gates, i..i + 1, norms, work.scratch)?;
+        let mut of_block =
+            |sensing: &mut S, norms: &mut [f32]| sensing.column_norms(gates, i..i + 1, norms, work.scratch);
+        match &mut work.strips {
+            None => of_block(sensing, norms)?,
+            Some(strips) => {
+                let strip = (strips, work.residual.len());
+                add_up(sensing, strip, norms, |sensing, _, norms| of_block(sensing, norms))?;
+            }
+        }
         for at in run {
             let Some(&j) = support.get(at) else { continue };
             use_it(at, norms.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(0.0));

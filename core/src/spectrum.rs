@@ -170,7 +170,7 @@ mod tests {
 
     fn support(sensing: &mut Gated<'_, Rows<'_>>, draw: u32, index: &mut [u32]) -> usize {
         let (mut key, mut panel, mut scratch) = (std::vec![0.0; index.len()], [0.0; 12], [0.0; 13]);
-        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch };
+        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
         random_support(sensing, open(), (3, draw), (index, &mut key), &mut work).unwrap()
     }
 
@@ -208,7 +208,7 @@ mod tests {
         let x = [0.0, 0.0, -3.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         let (mut index, mut value) = ([0; 4], [0.0; 4]);
         let (mut panel, mut scratch) = ([0.0; 12], [0.0; 13]);
-        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch };
+        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
         let found = extremes(&mut row(&x), open(), 0, (2, 20), (&mut index, &mut value), &mut work).unwrap();
         assert!((found.1 - 4.0).abs() < 1e-5 && found.0 < 1e-5, "{found:?}");
         let none = extremes(&mut row(&[0.0; 12]), open(), 0, (2, 20), (&mut index, &mut value), &mut work);
@@ -224,7 +224,7 @@ mod tests {
         let mut sensing = Gated::new(Rows::new(&x, 2).unwrap(), 1, 1, memory).unwrap();
         let open = Gates::of(Weights::empty(2, 1), Signs::Positive, Empty::Open, 0, 1);
         let (mut scale, mut panel, mut scratch) = ([0.0; 2], [0.0; 6], [0.0; 5]);
-        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch };
+        let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
         let found = extremes_at(&mut sensing, open, &[0, 1], (0, 0), 60, &mut scale, &mut work).unwrap();
         assert!((found.0 - 0.5).abs() < 1e-6 && (found.1 - 1.5).abs() < 1e-6, "{found:?}");
         assert!(extremes_at(&mut sensing, open, &[0, 1], (0, 0), 9, &mut [0.0], &mut work).is_err());
@@ -238,7 +238,8 @@ mod tests {
         let (mut index, mut value) = (std::vec![0; s], std::vec![0.0; s]);
         let (mut residual, mut panel, mut scratch) =
             (std::vec![0.0; n], std::vec![0.0; d.max(3 * s)], std::vec![0.0; n + d]);
-        let mut work = Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch };
+        let mut work =
+            Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch, strips: None };
         let gates = Gates::seeded(0);
         let (alpha, beta) =
             extremes(&mut sensing, gates, 0, (4, 40), (&mut index, &mut value), &mut work).unwrap();

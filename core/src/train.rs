@@ -43,6 +43,9 @@ pub struct Schedule<'k> {
     /// Rows of a batch; 0 for all rows. Batches are runs of consecutive rows, so rows must come in random order
     /// (see [`crate::samples::Shuffled`]); their order is drawn anew each epoch.
     pub batch: usize,
+    /// Rows whose residuals are held at a time; 0 for those of a batch. With fewer, the memory of a step does not grow with the
+    /// batch, and every product with the residual computes it again: for a few nonzeros that is little beside the product.
+    pub strip: usize,
     /// Epochs with random generators.
     pub convex_epochs: u32,
     /// Starts tried on a part of the rows before the run on all of them.
@@ -89,6 +92,7 @@ impl Schedule<'_> {
     pub const PAPER: Self = Self {
         epochs: 15,
         batch: 0,
+        strip: 0,
         convex_epochs: 2,
         trials: Trials::NONE,
         refresh: Refresh::Every(1),
@@ -103,6 +107,7 @@ impl Schedule<'_> {
     pub const fn budget(&self, dims: Dims, panel: usize, scratch: usize) -> Training {
         let batch = budget::batch(self.batch, dims.samples);
         let mut budget = Training::new(dims, batch, panel, scratch);
+        budget.strip = budget::batch(self.strip, batch);
         budget.lagging_gates = matches!(self.refresh, Refresh::Every(r) if r > 1);
         budget.normalised_columns = matches!(self.params.step, Step::Theory { .. });
         budget
@@ -289,7 +294,7 @@ fn start<'a, S: Sensing>(
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
     check(&dims, labels, schedule).map_err(Error::widen)?;
     let mut budget = schedule.budget(dims, sensing.panel(), 0);
-    budget.scratch = sensing.scratch(budget.batch);
+    budget.scratch = sensing.scratch(budget.strip);
     let (mut state, mut work) = carve(&budget, schedule, memory).map_err(Error::widen)?;
     let mut run = Run::new(dims.samples, &mut observe);
     if let Some(from) = from {
@@ -458,17 +463,17 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
             }
             let order = batches(schedule.seed, epoch, labels.len(), batch);
             for rows in order.skip(self.at.batch as usize) {
-                let labels = labels.get(rows.clone()).unwrap_or(&[]);
-                sensing.select(rows)?;
+                let batch = labels.get(rows.clone()).unwrap_or(&[]);
+                sensing.select(rows.clone())?;
                 let convex = epoch < schedule.convex_epochs;
-                let done = match state.step(sensing, labels, schedule, convex, work) {
+                let done = match state.step(sensing, (batch, rows), schedule, convex, work) {
                     Err(Error::Stopped) => {
                         self.stopped = true;
                         return Ok(());
                     }
                     done => done.map_err(|e| self.place(e))?,
                 };
-                if !self.report(state, &done, labels.len()) {
+                if !self.report(state, &done, batch.len()) {
                     self.stopped = true;
                     return Ok(());
                 }

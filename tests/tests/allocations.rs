@@ -35,13 +35,14 @@ fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule<
 }
 
 /// Every operation of the operator occurs: products, norms, and gates of every kind.
-fn schedules() -> [Schedule<'static>; 3] {
+fn schedules() -> [Schedule<'static>; 4] {
     let armijo = Refine::Armijo { steps: 3, decrease: 0.9, halvings: 10 };
     let cg = Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 };
     [
         schedule(Step::Normalised, armijo, Empty::Freeze, 0),
         schedule(Step::Normalised, cg, Empty::Reseed, 700),
         schedule(Step::Theory { beta: 100.0 }, armijo, Empty::Open, 0),
+        Schedule { strip: 200, ..schedule(Step::Normalised, armijo, Empty::Reseed, 700) },
     ]
 }
 
@@ -115,7 +116,7 @@ fn searches_allocate_nothing(pool: &rayon::ThreadPool) {
         let slots = lm::slots(SEARCH.hidden, signs.unwrap_or(Signs::Positive));
         for layout in [
             Layout::new(slots, SEARCH.inputs).with_gram(SEARCH.nnz),
-            Layout { tile: 64, panel: 5, hold: false, gram: 0 },
+            Layout { tile: 64, panel: 5, hold: false, gram: 0, ..Layout::new(1, 1) },
         ] {
             let room = Recovery::new(SEARCH, 1, 0, true).room();
             let mut sensing = Blocked::new(data.clone(), slots, room, layout).unwrap().with_outputs(CLASSES);
@@ -137,7 +138,10 @@ fn searches_of_few_rows_allocate_nothing(pool: &rayon::ThreadPool) {
     let labels = planted::network(dims, Signs::Positive, 1).unwrap().labels;
     let slots = lm::slots(dims.hidden, Signs::Positive);
     let params = lm::Params { steps: 40, ..lm::Params::DEFAULT };
-    for layout in [Layout::new(slots, dims.inputs), Layout { tile: 16, panel: 3, hold: false, gram: 0 }] {
+    for layout in [
+        Layout::new(slots, dims.inputs),
+        Layout { tile: 16, panel: 3, hold: false, gram: 0, ..Layout::new(1, 1) },
+    ] {
         let room = Recovery::new(dims, 1, 0, false).room();
         let mut sensing = Blocked::new(data.clone(), slots, room, layout).unwrap();
         let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(dims.samples), false);
@@ -167,7 +171,8 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
     let classes: Vec<u16> = (0..DIMS.samples).map(|k| (k % CLASSES) as u16).collect();
     let small: Vec<u8> =
         made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
-    let layouts = [Layout::new(24, 40), Layout { tile: 64, panel: 5, hold: false, gram: 0 }];
+    let layouts =
+        [Layout::new(24, 40), Layout { tile: 64, panel: 5, hold: false, gram: 0, ..Layout::new(1, 1) }];
     let kinds = [made.data.values.clone(), Values::U8(small)];
     let operator = |values: &Values, layout| {
         let data = Matrix::new(DIMS.samples, DIMS.inputs, values.clone()).unwrap();

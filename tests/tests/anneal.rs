@@ -58,7 +58,7 @@ impl Case {
 
     fn blocked(&self, tile: usize, panel: usize) -> Blocked {
         let data = Matrix::new(self.n, self.d, Values::F32(self.x.clone())).unwrap();
-        let layout = Layout { tile, panel: panel.min(self.m), hold: false, gram: 0 };
+        let layout = Layout { tile, panel: panel.min(self.m), hold: false, gram: 0, ..Layout::new(1, 1) };
         Blocked::new(data, self.m, self.w.0.len() + self.wt.0.len(), layout).unwrap().with_outputs(self.c)
     }
 
@@ -350,7 +350,7 @@ fn on_digits(
     let (pixels, labels) = pictures();
     let data = Matrix::new(DIGITS, 64, Values::U8(pixels)).unwrap();
     let dims = Dims::new(DIGITS, 64, 12, s);
-    let layout = Layout { tile, panel, hold: false, gram: 0 };
+    let layout = Layout { tile, panel, hold: false, gram: 0, ..Layout::new(1, 1) };
     let mut sensing = Blocked::new(data, 12, params.start(dims, 10), layout).unwrap().with_outputs(10);
     let mut budget = params.budget(dims, 10, panel, 0);
     budget.scratch = sensing.net_scratch(budget.batch);

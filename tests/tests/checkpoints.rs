@@ -50,7 +50,7 @@ impl Data {
             return work(&mut Runs(&mut sensing, self));
         }
         let data = Matrix::new(N, D, Values::F32(self.x.clone())).unwrap();
-        let layout = Layout { tile: 16, panel: 3, hold: false, gram: 0 };
+        let layout = Layout { tile: 16, panel: 3, hold: false, gram: 0, ..Layout::new(1, 1) };
         let mut sensing = Blocked::new(data, M, M * (D + C), layout).unwrap().with_outputs(C);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| work(&mut Runs(&mut sensing, self)))
@@ -267,6 +267,7 @@ fn ones() -> Vec<How> {
     let schedule = |k: usize| Schedule {
         epochs: 3,
         batch: [0, 13][k % 2],
+        strip: [0, 0, 9][k % 3],
         convex_epochs: 1,
         trials: [Trials { count: 3, rows: 20 }, Trials::NONE, Trials { count: 4, rows: 30 }][k / 2 % 3],
         refresh: refreshes[k / 3 % 3],
@@ -287,6 +288,7 @@ fn severals() -> Vec<How> {
         let schedule = NetSchedule {
             epochs: 5,
             batch: [0, 17][k % 2],
+            strip: [0, 11][k / 2 % 2],
             step_size,
             rank: [Rank::Exact, Rank::Sketch { decay: 1.0 }, Rank::Sketch { decay: 0.5 }][k % 3],
             standin: [Standin::FirstEpoch, Standin::EveryEpoch][k / 3 % 2],

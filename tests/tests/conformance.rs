@@ -135,7 +135,13 @@ fn layouts(m: usize) -> Vec<Layout> {
     let mut layouts = Vec::new();
     for tile in [1, 3, 16, 512] {
         for panel in [1, 3, m] {
-            layouts.push(Layout { tile, panel: panel.min(m), hold: tile != 3, gram: usize::MAX });
+            layouts.push(Layout {
+                tile,
+                panel: panel.min(m),
+                hold: tile != 3,
+                gram: usize::MAX,
+                ..Layout::new(1, 1)
+            });
         }
     }
     layouts
@@ -193,7 +199,13 @@ fn the_blocked_operator_conforms_on_bytes() {
 fn the_blocked_operator_conforms_on_degenerate_columns() {
     for shape in SHAPES {
         for data in [Data::ZeroColumns, Data::TwinColumns] {
-            let layouts = [Layout { tile: 16, panel: 3.min(shape.2), hold: true, gram: usize::MAX }];
+            let layouts = [Layout {
+                tile: 16,
+                panel: 3.min(shape.2),
+                hold: true,
+                gram: usize::MAX,
+                ..Layout::new(1, 1)
+            }];
             hold_blocked(&format!("{data:?}"), shape, &Values::F32(floats(shape, data)), 1, &layouts);
         }
     }

@@ -34,6 +34,7 @@ fn schedules() -> impl Iterator<Item = Schedule<'static>> {
     let refreshes = [Refresh::Every(1), Refresh::Every(3), Refresh::Never];
     (0..18).map(move |k| Schedule {
         epochs: 4,
+        strip: [0, 5][k % 2],
         batch: [0, 13, 7][k / 2 % 3],
         // Frozen gates start closed: they need random ones before them.
         convex_epochs: if k < 6 { 1 + k % 2 } else { k % 3 } as u32,
@@ -73,8 +74,8 @@ fn train<S: Sensing>(
 /// Words of the budget.
 fn needed<S: Sensing>(sensing: &S, nnz: usize, schedule: &Schedule<'_>) -> usize {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
-    let batch = schedule.budget(dims, 1, 0).batch;
-    schedule.budget(dims, sensing.panel(), sensing.scratch(batch)).words()
+    let strip = schedule.budget(dims, 1, 0).strip;
+    schedule.budget(dims, sensing.panel(), sensing.scratch(strip)).words()
 }
 
 fn blocked(made: &Planted, nnz: usize, layout: Layout) -> Blocked {
@@ -286,7 +287,7 @@ fn theory_step<S: Sensing>(sensing: &mut S, labels: &[f32], unit: f32, nnz: usiz
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
     let (mut residual, mut panel) = (vec![0.0; n], vec![0.0; 2 * d]);
     let mut scratch = vec![0.0; sensing.scratch(n)];
-    let mut work = Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch };
+    let mut work = Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch, strips: None };
     let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None, must_keep: &[] };
     let info = iht::step(sensing, gates, labels, w, &params, (&mut index, &mut value), &mut work).unwrap();
     index.truncate(info.nnz);

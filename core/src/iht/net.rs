@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::factored::{Factored, Net};
 use crate::math::sqrt;
 use crate::rng::{Rng, stream};
-use crate::sensing::head_mut;
+use crate::sensing::{Sensing, each_strip, head_mut};
 use crate::sketch::CountSketch;
 use crate::top::Top;
 use crate::weights::{Weights, check_support};
@@ -21,7 +21,7 @@ use core::ops::Range;
 /// Buffers of a step, all the caller's; lengths as [`crate::budget::Outputs`] says.
 #[derive(Debug)]
 pub struct NetWork<'a> {
-    /// n×c: the residual, from the caller.
+    /// n×c: the residual, from the caller; or room for that of a strip.
     pub residual: &'a mut [f32],
     /// p (d + c): a gradient panel.
     pub panel: &'a mut [f32],
@@ -30,6 +30,18 @@ pub struct NetWork<'a> {
     /// The operator's.
     pub scratch: &'a mut [f32],
 }
+
+/// A batch that is gone through in strips of rows, as many as the residual has room for, as [`crate::sensing::Strips`].
+pub struct NetStrips<'a, S: Factored + ?Sized> {
+    /// The rows of the batch, which is selected before and after.
+    pub rows: Range<usize>,
+    /// Computes the residual of the given rows, which are those that are selected, with the operator's scratch.
+    pub residual: &'a mut Residual<'a, S>,
+}
+
+/// `(sensing, rows, residual, scratch)`, see [`NetStrips`].
+pub type Residual<'a, S> =
+    dyn FnMut(&mut S, Range<usize>, &mut [f32], &mut [f32]) -> Result<(), <S as Sensing>::Source> + 'a;
 
 /// What one step is to do.
 #[derive(Debug)]
@@ -47,7 +59,8 @@ pub struct NetStep<'a, 's> {
     pub must_keep: &'a [u32],
 }
 
-/// One step from `net` to new weights in (`index`, `value`), whose length is s, given the residual of the selected rows.
+/// One step from `net` to new weights in (`index`, `value`), whose length is s, given the residual of the selected rows, or
+/// how to compute it strip by strip.
 ///
 /// The result lists the entries of W, then those of Wt with indices behind all of W: flat index `m d + i c + k`.
 ///
@@ -59,14 +72,18 @@ pub fn step_net<S: Factored>(
     sensing: &mut S,
     net: Net<'_>,
     mut step: NetStep<'_, '_>,
+    mut strips: Option<NetStrips<'_, S>>,
     (index, value): (&mut [u32], &mut [f32]),
     work: &mut NetWork<'_>,
 ) -> Result<usize, S::Source> {
     let how = How { standin: step.standin, round: step.round };
+    let mut stream_net = |sensing: &mut S, work: &mut NetWork<'_>, offer: &mut dyn FnMut(u32, f32, f32)| {
+        stream_net(sensing, net, how, &mut strips, work, offer)
+    };
     let keep = step.must_keep;
     check_support(net.w().inputs(), net.w().hidden(), keep).map_err(Error::widen)?;
     if let Some(sketch) = step.sketch.as_deref_mut() {
-        stream_net(sensing, net, how, work, |j, _, g| sketch.add(j, step.step_size * g))?;
+        stream_net(sensing, work, &mut |j, _, g| sketch.add(j, step.step_size * g))?;
         let mut top = Top::keeping(&mut *index, &mut *value, keep).map_err(Error::widen)?;
         let all = sensing.blocks() * (net.w().inputs() + net.outputs());
         for j in 0..all as u32 {
@@ -76,7 +93,7 @@ pub fn step_net<S: Factored>(
         let (index, value) = (head_mut(index, len)?, head_mut(value, len)?);
         value.fill(0.0);
         let [mut to, mut to_out] = split((index, value), sensing.blocks() * net.w().inputs());
-        stream_net(sensing, net, how, work, |j, old, g| {
+        stream_net(sensing, work, &mut |j, old, g| {
             // Each side comes in rising order of its own.
             let side = if to.0.first() == Some(&j) { &mut to } else { &mut to_out };
             if side.0.first() == Some(&j)
@@ -93,7 +110,7 @@ pub fn step_net<S: Factored>(
         return Ok(compact(index, value, keep));
     }
     let mut top = Top::keeping(index, value, keep).map_err(Error::widen)?;
-    stream_net(sensing, net, how, work, |j, old, g| top.push(j, old + step.step_size * g))?;
+    stream_net(sensing, work, &mut |j, old, g| top.push(j, old + step.step_size * g))?;
     top.finish().ok_or(Error::Diverged { step: 0 })
 }
 
@@ -132,8 +149,9 @@ fn stream_net<S: Factored>(
     sensing: &mut S,
     net: Net<'_>,
     how: How,
+    strips: &mut Option<NetStrips<'_, S>>,
     work: &mut NetWork<'_>,
-    mut offer: impl FnMut(u32, f32, f32),
+    offer: &mut dyn FnMut(u32, f32, f32),
 ) -> Result<(), S::Source> {
     let (d, c, m) = (net.w().inputs(), net.outputs(), sensing.blocks());
     let room = work.panel.len() / (d + c).max(1);
@@ -149,17 +167,26 @@ fn stream_net<S: Factored>(
         let dwt = head_mut(rest, blocks.len() * c)?;
         dw.fill(0.0);
         dwt.fill(0.0);
-        let out = (&mut *dw, &mut *dwt);
-        match how.standin {
+        let mut at;
+        let (panel, round) = match how.standin {
             Some(seed) => {
-                let mut at = Standin { seed, index: &mut *work.standin.0, value: &mut *work.standin.1 };
-                let panel = at.panel(net, blocks.clone())?;
-                let gates = panel.gates(how.round.wrapping_add((first / p) as u32));
-                sensing.net_gradient(gates, panel, work.residual, blocks.clone(), out, work.scratch)?;
+                at = Standin { seed, index: &mut *work.standin.0, value: &mut *work.standin.1 };
+                (at.panel(net, blocks.clone())?, how.round.wrapping_add((first / p) as u32))
             }
-            None => {
-                let gates = net.gates(how.round);
-                sensing.net_gradient(gates, net, work.residual, blocks.clone(), out, work.scratch)?;
+            None => (net, how.round),
+        };
+        let gates = panel.gates(round);
+        let mut add = |sensing: &mut S, r: &[f32], scratch: &mut [f32]| {
+            sensing.net_gradient(gates, panel, r, blocks.clone(), (&mut *dw, &mut *dwt), scratch)
+        };
+        match strips {
+            None => add(sensing, work.residual, work.scratch)?,
+            Some(NetStrips { rows, residual }) => {
+                each_strip(sensing, rows, work.residual.len() / c.max(1), |sensing, part| {
+                    let r = head_mut(work.residual, part.len() * c)?;
+                    residual(sensing, rows.start + part.start..rows.start + part.end, r, work.scratch)?;
+                    add(sensing, r, work.scratch)
+                })?;
             }
         }
         let base = (first * d) as u32;

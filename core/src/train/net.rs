@@ -10,7 +10,7 @@ use crate::budget::{self, Outputs, Workspace};
 use crate::dims::Dims;
 use crate::error::{self, Error, Result};
 use crate::factored::{Factored, Net};
-use crate::iht::{self, NetStep, NetWork};
+use crate::iht::{self, NetStep, NetStrips, NetWork};
 use crate::math;
 use crate::rng::batches;
 use crate::sketch::CountSketch;
@@ -84,7 +84,7 @@ fn start<'a, S: Factored>(
     let c = goal.outputs(dims.samples);
     schedule.check(&dims, c, &goal).map_err(Error::widen)?;
     let mut budget = schedule.budget(dims, c, sensing.panel(), 0);
-    budget.scratch = sensing.net_scratch(budget.batch);
+    budget.scratch = sensing.net_scratch(budget.strip);
     budget::enough(budget.words(), memory.len()).map_err(Error::widen)?;
     let (mut state, mut work) = carve(&budget, schedule.seed, memory).map_err(Error::widen)?;
     let mut run = Run::new(&goal, schedule, &budget);
@@ -193,7 +193,7 @@ fn carve<'a>(budget: &Outputs, seed: u64, memory: &'a mut [u32]) -> Result<(Iter
     let sketch = if counters.is_empty() { None } else { Some(CountSketch::new(counters, seed)?) };
     let panel = budget.panel_words();
     let work = NetWork {
-        residual: space.floats(budget.batch.saturating_mul(budget.outputs))?,
+        residual: space.floats(budget.strip.saturating_mul(budget.outputs))?,
         panel: space.floats(panel)?,
         standin: (space.indices(panel)?, space.floats(panel)?),
         scratch: space.floats(budget.scratch)?,
@@ -208,6 +208,7 @@ struct Run<'g> {
     schedule: &'g NetSchedule<'g>,
     rows: usize,
     batch: usize,
+    strip: usize,
     outputs: usize,
     /// Where it stands; the best loss is the least after an epoch, infinite as long as there are no weights to come back to.
     at: State,
@@ -229,6 +230,7 @@ impl<'g> Run<'g> {
             schedule,
             rows,
             batch,
+            strip: budget.strip,
             outputs: budget.outputs,
             at: State { phase: Phase::All, step_size: schedule.step_size, ..State::START },
             stopped: false,
@@ -316,7 +318,7 @@ impl<'g> Run<'g> {
             let loss = self.step(sensing, state, work, rows, standin)?;
             self.at.step = self.at.step.saturating_add(1);
             self.at.batch += 1;
-            self.at.passes += self.reads() * done as f32 / self.rows as f32;
+            self.at.passes += self.reads(sensing, done) * done as f32 / self.rows as f32;
             self.tell(state, loss / done as f32 / self.terms(), observe);
         }
         Ok(())
@@ -350,8 +352,8 @@ impl<'g> Run<'g> {
     ) -> Result<f32, S::Source> {
         self.at.round = self.at.round.wrapping_add(sensing.blocks() as u32 + 1);
         let n = rows.len();
-        let loss = self.residual(sensing, state, work, rows)?;
-        let residual = work.residual.get_mut(..n * self.outputs).unwrap_or(&mut []);
+        let loss = self.sum_of_losses(sensing, state, work, rows.clone())?;
+        let residual = work.residual.get_mut(..n.min(self.strip) * self.outputs).unwrap_or(&mut []);
         math::scale(1.0 / n as f32, residual);
         let Iterates { sizes, current, next, sketch, .. } = state;
         let net = Net::cut(*sizes, (current.index, current.value), (current.first, current.len));
@@ -373,10 +375,38 @@ impl<'g> Run<'g> {
             standin: (&mut *work.standin.0, &mut *work.standin.1),
             scratch: &mut *work.scratch,
         };
-        let len = iht::step_net(sensing, net, how, (&mut *next.index, &mut *next.value), &mut batch)?;
+        let (goal, round, c) = (self.goal, self.at.round, self.outputs);
+        let mut again = |sensing: &mut S, rows: Range<usize>, out: &mut [f32], scratch: &mut [f32]| {
+            sensing.net_forward(net.gates(round), net, out, scratch)?;
+            goal.residual(rows, c, out).map_err(Error::widen)?;
+            math::scale(1.0 / n as f32, out);
+            Ok(())
+        };
+        let strips = (n > self.strip).then_some(NetStrips { rows, residual: &mut again });
+        let next_entries = (&mut *next.index, &mut *next.value);
+        let len = iht::step_net(sensing, net, how, strips, next_entries, &mut batch)?;
         next.split(len, sizes.0 * sizes.1);
         core::mem::swap(current, next);
         Ok(loss)
+    }
+
+    /// The sum of the losses of `rows`, which are selected in the end. Their residual is left in the buffer where there is room.
+    fn sum_of_losses<S: Factored>(
+        &mut self,
+        sensing: &mut S,
+        state: &Iterates<'_>,
+        work: &mut NetWork<'_>,
+        rows: Range<usize>,
+    ) -> Result<f32, S::Source> {
+        if rows.len() <= self.strip {
+            return self.residual(sensing, state, work, rows);
+        }
+        let mut sum = math::Sum::default();
+        for start in rows.clone().step_by(self.strip) {
+            sum.add(self.residual(sensing, state, work, start..(start + self.strip).min(rows.end))?);
+        }
+        sensing.select(rows)?;
+        Ok(sum.value())
     }
 
     /// Leaves the residual of `rows` in the buffer; the sum of their losses.
@@ -446,8 +476,8 @@ impl<'g> Run<'g> {
     ) -> Result<f32, S::Source> {
         self.at.round = self.at.round.wrapping_add(1);
         let mut total = math::Sum::default();
-        for start in (0..self.rows).step_by(self.batch) {
-            let rows = start..(start + self.batch).min(self.rows);
+        for start in (0..self.rows).step_by(self.strip) {
+            let rows = start..(start + self.strip).min(self.rows);
             total.add(self.residual(sensing, state, work, rows)?);
         }
         sensing.select(0..self.rows)?;
@@ -462,11 +492,15 @@ impl<'g> Run<'g> {
         }
     }
 
-    /// Reads of a batch that a step takes.
-    const fn reads(&self) -> f32 {
-        match self.schedule.rank {
-            Rank::Exact => 2.0,
-            Rank::Sketch { .. } => 3.0,
-        }
+    /// Reads of a batch of `rows` rows that a step takes: the outputs and the gradient, once more for the values behind a sketch;
+    /// in strips the outputs again with every panel.
+    fn reads<S: Factored>(&self, sensing: &S, rows: usize) -> f32 {
+        let gradients = match self.schedule.rank {
+            Rank::Exact => 1.0,
+            Rank::Sketch { .. } => 2.0,
+        };
+        let panels = sensing.blocks().div_ceil(sensing.panel().max(1));
+        let again = if rows > self.strip { panels as f32 } else { 0.0 };
+        1.0 + gradients * (1.0 + again)
     }
 }

@@ -5,9 +5,10 @@ use crate::budget::{self, Training, Workspace};
 use crate::error::{Error, Result};
 use crate::factored::Net;
 use crate::gates::Gates;
-use crate::sensing::{Sensing, Work};
+use crate::sensing::{Sensing, Strips, Work};
 use crate::weights::{Weights, runs};
 use crate::{iht, loss};
+use core::ops::Range;
 
 /// The state of a run: iterate, next iterate, and the generators where they lag behind.
 pub(super) struct Iterates<'a, 'k> {
@@ -72,7 +73,7 @@ impl<'a> Iterates<'a, '_> {
     pub(super) fn step<S: Sensing>(
         &mut self,
         sensing: &mut S,
-        labels: &[f32],
+        (labels, rows): (&[f32], Range<usize>),
         schedule: &Schedule<'_>,
         convex: bool,
         work: &mut Work<'_>,
@@ -91,6 +92,10 @@ impl<'a> Iterates<'a, '_> {
             residual: work.residual.get_mut(..labels.len().min(residual_len)).unwrap_or(&mut []),
             panel: &mut *work.panel,
             scratch: &mut *work.scratch,
+            strips: match &mut work.strips {
+                Some(strips) if rows.len() > residual_len => Some(Strips { rows, part: &mut *strips.part }),
+                _ => None,
+            },
         };
         let next = (&mut *self.next.0, &mut *self.next.1);
         let info = iht::step(sensing, gates, labels, w, &schedule.params, next, &mut batch)?;
@@ -123,7 +128,7 @@ impl<'a> Iterates<'a, '_> {
         schedule: &Schedule<'_>,
         work: &mut Work<'_>,
     ) -> Result<(f32, f32), S::Source> {
-        let batch = budget::batch(schedule.batch, labels.len()).max(1);
+        let batch = budget::batch(schedule.batch, labels.len()).min(work.residual.len()).max(1);
         let w = self.weights();
         let gates = match schedule.refresh {
             Refresh::Never => Gates::seeded(schedule.seed),
@@ -193,9 +198,13 @@ pub(super) fn carve<'a, 'k>(
         since_refresh: 0,
     };
     let work = Work {
-        residual: space.floats(budget.batch)?,
+        residual: space.floats(budget.strip)?,
         panel: space.floats(budget.panel_words())?,
         scratch: space.floats(budget.scratch)?,
+        strips: match budget.part_words() {
+            0 => None,
+            words => Some(Strips { rows: 0..budget.batch, part: space.floats(words)? }),
+        },
     };
     Ok((state, work))
 }

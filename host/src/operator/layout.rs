@@ -1,6 +1,6 @@
 //! Sizes of the operator's buffers, and the bytes they add up to.
 
-use super::{GROUPS, Group, PAD, gram};
+use super::{Group, PAD, gram};
 use tamis::dims::Dims;
 
 /// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte of cache.
@@ -10,14 +10,22 @@ pub struct Layout {
     pub tile: usize,
     /// Neurons of a gradient panel.
     pub panel: usize,
+    /// Groups that tiles are divided into, whatever the number of threads; each has accumulators of its own, and no more threads
+    /// than groups take part.
+    pub groups: usize,
     /// Whether gates are held between products: one bit per row and neuron of the support, for a third of the time.
     pub hold: bool,
     /// Entries of the largest support whose Gram matrix is kept while gates are held, 0 for none: 16 bytes per pair of entries, for
     /// much of the time where conjugate gradients need many products.
     pub gram: usize,
+    /// Whether a run goes through a batch in strips of a tile to each group ([`Layout::strip`]) and holds no residual of more rows.
+    pub strips: bool,
 }
 
 impl Layout {
+    /// Groups where memory is not short.
+    pub const GROUPS: usize = 8;
+
     /// The layout for m hidden neurons and d inputs.
     #[must_use]
     pub const fn new(hidden: usize, inputs: usize) -> Self {
@@ -30,13 +38,25 @@ impl Layout {
         } else {
             128
         };
-        Self { tile, panel, hold: true, gram: 0 }
+        Self { tile, panel, groups: Self::GROUPS, hold: true, gram: 0, strips: false }
     }
 
     /// The same with the Gram matrices of supports of `entries` entries, if they take a few megabytes at most.
     #[must_use]
     pub const fn with_gram(self, entries: usize) -> Self {
         Self { gram: gram::usual(entries), ..self }
+    }
+
+    /// Rows of a strip; 0 for all of a batch.
+    #[must_use]
+    pub const fn strip(&self) -> usize {
+        if self.strips { self.tile.saturating_mul(self.groups) } else { 0 }
+    }
+
+    /// Groups that have tiles.
+    const fn used(&self, samples: usize) -> usize {
+        let tiles = samples.div_ceil(self.tile);
+        if tiles < self.groups { tiles } else { self.groups }
     }
 
     /// Bytes that [`super::Blocked::with_outputs`] allocates in addition.
@@ -46,9 +66,7 @@ impl Layout {
         let (before, after) = (padded * dims.inputs, padded * (dims.inputs + outputs));
         let before = if before > dims.nnz { before } else { dims.nnz };
         let after = if after > dims.nnz { after } else { dims.nnz };
-        let tiles = dims.samples.div_ceil(self.tile);
-        let groups = if tiles < GROUPS { tiles } else { GROUPS };
-        4 * groups * (after - before + (outputs + 1) * self.tile)
+        4 * self.used(dims.samples) * (after - before + (outputs + 1) * self.tile)
     }
 
     /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.
@@ -59,8 +77,7 @@ impl Layout {
         let product = if padded * inputs > nnz { padded * inputs } else { nnz };
         let expanded = if bytes { self.tile * inputs } else { 0 };
         let group = product + 2 * padded * self.tile + 3 * self.tile + expanded;
-        let tiles = samples.div_ceil(self.tile);
-        let groups = if tiles < GROUPS { tiles } else { GROUPS };
+        let (tiles, groups) = (samples.div_ceil(self.tile), self.used(samples));
         let held = if !self.hold {
             0
         } else if hidden < nnz {

@@ -33,8 +33,6 @@ use tamis::gates::Gates;
 use tamis::weights::check_support;
 use tiles::Tiles;
 
-/// Groups that tiles are divided into, whatever the number of threads.
-const GROUPS: usize = 8;
 /// Panels are padded to whole vectors, so that the matrix product need not pack them.
 const PAD: usize = 16;
 
@@ -101,6 +99,7 @@ impl Blocked {
         error::range("hidden neurons", hidden, 1, usize::MAX)?;
         error::range("rows of a tile", layout.tile, 1, usize::MAX)?;
         error::range("panel", layout.panel, 1, hidden)?;
+        error::range("groups of tiles", layout.groups, 1, usize::MAX)?;
         let bytes = data.is_bytes();
         let padded = layout.panel.next_multiple_of(PAD);
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
@@ -116,7 +115,7 @@ impl Blocked {
             outputs: Vec::new(),
             back: Vec::new(),
         };
-        let groups = (0..tiles.min(GROUPS)).map(|_| group()).collect();
+        let groups = (0..tiles.min(layout.groups)).map(|_| group()).collect();
         let shared = Shared {
             batch: 0..n,
             arch: Arch::new(),

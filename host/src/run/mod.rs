@@ -45,6 +45,7 @@ mod score;
 mod single;
 mod target;
 mod train;
+mod windows;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anneal};
 pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, train_deep};

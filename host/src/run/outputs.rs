@@ -82,6 +82,7 @@ impl<'k> OutputsOptions<'k> {
         let paper = NetSchedule::paper(goal, self.hidden, nnz);
         NetSchedule {
             epochs: self.epochs,
+            strip: 0,
             batch: self.batch,
             step_size: self.step_size.unwrap_or(paper.step_size),
             rank: self.rank,
@@ -184,8 +185,10 @@ impl<'k> Settled<'k> {
         let (bytes, limits, checkpoints) = (problem.data.is_bytes(), options.limits, options.checkpoints);
         let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
         let plan = choose(options.memory, (usual, dims.hidden), plan::LESS, |layout| {
+            let schedule = NetSchedule { strip: layout.strip(), ..schedule };
             plan_of((dims, outputs), bytes, &schedule, layout, checkpoints)
         })?;
+        let schedule = NetSchedule { strip: plan.layout().strip(), ..schedule };
         Ok(Self { dims, outputs, schedule, plan, limits, checkpoints })
     }
 
@@ -200,7 +203,7 @@ impl<'k> Settled<'k> {
         let Problem { mut data, mut labels, task } = problem;
         let (dims, c, schedule) = (self.dims, self.outputs, &self.schedule);
         if schedule.batch > 0 && schedule.batch < dims.samples {
-            data = shuffle(data, &mut labels, schedule.seed)?;
+            shuffle(&mut data, &mut labels, schedule.seed);
         }
         // Checked to be classes.
         let classes: Vec<u16> = match task {
@@ -212,7 +215,7 @@ impl<'k> Settled<'k> {
         let mut operator =
             Blocked::new(data, dims.hidden, support(dims, c, layout.panel), layout)?.with_outputs(c);
         let mut budget = schedule.budget(dims, c, operator.panel(), 0);
-        budget.scratch = operator.net_scratch(budget.batch);
+        budget.scratch = operator.net_scratch(budget.strip);
         let mut memory = vec![0; budget.words()];
         let mut watch = Watch::new(self.limits, stop).resumed(kept.is_some());
         operator.heed(Some(watch.stop()));
@@ -248,7 +251,7 @@ impl<'k> Settled<'k> {
         let net = found.net(dims.hidden)?;
         let model = encode_net(net, task.stored())?;
         let own = (net, net.gates(u32::MAX));
-        let rows = (0..dims.samples, budget.batch);
+        let rows = (0..dims.samples, budget.strip);
         let score = score(&mut operator, (task, false), &labels, own, rows, &mut memory)?;
         let checkpoints = plan::checkpoints(self.checkpoints, keep::outputs_bytes(&budget));
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
@@ -303,7 +306,7 @@ fn plan_of(
     checkpoints: bool,
 ) -> Plan {
     let mut budget = schedule.budget(dims, outputs, layout.panel, 0);
-    budget.scratch = tamis::factored::provided::scratch(budget.batch, dims.inputs);
+    budget.scratch = tamis::factored::provided::scratch(budget.strip, dims.inputs);
     let held = Dims::new(dims.samples, dims.inputs, dims.hidden, support(dims, outputs, layout.panel));
     let operator = layout.bytes(held, bytes) + layout.outputs_bytes(held, outputs);
     let checkpoints = plan::checkpoints(checkpoints, keep::outputs_bytes(&budget));

@@ -1,8 +1,11 @@
 //! Memory before training: which panel and tile fit a byte budget, and what they take.
 
+use std::ops::Range;
+
 use serde::Serialize;
 use tamis::budget::Training;
 use tamis::dims::Dims;
+use tamis::iht::Step;
 use tamis::train::Schedule;
 
 use super::keep;
@@ -40,6 +43,10 @@ pub struct Plan {
     pub hold: bool,
     /// Entries of the largest support whose Gram matrix is kept, 0 for none.
     pub gram: usize,
+    /// Groups of tiles, the most threads that take part.
+    pub groups: usize,
+    /// Whether a run goes through its batches in strips of a tile to each group, and holds no residual of more rows.
+    pub strips: bool,
     /// Bytes that survive from step to step: 16 per nonzero.
     pub state_bytes: u64,
     /// All other bytes: residual, panel, scratch and the operator's buffers.
@@ -76,6 +83,7 @@ impl Plan {
     ) -> Result<Self> {
         let usual = Layout::new(dims.hidden, dims.inputs);
         choose(memory, (usual, dims.hidden), LESS, |layout| {
+            let layout = Layout { strips: layout.strips && can_strip(schedule), ..layout };
             let budget = budget(dims, schedule, layout);
             let checkpoints = self::checkpoints(checkpoints, keep::paper_bytes(&budget));
             let workspace = [budget.workspace_bytes(), layout.bytes(dims, bytes), checkpoints];
@@ -98,15 +106,16 @@ impl Plan {
     /// The operator's layout.
     #[must_use]
     pub const fn layout(&self) -> Layout {
-        Layout { tile: self.tile, panel: self.panel, hold: self.hold, gram: self.gram }
+        let Self { panel, tile, hold, gram, groups, strips, .. } = *self;
+        Layout { tile, panel, groups, hold, gram, strips }
     }
 
     /// A layout, the bytes of the state, and those of each part of the workspace.
     pub(super) fn sum(layout: Layout, state: usize, workspace: &[usize]) -> Self {
         let add = |sum: u64, &bytes: &usize| sum.saturating_add(bytes as u64);
-        let Layout { tile, panel, hold, gram } = layout;
+        let Layout { tile, panel, groups, hold, gram, strips } = layout;
         let workspace_bytes = workspace.iter().fold(0, add);
-        Self { panel, tile, hold, gram, state_bytes: state as u64, workspace_bytes }
+        Self { panel, tile, hold, gram, groups, strips, state_bytes: state as u64, workspace_bytes }
     }
 }
 
@@ -117,9 +126,19 @@ pub(super) const fn checkpoints(kept: bool, most: usize) -> usize {
 
 /// The core's part of the memory for the blocked operator with this layout.
 pub(super) fn budget(dims: Dims, schedule: &Schedule<'_>, layout: Layout) -> Training {
-    let mut budget = schedule.budget(dims, layout.panel, 0);
-    budget.scratch = budget.batch + dims.inputs;
+    let mut budget = stripped(schedule, layout).budget(dims, layout.panel, 0);
+    budget.scratch = budget.strip + dims.inputs;
     budget
+}
+
+/// Whether a schedule can be run in strips: the theory step measures its curvature on all rows at once.
+const fn can_strip(schedule: &Schedule<'_>) -> bool {
+    !matches!(schedule.params.step, Step::Theory { .. })
+}
+
+/// The schedule with the strips of a layout.
+pub(super) fn stripped<'k>(schedule: &Schedule<'k>, layout: Layout) -> Schedule<'k> {
+    Schedule { strip: layout.strip(), ..*schedule }
 }
 
 /// How training needs less memory.
@@ -147,20 +166,25 @@ pub(super) fn choose(
     }
 }
 
-/// Layouts from the fastest to the smallest: the tile shrinks, there is no Gram matrix, the tile shrinks again, then the panel below a vector; last, without held gates.
+/// Layouts from the fastest to the smallest. First the tile shrinks, then there is no Gram matrix, and tile and panel shrink, the panel
+/// to a vector; the same without held gates, then in strips; all that with half the groups, to one; with one, panels below a vector.
 fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
         std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))
     };
     let vector = SMALL_PANEL.min(usual.panel);
-    let smaller = [true, false].into_iter().flat_map(move |hold| {
-        let of = move |tile| move |panel| Layout { tile, panel, hold, gram: 0 };
-        let wide = tiles().flat_map(move |tile| (vector..=usual.panel).rev().map(of(tile)));
-        let narrow = tiles().flat_map(move |tile| (1..vector).rev().map(of(tile)));
-        wide.chain(narrow)
-    });
+    let with = move |groups: usize, panels: Range<usize>| {
+        [(true, false), (false, false), (false, true)].into_iter().flat_map(move |(hold, strips)| {
+            let panels = panels.clone();
+            tiles().flat_map(move |tile| {
+                panels.clone().rev().map(move |panel| Layout { tile, panel, groups, hold, gram: 0, strips })
+            })
+        })
+    };
+    let groups = std::iter::successors(Some(usual.groups), |&groups| (groups > 1).then_some(groups / 2));
+    let wide = groups.flat_map(move |groups| with(groups, vector..usual.panel + 1));
     let kept = tiles().map(move |tile| Layout { tile, ..usual }).filter(move |_| usual.gram > 0);
-    kept.chain(smaller)
+    kept.chain(wide).chain(with(1, 1..vector))
 }
 
 /// A pool of so many threads; 0 for one per core.
@@ -207,13 +231,13 @@ mod tests {
         let needed: u64 =
             error.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
         assert!(plan(needed - 1).is_err());
+        let free = Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Auto).unwrap();
         let mut last = 0;
-        for ram in (needed..needed * 20).step_by(9973) {
+        for ram in (needed..free.total_bytes() + 9973).step_by(9973) {
             let plan = plan(ram).unwrap();
             assert!((1..=40).contains(&plan.panel) && plan.total_bytes() <= ram);
             last = plan.total_bytes();
         }
-        let free = Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Auto).unwrap();
         assert_eq!(last, free.total_bytes(), "the largest budget lacks nothing");
         let least = Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Least).unwrap();
         assert_eq!(least.total_bytes(), needed);
@@ -225,15 +249,21 @@ mod tests {
             let schedule = Schedule { batch, ..Schedule::PAPER };
             let (n, d, m, s) = (1000, 30, 50, 60);
             let dims = Dims::new(n, d, m, s);
-            let plan = Plan::new(dims, bytes, &schedule, Memory::Panel(7)).unwrap();
-            let values = if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
-            let operator = Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout()).unwrap();
-            let budget = budget(dims, &schedule, plan.layout());
-            assert_eq!(budget.scratch, operator.scratch(budget.batch));
-            assert_eq!(budget.panel, operator.panel());
-            let workspace = budget.workspace_bytes() + operator.workspace_bytes();
-            assert_eq!(plan.workspace_bytes, workspace as u64);
-            assert_eq!(plan.state_bytes, 16 * s as u64);
+            for memory in [Memory::Panel(7), Memory::Least] {
+                let plan = Plan::new(dims, bytes, &schedule, memory).unwrap();
+                assert_eq!(
+                    (plan.strips, plan.groups),
+                    if memory == Memory::Least { (true, 1) } else { (false, 8) }
+                );
+                let values = if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
+                let operator = Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout()).unwrap();
+                let budget = budget(dims, &schedule, plan.layout());
+                assert_eq!(budget.scratch, operator.scratch(budget.strip));
+                assert_eq!(budget.panel, operator.panel());
+                let workspace = budget.workspace_bytes() + operator.workspace_bytes();
+                assert_eq!(plan.workspace_bytes, workspace as u64);
+                assert_eq!(plan.state_bytes, 16 * s as u64);
+            }
         }
     }
 

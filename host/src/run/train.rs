@@ -380,11 +380,11 @@ impl Run<'_> {
     ) -> Result<(Outcome, Rest)> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
-        let mut schedule = self.options.schedule;
+        let mut schedule = plan::stripped(&self.options.schedule, self.plan.layout());
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
         // Batches and trials are runs of rows.
         if budget.batch < self.dims.samples || schedule.trials.count > 1 {
-            data = shuffle(data, &mut labels, schedule.seed)?;
+            shuffle(&mut data, &mut labels, schedule.seed);
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
         let mut memory = vec![0; budget.words()];
@@ -433,7 +433,7 @@ impl Run<'_> {
         let found = Found::new(Net::single(weights));
         let net = found.net(self.dims.hidden)?;
         let gates = Gates::of(net.w(), schedule.signs, schedule.empty, schedule.seed, 1);
-        let rows = (0..self.dims.samples, budget.batch);
+        let rows = (0..self.dims.samples, budget.strip);
         let score = score(&mut operator, (task, false), &labels, (net, gates), rows, &mut memory)?;
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
         let report =
@@ -603,14 +603,9 @@ fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
 }
 
 /// The rows in a random order, in place; there are as many labels for every row.
-pub(super) fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<Matrix> {
-    let outputs = labels.len() / data.rows.max(1);
+pub(super) fn shuffle(data: &mut Matrix, labels: &mut [f32], seed: u64) {
     let order = Permutation::new(seed, stream::ROWS, data.rows);
-    let rows: Vec<usize> = (0..data.rows).map(|row| order.get(row)).collect();
-    let mut ordered = Vec::with_capacity(labels.len());
-    rows.iter().for_each(|&row| ordered.extend_from_slice(&labels[row * outputs..][..outputs]));
-    *labels = ordered;
-    select::gather(data, rows)
+    select::reorder(data, labels, |row| order.get(row));
 }
 
 /// Estimates beta where the schedule asks for it; `memory` serves as the workspace.
@@ -631,6 +626,7 @@ fn set_beta(
         residual: &mut [],
         panel: space.floats((3 * s).max(d))?,
         scratch: space.floats(budget.scratch)?,
+        strips: None,
     };
     let gates = Gates::seeded(schedule.seed);
     let (_, beta) = spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;

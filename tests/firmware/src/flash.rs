@@ -1,7 +1,7 @@
 //! The least programs that predict, for their size alone: one that does nothing, one that reads a model file of each kind, and one
-//! with tables for each kernel. Which one it is follows from the name of the binary.
+//! for each kernel with a chain that has only that. Which one it is follows from the name of the binary.
 //!
-//! Tables and row are volatile, so the compiler knows nothing about them but their types. Errors are looked at, as programs do.
+//! Chain and row are volatile, so the compiler knows nothing about them but their types. Errors are looked at, as programs do.
 #![no_std]
 #![no_main]
 
@@ -13,20 +13,66 @@ use core::panic::PanicInfo;
 use core::ptr;
 use semihosting::process::exit;
 use tamis::model::{self, Activation, Sum};
-use tamis::quantised::{
-    Blocks, Columns, Csr, Delta, Dense, Encoding, Fan, Layer, Mask, Model, Scales, Weights,
-};
+use tamis::quantised::{Blocks, Chain, Columns, Csr, Delta, Dense, Fan, Layer, Mask, Scales, Weights};
 use tamis::wire::{QuantisedView, View};
 use tamis::{Error, Result};
 
-static WORDS: &[u32] = &[];
-static HALVES: &[u16] = &[];
 static BYTES: &[u8] = &[];
-static VALUES: &[i8] = &[];
-static BIASES: &[i32] = &[];
-static PAIRS: &[[u8; 2]] = &[];
 static FLOATS: &[f32] = &[];
 static INPUTS: usize = 0;
+
+const ROWS: model::Layer<'static> =
+    model::Layer::Csr(checked(model::Csr::new(1, &[1], &[0], &[1.0], Activation::Relu)));
+const WIDE: model::Layer<'static> =
+    model::Layer::Blocks(checked(model::Blocks::new(256, 1, &[1], &[0], &[1.0], Activation::Relu)));
+const NARROW: model::Layer<'static> =
+    model::Layer::Blocks(checked(model::Blocks::new(1, 1, &[1], &[0], &[1.0], Activation::Relu)));
+const SUM: model::Layer<'static> = model::Layer::Sum(checked(Sum::new(1, &[0])));
+
+const DENSE: Layer<'static> = layer(Weights::Dense(checked(Dense::new(1, 1, &[], &[1]))));
+const DENSE_USED: Layer<'static> = layer(Weights::Dense(checked(Dense::new(2, 1, &[0], &[1]))));
+const MASK: Layer<'static> = layer(Weights::Mask(checked(Mask::new(1, 1, &[], &[1], &[1]))));
+const MASK_USED: Layer<'static> = layer(Weights::Mask(checked(Mask::new(2, 1, &[0], &[1], &[1]))));
+const CSR: Layer<'static> = layer(Weights::Csr(checked(Csr::new(1, &[1], &[0], &[1]))));
+const DELTA: Layer<'static> = layer(Weights::Delta(checked(Delta::new(1, &[1], &[0], &[1]))));
+const WIDE_BLOCKS: Layer<'static> = layer(Weights::Blocks(checked(Blocks::new(256, 1, &[1], &[[0, 1]]))));
+const NARROW_BLOCKS: Layer<'static> = layer(Weights::Blocks(checked(Blocks::new(1, 1, &[1], &[[0, 1]]))));
+const WIDE_FAN: Layer<'static> = layer(Weights::Fan(checked(Fan::new(300, 1, Columns::U16(&[0]), &[1]))));
+const NARROW_FAN: Layer<'static> = layer(Weights::Fan(checked(Fan::new(1, 1, Columns::U8(&[0]), &[1]))));
+
+/// What was checked; an error ends the compilation.
+const fn checked<T: Copy>(result: Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{}", error.what()),
+    }
+}
+
+/// A layer with a bias, as both hidden layers and last ones have.
+const fn layer(weights: Weights<'static>) -> Layer<'static> {
+    checked(Layer::new(weights, &[], &[1], Activation::Identity))
+}
+
+/// Predicts with a chain whose kernels are those of these layers, and of which the compiler knows nothing else.
+macro_rules! chain {
+    ($first:expr $(, $more:expr)*) => {{
+        const SET: u16 = Chain::kernels(&[$first $(, $more)*]);
+        static MODEL: Chain<'static, SET> =
+            checked(Chain::new(&[$first], None, checked(Scales::new(1.0, 1.0, 0, 0))));
+        static PLACE: &Chain<'static, SET> = &MODEL;
+        integers(unknown(&PLACE))
+    }};
+}
+
+/// The same of layers of floats.
+macro_rules! float_chain {
+    ($first:expr $(, $more:expr)*) => {{
+        const SET: u16 = model::Chain::kernels(&[$first $(, $more)*]);
+        static MODEL: model::Chain<'static, SET> = checked(model::Chain::new(&[$first]));
+        static PLACE: &model::Chain<'static, SET> = &MODEL;
+        floats(unknown(&PLACE))
+    }};
+}
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -57,89 +103,46 @@ fn run(name: &str) -> Result<i32> {
     match name {
         b"flash-file-floats" => {
             let view = View::parse(unknown(&BYTES))?;
-            floats(view.model())
+            floats(&view.model().chain())
         }
         b"flash-file-integers" => {
             let view = QuantisedView::parse(unknown(&BYTES))?;
-            integers(view.model())
+            integers(&view.model().chain())
         }
-        b"flash-floats" => {
-            let csr = model::Csr::new(
-                unknown(&INPUTS),
-                unknown(&HALVES),
-                unknown(&HALVES),
-                unknown(&FLOATS),
-                Activation::Relu,
-            );
-            let sum = Sum::new(unknown(&INPUTS), unknown(&WORDS))?;
-            let layers = [model::Layer::Csr(csr?), model::Layer::Sum(sum)];
-            floats(&model::Model::new(&layers)?)
-        }
+        b"flash-floats" => float_chain!(ROWS, SUM),
+        b"flash-windows" => float_chain!(WIDE, NARROW, SUM),
+        b"flash-all-floats" => float_chain!(ROWS, WIDE, NARROW, SUM),
         b"flash-dense-floats" => {
             let mut out = [0.0; 32];
             plain::dense(unknown(&FLOATS), unknown(&FLOATS), &mut out);
             out.first().map(|&y| y.to_bits() as i32).ok_or(Error::Stopped)
         }
-        b"flash-integers" => {
-            let layers = Encoding::ALL.map(weights);
-            let mut made = [layer(Encoding::Csr)?; Encoding::ALL.len()];
-            for (place, weights) in made.iter_mut().zip(layers) {
-                *place = around(weights?)?;
-            }
-            of_layers(made.get(..unknown(&INPUTS)).ok_or(Error::Stopped)?)
-        }
-        b"flash-dense" => of_layers(&[layer(Encoding::Dense)?]),
-        b"flash-dense-used" => of_layers(&[layer(Encoding::DenseUsed)?]),
-        b"flash-mask" => of_layers(&[layer(Encoding::Mask)?]),
-        b"flash-mask-used" => of_layers(&[layer(Encoding::MaskUsed)?]),
-        b"flash-csr" => of_layers(&[layer(Encoding::Csr)?]),
-        b"flash-delta" => of_layers(&[layer(Encoding::Delta)?]),
-        b"flash-blocks" => of_layers(&[layer(Encoding::Blocks)?]),
-        b"flash-fan" => of_layers(&[layer(Encoding::Fan)?]),
+        b"flash-dense" => chain!(DENSE),
+        b"flash-dense-used" => chain!(DENSE_USED),
+        b"flash-mask" => chain!(MASK),
+        b"flash-mask-used" => chain!(MASK_USED),
+        b"flash-csr" => chain!(CSR),
+        b"flash-delta" => chain!(DELTA),
+        b"flash-blocks" => chain!(WIDE_BLOCKS, NARROW_BLOCKS),
+        b"flash-fan" => chain!(WIDE_FAN, NARROW_FAN),
+        b"flash-integers" => chain!(
+            DENSE,
+            DENSE_USED,
+            MASK,
+            MASK_USED,
+            CSR,
+            DELTA,
+            WIDE_BLOCKS,
+            NARROW_BLOCKS,
+            WIDE_FAN,
+            NARROW_FAN
+        ),
         _ => Ok(unknown(&INPUTS) as i32),
     }
 }
 
-/// Weights in an encoding.
 #[inline(always)]
-fn weights(encoding: Encoding) -> Result<Weights<'static>> {
-    let (inputs, outputs) = (unknown(&INPUTS), unknown(&INPUTS));
-    let (halves, values) = (unknown(&HALVES), unknown(&VALUES));
-    match encoding {
-        Encoding::Dense => Dense::new(inputs, outputs, &[], values).map(Weights::Dense),
-        Encoding::DenseUsed => Dense::new(inputs, outputs, halves, values).map(Weights::Dense),
-        Encoding::Mask => Mask::new(inputs, outputs, &[], unknown(&WORDS), values).map(Weights::Mask),
-        Encoding::MaskUsed => Mask::new(inputs, outputs, halves, unknown(&WORDS), values).map(Weights::Mask),
-        Encoding::Csr => Csr::new(inputs, halves, unknown(&HALVES), values).map(Weights::Csr),
-        Encoding::Delta => Delta::new(inputs, halves, unknown(&BYTES), values).map(Weights::Delta),
-        Encoding::Blocks => {
-            Blocks::new(inputs, outputs, unknown(&BYTES), unknown(&PAIRS)).map(Weights::Blocks)
-        }
-        Encoding::Fan => {
-            let columns = Columns::U16(unknown(&HALVES));
-            Fan::new(inputs, outputs, columns, values).map(Weights::Fan)
-        }
-        _ => Err(Error::Stopped),
-    }
-}
-
-#[inline(always)]
-fn layer(encoding: Encoding) -> Result<Layer<'static>> {
-    around(weights(encoding)?)
-}
-
-fn around(weights: Weights<'static>) -> Result<Layer<'static>> {
-    Layer::new(weights, unknown(&WORDS), unknown(&BIASES), Activation::Relu)
-}
-
-fn of_layers(layers: &[Layer<'_>]) -> Result<i32> {
-    let sum = Sum::new(unknown(&INPUTS), unknown(&WORDS))?;
-    let scales = Scales::new(1.0, 1.0, 0, 0)?;
-    integers(&Model::new(layers, Some(sum), scales)?)
-}
-
-#[inline(always)]
-fn floats(model: &model::Model<'_>) -> Result<i32> {
+fn floats<const KERNELS: u16>(model: &model::Chain<'_, KERNELS>) -> Result<i32> {
     let (mut scratch, mut out) = ([0.0; 32], [0.0; 32]);
     let out = out.get_mut(..model.outputs()).ok_or(Error::Stopped)?;
     model.predict(unknown(&FLOATS), &mut scratch, out)?;
@@ -147,7 +150,7 @@ fn floats(model: &model::Model<'_>) -> Result<i32> {
 }
 
 #[inline(always)]
-fn integers(model: &Model<'_>) -> Result<i32> {
+fn integers<const KERNELS: u16>(model: &Chain<'_, KERNELS>) -> Result<i32> {
     let (mut scratch, mut out) = ([0; 32], [0; 32]);
     let out = out.get_mut(..model.outputs()).ok_or(Error::Stopped)?;
     model.predict(unknown(&BYTES), &mut scratch, out)?;

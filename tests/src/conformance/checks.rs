@@ -388,6 +388,7 @@ fn one_step<S: Sensing>(
         residual: part(residual, n)?,
         panel: part(panel, budget.panel_words())?,
         scratch: part(scratch, budget.scratch)?,
+        strips: None,
     };
     let new = (index_part(new.0, s)?, part(new.1, s)?);
     call(iht::step(sensing, gates, labels, w, params, new, &mut work))

@@ -75,6 +75,7 @@ fn carve<'a>(
             residual: space.floats(budget.batch)?,
             panel: space.floats(budget.panel_words())?,
             scratch: space.floats(budget.scratch)?,
+            strips: None,
         },
     ))
 }

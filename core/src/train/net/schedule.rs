@@ -86,6 +86,8 @@ pub struct NetSchedule<'k> {
     pub epochs: u32,
     /// Rows of a batch; 0 for all rows. See [`crate::train::Schedule::batch`].
     pub batch: usize,
+    /// Rows whose residuals are held at a time; 0 for those of a batch. See [`crate::train::Schedule::strip`].
+    pub strip: usize,
     /// Length of a step, eta, for residuals divided by the rows of the batch.
     pub step_size: f32,
     /// How the entries that stay are chosen.
@@ -125,6 +127,7 @@ impl NetSchedule<'_> {
         Self {
             epochs: 15,
             batch: 0,
+            strip: 0,
             step_size,
             rank: Rank::Sketch { decay: 1.0 },
             standin: Standin::EveryEpoch,
@@ -151,7 +154,8 @@ impl NetSchedule<'_> {
                 sketch::words(dims.nnz, dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)))
             }
         };
-        Outputs { dims, outputs, batch, panel, scratch, sketch, safe: self.safe }
+        let strip = budget::batch(self.strip, batch);
+        Outputs { dims, outputs, batch, strip, panel, scratch, sketch, safe: self.safe }
     }
 
     /// Checks sizes, labels and settings of a run for `c` outputs.

@@ -47,7 +47,7 @@ pub fn extremes<S: Sensing<Source = Infallible>>(
     let (d, m) = (sensing.inputs(), sensing.blocks());
     let mut panel = vec![0.0; (3 * s).max(d * sensing.panel())];
     let mut scratch = vec![0.0; sensing.scratch(sensing.samples())];
-    let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch };
+    let mut work = Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
     let (mut index, mut value) = (vec![0; s], vec![0.0; s]);
     if kind == Supports::Random {
         let support = (&mut index[..], &mut value[..]);

@@ -114,7 +114,8 @@ pub fn recover<S: Sensing<Source = Infallible>>(
         }
         next.index.resize(budget, 0);
         next.value.resize(budget, 0.0);
-        let mut work = Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch };
+        let mut work =
+            Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch, strips: None };
         let w = Weights::new(d, m, &now.index, &now.value)?;
         let info =
             iht::step(sensing, gates, &labels, w, params, (&mut next.index, &mut next.value), &mut work)?;

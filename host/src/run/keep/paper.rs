@@ -26,7 +26,7 @@ const OWN_OUTPUTS: usize = 9;
 impl Keeps for Options<'_> {
     fn form(&self, problem: &Problem) -> Result<Form> {
         let (dims, plan) = train::settle(problem, self)?;
-        let Schedule { epochs, batch, convex_epochs, trials, refresh, signs, empty, seed, params } =
+        let Schedule { epochs, batch, convex_epochs, trials, refresh, signs, empty, seed, params, .. } =
             self.schedule;
         let count = |name, count: u32| Term::count(name, count as usize);
         let (step, length) = match params.step {
@@ -82,7 +82,8 @@ impl Keeps for OutputsOptions<'_> {
     fn form(&self, problem: &Problem) -> Result<Form> {
         let settled = outputs::Settled::new(problem, self)?;
         let (dims, outputs) = (settled.dims, settled.outputs);
-        let NetSchedule { epochs, batch, step_size, rank, standin, safe, seed, must_keep } = settled.schedule;
+        let NetSchedule { epochs, batch, step_size, rank, standin, safe, seed, must_keep, .. } =
+            settled.schedule;
         let (rank, decay) = match rank {
             Rank::Exact => ("exact", 1.0),
             Rank::Sketch { decay } => ("sketch", decay),

@@ -101,8 +101,11 @@ pub(super) fn terms(
     let last = [
         Term::count("neurons of a panel (--panel or --ram)", plan.panel),
         Term::count(
-            "rows of a tile, held gates and Gram matrix (--ram)",
-            plan.tile * 4 + usize::from(plan.hold) * 2 + usize::from(plan.gram > 0),
+            "rows of a tile, groups, strips, held gates and Gram matrix (--ram)",
+            (plan.tile * 256 + plan.groups) * 8
+                + usize::from(plan.strips) * 4
+                + usize::from(plan.hold) * 2
+                + usize::from(plan.gram > 0),
         ),
         Term::checksum("checksum of the samples", samples),
         Term::checksum("checksum of the labels", labels),

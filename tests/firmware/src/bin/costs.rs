@@ -1,12 +1,12 @@
-//! Predicts with models that the runner put into flash, and prints for each a digest of the outputs and the stack that it took; the
-//! emulator's plugin counts the instructions of each prediction.
+//! Predicts with models that the runner put into flash, and prints for each a digest of the outputs, the stack that it took, and
+//! that of the prediction alone; the emulator's plugin counts the instructions of each prediction.
 //!
 //! The models follow each other from the address of `_models` on. Each starts with four words: its kind (0 for dense floats, 1 for
 //! a file of floats, 2 for one of integers, anything else for the end), the outputs of dense floats, and the lengths in bytes of
 //! the input row and of the model, which follow, each padded to whole words.
 //!
 //! ```text
-//! model digest=0xHEX stack=BYTES
+//! model digest=0xHEX stack=BYTES alone=BYTES
 //! done
 //! ```
 #![no_std]
@@ -30,7 +30,7 @@ use tamis::wire::{QuantisedView, View};
 use tamis_tests::cases::Digest;
 
 /// Words of the scratch and of the output.
-const SCRATCH: usize = 256;
+const SCRATCH: usize = 512;
 const OUTPUTS: usize = 128;
 
 unsafe extern "C" {
@@ -75,11 +75,13 @@ fn one(kind: u32, outputs: usize, row: &[u8], model: &[u8]) -> bool {
         1 => floats(row, model, &mut out),
         _ => integers(row, model, &mut out),
     };
-    let stack = stack::high_water() - depth;
+    let Some((written, [deepest, alone])) = written else { return false };
+    let stack = deepest.max(stack::high_water()) - depth;
     let mut digest = Digest::default();
-    out.iter().take(written.unwrap_or(0)).for_each(|&word| digest.word(word));
-    Line::new().text("model digest=").hex(digest.value()).text(" stack=").decimal(stack).print();
-    written.is_some()
+    out.iter().take(written).for_each(|&word| digest.word(word));
+    let line = Line::new().text("model digest=").hex(digest.value()).text(" stack=").decimal(stack);
+    line.text(" alone=").decimal(alone).print();
+    true
 }
 
 /// A slice of words as one of floats.
@@ -108,39 +110,53 @@ fn scratch() -> &'static mut [u32] {
     unsafe { &mut *(&raw mut SPACE) }
 }
 
-#[inline(never)]
-fn dense(row: &[u8], weights: &[u8], outputs: usize, out: &mut [u32]) -> Option<usize> {
-    let (row, weights, out) = (floats_of(row), floats_of(weights), floats_mut(out.get_mut(..outputs)?));
+/// Outputs, and the deepest stack with that of the prediction alone.
+type Predicted = Option<(usize, [u32; 2])>;
+
+/// Counts a prediction and measures its stack, from the frame that this is inlined into.
+#[inline(always)]
+fn counted(predict: impl FnOnce() -> bool) -> Option<[u32; 2]> {
+    let before = stack::high_water();
+    stack::paint();
+    let depth = stack::depth();
     meter::start();
-    plain::dense(row, weights, out);
+    let done = predict();
     meter::stop();
-    Some(outputs)
+    let deepest = stack::high_water();
+    done.then(|| [before.max(deepest), deepest - depth])
 }
 
 #[inline(never)]
-fn floats(row: &[u8], model: &[u8], out: &mut [u32]) -> Option<usize> {
+fn dense(row: &[u8], weights: &[u8], outputs: usize, out: &mut [u32]) -> Predicted {
+    let (row, weights, out) = (floats_of(row), floats_of(weights), floats_mut(out.get_mut(..outputs)?));
+    let took = counted(|| {
+        plain::dense(row, weights, out);
+        true
+    })?;
+    Some((outputs, took))
+}
+
+#[inline(never)]
+fn floats(row: &[u8], model: &[u8], out: &mut [u32]) -> Predicted {
     let view = View::parse(model).ok()?;
     let out = out.get_mut(..view.model().outputs())?;
     let scratch = scratch().get_mut(..view.model().scratch_len())?;
-    predict_floats(&view, floats_of(row), floats_mut(scratch), floats_mut(out))?;
-    Some(out.len())
+    let took = predict_floats(&view, floats_of(row), floats_mut(scratch), floats_mut(out))?;
+    Some((out.len(), took))
 }
 
 #[inline(never)]
-fn predict_floats(view: &View<'_>, row: &[f32], scratch: &mut [f32], out: &mut [f32]) -> Option<()> {
-    meter::start();
-    let done = view.model().predict(row, scratch, out);
-    meter::stop();
-    done.ok()
+fn predict_floats(view: &View<'_>, row: &[f32], scratch: &mut [f32], out: &mut [f32]) -> Option<[u32; 2]> {
+    counted(|| view.model().predict(row, scratch, out).is_ok())
 }
 
 #[inline(never)]
-fn integers(row: &[u8], model: &[u8], out: &mut [u32]) -> Option<usize> {
+fn integers(row: &[u8], model: &[u8], out: &mut [u32]) -> Predicted {
     let view = QuantisedView::parse(model).ok()?;
     let out = out.get_mut(..view.model().outputs())?;
     let scratch = scratch().get_mut(..view.model().scratch_len())?;
-    predict_integers(&view, row, integers_mut(scratch), integers_mut(out))?;
-    Some(out.len())
+    let took = predict_integers(&view, row, integers_mut(scratch), integers_mut(out))?;
+    Some((out.len(), took))
 }
 
 #[inline(never)]
@@ -149,9 +165,6 @@ fn predict_integers(
     row: &[u8],
     scratch: &mut [i32],
     out: &mut [i32],
-) -> Option<()> {
-    meter::start();
-    let done = view.model().predict(row, scratch, out);
-    meter::stop();
-    done.ok()
+) -> Option<[u32; 2]> {
+    counted(|| view.model().predict(row, scratch, out).is_ok())
 }

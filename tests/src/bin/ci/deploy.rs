@@ -17,6 +17,8 @@ const PROGRAM: &str = "tamis-deploy";
 /// First address of RAM in `memory.x`.
 const RAM: u32 = 0x2000_0000;
 const EMULATOR: &str = "qemu-system-arm";
+/// Most bytes of flash that it may take, its report on the console included.
+const MOST_FLASH: u64 = 10_500;
 /// Seconds after which the emulator is stopped.
 const LIMIT: u64 = 60;
 

@@ -1,6 +1,6 @@
 //! Random models of every encoding, with a row each, and the words that put them into a part's flash.
 
-use tamis::model::{self, Activation, Sum};
+use tamis::model::{self, Activation, Sum, WINDOW};
 use tamis::price::{Around, Kernel, Numbers, Shape, Work};
 use tamis::quantised::{self, Encoding, Scales, Weights};
 use tamis::rng::{Rng, stream};
@@ -51,8 +51,12 @@ pub(crate) fn models(seed: u64, per_kernel: usize) -> Vec<Drawn> {
         for _ in 0..per_kernel {
             models.push(match kernel {
                 Kernel::DenseFloats => dense_floats(&mut rng),
-                Kernel::Floats => floats(&mut rng),
-                Kernel::HiddenFloats => two_of_floats(&mut rng),
+                Kernel::Floats => floats(&mut rng, [8, 800], FloatLayer::Rows),
+                Kernel::Windows => floats(&mut rng, [WINDOW, 800], FloatLayer::Windows),
+                Kernel::ShortWindows => floats(&mut rng, [8, WINDOW - 1], FloatLayer::Windows),
+                Kernel::HiddenFloats => two_of_floats(&mut rng, [2, 64], FloatLayer::Rows),
+                Kernel::HiddenWindows => two_of_floats(&mut rng, [WINDOW, 300], FloatLayer::Windows),
+                Kernel::HiddenShortWindows => two_of_floats(&mut rng, [2, 64], FloatLayer::Windows),
                 Kernel::Integers(encoding) => integers(&mut rng, &[encoding]),
                 _ => continue,
             });
@@ -184,30 +188,98 @@ fn dense_floats(rng: &mut Rng) -> Drawn {
     }
 }
 
-fn floats(rng: &mut Rng) -> Drawn {
-    let (inputs, outputs) = sizes(rng, MOST[0]);
+/// How a layer of floats is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FloatLayer {
+    Rows,
+    Windows,
+}
+
+impl FloatLayer {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Rows => "f32 rows",
+            Self::Windows => "f32 windows",
+        }
+    }
+}
+
+/// What a layer of floats borrows.
+struct Tables {
+    rows: Rows,
+    values: Vec<f32>,
+    /// In windows: counts of each row in each, indices, and values in their order.
+    runs: (Vec<u8>, Vec<u8>, Vec<f32>),
+}
+
+impl Tables {
+    fn new(rng: &mut Rng, rows: Rows) -> Self {
+        let values = numbers(rng, rows.nonzeros());
+        let mut runs = (Vec::new(), Vec::new(), Vec::new());
+        for window in 0..rows.inputs.div_ceil(WINDOW) {
+            let start = (window * WINDOW).min(rows.inputs.saturating_sub(WINDOW));
+            let mut at = 0;
+            for &count in &rows.counts {
+                let before = runs.1.len();
+                for k in at..at + usize::from(count) {
+                    let column = usize::from(rows.columns[k]);
+                    if column / WINDOW == window {
+                        runs.1.push((column - start) as u8);
+                        runs.2.push(values[k]);
+                    }
+                }
+                at += usize::from(count);
+                runs.0.push(u8::try_from(runs.1.len() - before).expect("densities are far below 1"));
+            }
+        }
+        Self { rows, values, runs }
+    }
+
+    fn layer(&self, kind: FloatLayer, activation: Activation) -> model::Layer<'_> {
+        let Rows { inputs, counts, columns } = &self.rows;
+        match kind {
+            FloatLayer::Rows => {
+                let csr = model::Csr::new(*inputs, counts, columns, &self.values, activation);
+                model::Layer::Csr(csr.expect("drawn in order"))
+            }
+            FloatLayer::Windows => {
+                let (runs, indices, values) = &self.runs;
+                let blocks = model::Blocks::new(*inputs, counts.len(), runs, indices, values, activation);
+                model::Layer::Blocks(blocks.expect("drawn in order"))
+            }
+        }
+    }
+}
+
+/// One layer with inputs in a range, and perhaps a sum.
+fn floats(rng: &mut Rng, range: [usize; 2], kind: FloatLayer) -> Drawn {
+    let (inputs, outputs) = loop {
+        let (inputs, outputs) = sizes(rng, MOST[0]);
+        if (range[0]..=range[1]).contains(&inputs) {
+            break (inputs, outputs);
+        }
+    };
     let sum = rng.below(2) == 0;
     let rows = rows(rng, inputs, outputs, if sum { Kind::Hidden } else { Kind::Last });
-    let values = numbers(rng, rows.nonzeros());
-    let relu = pick(rng, &[Activation::Relu, Activation::Identity]);
-    let csr = model::Csr::new(inputs, &rows.counts, &rows.columns, &values, relu).expect("drawn in order");
+    let tables = Tables::new(rng, rows);
+    let activation = pick(rng, &[Activation::Relu, Activation::Identity]);
     let signs = signs(rng, outputs);
-    let mut layers = vec![model::Layer::Csr(csr)];
+    let mut layers = vec![tables.layer(kind, activation)];
     if sum {
         layers.push(model::Layer::Sum(Sum::new(outputs, &signs).expect("one bit each")));
     }
-    float_file(rng, format!("{inputs}-{outputs}, f32 rows"), &layers)
+    float_file(rng, format!("{inputs}-{outputs}, {}", kind.name()), &layers)
 }
 
-fn two_of_floats(rng: &mut Rng) -> Drawn {
-    let (inputs, hidden) = sizes(rng, MOST[0]);
+/// Two layers with so many numbers between them.
+fn two_of_floats(rng: &mut Rng, range: [usize; 2], kind: FloatLayer) -> Drawn {
+    let hidden = about(rng, range[0], range[1]);
+    let inputs = about(rng, 8, (MOST[0] / hidden).clamp(8, 800));
     let outputs = about(rng, 2, 16);
     let (first, second) = (rows(rng, inputs, hidden, Kind::Hidden), rows(rng, hidden, outputs, Kind::Last));
-    let (a, b) = (numbers(rng, first.nonzeros()), numbers(rng, second.nonzeros()));
-    let relu = model::Csr::new(inputs, &first.counts, &first.columns, &a, Activation::Relu);
-    let last = model::Csr::new(hidden, &second.counts, &second.columns, &b, Activation::Identity);
-    let layers = [relu, last].map(|csr| model::Layer::Csr(csr.expect("drawn in order")));
-    float_file(rng, format!("{inputs}-{hidden}-{outputs}, f32 rows"), &layers)
+    let [first, second] = [first, second].map(|rows| Tables::new(rng, rows));
+    let layers = [first.layer(kind, Activation::Relu), second.layer(kind, Activation::Identity)];
+    float_file(rng, format!("{inputs}-{hidden}-{outputs}, {}", kind.name()), &layers)
 }
 
 fn float_file(rng: &mut Rng, name: String, layers: &[model::Layer<'_>]) -> Drawn {
@@ -218,10 +290,10 @@ fn float_file(rng: &mut Rng, name: String, layers: &[model::Layer<'_>]) -> Drawn
     let view = View::new(model);
     let mut bytes = vec![0; view.encoded_len()];
     view.encode(&mut bytes).expect("as long as it says");
-    let kernels = layers.iter().enumerate().filter(|(_, layer)| matches!(layer, model::Layer::Csr(_)));
+    let kernels = layers.iter().enumerate().filter_map(|(at, layer)| Kernel::of_floats(at, layer));
     Drawn {
         name,
-        kernels: kernels.map(|(at, _)| Kernel::of_floats(at)).collect(),
+        kernels: kernels.collect(),
         digest: digest(out.iter().map(|y: &f32| y.to_bits())),
         row: bytes_of(&row),
         content: Content::Floats(bytes),
@@ -364,14 +436,9 @@ impl Drawn {
             |view| {
                 let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
                 for (at, layer) in view.model().layers().iter().enumerate() {
-                    match layer {
-                        model::Layer::Csr(csr) => {
-                            add(&mut around, Around::of_floats(csr));
-                            let kernel = Kernel::of_floats(at);
-                            layers.push((kernel, Shape::of_floats(csr).work(kernel)));
-                        }
-                        model::Layer::Sum(sum) => add(&mut around, Around::of_sum(sum.inputs())),
-                        _ => {}
+                    add(&mut around, Around::of_floats(layer));
+                    if let Some(kernel) = Kernel::of_floats(at, layer) {
+                        layers.push((kernel, Shape::of_floats(layer).work(kernel)));
                     }
                 }
                 Counts { numbers: Numbers::Floats, around, layers }

@@ -12,6 +12,7 @@ pub(crate) struct Measured {
     pub(crate) module: [u64; 2],
     pub(crate) code: Vec<u64>,
     pub(crate) stack: Vec<u64>,
+    pub(crate) alone: Vec<u64>,
     pub(crate) around: [Vec<f64>; 2],
     pub(crate) work: Vec<Vec<f64>>,
 }
@@ -42,12 +43,12 @@ fn entry(part: &Measured) -> String {
         );
     }
     text += "kernels: [\n";
-    for (kernel, ((work, code), stack)) in
-        Kernel::all().zip(part.work.iter().zip(&part.code).zip(&part.stack))
-    {
+    for (kernel, work) in Kernel::all().zip(&part.work) {
+        let at = kernel.place();
+        let [code, stack, alone] = [part.code[at], part.stack[at], part.alone[at]];
         let _ = writeln!(
             text,
-            "// {}\nPrice {{ instructions: {}, code: {code}, stack: {stack} }},",
+            "// {}\nPrice {{ instructions: {}, code: {code}, stack: {stack}, alone: {alone} }},",
             kernel.name(),
             list(work)
         );
@@ -86,6 +87,7 @@ mod tests {
             module: [3, 4],
             code: vec![5; Kernel::COUNT],
             stack: vec![6; Kernel::COUNT],
+            alone: vec![7; Kernel::COUNT],
             around: [vec![1.5; Around::COUNT], vec![0.0; Around::COUNT]],
             work: vec![vec![1234.5678; Work::COUNT]; Kernel::COUNT],
         };
