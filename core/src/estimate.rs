@@ -59,11 +59,11 @@ impl Estimate {
     #[must_use]
     pub fn of_floats(view: &View<'_>, core: Core) -> Self {
         let model = view.model();
-        let price = model.layers().iter().enumerate().map(|(at, layer)| float_price(at, layer, core));
+        let price = (0..model.layers().len()).map(|at| float_price(model.layers(), at, core));
         let mut kernels = heapless::Vec::<Kernel, MAX_LAYERS>::new();
-        for (at, layer) in model.layers().iter().enumerate() {
+        for at in 0..model.layers().len() {
             // A model has no more layers.
-            let _ = Kernel::of_floats(at, layer).map(|kernel| kernels.push(kernel));
+            let _ = Kernel::of_floats(model.layers(), at).map(|kernel| kernels.push(kernel));
         }
         Self {
             model_bytes: view.encoded_len(),
@@ -197,7 +197,7 @@ impl Estimate {
 
 /// Instructions of each layer of a model of floats, in the order of [`Model::layers`].
 pub fn float_layers(model: &Model<'_>, core: Core) -> impl Iterator<Item = u64> {
-    model.layers().iter().enumerate().map(move |(at, layer)| whole(float_price(at, layer, core)))
+    (0..model.layers().len()).map(move |at| whole(float_price(model.layers(), at, core)))
 }
 
 /// Instructions of each layer of a model of integers, and of the sum behind them where there is one.
@@ -218,10 +218,11 @@ fn integer_macs(layer: &quantised::Layer<'_>) -> usize {
     }
 }
 
-fn float_price(at: usize, layer: &model::Layer<'_>, core: Core) -> u64 {
-    let kernel = Kernel::of_floats(at, layer);
+fn float_price(layers: &[model::Layer<'_>], at: usize, core: Core) -> u64 {
+    let Some(layer) = layers.get(at) else { return 0 };
+    let kernel = Kernel::of_floats(layers, at);
     let price = kernel.map_or(0, |kernel| Shape::of_floats(layer).work(kernel).price(core, kernel));
-    price.saturating_add(Around::of_floats(layer).price(core, Numbers::Floats))
+    price.saturating_add(Around::of_floats(layers, at).price(core, Numbers::Floats))
 }
 
 /// Thousandths of the layer at a place, the sum's behind the last; `None` past them.

@@ -90,7 +90,9 @@ pub enum Numbers {
 pub enum Kernel {
     /// A sparse layer of floats on rows of floats.
     Floats,
-    /// The same code behind a hidden layer: about half of what it reads is 0, which routines for floats multiply faster by.
+    /// The same right under a sum, which adds what rows give without a scratch.
+    SummedFloats,
+    /// Rows behind a hidden layer: about half of what they read is 0, which routines for floats multiply faster by.
     HiddenFloats,
     /// A sparse layer of floats in windows of columns on rows of at least one window.
     Windows,
@@ -111,8 +113,9 @@ impl Kernel {
     pub const COUNT: usize = Self::OF_FLOATS.len() + Encoding::ALL.len();
 
     /// Those of floats.
-    const OF_FLOATS: [Self; 7] = [
+    const OF_FLOATS: [Self; 8] = [
         Self::Floats,
+        Self::SummedFloats,
         Self::HiddenFloats,
         Self::Windows,
         Self::HiddenWindows,
@@ -131,6 +134,7 @@ impl Kernel {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Floats => "f32 rows",
+            Self::SummedFloats => "f32 rows under a sum",
             Self::HiddenFloats => "f32 rows behind a hidden layer",
             Self::Windows => "f32 windows",
             Self::HiddenWindows => "f32 windows behind a hidden layer",
@@ -160,17 +164,18 @@ impl Kernel {
     #[must_use]
     pub const fn code(self) -> Self {
         match self {
-            Self::HiddenFloats => Self::Floats,
+            Self::SummedFloats | Self::HiddenFloats => Self::Floats,
             Self::HiddenWindows | Self::ShortWindows | Self::HiddenShortWindows => Self::Windows,
             other => other,
         }
     }
 
-    /// What runs the layer of floats at a place of a model; `None` of a sum.
+    /// What runs the layer of floats at a place of a model; `None` of a sum and past the last.
     #[must_use]
-    pub const fn of_floats(at: usize, layer: &Layer<'_>) -> Option<Self> {
-        Some(match (layer, at) {
+    pub fn of_floats(layers: &[Layer<'_>], at: usize) -> Option<Self> {
+        Some(match (layers.get(at)?, at) {
             (Layer::Sum(_), _) => return None,
+            (Layer::Csr(_), 0) if matches!(layers, [_, Layer::Sum(_)]) => Self::SummedFloats,
             (Layer::Csr(_), 0) => Self::Floats,
             (Layer::Csr(_), _) => Self::HiddenFloats,
             (Layer::Blocks(blocks), 0) if blocks.inputs() < WINDOW => Self::ShortWindows,
@@ -332,7 +337,9 @@ impl Shape {
         };
         let sparse = |weights: u64, groups: u64| [1, rows, filled, weights, groups, 0, 0, 0, 0];
         Work(match kernel {
-            Kernel::Floats | Kernel::HiddenFloats => sparse(further.saturating_sub(fours), fours),
+            Kernel::Floats | Kernel::SummedFloats | Kernel::HiddenFloats => {
+                sparse(further.saturating_sub(fours), fours)
+            }
             Kernel::Windows | Kernel::HiddenWindows => {
                 let weights = further.saturating_sub(window_fours);
                 [1, runs, filled, weights, window_fours, windows, rows, 0, 0]
@@ -387,38 +394,54 @@ pub struct Around(pub [u64; Around::COUNT]);
 
 impl Around {
     /// How many counts there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 10;
 
     /// What is counted: the prediction itself, outputs that become bytes, those of the last layer that are scaled, both once more
     /// where each has a factor of its own, biases, outputs with `ReLU` (of integers those of a last layer), a sum with signs,
-    /// and what it adds.
-    pub const NAMES: [&str; Self::COUNT] =
-        ["prediction", "byte", "number", "own factor", "bias", "relu", "sum", "sign"];
+    /// and what it adds, and of floats in windows, which a sum finds in the scratch, both apart.
+    pub const NAMES: [&str; Self::COUNT] = [
+        "prediction",
+        "byte",
+        "number",
+        "own factor",
+        "bias",
+        "relu",
+        "sum",
+        "sign",
+        "sum of the scratch",
+        "its sign",
+    ];
 
     /// The prediction itself, without any layer.
-    pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0]);
+    pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 
-    /// Around a layer of floats, or the sum that it is.
+    /// Around the layer of floats at a place of a model, or the sum that it is; nothing past the last.
     #[must_use]
-    pub fn of_floats(layer: &Layer<'_>) -> Self {
-        let activation = match layer {
-            Layer::Csr(csr) => csr.activation(),
-            Layer::Blocks(blocks) => blocks.activation(),
-            Layer::Sum(sum) => return Self::of_sum(sum.inputs()),
+    pub fn of_floats(layers: &[Layer<'_>], at: usize) -> Self {
+        let before = at.checked_sub(1).and_then(|before| layers.get(before));
+        let activation = match layers.get(at) {
+            Some(Layer::Csr(csr)) => csr.activation(),
+            Some(Layer::Blocks(blocks)) => blocks.activation(),
+            Some(Layer::Sum(sum)) if matches!(before, Some(Layer::Csr(_))) => {
+                return Self::of_sum(sum.inputs());
+            }
+            Some(Layer::Sum(sum)) => return Self([0, 0, 0, 0, 0, 0, 0, 0, 1, sum.inputs() as u64]),
+            None => return Self::default(),
         };
-        Self::of_dense_floats(layer.outputs(), activation == Activation::Relu)
+        let outputs = layers.get(at).map_or(0, Layer::outputs);
+        Self::of_dense_floats(outputs, activation == Activation::Relu)
     }
 
     /// Around a plain loop over floats.
     #[must_use]
     pub const fn of_dense_floats(outputs: usize, relu: bool) -> Self {
-        Self([0, 0, 0, 0, 0, if relu { outputs as u64 } else { 0 }, 0, 0])
+        Self([0, 0, 0, 0, 0, if relu { outputs as u64 } else { 0 }, 0, 0, 0, 0])
     }
 
     /// Around a dense layer of integers with one factor if it is hidden.
     #[must_use]
     pub const fn of_dense_integers(outputs: usize, hidden: bool) -> Self {
-        Self([0, if hidden { outputs as u64 } else { 0 }, 0, 0, 0, 0, 0, 0])
+        Self([0, if hidden { outputs as u64 } else { 0 }, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 
     /// Around a layer of integers; the `last` one gives sums.
@@ -429,13 +452,13 @@ impl Around {
         let relu = if last && layer.activation() == Activation::Relu { outputs } else { 0 };
         let own = if layer.rescale().len() > 1 { outputs } else { 0 };
         let bytes = if last { 0 } else { outputs };
-        Self([0, bytes, numbers, own, layer.bias().len() as u64, relu, 0, 0])
+        Self([0, bytes, numbers, own, layer.bias().len() as u64, relu, 0, 0, 0, 0])
     }
 
     /// A sum with signs of so many inputs.
     #[must_use]
     pub const fn of_sum(inputs: usize) -> Self {
-        Self([0, 0, 0, 0, 0, 0, 1, inputs as u64])
+        Self([0, 0, 0, 0, 0, 0, 1, inputs as u64, 0, 0])
     }
 
     /// Thousandths of an instruction.
@@ -473,8 +496,11 @@ impl Core {
             kernel.numbers() == numbers && !before.any(|before| before.code() == kernel.code())
         };
         let own = |kernel: &Kernel| self.prices().kernels.get(kernel.place()).map_or(0, |kernel| kernel.code);
+        // The plain loop is no model's.
+        let plain = matches!(kernels, [Kernel::DenseFloats]);
+        let common = if plain { 0 } else { self.prices().of(numbers).module };
         let kernels = kernels.iter().enumerate().filter(once).map(|(_, kernel)| own(kernel));
-        kernels.fold(self.prices().of(numbers).module, u32::saturating_add)
+        kernels.fold(common, u32::saturating_add)
     }
 
     /// Bytes of stack, from the caller's frame on, of reading a model file with a layer for this kernel and predicting; buffers of

@@ -3,7 +3,7 @@
 //! Made by `cargo ci costs (rustc 1.95.0)`.
 //! Do not edit: run that again.
 //!
-//! - a prediction: prediction, byte, number, own factor, bias, relu, sum, sign
+//! - a prediction: prediction, byte, number, own factor, bias, relu, sum, sign, sum of the scratch, its sign
 //! - a layer: layer, row, first weight, weight, group, window, output, short row, copied byte
 
 use super::{Frame, Price, Prices};
@@ -11,703 +11,769 @@ use super::{Frame, Price, Prices};
 pub(super) static TABLE: [Prices; 6] = [
     // Cortex-M0
     Prices {
-        startup: 352,
-        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 0, 92_534], file: 11428, module: 0 },
+        startup: 380,
+        floats: Frame {
+            instructions: [0, 0, 0, 0, 0, 12_668, 0, 376_158, 224_152, 97_968],
+            file: 13400,
+            module: 2800,
+        },
         integers: Frame {
-            instructions: [90_976, 57_674, 49_620, 11_013, 3_722, 6_030, 52_782, 9_541],
-            file: 20060,
-            module: 6204,
+            instructions: [109_079, 83_501, 74_784, 1_988, 3_934, 7_763, 63_115, 9_212, 0, 0],
+            file: 17560,
+            module: 1416,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [0, 280_515, 0, 241_874, 224_037, 0, 0, 0, 0],
-                code: 6180,
-                stack: 2804,
-                alone: 200,
+                instructions: [128_536, 94_287, 175_696, 246_343, 206_000, 0, 0, 0, 0],
+                code: 820,
+                stack: 1292,
+                alone: 452,
+            },
+            // f32 rows under a sum
+            Price {
+                instructions: [0, 0, 0, 243_046, 219_029, 0, 0, 0, 0],
+                code: 820,
+                stack: 1228,
+                alone: 276,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [304_008, 71_748, 159_006, 0, 741_737, 0, 0, 0, 0],
-                code: 6180,
-                stack: 2804,
-                alone: 200,
+                instructions: [269_298, 67_229, 137_455, 154_064, 202_255, 0, 0, 0, 0],
+                code: 820,
+                stack: 1292,
+                alone: 452,
             },
-            // f32 rows
+            // f32 windows
             Price {
-                instructions: [0, 280_515, 0, 241_874, 224_037, 0, 0, 0, 0],
-                code: 6180,
-                stack: 2804,
-                alone: 200,
+                instructions: [0, 48_209, 142_370, 255_158, 151_513, 96_823, 16_840, 0, 0],
+                code: 908,
+                stack: 1228,
+                alone: 372,
             },
-            // f32 rows behind a hidden layer
+            // f32 windows behind a hidden layer
             Price {
-                instructions: [304_008, 71_748, 159_006, 0, 741_737, 0, 0, 0, 0],
-                code: 6180,
-                stack: 2804,
-                alone: 200,
+                instructions: [5_377_359, 0, 0, 134_341, 283_211, 0, 199_267, 0, 0],
+                code: 908,
+                stack: 1228,
+                alone: 372,
             },
-            // f32 rows
+            // f32 short window
             Price {
-                instructions: [0, 280_515, 0, 241_874, 224_037, 0, 0, 0, 0],
-                code: 6180,
-                stack: 2804,
-                alone: 200,
+                instructions: [195_198, 65_312, 150_582, 238_650, 0, 0, 0, 0, 0],
+                code: 908,
+                stack: 1228,
+                alone: 372,
             },
-            // f32 rows behind a hidden layer
+            // f32 short window behind a hidden layer
             Price {
-                instructions: [304_008, 71_748, 159_006, 0, 741_737, 0, 0, 0, 0],
-                code: 6180,
-                stack: 2804,
-                alone: 200,
+                instructions: [654_086, 40_869, 82_073, 168_448, 0, 0, 0, 0, 0],
+                code: 908,
+                stack: 1228,
+                alone: 372,
             },
             // f32 dense
             Price {
-                instructions: [14_325, 0, 285_214, 195_723, 903_613, 0, 0, 0, 0],
-                code: 4292,
-                stack: 228,
-                alone: 200,
+                instructions: [431_654, 43_577, 248_916, 208_863, 903_116, 0, 0, 0, 0],
+                code: 2492,
+                stack: 236,
+                alone: 180,
             },
             // dense
             Price {
-                instructions: [238_861, 13_754, 37_739, 5_458, 33_281, 0, 0, 0, 0],
-                code: 560,
-                stack: 5052,
-                alone: 200,
+                instructions: [243_442, 13_533, 33_669, 9_986, 32_807, 0, 0, 0, 0],
+                code: 740,
+                stack: 2512,
+                alone: 288,
             },
             // dense, used inputs
             Price {
-                instructions: [236_733, 38_018, 0, 13_000, 0, 0, 0, 0, 0],
-                code: 680,
-                stack: 5052,
-                alone: 200,
+                instructions: [161_219, 42_328, 0, 13_000, 0, 0, 0, 0, 0],
+                code: 396,
+                stack: 2512,
+                alone: 192,
             },
             // bitmask
             Price {
-                instructions: [248_146, 26_329, 34_456, 32_991, 9_705, 0, 0, 0, 0],
-                code: 1344,
-                stack: 5052,
-                alone: 200,
+                instructions: [216_393, 30_735, 31_654, 33_112, 9_420, 0, 0, 0, 0],
+                code: 692,
+                stack: 2512,
+                alone: 280,
             },
             // bitmask, used inputs
             Price {
-                instructions: [220_437, 28_874, 44_013, 42_106, 11_288, 0, 0, 0, 0],
-                code: 1480,
-                stack: 5052,
-                alone: 200,
+                instructions: [211_352, 30_764, 41_681, 42_001, 12_247, 0, 0, 0, 0],
+                code: 696,
+                stack: 2512,
+                alone: 280,
             },
             // rows
             Price {
-                instructions: [142_126, 58_288, 15_241, 13_000, 0, 0, 0, 0, 0],
-                code: 976,
-                stack: 5052,
-                alone: 200,
+                instructions: [72_949, 63_128, 16_145, 13_058, 0, 0, 0, 0, 0],
+                code: 0,
+                stack: 2512,
+                alone: 192,
             },
             // distances
             Price {
-                instructions: [147_985, 30_540, 27_191, 25_018, 0, 0, 0, 0, 0],
-                code: 1028,
-                stack: 5052,
-                alone: 200,
+                instructions: [115_248, 33_540, 26_924, 25_011, 0, 0, 0, 0, 0],
+                code: 48,
+                stack: 2512,
+                alone: 232,
             },
             // blocks
             Price {
-                instructions: [162_928, 43_269, 0, 5_987, 11_267, 45_661, 0, 159_560, 1_045],
-                code: 1140,
-                stack: 5052,
-                alone: 200,
+                instructions: [77_533, 41_666, 0, 5_796, 12_526, 76_620, 5_398, 132_229, 2_971],
+                code: 468,
+                stack: 2512,
+                alone: 524,
             },
             // constant fan-in
             Price {
-                instructions: [403_964, 47_979, 0, 13_243, 13_042, 0, 0, 0, 0],
-                code: 856,
-                stack: 5052,
-                alone: 200,
+                instructions: [362_995, 51_221, 0, 13_182, 13_194, 0, 0, 0, 0],
+                code: 648,
+                stack: 2512,
+                alone: 192,
             },
         ],
     },
     // Cortex-M3
     Prices {
-        startup: 1196,
-        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 0, 72_755], file: 11232, module: 0 },
+        startup: 1232,
+        floats: Frame {
+            instructions: [0, 0, 0, 0, 0, 11_077, 0, 248_713, 127_414, 77_760],
+            file: 12844,
+            module: 2660,
+        },
         integers: Frame {
-            instructions: [53_059, 8_743, 7_811, 7_694, 4_027, 5_168, 64_554, 7_932],
-            file: 19272,
-            module: 5597,
+            instructions: [69_593, 25_273, 23_542, 0, 4_277, 5_254, 57_380, 8_070, 0, 0],
+            file: 16280,
+            module: 1212,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [0, 178_913, 0, 140_932, 130_270, 0, 0, 0, 0],
-                code: 4640,
-                stack: 2224,
-                alone: 200,
+                instructions: [85_317, 75_607, 95_223, 141_482, 126_989, 0, 0, 0, 0],
+                code: 688,
+                stack: 1112,
+                alone: 280,
+            },
+            // f32 rows under a sum
+            Price {
+                instructions: [0, 0, 0, 143_310, 123_481, 0, 0, 0, 0],
+                code: 688,
+                stack: 1112,
+                alone: 184,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [208_072, 55_030, 117_092, 0, 462_938, 0, 0, 0, 0],
-                code: 4640,
-                stack: 2224,
+                instructions: [153_417, 65_187, 89_957, 93_696, 139_372, 0, 0, 0, 0],
+                code: 688,
+                stack: 1112,
+                alone: 280,
+            },
+            // f32 windows
+            Price {
+                instructions: [167_766, 46_353, 22_619, 145_874, 98_893, 20_862, 40_468, 0, 0],
+                code: 892,
+                stack: 1112,
                 alone: 200,
             },
-            // f32 rows
+            // f32 windows behind a hidden layer
             Price {
-                instructions: [0, 178_913, 0, 140_932, 130_270, 0, 0, 0, 0],
-                code: 4640,
-                stack: 2224,
+                instructions: [4_807_482, 8_666, 0, 109_486, 102_406, 36_685, 88_378, 0, 0],
+                code: 892,
+                stack: 1112,
                 alone: 200,
             },
-            // f32 rows behind a hidden layer
+            // f32 short window
             Price {
-                instructions: [208_072, 55_030, 117_092, 0, 462_938, 0, 0, 0, 0],
-                code: 4640,
-                stack: 2224,
+                instructions: [155_278, 51_931, 77_316, 139_474, 0, 0, 0, 0, 0],
+                code: 892,
+                stack: 1112,
                 alone: 200,
             },
-            // f32 rows
+            // f32 short window behind a hidden layer
             Price {
-                instructions: [0, 178_913, 0, 140_932, 130_270, 0, 0, 0, 0],
-                code: 4640,
-                stack: 2224,
-                alone: 200,
-            },
-            // f32 rows behind a hidden layer
-            Price {
-                instructions: [208_072, 55_030, 117_092, 0, 462_938, 0, 0, 0, 0],
-                code: 4640,
-                stack: 2224,
+                instructions: [444_313, 17_466, 96_037, 110_519, 0, 0, 0, 0, 0],
+                code: 892,
+                stack: 1112,
                 alone: 200,
             },
             // f32 dense
             Price {
-                instructions: [112_514, 0, 157_966, 128_492, 529_754, 0, 0, 0, 0],
-                code: 3916,
+                instructions: [30_216, 0, 123_509, 136_473, 530_383, 0, 0, 0, 0],
+                code: 1852,
                 stack: 168,
-                alone: 200,
+                alone: 120,
             },
             // dense
             Price {
-                instructions: [164_515, 12_834, 11_622, 4_726, 14_015, 0, 0, 0, 0],
-                code: 571,
-                stack: 4380,
-                alone: 200,
+                instructions: [126_965, 14_610, 10_507, 6_609, 13_996, 0, 0, 0, 0],
+                code: 404,
+                stack: 2332,
+                alone: 192,
             },
             // dense, used inputs
             Price {
-                instructions: [128_658, 28_792, 0, 7_994, 0, 0, 0, 0, 0],
-                code: 783,
-                stack: 4380,
-                alone: 200,
+                instructions: [87_409, 30_518, 0, 8_000, 0, 0, 0, 0, 0],
+                code: 100,
+                stack: 2332,
+                alone: 160,
             },
             // bitmask
             Price {
-                instructions: [155_719, 17_935, 15_425, 14_060, 6_548, 0, 0, 0, 0],
-                code: 1311,
-                stack: 4380,
-                alone: 200,
+                instructions: [120_547, 20_122, 15_182, 14_060, 6_454, 0, 0, 0, 0],
+                code: 284,
+                stack: 2332,
+                alone: 192,
             },
             // bitmask, used inputs
             Price {
-                instructions: [149_697, 22_792, 18_260, 17_068, 7_566, 0, 0, 0, 0],
-                code: 1559,
-                stack: 4380,
-                alone: 200,
+                instructions: [123_766, 23_996, 17_784, 17_020, 7_781, 0, 0, 0, 0],
+                code: 288,
+                stack: 2332,
+                alone: 196,
             },
             // rows
             Price {
-                instructions: [125_365, 36_988, 8_852, 7_993, 0, 0, 0, 0, 0],
-                code: 995,
-                stack: 4380,
-                alone: 200,
+                instructions: [85_590, 38_657, 8_811, 8_002, 0, 0, 0, 0, 0],
+                code: 108,
+                stack: 2332,
+                alone: 160,
             },
             // distances
             Price {
-                instructions: [134_854, 17_950, 21_067, 19_001, 0, 0, 0, 0, 0],
-                code: 1059,
-                stack: 4380,
-                alone: 200,
+                instructions: [106_168, 19_255, 21_098, 19_000, 0, 0, 0, 0, 0],
+                code: 184,
+                stack: 2332,
+                alone: 184,
             },
             // blocks
             Price {
-                instructions: [112_948, 27_050, 0, 4_045, 7_228, 55_576, 181, 153_900, 1_051],
-                code: 1231,
-                stack: 4380,
-                alone: 200,
+                instructions: [74_181, 27_014, 0, 3_905, 7_899, 61_253, 1_909, 120_320, 992],
+                code: 592,
+                stack: 2416,
+                alone: 504,
             },
             // constant fan-in
             Price {
-                instructions: [137_728, 35_077, 0, 8_034, 7_993, 0, 0, 0, 0],
-                code: 807,
-                stack: 4380,
-                alone: 200,
+                instructions: [100_018, 35_526, 0, 8_040, 8_006, 0, 0, 0, 0],
+                code: 296,
+                stack: 2332,
+                alone: 160,
             },
         ],
     },
     // Cortex-M4F
     Prices {
-        startup: 1224,
-        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 16_997, 15_511], file: 10748, module: 0 },
+        startup: 1256,
+        floats: Frame {
+            instructions: [7, 0, 0, 0, 0, 3_893, 98_611, 67_483, 148_016, 8_296],
+            file: 12324,
+            module: 1660,
+        },
         integers: Frame {
-            instructions: [53_156, 7_805, 6_870, 8_639, 4_014, 5_181, 64_549, 7_955],
-            file: 19452,
-            module: 5589,
+            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0],
+            file: 16248,
+            module: 1207,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [84_552, 52_421, 0, 9_828, 3_941, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2136,
-                alone: 200,
+                instructions: [89_104, 37_675, 14_166, 12_322, 557, 0, 0, 0, 0],
+                code: 1088,
+                stack: 1120,
+                alone: 72,
+            },
+            // f32 rows under a sum
+            Price {
+                instructions: [920, 103, 0, 10_063, 3_244, 0, 0, 0, 0],
+                code: 1088,
+                stack: 1120,
+                alone: 92,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [77_981, 39_743, 13_954, 0, 34_619, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2108,
-                alone: 200,
+                instructions: [127_155, 35_179, 15_532, 9_158, 4_897, 0, 0, 0, 0],
+                code: 1088,
+                stack: 1120,
+                alone: 72,
             },
-            // f32 rows
+            // f32 windows
             Price {
-                instructions: [84_552, 52_421, 0, 9_828, 3_941, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2136,
-                alone: 200,
+                instructions: [127_804, 29_594, 8_368, 7_692, 0, 42_370, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows behind a hidden layer
+            // f32 windows behind a hidden layer
             Price {
-                instructions: [77_981, 39_743, 13_954, 0, 34_619, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2108,
-                alone: 200,
+                instructions: [660_810, 26_192, 6_588, 7_803, 0, 96_144, 5_103, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows
+            // f32 short window
             Price {
-                instructions: [84_552, 52_421, 0, 9_828, 3_941, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2136,
-                alone: 200,
+                instructions: [162_203, 27_726, 11_939, 12_035, 0, 0, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows behind a hidden layer
+            // f32 short window behind a hidden layer
             Price {
-                instructions: [77_981, 39_743, 13_954, 0, 34_619, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2108,
-                alone: 200,
+                instructions: [230_298, 20_709, 21_210, 12_182, 0, 0, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [71_033, 27_611, 6_783, 8_136, 13_171, 0, 0, 0, 0],
-                code: 2048,
-                stack: 84,
-                alone: 200,
+                instructions: [54_359, 9_880, 11_366, 4_540, 16_009, 0, 0, 0, 0],
+                code: 760,
+                stack: 96,
+                alone: 48,
             },
             // dense
             Price {
-                instructions: [163_454, 11_876, 14_529, 4_720, 14_019, 0, 0, 0, 0],
-                code: 591,
-                stack: 4388,
-                alone: 200,
+                instructions: [124_294, 13_683, 13_433, 6_584, 13_996, 0, 0, 0, 0],
+                code: 409,
+                stack: 2332,
+                alone: 196,
             },
             // dense, used inputs
             Price {
-                instructions: [128_654, 27_730, 0, 7_994, 0, 0, 0, 0, 0],
-                code: 791,
-                stack: 4388,
-                alone: 200,
+                instructions: [84_454, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
+                code: 105,
+                stack: 2332,
+                alone: 160,
             },
             // bitmask
             Price {
-                instructions: [155_335, 18_041, 15_264, 14_061, 6_544, 0, 0, 0, 0],
-                code: 1311,
-                stack: 4388,
-                alone: 200,
+                instructions: [117_551, 20_130, 15_173, 14_060, 6_455, 0, 0, 0, 0],
+                code: 285,
+                stack: 2332,
+                alone: 192,
             },
             // bitmask, used inputs
             Price {
-                instructions: [147_931, 22_813, 18_294, 17_077, 7_536, 0, 0, 0, 0],
-                code: 1567,
-                stack: 4388,
-                alone: 200,
+                instructions: [120_835, 23_998, 17_785, 17_020, 7_781, 0, 0, 0, 0],
+                code: 285,
+                stack: 2332,
+                alone: 196,
             },
             // rows
             Price {
-                instructions: [125_106, 35_940, 8_861, 7_992, 0, 0, 0, 0, 0],
-                code: 999,
-                stack: 4388,
-                alone: 200,
+                instructions: [82_579, 37_662, 8_807, 8_003, 0, 0, 0, 0, 0],
+                code: 117,
+                stack: 2332,
+                alone: 160,
             },
             // distances
             Price {
-                instructions: [134_375, 17_921, 21_061, 19_000, 0, 0, 0, 0, 0],
-                code: 1071,
-                stack: 4388,
-                alone: 200,
+                instructions: [103_218, 19_254, 21_101, 19_000, 0, 0, 0, 0, 0],
+                code: 181,
+                stack: 2332,
+                alone: 184,
             },
             // blocks
             Price {
-                instructions: [112_820, 31_101, 0, 4_048, 7_200, 55_000, 91, 154_136, 1_050],
-                code: 1247,
-                stack: 4388,
-                alone: 200,
+                instructions: [71_444, 30_996, 0, 3_912, 7_849, 60_140, 1_924, 121_120, 993],
+                code: 609,
+                stack: 2424,
+                alone: 512,
             },
             // constant fan-in
             Price {
-                instructions: [137_136, 34_039, 0, 8_034, 7_994, 0, 0, 0, 0],
-                code: 803,
-                stack: 4388,
-                alone: 200,
+                instructions: [97_109, 34_524, 0, 8_040, 8_005, 0, 0, 0, 0],
+                code: 289,
+                stack: 2332,
+                alone: 160,
             },
         ],
     },
     // Cortex-M7
     Prices {
-        startup: 1224,
-        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 16_997, 15_511], file: 10748, module: 0 },
+        startup: 1256,
+        floats: Frame {
+            instructions: [7, 0, 0, 0, 0, 3_893, 98_611, 67_483, 148_016, 8_296],
+            file: 12324,
+            module: 1660,
+        },
         integers: Frame {
-            instructions: [53_156, 7_805, 6_870, 8_639, 4_014, 5_181, 64_549, 7_955],
-            file: 19452,
-            module: 5589,
+            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0],
+            file: 16248,
+            module: 1207,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [84_552, 52_421, 0, 9_828, 3_941, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2136,
-                alone: 200,
+                instructions: [89_104, 37_675, 14_166, 12_322, 557, 0, 0, 0, 0],
+                code: 1088,
+                stack: 1120,
+                alone: 72,
+            },
+            // f32 rows under a sum
+            Price {
+                instructions: [920, 103, 0, 10_063, 3_244, 0, 0, 0, 0],
+                code: 1088,
+                stack: 1120,
+                alone: 92,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [77_981, 39_743, 13_954, 0, 34_619, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2108,
-                alone: 200,
+                instructions: [127_155, 35_179, 15_532, 9_158, 4_897, 0, 0, 0, 0],
+                code: 1088,
+                stack: 1120,
+                alone: 72,
             },
-            // f32 rows
+            // f32 windows
             Price {
-                instructions: [84_552, 52_421, 0, 9_828, 3_941, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2136,
-                alone: 200,
+                instructions: [127_804, 29_594, 8_368, 7_692, 0, 42_370, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows behind a hidden layer
+            // f32 windows behind a hidden layer
             Price {
-                instructions: [77_981, 39_743, 13_954, 0, 34_619, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2108,
-                alone: 200,
+                instructions: [660_810, 26_192, 6_588, 7_803, 0, 96_144, 5_103, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows
+            // f32 short window
             Price {
-                instructions: [84_552, 52_421, 0, 9_828, 3_941, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2136,
-                alone: 200,
+                instructions: [162_203, 27_726, 11_939, 12_035, 0, 0, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows behind a hidden layer
+            // f32 short window behind a hidden layer
             Price {
-                instructions: [77_981, 39_743, 13_954, 0, 34_619, 0, 0, 0, 0],
-                code: 3976,
-                stack: 2108,
-                alone: 200,
+                instructions: [230_298, 20_709, 21_210, 12_182, 0, 0, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [71_033, 27_611, 6_783, 8_136, 13_171, 0, 0, 0, 0],
-                code: 2048,
-                stack: 84,
-                alone: 200,
+                instructions: [54_359, 9_880, 11_366, 4_540, 16_009, 0, 0, 0, 0],
+                code: 760,
+                stack: 96,
+                alone: 48,
             },
             // dense
             Price {
-                instructions: [163_454, 11_876, 14_529, 4_720, 14_019, 0, 0, 0, 0],
-                code: 591,
-                stack: 4388,
-                alone: 200,
+                instructions: [124_294, 13_683, 13_433, 6_584, 13_996, 0, 0, 0, 0],
+                code: 409,
+                stack: 2332,
+                alone: 196,
             },
             // dense, used inputs
             Price {
-                instructions: [128_654, 27_730, 0, 7_994, 0, 0, 0, 0, 0],
-                code: 791,
-                stack: 4388,
-                alone: 200,
+                instructions: [84_454, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
+                code: 105,
+                stack: 2332,
+                alone: 160,
             },
             // bitmask
             Price {
-                instructions: [155_335, 18_041, 15_264, 14_061, 6_544, 0, 0, 0, 0],
-                code: 1311,
-                stack: 4388,
-                alone: 200,
+                instructions: [117_551, 20_130, 15_173, 14_060, 6_455, 0, 0, 0, 0],
+                code: 285,
+                stack: 2332,
+                alone: 192,
             },
             // bitmask, used inputs
             Price {
-                instructions: [147_931, 22_813, 18_294, 17_077, 7_536, 0, 0, 0, 0],
-                code: 1567,
-                stack: 4388,
-                alone: 200,
+                instructions: [120_835, 23_998, 17_785, 17_020, 7_781, 0, 0, 0, 0],
+                code: 285,
+                stack: 2332,
+                alone: 196,
             },
             // rows
             Price {
-                instructions: [125_106, 35_940, 8_861, 7_992, 0, 0, 0, 0, 0],
-                code: 999,
-                stack: 4388,
-                alone: 200,
+                instructions: [82_579, 37_662, 8_807, 8_003, 0, 0, 0, 0, 0],
+                code: 117,
+                stack: 2332,
+                alone: 160,
             },
             // distances
             Price {
-                instructions: [134_375, 17_921, 21_061, 19_000, 0, 0, 0, 0, 0],
-                code: 1071,
-                stack: 4388,
-                alone: 200,
+                instructions: [103_218, 19_254, 21_101, 19_000, 0, 0, 0, 0, 0],
+                code: 181,
+                stack: 2332,
+                alone: 184,
             },
             // blocks
             Price {
-                instructions: [112_820, 31_101, 0, 4_048, 7_200, 55_000, 91, 154_136, 1_050],
-                code: 1247,
-                stack: 4388,
-                alone: 200,
+                instructions: [71_444, 30_996, 0, 3_912, 7_849, 60_140, 1_924, 121_120, 993],
+                code: 609,
+                stack: 2424,
+                alone: 512,
             },
             // constant fan-in
             Price {
-                instructions: [137_136, 34_039, 0, 8_034, 7_994, 0, 0, 0, 0],
-                code: 803,
-                stack: 4388,
-                alone: 200,
+                instructions: [97_109, 34_524, 0, 8_040, 8_005, 0, 0, 0, 0],
+                code: 289,
+                stack: 2332,
+                alone: 160,
             },
         ],
     },
     // Cortex-M33
     Prices {
-        startup: 2184,
-        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 16_974, 15_516], file: 10736, module: 0 },
+        startup: 2216,
+        floats: Frame {
+            instructions: [12, 0, 0, 0, 0, 3_830, 98_805, 65_490, 145_738, 8_331],
+            file: 12316,
+            module: 1672,
+        },
         integers: Frame {
-            instructions: [53_027, 8_741, 7_808, 7_696, 4_028, 5_174, 64_520, 7_936],
-            file: 19460,
-            module: 5594,
+            instructions: [68_585, 25_274, 23_541, 0, 4_276, 5_253, 57_359, 8_071, 0, 0],
+            file: 16260,
+            module: 1214,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [84_512, 50_422, 0, 9_813, 3_992, 0, 0, 0, 0],
-                code: 3964,
-                stack: 2136,
-                alone: 200,
+                instructions: [89_126, 36_689, 14_199, 12_302, 620, 0, 0, 0, 0],
+                code: 1068,
+                stack: 1120,
+                alone: 72,
+            },
+            // f32 rows under a sum
+            Price {
+                instructions: [832, 106, 0, 10_035, 3_333, 0, 0, 0, 0],
+                code: 1068,
+                stack: 1120,
+                alone: 92,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [78_024, 37_743, 13_936, 0, 34_623, 0, 0, 0, 0],
-                code: 3964,
-                stack: 2104,
-                alone: 200,
+                instructions: [127_330, 34_200, 15_497, 9_199, 4_793, 0, 0, 0, 0],
+                code: 1068,
+                stack: 1120,
+                alone: 72,
             },
-            // f32 rows
+            // f32 windows
             Price {
-                instructions: [84_512, 50_422, 0, 9_813, 3_992, 0, 0, 0, 0],
-                code: 3964,
-                stack: 2136,
-                alone: 200,
+                instructions: [128_268, 29_563, 8_525, 7_691, 0, 42_288, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows behind a hidden layer
+            // f32 windows behind a hidden layer
             Price {
-                instructions: [78_024, 37_743, 13_936, 0, 34_623, 0, 0, 0, 0],
-                code: 3964,
-                stack: 2104,
-                alone: 200,
+                instructions: [671_922, 26_240, 6_506, 7_804, 0, 96_476, 5_041, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows
+            // f32 short window
             Price {
-                instructions: [84_512, 50_422, 0, 9_813, 3_992, 0, 0, 0, 0],
-                code: 3964,
-                stack: 2136,
-                alone: 200,
+                instructions: [161_999, 27_799, 11_886, 12_035, 0, 0, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
-            // f32 rows behind a hidden layer
+            // f32 short window behind a hidden layer
             Price {
-                instructions: [78_024, 37_743, 13_936, 0, 34_623, 0, 0, 0, 0],
-                code: 3964,
-                stack: 2104,
-                alone: 200,
+                instructions: [231_053, 20_629, 21_330, 12_187, 0, 0, 0, 0, 0],
+                code: 868,
+                stack: 1120,
+                alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [71_033, 27_611, 6_783, 8_136, 13_171, 0, 0, 0, 0],
-                code: 2048,
-                stack: 84,
-                alone: 200,
+                instructions: [54_354, 9_943, 11_366, 4_540, 16_009, 0, 0, 0, 0],
+                code: 760,
+                stack: 96,
+                alone: 48,
             },
             // dense
             Price {
-                instructions: [164_544, 12_833, 11_623, 4_727, 14_015, 0, 0, 0, 0],
-                code: 590,
-                stack: 4388,
-                alone: 200,
+                instructions: [126_982, 14_609, 10_507, 6_609, 13_996, 0, 0, 0, 0],
+                code: 402,
+                stack: 2332,
+                alone: 192,
             },
             // dense, used inputs
             Price {
-                instructions: [128_699, 27_791, 0, 7_994, 0, 0, 0, 0, 0],
-                code: 794,
-                stack: 4388,
-                alone: 200,
+                instructions: [87_426, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
+                code: 102,
+                stack: 2332,
+                alone: 160,
             },
             // bitmask
             Price {
-                instructions: [155_776, 17_943, 15_410, 14_060, 6_548, 0, 0, 0, 0],
-                code: 1310,
-                stack: 4388,
-                alone: 200,
+                instructions: [120_556, 20_123, 15_180, 14_060, 6_454, 0, 0, 0, 0],
+                code: 282,
+                stack: 2332,
+                alone: 192,
             },
             // bitmask, used inputs
             Price {
-                instructions: [149_742, 22_796, 18_254, 17_068, 7_566, 0, 0, 0, 0],
-                code: 1566,
-                stack: 4388,
-                alone: 200,
+                instructions: [123_779, 23_998, 17_782, 17_020, 7_781, 0, 0, 0, 0],
+                code: 286,
+                stack: 2332,
+                alone: 196,
             },
             // rows
             Price {
-                instructions: [125_404, 35_980, 8_859, 7_992, 0, 0, 0, 0, 0],
-                code: 1002,
-                stack: 4388,
-                alone: 200,
+                instructions: [85_573, 37_659, 8_809, 8_003, 0, 0, 0, 0, 0],
+                code: 110,
+                stack: 2332,
+                alone: 160,
             },
             // distances
             Price {
-                instructions: [134_869, 17_951, 21_064, 19_002, 0, 0, 0, 0, 0],
-                code: 1074,
-                stack: 4388,
-                alone: 200,
+                instructions: [106_181, 19_256, 21_098, 19_000, 0, 0, 0, 0, 0],
+                code: 182,
+                stack: 2332,
+                alone: 184,
             },
             // blocks
             Price {
-                instructions: [112_933, 28_050, 0, 4_046, 7_218, 55_588, 175, 153_954, 1_051],
-                code: 1246,
-                stack: 4388,
-                alone: 200,
+                instructions: [74_255, 28_009, 0, 3_907, 7_885, 61_219, 1_913, 120_254, 992],
+                code: 602,
+                stack: 2420,
+                alone: 508,
             },
             // constant fan-in
             Price {
-                instructions: [137_780, 34_073, 0, 8_034, 7_993, 0, 0, 0, 0],
-                code: 802,
-                stack: 4388,
-                alone: 200,
+                instructions: [100_037, 34_525, 0, 8_040, 8_006, 0, 0, 0, 0],
+                code: 294,
+                stack: 2332,
+                alone: 160,
             },
         ],
     },
     // RV32IMAC
     Prices {
-        startup: 650,
-        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 0, 58_263], file: 10000, module: 0 },
+        startup: 698,
+        floats: Frame {
+            instructions: [0, 0, 0, 0, 0, 12_420, 17_353, 251_019, 185_745, 63_967],
+            file: 11972,
+            module: 3208,
+        },
         integers: Frame {
-            instructions: [65_314, 14_004, 8_304, 7_026, 5_592, 8_620, 57_277, 8_168],
-            file: 17696,
-            module: 5265,
+            instructions: [97_560, 26_818, 20_821, 872, 5_312, 8_121, 44_631, 9_246, 0, 0],
+            file: 15136,
+            module: 1273,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [26_498, 195_016, 0, 140_644, 92_240, 0, 0, 0, 0],
-                code: 5300,
-                stack: 2456,
-                alone: 200,
+                instructions: [120_100, 96_177, 90_928, 139_639, 92_089, 0, 0, 0, 0],
+                code: 824,
+                stack: 1064,
+                alone: 264,
+            },
+            // f32 rows under a sum
+            Price {
+                instructions: [2, 35, 0, 139_413, 95_411, 0, 0, 0, 0],
+                code: 824,
+                stack: 1056,
+                alone: 152,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [244_750, 86_427, 75_215, 0, 417_201, 0, 0, 0, 0],
-                code: 5300,
-                stack: 2456,
-                alone: 200,
+                instructions: [186_378, 79_515, 74_448, 95_420, 82_770, 0, 0, 0, 0],
+                code: 824,
+                stack: 1064,
+                alone: 264,
             },
-            // f32 rows
+            // f32 windows
             Price {
-                instructions: [26_498, 195_016, 0, 140_644, 92_240, 0, 0, 0, 0],
-                code: 5300,
-                stack: 2456,
-                alone: 200,
+                instructions: [0, 39_518, 87_648, 144_279, 60_657, 77_037, 1, 0, 0],
+                code: 412,
+                stack: 1056,
+                alone: 180,
             },
-            // f32 rows behind a hidden layer
+            // f32 windows behind a hidden layer
             Price {
-                instructions: [244_750, 86_427, 75_215, 0, 417_201, 0, 0, 0, 0],
-                code: 5300,
-                stack: 2456,
-                alone: 200,
+                instructions: [3_070_651, 26_604, 0, 76_313, 161_066, 114_323, 74_198, 0, 0],
+                code: 412,
+                stack: 1056,
+                alone: 180,
             },
-            // f32 rows
+            // f32 short window
             Price {
-                instructions: [26_498, 195_016, 0, 140_644, 92_240, 0, 0, 0, 0],
-                code: 5300,
-                stack: 2456,
-                alone: 200,
+                instructions: [196_065, 44_109, 78_126, 131_233, 0, 0, 0, 0, 0],
+                code: 412,
+                stack: 1056,
+                alone: 180,
             },
-            // f32 rows behind a hidden layer
+            // f32 short window behind a hidden layer
             Price {
-                instructions: [244_750, 86_427, 75_215, 0, 417_201, 0, 0, 0, 0],
-                code: 5300,
-                stack: 2456,
-                alone: 200,
+                instructions: [471_833, 29_719, 37_680, 97_965, 0, 0, 0, 0, 0],
+                code: 412,
+                stack: 1056,
+                alone: 180,
             },
             // f32 dense
             Price {
-                instructions: [0, 0, 170_579, 88_832, 486_154, 0, 0, 0, 0],
+                instructions: [347_768, 55_635, 143_409, 102_178, 481_497, 0, 0, 0, 0],
                 code: 2512,
-                stack: 100,
-                alone: 200,
+                stack: 132,
+                alone: 84,
             },
             // dense
             Price {
-                instructions: [188_897, 9_665, 14_300, 6_614, 19_018, 0, 0, 0, 0],
-                code: 491,
-                stack: 4344,
-                alone: 200,
+                instructions: [119_299, 12_854, 13_367, 6_933, 18_996, 0, 0, 0, 0],
+                code: 379,
+                stack: 2288,
+                alone: 148,
             },
             // dense, used inputs
             Price {
-                instructions: [138_209, 23_827, 0, 10_994, 0, 0, 0, 0, 0],
-                code: 591,
-                stack: 4344,
-                alone: 200,
+                instructions: [70_753, 27_988, 0, 11_000, 0, 0, 0, 0, 0],
+                code: 115,
+                stack: 2288,
+                alone: 112,
             },
             // bitmask
             Price {
-                instructions: [171_495, 12_492, 20_679, 19_064, 5_572, 0, 0, 0, 0],
-                code: 887,
-                stack: 4344,
-                alone: 200,
+                instructions: [107_174, 15_514, 20_298, 19_070, 5_404, 0, 0, 0, 0],
+                code: 363,
+                stack: 2288,
+                alone: 140,
             },
             // bitmask, used inputs
             Price {
-                instructions: [170_619, 14_482, 22_405, 23_054, 5_825, 0, 0, 0, 0],
-                code: 975,
-                stack: 4344,
-                alone: 200,
+                instructions: [112_220, 15_137, 23_771, 23_009, 5_824, 0, 0, 0, 0],
+                code: 371,
+                stack: 2288,
+                alone: 140,
             },
             // rows
             Price {
-                instructions: [145_902, 29_970, 13_045, 10_991, 0, 0, 0, 0, 0],
-                code: 667,
-                stack: 4344,
-                alone: 200,
+                instructions: [71_628, 35_740, 11_286, 10_992, 0, 0, 0, 0, 0],
+                code: 107,
+                stack: 2288,
+                alone: 112,
             },
             // distances
             Price {
-                instructions: [151_983, 16_169, 14_936, 14_047, 0, 0, 0, 0, 0],
-                code: 711,
-                stack: 4344,
-                alone: 200,
+                instructions: [92_481, 17_937, 15_045, 14_002, 0, 0, 0, 0, 0],
+                code: 115,
+                stack: 2288,
+                alone: 128,
             },
             // blocks
             Price {
-                instructions: [117_915, 47_337, 0, 5_954, 8_742, 58_163, 1_296, 266_803, 1_227],
-                code: 875,
-                stack: 4344,
-                alone: 200,
+                instructions: [66_237, 47_519, 0, 6_025, 8_041, 58_522, 2_396, 236_435, 2_745],
+                code: 839,
+                stack: 2360,
+                alone: 456,
             },
             // constant fan-in
             Price {
-                instructions: [147_093, 34_057, 0, 11_041, 10_982, 0, 0, 0, 0],
-                code: 711,
-                stack: 4344,
-                alone: 200,
+                instructions: [76_386, 38_127, 0, 11_053, 10_997, 0, 0, 0, 0],
+                code: 299,
+                stack: 2288,
+                alone: 112,
             },
         ],
     },

@@ -321,11 +321,13 @@ fn notes(on: &TargetCost) -> String {
         }
     }
     lines.push(format!(
-        "The program's own code and data come on top, and {} for an input row where it lies in RAM. Exported as a Rust module, the \
-         code takes {} in place of {}.",
+        "The program's own code and data come on top, and {} for an input row where it lies in RAM. Exported as a Rust module, or \
+         embedded by embed_model!, the code takes {} in place of {}, the model {}, and the stack {}.",
         long(on.model.row_bytes),
         long(on.model.module_code_bytes),
-        long(on.model.code_bytes)
+        long(on.model.code_bytes),
+        long(on.model.module_model_bytes),
+        long(on.model.module_stack_bytes)
     ));
     if !on.has_float_unit && on.model_has_floats() {
         lines.push("There is no float unit: instructions depend on the numbers, and integers (tamis quantize) are faster.".into());

@@ -44,7 +44,6 @@ const fn part(
 
 /// Well-known parts, by core.
 pub const PARTS: &[Part] = &[
-    part("nRF51822", "Cortex-M0", Core::CortexM0, [256 * K, 16 * K], 16, "variant QFAA; the micro:bit's"),
     part("SAMD21G18", "Cortex-M0+", Core::CortexM0, [256 * K, 32 * K], 48, ""),
     part(
         "RP2040",
@@ -74,7 +73,6 @@ pub const PARTS: &[Part] = &[
         480,
         "AXI SRAM; besides tightly coupled and other RAM",
     ),
-    part("STM32U575ZI", "Cortex-M33", Core::CortexM33, [2 * M, 768 * K], 160, "SRAM1 to SRAM3"),
     part("GD32VF103CB", "Bumblebee (RV32IMAC)", Core::Rv32imac, [128 * K, 32 * K], 108, ""),
     part(
         "ESP32-C3",
@@ -166,8 +164,12 @@ pub struct Needs {
     pub model_bytes: usize,
     /// Code that reads the model file in place and predicts.
     pub code_bytes: usize,
-    /// Code that predicts from compiled-in tables instead.
+    /// Code that predicts with a model that the compiler has read instead.
     pub module_code_bytes: usize,
+    /// Arrays and layers of that, in place of the encoded model.
+    pub module_model_bytes: usize,
+    /// The deepest stack of that.
+    pub module_stack_bytes: usize,
     /// Scratch, output and stack.
     pub ram_bytes: usize,
     /// Activations between layers.
@@ -193,6 +195,8 @@ impl Needs {
             model_bytes: estimate.model_bytes,
             code_bytes: estimate.code_bytes,
             module_code_bytes: estimate.module_code_bytes,
+            module_model_bytes: estimate.module_model_bytes,
+            module_stack_bytes: estimate.module_stack_bytes,
             ram_bytes: estimate.ram_bytes(),
             scratch_bytes: estimate.scratch_bytes,
             output_bytes: estimate.output_bytes,

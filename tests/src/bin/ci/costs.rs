@@ -115,6 +115,16 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
             let buffers = (estimate.scratch_bytes + estimate.output_bytes) as u64;
             let ram = off(estimate.ram_bytes() as u64, took.stack + buffers);
             worst_ram = if ram.abs() > worst_ram.abs() { ram } else { worst_ram };
+            // Of blocks a short row is copied to the stack, and of other rows that is too much.
+            let module = estimate.module_ram_bytes() as u64;
+            if off(module, took.alone + buffers) < -MOST_BYTES && module + FRAME < took.alone + buffers {
+                problems.push(format!(
+                    "{}, {}: {module} bytes of RAM estimated for an embedded model, {} taken",
+                    board.core,
+                    model.name,
+                    took.alone + buffers
+                ));
+            }
             let bytes = (estimate.ram_bytes() as u64).abs_diff(took.stack + buffers);
             if ram.abs() > MOST_BYTES && bytes > FRAME {
                 problems.push(format!(
@@ -303,8 +313,8 @@ fn sized(board: &Board, prices: &[f64], models: &[Drawn], took: &[Took]) -> Resu
     let integers = common(&of(Numbers::Integers), over("integers")?);
     let code = Kernel::all().zip(&own).map(|(kernel, &size)| match kernel.numbers() {
         Numbers::Integers => size - integers,
-        // Of the plain loop too, so that what all have and its own add up to its size.
-        Numbers::Floats => size.saturating_sub(floats),
+        Numbers::Floats if kernel == Kernel::DenseFloats => size,
+        Numbers::Floats => size - floats,
     });
     let deepest = |kernel: Kernel, stack: fn(&Took) -> u64| {
         // No other kernel may run; but what is behind a hidden layer is never alone.

@@ -34,12 +34,32 @@ pub(crate) fn run(_: &Context) -> Outcome {
     let folder = root().join(CRATE);
     let image = |name| folder.join("target").join(TARGET).join("release").join(name);
     let plugin = qemu::build_plugin()?;
-    let (printed, with) = measure(&image(PROGRAM), &plugin)?;
-    compare(&printed, &read(&folder.join("model/expected.txt"))?).map_err(Stop::Failed)?;
+    let expected = read(&folder.join("model/expected.txt"))?;
     let (_, rest) = measure(&image("rest"), &plugin)?;
-    let measured = Memory { with, rest };
-    let estimated = judge(&measured, &estimate(&folder)?).map_err(Stop::Failed)?;
-    Ok(format!("the predictions on a Cortex-M4F are the host's, bit for bit; {estimated}"))
+    let estimate = estimate(&folder)?;
+    let mut lines = Vec::new();
+    for (program, held) in [(PROGRAM, Held::Embedded), ("file", Held::File)] {
+        let (printed, with) = measure(&image(program), &plugin)?;
+        compare(&printed, &expected).map_err(Stop::Failed)?;
+        let judged = judge(&Memory { with, rest }, &estimate, held);
+        lines.push(judged.map_err(|why| Stop::Failed(format!("{program}: {why}")))?);
+        if held == Held::Embedded && with[0] > MOST_FLASH {
+            return Err(Stop::Failed(format!("{} bytes of flash, allowed are {MOST_FLASH}", with[0])));
+        }
+    }
+    let [embedded, file] = [0, 1].map(|at| lines.get(at).cloned().unwrap_or_default());
+    Ok(format!(
+        "the predictions on a Cortex-M4F are the host's, bit for bit; embedded: {embedded}; as a file: {file}"
+    ))
+}
+
+/// How a program has the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// The compiler has read it.
+    Embedded,
+    /// It reads the file when it starts.
+    File,
 }
 
 /// Bytes of flash and RAM of the program with the model, and without it.
@@ -83,8 +103,15 @@ fn estimate(folder: &Path) -> Result<Estimate, Stop> {
 }
 
 /// Estimates are of the model alone, and the rest of the program comes on top.
-fn judge(measured: &Memory, estimate: &Estimate) -> Result<String, String> {
-    let estimates = [estimate.flash_bytes(), estimate.ram_bytes()].map(|bytes| bytes as u64);
+///
+/// Without a file to read a prediction takes less stack than printing, so that the deeper of both is what the program takes: there
+/// the sum is only the most that it may be.
+fn judge(measured: &Memory, estimate: &Estimate, held: Held) -> Result<String, String> {
+    let estimates = match held {
+        Held::Embedded => [estimate.module_flash_bytes(), estimate.module_ram_bytes()],
+        Held::File => [estimate.flash_bytes(), estimate.ram_bytes()],
+    };
+    let estimates = estimates.map(|bytes| bytes as u64);
     let mut lines = Vec::new();
     for (at, what) in ["flash", "RAM"].into_iter().enumerate() {
         let (with, estimated) = (measured.with[at], measured.rest[at] + estimates[at]);
@@ -94,7 +121,8 @@ fn judge(measured: &Memory, estimate: &Estimate) -> Result<String, String> {
             estimates[at],
             100.0 * error
         );
-        if error.abs() > MOST_BYTES {
+        let sum = at == 0 || held == Held::File;
+        if error < -MOST_BYTES || sum && error > MOST_BYTES {
             return Err(line);
         }
         lines.push(line);
@@ -132,12 +160,25 @@ mod tests {
 
     #[test]
     fn flash_and_ram_are_held_to_a_twentieth() {
-        let estimate =
-            Estimate { model_bytes: 300, code_bytes: 9700, stack_bytes: 2000, ..Estimate::default() };
+        let estimate = Estimate {
+            model_bytes: 300,
+            code_bytes: 9700,
+            stack_bytes: 2000,
+            module_model_bytes: 200,
+            module_code_bytes: 800,
+            module_stack_bytes: 100,
+            ..Estimate::default()
+        };
         let fine = Memory { with: [15_000, 2300], rest: [5000, 300] };
-        assert!(judge(&fine, &estimate).is_ok());
-        let wrong = |with| judge(&Memory { with, ..fine }, &estimate).unwrap_err();
-        assert!(wrong([16_000, 2300]).contains("flash") && wrong([15_000, 2500]).contains("RAM"));
+        assert!(judge(&fine, &estimate, Held::File).is_ok());
+        let wrong = |with, held| judge(&Memory { with, ..fine }, &estimate, held).unwrap_err();
+        assert!(wrong([16_000, 2300], Held::File).contains("flash"));
+        assert!(wrong([15_000, 2500], Held::File).contains("RAM"));
+        assert!(wrong([15_000, 2100], Held::File).contains("RAM"));
+        // Embedded, the prediction may hide behind what is deeper.
+        assert!(judge(&Memory { with: [6000, 310], ..fine }, &estimate, Held::Embedded).is_ok());
+        assert!(wrong([6000, 500], Held::Embedded).contains("RAM"));
+        assert!(wrong([5500, 310], Held::Embedded).contains("flash"));
         assert_eq!(lowest("insns=1\nlowest=512\n"), Some(512));
     }
 

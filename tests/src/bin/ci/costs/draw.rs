@@ -11,6 +11,8 @@ use tamis_tests::cases::Digest;
 const LONGEST: usize = 1 << 16;
 /// The most weights, zeros counted, of a layer of integers and of one of dense floats.
 const MOST: [usize; 2] = [16_000, 4000];
+/// Hidden neurons of two layers of floats: of fewer, what a part without a float unit takes depends on which of them are open.
+const HIDDEN: [usize; 2] = [8, 64];
 /// Behind the last model.
 pub(crate) const END: [u32; 4] = [u32::MAX; 4];
 
@@ -48,24 +50,23 @@ pub(crate) fn models(seed: u64, per_kernel: usize) -> Vec<Drawn> {
     let mut rng = Rng::new(seed, stream::USER);
     let mut models = Vec::new();
     for kernel in Kernel::all() {
-        for _ in 0..per_kernel {
+        for at in 0..2 * per_kernel {
+            let (wide, short) = ([WINDOW, 800], [8, WINDOW - 1]);
             models.push(match kernel {
                 Kernel::DenseFloats => dense_floats(&mut rng),
-                Kernel::Floats => floats(&mut rng, [8, 800], FloatLayer::Rows),
-                Kernel::Windows => floats(&mut rng, [WINDOW, 800], FloatLayer::Windows),
-                Kernel::ShortWindows => floats(&mut rng, [8, WINDOW - 1], FloatLayer::Windows),
-                Kernel::HiddenFloats => two_of_floats(&mut rng, [2, 64], FloatLayer::Rows),
+                Kernel::Floats => floats(&mut rng, [8, 800], FloatLayer::Rows, false),
+                Kernel::SummedFloats => floats(&mut rng, [8, 800], FloatLayer::Rows, true),
+                Kernel::Windows => floats(&mut rng, wide, FloatLayer::Windows, at % 2 == 0),
+                Kernel::ShortWindows => floats(&mut rng, short, FloatLayer::Windows, at % 2 == 0),
+                Kernel::HiddenFloats => two_of_floats(&mut rng, HIDDEN, FloatLayer::Rows),
                 Kernel::HiddenWindows => two_of_floats(&mut rng, [WINDOW, 300], FloatLayer::Windows),
-                Kernel::HiddenShortWindows => two_of_floats(&mut rng, [2, 64], FloatLayer::Windows),
-                Kernel::Integers(encoding) => integers(&mut rng, &[encoding]),
-                _ => continue,
-            });
-        }
-        for _ in 0..per_kernel {
-            // The second layer is of any encoding.
-            let any = Encoding::ALL[rng.below(Encoding::ALL.len() as u32) as usize];
-            models.push(match kernel {
-                Kernel::Integers(encoding) => integers(&mut rng, &[encoding, any]),
+                Kernel::HiddenShortWindows => two_of_floats(&mut rng, HIDDEN, FloatLayer::Windows),
+                Kernel::Integers(encoding) if at < per_kernel => integers(&mut rng, &[encoding]),
+                Kernel::Integers(encoding) => {
+                    // The second layer is of any encoding.
+                    let any = Encoding::ALL[rng.below(Encoding::ALL.len() as u32) as usize];
+                    integers(&mut rng, &[encoding, any])
+                }
                 _ => continue,
             });
         }
@@ -251,15 +252,14 @@ impl Tables {
     }
 }
 
-/// One layer with inputs in a range, and perhaps a sum.
-fn floats(rng: &mut Rng, range: [usize; 2], kind: FloatLayer) -> Drawn {
+/// One layer with inputs in a range, and perhaps a `sum`.
+fn floats(rng: &mut Rng, range: [usize; 2], kind: FloatLayer, sum: bool) -> Drawn {
     let (inputs, outputs) = loop {
         let (inputs, outputs) = sizes(rng, MOST[0]);
         if (range[0]..=range[1]).contains(&inputs) {
             break (inputs, outputs);
         }
     };
-    let sum = rng.below(2) == 0;
     let rows = rows(rng, inputs, outputs, if sum { Kind::Hidden } else { Kind::Last });
     let tables = Tables::new(rng, rows);
     let activation = pick(rng, &[Activation::Relu, Activation::Identity]);
@@ -290,7 +290,7 @@ fn float_file(rng: &mut Rng, name: String, layers: &[model::Layer<'_>]) -> Drawn
     let view = View::new(model);
     let mut bytes = vec![0; view.encoded_len()];
     view.encode(&mut bytes).expect("as long as it says");
-    let kernels = layers.iter().enumerate().filter_map(|(at, layer)| Kernel::of_floats(at, layer));
+    let kernels = (0..layers.len()).filter_map(|at| Kernel::of_floats(layers, at));
     Drawn {
         name,
         kernels: kernels.collect(),
@@ -436,8 +436,8 @@ impl Drawn {
             |view| {
                 let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
                 for (at, layer) in view.model().layers().iter().enumerate() {
-                    add(&mut around, Around::of_floats(layer));
-                    if let Some(kernel) = Kernel::of_floats(at, layer) {
+                    add(&mut around, Around::of_floats(view.model().layers(), at));
+                    if let Some(kernel) = Kernel::of_floats(view.model().layers(), at) {
                         layers.push((kernel, Shape::of_floats(layer).work(kernel)));
                     }
                 }
