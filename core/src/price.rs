@@ -394,11 +394,12 @@ pub struct Around(pub [u64; Around::COUNT]);
 
 impl Around {
     /// How many counts there are.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 11;
 
     /// What is counted: the prediction itself, outputs that become bytes, those of the last layer that are scaled, both once more
     /// where each has a factor of its own, biases, outputs with `ReLU` (of integers those of a last layer), a sum with signs,
-    /// and what it adds, and of floats in windows, which a sum finds in the scratch, both apart.
+    /// and what it adds, and of floats in windows, whose sums lie in memory, `ReLU`,
+    /// the sum and what it adds apart.
     pub const NAMES: [&str; Self::COUNT] = [
         "prediction",
         "byte",
@@ -410,10 +411,11 @@ impl Around {
         "sign",
         "sum of the scratch",
         "its sign",
+        "relu of the scratch",
     ];
 
     /// The prediction itself, without any layer.
-    pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 
     /// Around the layer of floats at a place of a model, or the sum that it is; nothing past the last.
     #[must_use]
@@ -421,11 +423,14 @@ impl Around {
         let before = at.checked_sub(1).and_then(|before| layers.get(before));
         let activation = match layers.get(at) {
             Some(Layer::Csr(csr)) => csr.activation(),
-            Some(Layer::Blocks(blocks)) => blocks.activation(),
+            Some(Layer::Blocks(blocks)) => {
+                let relu = if blocks.activation() == Activation::Relu { blocks.outputs() as u64 } else { 0 };
+                return Self([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, relu]);
+            }
             Some(Layer::Sum(sum)) if matches!(before, Some(Layer::Csr(_))) => {
                 return Self::of_sum(sum.inputs());
             }
-            Some(Layer::Sum(sum)) => return Self([0, 0, 0, 0, 0, 0, 0, 0, 1, sum.inputs() as u64]),
+            Some(Layer::Sum(sum)) => return Self([0, 0, 0, 0, 0, 0, 0, 0, 1, sum.inputs() as u64, 0]),
             None => return Self::default(),
         };
         let outputs = layers.get(at).map_or(0, Layer::outputs);
@@ -435,13 +440,13 @@ impl Around {
     /// Around a plain loop over floats.
     #[must_use]
     pub const fn of_dense_floats(outputs: usize, relu: bool) -> Self {
-        Self([0, 0, 0, 0, 0, if relu { outputs as u64 } else { 0 }, 0, 0, 0, 0])
+        Self([0, 0, 0, 0, 0, if relu { outputs as u64 } else { 0 }, 0, 0, 0, 0, 0])
     }
 
     /// Around a dense layer of integers with one factor if it is hidden.
     #[must_use]
     pub const fn of_dense_integers(outputs: usize, hidden: bool) -> Self {
-        Self([0, if hidden { outputs as u64 } else { 0 }, 0, 0, 0, 0, 0, 0, 0, 0])
+        Self([0, if hidden { outputs as u64 } else { 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 
     /// Around a layer of integers; the `last` one gives sums.
@@ -452,13 +457,13 @@ impl Around {
         let relu = if last && layer.activation() == Activation::Relu { outputs } else { 0 };
         let own = if layer.rescale().len() > 1 { outputs } else { 0 };
         let bytes = if last { 0 } else { outputs };
-        Self([0, bytes, numbers, own, layer.bias().len() as u64, relu, 0, 0, 0, 0])
+        Self([0, bytes, numbers, own, layer.bias().len() as u64, relu, 0, 0, 0, 0, 0])
     }
 
     /// A sum with signs of so many inputs.
     #[must_use]
     pub const fn of_sum(inputs: usize) -> Self {
-        Self([0, 0, 0, 0, 0, 0, 1, inputs as u64, 0, 0])
+        Self([0, 0, 0, 0, 0, 0, 1, inputs as u64, 0, 0, 0])
     }
 
     /// Thousandths of an instruction.

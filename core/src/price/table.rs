@@ -3,7 +3,7 @@
 //! Made by `cargo ci costs (rustc 1.95.0)`.
 //! Do not edit: run that again.
 //!
-//! - a prediction: prediction, byte, number, own factor, bias, relu, sum, sign, sum of the scratch, its sign
+//! - a prediction: prediction, byte, number, own factor, bias, relu, sum, sign, sum of the scratch, its sign, relu of the scratch
 //! - a layer: layer, row, first weight, weight, group, window, output, short row, copied byte
 
 use super::{Frame, Price, Prices};
@@ -13,68 +13,68 @@ pub(super) static TABLE: [Prices; 6] = [
     Prices {
         startup: 380,
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 12_668, 0, 376_158, 224_152, 97_968],
+            instructions: [0, 0, 0, 0, 0, 0, 23_825, 380_740, 219_829, 89_978, 33_962],
             file: 13400,
             module: 2800,
         },
         integers: Frame {
-            instructions: [109_079, 83_501, 74_784, 1_988, 3_934, 7_763, 63_115, 9_212, 0, 0],
+            instructions: [109_079, 83_501, 74_784, 1_988, 3_934, 7_763, 63_115, 9_212, 0, 0, 0],
             file: 17560,
             module: 1416,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [128_536, 94_287, 175_696, 246_343, 206_000, 0, 0, 0, 0],
+                instructions: [142_447, 99_275, 176_886, 242_891, 217_559, 0, 0, 0, 0],
                 code: 820,
                 stack: 1292,
                 alone: 452,
             },
             // f32 rows under a sum
             Price {
-                instructions: [0, 0, 0, 243_046, 219_029, 0, 0, 0, 0],
+                instructions: [0, 0, 0, 243_003, 218_387, 0, 0, 0, 0],
                 code: 820,
                 stack: 1228,
                 alone: 276,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [269_298, 67_229, 137_455, 154_064, 202_255, 0, 0, 0, 0],
+                instructions: [299_477, 75_375, 130_083, 168_219, 181_532, 0, 0, 0, 0],
                 code: 820,
                 stack: 1292,
                 alone: 452,
             },
             // f32 windows
             Price {
-                instructions: [0, 48_209, 142_370, 255_158, 151_513, 96_823, 16_840, 0, 0],
+                instructions: [0, 44_842, 140_293, 247_839, 173_949, 85_920, 35_086, 0, 0],
                 code: 908,
                 stack: 1228,
                 alone: 372,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [5_377_359, 0, 0, 134_341, 283_211, 0, 199_267, 0, 0],
+                instructions: [0, 0, 0, 107_774, 361_531, 0, 251_738, 0, 0],
                 code: 908,
                 stack: 1228,
                 alone: 372,
             },
             // f32 short window
             Price {
-                instructions: [195_198, 65_312, 150_582, 238_650, 0, 0, 0, 0, 0],
+                instructions: [199_080, 39_380, 174_407, 238_681, 0, 0, 0, 0, 0],
                 code: 908,
                 stack: 1228,
                 alone: 372,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [654_086, 40_869, 82_073, 168_448, 0, 0, 0, 0, 0],
+                instructions: [429_311, 75_633, 14_271, 167_195, 0, 0, 0, 0, 0],
                 code: 908,
                 stack: 1228,
                 alone: 372,
             },
             // f32 dense
             Price {
-                instructions: [431_654, 43_577, 248_916, 208_863, 903_116, 0, 0, 0, 0],
+                instructions: [431_654, 56_246, 248_916, 208_863, 903_116, 0, 0, 0, 0],
                 code: 2492,
                 stack: 236,
                 alone: 180,
@@ -141,68 +141,68 @@ pub(super) static TABLE: [Prices; 6] = [
     Prices {
         startup: 1232,
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 11_077, 0, 248_713, 127_414, 77_760],
+            instructions: [0, 0, 0, 0, 0, 0, 0, 255_657, 126_973, 71_481, 27_699],
             file: 12844,
             module: 2660,
         },
         integers: Frame {
-            instructions: [69_593, 25_273, 23_542, 0, 4_277, 5_254, 57_380, 8_070, 0, 0],
+            instructions: [69_593, 25_273, 23_542, 0, 4_277, 5_254, 57_380, 8_070, 0, 0, 0],
             file: 16280,
             module: 1212,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [85_317, 75_607, 95_223, 141_482, 126_989, 0, 0, 0, 0],
+                instructions: [96_490, 79_563, 97_299, 138_081, 138_147, 0, 0, 0, 0],
                 code: 688,
                 stack: 1112,
                 alone: 280,
             },
             // f32 rows under a sum
             Price {
-                instructions: [0, 0, 0, 143_310, 123_481, 0, 0, 0, 0],
+                instructions: [0, 0, 0, 140_271, 132_048, 0, 0, 0, 0],
                 code: 688,
                 stack: 1112,
                 alone: 184,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [153_417, 65_187, 89_957, 93_696, 139_372, 0, 0, 0, 0],
+                instructions: [181_394, 71_717, 84_230, 104_328, 123_997, 0, 0, 0, 0],
                 code: 688,
                 stack: 1112,
                 alone: 280,
             },
             // f32 windows
             Price {
-                instructions: [167_766, 46_353, 22_619, 145_874, 98_893, 20_862, 40_468, 0, 0],
+                instructions: [104_500, 40_288, 40_060, 140_579, 115_107, 41_876, 42_475, 0, 0],
                 code: 892,
                 stack: 1112,
                 alone: 200,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [4_807_482, 8_666, 0, 109_486, 102_406, 36_685, 88_378, 0, 0],
+                instructions: [462_062, 0, 0, 94_619, 145_895, 0, 146_655, 0, 0],
                 code: 892,
                 stack: 1112,
                 alone: 200,
             },
             // f32 short window
             Price {
-                instructions: [155_278, 51_931, 77_316, 139_474, 0, 0, 0, 0, 0],
+                instructions: [156_829, 31_891, 96_241, 139_451, 0, 0, 0, 0, 0],
                 code: 892,
                 stack: 1112,
                 alone: 200,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [444_313, 17_466, 96_037, 110_519, 0, 0, 0, 0, 0],
+                instructions: [265_918, 45_654, 41_065, 109_404, 0, 0, 0, 0, 0],
                 code: 892,
                 stack: 1112,
                 alone: 200,
             },
             // f32 dense
             Price {
-                instructions: [30_216, 0, 123_509, 136_473, 530_383, 0, 0, 0, 0],
+                instructions: [43_393, 0, 130_826, 137_285, 530_738, 0, 0, 0, 0],
                 code: 1852,
                 stack: 168,
                 alone: 120,
@@ -269,68 +269,63 @@ pub(super) static TABLE: [Prices; 6] = [
     Prices {
         startup: 1256,
         floats: Frame {
-            instructions: [7, 0, 0, 0, 0, 3_893, 98_611, 67_483, 148_016, 8_296],
+            instructions: [0, 0, 0, 0, 0, 132, 106_677, 68_721, 143_838, 8_608, 8_008],
             file: 12324,
             module: 1660,
         },
         integers: Frame {
-            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0],
+            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0, 0],
             file: 16248,
             module: 1207,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [89_104, 37_675, 14_166, 12_322, 557, 0, 0, 0, 0],
+                instructions: [90_690, 38_336, 16_509, 11_438, 3_219, 0, 0, 0, 0],
                 code: 1088,
                 stack: 1120,
                 alone: 72,
             },
             // f32 rows under a sum
-            Price {
-                instructions: [920, 103, 0, 10_063, 3_244, 0, 0, 0, 0],
-                code: 1088,
-                stack: 1120,
-                alone: 92,
-            },
+            Price { instructions: [0, 14, 0, 9_570, 4_661, 0, 0, 0, 0], code: 1088, stack: 1120, alone: 92 },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [127_155, 35_179, 15_532, 9_158, 4_897, 0, 0, 0, 0],
+                instructions: [140_059, 35_913, 14_005, 11_344, 372, 0, 0, 0, 0],
                 code: 1088,
                 stack: 1120,
                 alone: 72,
             },
             // f32 windows
             Price {
-                instructions: [127_804, 29_594, 8_368, 7_692, 0, 42_370, 0, 0, 0],
+                instructions: [121_212, 28_477, 8_806, 7_704, 0, 43_791, 0, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [660_810, 26_192, 6_588, 7_803, 0, 96_144, 5_103, 0, 0],
+                instructions: [0, 26_884, 3_758, 6_902, 2_443, 53_859, 10_179, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window
             Price {
-                instructions: [162_203, 27_726, 11_939, 12_035, 0, 0, 0, 0, 0],
+                instructions: [167_141, 23_321, 14_879, 12_007, 0, 0, 0, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [230_298, 20_709, 21_210, 12_182, 0, 0, 0, 0, 0],
+                instructions: [190_955, 25_380, 13_456, 11_949, 0, 0, 0, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [54_359, 9_880, 11_366, 4_540, 16_009, 0, 0, 0, 0],
+                instructions: [54_366, 13_641, 11_366, 4_540, 16_009, 0, 0, 0, 0],
                 code: 760,
                 stack: 96,
                 alone: 48,
@@ -397,68 +392,63 @@ pub(super) static TABLE: [Prices; 6] = [
     Prices {
         startup: 1256,
         floats: Frame {
-            instructions: [7, 0, 0, 0, 0, 3_893, 98_611, 67_483, 148_016, 8_296],
+            instructions: [0, 0, 0, 0, 0, 132, 106_677, 68_721, 143_838, 8_608, 8_008],
             file: 12324,
             module: 1660,
         },
         integers: Frame {
-            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0],
+            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0, 0],
             file: 16248,
             module: 1207,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [89_104, 37_675, 14_166, 12_322, 557, 0, 0, 0, 0],
+                instructions: [90_690, 38_336, 16_509, 11_438, 3_219, 0, 0, 0, 0],
                 code: 1088,
                 stack: 1120,
                 alone: 72,
             },
             // f32 rows under a sum
-            Price {
-                instructions: [920, 103, 0, 10_063, 3_244, 0, 0, 0, 0],
-                code: 1088,
-                stack: 1120,
-                alone: 92,
-            },
+            Price { instructions: [0, 14, 0, 9_570, 4_661, 0, 0, 0, 0], code: 1088, stack: 1120, alone: 92 },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [127_155, 35_179, 15_532, 9_158, 4_897, 0, 0, 0, 0],
+                instructions: [140_059, 35_913, 14_005, 11_344, 372, 0, 0, 0, 0],
                 code: 1088,
                 stack: 1120,
                 alone: 72,
             },
             // f32 windows
             Price {
-                instructions: [127_804, 29_594, 8_368, 7_692, 0, 42_370, 0, 0, 0],
+                instructions: [121_212, 28_477, 8_806, 7_704, 0, 43_791, 0, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [660_810, 26_192, 6_588, 7_803, 0, 96_144, 5_103, 0, 0],
+                instructions: [0, 26_884, 3_758, 6_902, 2_443, 53_859, 10_179, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window
             Price {
-                instructions: [162_203, 27_726, 11_939, 12_035, 0, 0, 0, 0, 0],
+                instructions: [167_141, 23_321, 14_879, 12_007, 0, 0, 0, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [230_298, 20_709, 21_210, 12_182, 0, 0, 0, 0, 0],
+                instructions: [190_955, 25_380, 13_456, 11_949, 0, 0, 0, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [54_359, 9_880, 11_366, 4_540, 16_009, 0, 0, 0, 0],
+                instructions: [54_366, 13_641, 11_366, 4_540, 16_009, 0, 0, 0, 0],
                 code: 760,
                 stack: 96,
                 alone: 48,
@@ -525,68 +515,63 @@ pub(super) static TABLE: [Prices; 6] = [
     Prices {
         startup: 2216,
         floats: Frame {
-            instructions: [12, 0, 0, 0, 0, 3_830, 98_805, 65_490, 145_738, 8_331],
+            instructions: [0, 0, 0, 0, 0, 130, 106_696, 66_710, 141_498, 8_649, 8_022],
             file: 12316,
             module: 1672,
         },
         integers: Frame {
-            instructions: [68_585, 25_274, 23_541, 0, 4_276, 5_253, 57_359, 8_071, 0, 0],
+            instructions: [68_585, 25_274, 23_541, 0, 4_276, 5_253, 57_359, 8_071, 0, 0, 0],
             file: 16260,
             module: 1214,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [89_126, 36_689, 14_199, 12_302, 620, 0, 0, 0, 0],
+                instructions: [90_694, 37_342, 16_499, 11_430, 3_245, 0, 0, 0, 0],
                 code: 1068,
                 stack: 1120,
                 alone: 72,
             },
             // f32 rows under a sum
-            Price {
-                instructions: [832, 106, 0, 10_035, 3_333, 0, 0, 0, 0],
-                code: 1068,
-                stack: 1120,
-                alone: 92,
-            },
+            Price { instructions: [0, 13, 0, 9_562, 4_689, 0, 0, 0, 0], code: 1068, stack: 1120, alone: 92 },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [127_330, 34_200, 15_497, 9_199, 4_793, 0, 0, 0, 0],
+                instructions: [140_013, 34_928, 13_996, 11_352, 342, 0, 0, 0, 0],
                 code: 1068,
                 stack: 1120,
                 alone: 72,
             },
             // f32 windows
             Price {
-                instructions: [128_268, 29_563, 8_525, 7_691, 0, 42_288, 0, 0, 0],
+                instructions: [121_568, 28_426, 8_951, 7_703, 0, 43_732, 17, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [671_922, 26_240, 6_506, 7_804, 0, 96_476, 5_041, 0, 0],
+                instructions: [0, 27_004, 3_293, 6_894, 2_465, 52_878, 10_415, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window
             Price {
-                instructions: [161_999, 27_799, 11_886, 12_035, 0, 0, 0, 0, 0],
+                instructions: [167_033, 23_314, 14_881, 12_007, 0, 0, 0, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [231_053, 20_629, 21_330, 12_187, 0, 0, 0, 0, 0],
+                instructions: [190_985, 25_386, 13_434, 11_949, 0, 0, 0, 0, 0],
                 code: 868,
                 stack: 1120,
                 alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [54_354, 9_943, 11_366, 4_540, 16_009, 0, 0, 0, 0],
+                instructions: [54_366, 13_643, 11_366, 4_540, 16_009, 0, 0, 0, 0],
                 code: 760,
                 stack: 96,
                 alone: 48,
@@ -653,68 +638,68 @@ pub(super) static TABLE: [Prices; 6] = [
     Prices {
         startup: 698,
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 12_420, 17_353, 251_019, 185_745, 63_967],
+            instructions: [0, 0, 0, 0, 0, 0, 53_220, 253_898, 183_115, 59_606, 24_246],
             file: 11972,
             module: 3208,
         },
         integers: Frame {
-            instructions: [97_560, 26_818, 20_821, 872, 5_312, 8_121, 44_631, 9_246, 0, 0],
+            instructions: [97_560, 26_818, 20_821, 872, 5_312, 8_121, 44_631, 9_246, 0, 0, 0],
             file: 15136,
             module: 1273,
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [120_100, 96_177, 90_928, 139_639, 92_089, 0, 0, 0, 0],
+                instructions: [131_320, 100_136, 94_468, 135_624, 104_985, 0, 0, 0, 0],
                 code: 824,
                 stack: 1064,
                 alone: 264,
             },
             // f32 rows under a sum
             Price {
-                instructions: [2, 35, 0, 139_413, 95_411, 0, 0, 0, 0],
+                instructions: [0, 0, 0, 140_516, 91_372, 0, 0, 0, 0],
                 code: 824,
                 stack: 1056,
                 alone: 152,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [186_378, 79_515, 74_448, 95_420, 82_770, 0, 0, 0, 0],
+                instructions: [219_459, 86_058, 68_511, 105_772, 67_423, 0, 0, 0, 0],
                 code: 824,
                 stack: 1064,
                 alone: 264,
             },
             // f32 windows
             Price {
-                instructions: [0, 39_518, 87_648, 144_279, 60_657, 77_037, 1, 0, 0],
+                instructions: [0, 37_523, 89_207, 140_513, 72_204, 70_820, 7_120, 0, 0],
                 code: 412,
                 stack: 1056,
                 alone: 180,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [3_070_651, 26_604, 0, 76_313, 161_066, 114_323, 74_198, 0, 0],
+                instructions: [42_270, 14_102, 0, 69_813, 179_671, 59_800, 123_639, 0, 0],
                 code: 412,
                 stack: 1056,
                 alone: 180,
             },
             // f32 short window
             Price {
-                instructions: [196_065, 44_109, 78_126, 131_233, 0, 0, 0, 0, 0],
+                instructions: [197_167, 29_904, 91_468, 131_222, 0, 0, 0, 0, 0],
                 code: 412,
                 stack: 1056,
                 alone: 180,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [471_833, 29_719, 37_680, 97_965, 0, 0, 0, 0, 0],
+                instructions: [343_137, 49_265, 0, 97_182, 0, 0, 0, 0, 0],
                 code: 412,
                 stack: 1056,
                 alone: 180,
             },
             // f32 dense
             Price {
-                instructions: [347_768, 55_635, 143_409, 102_178, 481_497, 0, 0, 0, 0],
+                instructions: [347_768, 68_055, 143_409, 102_178, 481_497, 0, 0, 0, 0],
                 code: 2512,
                 stack: 132,
                 alone: 84,
