@@ -24,11 +24,13 @@ const TABLE: &str = "core/src/price/table.rs";
 /// Seeds of the models that prices are fitted to, and of those that the prices are held to.
 const FIT_SEED: u64 = 1;
 const CHECK_SEED: u64 = 2;
-/// Models of one layer for each kernel, and as many of two.
+/// Models of one layer for each encoding of integers, and as many of two; of floats twice as many for each kernel.
 const FIT: usize = 14;
 const CHECK: usize = 5;
 /// The most that an estimate may be wrong by, as a part of what was measured.
 const MOST_INSTRUCTIONS: f64 = 0.10;
+/// The same of floats behind a hidden layer where routines compute them: it depends on which neurons are open on the row.
+const MOST_OPEN: f64 = 0.15;
 pub(crate) const MOST_BYTES: f64 = 0.05;
 /// Bytes of stack that the deepest frames may differ by, where a twentieth is less: those of routines for floats depend on what they
 /// add.
@@ -101,7 +103,8 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
             if error.abs() > worst.0.abs() {
                 worst = (error, &model.name);
             }
-            if error.abs() > MOST_INSTRUCTIONS {
+            let open = !core.has_floats() && model.kernels.iter().any(|kernel| kernel.is_hidden());
+            if error.abs() > if open { MOST_OPEN } else { MOST_INSTRUCTIONS } {
                 problems.push(format!(
                     "{}, {}: {} instructions estimated, {} counted: {:+.1} %",
                     board.core,

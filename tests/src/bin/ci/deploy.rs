@@ -104,8 +104,8 @@ fn estimate(folder: &Path) -> Result<Estimate, Stop> {
 
 /// Estimates are of the model alone, and the rest of the program comes on top.
 ///
-/// Without a file to read a prediction takes less stack than printing, so that the deeper of both is what the program takes: there
-/// the sum is only the most that it may be.
+/// Of an embedded model they are the most that it may take: the compiler knows all of its layers and leaves out more code than the
+/// kernels that it lacks, and a prediction takes less stack than printing, so that only the deeper of both counts.
 fn judge(measured: &Memory, estimate: &Estimate, held: Held) -> Result<String, String> {
     let estimates = match held {
         Held::Embedded => [estimate.module_flash_bytes(), estimate.module_ram_bytes()],
@@ -121,8 +121,7 @@ fn judge(measured: &Memory, estimate: &Estimate, held: Held) -> Result<String, S
             estimates[at],
             100.0 * error
         );
-        let sum = at == 0 || held == Held::File;
-        if error < -MOST_BYTES || sum && error > MOST_BYTES {
+        if error < -MOST_BYTES || held == Held::File && error > MOST_BYTES {
             return Err(line);
         }
         lines.push(line);
@@ -178,7 +177,7 @@ mod tests {
         // Embedded, the prediction may hide behind what is deeper.
         assert!(judge(&Memory { with: [6000, 310], ..fine }, &estimate, Held::Embedded).is_ok());
         assert!(wrong([6000, 500], Held::Embedded).contains("RAM"));
-        assert!(wrong([5500, 310], Held::Embedded).contains("flash"));
+        assert!(wrong([6500, 310], Held::Embedded).contains("flash"));
         assert_eq!(lowest("insns=1\nlowest=512\n"), Some(512));
     }
 

@@ -222,14 +222,15 @@ impl Tables {
             let mut at = 0;
             for &count in &rows.counts {
                 let before = runs.1.len();
-                for k in at..at + usize::from(count) {
-                    let column = usize::from(rows.columns[k]);
+                let row = at..at + usize::from(count);
+                at = row.end;
+                for (&column, &value) in rows.columns[row.clone()].iter().zip(&values[row]) {
+                    let column = usize::from(column);
                     if column / WINDOW == window {
                         runs.1.push((column - start) as u8);
-                        runs.2.push(values[k]);
+                        runs.2.push(value);
                     }
                 }
-                at += usize::from(count);
                 runs.0.push(u8::try_from(runs.1.len() - before).expect("densities are far below 1"));
             }
         }
