@@ -110,6 +110,31 @@ impl Error<Infallible> {
     }
 }
 
+impl Error {
+    /// What it is about, without its numbers: for a panic of the compiler, which cannot write them.
+    ///
+    /// ```
+    /// use tamis::Error;
+    /// assert_eq!(Error::Unsorted { at: 7 }.what(), "indices: expected strictly rising");
+    /// ```
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        match self {
+            Error::Length { what, .. }
+            | Error::Range { what, .. }
+            | Error::NotFinite { what, .. }
+            | Error::Newer { what, .. }
+            | Error::Format { what, .. } => what,
+            Error::Budget { .. } => "memory budget",
+            Error::Unsorted { .. } => "indices: expected strictly rising",
+            Error::Diverged { .. } => "diverged",
+            Error::Version { .. } => "format version of the model: update the program",
+            Error::Stopped => "ended on request",
+            Error::Source(never) => match *never {},
+        }
+    }
+}
+
 impl<S: fmt::Display> fmt::Display for Error<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -148,6 +173,17 @@ impl<S: fmt::Display> fmt::Display for Error<S> {
 
 impl<S: fmt::Debug + fmt::Display> core::error::Error for Error<S> {}
 
+/// `?` where the compiler may run the function.
+macro_rules! tri {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return Err(error),
+        }
+    };
+}
+pub(crate) use tri;
+
 /// Does what a run that ends needs all the same: if the operator stops in it, that is noted, and it is done once more.
 pub(crate) fn insist<R, T, S>(
     run: &mut R,
@@ -167,7 +203,7 @@ pub(crate) fn insist<R, T, S>(
 ///
 /// # Errors
 /// [`Error::Length`] with both lengths if it has not.
-pub fn length<S>(what: &'static str, got: usize, expected: usize) -> Result<(), S> {
+pub const fn length<S>(what: &'static str, got: usize, expected: usize) -> Result<(), S> {
     if got == expected { Ok(()) } else { Err(Error::Length { what, expected, got }) }
 }
 
@@ -175,18 +211,22 @@ pub fn length<S>(what: &'static str, got: usize, expected: usize) -> Result<(), 
 ///
 /// # Errors
 /// [`Error::Range`] with the bounds if it does not.
-pub fn range<S>(what: &'static str, got: usize, min: usize, max: usize) -> Result<(), S> {
-    if (min..=max).contains(&got) { Ok(()) } else { Err(Error::Range { what, min, max, got }) }
+pub const fn range<S>(what: &'static str, got: usize, min: usize, max: usize) -> Result<(), S> {
+    if min <= got && got <= max { Ok(()) } else { Err(Error::Range { what, min, max, got }) }
 }
 
 /// Checks that every value is finite.
 ///
 /// # Errors
 /// [`Error::NotFinite`] with the position of the first value that is not.
-pub fn finite<S>(what: &'static str, values: &[f32]) -> Result<(), S> {
+pub const fn finite<S>(what: &'static str, values: &[f32]) -> Result<(), S> {
+    let mut rest = values;
     // By the bits: a part without a float unit needs no library to check a model.
-    match values.iter().position(|v| v.to_bits() << 1 >= f32::INFINITY.to_bits() << 1) {
-        None => Ok(()),
-        Some(at) => Err(Error::NotFinite { what, at }),
+    while let [value, behind @ ..] = rest {
+        if value.to_bits() << 1 >= f32::INFINITY.to_bits() << 1 {
+            return Err(Error::NotFinite { what, at: values.len() - rest.len() });
+        }
+        rest = behind;
     }
+    Ok(())
 }

@@ -8,236 +8,111 @@
 //! The order of all additions is fixed (each row from `+0`, entry by entry, product and sum rounded on their own; the
 //! final sum from `+0`, neuron by neuron), so finite predictions have the same bits on every target.
 
+mod blocks;
+mod chain;
 mod csr;
 mod input;
 mod sum;
 
+pub(crate) use blocks::{Runs, start, windows};
+
+pub use blocks::{Blocks, Entries, MAX_OUTPUTS, WINDOW};
+pub use chain::{Chain, Model};
 pub use csr::{Activation, Csr, MAX_INPUTS};
 pub use input::{Input, Scaled};
 pub use sum::Sum;
 
-use crate::error::length;
-use crate::{Error, Result};
-
 /// The most layers that a [`Model`] holds.
 pub const MAX_LAYERS: usize = 8;
+
+/// The kernel of [`Csr`]: a bit of a set of kernels, as the others are.
+const CSR: u16 = 1;
+const SUM: u16 = 1 << 1;
+const WIDE_BLOCKS: u16 = 1 << 2;
+const NARROW_BLOCKS: u16 = 1 << 3;
+/// The set of all kernels.
+pub const ALL_KERNELS: u16 = (1 << 4) - 1;
+
+/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as long as they should be,
+/// and unrolled again they would take more flash than the weights, and time before every short run.
+#[inline(always)]
+pub(crate) fn rolled() {
+    core::hint::black_box(());
+}
 
 /// One layer of a [`Model`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Layer<'a> {
-    /// A sparse linear map and its activation.
+    /// A sparse linear map and its activation, in rows.
     Csr(Csr<'a>),
     /// The scalar output `sum_j ±x_j`.
     Sum(Sum<'a>),
+    /// A sparse linear map and its activation, in windows of columns: smaller and faster.
+    Blocks(Blocks<'a>),
 }
 
 impl Layer<'_> {
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.inputs(),
             Layer::Sum(sum) => sum.inputs(),
+            Layer::Blocks(blocks) => blocks.inputs(),
         }
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.outputs(),
             Layer::Sum(_) => 1,
+            Layer::Blocks(blocks) => blocks.outputs(),
         }
     }
 
     /// Outputs asked for in training, at least [`outputs`](Self::outputs).
     #[must_use]
-    pub fn requested(&self) -> usize {
+    pub const fn requested(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.requested(),
             Layer::Sum(_) => 1,
+            Layer::Blocks(blocks) => blocks.requested(),
         }
     }
 
-    fn apply<X: Input + ?Sized>(&self, x: &X, out: &mut [f32]) -> Result<()> {
+    /// Entries; signs of a sum are none.
+    #[must_use]
+    pub const fn nonzeros(&self) -> usize {
         match self {
-            Layer::Csr(csr) => csr.apply(x, out),
-            Layer::Sum(sum) => put(out, sum.apply((0..x.len()).map(|i| x.at(i)))?),
+            Layer::Csr(csr) => csr.nonzeros(),
+            Layer::Sum(_) => 0,
+            Layer::Blocks(blocks) => blocks.nonzeros(),
         }
     }
-}
 
-/// A chain of one to [`MAX_LAYERS`] sparse layers.
-///
-/// ```
-/// use tamis::model::{Activation, Csr, Layer, Model, Sum};
-///
-/// // f(x) = relu(x_0 - 0.5 x_2) - relu(2 x_1)
-/// let hidden = Csr::new(3, &[2, 1], &[0, 2, 1], &[1.0, -0.5, 2.0], Activation::Relu)?;
-/// let sum = Sum::new(2, &[0b10])?;
-/// let model = Model::new(&[Layer::Csr(hidden), Layer::Sum(sum)])?;
-/// assert_eq!((model.inputs(), model.outputs(), model.scratch_len()), (3, 1, 0));
-///
-/// let mut f = [0.0];
-/// model.predict(&[3.0, 0.25, 1.0], &mut [], &mut f)?;
-/// assert_eq!(f, [2.0]);
-/// model.predict_u8(&[3, 0, 2], &mut [], &mut f)?;
-/// assert_eq!(f, [2.0]);
-/// # Ok::<(), tamis::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Model<'a> {
-    layers: heapless::Vec<Layer<'a>, MAX_LAYERS>,
-}
-
-impl<'a> Model<'a> {
-    /// Chains `layers`, given in the order in which they run.
-    ///
-    /// # Errors
-    /// [`Error::Range`] for no layer or more than [`MAX_LAYERS`], [`Error::Length`] where a layer does not take what
-    /// the one before it gives or where a [`Sum`] is not the last.
-    pub fn new(layers: &[Layer<'a>]) -> Result<Self> {
-        let count = layers.len();
-        let wrong = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: count };
-        let layers = heapless::Vec::from_slice(layers).map_err(|_| wrong)?;
-        let body = layers.split_last().ok_or(wrong)?.1;
-        if let Some(at) = body.iter().position(|layer| matches!(layer, Layer::Sum(_))) {
-            return Err(Error::Length { what: "layers up to the sum", expected: count, got: at + 1 });
+    /// The kernel that it needs, as a set of one.
+    const fn kernel(&self) -> u16 {
+        match self {
+            Layer::Csr(_) => CSR,
+            Layer::Sum(_) => SUM,
+            Layer::Blocks(blocks) => blocks.kernel(),
         }
-        for (before, after) in layers.iter().zip(layers.iter().skip(1)) {
-            length("inputs of a layer", after.inputs(), before.outputs())?;
+    }
+
+    /// `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the others are not linked.
+    fn apply<X: Input + ?Sized, const KERNELS: u16>(&self, x: &X, out: &mut [f32]) -> Option<()> {
+        match self {
+            Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply(x, out),
+            Layer::Sum(sum) if KERNELS & SUM != 0 => {
+                *out.first_mut()? = sum.apply((0..x.len()).map(|i| x.at(i)))?;
+                Some(())
+            }
+            Layer::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => blocks.apply(x, out),
+            _ => None,
         }
-        Ok(Self { layers })
-    }
-
-    /// The layers in the order in which they run.
-    #[must_use]
-    pub fn layers(&self) -> &[Layer<'a>] {
-        &self.layers
-    }
-
-    /// Numbers in one input row.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
-        self.layers.first().map_or(0, Layer::inputs)
-    }
-
-    /// Numbers in one prediction.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
-        self.layers.last().map_or(0, Layer::outputs)
-    }
-
-    /// Numbers of `f32` that [`predict`](Self::predict) needs to put the activations between layers; 0 for one
-    /// hidden layer under a [`Sum`].
-    ///
-    /// Two neighbouring layers share the scratch from both ends, so this is the largest sum of two neighbours.
-    #[must_use]
-    pub fn scratch_len(&self) -> usize {
-        let body = self.split().0;
-        let alone = body.first().map_or(0, Layer::outputs);
-        let pairs = body.iter().zip(body.iter().skip(1));
-        pairs.map(|(a, b)| a.outputs().saturating_add(b.outputs())).fold(alone, usize::max)
-    }
-
-    /// Layers, from the first, whose outputs go to the scratch.
-    #[must_use]
-    pub fn kept_activations(&self) -> usize {
-        self.split().0.len()
-    }
-
-    /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` is too short.
-    pub fn predict(&self, x: &[f32], scratch: &mut [f32], out: &mut [f32]) -> Result<()> {
-        self.predict_from(x, scratch, out)
-    }
-
-    /// Predicts one row of bytes that stand for the numbers 0 to 255; lengths as for [`predict`](Self::predict).
-    ///
-    /// For bytes that stand for `byte * scale`, use [`predict_from`](Self::predict_from) with [`Scaled`].
-    ///
-    /// # Errors
-    /// As [`predict`](Self::predict).
-    pub fn predict_u8(&self, x: &[u8], scratch: &mut [f32], out: &mut [f32]) -> Result<()> {
-        self.predict_from(x, scratch, out)
-    }
-
-    /// Predicts one row read from any [`Input`]; lengths as for [`predict`](Self::predict).
-    ///
-    /// # Errors
-    /// As [`predict`](Self::predict).
-    pub fn predict_from<X>(&self, x: &X, scratch: &mut [f32], out: &mut [f32]) -> Result<()>
-    where
-        X: Input + ?Sized,
-    {
-        length("input row", x.len(), self.inputs())?;
-        length("prediction", out.len(), self.outputs())?;
-        let (body, tail) = self.split();
-        let Some((first, rest)) = body.split_first() else { return run_tail(tail, x, out) };
-        let mut ends = Ends::new(scratch, self.scratch_len())?;
-        let (_, next) = ends.step(first.outputs())?;
-        first.apply(x, next)?;
-        for layer in rest {
-            let (now, next) = ends.step(layer.outputs())?;
-            layer.apply(now, next)?;
-        }
-        run_tail(tail, ends.step(0)?.0, out)
-    }
-
-    /// The layers whose activations go to the scratch, and those that give the prediction from them.
-    fn split(&self) -> (&[Layer<'a>], &[Layer<'a>]) {
-        let fused = matches!(self.layers.as_slice(), [.., Layer::Csr(_), Layer::Sum(_)]);
-        let tail = if fused { 2 } else { 1 };
-        self.layers.split_at_checked(self.layers.len().saturating_sub(tail)).unwrap_or_default()
-    }
-}
-
-/// The last layer, or the last two where no activation has to be kept.
-fn run_tail<X: Input + ?Sized>(tail: &[Layer<'_>], x: &X, out: &mut [f32]) -> Result<()> {
-    match tail {
-        [Layer::Csr(csr), Layer::Sum(sum)] => put(out, sum.apply(csr.rows(x))?),
-        [layer] => layer.apply(x, out),
-        _ => Ok(()),
-    }
-}
-
-fn put(out: &mut [f32], value: f32) -> Result<()> {
-    let slot = out.first_mut().ok_or(Error::Length { what: "prediction", expected: 1, got: 0 })?;
-    *slot = value;
-    Ok(())
-}
-
-/// The scratch, used from both ends in turn: what a layer reads at one end, the next one writes at the other.
-struct Ends<'s> {
-    scratch: &'s mut [f32],
-    /// Length of the activations that were written last.
-    now: usize,
-    /// They lie at the start, not at the end.
-    at_start: bool,
-}
-
-impl<'s> Ends<'s> {
-    fn new(scratch: &'s mut [f32], needed: usize) -> Result<Self> {
-        let got = size_of_val(scratch);
-        let short = Error::Budget { needed: needed.saturating_mul(size_of::<f32>()), got };
-        let scratch = scratch.get_mut(..needed).ok_or(short)?;
-        Ok(Self { scratch, now: 0, at_start: false })
-    }
-
-    /// What was written last, and room for `len` numbers at the other end.
-    fn step(&mut self, len: usize) -> Result<(&[f32], &mut [f32])> {
-        let (total, now) = (self.scratch.len(), self.now);
-        let short = Error::Length { what: "scratch", expected: now.saturating_add(len), got: total };
-        let free = total.checked_sub(now).and_then(|free| free.checked_sub(len)).ok_or(short)?;
-        let cut = if self.at_start { now } else { len };
-        let (start, end) = self.scratch.split_at_mut_checked(cut).ok_or(short)?;
-        let end = end.get_mut(free..).ok_or(short)?;
-        let (old, new) = if self.at_start { (start, end) } else { (end, start) };
-        (self.now, self.at_start) = (len, !self.at_start);
-        Ok((old, new))
     }
 }
 
@@ -245,6 +120,7 @@ impl<'s> Ends<'s> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::Error;
     use std::vec;
 
     fn relu<'a>(inputs: usize, counts: &'a [u16], columns: &'a [u16], values: &'a [f32]) -> Layer<'a> {

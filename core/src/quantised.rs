@@ -13,6 +13,7 @@
 //! Sums of integers are the same in any order, so a prediction has the same bits everywhere, whatever the encoding.
 
 mod blocks;
+mod chain;
 mod csr;
 mod delta;
 mod dense;
@@ -20,10 +21,11 @@ mod fan;
 mod mask;
 mod rescale;
 
-pub(crate) use blocks::{start, windows};
 pub(crate) use delta::SKIP;
 
-pub use blocks::{Blocks, WINDOW};
+pub use crate::model::WINDOW;
+pub use blocks::Blocks;
+pub use chain::{Chain, Model};
 pub use csr::Csr;
 pub use delta::Delta;
 pub use dense::Dense;
@@ -31,12 +33,28 @@ pub use fan::{Columns, Fan};
 pub use mask::Mask;
 pub use rescale::Rescale;
 
-use crate::error::{length, range};
-use crate::model::{Activation, MAX_INPUTS, MAX_LAYERS, Sum};
+use crate::error::{length, range, tri};
+use crate::model::{Activation, MAX_INPUTS, rolled};
 use crate::{Error, Result};
 
-/// The most outputs of a layer.
-pub const MAX_OUTPUTS: usize = 1 << 16;
+pub use crate::model::MAX_OUTPUTS;
+
+/// The kernel of [`Dense`] weights of all inputs: a bit of a set of kernels, as the others are.
+const DENSE: u16 = 1;
+const DENSE_USED: u16 = 1 << 1;
+const MASK: u16 = 1 << 2;
+const CSR: u16 = 1 << 3;
+const DELTA: u16 = 1 << 4;
+const WIDE_BLOCKS: u16 = 1 << 5;
+const NARROW_BLOCKS: u16 = 1 << 6;
+const WIDE_FAN: u16 = 1 << 7;
+const NARROW_FAN: u16 = 1 << 8;
+/// What is not a kernel but is linked only where a layer needs it: biases, and factors and `ReLU` of the last layer.
+const BIASES: u16 = 1 << 9;
+const LAST_FACTORS: u16 = 1 << 10;
+const LAST_RELU: u16 = 1 << 11;
+/// The set of all kernels and of what may follow them.
+pub const ALL_KERNELS: u16 = (1 << 12) - 1;
 
 /// The weights of a layer, in one of the encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,19 +142,19 @@ macro_rules! each {
 impl Weights<'_> {
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         each!(self, inner => inner.inputs())
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         each!(self, inner => inner.outputs())
     }
 
     /// Weights that are there; of a dense layer those that are not 0.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
+    pub const fn nonzeros(&self) -> usize {
         each!(self, inner => inner.nonzeros())
     }
 
@@ -170,18 +188,36 @@ impl Weights<'_> {
         }
     }
 
-    /// `sums[outputs] += W x`; `None` only if `x` is shorter than the inputs.
-    #[inline(never)]
-    fn accumulate(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        each!(self, inner => inner.accumulate(x, sums))
+    /// The kernel that it needs, as a set of one.
+    const fn kernel(&self) -> u16 {
+        match self {
+            Weights::Dense(dense) => dense.kernel(),
+            Weights::Mask(_) => MASK,
+            Weights::Csr(_) => CSR,
+            Weights::Delta(_) => DELTA,
+            Weights::Blocks(blocks) => blocks.kernel(),
+            Weights::Fan(fan) => fan.kernel(),
+        }
     }
-}
 
-/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as long as they should be, and
-/// unrolled again they would take more flash than the weights, and time before every short run.
-#[inline(always)]
-fn rolled() {
-    core::hint::black_box(());
+    /// `sums[outputs] += W x`; `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the
+    /// others are not linked.
+    #[inline(always)]
+    fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+        match self {
+            Weights::Dense(dense) if KERNELS & (DENSE | DENSE_USED) != 0 => {
+                dense.accumulate::<KERNELS>(x, sums)
+            }
+            Weights::Mask(mask) if KERNELS & MASK != 0 => mask.accumulate(x, sums),
+            Weights::Csr(csr) if KERNELS & CSR != 0 => csr.accumulate(x, sums),
+            Weights::Delta(delta) if KERNELS & DELTA != 0 => delta.accumulate(x, sums),
+            Weights::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => {
+                blocks.accumulate::<KERNELS>(x, sums)
+            }
+            Weights::Fan(fan) if KERNELS & (WIDE_FAN | NARROW_FAN) != 0 => fan.accumulate::<KERNELS>(x, sums),
+            _ => None,
+        }
+    }
 }
 
 /// One product; neither it nor a sum of 65536 of them overflows.
@@ -210,25 +246,32 @@ impl<'a> Layer<'a> {
     /// # Errors
     /// [`Error::Length`] for other lengths, [`Error::Range`] for a word that is no factor, a bias that could make a sum overflow and for more than
     /// [`MAX_OUTPUTS`] outputs.
-    pub fn new(
+    pub const fn new(
         weights: Weights<'a>,
         rescale: &'a [u32],
         bias: &'a [i32],
         activation: Activation,
     ) -> Result<Self> {
         let outputs = weights.outputs();
-        range("outputs of a layer", outputs, 0, MAX_OUTPUTS)?;
-        rescale.iter().try_for_each(|&factor| Rescale::of(factor).map(|_| ()))?;
+        tri!(range("outputs of a layer", outputs, 0, MAX_OUTPUTS));
+        let mut left = rescale;
+        while let [factor, behind @ ..] = left {
+            tri!(Rescale::of(*factor));
+            left = behind;
+        }
         if rescale.len() > 1 {
-            length("factors of a layer", rescale.len(), outputs)?;
+            tri!(length("factors of a layer", rescale.len(), outputs));
         }
         if !bias.is_empty() {
-            length("biases of a layer", bias.len(), outputs)?;
+            tri!(length("biases of a layer", bias.len(), outputs));
         }
-        let room = Self::most_bias(weights.inputs());
-        let most = bias.iter().map(|bias| bias.unsigned_abs()).max().unwrap_or(0);
-        range("bias of a layer", most as usize, 0, room as usize)?;
         let inputs = weights.inputs();
+        let (mut most, mut left) = (0, bias);
+        while let [bias, behind @ ..] = left {
+            most = if bias.unsigned_abs() > most { bias.unsigned_abs() } else { most };
+            left = behind;
+        }
+        tri!(range("bias of a layer", most as usize, 0, Self::most_bias(inputs) as usize));
         Ok(Self { inputs, outputs, weights, rescale, bias, activation, requested: outputs })
     }
 
@@ -244,77 +287,82 @@ impl<'a> Layer<'a> {
     ///
     /// # Errors
     /// [`Error::Range`] if that is below [`outputs`](Self::outputs) or above `u32::MAX`.
-    pub fn with_requested(mut self, requested: usize) -> Result<Self> {
-        range("outputs asked for", requested, self.outputs, u32::MAX as usize)?;
+    pub const fn with_requested(mut self, requested: usize) -> Result<Self> {
+        tri!(range("outputs asked for", requested, self.outputs, u32::MAX as usize));
         self.requested = requested;
         Ok(self)
     }
 
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// The weights.
     #[must_use]
-    pub fn weights(&self) -> &Weights<'a> {
+    pub const fn weights(&self) -> &Weights<'a> {
         &self.weights
     }
 
     /// The factors of the sums: none, one, or one for each output.
     #[must_use]
-    pub fn rescale(&self) -> &'a [u32] {
+    pub const fn rescale(&self) -> &'a [u32] {
         self.rescale
     }
 
     /// The biases: none, or one for each output.
     #[must_use]
-    pub fn bias(&self) -> &'a [i32] {
+    pub const fn bias(&self) -> &'a [i32] {
         self.bias
     }
 
     /// What is done to each output.
     #[must_use]
-    pub fn activation(&self) -> Activation {
+    pub const fn activation(&self) -> Activation {
         self.activation
     }
 
     /// Outputs asked for in training.
     #[must_use]
-    pub fn requested(&self) -> usize {
+    pub const fn requested(&self) -> usize {
         self.requested
     }
 
     /// `sums[outputs] = b + W x`.
     #[inline(always)]
-    fn sums(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        sums.fill(0);
-        for (sum, &bias) in sums.iter_mut().zip(self.bias) {
-            *sum = bias;
+    fn sums<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+        for sum in &mut *sums {
+            *sum = 0;
             rolled();
         }
-        self.weights.accumulate(x, sums)
+        if KERNELS & BIASES != 0 {
+            for (sum, &bias) in sums.iter_mut().zip(self.bias) {
+                *sum = bias;
+                rolled();
+            }
+        }
+        self.weights.accumulate::<KERNELS>(x, sums)
     }
 
     /// Calls `each` with every item and its factor; not at all where sums stay as they are.
     #[inline(always)]
     fn with_factors<T>(&self, items: impl Iterator<Item = T>, mut each: impl FnMut(T, Rescale)) {
-        match self.rescale {
-            [one] => items.for_each(|item| {
-                each(item, Rescale::known(*one));
-                rolled();
-            }),
-            many => items.zip(many).for_each(|(item, factor)| {
-                each(item, Rescale::known(*factor));
-                rolled();
-            }),
+        let mut factors = self.rescale;
+        for item in items {
+            let [factor, behind @ ..] = factors else { return };
+            each(item, Rescale::known(*factor));
+            // The last one stays: it may be that of all outputs.
+            if !behind.is_empty() {
+                factors = behind;
+            }
+            rolled();
         }
     }
 }
@@ -335,30 +383,32 @@ impl Scales {
     ///
     /// # Errors
     /// [`Error::NotFinite`] for a scale that is NaN, infinite, zero or negative.
-    pub fn new(input: f32, output: f32, zero: u8, threshold: i32) -> Result<Self> {
+    pub const fn new(input: f32, output: f32, zero: u8, threshold: i32) -> Result<Self> {
         Self::of(input.to_bits(), output.to_bits(), zero, threshold)
     }
 
     /// The same of the bits of the scales; no float is computed with.
-    pub(crate) fn of(input: u32, output: u32, zero: u8, threshold: i32) -> Result<Self> {
+    pub(crate) const fn of(input: u32, output: u32, zero: u8, threshold: i32) -> Result<Self> {
         // Positive floats are in the order of their bits, from the least to below infinity.
-        for (at, bits) in [input, output].into_iter().enumerate() {
-            if !(1..f32::INFINITY.to_bits()).contains(&bits) {
-                return Err(Error::NotFinite { what: "scales above 0", at });
-            }
+        let infinity = f32::INFINITY.to_bits();
+        if input == 0 || input >= infinity {
+            return Err(Error::NotFinite { what: "scales above 0", at: 0 });
+        }
+        if output == 0 || output >= infinity {
+            return Err(Error::NotFinite { what: "scales above 0", at: 1 });
         }
         Ok(Self { input, output, zero, threshold })
     }
 
     /// What one step of an input byte stands for.
     #[must_use]
-    pub fn input(&self) -> f32 {
+    pub const fn input(&self) -> f32 {
         f32::from_bits(self.input)
     }
 
     /// What one step of an output stands for.
     #[must_use]
-    pub fn output(&self) -> f32 {
+    pub const fn output(&self) -> f32 {
         f32::from_bits(self.output)
     }
 
@@ -371,199 +421,48 @@ impl Scales {
     }
 }
 
-/// A chain of one to [`MAX_LAYERS`] layers of integers, the scalar [`Sum`] as its possible end counted.
-///
-/// ```
-/// use tamis::model::Activation;
-/// use tamis::quantised::{Csr, Layer, Model, Rescale, Scales, Weights};
-///
-/// // h = relu(100 x_0 - 50 x_2) / 128, y = (127 h, -64 h)
-/// let eighth = [Rescale::near(1.0 / 128.0)?.bits()];
-/// let hidden = Weights::Csr(Csr::new(3, &[2], &[0, 2], &[100, -50])?);
-/// let hidden = Layer::new(hidden, &eighth, &[], Activation::Relu)?;
-/// let last = Weights::Csr(Csr::new(1, &[1, 1], &[0, 0], &[127, -64])?);
-/// let last = Layer::new(last, &[], &[], Activation::Identity)?;
-/// let model = Model::new(&[hidden, last], None, Scales::new(1.0 / 255.0, 0.01, 0, 0)?)?;
-///
-/// let (mut scratch, mut y) = ([0; 2], [0; 2]);
-/// model.predict(&[200, 7, 100], &mut scratch, &mut y)?; // 15000 / 128 = 117.2
-/// assert_eq!(y, [127 * 117, -64 * 117]);
-/// assert_eq!(model.classify(&[200, 7, 100], &mut scratch, &mut y)?, 0);
-/// # Ok::<(), tamis::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Model<'a> {
-    layers: heapless::Vec<Layer<'a>, MAX_LAYERS>,
-    sum: Option<Sum<'a>>,
-    scales: Scales,
-    /// Outputs of the widest hidden layer.
-    widest: usize,
+/// The columns of a row that is checked: each above the one before.
+struct Rising {
+    least: usize,
+    at: usize,
 }
 
-impl<'a> Model<'a> {
-    /// Chains `layers`, given in the order in which they run, and a sum behind them.
-    ///
-    /// # Errors
-    /// [`Error::Range`] for no layer or more than [`MAX_LAYERS`], [`Error::Length`] where a layer does not take what the one
-    /// before it gives, or where a layer whose outputs are bytes has no factor or no `ReLU`.
-    pub fn new(layers: &[Layer<'a>], sum: Option<Sum<'a>>, scales: Scales) -> Result<Self> {
-        let most = MAX_LAYERS - usize::from(sum.is_some());
-        range("layers of the model", layers.len(), 1, most)?;
-        let wrong = Error::Range { what: "layers of the model", min: 1, max: most, got: layers.len() };
-        let layers = heapless::Vec::<Layer<'a>, MAX_LAYERS>::from_slice(layers).map_err(|_| wrong)?;
-        for (before, after) in layers.iter().zip(layers.iter().skip(1)) {
-            length("inputs of a layer", after.inputs, before.outputs)?;
+impl Rising {
+    /// A row whose first column is the one at `at`.
+    const fn from(at: usize) -> Self {
+        Self { least: 0, at }
+    }
+
+    /// The next column.
+    const fn then(&mut self, column: usize) -> Result<()> {
+        if column < self.least {
+            return Err(Error::Unsorted { at: self.at });
         }
-        let mut model = Self { layers, sum, scales, widest: 0 };
-        if let (Some(sum), Some(last)) = (sum, model.layers.last()) {
-            length("inputs of a layer", sum.inputs(), last.outputs)?;
-        }
-        for layer in model.hidden() {
-            let given = usize::from(layer.activation == Activation::Relu && !layer.rescale.is_empty());
-            length("hidden layers with ReLU and a factor", given, 1)?;
-        }
-        model.widest = model.hidden().iter().map(Layer::outputs).max().unwrap_or(0);
-        Ok(model)
+        (self.least, self.at) = (column + 1, self.at + 1);
+        Ok(())
     }
 
-    /// The layers in the order in which they run, without the sum.
-    #[must_use]
-    pub fn layers(&self) -> &[Layer<'a>] {
-        &self.layers
-    }
-
-    /// The sum behind the layers.
-    #[must_use]
-    pub fn sum(&self) -> Option<&Sum<'a>> {
-        self.sum.as_ref()
-    }
-
-    /// What the integers stand for.
-    #[must_use]
-    pub fn scales(&self) -> Scales {
-        self.scales
-    }
-
-    /// Bytes in one input row.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
-        self.layers.first().map_or(0, Layer::inputs)
-    }
-
-    /// Numbers in one prediction.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
-        if self.sum.is_some() { 1 } else { self.layers.last().map_or(0, Layer::outputs) }
-    }
-
-    /// Numbers of `i32` that [`predict`](Self::predict) needs between layers: the sums of the widest hidden layer and its
-    /// bytes.
-    #[must_use]
-    pub fn scratch_len(&self) -> usize {
-        self.widest + self.widest.div_ceil(size_of::<i32>())
-    }
-
-    /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` is too short.
-    pub fn predict(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32]) -> Result<()> {
-        length("input row", x.len(), self.inputs())?;
-        length("prediction", out.len(), self.outputs())?;
-        let needed = self.scratch_len().saturating_mul(size_of::<i32>());
-        let short = Error::Budget { needed, got: size_of_val(scratch) };
-        self.forward(x, scratch, out).ok_or(short)
-    }
-
-    /// `None` only if the scratch is too short.
-    #[inline(never)]
-    fn forward(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32]) -> Option<()> {
-        let (sums, bytes) = scratch.split_at_mut_checked(self.widest)?;
-        let bytes: &mut [u8] = bytemuck::try_cast_slice_mut(bytes).ok()?;
-        for (k, layer) in self.layers.iter().enumerate() {
-            let last = self.sum.is_none() && k + 1 == self.layers.len();
-            let x = if k == 0 { x } else { bytes.get(..layer.inputs)? };
-            let sums = if last { &mut *out } else { sums.get_mut(..layer.outputs)? };
-            layer.sums(x, sums)?;
-            if !last {
-                // The inputs of this layer are done with, so its outputs may take their place.
-                let bytes = bytes.get_mut(..layer.outputs)?.iter_mut();
-                layer.with_factors(bytes.zip(&*sums), |(byte, &sum), factor| *byte = factor.byte(sum));
-                continue;
-            }
-            layer.with_factors(sums.iter_mut(), |sum, factor| *sum = factor.number(*sum));
-            if layer.activation == Activation::Relu {
-                for sum in sums {
-                    *sum = (*sum).max(0);
-                    rolled();
-                }
-            }
-        }
-        match &self.sum {
-            Some(sum) => {
-                *out.first_mut()? = signed_sum(sum, bytes);
-                Some(())
-            }
-            None => Some(()),
-        }
-    }
-
-    /// Predicts, and gives the class: of several outputs the place of the largest, of equal ones the lowest; of one, 1 from
-    /// the threshold on.
-    ///
-    /// # Errors
-    /// As [`predict`](Self::predict).
-    pub fn classify(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32]) -> Result<usize> {
-        self.predict(x, scratch, out)?;
-        if let [one] = out {
-            return Ok(usize::from(*one >= self.scales.threshold));
-        }
-        let mut best = (0, i32::MIN);
-        for (class, &score) in out.iter().enumerate() {
-            if score > best.1 {
-                best = (class, score);
-            }
-        }
-        Ok(best.0)
-    }
-
-    /// The layers whose outputs are bytes.
-    fn hidden(&self) -> &[Layer<'a>] {
-        let last = usize::from(self.sum.is_none());
-        self.layers.get(..self.layers.len().saturating_sub(last)).unwrap_or_default()
+    /// The row ends, and its columns were below `inputs`.
+    const fn end(&self, inputs: usize) -> Result<()> {
+        range("columns used", self.least, 0, inputs)
     }
 }
 
-/// `sum_j ±x_j`; at most 65536 bytes, so it does not overflow.
-#[inline(never)]
-fn signed_sum(sum: &Sum<'_>, x: &[u8]) -> i32 {
-    let mut total = 0_i32;
-    for (&word, x) in sum.signs().iter().zip(x.get(..sum.inputs()).unwrap_or_default().chunks(32)) {
-        let mut word = word;
-        for &x in x {
-            let x = i32::from(x);
-            total = total.wrapping_add(if word & 1 == 0 { x } else { -x });
-            word >>= 1;
-            rolled();
-        }
+/// Checks that columns rise strictly and stay below `inputs`.
+const fn check_columns(inputs: usize, columns: &[u16]) -> Result<()> {
+    let (mut rising, mut left) = (Rising::from(0), columns);
+    while let [column, behind @ ..] = left {
+        tri!(rising.then(*column as usize));
+        left = behind;
     }
-    total
-}
-
-/// Checks that columns rise strictly and stay below `inputs`; `at` is the place of the first of them.
-fn check_columns(inputs: usize, at: usize, columns: impl Iterator<Item = usize>) -> Result<()> {
-    let mut least = 0;
-    for (k, column) in columns.enumerate() {
-        if column < least {
-            return Err(Error::Unsorted { at: at + k });
-        }
-        least = column + 1;
-    }
-    range("columns used", least, 0, inputs)
+    rising.end(inputs)
 }
 
 /// Checks that the counts of rows add up to `entries`.
-fn check_counts(counts: &[u16], entries: usize) -> Result<()> {
-    let total = counts.iter().fold(0_usize, |sum, &count| sum.saturating_add(usize::from(count)));
+const fn check_counts(counts: &[u16], entries: usize) -> Result<()> {
+    let (mut total, mut left) = (0_usize, counts);
+    while let [count, behind @ ..] = left {
+        (total, left) = (total.saturating_add(*count as usize), behind);
+    }
     length("columns", entries, total)
 }

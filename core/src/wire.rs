@@ -4,6 +4,7 @@
 //! field, and the CRC-32 of the whole, before anything is used; what it gives borrows the bytes. [`View::encode`]
 //! writes a chain of layers and [`encode`] what the trainer holds, both into the caller's buffer. One model
 //! has one encoding: what was parsed encodes to the same bytes. [`QuantisedView`] does the same for models of integers.
+//! [`embed_model!`](crate::embed_model) and [`embed_quantised!`](crate::embed_quantised) have the compiler read a file.
 //!
 //! ```
 //! use tamis::gates::Signs;
@@ -23,6 +24,7 @@
 
 mod aligned;
 mod cost;
+pub mod embed;
 mod integers;
 mod read;
 mod recode;
@@ -79,6 +81,8 @@ const TAG_BLOCKS: u16 = 8;
 const TAG_FAN: u16 = 9;
 /// Tag of what the integers of a model stand for.
 const TAG_SCALES: u16 = 10;
+/// Tag of a sparse layer with `f32` values in windows of columns.
+const TAG_WINDOWS: u16 = 11;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 
@@ -94,10 +98,17 @@ static CRC: Crc<u32, Table> = Crc::<u32, Table>::new(&CRC_32_ISO_HDLC);
 
 /// The CRC-32 that the header of these bytes must hold; for tools that make or mend files.
 #[must_use]
-pub fn checksum(bytes: &[u8]) -> u32 {
+pub const fn checksum(bytes: &[u8]) -> u32 {
     let mut digest = CRC.digest();
-    digest.update(bytes.get(..CHECKSUM.start).unwrap_or(bytes));
-    digest.update(bytes.get(CHECKSUM.end..).unwrap_or_default());
+    match bytes.split_at_checked(CHECKSUM.start) {
+        Some((head, behind)) => {
+            digest.update(head);
+            if let Some((_, rest)) = behind.split_at_checked(CHECKSUM.end - CHECKSUM.start) {
+                digest.update(rest);
+            }
+        }
+        None => digest.update(bytes),
+    }
     digest.finalize()
 }
 
@@ -112,6 +123,15 @@ const fn csr_len(outputs: usize, nonzeros: usize) -> usize {
     (SECTION + CSR_HEADER)
         .saturating_add(counts.saturating_add(padding(counts)))
         .saturating_add(columns.saturating_add(padding(columns)))
+        .saturating_add(nonzeros.saturating_mul(4))
+}
+
+/// Bytes of a sparse layer in windows of columns, its section header included.
+const fn windows_len(inputs: usize, outputs: usize, nonzeros: usize) -> usize {
+    let counts = outputs.saturating_mul(crate::model::windows(inputs));
+    (SECTION + CSR_HEADER)
+        .saturating_add(counts.saturating_add(padding(counts)))
+        .saturating_add(nonzeros.saturating_add(padding(nonzeros)))
         .saturating_add(nonzeros.saturating_mul(4))
 }
 

@@ -10,7 +10,7 @@
 use tamis::Error;
 use tamis::factored::Net;
 use tamis::gates::Signs;
-use tamis::model::{Activation, Csr, Layer, Model, Sum};
+use tamis::model::{Activation, Blocks, Chain, Csr, Layer, Model, Sum};
 use tamis::weights::Weights;
 use tamis::wire::{
     Aligned, OwnedModel, Task, View, checksum, encode, encode_net, encoded_len, max_len, net_len, trained_len,
@@ -26,6 +26,8 @@ static GOLDEN: &[u8] = tamis::include_model!("wire_golden.tamis");
 static WITHOUT_TASK: &[u8] = tamis::include_model!("wire_without_task.tamis");
 /// A classifier of two classes; the second example.
 static MULTICLASS: &[u8] = tamis::include_model!("wire_multiclass.tamis");
+/// A layer in windows of columns; the last example.
+static WINDOWS: &[u8] = tamis::include_model!("wire_windows.tamis");
 /// Where the section of the task starts in the example.
 const TASK: usize = 92;
 
@@ -149,6 +151,100 @@ fn the_file_reads_as_the_specification_says() {
         assert_eq!(view.encode(&mut again), Ok(bytes.len()));
         assert_eq!(again, bytes);
     }
+}
+
+#[test]
+fn layers_in_windows_are_as_documented_and_every_damage_is_seen() {
+    assert_eq!(WINDOWS, documented(4));
+    let view = View::parse(WINDOWS).unwrap();
+    let blocks = Blocks::new(300, 2, &[1, 0, 1, 1], &[0, 255, 216], &[1.0, 2.0, -1.0], Activation::Identity);
+    assert_eq!(view.model().layers(), [Layer::Blocks(blocks.unwrap())]);
+    let mut again = vec![0xAA; view.encoded_len()];
+    assert_eq!((view.encode(&mut again), again), (Ok(72), WINDOWS.to_vec()));
+    assert_eq!(view.model().cost().flash_bytes, 72);
+    let (mut x, mut y) = ([0.0; 300], [0.0; 2]);
+    (x[0], x[260], x[299]) = (3.0, 5.0, 0.5);
+    view.model().predict(&x, &mut [], &mut y).unwrap();
+    assert_eq!(y, [4.0, -5.0]);
+    for at in 0..8 * WINDOWS.len() {
+        let mut bytes = WINDOWS.to_vec();
+        bytes[at / 8] ^= 1 << (at % 8);
+        refusal(&bytes);
+    }
+    let word = |at, word| refusal(&with_word(WINDOWS, at, word)).to_string();
+    assert_eq!(word(0x18, 0x0001_000b), "flags of a layer at byte 26: expected 0x0, got 0x1");
+    assert_eq!(word(0x34, 0x0001_0001), "entries of windows: expected length 2, got 3");
+    // Column 44 is of the window before, and 0 padding is padding.
+    assert_eq!(word(0x38, 0x00D8_0000), "columns of a window: expected 256 to 511, got 44");
+    assert_eq!(word(0x38, 0x01D8_FF00), "padding at byte 59: expected 0x0, got 0x1");
+    assert_eq!(word(0x3c, 0x7F80_0000), "weights: expected finite numbers, position 0 is not");
+}
+
+/// Layers of windows and of rows, of every number of inputs around a window's, add up in the same order.
+#[test]
+fn windows_give_the_bits_of_rows() {
+    for (inputs, fan) in
+        [(3, 2), (200, 60), (255, 255), (256, 256), (257, 100), (511, 37), (784, 90), (1100, 300)]
+    {
+        let width = inputs / fan;
+        let column = |row: usize, k: usize| k * width + (row * 7 + k * 5) % width;
+        let rows = 3;
+        let columns: Vec<u16> = (0..rows * fan).map(|at| column(at / fan, at % fan) as u16).collect();
+        let values: Vec<f32> = (0..rows * fan).map(|at| ((at * 37 + 11) % 101) as f32 / 7.0 - 6.9).collect();
+        let counts = vec![fan as u16; rows];
+        let csr = Csr::new(inputs, &counts, &columns, &values, Activation::Relu).unwrap();
+        let (mut runs, mut indices, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+        for window in 0..inputs.div_ceil(256) {
+            let start = (window * 256).min(inputs.saturating_sub(256));
+            for row in 0..rows {
+                let own = (row * fan..(row + 1) * fan).filter(|&at| usize::from(columns[at]) / 256 == window);
+                let before = indices.len();
+                for at in own {
+                    indices.push((usize::from(columns[at]) - start) as u8);
+                    moved.push(values[at]);
+                }
+                runs.push(u8::try_from(indices.len() - before).unwrap_or(255));
+            }
+        }
+        if runs.iter().map(|&run| usize::from(run)).sum::<usize>() != indices.len() {
+            assert_eq!((inputs, fan), (256, 256), "only a run of 256 has no count");
+            continue;
+        }
+        let blocks = Blocks::new(inputs, rows, &runs, &indices, &moved, Activation::Relu).unwrap();
+        let (mut seen, mut k) = (Vec::new(), 0);
+        blocks.entries(&mut |row, column, value| seen.push((row, column, value.to_bits())));
+        assert!(seen.iter().all(|&(row, column, value)| {
+            k += 1;
+            (row, column, value) == ((k - 1) / fan, columns[k - 1], values[k - 1].to_bits())
+        }));
+        let sum = Sum::new(rows, &[0b010]).unwrap();
+        let chains = [[Layer::Csr(csr), Layer::Sum(sum)], [Layer::Blocks(blocks), Layer::Sum(sum)]];
+        let floats: Vec<f32> = (0..inputs).map(|i| ((i * 29) % 53) as f32 / 3.0 - 5.0).collect();
+        let bytes: Vec<u8> = (0..inputs).map(|i| (i * 91) as u8).collect();
+        let scaled = tamis::model::Scaled { bytes: &bytes, scale: 0.37 };
+        let outputs = chains.map(|layers| {
+            let chain: Chain<'_> = Chain::new(&layers).unwrap();
+            let (mut scratch, mut f) = ([0.0; 3], [[0.0; 1]; 3]);
+            assert_eq!(chain.scratch_len(), if matches!(layers[0], Layer::Blocks(_)) { 3 } else { 0 });
+            chain.predict(&floats, &mut scratch, &mut f[0]).unwrap();
+            chain.predict_u8(&bytes, &mut scratch, &mut f[1]).unwrap();
+            chain.predict_from(&scaled, &mut scratch, &mut f[2]).unwrap();
+            f.map(|[f]| f.to_bits())
+        });
+        assert_eq!(outputs[0], outputs[1], "{inputs} inputs");
+    }
+}
+
+#[test]
+fn a_chain_lacks_no_kernel_that_its_layers_need() {
+    let csr = Csr::new(1, &[1], &[0], &[2.0], Activation::Identity).unwrap();
+    let blocks = Blocks::new(1, 1, &[1], &[0], &[2.0], Activation::Identity).unwrap();
+    let (rows, windows) = ([Layer::Csr(csr)], [Layer::Blocks(blocks)]);
+    const ROWS: u16 = Chain::kernels(&[]) | 1;
+    assert_eq!(Chain::kernels(&rows), ROWS);
+    assert!(Chain::<'_, ROWS>::new(&rows).is_ok());
+    let what = "kernels that layers need and the chain lacks";
+    assert_eq!(Chain::<'_, ROWS>::new(&windows), Err(Error::Length { what, expected: 0, got: 1 }));
 }
 
 #[test]
@@ -281,11 +377,11 @@ fn accepted_flips(model: &[u8]) -> usize {
 fn every_flip_under_a_fitting_checksum_is_refused_or_read_to_the_last_bit() {
     // The values but for one flip, which makes 1.0 an infinity; two signs; bits 2 to 31 of the outputs asked for,
     // and bit 0 (3 becomes 2); the activation; a column from 0 to 1, and another from 1 to 0.
-    // Every bit of the threshold, which stays finite; the task's tag, but for the three flips that make it a layer's.
-    assert_eq!(accepted_flips(GOLDEN), 95 + 2 + 31 + 1 + 2 + 32 + 13);
+    // Every bit of the threshold, which stays finite; the task's tag, but for the four flips that make it a layer's.
+    assert_eq!(accepted_flips(GOLDEN), 95 + 2 + 31 + 1 + 2 + 32 + 12);
     // The values but for three flips; every bit of the neurons asked for, which stay 1 or more, and all but one of the
     // outputs asked for; two activations; a column from 0 to 1; the task's tag as above, and the task to a regression.
-    assert_eq!(accepted_flips(MULTICLASS), 125 + 32 + 31 + 2 + 1 + 13 + 1);
+    assert_eq!(accepted_flips(MULTICLASS), 125 + 32 + 31 + 2 + 1 + 12 + 1);
 }
 
 #[test]
@@ -339,6 +435,7 @@ fn the_seeds_of_the_fuzzer_are_models() {
         tamis::include_model!("../../fuzz/seeds/model/deep.tamis"),
         tamis::include_model!("../../fuzz/seeds/model/wide.tamis"),
         tamis::include_model!("../../fuzz/seeds/model/extra.tamis"),
+        tamis::include_model!("../../fuzz/seeds/model/windows.tamis"),
     ];
     for seed in seeds {
         let view = View::parse(seed).unwrap();

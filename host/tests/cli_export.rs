@@ -308,14 +308,12 @@ fn rust_without_tables_gives_the_bits_of_the_model() {
 /// Outputs and class of a module on rows.
 macro_rules! outputs {
     ($module:ident, $rows:expr) => {{
-        let model = $module::model().unwrap();
-        let (mut out, mut y) = (Vec::new(), Default::default());
+        let mut out = Vec::new();
         for row in $rows.as_chunks::<{ $module::INPUTS }>().0 {
-            $module::predict(&model, row, &mut y).unwrap();
-            for y in y {
+            for y in $module::predict(row) {
                 out.extend(y.to_le_bytes());
             }
-            out.extend(($module::classify(&model, row).unwrap() as u32).to_le_bytes());
+            out.extend(($module::classify(row) as u32).to_le_bytes());
         }
         out
     }};
@@ -406,6 +404,13 @@ fn a_trained_model_is_quantised_and_exported() {
     let train = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 8 --nnz 80 --epochs 5";
     ok(folder.path(), &format!("{train} -o digits.tamis -q"));
     ok(folder.path(), "quantize digits.tamis --data d/X.npy --encoding fastest -o small.tamis -q");
+    // Rounding takes the rows of a model in windows, and gives the same file.
+    ok(folder.path(), "export digits.tamis --format tamis --encoding blocks -o blocks.tamis -q");
+    ok(folder.path(), "quantize blocks.tamis --data d/X.npy --encoding fastest -o again.tamis -q");
+    let bytes = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert_ne!(bytes("blocks.tamis"), bytes("digits.tamis"));
+    assert_eq!(bytes("again.tamis"), bytes("small.tamis"));
+    ok(folder.path(), "finetune blocks.tamis --data d/X.npy --labels d/y.npy --epochs 2 -o tuned.tamis -q");
     for line in [
         "export small.tamis --format rust -o digits.rs",
         "export small.tamis --format rust --straight-line -o digits.rs",
@@ -423,6 +428,46 @@ fn a_trained_model_is_quantised_and_exported() {
         let model = fs::read(folder.path().join(format!("{name}.tamis"))).unwrap();
         check_c(folder.path(), &model, name);
     }
+}
+
+#[test]
+fn a_model_is_written_in_other_encodings_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    let drawn = rows(20, 200);
+    fs::write(folder.path().join("f.tamis"), floats()).unwrap();
+    let report = json(folder.path(), "export f.tamis --format tamis --encoding blocks -o b.tamis");
+    assert_eq!((&report["format"], &report["encodings"]), (&json!("tamis"), &json!(["blocks"])));
+    assert_eq!(report["table_bytes"], json!(bytes("b.tamis").len()));
+    assert_ne!(bytes("b.tamis"), floats());
+    assert!(expected(&bytes("b.tamis"), &drawn) == expected(&floats(), &drawn));
+    ok(folder.path(), "export b.tamis --format tamis --encoding rows -o r.tamis");
+    assert_eq!(bytes("r.tamis"), floats());
+    let smallest = json(folder.path(), "export f.tamis --format tamis -o s.tamis");
+    assert_eq!(smallest["encodings"], json!(["blocks"]), "five bytes a weight in place of six");
+    // Other forms and verbs take either.
+    check_c(folder.path(), &bytes("b.tamis"), "blocks of floats");
+    for (format, name) in [("rust", "b.rs"), ("onnx", "b.onnx"), ("safetensors", "b.safetensors")] {
+        ok(folder.path(), &format!("export b.tamis --format {format} -o {name}"));
+    }
+    assert!(String::from_utf8(bytes("b.rs")).unwrap().contains("Layer::Blocks(checked(Blocks::new(20, 5,"));
+    let cost = json(folder.path(), "inspect b.tamis");
+    assert_eq!((&cost["layers"][0]["kind"], &cost["layers"][0]["nnz"]), (&json!("blocks"), &json!(20)));
+
+    let model = integers(3, &TINY, Choice::Prefer(Encoding::Csr));
+    fs::write(folder.path().join("q.tamis"), &model).unwrap();
+    let report = json(folder.path(), "export q.tamis --format tamis --encoding bitmask -o m.tamis");
+    assert_eq!(report["encodings"], json!(["bitmask", "bitmask"]));
+    let drawn = rows(300, 50);
+    assert!(expected(&bytes("m.tamis"), &drawn) == expected(&model, &drawn));
+
+    let wrong = |line: &str, words: &str| {
+        let error = fails(folder.path(), line);
+        assert!(error.contains(words), "{line}: {error}");
+    };
+    wrong("export f.tamis --format tamis --encoding dense -o d.tamis", "smallest, fastest, rows or blocks");
+    wrong("export f.tamis --format rust --encoding rows -o d.rs", "--format tamis");
+    wrong("export f.tamis --format tamis -o f.tamis", "also an input");
 }
 
 #[test]

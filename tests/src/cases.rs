@@ -6,6 +6,7 @@
 
 mod anneal;
 mod deep;
+mod deployed;
 mod operator;
 mod predict;
 mod quantised;
@@ -51,7 +52,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "math", pinned: 0xdbaf_5d1d, ram: 5120, run: elementary::<P> },
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
         Self { name: "conformance", pinned: 0x35fa_4dde, ram: 8192, run: operator::conformance::<P> },
-        Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2560, run: predict::predict::<P> },
+        Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2816, run: predict::predict::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
         Self { name: "recover", pinned: 0xf5b0_b803, ram: 12_800, run: recover::recover::<P> },
         Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
@@ -62,6 +63,14 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "deep", pinned: 0x9a4a_ab85, ram: 11_520, run: deep::deep::<P> },
         Self { name: "quantised", pinned: 0x94b6_efa4, ram: 10_240, run: quantised::predict::<P> },
         Self { name: "wire", pinned: 0xe803_5af1, ram: 4864, run: wire::damaged::<P> },
+        Self { name: "nothing", pinned: 0x811c_9dc5, ram: 1280, run: deployed::nothing::<P> },
+        Self { name: "tables", pinned: 0xce41_1207, ram: 1664, run: deployed::tables::<P> },
+        Self { name: "blocks", pinned: 0x9119_856b, ram: 1792, run: deployed::blocks::<P> },
+        Self { name: "embedded", pinned: 0x3aaf_2f5a, ram: 1792, run: deployed::embedded::<P> },
+        Self { name: "code", pinned: 0xa0e8_b78e, ram: 1408, run: deployed::straight::<P> },
+        Self { name: "float-tables", pinned: 0x71b4_0e55, ram: 1920, run: deployed::floats::<P> },
+        Self { name: "file", pinned: 0x9119_856b, ram: 3072, run: deployed::file::<P> },
+        Self { name: "float-file", pinned: 0x1225_82a8, ram: 2304, run: deployed::file_of_floats::<P> },
     ];
 
     /// Every case.

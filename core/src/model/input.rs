@@ -1,5 +1,7 @@
 //! What an input row may be: floats, bytes, scaled bytes, or anything that gives its numbers one by one.
 
+use super::{Entries, WINDOW};
+
 /// One row of inputs, read number by number where a weight needs it.
 ///
 /// ```
@@ -21,6 +23,18 @@ pub trait Input {
     /// The number at `i`; `None` past the end.
     fn at(&self, i: usize) -> Option<f32>;
 
+    /// Adds the entries of one window of [`Blocks`](super::Blocks), which starts at column `start`, to `out`, `counts` for
+    /// each row; `None` past the end. For numbers that lie in memory an array in place of checked reads is faster.
+    fn add_window(
+        &self,
+        start: usize,
+        counts: &[u8],
+        entries: &mut Entries<'_>,
+        out: &mut [f32],
+    ) -> Option<()> {
+        entries.add(counts, out, |index| self.at(start.wrapping_add(index)))
+    }
+
     /// Whether the row has no numbers.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -36,6 +50,19 @@ impl Input for [f32] {
     fn at(&self, i: usize) -> Option<f32> {
         self.get(i).copied()
     }
+
+    fn add_window(
+        &self,
+        start: usize,
+        counts: &[u8],
+        entries: &mut Entries<'_>,
+        out: &mut [f32],
+    ) -> Option<()> {
+        match window(self, start) {
+            Some(x) => entries.add_from(counts, out, x, |number| number),
+            None => entries.add(counts, out, |index| self.at(start.wrapping_add(index))),
+        }
+    }
 }
 
 /// Bytes stand for the numbers 0 to 255.
@@ -47,6 +74,19 @@ impl Input for [u8] {
     #[inline(always)]
     fn at(&self, i: usize) -> Option<f32> {
         self.get(i).map(|&byte| f32::from(byte))
+    }
+
+    fn add_window(
+        &self,
+        start: usize,
+        counts: &[u8],
+        entries: &mut Entries<'_>,
+        out: &mut [f32],
+    ) -> Option<()> {
+        match window(self, start) {
+            Some(x) => entries.add_from(counts, out, x, f32::from),
+            None => entries.add(counts, out, |index| self.at(start.wrapping_add(index))),
+        }
     }
 }
 
@@ -68,4 +108,22 @@ impl Input for Scaled<'_> {
     fn at(&self, i: usize) -> Option<f32> {
         self.bytes.at(i).map(|number| number * self.scale)
     }
+
+    fn add_window(
+        &self,
+        start: usize,
+        counts: &[u8],
+        entries: &mut Entries<'_>,
+        out: &mut [f32],
+    ) -> Option<()> {
+        match window(self.bytes, start) {
+            Some(x) => entries.add_from(counts, out, x, |byte| f32::from(byte) * self.scale),
+            None => entries.add(counts, out, |index| self.at(start.wrapping_add(index))),
+        }
+    }
+}
+
+/// The numbers of a window, which an index of `u8` cannot leave.
+fn window<T>(x: &[T], start: usize) -> Option<&[T; WINDOW]> {
+    x.get(start..)?.first_chunk()
 }

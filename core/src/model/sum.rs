@@ -1,7 +1,7 @@
 //! The scalar output layer `f = sum_j v_j x_j`, `v_j` = ±1: one bit per neuron.
 
-use crate::error::{length, range};
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::{length, range, tri};
 
 /// `f = sum_j v_j x_j` with one sign bit per neuron.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,32 +14,32 @@ impl<'a> Sum<'a> {
     /// A sum over `inputs` neurons; bit `j % 32` of `signs[j / 32]` is 1 where `v_j` is -1.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are `inputs / 32` words, rounded up; [`Error::Range`] if a bit past `inputs` is
-    /// set.
-    pub fn new(inputs: usize, signs: &'a [u32]) -> Result<Self> {
-        length("sign words", signs.len(), inputs.div_ceil(32))?;
+    /// [`crate::Error::Length`] unless there are `inputs / 32` words, rounded up; [`crate::Error::Range`] if a bit past
+    /// `inputs` is set.
+    pub const fn new(inputs: usize, signs: &'a [u32]) -> Result<Self> {
+        tri!(length("sign words", signs.len(), inputs.div_ceil(32)));
         let in_last = if inputs.is_multiple_of(32) { 32 } else { inputs % 32 };
-        let used = signs.last().map_or(0, |last| u32::BITS - last.leading_zeros());
-        range("neurons in the last sign word", used as usize, 0, in_last)?;
+        let used = if let [.., last] = signs { u32::BITS - last.leading_zeros() } else { 0 };
+        tri!(range("neurons in the last sign word", used as usize, 0, in_last));
         Ok(Self { inputs, signs })
     }
 
     /// Neurons that are added.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// The sign bits, 32 neurons a word.
     #[must_use]
-    pub fn signs(&self) -> &'a [u32] {
+    pub const fn signs(&self) -> &'a [u32] {
         self.signs
     }
 
     /// Adds the activations in order, as many as there are inputs; they come as an iterator so that none has to be
-    /// kept.
+    /// kept; `None` where one is missing.
     #[inline(always)]
-    pub(super) fn apply(&self, x: impl Iterator<Item = Option<f32>>) -> Result<f32> {
+    pub(super) fn apply(&self, x: impl Iterator<Item = Option<f32>>) -> Option<f32> {
         let mut total = 0.0_f32;
         let mut words = self.signs.iter();
         let mut word = 0;
@@ -47,25 +47,25 @@ impl<'a> Sum<'a> {
             if j % 32 == 0 {
                 word = words.next().copied().unwrap_or(0);
             }
-            let missing = Error::Length { what: "activations", expected: self.inputs, got: j };
-            let value = value.ok_or(missing)?;
+            let value = value?;
             total = if word & 1 == 0 { total + value } else { total - value };
             word >>= 1;
         }
-        Ok(total)
+        Some(total)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     #[test]
     fn signs_run_over_words() {
         let sum = Sum::new(34, &[1 << 31, 0b10]).unwrap();
         let f = sum.apply((0..34).map(|i| Some(if [31, 33].contains(&i) { 5.0 } else { 1.0 }))).unwrap();
         assert_eq!(f, 32.0 - 10.0);
-        assert_eq!(Sum::new(0, &[]).unwrap().apply(core::iter::empty()), Ok(0.0));
+        assert_eq!(Sum::new(0, &[]).unwrap().apply(core::iter::empty()), Some(0.0));
     }
 
     #[test]

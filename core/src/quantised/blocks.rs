@@ -4,13 +4,10 @@
 //! last window reaches back into the one before it, so that every window lies within the row; a row of fewer than 256 bytes
 //! is copied first.
 
-use super::{check_columns, product, rolled};
+use super::{NARROW_BLOCKS, WIDE_BLOCKS, product, rolled};
 use crate::Result;
-use crate::error::{length, range};
-use crate::model::MAX_INPUTS;
-
-/// Columns of a window.
-pub const WINDOW: usize = 256;
+use crate::error::{range, tri};
+use crate::model::{Runs, WINDOW, start};
 
 /// Windows of columns, and in each the pairs of row after row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,55 +26,44 @@ impl<'a> Blocks<'a> {
     /// # Errors
     /// [`crate::Error::Range`] for more than 65536 inputs or an index outside its window, [`crate::Error::Length`] unless there
     /// is a count for each window and row, and they add up to the pairs, [`crate::Error::Unsorted`] for an index that does not rise.
-    pub fn new(inputs: usize, outputs: usize, counts: &'a [u8], pairs: &'a [[u8; 2]]) -> Result<Self> {
-        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
-        range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS)?;
-        length("counts", counts.len(), outputs.saturating_mul(windows(inputs)))?;
-        let total = counts.iter().fold(0_usize, |sum, &count| sum.saturating_add(usize::from(count)));
-        length("pairs", pairs.len(), total)?;
-        let (mut rest, mut at) = (pairs, 0);
-        for (window, counts) in counts.chunks(outputs.max(1)).enumerate() {
-            let (from, start) = (window * WINDOW, start(inputs, window));
-            for &count in counts {
-                let (run, left) = rest.split_at_checked(usize::from(count)).unwrap_or_default();
-                rest = left;
-                // Columns of the window before are not in this one, though it reaches back to them.
-                let least = run.first().map_or(from, |&[index, _]| start + usize::from(index));
-                range("columns of a window", least, from, from + WINDOW - 1)?;
-                check_columns(inputs, at, run.iter().map(|&[index, _]| start + usize::from(index)))?;
-                at += run.len();
-            }
+    pub const fn new(inputs: usize, outputs: usize, counts: &'a [u8], pairs: &'a [[u8; 2]]) -> Result<Self> {
+        tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
+        let mut runs = tri!(Runs::new(inputs, outputs, counts, pairs.len()));
+        let mut left = pairs;
+        while let [[index, _], behind @ ..] = left {
+            tri!(runs.then(*index));
+            left = behind;
         }
         Ok(Self { inputs, outputs, counts, pairs })
     }
 
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// Weights.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
+    pub const fn nonzeros(&self) -> usize {
         self.pairs.len()
     }
 
     /// Weights of each row in each window.
     #[must_use]
-    pub fn counts(&self) -> &'a [u8] {
+    pub const fn counts(&self) -> &'a [u8] {
         self.counts
     }
 
     /// Index and weight.
     #[must_use]
-    pub fn pairs(&self) -> &'a [[u8; 2]] {
+    pub const fn pairs(&self) -> &'a [[u8; 2]] {
         self.pairs
     }
 
@@ -96,16 +82,32 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// The kernel that it needs.
+    pub(super) const fn kernel(&self) -> u16 {
+        if self.inputs < WINDOW { NARROW_BLOCKS } else { WIDE_BLOCKS }
+    }
+
     #[inline(always)]
-    pub(super) fn accumulate(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        if x.len() < WINDOW { self.copied(x, sums) } else { self.windows(x, sums) }
+    pub(super) fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+        let narrow = KERNELS & NARROW_BLOCKS != 0 && (KERNELS & WIDE_BLOCKS == 0 || x.len() < WINDOW);
+        if narrow { self.copied(x, sums) } else { self.windows(x, sums) }
     }
 
     /// On a row shorter than a window.
     #[inline(never)]
     fn copied(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
         let mut window = [0; WINDOW];
-        window.get_mut(..x.len())?.copy_from_slice(x);
+        let ((to, more), (from, rest)) =
+            (window.get_mut(..x.len())?.as_chunks_mut::<4>(), x.as_chunks::<4>());
+        // A routine that copies takes more flash than this.
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = *from;
+            rolled();
+        }
+        for (to, from) in more.iter_mut().zip(rest) {
+            *to = *from;
+            rolled();
+        }
         run(&window, sums, self.counts, self.pairs)?;
         Some(())
     }
@@ -119,16 +121,6 @@ impl<'a> Blocks<'a> {
         }
         Some(())
     }
-}
-
-/// Windows that cover so many inputs.
-pub(crate) const fn windows(inputs: usize) -> usize {
-    inputs.div_ceil(WINDOW)
-}
-
-/// First column of a window.
-pub(crate) fn start(inputs: usize, window: usize) -> usize {
-    (window * WINDOW).min(inputs.saturating_sub(WINDOW))
 }
 
 /// One window; the pairs behind it.

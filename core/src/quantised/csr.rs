@@ -1,8 +1,8 @@
 //! Compressed rows with columns of `u16`.
 
-use super::{check_columns, check_counts, product, rolled};
+use super::{Rising, check_counts, product, rolled};
 use crate::Result;
-use crate::error::{length, range};
+use crate::error::{length, range, tri};
 use crate::model::MAX_INPUTS;
 
 /// The weights of each row, with their columns.
@@ -20,53 +20,57 @@ impl<'a> Csr<'a> {
     /// # Errors
     /// [`crate::Error::Range`] for more than 65536 inputs or a column that is not below `inputs`, [`crate::Error::Length`] if
     /// the counts do not add up to the columns or the values, [`crate::Error::Unsorted`] for a column that does not rise.
-    pub fn new(inputs: usize, counts: &'a [u16], columns: &'a [u16], values: &'a [i8]) -> Result<Self> {
-        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
-        length("values", values.len(), columns.len())?;
-        check_counts(counts, columns.len())?;
-        let (mut rest, mut at) = (columns, 0);
-        for &count in counts {
-            let (row, left) = rest.split_at_checked(usize::from(count)).unwrap_or_default();
-            rest = left;
-            check_columns(inputs, at, row.iter().map(|&column| usize::from(column)))?;
-            at += row.len();
+    pub const fn new(inputs: usize, counts: &'a [u16], columns: &'a [u16], values: &'a [i8]) -> Result<Self> {
+        tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
+        tri!(length("values", values.len(), columns.len()));
+        tri!(check_counts(counts, columns.len()));
+        let (mut rest, mut left) = (columns, counts);
+        while let [count, behind @ ..] = left {
+            let Some((mut row, others)) = rest.split_at_checked(*count as usize) else { break };
+            let mut rising = Rising::from(columns.len() - rest.len());
+            while let [column, others @ ..] = row {
+                tri!(rising.then(*column as usize));
+                row = others;
+            }
+            tri!(rising.end(inputs));
+            (rest, left) = (others, behind);
         }
         Ok(Self { inputs, counts, columns, values })
     }
 
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         self.counts.len()
     }
 
     /// Weights.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
+    pub const fn nonzeros(&self) -> usize {
         self.values.len()
     }
 
     /// Weights of each row.
     #[must_use]
-    pub fn counts(&self) -> &'a [u16] {
+    pub const fn counts(&self) -> &'a [u16] {
         self.counts
     }
 
     /// Column of each weight.
     #[must_use]
-    pub fn columns(&self) -> &'a [u16] {
+    pub const fn columns(&self) -> &'a [u16] {
         self.columns
     }
 
     /// The weights.
     #[must_use]
-    pub fn values(&self) -> &'a [i8] {
+    pub const fn values(&self) -> &'a [i8] {
         self.values
     }
 

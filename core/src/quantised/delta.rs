@@ -1,7 +1,7 @@
 //! Compressed rows with the distance from column to column in bytes.
 
 use super::{check_counts, product, rolled};
-use crate::error::{length, range};
+use crate::error::{length, range, tri};
 use crate::model::MAX_INPUTS;
 use crate::{Error, Result};
 
@@ -25,56 +25,59 @@ impl<'a> Delta<'a> {
     /// # Errors
     /// [`Error::Range`] for more than 65536 inputs or a column that is not below `inputs`, [`Error::Length`] if the counts do
     /// not add up to the values, or the distances do not end where the values do.
-    pub fn new(inputs: usize, counts: &'a [u16], deltas: &'a [u8], values: &'a [i8]) -> Result<Self> {
-        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
-        check_counts(counts, values.len())?;
-        let mut left = deltas;
-        for &count in counts {
-            let mut next = 0;
-            for _ in 0..count {
-                let short =
-                    Error::Length { what: "distances", expected: deltas.len() + 1, got: deltas.len() };
-                let column = step(&mut left, &mut next).ok_or(short)?;
-                range("columns used", column + 1, 0, inputs)?;
+    pub const fn new(inputs: usize, counts: &'a [u16], deltas: &'a [u8], values: &'a [i8]) -> Result<Self> {
+        tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
+        tri!(check_counts(counts, values.len()));
+        let (mut left, mut rows) = (deltas, counts);
+        while let [count, behind @ ..] = rows {
+            let (mut next, mut more) = (0, *count);
+            while more > 0 {
+                let Some(column) = step(&mut left, &mut next) else {
+                    let expected = deltas.len() + 1;
+                    return Err(Error::Length { what: "distances", expected, got: deltas.len() });
+                };
+                tri!(range("columns used", column + 1, 0, inputs));
+                more -= 1;
             }
+            rows = behind;
         }
-        length("distances", deltas.len(), deltas.len() - left.len())?;
+        tri!(length("distances", deltas.len(), deltas.len() - left.len()));
         Ok(Self { inputs, counts, deltas, values })
     }
 
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         self.counts.len()
     }
 
     /// Weights.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
+    pub const fn nonzeros(&self) -> usize {
         self.values.len()
     }
 
     /// Weights of each row.
     #[must_use]
-    pub fn counts(&self) -> &'a [u16] {
+    pub const fn counts(&self) -> &'a [u16] {
         self.counts
     }
 
     /// Distances, those that only skip too.
     #[must_use]
-    pub fn deltas(&self) -> &'a [u8] {
+    pub const fn deltas(&self) -> &'a [u8] {
         self.deltas
     }
 
     /// The weights.
     #[must_use]
-    pub fn values(&self) -> &'a [i8] {
+    pub const fn values(&self) -> &'a [i8] {
         self.values
     }
 
@@ -113,11 +116,11 @@ impl<'a> Delta<'a> {
 }
 
 /// The column of the next value; `next` is the first that it may be.
-fn step(deltas: &mut &[u8], next: &mut usize) -> Option<usize> {
+const fn step(deltas: &mut &[u8], next: &mut usize) -> Option<usize> {
     loop {
-        let (&delta, rest) = deltas.split_first()?;
+        let Some((&delta, rest)) = deltas.split_first() else { return None };
         *deltas = rest;
-        let column = next.wrapping_add(usize::from(delta));
+        let column = next.wrapping_add(delta as usize);
         if delta != SKIP {
             *next = column.wrapping_add(1);
             return Some(column);

@@ -1,8 +1,8 @@
 //! Every weight of every input that is used.
 
-use super::{check_columns, product, rolled};
+use super::{DENSE, DENSE_USED, check_columns, product, rolled};
 use crate::Result;
-use crate::error::{length, range};
+use crate::error::{length, range, tri};
 use crate::model::MAX_INPUTS;
 
 /// Rows of weights, zeros included, for all inputs or for those of a list.
@@ -20,46 +20,50 @@ impl<'a> Dense<'a> {
     /// # Errors
     /// [`crate::Error::Range`] for more than 65536 inputs or a column that is not below `inputs`, [`crate::Error::Length`] for
     /// another number of values, [`crate::Error::Unsorted`] for a column that does not rise.
-    pub fn new(inputs: usize, outputs: usize, used: &'a [u16], values: &'a [i8]) -> Result<Self> {
-        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
-        range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS)?;
-        check_columns(inputs, 0, used.iter().map(|&column| usize::from(column)))?;
+    pub const fn new(inputs: usize, outputs: usize, used: &'a [u16], values: &'a [i8]) -> Result<Self> {
+        tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
+        tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
+        tri!(check_columns(inputs, used));
         let this = Self { inputs, outputs, used, values };
-        length("values", values.len(), outputs.saturating_mul(this.width()))?;
+        tri!(length("values", values.len(), outputs.saturating_mul(this.width())));
         Ok(this)
     }
 
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// Weights that are not 0.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
-        self.values.iter().filter(|&&value| value != 0).count()
+    pub const fn nonzeros(&self) -> usize {
+        let (mut count, mut left) = (0, self.values);
+        while let [value, behind @ ..] = left {
+            (count, left) = (count + (*value != 0) as usize, behind);
+        }
+        count
     }
 
     /// The columns that have weights; empty for all.
     #[must_use]
-    pub fn used(&self) -> &'a [u16] {
+    pub const fn used(&self) -> &'a [u16] {
         self.used
     }
 
     /// The weights, zeros too, row after row.
     #[must_use]
-    pub fn values(&self) -> &'a [i8] {
+    pub const fn values(&self) -> &'a [i8] {
         self.values
     }
 
-    fn width(&self) -> usize {
+    const fn width(&self) -> usize {
         if self.used.is_empty() { self.inputs } else { self.used.len() }
     }
 
@@ -71,9 +75,14 @@ impl<'a> Dense<'a> {
         }
     }
 
+    /// The kernel that it needs.
+    pub(super) const fn kernel(&self) -> u16 {
+        if self.used.is_empty() { DENSE } else { DENSE_USED }
+    }
+
     #[inline(always)]
-    pub(super) fn accumulate(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        if self.used.is_empty() {
+    pub(super) fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+        if KERNELS & DENSE != 0 && (KERNELS & DENSE_USED == 0 || self.used.is_empty()) {
             rows(x, self.values, self.width().max(1), sums);
             return Some(());
         }

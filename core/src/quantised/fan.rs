@@ -1,9 +1,9 @@
 //! Constant fan-in: rows without counts, columns of `u8` where they fit.
 
 use super::csr::dot;
-use super::{check_columns, rolled};
+use super::{NARROW_FAN, Rising, WIDE_FAN, rolled};
 use crate::Result;
-use crate::error::{length, range};
+use crate::error::{length, range, tri};
 use crate::model::MAX_INPUTS;
 
 /// The columns of a [`Fan`]: bytes for at most 256 inputs.
@@ -16,10 +16,18 @@ pub enum Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn len(&self) -> usize {
+    const fn len(&self) -> usize {
         match self {
             Columns::U8(columns) => columns.len(),
             Columns::U16(columns) => columns.len(),
+        }
+    }
+
+    const fn split_first(self) -> Option<(usize, Self)> {
+        match self {
+            Columns::U8([column, behind @ ..]) => Some((*column as usize, Columns::U8(behind))),
+            Columns::U16([column, behind @ ..]) => Some((*column as usize, Columns::U16(behind))),
+            _ => None,
         }
     }
 
@@ -47,54 +55,63 @@ impl<'a> Fan<'a> {
     /// [`crate::Error::Range`] for more than 65536 inputs, no output or a column that is not below `inputs`,
     /// [`crate::Error::Length`] if the values are no multiple of the outputs, the columns not as many, or of another width
     /// than the inputs ask for; [`crate::Error::Unsorted`] for a column that does not rise.
-    pub fn new(inputs: usize, outputs: usize, columns: Columns<'a>, values: &'a [i8]) -> Result<Self> {
-        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
-        range("outputs of a layer", outputs, 1, super::MAX_OUTPUTS)?;
-        length("columns", columns.len(), values.len())?;
-        let wide = matches!(columns, Columns::U16(_));
-        length("bytes of a column", 1 + usize::from(wide), 1 + usize::from(inputs > super::WINDOW))?;
+    pub const fn new(inputs: usize, outputs: usize, columns: Columns<'a>, values: &'a [i8]) -> Result<Self> {
+        tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
+        tri!(range("outputs of a layer", outputs, 1, super::MAX_OUTPUTS));
+        tri!(length("columns", columns.len(), values.len()));
+        let wide = matches!(columns, Columns::U16(_)) as usize;
+        tri!(length("bytes of a column", 1 + wide, 1 + (inputs > super::WINDOW) as usize));
         let this = Self { inputs, outputs, columns, values };
-        length("values", values.len(), this.fan_in().saturating_mul(outputs))?;
-        for row in 0..outputs {
-            let at = row * this.fan_in();
-            check_columns(inputs, at, (at..at + this.fan_in()).filter_map(|k| columns.at(k)))?;
+        let fan_in = this.fan_in();
+        tri!(length("values", values.len(), fan_in.saturating_mul(outputs)));
+        let (mut left, mut rising, mut within) = (columns, Rising::from(0), 0);
+        while let Some((column, behind)) = left.split_first() {
+            tri!(rising.then(column));
+            (left, within) = (behind, within + 1);
+            if within == fan_in {
+                tri!(rising.end(inputs));
+                (rising.least, within) = (0, 0);
+            }
         }
         Ok(this)
     }
 
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// Weights.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
+    pub const fn nonzeros(&self) -> usize {
         self.values.len()
     }
 
     /// Weights of each row.
     #[must_use]
-    pub fn fan_in(&self) -> usize {
-        self.values.len() / self.outputs.max(1)
+    pub const fn fan_in(&self) -> usize {
+        match self.values.len().checked_div(self.outputs) {
+            Some(fan_in) => fan_in,
+            None => 0,
+        }
     }
 
     /// Column of each weight.
     #[must_use]
-    pub fn columns(&self) -> Columns<'a> {
+    pub const fn columns(&self) -> Columns<'a> {
         self.columns
     }
 
     /// The weights.
     #[must_use]
-    pub fn values(&self) -> &'a [i8] {
+    pub const fn values(&self) -> &'a [i8] {
         self.values
     }
 
@@ -105,11 +122,20 @@ impl<'a> Fan<'a> {
         }
     }
 
-    #[inline(always)]
-    pub(super) fn accumulate(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+    /// The kernel that it needs.
+    pub(super) const fn kernel(&self) -> u16 {
         match self.columns {
-            Columns::U8(columns) => self.rows(columns, x, sums),
-            Columns::U16(columns) => self.rows(columns, x, sums),
+            Columns::U8(_) => NARROW_FAN,
+            Columns::U16(_) => WIDE_FAN,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+        match self.columns {
+            Columns::U8(columns) if KERNELS & NARROW_FAN != 0 => self.rows(columns, x, sums),
+            Columns::U16(columns) if KERNELS & WIDE_FAN != 0 => self.rows(columns, x, sums),
+            _ => None,
         }
     }
 

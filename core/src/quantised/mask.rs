@@ -2,7 +2,7 @@
 
 use super::{check_columns, product, rolled};
 use crate::Result;
-use crate::error::{length, range};
+use crate::error::{length, range, tri};
 use crate::model::MAX_INPUTS;
 
 /// Rows of bits, for all inputs or for those of a list, and the weights of the bits that are set.
@@ -23,69 +23,75 @@ impl<'a> Mask<'a> {
     /// [`crate::Error::Range`] for more than 65536 inputs, a column that is not below `inputs` or a bit behind the last column,
     /// [`crate::Error::Length`] for another number of words or of values, [`crate::Error::Unsorted`] for a column that does
     /// not rise.
-    pub fn new(
+    pub const fn new(
         inputs: usize,
         outputs: usize,
         used: &'a [u16],
         bits: &'a [u32],
         values: &'a [i8],
     ) -> Result<Self> {
-        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
-        range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS)?;
-        check_columns(inputs, 0, used.iter().map(|&column| usize::from(column)))?;
+        tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
+        tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
+        tri!(check_columns(inputs, used));
         let this = Self { inputs, outputs, used, bits, values };
-        length("words of bits", bits.len(), outputs.saturating_mul(this.words()))?;
+        let words = this.words();
+        tri!(length("words of bits", bits.len(), outputs.saturating_mul(words)));
         let in_last = if this.width().is_multiple_of(32) { 32 } else { this.width() % 32 };
-        for row in bits.chunks(this.words().max(1)) {
-            let last = row.last().map_or(0, |last| u32::BITS - last.leading_zeros());
-            range("columns in the last word of bits", last as usize, 0, in_last)?;
+        let (mut set, mut at, mut left) = (0_usize, 0, bits);
+        while let [word, behind @ ..] = left {
+            set = set.saturating_add(word.count_ones() as usize);
+            (at, left) = (at + 1, behind);
+            if at == words {
+                at = 0;
+                let last = u32::BITS - word.leading_zeros();
+                tri!(range("columns in the last word of bits", last as usize, 0, in_last));
+            }
         }
-        let set = bits.iter().fold(0_usize, |sum, word| sum.saturating_add(word.count_ones() as usize));
-        length("values", values.len(), set)?;
+        tri!(length("values", values.len(), set));
         Ok(this)
     }
 
     /// Numbers that the layer takes.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
     #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub const fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// Weights.
     #[must_use]
-    pub fn nonzeros(&self) -> usize {
+    pub const fn nonzeros(&self) -> usize {
         self.values.len()
     }
 
     /// The columns that have bits; empty for all.
     #[must_use]
-    pub fn used(&self) -> &'a [u16] {
+    pub const fn used(&self) -> &'a [u16] {
         self.used
     }
 
     /// The bits, row after row.
     #[must_use]
-    pub fn bits(&self) -> &'a [u32] {
+    pub const fn bits(&self) -> &'a [u32] {
         self.bits
     }
 
     /// The weights of the bits that are 1.
     #[must_use]
-    pub fn values(&self) -> &'a [i8] {
+    pub const fn values(&self) -> &'a [i8] {
         self.values
     }
 
-    fn width(&self) -> usize {
+    const fn width(&self) -> usize {
         if self.used.is_empty() { self.inputs } else { self.used.len() }
     }
 
-    fn words(&self) -> usize {
+    const fn words(&self) -> usize {
         self.width().div_ceil(32)
     }
 

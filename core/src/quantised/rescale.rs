@@ -1,6 +1,6 @@
 //! Fixed-point factors: a 24-bit number and a shift in one word.
 
-use crate::error::{finite, range};
+use crate::error::{finite, range, tri};
 use crate::{Error, Result};
 
 /// A factor `m / 2^s` with `m` from 2²³ to 2²⁴ - 1 in the low 24 bits and `s` from 26 to 56 in the high 8: every `f32` from
@@ -22,17 +22,17 @@ impl Rescale {
     /// # Errors
     /// [`Error::Range`] for a number that is negative, below 2⁻³³, or 1/4 and more; [`Error::NotFinite`] for NaN or an
     /// infinity.
-    pub fn near(factor: f32) -> Result<Self> {
-        finite("factors", &[factor])?;
+    pub const fn near(factor: f32) -> Result<Self> {
+        tri!(finite("factors", &[factor]));
         let bits = factor.to_bits();
         let shift = 150_u32.wrapping_sub(bits >> 23);
-        range("shift of a factor", shift as usize, Self::LEAST as usize, Self::MOST as usize)?;
+        tri!(range("shift of a factor", shift as usize, Self::LEAST as usize, Self::MOST as usize));
         Ok(Self(shift << 24 | Self::ONE | bits & (Self::ONE - 1)))
     }
 
     /// The word as it is stored.
     #[must_use]
-    pub fn bits(self) -> u32 {
+    pub const fn bits(self) -> u32 {
         self.0
     }
 
@@ -40,8 +40,8 @@ impl Rescale {
     ///
     /// # Errors
     /// [`Error::Range`] if it stands for none.
-    pub fn of(bits: u32) -> Result<Self> {
-        if bits & Self::ONE != 0 && (Self::LEAST..=Self::MOST).contains(&(bits >> 24)) {
+    pub const fn of(bits: u32) -> Result<Self> {
+        if bits & Self::ONE != 0 && Self::LEAST <= bits >> 24 && bits >> 24 <= Self::MOST {
             return Ok(Self(bits));
         }
         let (min, max) = ((Self::LEAST << 24 | Self::ONE) as usize, (Self::MOST << 24 | 0xFF_FFFF) as usize);

@@ -63,6 +63,7 @@ fn layer_cost(layer: &Layer<'_>, dense_inputs: usize, ram_bytes: usize) -> Cost 
     let (nonzeros, macs) = match layer {
         Layer::Csr(csr) => (csr.nonzeros(), csr.nonzeros()),
         Layer::Sum(sum) => (0, sum.inputs()),
+        Layer::Blocks(blocks) => (blocks.nonzeros(), blocks.nonzeros()),
     };
     let dense_macs = dense_inputs.saturating_mul(layer.requested());
     let dense_flash_bytes = dense_macs.saturating_mul(size_of::<f32>());

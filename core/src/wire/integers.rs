@@ -2,17 +2,17 @@
 //!
 //! A file starts with what the integers stand for, layers of weights follow, a sum perhaps, and the task.
 
-use super::read::{Reader, activation, encoded, expect, later, read_task, sum};
+use super::read::{RawLayer, Reader, Walk, activation, cast, encoded, expect, later, raw_sum};
 use super::recode::{self, Shape};
 use super::write::Writer;
 use super::{
-    HEADER, INT_HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DELTA, TAG_DENSE, TAG_FAN,
-    TAG_MASK, TAG_ROWS, TAG_SCALES, TAG_SUM, TAG_TASK, Task, sum_len,
+    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DELTA, TAG_DENSE, TAG_FAN, TAG_MASK,
+    TAG_ROWS, TAG_SCALES, TAG_SUM, TAG_WINDOWS, Task, sum_len,
 };
-use crate::error::{length, range};
-use crate::model::{MAX_LAYERS, Sum};
+use crate::error::{length, range, tri};
+use crate::model::{Activation, windows};
 use crate::quantised::{
-    Blocks, Columns, Csr, Delta, Dense, Encoding, Fan, Layer, Mask, Model, Scales, WINDOW, Weights, windows,
+    Blocks, Columns, Csr, Delta, Dense, Encoding, Fan, Layer, Mask, Model, Scales, WINDOW, Weights,
 };
 use crate::{Error, Result};
 
@@ -87,12 +87,38 @@ impl<'a> QuantisedView<'a> {
     /// # Errors
     /// As [`View::parse`](super::View::parse), and those of [`Layer::new`], [`Model::new`], [`Scales::new`] and of the
     /// encodings. A model of floats is [`Error::Format`] at its first section.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let (reader, inputs, outputs) = encoded(bytes)?;
-        let view = sections(reader)?;
-        expect("inputs of the model", 16, view.model.inputs() as u32, inputs)?;
-        expect("outputs of the model", 20, view.model.outputs() as u32, outputs)?;
+        let mut view = Self::new(Model::empty());
+        view.read(bytes)?;
         Ok(view)
+    }
+
+    #[inline(never)]
+    fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
+        let (reader, inputs, outputs) = encoded(bytes)?;
+        self.sections(reader)?;
+        expect("inputs of the model", 16, self.model.inputs() as u32, inputs)?;
+        expect("outputs of the model", 20, self.model.outputs() as u32, outputs)
+    }
+
+    /// What the integers stand for, the layers, the sum, the task, then what else may be skipped.
+    fn sections(&mut self, mut reader: Reader<'a>) -> Result<()> {
+        let scales = scales(&mut reader)?;
+        let (mut walk, mut sum) = (Walk::new(reader), None);
+        while let Some(raw) = next(&mut walk, sum.is_some())? {
+            match raw {
+                Raw::Layer(raw) => self.model.push(raw.layer()?)?,
+                Raw::Sum(raw) => sum = Some(raw.sum()?),
+            }
+        }
+        self.model.finish(sum, scales)?;
+        self.task = walk.task;
+        if let Some(task) = self.task {
+            task.check(self.model.outputs())?;
+        }
+        self.extra = walk.extra();
+        Ok(())
     }
 
     /// The model.
@@ -182,135 +208,118 @@ fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Re
     recode::write(writer, weights, &shape, encoding)
 }
 
-/// What the integers stand for, the layers, the sum, the task, then what else may be skipped.
-fn sections<'a>(mut reader: Reader<'a>) -> Result<QuantisedView<'a>> {
-    let (at, tag, optional, payload) = reader.section()?;
-    let head = u32::from(tag) | u32::from(optional) << 16;
-    expect("first section of a model of integers", at, u32::from(TAG_SCALES), head)?;
-    let scales = read_scales(payload)?;
-    let mut layers = heapless::Vec::<Layer<'a>, MAX_LAYERS>::new();
-    let mut sum_layer: Option<Sum<'a>> = None;
-    // Behind the last layer, and behind the task.
-    let (mut end, mut rest, mut task) = (reader, reader, None);
-    while !reader.is_empty() {
-        let (at, tag, optional, payload) = reader.section()?;
-        if tag == TAG_TASK {
-            expect("flags of a task", at + 2, u32::from(OPTIONAL), u32::from(optional))?;
-            expect("task, once and right behind the layers", at, end.at as u32, at as u32)?;
-            task = Some(read_task(payload)?);
-            rest = reader;
-        } else if optional {
-            expect("flags of a layer", at + 2, 0, u32::from((TAG_CSR..=TAG_SCALES).contains(&tag)))?;
-        } else {
-            expect("layer behind a section that may be skipped", at, end.at as u32, at as u32)?;
-            expect("section behind the sum", at, 0, u32::from(sum_layer.is_some()))?;
-            if tag == TAG_SUM {
-                let mut payload = payload;
-                sum_layer = Some(sum(&mut payload)?);
-                payload.end("end of a layer")?;
-            } else {
-                let many = Error::Range {
-                    what: "layers of the model",
-                    min: 1,
-                    max: MAX_LAYERS,
-                    got: MAX_LAYERS + 1,
-                };
-                layers.push(layer(at, tag, payload)?).map_err(|_| many)?;
-            }
-            (end, rest) = (reader, reader);
-        }
-    }
-    let model = Model::new(&layers, sum_layer, scales)?;
-    if let Some(task) = task {
-        task.check(model.outputs())?;
-    }
-    Ok(QuantisedView { model, task, extra: rest.bytes.get(rest.at..).unwrap_or_default() })
-}
-
-fn read_scales(mut payload: Reader<'_>) -> Result<Scales> {
-    let (input, output, threshold) = (payload.u32()?, payload.u32()?, payload.u32()? as i32);
+/// The section of the scales, which is the first.
+pub(super) const fn scales(reader: &mut Reader<'_>) -> Result<Scales> {
+    let (at, tag, optional, mut payload) = tri!(reader.section());
+    let head = tag as u32 | (optional as u32) << 16;
+    tri!(expect("first section of a model of integers", at, TAG_SCALES as u32, head));
+    let (input, output) = (tri!(payload.u32()), tri!(payload.u32()));
+    let threshold = tri!(payload.u32()) as i32;
     let at = payload.at;
-    let zero = payload.u32()?;
-    expect("reserved", at + 1, 0, zero >> 8)?;
-    payload.end("end of the scales")?;
+    let zero = tri!(payload.u32());
+    tri!(expect("reserved", at + 1, 0, zero >> 8));
+    tri!(payload.end("end of the scales"));
     Scales::of(input, output, zero as u8, threshold)
 }
 
-fn layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<Layer<'a>> {
+/// A layer of integers, or the sum behind them.
+#[allow(clippy::large_enum_variant, reason = "lives for one layer, on the stack")]
+pub(super) enum Raw<'a> {
+    Layer(RawIntegers<'a>),
+    Sum(RawLayer<'a>),
+}
+
+/// The next of them; `ended` says that there was a sum.
+pub(super) const fn next<'a>(walk: &mut Walk<'a>, ended: bool) -> Result<Option<Raw<'a>>> {
+    let Some((at, tag, mut payload)) = tri!(walk.next()) else { return Ok(None) };
+    tri!(expect("section behind the sum", at, 0, ended as u32));
+    if tag != TAG_SUM {
+        return Ok(Some(Raw::Layer(tri!(raw_layer(at, tag, payload)))));
+    }
+    let sum = tri!(raw_sum(&mut payload));
+    tri!(payload.end("end of a layer"));
+    Ok(Some(Raw::Sum(sum)))
+}
+
+/// The fields of a layer of integers, and the bytes of its arrays.
+pub(super) struct RawIntegers<'a> {
+    pub(super) tag: u16,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    pub(super) nonzeros: usize,
+    pub(super) requested: usize,
+    pub(super) activation: Activation,
+    pub(super) rescale: &'a [u8],
+    pub(super) bias: &'a [u8],
+    /// In the order of the specification.
+    pub(super) arrays: [&'a [u8]; 3],
+}
+
+/// The structure of a layer of integers; what its arrays hold is not looked at.
+const fn raw_layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<RawIntegers<'a>> {
     match tag {
-        TAG_CSR | TAG_SCALES => {
+        TAG_CSR | TAG_SCALES | TAG_WINDOWS => {
             let what = "layer of a model of integers";
-            return Err(Error::Format { what, at, expected: u32::from(TAG_DENSE), got: u32::from(tag) });
+            return Err(Error::Format { what, at, expected: TAG_DENSE as u32, got: tag as u32 });
         }
         TAG_DENSE..=TAG_FAN => {}
         _ => return Err(later("layer", at, tag)),
     }
-    let [inputs, outputs, nonzeros, requested] = payload.words()?;
-    range("inputs of a layer", inputs, 0, crate::model::MAX_INPUTS)?;
-    range("outputs of a layer", outputs, 0, crate::quantised::MAX_OUTPUTS)?;
-    let activation = activation(&mut payload)?;
-    let at = payload.at;
-    let [factors, biases] = payload.u16()?.to_le_bytes();
+    let p = &mut payload;
+    let [inputs, outputs, nonzeros, requested] = tri!(p.words());
+    tri!(range("inputs of a layer", inputs, 0, crate::model::MAX_INPUTS));
+    tri!(range("outputs of a layer", outputs, 0, crate::quantised::MAX_OUTPUTS));
+    let activation = tri!(activation(p));
+    let at = p.at;
+    let [factors, biases] = tri!(p.u16()).to_le_bytes();
     let factors = match factors {
-        0 | 1 => usize::from(factors),
+        0 | 1 => factors as usize,
         2 if outputs > 1 => outputs,
-        _ => return Err(Error::Format { what: "factors", at, expected: 0, got: u32::from(factors) }),
+        _ => return Err(Error::Format { what: "factors", at, expected: 0, got: factors as u32 }),
     };
     // Without outputs there is nothing to add biases to.
-    expect("biases", at + 1, u32::from(biases.min(u8::from(outputs > 0))), u32::from(biases))?;
-    let [extent] = payload.words()?;
-    let rescale = payload.slice::<u32>(factors)?;
-    let bias = payload.slice::<i32>(outputs * usize::from(biases))?;
-    let at = payload.at;
-    let p = &mut payload;
-    let weights = match tag {
-        TAG_DENSE => {
-            let used = p.slice::<u16>(extent)?;
-            let width = if extent == 0 { inputs } else { extent };
-            Weights::Dense(Dense::new(inputs, outputs, used, p.slice::<i8>(outputs.saturating_mul(width))?)?)
-        }
+    let most = (outputs > 0) as u8;
+    tri!(expect("biases", at + 1, if biases < most { biases } else { most } as u32, biases as u32));
+    let [extent] = tri!(p.words());
+    let (rescale, bias) = (tri!(p.array(4 * factors)), tri!(p.array(4 * outputs * biases as usize)));
+    if !matches!(tag, TAG_DENSE | TAG_MASK | TAG_DELTA) {
+        tri!(expect("extent of a layer that has none", p.at, 0, extent as u32));
+    }
+    let width = if extent == 0 { inputs } else { extent };
+    let lens = match tag {
+        TAG_DENSE => [extent.saturating_mul(2), outputs.saturating_mul(width), 0],
         TAG_MASK => {
-            let used = p.slice::<u16>(extent)?;
-            let width = if extent == 0 { inputs } else { extent };
-            let bits = p.slice::<u32>(outputs.saturating_mul(width.div_ceil(32)))?;
-            Weights::Mask(Mask::new(inputs, outputs, used, bits, p.slice::<i8>(nonzeros)?)?)
+            let words = outputs.saturating_mul(width.div_ceil(32));
+            [extent.saturating_mul(2), words.saturating_mul(4), nonzeros]
         }
-        TAG_DELTA => {
-            let (counts, deltas) = (p.slice::<u16>(outputs)?, p.slice::<u8>(extent)?);
-            Weights::Delta(Delta::new(inputs, counts, deltas, p.slice::<i8>(nonzeros)?)?)
-        }
-        _ => {
-            expect("extent of a layer that has none", at, 0, extent as u32)?;
-            without_extent(tag, inputs, outputs, nonzeros, p)?
-        }
+        TAG_DELTA => [2 * outputs, extent, nonzeros],
+        TAG_BLOCKS => [outputs.saturating_mul(windows(inputs)), nonzeros.saturating_mul(2), 0],
+        TAG_FAN => [nonzeros.saturating_mul(if inputs > WINDOW { 2 } else { 1 }), nonzeros, 0],
+        _ => [2 * outputs, nonzeros.saturating_mul(2), nonzeros],
     };
-    payload.end("end of a layer")?;
-    length("weights of a layer", weights.nonzeros(), nonzeros)?;
-    Layer::new(weights, rescale, bias, activation)?.with_requested(requested)
+    let [first, second, third] = lens;
+    let arrays = [tri!(p.array(first)), tri!(p.array(second)), tri!(p.array(third))];
+    tri!(payload.end("end of a layer"));
+    Ok(RawIntegers { tag, inputs, outputs, nonzeros, requested, activation, rescale, bias, arrays })
 }
 
-fn without_extent<'a>(
-    tag: u16,
-    inputs: usize,
-    outputs: usize,
-    nonzeros: usize,
-    p: &mut Reader<'a>,
-) -> Result<Weights<'a>> {
-    match tag {
-        TAG_BLOCKS => {
-            let counts = p.slice::<u8>(outputs.saturating_mul(windows(inputs)))?;
-            Blocks::new(inputs, outputs, counts, p.slice::<[u8; 2]>(nonzeros)?).map(Weights::Blocks)
-        }
-        TAG_FAN => {
-            let columns = match inputs {
-                0..=WINDOW => Columns::U8(p.slice::<u8>(nonzeros)?),
-                _ => Columns::U16(p.slice::<u16>(nonzeros)?),
-            };
-            Fan::new(inputs, outputs, columns, p.slice::<i8>(nonzeros)?).map(Weights::Fan)
-        }
-        _ => {
-            let (counts, columns) = (p.slice::<u16>(outputs)?, p.slice::<u16>(nonzeros)?);
-            Csr::new(inputs, counts, columns, p.slice::<i8>(nonzeros)?).map(Weights::Csr)
-        }
+impl<'a> RawIntegers<'a> {
+    /// The layer on the bytes where they lie.
+    fn layer(&self) -> Result<Layer<'a>> {
+        let (inputs, outputs, [a, b, c]) = (self.inputs, self.outputs, self.arrays);
+        let weights = match self.tag {
+            TAG_DENSE => Weights::Dense(Dense::new(inputs, outputs, cast(a)?, cast(b)?)?),
+            TAG_MASK => Weights::Mask(Mask::new(inputs, outputs, cast(a)?, cast(b)?, cast(c)?)?),
+            TAG_DELTA => Weights::Delta(Delta::new(inputs, cast(a)?, b, cast(c)?)?),
+            TAG_BLOCKS => Weights::Blocks(Blocks::new(inputs, outputs, a, cast(b)?)?),
+            TAG_FAN if inputs > WINDOW => {
+                Weights::Fan(Fan::new(inputs, outputs, Columns::U16(cast(a)?), cast(b)?)?)
+            }
+            TAG_FAN => Weights::Fan(Fan::new(inputs, outputs, Columns::U8(a), cast(b)?)?),
+            _ => Weights::Csr(Csr::new(inputs, cast(a)?, cast(b)?, cast(c)?)?),
+        };
+        length("weights of a layer", weights.nonzeros(), self.nonzeros)?;
+        let layer = Layer::new(weights, cast(self.rescale)?, cast(self.bias)?, self.activation)?;
+        layer.with_requested(self.requested)
     }
 }

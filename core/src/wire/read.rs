@@ -3,11 +3,11 @@
 use bytemuck::AnyBitPattern;
 
 use super::{
-    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK, Task, VERSION,
-    checksum, padding,
+    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
+    VERSION, checksum, padding,
 };
-use crate::error::length;
-use crate::model::{Activation, Csr, Layer, MAX_LAYERS, Model, Sum};
+use crate::error::tri;
+use crate::model::{Activation, Blocks, Csr, Layer, Model, Sum, windows as windows_of};
 use crate::{Error, Result};
 
 /// A model, the task it was trained for, and the sections behind it that this version does not know.
@@ -45,12 +45,34 @@ impl<'a> View<'a> {
     /// program knows, [`Error::Format`] with the byte offset where the bytes are no model, are damaged or hold a model of
     /// integers, and [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a layer contradicts
     /// itself, as [`Csr::new`], [`Sum::new`] and [`Model::new`] say.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let (reader, inputs, outputs) = encoded(bytes)?;
-        let view = sections(reader)?;
-        expect("inputs of the model", 16, view.model.inputs() as u32, inputs)?;
-        expect("outputs of the model", 20, view.model.outputs() as u32, outputs)?;
+        let mut view = Self::new(Model::empty());
+        view.read(bytes)?;
         Ok(view)
+    }
+
+    #[inline(never)]
+    fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
+        let (reader, inputs, outputs) = encoded(bytes)?;
+        self.sections(reader)?;
+        expect("inputs of the model", 16, self.model.inputs() as u32, inputs)?;
+        expect("outputs of the model", 20, self.model.outputs() as u32, outputs)
+    }
+
+    /// The layers, the task, then what else may be skipped.
+    fn sections(&mut self, reader: Reader<'a>) -> Result<()> {
+        let mut walk = Walk::new(reader);
+        while let Some((at, tag, payload)) = walk.next()? {
+            self.model.push(raw_layer(at, tag, payload)?.layer()?)?;
+        }
+        self.model.finish()?;
+        self.task = walk.task;
+        if let Some(task) = self.task {
+            task.check(self.model.outputs())?;
+        }
+        self.extra = walk.extra();
+        Ok(())
     }
 
     /// The model.
@@ -79,30 +101,36 @@ impl<'a> View<'a> {
 /// # Errors
 /// [`Error::Version`] for a model of a later version, [`Error::Format`] if `bytes` does not start with the header of a
 /// model.
-pub fn encoded_len(bytes: &[u8]) -> Result<usize> {
+pub const fn encoded_len(bytes: &[u8]) -> Result<usize> {
     let mut reader = Reader { bytes, at: 0 };
-    expect("magic of a model", 0, MAGIC, reader.u32()?)?;
-    let version = reader.u16()?;
+    tri!(expect("magic of a model", 0, MAGIC, tri!(reader.u32())));
+    let version = tri!(reader.u16());
     if version > VERSION {
         // Nothing else in a later version needs to be as it is here, the checksum included.
         return Err(Error::Version { reads: VERSION, got: version });
     }
-    expect("version", 4, u32::from(VERSION), u32::from(version))?;
-    expect("reserved", 6, 0, u32::from(reader.u16()?))?;
-    let len = reader.u32()?;
-    let at_least = (len.max(HEADER as u32)).saturating_add(padding(len as usize) as u32);
-    expect("length of the model", 8, at_least, len)?;
+    tri!(expect("version", 4, VERSION as u32, version as u32));
+    tri!(expect("reserved", 6, 0, tri!(reader.u16()) as u32));
+    let len = tri!(reader.u32());
+    let least = if len < HEADER as u32 { HEADER as u32 } else { len };
+    tri!(expect("length of the model", 8, least.saturating_add(padding(len as usize) as u32), len));
     Ok(len as usize)
 }
 
-/// Checks the head and the checksum; what follows, inputs and outputs.
+/// Checks the address, the head and the checksum; what follows, inputs and outputs.
 pub(super) fn encoded(bytes: &[u8]) -> Result<(Reader<'_>, u32, u32)> {
     aligned(bytes)?;
-    let len = encoded_len(bytes)?;
-    expect("length of the model", 8, len as u32, u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
+    head(bytes)
+}
+
+/// Checks the head and the checksum; what follows, inputs and outputs.
+pub(super) const fn head(bytes: &[u8]) -> Result<(Reader<'_>, u32, u32)> {
+    let len = tri!(encoded_len(bytes));
+    let there = if bytes.len() > u32::MAX as usize { u32::MAX } else { bytes.len() as u32 };
+    tri!(expect("length of the model", 8, len as u32, there));
     let mut reader = Reader { bytes, at: 12 };
-    expect("checksum", 12, checksum(bytes), reader.u32()?)?;
-    let (inputs, outputs) = (reader.u32()?, reader.u32()?);
+    tri!(expect("checksum", 12, checksum(bytes), tri!(reader.u32())));
+    let (inputs, outputs) = (tri!(reader.u32()), tri!(reader.u32()));
     Ok((reader, inputs, outputs))
 }
 
@@ -111,91 +139,148 @@ fn aligned(bytes: &[u8]) -> Result<()> {
     expect("address of the model, modulo 4 (see Aligned, include_model!)", 0, 0, off as u32)
 }
 
-/// The layers, the task, then what else may be skipped.
-fn sections<'a>(mut reader: Reader<'a>) -> Result<View<'a>> {
-    let mut layers = heapless::Vec::<Layer<'a>, MAX_LAYERS>::new();
-    // Behind the last layer, and behind the task.
-    let (mut end, mut rest, mut task) = (reader, reader, None);
-    while !reader.is_empty() {
-        let (at, tag, optional, payload) = reader.section()?;
-        if tag == TAG_TASK {
-            expect("flags of a task", at + 2, u32::from(OPTIONAL), u32::from(optional))?;
-            expect("task, once and right behind the layers", at, end.at as u32, at as u32)?;
-            task = Some(read_task(payload)?);
-            rest = reader;
-        } else if optional {
-            expect("flags of a layer", at + 2, 0, u32::from((TAG_CSR..=TAG_SCALES).contains(&tag)))?;
-        } else {
-            expect("layer behind a section that may be skipped", at, end.at as u32, at as u32)?;
-            let many =
-                Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: MAX_LAYERS + 1 };
-            layers.push(layer(at, tag, payload)?).map_err(|_| many)?;
-            (end, rest) = (reader, reader);
-        }
-    }
-    let model = Model::new(&layers)?;
-    if let Some(task) = task {
-        task.check(model.outputs())?;
-    }
-    Ok(View { model, task, extra: rest.bytes.get(rest.at..).unwrap_or_default() })
+/// The sections from the first layer on: layers one by one, then the task, and what else may be skipped.
+pub(super) struct Walk<'a> {
+    reader: Reader<'a>,
+    /// Where the last layer ends.
+    end: usize,
+    /// Where the last section ends that this version knows.
+    known: usize,
+    pub(super) task: Option<Task>,
 }
 
-pub(super) fn read_task(mut payload: Reader<'_>) -> Result<Task> {
+impl<'a> Walk<'a> {
+    pub(super) const fn new(reader: Reader<'a>) -> Self {
+        Self { reader, end: reader.at, known: reader.at, task: None }
+    }
+
+    /// Place, tag and payload of the next layer; none behind the last section.
+    pub(super) const fn next(&mut self) -> Result<Option<(usize, u16, Reader<'a>)>> {
+        while !self.reader.is_empty() {
+            let (at, tag, optional, payload) = tri!(self.reader.section());
+            if tag == TAG_TASK {
+                tri!(expect("flags of a task", at + 2, OPTIONAL as u32, optional as u32));
+                tri!(expect("task, once and right behind the layers", at, self.end as u32, at as u32));
+                self.task = Some(tri!(read_task(payload)));
+                self.known = self.reader.at;
+            } else if optional {
+                let known = TAG_CSR <= tag && tag <= TAG_WINDOWS;
+                tri!(expect("flags of a layer", at + 2, 0, known as u32));
+            } else {
+                tri!(expect("layer behind a section that may be skipped", at, self.end as u32, at as u32));
+                (self.end, self.known) = (self.reader.at, self.reader.at);
+                return Ok(Some((at, tag, payload)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The sections that this version does not know.
+    pub(super) fn extra(&self) -> &'a [u8] {
+        self.reader.bytes.get(self.known..).unwrap_or_default()
+    }
+}
+
+const fn read_task(mut payload: Reader<'_>) -> Result<Task> {
     let at = payload.at;
-    let kind = payload.u16()?;
-    expect("reserved", payload.at, 0, u32::from(payload.u16()?))?;
-    let task = Task::of(at, kind, payload.u32()?)?;
-    payload.end("end of a task")?;
+    let kind = tri!(payload.u16());
+    tri!(expect("reserved", at + 2, 0, tri!(payload.u16()) as u32));
+    let task = tri!(Task::of(at, kind, tri!(payload.u32())));
+    tri!(payload.end("end of a task"));
     Ok(task)
 }
 
-fn layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<Layer<'a>> {
-    let layer = match tag {
-        TAG_CSR => Layer::Csr(csr(&mut payload)?),
-        TAG_SUM => Layer::Sum(sum(&mut payload)?),
+/// The fields of a layer of floats, and the bytes of its arrays.
+pub(super) struct RawLayer<'a> {
+    pub(super) tag: u16,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    pub(super) requested: usize,
+    pub(super) activation: Activation,
+    /// Counts, columns and values; of a sum its signs.
+    pub(super) arrays: [&'a [u8]; 3],
+}
+
+/// The structure of a layer of floats; what its arrays hold is not looked at.
+pub(super) const fn raw_layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<RawLayer<'a>> {
+    let p = &mut payload;
+    let raw = match tag {
+        TAG_CSR | TAG_WINDOWS => {
+            let [inputs, outputs, nonzeros, requested] = tri!(p.words());
+            let activation = tri!(activation(p));
+            tri!(expect("reserved", p.at, 0, tri!(p.u16()) as u32));
+            let windows = tag == TAG_WINDOWS;
+            let counts =
+                if windows { outputs.saturating_mul(windows_of(inputs)) } else { outputs.saturating_mul(2) };
+            let columns = if windows { nonzeros } else { nonzeros.saturating_mul(2) };
+            let arrays =
+                [tri!(p.array(counts)), tri!(p.array(columns)), tri!(p.array(nonzeros.saturating_mul(4)))];
+            RawLayer { tag, inputs, outputs, requested, activation, arrays }
+        }
+        TAG_SUM => tri!(raw_sum(p)),
         TAG_DENSE..=TAG_SCALES => {
             let what = "layer of floats (QuantisedView reads models of integers)";
-            return Err(Error::Format { what, at, expected: u32::from(TAG_SUM), got: u32::from(tag) });
+            return Err(Error::Format { what, at, expected: TAG_SUM as u32, got: tag as u32 });
         }
         _ => return Err(later("layer", at, tag)),
     };
-    payload.end("end of a layer")?;
-    Ok(layer)
+    tri!(payload.end("end of a layer"));
+    Ok(raw)
+}
+
+pub(super) const fn raw_sum<'a>(payload: &mut Reader<'a>) -> Result<RawLayer<'a>> {
+    let inputs = tri!(payload.u32()) as usize;
+    let signs = tri!(payload.array(inputs.div_ceil(32).saturating_mul(4)));
+    let arrays = [signs, &[], &[]];
+    let activation = Activation::Identity;
+    Ok(RawLayer { tag: TAG_SUM, inputs, outputs: 1, requested: 1, activation, arrays })
+}
+
+impl<'a> RawLayer<'a> {
+    /// The layer on the bytes where they lie.
+    fn layer(&self) -> Result<Layer<'a>> {
+        let (inputs, outputs, activation) = (self.inputs, self.outputs, self.activation);
+        let [counts, columns, values] = self.arrays;
+        Ok(match self.tag {
+            TAG_CSR => {
+                let csr = Csr::new(inputs, cast(counts)?, cast(columns)?, cast(values)?, activation)?;
+                Layer::Csr(csr.with_requested(self.requested)?)
+            }
+            TAG_WINDOWS => {
+                let blocks = Blocks::new(inputs, outputs, counts, columns, cast(values)?, activation)?;
+                Layer::Blocks(blocks.with_requested(self.requested)?)
+            }
+            _ => Layer::Sum(self.sum()?),
+        })
+    }
+
+    /// The same of a sum.
+    pub(super) fn sum(&self) -> Result<Sum<'a>> {
+        Sum::new(self.inputs, cast(self.arrays[0])?)
+    }
+}
+
+/// Bytes as numbers, where they lie.
+pub(super) fn cast<T: AnyBitPattern>(bytes: &[u8]) -> Result<&[T]> {
+    let off = Error::Format { what: "alignment", at: 0, expected: align_of::<T>() as u32, got: 1 };
+    bytemuck::try_cast_slice(bytes).map_err(|_| off)
 }
 
 /// What a later program wrote: the checksum is right, so this is no damage.
-pub(super) fn later(what: &'static str, at: usize, got: u16) -> Error {
-    Error::Newer { what, at, got: got.into() }
+pub(super) const fn later(what: &'static str, at: usize, got: u16) -> Error {
+    Error::Newer { what, at, got: got as u32 }
 }
 
-fn csr<'a>(payload: &mut Reader<'a>) -> Result<Csr<'a>> {
-    let inputs = payload.u32()? as usize;
-    let outputs = payload.u32()? as usize;
-    let nonzeros = payload.u32()? as usize;
-    let requested = payload.u32()? as usize;
-    let activation = activation(payload)?;
-    expect("reserved", payload.at, 0, u32::from(payload.u16()?))?;
-    let counts = payload.slice::<u16>(outputs)?;
-    let columns = payload.slice::<u16>(nonzeros)?;
-    let values = payload.slice::<f32>(nonzeros)?;
-    Csr::new(inputs, counts, columns, values, activation)?.with_requested(requested)
-}
-
-pub(super) fn activation(payload: &mut Reader<'_>) -> Result<Activation> {
+pub(super) const fn activation(payload: &mut Reader<'_>) -> Result<Activation> {
     let at = payload.at;
-    match payload.u16()? {
+    match tri!(payload.u16()) {
         0 => Ok(Activation::Identity),
         1 => Ok(Activation::Relu),
         got => Err(later("activation", at, got)),
     }
 }
 
-pub(super) fn sum<'a>(payload: &mut Reader<'a>) -> Result<Sum<'a>> {
-    let inputs = payload.u32()? as usize;
-    Sum::new(inputs, payload.slice::<u32>(inputs.div_ceil(32))?)
-}
-
-pub(super) fn expect(what: &'static str, at: usize, expected: u32, got: u32) -> Result<()> {
+pub(super) const fn expect(what: &'static str, at: usize, expected: u32, got: u32) -> Result<()> {
     if expected == got { Ok(()) } else { Err(Error::Format { what, at, expected, got }) }
 }
 
@@ -207,69 +292,74 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(super) const fn is_empty(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
     /// Checks that everything was read.
-    pub(super) fn end(&self, what: &'static str) -> Result<()> {
+    pub(super) const fn end(&self, what: &'static str) -> Result<()> {
         expect(what, self.at, self.at as u32, self.bytes.len() as u32)
     }
 
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+    const fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let left = self.bytes.len().saturating_sub(self.at);
-        let end = self.at.checked_add(len);
-        let taken = end.and_then(|end| self.bytes.get(self.at..end)).ok_or(Error::Format {
-            what: "bytes left for a field",
-            at: self.at,
-            expected: u32::try_from(len).unwrap_or(u32::MAX),
-            got: left as u32,
-        })?;
-        self.at = self.at.saturating_add(len);
-        Ok(taken)
+        if let Some((_, behind)) = self.bytes.split_at_checked(self.at)
+            && let Some((taken, _)) = behind.split_at_checked(len)
+        {
+            self.at += len;
+            return Ok(taken);
+        }
+        let expected = if len > u32::MAX as usize { u32::MAX } else { len as u32 };
+        Err(Error::Format { what: "bytes left for a field", at: self.at, expected, got: left as u32 })
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16> {
-        self.array().map(u16::from_le_bytes)
+    pub(super) const fn u16(&mut self) -> Result<u16> {
+        match tri!(self.take(2)).first_chunk() {
+            Some(bytes) => Ok(u16::from_le_bytes(*bytes)),
+            None => Ok(0),
+        }
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32> {
-        self.array().map(u32::from_le_bytes)
+    pub(super) const fn u32(&mut self) -> Result<u32> {
+        match tri!(self.take(4)).first_chunk() {
+            Some(bytes) => Ok(u32::from_le_bytes(*bytes)),
+            None => Ok(0),
+        }
     }
 
-    pub(super) fn words<const N: usize>(&mut self) -> Result<[usize; N]> {
+    pub(super) const fn words<const N: usize>(&mut self) -> Result<[usize; N]> {
         let mut words = [0; N];
-        for word in &mut words {
-            *word = self.u32()? as usize;
+        let mut left: &mut [usize] = &mut words;
+        while let [word, behind @ ..] = left {
+            *word = tri!(self.u32()) as usize;
+            left = behind;
         }
         Ok(words)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        Ok(self.take(N)?.first_chunk().copied().unwrap_or([0; N]))
-    }
-
-    /// `len` numbers in place, and the zero bytes that fill the last word.
-    pub(super) fn slice<T: AnyBitPattern>(&mut self, len: usize) -> Result<&'a [T]> {
+    /// An array of so many bytes, and the zero bytes that fill the last word.
+    pub(super) const fn array(&mut self, len: usize) -> Result<&'a [u8]> {
+        let bytes = tri!(self.take(len));
         let at = self.at;
-        let bytes = self.take(len.saturating_mul(size_of::<T>()))?;
-        for (at, &zero) in (self.at..).zip(self.take(padding(bytes.len()))?) {
-            expect("padding", at, 0, u32::from(zero))?;
+        let mut left = tri!(self.take(padding(len)));
+        while let [zero, behind @ ..] = left {
+            tri!(expect("padding", at + padding(len) - left.len(), 0, *zero as u32));
+            left = behind;
         }
-        let off = Error::Format { what: "alignment", at, expected: align_of::<T>() as u32, got: 1 };
-        let slice = bytemuck::try_cast_slice(bytes).map_err(|_| off)?;
-        length("numbers of a section", slice.len(), len)?;
-        Ok(slice)
+        Ok(bytes)
     }
 
     /// Offset, tag, whether it may be skipped, and payload of the next section.
-    pub(super) fn section(&mut self) -> Result<(usize, u16, bool, Self)> {
+    pub(super) const fn section(&mut self) -> Result<(usize, u16, bool, Self)> {
         let at = self.at;
-        let (tag, flags, len) = (self.u16()?, self.u16()?, self.u32()? as usize);
-        expect("flags of a section", at + 2, u32::from(flags & OPTIONAL), u32::from(flags))?;
-        expect("length of a section, modulo 4", at + 4, 0, (len % 4) as u32)?;
-        self.take(len)?;
-        let payload = self.bytes.get(..self.at).unwrap_or_default();
-        Ok((at, tag, flags == OPTIONAL, Self { bytes: payload, at: at + SECTION }))
+        let (tag, flags, len) = (tri!(self.u16()), tri!(self.u16()), tri!(self.u32()) as usize);
+        tri!(expect("flags of a section", at + 2, (flags & OPTIONAL) as u32, flags as u32));
+        tri!(expect("length of a section, modulo 4", at + 4, 0, (len % 4) as u32));
+        tri!(self.take(len));
+        let bytes = match self.bytes.split_at_checked(self.at) {
+            Some((payload, _)) => payload,
+            None => &[],
+        };
+        Ok((at, tag, flags == OPTIONAL, Self { bytes, at: at + SECTION }))
     }
 }

@@ -4,7 +4,8 @@ use super::integers::Choice;
 use super::padding;
 use super::write::Writer;
 use crate::Result;
-use crate::quantised::{Encoding, SKIP, WINDOW, Weights, start, windows};
+use crate::model::{WINDOW, start, windows};
+use crate::quantised::{Encoding, SKIP, Weights};
 
 /// The most inputs of which the unused ones are looked for: their bits lie on the stack.
 const MOST_LISTED: usize = 4096;

@@ -1,7 +1,7 @@
 //! What the predictions of a model stand for.
 
 use super::{SECTION, TAG_TASK};
-use crate::error::{finite, length, range};
+use crate::error::{finite, length, range, tri};
 use crate::model::MAX_INPUTS;
 use crate::{Error, Result};
 
@@ -41,7 +41,7 @@ impl Task {
     ///
     /// # Errors
     /// [`Error::Length`] or [`Error::Range`] for another number of outputs.
-    pub(super) fn check(self, outputs: usize) -> Result<()> {
+    pub(super) const fn check(self, outputs: usize) -> Result<()> {
         match self {
             Self::Regression => Ok(()),
             Self::Binary { .. } => length("outputs of a binary model", outputs, 1),
@@ -74,20 +74,20 @@ impl Task {
     /// # Errors
     /// [`Error::Newer`] for a kind that this version does not know, [`Error::Format`] for a threshold where there is none,
     /// [`Error::NotFinite`] for a threshold that is no number.
-    pub(super) fn of(at: usize, kind: u16, threshold: u32) -> Result<Self> {
-        let none = |task, what| match threshold {
-            0 => Ok(task),
-            got => Err(Error::Format { what, at: at + 4, expected: 0, got }),
-        };
-        match kind {
-            Self::REGRESSION_KIND => none(Self::Regression, "threshold of a regression"),
-            Self::MULTICLASS_KIND => none(Self::Multiclass, "threshold of a multiclass task"),
+    pub(super) const fn of(at: usize, kind: u16, threshold: u32) -> Result<Self> {
+        let (task, what) = match kind {
+            Self::REGRESSION_KIND => (Self::Regression, "threshold of a regression"),
+            Self::MULTICLASS_KIND => (Self::Multiclass, "threshold of a multiclass task"),
             Self::BINARY_KIND => {
                 let threshold = f32::from_bits(threshold);
-                finite("threshold of a binary task", &[threshold])?;
-                Ok(Self::Binary { threshold })
+                tri!(finite("threshold of a binary task", &[threshold]));
+                return Ok(Self::Binary { threshold });
             }
-            got => Err(Error::Newer { what: "task", at, got: got.into() }),
+            _ => return Err(Error::Newer { what: "task", at, got: kind as u32 }),
+        };
+        match threshold {
+            0 => Ok(task),
+            got => Err(Error::Format { what, at: at + 4, expected: 0, got }),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::task::TASK;
 use super::{
-    CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, Task, VERSION, View, checksum, csr_len, padding,
-    sum_len,
+    CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, TAG_WINDOWS, Task, VERSION, View, checksum, csr_len,
+    padding, sum_len, windows_len,
 };
 use crate::error::range;
 use crate::model::{Activation, Layer, Model, Sum};
@@ -49,6 +49,7 @@ impl Layer<'_> {
         match self {
             Layer::Csr(csr) => csr_len(csr.outputs(), csr.nonzeros()),
             Layer::Sum(sum) => sum_len(sum.inputs()),
+            Layer::Blocks(blocks) => windows_len(blocks.inputs(), blocks.outputs(), blocks.nonzeros()),
         }
     }
 }
@@ -110,6 +111,24 @@ impl<'o> Writer<'o> {
                 self.f32s(csr.values().iter().copied())
             }
             Layer::Sum(sum) => self.sum(sum),
+            Layer::Blocks(blocks) => {
+                let (inputs, outputs, nonzeros) = (blocks.inputs(), blocks.outputs(), blocks.nonzeros());
+                let requested = blocks.requested();
+                let payload = windows_len(inputs, outputs, nonzeros) - SECTION;
+                self.words([usize::from(TAG_WINDOWS), payload])?;
+                self.head(&CsrHead {
+                    inputs,
+                    outputs,
+                    nonzeros,
+                    requested,
+                    activation: blocks.activation(),
+                })?;
+                self.put(blocks.counts())?;
+                self.pad()?;
+                self.put(blocks.indices())?;
+                self.pad()?;
+                self.f32s(blocks.values().iter().copied())
+            }
         }
     }
 
@@ -120,19 +139,16 @@ impl<'o> Writer<'o> {
 
     pub(super) fn csr_head(&mut self, head: &CsrHead) -> Result<()> {
         let payload = csr_len(head.outputs, head.nonzeros) - SECTION;
+        self.words([usize::from(TAG_CSR), payload])?;
+        self.head(head)
+    }
+
+    fn head(&mut self, head: &CsrHead) -> Result<()> {
         let activation = match head.activation {
             Activation::Identity => 0,
             Activation::Relu => 1,
         };
-        self.words([
-            usize::from(TAG_CSR),
-            payload,
-            head.inputs,
-            head.outputs,
-            head.nonzeros,
-            head.requested,
-        ])?;
-        self.words([activation])
+        self.words([head.inputs, head.outputs, head.nonzeros, head.requested, activation])
     }
 
     pub(super) fn u16s(&mut self, mut numbers: impl Iterator<Item = u16>) -> Result<()> {

@@ -8,14 +8,16 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::console::{bytes, count, facts};
+use super::quantise::EncodingName;
 use super::{Console, interrupt};
 use crate::run::{ExportForm, ExportReport, ModelFile, check_name, export};
 use crate::{Error, Result, file};
 
-/// Write a model as source code (Rust without std, or C99), or for other programs (ONNX, safetensors).
+/// Write a model as source code (Rust without std, or C99), for other programs (ONNX, safetensors), or in other encodings.
 ///
 /// The code needs no heap, no file and no parsing, and predicts to the bits of the model. Tables are in the encoding of the model
-/// file: choose it with tamis quantize --encoding.
+/// file, of C with floats in rows. The format tamis writes the model itself in the encodings of --encoding: of integers all,
+/// of floats rows and blocks.
 ///
 /// ONNX and safetensors are of models of floats, and dense: zeros take room there. The outputs of the graph are those of tamis
 /// predict, without softmax. tamis import reads both back to the bit.
@@ -26,6 +28,7 @@ Examples:
   tamis export small.tamis --format rust --straight-line -o src/digits.rs
   tamis export small.tamis --format c -o digits.c
   tamis export model.tamis --format c --name digits -o firmware/model
+  tamis export model.tamis --format tamis --encoding fastest -o deployed.tamis
   tamis export model.tamis --format onnx -o model.onnx")]
 pub(super) struct Export {
     /// The model: of floats, or of integers
@@ -40,7 +43,10 @@ pub(super) struct Export {
     /// What functions and macros of C start with [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The file to write: .rs, .onnx or .safetensors; of C the .c, with the .h beside it, or a folder for both
+    /// How weights are held [default: smallest]; with --format tamis
+    #[arg(long, value_enum)]
+    encoding: Option<EncodingName>,
+    /// The file to write: .rs, .onnx, .safetensors or .tamis; of C the .c, with the .h beside it, or a folder for both
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -56,6 +62,8 @@ enum Format {
     Onnx,
     /// Dense weights by the names of PyTorch's Sequential
     Safetensors,
+    /// The model in other encodings
+    Tamis,
 }
 
 #[derive(Serialize)]
@@ -78,11 +86,24 @@ struct Place {
 
 impl Export {
     pub(super) fn run(&self, console: &Console) -> Result<()> {
+        if let Some(encoding) = self.encoding.filter(|_| self.format != Format::Tamis) {
+            return Err(Error::new("only the format tamis has a choice of encodings")
+                .expected("--encoding with --format tamis")
+                .got(format_args!(
+                    "--encoding {}",
+                    encoding.to_possible_value().map_or_else(String::new, |v| v.get_name().into())
+                ))
+                .help("write the model with --format tamis first, and export what it gives"));
+        }
         let (form, place) = match self.format {
             Format::Rust => self.rust()?,
             Format::C => self.c()?,
             Format::Onnx => self.dense(ExportForm::Onnx, "onnx")?,
             Format::Safetensors => self.dense(ExportForm::Safetensors, "safetensors")?,
+            Format::Tamis => {
+                let encoding = self.encoding.unwrap_or(EncodingName::Smallest);
+                self.dense(ExportForm::Tamis(encoding.into()), "tamis")?
+            }
         };
         if let Some(folder) = &place.folder {
             file::check_folder(folder)?;
@@ -90,7 +111,7 @@ impl Export {
         let model = ModelFile::load(&self.model)?;
         let made = export(&model, &form)?;
         let paths: Vec<PathBuf> = match self.format {
-            Format::Rust | Format::Onnx | Format::Safetensors => vec![place.path.clone()],
+            Format::Rust | Format::Onnx | Format::Safetensors | Format::Tamis => vec![place.path.clone()],
             // Not with_extension: that would cut a name with dots.
             Format::C => made.files.iter().map(|(ending, _)| with_ending(&place.path, ending)).collect(),
         };
@@ -221,7 +242,8 @@ fn summary(object: &Object<'_>) -> String {
         ));
     } else {
         if !r.straight_line {
-            rows.push(("tables", bytes(r.table_bytes as u64)));
+            let what = if r.format == "tamis" { "file" } else { "tables" };
+            rows.push((what, bytes(r.table_bytes as u64)));
         }
         rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes as u64))));
     }

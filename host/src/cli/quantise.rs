@@ -56,7 +56,7 @@ pub(super) struct Quantise {
 
 /// `--encoding`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EncodingName {
+pub(super) enum EncodingName {
     /// The fewest bytes, layer by layer
     Smallest,
     /// The fewest instructions on a Cortex-M4

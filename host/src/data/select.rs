@@ -112,12 +112,27 @@ pub fn occurrences(labels: &[f32], range: Range<usize>) -> Result<Vec<usize>> {
 pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
     let kept = rows.len();
     let order = complete(rows, matrix.rows)?;
+    fn kept_of<T: Copy>(values: &mut Vec<T>, (cols, kept): (usize, usize), order: &[usize]) {
+        permute(values, cols, order.len(), |place| order[place]);
+        values.truncate(kept * cols);
+        values.shrink_to_fit();
+    }
     match &mut matrix.values {
-        Values::F32(v) => permute(v, matrix.cols, order, kept),
-        Values::U8(v) => permute(v, matrix.cols, order, kept),
+        Values::F32(v) => kept_of(v, (matrix.cols, kept), &order),
+        Values::U8(v) => kept_of(v, (matrix.cols, kept), &order),
     }
     matrix.rows = kept;
     Ok(matrix)
+}
+
+/// The rows of `matrix`, and the labels of each, in the order `from`: at place `i` the row `from(i)`, a permutation.
+pub(crate) fn reorder(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
+    let (rows, cols) = (matrix.rows, matrix.cols);
+    match &mut matrix.values {
+        Values::F32(v) => permute(v, cols, rows, &from),
+        Values::U8(v) => permute(v, cols, rows, &from),
+    }
+    permute(labels, labels.len() / rows.max(1), rows, &from);
 }
 
 /// `rows`, followed by all other rows below `n`.
@@ -140,28 +155,29 @@ pub(super) fn mask(rows: &[usize], n: usize) -> Result<Vec<bool>> {
     Ok(seen)
 }
 
-/// Puts row `order[i]` at place `i`, for every `i`, cycle by cycle; then keeps the first `kept` rows.
-fn permute<T: Copy>(values: &mut Vec<T>, cols: usize, mut order: Vec<usize>, kept: usize) {
+/// Puts row `from(i)` of `values`, rows of `cols`, at place `i` for every `i` below `rows`, cycle by cycle, in place; `from` is a
+/// permutation. Takes a bit per row.
+fn permute<T: Copy>(values: &mut [T], cols: usize, rows: usize, from: impl Fn(usize) -> usize) {
     let mut saved = Vec::with_capacity(cols);
-    for start in 0..order.len() {
-        if order[start] == start {
+    let mut done = vec![0_u64; rows.div_ceil(64)];
+    for start in 0..rows {
+        if done[start / 64] >> (start % 64) & 1 == 1 {
             continue;
         }
         saved.clear();
         saved.extend_from_slice(&values[start * cols..][..cols]);
         let mut place = start;
         loop {
-            let from = std::mem::replace(&mut order[place], place);
-            if from == start {
+            done[place / 64] |= 1 << (place % 64);
+            let source = from(place);
+            if source == start {
                 break;
             }
-            values.copy_within(from * cols..(from + 1) * cols, place * cols);
-            place = from;
+            values.copy_within(source * cols..(source + 1) * cols, place * cols);
+            place = source;
         }
         values[place * cols..][..cols].copy_from_slice(&saved);
     }
-    values.truncate(kept * cols);
-    values.shrink_to_fit();
 }
 
 fn check_counts(matrix: &Matrix, labels: &[f32]) -> Result<()> {

@@ -255,8 +255,8 @@ impl<'k> Settled<'k> {
         mut observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<AnnealOutcome> {
         let start = Start::new(&problem);
-        let Problem { data, mut labels, .. } = problem;
-        let mut data = shuffle(data, &mut labels, self.params.seed)?;
+        let Problem { mut data, mut labels, .. } = problem;
+        shuffle(&mut data, &mut labels, self.params.seed);
         let columns = data.scale_columns();
         // Checked to be classes. The floats are given back.
         let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();

@@ -362,9 +362,9 @@ impl Run<'_> {
         observe: &mut (impl FnMut(&DeepProgress) -> bool + Send),
     ) -> Result<DeepOutcome> {
         let params = self.options.tune;
-        let Problem { data, mut labels, task } = problem;
+        let Problem { mut data, mut labels, task } = problem;
         let (samples, inputs) = (data.rows, data.cols);
-        let data = shuffle(data, &mut labels, params.seed)?;
+        shuffle(&mut data, &mut labels, params.seed);
         let (mut limit, mut stopped) = (trained.limit, trained.stopped);
         let mut tuned = None;
         if params.epochs > 0 && !stopped {

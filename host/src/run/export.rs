@@ -15,7 +15,7 @@ mod table;
 use serde::Serialize;
 use tamis::model;
 use tamis::quantised;
-use tamis::wire;
+use tamis::wire::{self, Choice};
 
 use super::model::Opened;
 use super::{ModelFile, Score, Task};
@@ -44,6 +44,8 @@ pub enum ExportForm {
     Onnx,
     /// Dense weights by name; of models of floats.
     Safetensors,
+    /// The model with its layers in these encodings: of integers any, of floats rows or blocks.
+    Tamis(Choice),
 }
 
 /// Endings and contents of files.
@@ -52,7 +54,7 @@ type Files = Vec<(&'static str, Vec<u8>)>;
 /// What was written; the fields are the keys of the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
-    /// `rust`, `c`, `onnx` or `safetensors`.
+    /// `rust`, `c`, `onnx`, `safetensors` or `tamis`.
     pub format: &'static str,
     /// Whether it is code without tables.
     pub straight_line: bool,
@@ -66,7 +68,7 @@ pub struct ExportReport {
     pub nnz: usize,
     /// How the weights of each layer are held; `dense` in ONNX and safetensors, where a sum with signs is a layer too.
     pub encodings: Vec<&'static str>,
-    /// Bytes of all tables or dense weights; 0 of code without them.
+    /// Bytes of all tables, of dense weights or of the model file; 0 of code without them.
     pub table_bytes: usize,
     /// Bytes between layers, on the stack; 0 of what other programs run.
     pub scratch_bytes: usize,
@@ -133,6 +135,14 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
     if let ExportForm::C { name, .. } = form {
         check_name(name)?;
     }
+    // Code of C and other programs know rows only.
+    let model = &match (form, model.open()?) {
+        (ExportForm::Tamis(choice), _) => model.encoded(*choice)?,
+        (ExportForm::C { .. } | ExportForm::Onnx | ExportForm::Safetensors, Opened::Floats(_)) => {
+            model.in_rows()?
+        }
+        _ => model.clone(),
+    };
     let opened = model.open()?;
     let network = match &opened {
         Opened::Integers(view) => Network::Integers(view.model()),
@@ -154,6 +164,7 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
         ExportForm::StraightLine => (straight::module(network, &head), 0),
         ExportForm::C { name, header } => c::files(network, &head, name, header)?,
         ExportForm::Onnx | ExportForm::Safetensors => dense::files(network, model, form)?,
+        ExportForm::Tamis(_) => (vec![("tamis", model.bytes().to_vec())], model.bytes().len()),
     };
     let is_dense = matches!(form, ExportForm::Onnx | ExportForm::Safetensors);
     let report = ExportReport {
@@ -162,6 +173,7 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
             ExportForm::C { .. } => "c",
             ExportForm::Onnx => "onnx",
             ExportForm::Safetensors => "safetensors",
+            ExportForm::Tamis(_) => "tamis",
         },
         straight_line: *form == ExportForm::StraightLine,
         numbers: match network {
@@ -177,8 +189,12 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
             }
             Network::Floats(model) if is_dense => model.layers().iter().map(|_| "dense").collect(),
             Network::Floats(model) => {
-                let rows = model.layers().iter().filter(|layer| matches!(layer, model::Layer::Csr(_)));
-                rows.map(|_| "rows").collect()
+                let name = |layer: &model::Layer<'_>| match layer {
+                    model::Layer::Csr(_) => Some("rows"),
+                    model::Layer::Blocks(_) => Some("blocks"),
+                    _ => None,
+                };
+                model.layers().iter().filter_map(name).collect()
             }
         },
         table_bytes,

@@ -144,6 +144,7 @@ fn fit(
     let start = Start::new(&problem);
     let before = model.predict(&problem.data)?;
     let before = model.score(problem.task, &problem.labels, &before)?;
+    let model = &model.in_rows()?;
     let view = model.view()?;
     let layers = view.model().layers();
     let nnz: usize =
@@ -253,8 +254,8 @@ fn adam(
         None => stack.end_sum(&signs)?,
         Some((outputs, index, value)) => stack.end_weights(Weights::new(*outputs, live, index, value)?)?,
     }
-    let Problem { data, mut labels, task } = problem;
-    let data = shuffle(data, &mut labels, options.params.seed)?;
+    let Problem { mut data, mut labels, task } = problem;
+    shuffle(&mut data, &mut labels, options.params.seed);
     let left: Option<Duration> = options.limits.time;
     let is_class = task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
     let fitted =

@@ -44,6 +44,7 @@ mod refit;
 mod score;
 mod single;
 mod train;
+mod windows;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anneal};
 pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, train_deep};

@@ -27,7 +27,7 @@ pub struct ModelFile {
 /// What one layer costs; bytes and operations as [`tamis::wire::Cost`] counts them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LayerCost {
-    /// `sparse` or `sum`; of integers the encoding of the weights.
+    /// `sparse`, `blocks` or `sum`; of integers the encoding of the weights.
     pub kind: &'static str,
     /// `relu` or `identity`.
     pub activation: &'static str,
@@ -131,6 +131,16 @@ impl ModelFile {
     /// The checksum as `inspect` shows it.
     pub(super) fn checksum(&self) -> String {
         format!("{:08x}", checksum(&self.bytes))
+    }
+
+    /// The same file with other bytes.
+    pub(super) fn with_bytes(&self, bytes: Aligned) -> Self {
+        Self { path: self.path.clone(), bytes }
+    }
+
+    /// The bytes of the file.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Where the model was read.
@@ -393,6 +403,8 @@ fn threshold(task: Option<wire::Task>) -> Option<f32> {
 fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
     let (kind, activation) = match layer {
         Layer::Csr(csr) if csr.activation() == Activation::Relu => ("sparse", "relu"),
+        Layer::Blocks(blocks) if blocks.activation() == Activation::Relu => ("blocks", "relu"),
+        Layer::Blocks(_) => ("blocks", "identity"),
         Layer::Sum(_) => ("sum", "identity"),
         _ => ("sparse", "identity"),
     };

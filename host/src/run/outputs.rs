@@ -203,7 +203,7 @@ impl<'k> Settled<'k> {
         let Problem { mut data, mut labels, task } = problem;
         let (dims, c, schedule) = (self.dims, self.outputs, &self.schedule);
         if schedule.batch > 0 && schedule.batch < dims.samples {
-            data = shuffle(data, &mut labels, schedule.seed)?;
+            shuffle(&mut data, &mut labels, schedule.seed);
         }
         // Checked to be classes.
         let classes: Vec<u16> = match task {

@@ -124,6 +124,7 @@ pub fn quantise(
     labels: Option<(Task, &[f32])>,
     options: &QuantiseOptions,
 ) -> Result<QuantiseOutcome> {
+    let model = &model.in_rows()?;
     let view = model.view()?;
     let exact = model.predict(data)?;
     if data.rows == 0 {

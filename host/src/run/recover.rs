@@ -392,8 +392,8 @@ impl Settled {
         let Self { dims, outputs, options, plan, .. } = self;
         let (dims, outputs) = (*dims, *outputs);
         let start = Start::new(&problem);
-        let Problem { data, mut labels, task } = problem;
-        let data = shuffle(data, &mut labels, options.params.seed)?;
+        let Problem { mut data, mut labels, task } = problem;
+        shuffle(&mut data, &mut labels, options.params.seed);
         let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
         if let inner @ 1.. = inner(outputs, options) {
             operator = operator.with_outputs(inner);

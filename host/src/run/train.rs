@@ -384,7 +384,7 @@ impl Run<'_> {
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
         // Batches and trials are runs of rows.
         if budget.batch < self.dims.samples || schedule.trials.count > 1 {
-            data = shuffle(data, &mut labels, schedule.seed)?;
+            shuffle(&mut data, &mut labels, schedule.seed);
         }
         let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
         let mut memory = vec![0; budget.words()];
@@ -603,14 +603,9 @@ fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
 }
 
 /// The rows in a random order, in place; there are as many labels for every row.
-pub(super) fn shuffle(data: Matrix, labels: &mut Vec<f32>, seed: u64) -> Result<Matrix> {
-    let outputs = labels.len() / data.rows.max(1);
+pub(super) fn shuffle(data: &mut Matrix, labels: &mut [f32], seed: u64) {
     let order = Permutation::new(seed, stream::ROWS, data.rows);
-    let rows: Vec<usize> = (0..data.rows).map(|row| order.get(row)).collect();
-    let mut ordered = Vec::with_capacity(labels.len());
-    rows.iter().for_each(|&row| ordered.extend_from_slice(&labels[row * outputs..][..outputs]));
-    *labels = ordered;
-    select::gather(data, rows)
+    select::reorder(data, labels, |row| order.get(row));
 }
 
 /// Estimates beta where the schedule asks for it; `memory` serves as the workspace.

@@ -186,10 +186,10 @@ fn run<P: Probe, const ROWS: usize, const COUNTS: usize, const PAIRS: usize, con
     ];
     let model = Model::new(&layers, None, Scales::new(1.0, 1.0, 0, 0)?)?;
     let (mut scratch, mut out) = ([0; 40], [0; CLASSES]);
-    let row = black_box(&BYTES);
+    let (row, nonzeros) = (black_box(&BYTES), black_box(hidden.nonzeros() + last.nonzeros()));
     probe.start();
     let done = model.predict(row, &mut scratch, &mut out);
-    probe.stop(name, (hidden.nonzeros() + last.nonzeros()) as u32);
+    probe.stop(name, nonzeros as u32);
     done?;
     out.iter().for_each(|&y| digest.word(y as u32));
     Ok(())

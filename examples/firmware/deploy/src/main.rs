@@ -1,4 +1,5 @@
-//! A model in flash: checked once at start, then predicting from rows of bytes, without a copy and without a heap.
+//! A model in flash: checked by the compiler, then predicting from rows of bytes, without a copy and without a heap. For a
+//! model that changes without the program, `tamis::include_model!` and `tamis::wire::View` check and read its file at start.
 //!
 //! The host makes the files of `model/` (`cargo run --release -p tamis-examples --example 4_deploy`); replace
 //! `digits.tamis` by a model of yours and the pictures by what your sensor reads. Then, with the target installed
@@ -11,11 +12,8 @@
 #![no_main]
 
 use semihosting::{eprintln, println, process};
-use tamis::model::{Model, Scaled};
-use tamis::wire::View;
+use tamis::model::{Chain, Scaled};
 
-/// Stays in flash.
-static MODEL: &[u8] = tamis::include_model!("../model/digits.tamis");
 /// Pictures to try the model on, each 8×8 bytes and its label.
 static PICTURES: &[[u8; PIXELS + 1]] = include_bytes!("../model/pictures.bin").as_chunks().0;
 
@@ -35,11 +33,11 @@ fn main() -> ! {
 }
 
 fn run() -> tamis::Result<()> {
-    // Every length, index and the checksum are checked here, and never again.
-    let view = View::parse(MODEL)?;
+    // Every length, index and the checksum are checked when this is compiled, and never again; the numbers stay in flash.
+    let model = tamis::embed_model!("../model/digits.tamis");
     let mut right = 0;
     for [picture @ .., label] in PICTURES {
-        let (class, prediction) = classify(view.model(), picture)?;
+        let (class, prediction) = classify(model, picture)?;
         right += u32::from(class == *label);
         // Bits rather than decimals: formatting floats takes more flash than the model.
         println!("picture of a {label}: class {class}, prediction {:#010x}", prediction.to_bits());
@@ -49,7 +47,7 @@ fn run() -> tamis::Result<()> {
 }
 
 /// The class, 0 or 1, and the number that it was decided by.
-fn classify(model: &Model<'_>, bytes: &[u8]) -> tamis::Result<(u8, f32)> {
+fn classify<const KERNELS: u16>(model: &Chain<'_, KERNELS>, bytes: &[u8]) -> tamis::Result<(u8, f32)> {
     // One hidden layer needs no scratch; for deeper models give `model.scratch_len()` floats.
     let mut prediction = [0.0];
     model.predict_from(&Scaled { bytes, scale: SCALE }, &mut [], &mut prediction)?;

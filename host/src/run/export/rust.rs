@@ -17,10 +17,8 @@ struct Module {
     quantised: BTreeSet<&'static str>,
     tables: String,
     bytes: usize,
-    /// Statements that make the layers.
-    layers: String,
-    /// Their names, in order.
-    chain: Vec<String>,
+    /// The layers, each as an expression.
+    layers: Vec<String>,
 }
 
 /// The text, and the bytes of its tables.
@@ -53,14 +51,16 @@ impl Module {
     fn sum(&mut self, sum: &model::Sum<'_>, layer: usize) -> String {
         self.model.insert("Sum");
         let signs = self.table("signs", layer, Table::U32(sum.signs()));
-        format!("Sum::new({}, {signs})?", sum.inputs())
+        format!("checked(Sum::new({}, {signs}))", sum.inputs())
     }
 
     /// Imports and tables.
     fn front(&self, title: &str) -> String {
         let mut out = format!("//! {title}\n");
-        out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.\n\n";
-        out += "#![allow(dead_code, missing_docs, unreachable_pub, clippy::all)]\n\n";
+        out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.\n";
+        out += "//! The compiler checks the tables, and links the kernels that they need and no check.\n\n";
+        out +=
+            "#![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]\n\n";
         for (from, names) in [("model", &self.model), ("quantised", &self.quantised)] {
             match names.iter().copied().collect::<Vec<_>>().as_slice() {
                 [] => {}
@@ -73,7 +73,7 @@ impl Module {
     }
 
     fn integers(&mut self, model: &quantised::Model<'_>, head: &Head, network: Network<'_>) -> String {
-        self.quantised.extend(["Layer", "Model", "Scales", "Weights"]);
+        self.quantised.extend(["Chain", "Layer", "Scales", "Weights"]);
         for (at, layer) in model.layers().iter().enumerate() {
             self.integer_layer(at + 1, layer);
         }
@@ -87,24 +87,27 @@ impl Module {
         let threshold = if let Classes::From(_) = head.classes { "THRESHOLD" } else { "0" };
         out += &format!("/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n", model.scratch_len());
         out += &self.tables;
-        out += &format!(
-            "\n/// The model. Its tables are checked here, once: keep it.\n\
-             ///\n/// # Errors\n/// None, unless this file was edited.\n\
-             pub fn model() -> tamis::Result<Model<'static>> {{\n\
-             {}    let scales = Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, {threshold})?;\n\
-             \x20   Model::new(&[{}], {sum}, scales)\n}}\n",
-            self.layers,
-            self.chain.join(", ")
-        );
-        out += "\n/// The outputs on one row.\n///\n/// # Errors\n/// `model` is another one.\n\
-            pub fn predict(model: &Model<'_>, x: &[u8; INPUTS], y: &mut [i32; OUTPUTS]) -> tamis::Result<()> {\n\
-            \x20   model.predict(x, &mut [0; SCRATCH], y)\n}\n";
+        out += &self.chain(&format!(
+            "&LAYERS, {sum}, checked(Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, {threshold}))"
+        ));
+        out += &predict("u8", "i32", "0");
         if head.classes != Classes::None {
-            out += "\n/// The class of one row.\n///\n/// # Errors\n/// `model` is another one.\n\
-                pub fn classify(model: &Model<'_>, x: &[u8; INPUTS]) -> tamis::Result<usize> {\n\
-                \x20   model.classify(x, &mut [0; SCRATCH], &mut [0; OUTPUTS])\n}\n";
+            out += &classify("MODEL.class(&predict(x))", "u8");
         }
         out
+    }
+
+    /// The layers and the model, made by the compiler.
+    fn chain(&self, arguments: &str) -> String {
+        let mut out = format!("\nconst LAYERS: [Layer<'static>; {}] = [\n", self.layers.len());
+        for layer in &self.layers {
+            out += &format!("    {layer},\n");
+        }
+        out += &format!(
+            "];\n\n/// The model, with the kernels that its layers need.\n\
+             pub static MODEL: Chain<'static, {{ Chain::kernels(&LAYERS) }}> =\n    checked(Chain::new({arguments}));\n"
+        );
+        out + CHECKED
     }
 
     fn integer_layer(&mut self, number: usize, layer: &quantised::Layer<'_>) {
@@ -132,30 +135,37 @@ impl Module {
         let factors = self.table("factors", number, Table::U32(layer.rescale()));
         let biases = self.table("biases", number, Table::I32(layer.bias()));
         let activation = self.activation(layer.activation());
-        let name = format!("layer_{number}");
-        self.layers += &format!(
-            "    let weights = Weights::{kind}({kind}::new({arguments})?);\n\
-             \x20   let {name} = Layer::new(weights, {factors}, {biases}, {activation})?;\n"
-        );
-        self.chain.push(name);
+        self.layers.push(format!(
+            "checked(Layer::new(\n        Weights::{kind}(checked({kind}::new({arguments}))),\n        \
+             {factors},\n        {biases},\n        {activation},\n    ))"
+        ));
     }
 
     fn floats(&mut self, model: &model::Model<'_>, head: &Head, network: Network<'_>) -> Result<String> {
-        self.model.extend(["Layer", "Model"]);
+        self.model.extend(["Chain", "Layer"]);
         for (at, layer) in model.layers().iter().enumerate() {
-            let (number, name) = (at + 1, format!("layer_{}", at + 1));
+            let number = at + 1;
             let made = match layer {
                 model::Layer::Csr(csr) => {
                     self.model.insert("Csr");
                     let tables = table::rows(csr).map(|(name, table)| self.table(name, number, table));
                     let activation = self.activation(csr.activation());
-                    format!("Layer::Csr(Csr::new({}, {}, {activation})?)", csr.inputs(), tables.join(", "))
+                    let (inputs, tables) = (csr.inputs(), tables.join(", "));
+                    format!("Layer::Csr(checked(Csr::new({inputs}, {tables}, {activation})))")
+                }
+                model::Layer::Blocks(blocks) => {
+                    self.model.insert("Blocks");
+                    let tables = table::windows(blocks).map(|(name, table)| self.table(name, number, table));
+                    let activation = self.activation(blocks.activation());
+                    let (inputs, outputs, tables) = (blocks.inputs(), blocks.outputs(), tables.join(", "));
+                    format!(
+                        "Layer::Blocks(checked(Blocks::new({inputs}, {outputs}, {tables}, {activation})))"
+                    )
                 }
                 model::Layer::Sum(sum) => format!("Layer::Sum({})", self.sum(sum, number)),
                 _ => return Err(unknown_layer()),
             };
-            self.layers += &format!("    let {name} = {made};\n");
-            self.chain.push(name);
+            self.layers.push(made);
         }
         let mut out = self.front(&head.title(network));
         out += &constants(head);
@@ -165,28 +175,50 @@ impl Module {
         }
         out += &format!("/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n", model.scratch_len());
         out += &self.tables;
-        out += &format!(
-            "\n/// The model. Its tables are checked here, once: keep it.\n\
-             ///\n/// # Errors\n/// None, unless this file was edited.\n\
-             pub fn model() -> tamis::Result<Model<'static>> {{\n{}    Model::new(&[{}])\n}}\n",
-            self.layers,
-            self.chain.join(", ")
-        );
-        out += "\n/// The outputs on one row.\n///\n/// # Errors\n/// `model` is another one.\n\
-            pub fn predict(model: &Model<'_>, x: &[f32; INPUTS], y: &mut [f32; OUTPUTS]) -> tamis::Result<()> {\n\
-            \x20   model.predict(x, &mut [0.0; SCRATCH], y)\n}\n";
-        let class = match head.classes {
-            Classes::None => return Ok(out),
-            Classes::From(_) => "usize::from(y[0] >= THRESHOLD)",
-            Classes::Largest => "tamis::loss::best(&y)",
+        out += &self.chain("&LAYERS");
+        out += &predict("f32", "f32", "0.0");
+        out += &match head.classes {
+            Classes::None => String::new(),
+            Classes::From(_) => classify("usize::from(predict(x)[0] >= THRESHOLD)", "f32"),
+            Classes::Largest => classify("tamis::loss::best(&predict(x))", "f32"),
         };
-        out += &format!(
-            "\n/// The class of one row.\n///\n/// # Errors\n/// `model` is another one.\n\
-             pub fn classify(model: &Model<'_>, x: &[f32; INPUTS]) -> tamis::Result<usize> {{\n\
-             \x20   let mut y = [0.0; OUTPUTS];\n    predict(model, x, &mut y)?;\n    Ok({class})\n}}\n"
-        );
         Ok(out)
     }
+}
+
+/// What makes an error one of the compilation, and the lengths that the functions rely on.
+const CHECKED: &str = "
+/// What was checked; an error ends the compilation.
+const fn checked<T: Copy>(result: tamis::Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!(\"{}\", error.what()),
+    }
+}
+
+const _: () = assert!(
+    MODEL.inputs() == INPUTS && MODEL.outputs() == OUTPUTS && MODEL.scratch_len() == SCRATCH,
+    \"the sizes are not those of the layers\"
+);
+";
+
+/// The function that gives the outputs.
+fn predict(of: &str, to: &str, zero: &str) -> String {
+    format!(
+        "\n/// The outputs on one row.\n#[must_use]\n\
+         pub fn predict(x: &[{of}; INPUTS]) -> [{to}; OUTPUTS] {{\n\
+         \x20   let mut y = [{zero}; OUTPUTS];\n\
+         \x20   let done = MODEL.predict(x, &mut [{zero}; SCRATCH], &mut y);\n\
+         \x20   debug_assert!(done.is_ok(), \"the compiler has compared the lengths\");\n\
+         \x20   y\n}}\n"
+    )
+}
+
+/// The function that gives the class.
+fn classify(class: &str, of: &str) -> String {
+    format!(
+        "\n/// The class of one row.\n#[must_use]\npub fn classify(x: &[{of}; INPUTS]) -> usize {{\n    {class}\n}}\n"
+    )
 }
 
 /// A layer of a later version.

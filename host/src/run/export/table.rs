@@ -162,6 +162,15 @@ pub(super) fn rows<'a>(csr: &model::Csr<'a>) -> [(&'static str, Table<'a>); 3] {
     ]
 }
 
+/// The tables of a layer of floats in windows.
+pub(super) fn windows<'a>(blocks: &model::Blocks<'a>) -> [(&'static str, Table<'a>); 3] {
+    [
+        ("counts", Table::U8(blocks.counts())),
+        ("indices", Table::U8(blocks.indices())),
+        ("values", Table::F32(blocks.values())),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

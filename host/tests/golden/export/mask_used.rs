@@ -1,11 +1,12 @@
 //! A model of 8-bit integers: 300 inputs, 3 outputs, 18 weights, checksum 70798a4f.
 //!
 //! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.
+//! The compiler checks the tables, and links the kernels that they need and no check.
 
-#![allow(dead_code, missing_docs, unreachable_pub, clippy::all)]
+#![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
 use tamis::model::Activation;
-use tamis::quantised::{Layer, Mask, Model, Scales, Weights};
+use tamis::quantised::{Chain, Layer, Mask, Scales, Weights};
 
 /// Numbers in one input row.
 pub const INPUTS: usize = 300;
@@ -42,31 +43,49 @@ static VALUES_2: [i8; 6] = [
     -25, -108, 89, -60, 70, -39,
 ];
 
-/// The model. Its tables are checked here, once: keep it.
-///
-/// # Errors
-/// None, unless this file was edited.
-pub fn model() -> tamis::Result<Model<'static>> {
-    let weights = Weights::Mask(Mask::new(300, 4, &USED_1, &BITS_1, &VALUES_1)?);
-    let layer_1 = Layer::new(weights, &FACTORS_1, &[], Activation::Relu)?;
-    let weights = Weights::Mask(Mask::new(4, 3, &USED_2, &BITS_2, &VALUES_2)?);
-    let layer_2 = Layer::new(weights, &[], &[], Activation::Identity)?;
-    let scales = Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, 0)?;
-    Model::new(&[layer_1, layer_2], None, scales)
+const LAYERS: [Layer<'static>; 2] = [
+    checked(Layer::new(
+        Weights::Mask(checked(Mask::new(300, 4, &USED_1, &BITS_1, &VALUES_1))),
+        &FACTORS_1,
+        &[],
+        Activation::Relu,
+    )),
+    checked(Layer::new(
+        Weights::Mask(checked(Mask::new(4, 3, &USED_2, &BITS_2, &VALUES_2))),
+        &[],
+        &[],
+        Activation::Identity,
+    )),
+];
+
+/// The model, with the kernels that its layers need.
+pub static MODEL: Chain<'static, { Chain::kernels(&LAYERS) }> =
+    checked(Chain::new(&LAYERS, None, checked(Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, 0))));
+
+/// What was checked; an error ends the compilation.
+const fn checked<T: Copy>(result: tamis::Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{}", error.what()),
+    }
 }
 
+const _: () = assert!(
+    MODEL.inputs() == INPUTS && MODEL.outputs() == OUTPUTS && MODEL.scratch_len() == SCRATCH,
+    "the sizes are not those of the layers"
+);
+
 /// The outputs on one row.
-///
-/// # Errors
-/// `model` is another one.
-pub fn predict(model: &Model<'_>, x: &[u8; INPUTS], y: &mut [i32; OUTPUTS]) -> tamis::Result<()> {
-    model.predict(x, &mut [0; SCRATCH], y)
+#[must_use]
+pub fn predict(x: &[u8; INPUTS]) -> [i32; OUTPUTS] {
+    let mut y = [0; OUTPUTS];
+    let done = MODEL.predict(x, &mut [0; SCRATCH], &mut y);
+    debug_assert!(done.is_ok(), "the compiler has compared the lengths");
+    y
 }
 
 /// The class of one row.
-///
-/// # Errors
-/// `model` is another one.
-pub fn classify(model: &Model<'_>, x: &[u8; INPUTS]) -> tamis::Result<usize> {
-    model.classify(x, &mut [0; SCRATCH], &mut [0; OUTPUTS])
+#[must_use]
+pub fn classify(x: &[u8; INPUTS]) -> usize {
+    MODEL.class(&predict(x))
 }

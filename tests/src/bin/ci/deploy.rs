@@ -2,13 +2,15 @@
 
 use crate::command::{Cmd, root};
 use crate::part::{Context, Outcome, Stop};
-use crate::{cross, install};
+use crate::{cross, elf, install};
 use std::fs;
 use std::path::Path;
 
 const CRATE: &str = "examples/firmware/deploy";
 const TARGET: &str = "thumbv7em-none-eabihf";
 const EMULATOR: &str = "qemu-system-arm";
+/// Most bytes of flash that it may take, its report on the console included.
+const MOST_FLASH: u64 = 10_500;
 /// Seconds after which the emulator is stopped.
 const LIMIT: u64 = 60;
 
@@ -22,16 +24,21 @@ pub(crate) fn run(_: &Context) -> Outcome {
         .args([format!("{CRATE}/target")])
         .run()?;
     let folder = root().join(CRATE);
+    let image = folder.join("target").join(TARGET).join("release/tamis-deploy");
+    let flash = fs::read(&image).ok().and_then(|image| elf::flash_bytes(&image)).unwrap_or(u64::MAX);
+    if flash > MOST_FLASH {
+        return Err(Stop::Failed(format!("{flash} bytes of flash, allowed are {MOST_FLASH}")));
+    }
     let log = folder.join("target/printed.txt");
     Cmd::new(EMULATOR)
         .words("-M mps2-an386 -display none -serial null -monitor none")
         .words("-semihosting-config enable=on,target=native -kernel")
-        .args([folder.join("target").join(TARGET).join("release/tamis-deploy")])
+        .args([&image])
         .within(LIMIT)
         .log(&log)
         .run()?;
     compare(&read(&log)?, &read(&folder.join("model/expected.txt"))?).map_err(Stop::Failed)?;
-    Ok("the predictions on a Cortex-M4F are the host's, bit for bit".into())
+    Ok(format!("the predictions on a Cortex-M4F are the host's, bit for bit; {flash} bytes of flash"))
 }
 
 fn read(path: &Path) -> Result<String, Stop> {

@@ -19,6 +19,20 @@ pub(crate) fn flash_bytes(elf: &[u8]) -> Option<u64> {
     Some(total)
 }
 
+/// Bytes of a section by its name. None unless a little-endian 32-bit ELF that has it.
+pub(crate) fn section_bytes(elf: &[u8], wanted: &str) -> Option<u64> {
+    if !elf.starts_with(b"\x7fELF\x01\x01") {
+        return None;
+    }
+    let (table, entry, count) = (word(elf, 0x20)?, half(elf, 0x2e)?, half(elf, 0x30)?);
+    let header = |i: u16| (table as usize).checked_add(usize::from(i) * usize::from(entry));
+    let names = elf.get(word(elf, header(half(elf, 0x32)?)? + 16)? as usize..)?;
+    (0..count).filter_map(header).find_map(|at| {
+        let name = names.get(word(elf, at)? as usize..)?.split(|&byte| byte == 0).next()?;
+        (name == wanted.as_bytes()).then(|| word(elf, at + 20).map(u64::from))?
+    })
+}
+
 /// The names of all symbols. None unless a little-endian 32-bit ELF with a table of them.
 pub(crate) fn symbols(elf: &[u8]) -> Option<Vec<String>> {
     const SYMBOLS: u32 = 2;
@@ -84,6 +98,19 @@ mod tests {
         assert_eq!(flash_bytes(&elf), Some(1020));
         assert_eq!(flash_bytes(&elf[..elf.len() - 17]), None);
         assert_eq!(flash_bytes(b"not an image"), None);
+    }
+
+    #[test]
+    fn a_section_is_found_by_its_name() {
+        let mut elf = image(&[(0, 0, 0), (1, 6, 1000), (3, 0, 0)]);
+        let names = elf.len() as u32;
+        elf[0x32] = 2;
+        elf[52 + 40..][..4].copy_from_slice(&1_u32.to_le_bytes());
+        elf[52 + 80 + 16..][..4].copy_from_slice(&names.to_le_bytes());
+        elf.extend(b"\0.text\0");
+        assert_eq!(section_bytes(&elf, ".text"), Some(1000));
+        assert_eq!(section_bytes(&elf, ".rodata"), None);
+        assert_eq!(section_bytes(b"not an image", ".text"), None);
     }
 
     #[test]

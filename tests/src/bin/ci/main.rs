@@ -20,6 +20,7 @@ mod install;
 mod matrix;
 mod part;
 mod qemu;
+mod sizes;
 mod tools;
 
 use part::{Context, PARTS, Part, Stop, Verdict};

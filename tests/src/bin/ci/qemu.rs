@@ -4,7 +4,7 @@
 use crate::command::{Cmd, root};
 use crate::matrix::{self, Run};
 use crate::part::{Context, Outcome, Stop};
-use crate::{cross, elf, install};
+use crate::{cross, elf, install, sizes};
 use boards::{BOARDS, Board};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,9 @@ pub(crate) fn run(_: &Context) -> Outcome {
     let expected = matrix::expected();
     let runs = BOARDS.iter().map(|board| emulate(board, &plugin)).collect::<Result<Vec<_>, _>>()?;
     print!("{}", matrix::table(&runs, &expected));
-    let problems = matrix::problems(&runs, &expected);
+    let mut problems = matrix::problems(&runs, &expected);
+    build_sized()?;
+    problems.extend(sizes::check(IMAGES)?);
     problems.iter().for_each(|problem| println!("{problem}"));
     match problems.len() {
         0 => Ok(format!("{} boards, {} cases, the host's bits on each", runs.len(), expected.len())),
@@ -47,6 +49,14 @@ fn build_firmware() -> Result<(), Stop> {
     let build = cross::compiler(&targets)?.build(&targets);
     let build = build.env(SMALL.0, SMALL.1);
     build.words("--release --manifest-path tests/firmware/Cargo.toml --target-dir").args([IMAGES]).run()
+}
+
+/// The programs whose flash is measured.
+fn build_sized() -> Result<(), Stop> {
+    let build = cross::compiler(&[sizes::TARGET])?.build(&[sizes::TARGET]);
+    let build =
+        build.words("--release --manifest-path tests/firmware/Cargo.toml --features sizes --target-dir");
+    sizes::programs().fold(build.args([IMAGES]), |build, name| build.args(["--bin", name])).run()
 }
 
 /// Targets without a float unit, where every float would be a call.

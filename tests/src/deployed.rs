@@ -1,0 +1,77 @@
+//! Models as they are put on a part: files, and what `tamis export` makes of them. 784 inputs, ten hidden neurons, ten
+//! outputs, 1000, 500 or 200 weights, of which the last layer has 100 each time.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p tamis-tests --test deployed` writes all of it anew.
+
+/// Modules that were exported.
+macro_rules! exported {
+    ($($name:ident $path:literal)*) => {
+        $(
+            #[path = $path]
+            pub mod $name;
+        )*
+    };
+}
+exported! {
+    tables_1000 "deployed/tables_1000.rs"
+    tables_500 "deployed/tables_500.rs"
+    tables_200 "deployed/tables_200.rs"
+    blocks_1000 "deployed/blocks_1000.rs"
+    straight_1000 "deployed/straight_1000.rs"
+    straight_500 "deployed/straight_500.rs"
+    floats_1000 "deployed/floats_1000.rs"
+    floats_500 "deployed/floats_500.rs"
+    rows_1000 "deployed/rows_1000.rs"
+    rows_500 "deployed/rows_500.rs"
+}
+
+/// The file of 1000 weights, each layer in the encoding that is fastest: blocks, and all weights.
+pub static INTEGERS: &[u8] = tamis::include_model!("deployed/tables_1000.tamis");
+/// The same with floats, in blocks.
+pub static FLOATS: &[u8] = tamis::include_model!("deployed/floats_1000.tamis");
+
+/// What the file of 1000 weights predicts, read by the compiler.
+#[must_use]
+pub fn embedded(row: &[u8; INPUTS]) -> [i32; OUTPUTS] {
+    let model = tamis::embed_quantised!("deployed/tables_1000.tamis");
+    let mut y = [0; OUTPUTS];
+    let done = model.predict(row, &mut [0; 13], &mut y);
+    debug_assert!(done.is_ok(), "the scratch is that of ten hidden neurons");
+    y
+}
+
+/// The same of the file of floats.
+#[must_use]
+pub fn embedded_floats(row: &[f32; INPUTS]) -> [f32; OUTPUTS] {
+    let model = tamis::embed_model!("deployed/floats_1000.tamis");
+    let mut y = [0.0; OUTPUTS];
+    let done = model.predict(row, &mut [0.0; 10], &mut y);
+    debug_assert!(done.is_ok(), "the scratch is that of ten hidden neurons");
+    y
+}
+
+/// Numbers in a row.
+pub const INPUTS: usize = 784;
+/// Numbers in a prediction.
+pub const OUTPUTS: usize = 10;
+
+/// A row.
+pub static ROW: [u8; INPUTS] = {
+    let (mut row, mut k, mut state) = ([0; INPUTS], 0, 7_u32);
+    while k < INPUTS {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        row[k] = (state >> 24) as u8;
+        k += 1;
+    }
+    row
+};
+
+/// The same row as floats.
+pub static FLOAT_ROW: [f32; INPUTS] = {
+    let (mut row, mut k) = ([0.0; INPUTS], 0);
+    while k < INPUTS {
+        row[k] = ROW[k] as f32 / 3.0;
+        k += 1;
+    }
+    row
+};
