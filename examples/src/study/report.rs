@@ -129,15 +129,15 @@ impl<'a> Report<'a> {
             return nothing(out);
         }
         out.push_str(
-            "| m | s | seeds | exact | one to one | PSNR, median | PSNR, min | unseen, min | weights found | seconds | passes | paper, PSNR | paper, exact | paper, s |\n\
-             |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+            "| m | s | seeds | exact | one to one | PSNR, median | PSNR, min | unseen, min | weights found | seconds | passes | paper, PSNR | paper, exact | paper, s | paper, passes |\n\
+             |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
         );
         for cell in &measured {
             let runs = &self.cells[cell];
             let (ours, paper) = (Cell::ours(runs), Cell::paper(runs));
             let _ = writeln!(
                 out,
-                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 cell.hidden,
                 cell.nnz,
                 runs.len(),
@@ -152,6 +152,7 @@ impl<'a> Report<'a> {
                 paper.starred(paper.median(psnr), 1),
                 paper.count(|fit| fit.exact),
                 decimal(paper.median(|fit| Some(fit.seconds)), 2),
+                decimal(paper.median(|fit| Some(fit.passes)), 1),
             );
         }
         let left = cells().len() - measured.len();
