@@ -8,7 +8,7 @@
 //! ```text
 //! start     under random gates the s largest |g|/c; w = g/c² on them; one factor for all; 3 LM steps
 //!   │
-//! descend   outer steps until one leaves more than 85 % of the loss, at most 40:
+//! descend   outer steps until one leaves more than 85 % of the loss, at most 40 between moves and 200 from a start or a kick:
 //!   │         grow by the 0.5 s largest |g|/c · 2 LM · threshold to 1.25 s by |w| |column| · 2 LM
 //!   │
 //! moves ◄─┐ tidy: turn mirror images back, flip neurons where that lowers the loss, merge neurons of one hinge;
@@ -73,8 +73,9 @@
 //!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
 //! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
-//! most 7 attempts of at most [`Params::products`] products; a descent has at most 200 outer steps, since each leaves at most
-//! 85 % of the loss; the way down to s weights has at most `log_1.5(s) + 2` cuts.
+//! most 7 attempts of at most [`Params::products`] products; a descent has at most 40 outer steps between moves, and 200 from a
+//! start or a kick, since each leaves at most 85 % of the loss; the way down to s weights has at most `log_1.5(s) + 2` cuts,
+//! and that to m neurons `log_1.5(m) + 2`: each takes a third of what is too much.
 //!
 //! Sources: K. Levenberg (1944) and D. Marquardt (1963) for the damped step; T. Blumensath and M. Davies (2009) for
 //! hard thresholding, S. Foucart (2011) for least squares on its supports; M. Pilanci and T. Ergen (2020) for networks as

@@ -129,15 +129,15 @@ impl<'a> Report<'a> {
             return nothing(out);
         }
         out.push_str(
-            "| m | s | seeds | exact | one to one | PSNR, median | PSNR, min | unseen, min | weights found | seconds | passes | paper, PSNR | paper, exact | paper, s |\n\
-             |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+            "| m | s | seeds | exact | one to one | PSNR, median | PSNR, min | unseen, min | weights found | seconds | passes | paper, PSNR | paper, exact | paper, s | paper, passes |\n\
+             |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
         );
         for cell in &measured {
             let runs = &self.cells[cell];
             let (ours, paper) = (Cell::ours(runs), Cell::paper(runs));
             let _ = writeln!(
                 out,
-                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 cell.hidden,
                 cell.nnz,
                 runs.len(),
@@ -152,6 +152,7 @@ impl<'a> Report<'a> {
                 paper.starred(paper.median(psnr), 1),
                 paper.count(|fit| fit.exact),
                 decimal(paper.median(|fit| Some(fit.seconds)), 2),
+                decimal(paper.median(|fit| Some(fit.passes)), 1),
             );
         }
         let left = cells().len() - measured.len();
@@ -526,7 +527,7 @@ mod tests {
         let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
         assert_eq!(
             line("| 10 | 50 |"),
-            "| 10 | 50 | 3 | 2/3\\* | 3/3\\* | 150.0\\* | 90.0 | 90.0 | 75.0 % | 1.50 | 7.0 | –\\* | 0/3\\* | – |"
+            "| 10 | 50 | 3 | 2/3\\* | 3/3\\* | 150.0\\* | 90.0 | 90.0 | 75.0 % | 1.50 | 7.0 | –\\* | 0/3\\* | – | – |"
         );
         assert!(
             line("| no kicks (50, 200) |").contains("| 0/1 | 1/1 | 1/1 | 40.0 | 40.0 | 40.0 |"),

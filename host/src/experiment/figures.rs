@@ -71,7 +71,9 @@ mod tests {
                 assert!(profile != "smoke" || files.is_empty(), "{name}: {files:?}");
                 assert!(profile != "reduced" || spec.minutes.is_some_and(|minutes| minutes < 60.0), "{name}");
             }
-            assert!(cells[0] < 60 && cells[0] < cells[1] && cells[1] < cells[2], "{name}: {cells:?}");
+            // Runtimes are measured whole, with a shorter IMP.
+            let grows = cells[0] < cells[1] && (cells[1] < cells[2] || name == "runtimes");
+            assert!(cells[0] < 60 && grows, "{name}: {cells:?}");
         }
     }
 
