@@ -19,6 +19,9 @@ const RAM: u32 = 0x2000_0000;
 const EMULATOR: &str = "qemu-system-arm";
 /// Most bytes of flash that it may take, its report on the console included.
 const MOST_FLASH: u64 = 10_500;
+/// The most that estimated flash may be off: prices are of a file of which the compiler knows nothing, not its length either, and
+/// here it knows all of it.
+const MOST_OFF: f64 = 0.10;
 /// Seconds after which the emulator is stopped.
 const LIMIT: u64 = 60;
 
@@ -121,7 +124,8 @@ fn judge(measured: &Memory, estimate: &Estimate, held: Held) -> Result<String, S
             estimates[at],
             100.0 * error
         );
-        if error < -MOST_BYTES || held == Held::File && error > MOST_BYTES {
+        let most = if at == 0 { MOST_OFF } else { MOST_BYTES };
+        if error < -most || held == Held::File && error > most {
             return Err(line);
         }
         lines.push(line);
@@ -158,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flash_and_ram_are_held_to_a_twentieth() {
+    fn flash_is_held_to_a_tenth_and_ram_to_a_twentieth() {
         let estimate = Estimate {
             model_bytes: 300,
             code_bytes: 9700,
@@ -171,13 +175,13 @@ mod tests {
         let fine = Memory { with: [15_000, 2300], rest: [5000, 300] };
         assert!(judge(&fine, &estimate, Held::File).is_ok());
         let wrong = |with, held| judge(&Memory { with, ..fine }, &estimate, held).unwrap_err();
-        assert!(wrong([16_000, 2300], Held::File).contains("flash"));
+        assert!(wrong([17_000, 2300], Held::File).contains("flash"));
         assert!(wrong([15_000, 2500], Held::File).contains("RAM"));
         assert!(wrong([15_000, 2100], Held::File).contains("RAM"));
         // Embedded, the prediction may hide behind what is deeper.
         assert!(judge(&Memory { with: [6000, 310], ..fine }, &estimate, Held::Embedded).is_ok());
         assert!(wrong([6000, 500], Held::Embedded).contains("RAM"));
-        assert!(wrong([6500, 310], Held::Embedded).contains("flash"));
+        assert!(wrong([7000, 310], Held::Embedded).contains("flash"));
         assert_eq!(lowest("insns=1\nlowest=512\n"), Some(512));
     }
 
