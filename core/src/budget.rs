@@ -115,8 +115,8 @@ sums!(Training);
 ///
 /// *State* is what survives from step to step: iterate and next iterate over both sides, 16 bytes per nonzero, for a safe
 /// run 8 more for the best one, and the counters of a count sketch where one ranks. *Workspace* is the rest: the residual
-/// of a batch, n·c, or of a strip of it; a gradient panel of p blocks, p (d + c), and as many indices and values that stand for blocks without
-/// weights; the operator's scratch.
+/// of a batch, n·c, or of a strip of it; a gradient panel of p blocks, p (d + c), and as many indices and values that stand for
+/// blocks without weights; the operator's scratch.
 ///
 /// ```
 /// use tamis::{dims::Dims, train::{Goal, NetSchedule, Rank}};
