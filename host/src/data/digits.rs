@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use tamis::math;
 use tamis::rng::{Rng, stream};
 
-use super::{Matrix, Values};
+use super::{Matrix, Values, spare};
 
 /// Number of classes: the digits 0 to 9.
 pub const CLASSES: usize = 10;
@@ -184,7 +184,9 @@ fn bernstein(t: f32) -> [f32; 3] {
 
 fn zeros(rows: usize, cols: usize) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let fits = rows.checked_mul(cols).filter(|&len| out.try_reserve_exact(len).is_ok());
+    let fits = rows
+        .checked_mul(cols)
+        .filter(|&len| out.try_reserve_exact(len.saturating_add(spare::<u8>())).is_ok());
     let len = fits.ok_or_else(|| {
         Error::new("the digits do not fit in memory")
             .got(format!("{rows} images of {cols} bytes"))

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use tamis::math;
 use tamis::rng::{Rng, stream};
 
-use super::{Matrix, Values};
+use super::{Matrix, Values, spare};
 use crate::{Error, Result, file};
 
 /// Stream of the frequencies.
@@ -138,7 +138,9 @@ impl Picture {
         let frequencies: Vec<f64> =
             (0..k * axes).map(|i| deviations[i % axes] * f64::from(rng.normal())).collect();
         let mut values = Vec::new();
-        let len = n.checked_mul(d).filter(|&len| values.try_reserve_exact(len).is_ok());
+        let len = n
+            .checked_mul(d)
+            .filter(|&len| values.try_reserve_exact(len.saturating_add(spare::<f32>())).is_ok());
         let len = len.ok_or_else(|| {
             Error::new("the samples of the picture do not fit in memory")
                 .got(format_args!("{n} rows of {d} numbers"))

@@ -215,8 +215,8 @@ impl<'a> Incoming<'a> {
         let kept = self.kept(rows);
         let more = kept.saturating_mul(cols);
         let reserved = match &mut self.matrix.values {
-            Values::F32(v) => v.try_reserve_exact(more),
-            Values::U8(v) => v.try_reserve_exact(more),
+            Values::F32(v) => v.try_reserve_exact(more.saturating_add(spare::<f32>())),
+            Values::U8(v) => v.try_reserve_exact(more.saturating_add(spare::<u8>())),
         };
         reserved.map_err(|_| no_room(kept, cols))
     }
@@ -224,10 +224,23 @@ impl<'a> Incoming<'a> {
     /// Gives back memory that a text had reserved beyond its end.
     pub(super) fn shrink(&mut self) {
         match &mut self.matrix.values {
-            Values::F32(v) => v.shrink_to_fit(),
-            Values::U8(v) => v.shrink_to_fit(),
+            Values::F32(v) => shrink(v),
+            Values::U8(v) => shrink(v),
         }
     }
+}
+
+/// Bytes of a line of the cache.
+pub(crate) const LINE: usize = 64;
+
+/// Values that are left free behind the others: the operator moves all of them to where a line begins.
+pub(crate) const fn spare<T>() -> usize {
+    LINE / size_of::<T>()
+}
+
+/// Gives back what is reserved behind the values, but for [`spare`].
+pub(crate) fn shrink<T>(values: &mut Vec<T>) {
+    values.shrink_to(values.len() + spare::<T>());
 }
 
 fn no_room(rows: usize, cols: usize) -> Error {
@@ -246,6 +259,6 @@ fn remove_column<T: Copy>(values: &mut Vec<T>, cols: usize, column: usize) -> Ve
         at = (at + 1) % cols;
         keep
     });
-    values.shrink_to_fit();
+    shrink(values);
     taken
 }

@@ -30,6 +30,7 @@ pub mod select;
 mod source;
 
 pub use load::{Table, load, load_beside, load_chosen, load_labelled, load_labels, load_table};
+pub(crate) use matrix::{LINE, shrink, spare};
 pub use matrix::{Matrix, Values};
 pub use save::{Array, Numbers, save, save_csv, save_npy, save_npz};
 pub use source::{Size, Source};

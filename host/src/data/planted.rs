@@ -1,6 +1,6 @@
 //! Planted problems: labels from a network, or a linear measurement, whose sparse weights are known.
 
-use super::{Matrix, Values};
+use super::{Matrix, Values, spare};
 use rayon::prelude::*;
 use tamis::dims::Dims;
 use tamis::error::Result;
@@ -291,7 +291,8 @@ fn plant(dims: Dims, signs: Signs, seed: u64, unit: impl Fn(f64, f64) -> f64 + S
 /// n×d standard normal samples.
 fn samples(dims: &Dims, seed: u64) -> Result<Matrix> {
     let rows = NormalRows::new(seed, dims.samples, dims.inputs);
-    let mut values = vec![0.0_f32; dims.samples * dims.inputs];
+    let mut values = Vec::with_capacity(dims.samples * dims.inputs + spare::<f32>());
+    values.resize(dims.samples * dims.inputs, 0.0_f32);
     values.par_chunks_mut(dims.inputs).enumerate().try_for_each(|(k, row)| { rows }.row(k, row))?;
     Ok(Matrix { rows: dims.samples, cols: dims.inputs, values: Values::F32(values) })
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{Matrix, Values};
+use super::{Matrix, Values, shrink};
 use crate::{Error, Result};
 
 /// Keeps the rows whose label is one of `keep`, in the order of the file.
@@ -115,7 +115,7 @@ pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
     fn kept_of<T: Copy>(values: &mut Vec<T>, (cols, kept): (usize, usize), order: &[usize]) {
         permute(values, cols, order.len(), |place| order[place]);
         values.truncate(kept * cols);
-        values.shrink_to_fit();
+        shrink(values);
     }
     match &mut matrix.values {
         Values::F32(v) => kept_of(v, (matrix.cols, kept), &order),

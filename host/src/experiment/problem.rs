@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::cell::Cell;
 use super::spec::{Data, Part, Pictures};
 use crate::data::image::{Fourier, Picture};
-use crate::data::{self, Matrix, Values, digits, planted, select};
+use crate::data::{self, Matrix, Values, digits, planted, select, shrink};
 use crate::file;
 use crate::run::{Labels, Problem, Source, Task, room_for};
 use crate::{Error, Result};
@@ -149,12 +149,12 @@ fn split(data: &mut Matrix, at: usize) -> Matrix {
     let values = match &mut data.values {
         Values::F32(values) => {
             let rest = Values::F32(values.split_off(at * cols));
-            values.shrink_to_fit();
+            shrink(values);
             rest
         }
         Values::U8(values) => {
             let rest = Values::U8(values.split_off(at * cols));
-            values.shrink_to_fit();
+            shrink(values);
             rest
         }
     };

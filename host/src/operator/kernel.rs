@@ -21,7 +21,7 @@ pub(super) fn vectorise<R, F: FnOnce() -> R>(arch: pulp::Arch, work: F) -> R {
 }
 
 /// A value of a data column.
-pub(super) trait Element: Copy + Send + Sync + 'static {
+pub(super) trait Element: Copy + Default + Send + Sync + 'static {
     fn widen(self) -> f32;
 
     /// The values themselves where they are floats.

@@ -1,6 +1,6 @@
 //! Sizes of the operator's buffers, and the bytes they add up to.
 
-use super::{Group, PAD, gram};
+use super::{Group, PAD, activations, buffer, gram};
 use tamis::dims::Dims;
 
 /// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte of cache.
@@ -18,6 +18,9 @@ pub struct Layout {
     /// Entries of the largest support whose Gram matrix is kept while gates are held, 0 for none: 16 bytes per pair of entries, for
     /// much of the time where conjugate gradients need many products.
     pub gram: usize,
+    /// Floats of a group for activations that are kept from one evaluation of the network to the next, one per row and neuron; 0 for
+    /// none. A network that they are too few for keeps none.
+    pub activations: usize,
     /// Whether a run goes through a batch in strips of a tile to each group ([`Layout::strip`]) and holds no residual of more rows.
     pub strips: bool,
 }
@@ -38,13 +41,21 @@ impl Layout {
         } else {
             128
         };
-        Self { tile, panel, groups: Self::GROUPS, hold: true, gram: 0, strips: false }
+        Self { tile, panel, groups: Self::GROUPS, hold: true, gram: 0, activations: 0, strips: false }
     }
 
     /// The same with the Gram matrices of supports of `entries` entries, if they take a few megabytes at most.
     #[must_use]
     pub const fn with_gram(self, entries: usize) -> Self {
         Self { gram: gram::usual(entries), ..self }
+    }
+
+    /// The same with activations of `neurons` neurons on `samples` rows, or as many as take a few megabytes.
+    #[must_use]
+    pub const fn with_activations(self, samples: usize, neurons: usize) -> Self {
+        let groups = self.used(samples);
+        let pieces = samples.div_ceil(self.tile).div_ceil(if groups == 0 { 1 } else { groups });
+        Self { activations: activations::usual(groups, pieces.saturating_mul(self.tile), neurons), ..self }
     }
 
     /// Rows of a strip; 0 for all of a batch.
@@ -66,7 +77,8 @@ impl Layout {
         let (before, after) = (padded * dims.inputs, padded * (dims.inputs + outputs));
         let before = if before > dims.nnz { before } else { dims.nnz };
         let after = if after > dims.nnz { after } else { dims.nnz };
-        4 * self.used(dims.samples) * (after - before + (outputs + 1) * self.tile)
+        let more = buffer::floats(&[after, outputs * self.tile, self.tile]) - buffer::floats(&[before]);
+        4 * self.used(dims.samples) * more
     }
 
     /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.
@@ -76,7 +88,17 @@ impl Layout {
         let padded = self.panel.next_multiple_of(PAD);
         let product = if padded * inputs > nnz { padded * inputs } else { nnz };
         let expanded = if bytes { self.tile * inputs } else { 0 };
-        let group = product + 2 * padded * self.tile + 3 * self.tile + expanded;
+        let sizes = [
+            product,
+            padded * self.tile,
+            padded * self.tile,
+            self.tile,
+            self.tile,
+            self.tile,
+            expanded,
+            self.activations,
+        ];
+        let group = buffer::floats(&sizes);
         let (tiles, groups) = (samples.div_ceil(self.tile), self.used(samples));
         let held = if !self.hold {
             0
@@ -87,6 +109,10 @@ impl Layout {
         };
         let gram = gram::bytes(if self.gram < nnz { self.gram } else { nnz });
         let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
-        groups * size_of::<Group>() + 4 * (groups * group + self.panel * inputs + self.panel + bits) + gram
+        let kept = activations::bytes(self.activations, if hidden < nnz { hidden } else { nnz }, nnz);
+        groups * size_of::<Group>()
+            + 4 * (groups * group + self.panel * inputs + self.panel + bits)
+            + gram
+            + kept
     }
 }

@@ -8,6 +8,8 @@
 //! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed order: the result
 //! does not depend on the number of threads. Nothing is allocated after construction.
 
+mod activations;
+mod buffer;
 mod factored;
 mod fork;
 mod gram;
@@ -20,6 +22,8 @@ mod stop;
 mod tiles;
 
 use crate::data::{Matrix, Values};
+use activations::Activations;
+use buffer::Buffer;
 use fork::{fork, fork_parts};
 use gram::Gram;
 use held::Held;
@@ -60,6 +64,7 @@ struct Shared {
     /// Neurons of the panel that are not closed.
     live: Vec<u32>,
     held: Held,
+    activations: Activations,
     /// Looked at before every piece.
     stop: Option<Stop>,
 }
@@ -68,23 +73,26 @@ struct Shared {
 #[derive(Debug)]
 struct Group {
     /// A gradient panel, one column per input, or one number per nonzero.
-    product: Vec<f32>,
+    product: Buffer,
     /// `gate ∘ r` of a panel, row by row.
-    gated: Vec<f32>,
+    gated: Buffer,
     /// Activations of a panel's random generators, neuron by neuron.
-    random: Vec<f32>,
+    random: Buffer,
     /// Activations of one neuron.
-    z: Vec<f32>,
+    z: Buffer,
     /// One number per row of a tile.
-    v: Vec<f32>,
+    v: Buffer,
     /// `A_S p` on the rows of a tile.
-    image: Vec<f32>,
+    image: Buffer,
     /// A tile of bytes as floats.
-    expanded: Vec<f32>,
+    expanded: Buffer,
     /// Outputs or residuals on the rows of a tile, output by output.
-    outputs: Vec<f32>,
+    outputs: Buffer,
     /// `R wt_i` on the rows of a tile.
-    back: Vec<f32>,
+    back: Buffer,
+    /// Activations from the last evaluation ([`activations`]), and the first of the group's rows.
+    kept: Buffer,
+    from: usize,
 }
 
 impl Blocked {
@@ -105,15 +113,17 @@ impl Blocked {
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
         let held = if layout.hold { hidden.min(nnz) } else { 0 };
         let group = || Group {
-            product: vec![0.0; (padded * d).max(nnz)],
-            gated: vec![0.0; padded * layout.tile],
-            random: vec![0.0; padded * layout.tile],
-            z: vec![0.0; layout.tile],
-            v: vec![0.0; layout.tile],
-            image: vec![0.0; layout.tile],
-            expanded: vec![0.0; if bytes { layout.tile * d } else { 0 }],
-            outputs: Vec::new(),
-            back: Vec::new(),
+            product: Buffer::zeros((padded * d).max(nnz)),
+            gated: Buffer::zeros(padded * layout.tile),
+            random: Buffer::zeros(padded * layout.tile),
+            z: Buffer::zeros(layout.tile),
+            v: Buffer::zeros(layout.tile),
+            image: Buffer::zeros(layout.tile),
+            expanded: Buffer::zeros(if bytes { layout.tile * d } else { 0 }),
+            outputs: Buffer::default(),
+            back: Buffer::default(),
+            kept: Buffer::zeros(layout.activations),
+            from: 0,
         };
         let groups = (0..tiles.min(layout.groups)).map(|_| group()).collect();
         let shared = Shared {
@@ -127,6 +137,11 @@ impl Blocked {
                 neurons: Vec::with_capacity(held),
                 bits: vec![0; (tiles + 1) * held * words],
                 words,
+            },
+            activations: if layout.activations > 0 {
+                Activations::new(hidden.min(nnz), nnz)
+            } else {
+                Activations::default()
             },
             tiles: Tiles::new(data, layout.tile),
             stop: None,
@@ -147,9 +162,9 @@ impl Blocked {
         let padded = self.layout.panel.next_multiple_of(PAD);
         let product = (padded * (self.shared.tiles.cols + outputs)).max(self.nnz);
         for group in &mut self.groups {
-            group.product = vec![0.0; product];
-            group.outputs = vec![0.0; outputs * self.layout.tile];
-            group.back = vec![0.0; self.layout.tile];
+            group.product = Buffer::zeros(product);
+            group.outputs = Buffer::zeros(outputs * self.layout.tile);
+            group.back = Buffer::zeros(self.layout.tile);
         }
         self.outputs = outputs;
         self
@@ -195,7 +210,9 @@ impl Blocked {
         let shared = &self.shared;
         fork(&mut self.groups[..groups], 0, &|g, group| {
             group.product[..len].fill(0.0);
-            for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
+            let left = pieces * g / groups..pieces * (g + 1) / groups;
+            group.from = shared.row_of(left.start);
+            for k in (Pieces { shared, left }) {
                 body(shared, group, k);
             }
         });
@@ -225,7 +242,9 @@ impl Blocked {
         let shared = &self.shared;
         let work = |g: usize, group: &mut Group, out: &mut [T]| {
             let mut rest = out;
-            for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
+            let left = pieces * g / groups..pieces * (g + 1) / groups;
+            group.from = shared.row_of(left.start);
+            for k in (Pieces { shared, left }) {
                 let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
                 body(shared, group, k, part);
                 rest = tail;
@@ -235,6 +254,13 @@ impl Blocked {
         self.go_on()
     }
 
+    /// The most rows of a group.
+    fn group_rows(&self) -> usize {
+        let pieces = self.shared.tiles.pieces(&self.shared.batch);
+        let most = pieces.div_ceil(self.groups.len().min(pieces).max(1)) * self.layout.tile;
+        most.min(self.shared.batch.len())
+    }
+
     /// [`Self::each_part`] where the parts are the rows of the pieces.
     fn each_row(
         &mut self,
@@ -242,9 +268,7 @@ impl Blocked {
         body: impl Fn(&Shared, &mut Group, usize, &mut [f32]) + Sync,
     ) -> Result<()> {
         let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
-        let first = batch.start / tile;
-        let start = |k: usize| ((first + k) * tile).clamp(batch.start, batch.end) - batch.start;
-        self.each_part(out, start, body)
+        self.each_part(out, |k| tiles::start(tile, &batch, k), body)
     }
 }
 
@@ -265,6 +289,11 @@ impl Iterator for Pieces<'_> {
 impl Shared {
     fn stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(Stop::asked)
+    }
+
+    /// Where in the batch piece `k` begins.
+    fn row_of(&self, k: usize) -> usize {
+        tiles::start(self.tiles.tile, &self.batch, k)
     }
 
     /// The generator of a single random gate, d numbers.

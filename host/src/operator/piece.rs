@@ -279,7 +279,8 @@ pub(super) fn hold<T: Element>(
     if random {
         random_activations(shared, piece, neurons.len(), group);
     }
-    let Group { z, random: images, .. } = group;
+    let mut buffer = std::mem::take(&mut group.z);
+    let (z, images) = (&mut buffer, &group.random);
     vectorise(
         shared.arch,
         #[inline(always)]
@@ -289,6 +290,13 @@ pub(super) fn hold<T: Element>(
                 let gate = cursor.at(i as usize);
                 if let Gate::Random { .. } = gate {
                     pack(&images[slot * len..][..len], bits);
+                } else if let Gate::Weights { block, sign } = gate
+                    && let Some(kept) = group.activations(shared, piece, block)
+                {
+                    for (z, kept) in z.iter_mut().zip(kept) {
+                        *z = sign * kept;
+                    }
+                    pack(&z[..len], bits);
                 } else if gate_activation(piece, gate, &[], z) {
                     pack(&z[..len], bits);
                 } else {
@@ -297,6 +305,7 @@ pub(super) fn hold<T: Element>(
             }
         },
     );
+    group.z = buffer;
 }
 
 /// Activations of the first `count` of the panel's generators, neuron by neuron, in `group.random`.
@@ -358,7 +367,14 @@ pub(super) fn add_panel<T: Element>(
             for (slot, image) in images[..padded * len].chunks_mut(len).enumerate() {
                 match shared.live.get(slot) {
                     None => image.fill(0.0),
-                    Some(&i) => gate_in_place(piece, cursor.at(i as usize), r, image),
+                    Some(&i) => {
+                        let gate = cursor.at(i as usize);
+                        let kept = match gate {
+                            Gate::Weights { block, .. } => group.activations(shared, piece, block),
+                            _ => None,
+                        };
+                        gate_in_place(piece, gate, kept, r, image);
+                    }
                 }
             }
         },
@@ -397,7 +413,19 @@ pub(super) fn interleaved_product<T: Element>(
 
 /// `image = gate ∘ r`, where `image` holds the activations of a random gate already.
 #[inline(always)]
-fn gate_in_place<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, r: &[f32], image: &mut [f32]) {
+fn gate_in_place<T: Element>(
+    piece: Piece<'_, T>,
+    gate: Gate<'_>,
+    kept: Option<&[f32]>,
+    r: &[f32],
+    image: &mut [f32],
+) {
+    if let (Gate::Weights { sign, .. }, Some(kept)) = (gate, kept) {
+        for ((image, z), r) in image.iter_mut().zip(kept).zip(r) {
+            *image = if sign * z > 0.0 { *r } else { 0.0 };
+        }
+        return;
+    }
     match gate {
         Gate::Closed => image.fill(0.0),
         Gate::Open => image.copy_from_slice(r),

@@ -2,7 +2,7 @@
 
 use super::held::Held;
 use super::kernel::vectorise;
-use super::{Blocked, PAD, piece, with_values};
+use super::{Blocked, PAD, activations, piece, with_values};
 use crate::data::Values;
 use std::convert::Infallible;
 use std::ops::Range;
@@ -40,6 +40,9 @@ impl Sensing for Blocked {
 
     fn select(&mut self, rows: Range<usize>) -> Result<()> {
         error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.shared.tiles.rows)?;
+        if self.shared.batch != rows {
+            self.shared.activations.forget();
+        }
         self.shared.batch = rows;
         self.shared.held.key = None;
         self.gram.forget();
@@ -130,6 +133,12 @@ impl Sensing for Blocked {
         let held = self.shared.held.fits(gates, w.blocks().map(|block| block.neuron()));
         if !held && gates.may_be_random() {
             return provided::forward(self, gates, w, out);
+        }
+        if !held && self.layout.activations > 0 && activations::gates_own(gates, w) {
+            let slots = self.layout.activations / self.group_rows().max(1);
+            if self.shared.activations.turn_to(w, slots) {
+                return self.forward_kept(gates, w, out);
+            }
         }
         self.each_row(out, |shared, group, k, out| {
             with_values!(shared, values => {
@@ -288,6 +297,24 @@ impl Sensing for Blocked {
 }
 
 impl Blocked {
+    /// The outputs by activations that are kept.
+    fn forward_kept(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
+        let done = self.each_row(out, |shared, group, k, out| {
+            with_values!(shared, values => {
+                let piece = shared.tiles.piece(values, &shared.batch, k);
+                vectorise(shared.arch, #[inline(always)] || {
+                    out.fill(0.0);
+                    activations::add_forward_kept(shared, piece, gates, w, group, out);
+                });
+            });
+        });
+        match done {
+            Ok(()) => self.shared.activations.settle(),
+            Err(_) => self.shared.activations.forget(),
+        }
+        done
+    }
+
     /// The gradient of at most p blocks: one matrix product a tile.
     fn gradient_panel(
         &mut self,

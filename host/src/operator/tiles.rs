@@ -5,13 +5,15 @@
 //! is never in memory twice.
 
 use super::kernel::{Element, Piece};
-use crate::data::{Matrix, Values};
+use crate::data::{LINE, Matrix, Values};
 use std::ops::Range;
 
 /// Rows in tiles.
 #[derive(Debug)]
 pub(super) struct Tiles {
     pub(super) values: Values,
+    /// Where they begin in there, so that each tile begins at a line of the cache.
+    skip: usize,
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) tile: usize,
@@ -21,19 +23,19 @@ impl Tiles {
     /// Takes row-major data over, `tile` rows a tile.
     pub(super) fn new(data: Matrix, tile: usize) -> Self {
         let Matrix { rows, cols, mut values } = data;
-        match &mut values {
-            Values::F32(values) => transpose_tiles(values, cols, tile),
-            Values::U8(values) => transpose_tiles(values, cols, tile),
-        }
-        Self { values, rows, cols, tile }
+        let skip = match &mut values {
+            Values::F32(values) => lay_out(values, cols, tile),
+            Values::U8(values) => lay_out(values, cols, tile),
+        };
+        Self { values, skip, rows, cols, tile }
     }
 
     /// The rows as they came.
     pub(super) fn into_matrix(self) -> Matrix {
-        let Self { rows, cols, mut values, tile } = self;
+        let Self { rows, cols, mut values, skip, tile } = self;
         match &mut values {
-            Values::F32(values) => restore_tiles(values, cols, tile),
-            Values::U8(values) => restore_tiles(values, cols, tile),
+            Values::F32(values) => restore(values, skip, cols, tile),
+            Values::U8(values) => restore(values, skip, cols, tile),
         }
         Matrix { rows, cols, values }
     }
@@ -50,6 +52,7 @@ impl Tiles {
         batch: &Range<usize>,
         k: usize,
     ) -> Piece<'a, T> {
+        let values = &values[self.skip..];
         let first = (batch.start / self.tile + k) * self.tile;
         let stride = self.tile.min(self.rows - first);
         let (lo, hi) = (batch.start.max(first), batch.end.min(first + stride));
@@ -63,14 +66,27 @@ impl Tiles {
     }
 }
 
-/// Turns each run of `tile` rows from row-major to column-major, through a buffer of one tile.
-fn transpose_tiles<T: Element>(values: &mut [T], cols: usize, tile: usize) {
+/// Where in the batch its piece `k` begins, in tiles of `tile` rows.
+pub(super) fn start(tile: usize, batch: &Range<usize>, k: usize) -> usize {
+    ((batch.start / tile + k) * tile).clamp(batch.start, batch.end) - batch.start
+}
+
+/// Turns each run of `tile` rows from row-major to column-major, through a buffer of one tile; then moves all to where a line of the
+/// cache begins, if there is room behind them, and says how far: a vector load that touches two lines costs as much as two.
+fn lay_out<T: Element>(values: &mut Vec<T>, cols: usize, tile: usize) -> usize {
     let mut buffer = Vec::with_capacity(tile * cols);
     values.chunks_mut(tile * cols).for_each(|chunk| transpose(chunk, cols, &mut buffer));
+    let skip = values.as_ptr().align_offset(LINE);
+    if skip > values.capacity() - values.len() {
+        return 0;
+    }
+    values.splice(..0, std::iter::repeat_n(T::default(), skip));
+    skip
 }
 
 /// The way back.
-fn restore_tiles<T: Element>(values: &mut [T], cols: usize, tile: usize) {
+fn restore<T: Element>(values: &mut Vec<T>, skip: usize, cols: usize, tile: usize) {
+    values.drain(..skip);
     let mut buffer = Vec::with_capacity(tile * cols);
     values.chunks_mut(tile * cols).for_each(|chunk| transpose(chunk, chunk.len() / cols, &mut buffer));
 }

@@ -43,6 +43,8 @@ pub struct Plan {
     pub hold: bool,
     /// Entries of the largest support whose Gram matrix is kept, 0 for none.
     pub gram: usize,
+    /// Floats of each group for activations that are kept from one evaluation to the next, 0 for none.
+    pub activations: usize,
     /// Groups of tiles, the most threads that take part.
     pub groups: usize,
     /// Whether a run goes through its batches in strips of a tile to each group, and holds no residual of more rows.
@@ -106,16 +108,26 @@ impl Plan {
     /// The operator's layout.
     #[must_use]
     pub const fn layout(&self) -> Layout {
-        let Self { panel, tile, hold, gram, groups, strips, .. } = *self;
-        Layout { tile, panel, groups, hold, gram, strips }
+        let Self { panel, tile, hold, gram, activations, groups, strips, .. } = *self;
+        Layout { tile, panel, groups, hold, gram, activations, strips }
     }
 
     /// A layout, the bytes of the state, and those of each part of the workspace.
     pub(super) fn sum(layout: Layout, state: usize, workspace: &[usize]) -> Self {
         let add = |sum: u64, &bytes: &usize| sum.saturating_add(bytes as u64);
-        let Layout { tile, panel, groups, hold, gram, strips } = layout;
+        let Layout { tile, panel, groups, hold, gram, activations, strips } = layout;
         let workspace_bytes = workspace.iter().fold(0, add);
-        Self { panel, tile, hold, gram, groups, strips, state_bytes: state as u64, workspace_bytes }
+        Self {
+            panel,
+            tile,
+            hold,
+            gram,
+            activations,
+            groups,
+            strips,
+            state_bytes: state as u64,
+            workspace_bytes,
+        }
     }
 }
 
@@ -177,13 +189,23 @@ fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
         [(true, false), (false, false), (false, true)].into_iter().flat_map(move |(hold, strips)| {
             let panels = panels.clone();
             tiles().flat_map(move |tile| {
-                panels.clone().rev().map(move |panel| Layout { tile, panel, groups, hold, gram: 0, strips })
+                panels.clone().rev().map(move |panel| Layout {
+                    tile,
+                    panel,
+                    groups,
+                    hold,
+                    gram: 0,
+                    activations: 0,
+                    strips,
+                })
             })
         })
     };
     let groups = std::iter::successors(Some(usual.groups), |&groups| (groups > 1).then_some(groups / 2));
     let wide = groups.flat_map(move |groups| with(groups, vector..usual.panel + 1));
-    let kept = tiles().map(move |tile| Layout { tile, ..usual }).filter(move |_| usual.gram > 0);
+    let kept = tiles()
+        .map(move |tile| Layout { tile, ..usual })
+        .filter(move |_| usual.gram > 0 || usual.activations > 0);
     kept.chain(wide).chain(with(1, 1..vector))
 }
 

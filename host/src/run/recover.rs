@@ -348,7 +348,11 @@ impl RecoverPlan {
         let with = |layout| Self::of((dims, outputs), bytes, options, slots, layout);
         let usual = Layout::new(slots, dims.inputs);
         // Products of several outputs are not by one Gram matrix.
-        let usual = if outputs > 0 { usual } else { usual.with_gram(with(usual).budget.room()) };
+        let usual = if outputs > 0 {
+            usual
+        } else {
+            usual.with_gram(with(usual).budget.room()).with_activations(dims.samples, slots)
+        };
         let plan = choose(options.memory, (usual, slots), LESS, |layout| with(layout).plan)?;
         Ok(with(plan.layout()))
     }
