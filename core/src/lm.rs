@@ -330,7 +330,8 @@ pub const fn second_slots(second: usize) -> usize {
 /// The operator should have [`slots`] blocks; the result is spread over them, with the signs of `params.signs`, and block
 /// 0 is empty with [`Signs::Free`]. `memory` holds at least [`crate::budget::Recovery::words`] of the budget for `dims`, the operator's
 /// panel and its scratch for all rows. `observe` is called after every outer step and at every checkpoint; where it
-/// returns `false` the run takes the best network down to s weights, fits it to all rows and ends.
+/// returns `false` the run takes the best network down to s weights, fits it to all rows and ends; of those steps it is told too,
+/// but its answers change nothing, and there are no more checkpoints.
 ///
 /// Inputs and labels may be of any scale: columns are weighed by their root mean square (one of mean square below 1e-30
 /// counts as zero), labels are scaled by an exact power of two.

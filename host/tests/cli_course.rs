@@ -71,6 +71,45 @@ fn classes_are_logged_step_by_step_and_drawn() {
 }
 
 #[test]
+fn the_log_of_a_run_that_goes_on_is_that_of_one_without_a_break() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), DIGITS);
+    ok(folder.path(), PLANTED);
+    let steps = |name: &str| {
+        let (mut lines, _) = log(folder.path(), name);
+        lines.iter_mut().for_each(|line| {
+            line.as_object_mut().unwrap().remove("seconds");
+        });
+        lines
+    };
+    for (k, (line, limit)) in [
+        (format!("{CLASSES} --epochs 8 --batch 108"), 3.1),
+        (format!("{ONE} --recipe lm"), 3.0),
+        (format!("{ONE} --recipe paper --epochs 6"), 20.0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        ok(folder.path(), &format!("{line} --log whole{k} -o whole.tamis -q"));
+        let part = format!("{line} --checkpoint state{k} --resume --log part{k} -o part.tamis");
+        let report = json(folder.path(), &format!("{part} --passes-limit {limit}"));
+        assert_eq!(report["limit"], json!("passes"), "{line}");
+        let first = steps(&format!("part{k}"));
+        assert!(!first.is_empty());
+        ok(folder.path(), &format!("{part} -q"));
+        let [whole, part] = [steps(&format!("whole{k}")), steps(&format!("part{k}"))];
+        assert_eq!(whole, part, "{line}");
+        assert!(first[0] == whole[0] && first.len() < 2 * whole.len());
+    }
+    // A file that is no log is not written over.
+    std::fs::write(folder.path().join("notes"), "{\"step\": 1}\nbuy milk\n").unwrap();
+    let line = format!("{ONE} --checkpoint state9 --resume --log notes -o part.tamis");
+    let error = fails(folder.path(), &line);
+    assert!(error.contains("notes") && error.contains("line 2"), "{error}");
+    assert!(std::fs::read_to_string(folder.path().join("notes")).unwrap().ends_with("buy milk\n"));
+}
+
+#[test]
 fn a_log_of_very_many_steps_has_one_line_an_epoch() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), DIGITS);

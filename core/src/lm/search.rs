@@ -50,7 +50,7 @@ impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
         self.tell(phase, bench, (loss, best), None);
     }
 
-    /// Tells the observer, unless it ended the run already.
+    /// Tells the observer. Once the run was ended there is no checkpoint any more, and what the observer says changes nothing.
     #[inline(never)]
     fn tell<'a, P: Problem<'a>>(
         &mut self,
@@ -59,7 +59,7 @@ impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
         (loss, best): (f32, f32),
         checkpoint: Option<Checkpoint<'_>>,
     ) {
-        if self.info.stopped {
+        if self.info.stopped && checkpoint.is_some() {
             return;
         }
         let progress = Progress {
@@ -74,7 +74,7 @@ impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
             rows_read: bench.fit().rows_read,
             checkpoint,
         };
-        self.info.stopped = !(self.observe)(&progress);
+        self.info.stopped |= !(self.observe)(&progress);
     }
 }
 

@@ -169,11 +169,12 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.hurry();
         // Mirror images take more weights than there will be.
         let before = if self.is_exact(before) { self.unmirror(before)? } else { before };
-        let Self { bench, log, state, base, kept, .. } = self;
-        let loss = bench.thin(before, |bench, loss| {
-            log.step(Phase::Finish, bench, (loss, state.best_loss));
-            !log.info.stopped
-        })?;
+        let ended = self.log.info.stopped;
+        let mut loss = self.thin(before)?;
+        if !ended && self.log.info.stopped && loss > SPOILT * before {
+            loss = self.thin_again(loss)?;
+        }
+        let Self { bench, base, kept, .. } = self;
         let loss = bench.conclude(loss, base, kept)?;
         self.keep_found(loss)?;
         // An exact fit that the way down has spoilt: a weight too many went, and comes back.
@@ -181,6 +182,30 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             self.descend_at_s(loss, before, Phase::Finish)?;
         }
         Ok(self.state.found_loss)
+    }
+
+    /// Down to s weights; the observer sees it.
+    fn thin(&mut self, loss: f32) -> Outcome<'a, P, f32> {
+        let Self { bench, log, state, .. } = self;
+        bench.thin(loss, |bench, loss| {
+            log.step(Phase::Finish, bench, (loss, state.best_loss));
+            !log.info.stopped
+        })
+    }
+
+    /// The way down was begun with time and ended in a hurry, which suits neither: from the base once more, in a hurry from the
+    /// start, and the better of both.
+    fn thin_again(&mut self, loss: f32) -> Outcome<'a, P, f32> {
+        self.kept.store(self.bench.view())?;
+        self.bench.load(self.base.view())?;
+        self.hurry();
+        let before = self.bench.loss()?;
+        let again = self.thin(before)?;
+        if again < loss {
+            return Ok(again);
+        }
+        self.bench.load(self.kept.view())?;
+        self.bench.loss()
     }
 
     /// [`Stage::AllRows`].

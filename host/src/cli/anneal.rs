@@ -106,7 +106,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     let mut keeper = Keeper::new(&train.kept, &problem, &options)?;
     let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
-    let mut history = History::new(&train.course);
+    let mut history = History::new(train)?;
     let rows = problem.data.rows;
     let outcome = interrupt::training(|| {
         let observe = |progress: &Progress<'_>| {

@@ -1,9 +1,10 @@
 //! What a training run tells of its steps: a log as JSON lines, a picture, and bars for the terminal.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::interrupt;
 use super::train::{CourseArgs, Train};
@@ -39,6 +40,9 @@ pub(super) struct History<S> {
     /// Steps from one line of the log to the next.
     every: u32,
     start: Instant,
+    /// The log of the part that this run goes on from: numbers of steps, and lines; and the seconds that it took.
+    before: Vec<(u32, String)>,
+    seconds: f64,
 }
 
 /// The last line of a log.
@@ -50,14 +54,31 @@ struct Ending<'a, R> {
 }
 
 impl<S> History<S> {
-    /// For what the flags ask for; seconds count from now on.
-    pub(super) fn new(args: &CourseArgs) -> Self {
-        Self { wanted: args.log.is_some() || args.picture.is_some(), ..Self::losses_only() }
+    /// For what the flags ask for; seconds count from now on. A run that goes on reads the log of the part before it, where there is
+    /// one.
+    ///
+    /// # Errors
+    /// The file to log to is no log, which would be lost, or cannot be read.
+    pub(super) fn new(train: &Train) -> Result<Self> {
+        let CourseArgs { log, picture, .. } = &train.course;
+        let (before, seconds) = match log {
+            Some(path) if train.kept.resume && file::exists(path)? => lines(path)?,
+            _ => (Vec::new(), 0.0),
+        };
+        Ok(Self { wanted: log.is_some() || picture.is_some(), before, seconds, ..Self::losses_only() })
     }
 
     /// Without log and picture.
     pub(super) fn losses_only() -> Self {
-        Self { steps: Vec::new(), losses: Vec::new(), wanted: false, every: 1, start: Instant::now() }
+        Self {
+            steps: Vec::new(),
+            losses: Vec::new(),
+            wanted: false,
+            every: 1,
+            start: Instant::now(),
+            before: Vec::new(),
+            seconds: 0.0,
+        }
     }
 
     /// Keeps the log of a run of so many steps, so many of them an epoch, short: a line a step, or one at the end of every epoch
@@ -87,7 +108,7 @@ impl<S> History<S> {
 impl<S: Step> History<S> {
     /// Adds a step, made from the seconds so far.
     pub(super) fn add(&mut self, step: impl FnOnce(f64) -> S) {
-        let step = step(self.start.elapsed().as_secs_f64());
+        let step = step(self.seconds + self.start.elapsed().as_secs_f64());
         self.losses.push(step.loss());
         if self.wanted {
             self.steps.push(step);
@@ -108,6 +129,10 @@ impl<S: Step> History<S> {
         if let Some(path) = &args.log {
             let every = self.every.max(1);
             files.write(path, |out| {
+                for line in self.lines_before() {
+                    out.write_all(line.as_bytes())?;
+                    out.write_all(b"\n")?;
+                }
                 for step in self.steps.iter().filter(|step| step.number().is_multiple_of(every)) {
                     serde_json::to_writer(&mut *out, step)?;
                     out.write_all(b"\n")?;
@@ -121,6 +146,13 @@ impl<S: Step> History<S> {
             files.write(path, |out| out.write_all(picture.as_bytes()))?;
         }
         Ok(())
+    }
+
+    /// The lines of the part before up to where this run went on; that part may have gone further than its checkpoint.
+    fn lines_before(&self) -> impl Iterator<Item = &str> {
+        let first = self.steps.first().map_or(u32::MAX, Step::number);
+        let kept = self.before.iter().rposition(|&(number, _)| number < first).map_or(0, |last| last + 1);
+        self.before[..kept].iter().map(|(_, line)| line.as_str())
     }
 
     /// The picture of the run.
@@ -149,6 +181,37 @@ impl<S: Step> History<S> {
         }
         columns
     }
+}
+
+/// Steps and lines of a log, without its last one, of the result; and the seconds that they took.
+fn lines(path: &Path) -> Result<(Vec<(u32, String)>, f64)> {
+    #[derive(Deserialize)]
+    struct Line {
+        step: Option<u32>,
+        seconds: Option<f64>,
+        result: Option<bool>,
+    }
+    let (mut lines, mut last) = (Vec::new(), 0.0_f64);
+    for (number, line) in (1..).zip(BufReader::new(file::open(path)?.0).lines()) {
+        let line =
+            line.map_err(|error| Error::new("cannot read the log to go on with").at(path).source(error))?;
+        let parsed: Option<Line> = serde_json::from_str(&line).ok();
+        match parsed {
+            Some(Line { result: Some(true), .. }) => {}
+            Some(Line { step: Some(step), seconds, .. }) => {
+                last = last.max(seconds.unwrap_or(0.0));
+                lines.push((step, line));
+            }
+            _ => {
+                return Err(Error::new("the file to log to is not the log of a run to go on with")
+                    .at(path)
+                    .expected("a JSON object with a step on each line, as --log writes them")
+                    .got(format_args!("something else on line {number}"))
+                    .help("choose another name, or remove it"));
+            }
+        }
+    }
+    Ok((lines, last))
 }
 
 /// Checks that all files can be written, and that they are different ones.

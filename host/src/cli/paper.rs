@@ -132,7 +132,7 @@ pub(super) fn run(
     }?;
     let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
-    let mut history = History::new(&train.course);
+    let mut history = History::new(train)?;
     let stop = interrupt::stop();
     let outcome = interrupt::training(|| {
         let observe = |progress: &Progress<'_>| {

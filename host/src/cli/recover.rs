@@ -139,7 +139,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
     let kept = keeper.load(&train.kept, console)?;
     let bar = Bar::new(console);
     let rows = problem.data.rows;
-    let mut history = History::new(&train.course);
+    let mut history = History::new(train)?;
     let outcome = interrupt::training(|| {
         let observe = |progress: &Progress<'_>| {
             bar.update(progress);

@@ -165,8 +165,8 @@ pub(super) struct CourseArgs {
     /// search has found to S weights can take some hundred more
     #[arg(long, value_name = "P", value_parser = parse::number)]
     passes_limit: Option<f64>,
-    /// Write one JSON object per step of this run to this file, and a last one of the result; of more than 10000 steps anneal
-    /// logs the ends of epochs, and paper every few
+    /// Write one JSON object per step to this file, and a last one of the result; with --resume behind the steps that it holds of the
+    /// part before; of more than 10000 steps anneal logs the ends of epochs, and paper every few
     #[arg(long, value_name = "FILE.jsonl")]
     pub(super) log: Option<PathBuf>,
     /// Draw this run to this file: loss, support, live neurons

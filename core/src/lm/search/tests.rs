@@ -178,7 +178,7 @@ fn fits_are_exact_in_parts_of_the_labels_on_the_rows_that_are_fitted() {
 }
 
 #[test]
-fn an_observer_that_ends_the_run_is_asked_nothing_more_and_the_rest_is_hurried() {
+fn an_observer_that_ends_the_run_is_told_the_rest_which_is_hurried_but_no_checkpoint() {
     let mut search = half();
     search.hurry();
     assert!(!search.bench.task().hurried);
@@ -186,9 +186,15 @@ fn an_observer_that_ends_the_run_is_asked_nothing_more_and_the_rest_is_hurried()
     let loss = search.bench.loss().unwrap();
     search.outer(loss, 6, Phase::Trial).unwrap();
     assert!(search.log.info.stopped && search.is_done());
-    search.log.observe = |_| panic!("asked again");
+    // A step is told, and what the observer says changes nothing; a checkpoint would not be that of a whole run.
+    search.log.observe = |progress| {
+        assert!(progress.step == 2 && progress.checkpoint.is_none());
+        true
+    };
     search.outer(loss, 6, Phase::Trial).unwrap();
-    assert_eq!(search.log.info.steps, 2);
+    search.log.observe = |_| panic!("told a checkpoint");
+    search.tell_checkpoint();
+    assert!(search.log.info.stopped && search.log.info.steps == 2);
     search.hurry();
     assert!(search.bench.task().hurried && search.bench.task().steps(9) == 2);
 }

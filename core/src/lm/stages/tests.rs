@@ -287,6 +287,42 @@ fn an_exact_fit_that_the_way_down_has_spoilt_gets_outer_steps_at_s_weights() {
 }
 
 #[test]
+fn a_way_down_that_is_ended_half_way_is_as_good_as_one_in_a_hurry_from_its_start() {
+    // Seven neurons of four weights, down to six weights of 28: in a hurry or not, the way down loses something.
+    let net: Vec<(u32, f32)> =
+        (0..28).map(|j| (j, ((j * 7 + 3) % 11) as f32 / 4.0 - 1.2 + 0.3 * ((j / 4) as f32))).collect();
+    let planted: Vec<(f32, [f32; D])> =
+        net.chunks(D).map(|row| (1.0, core::array::from_fn(|j| row[j].1))).collect();
+    let down = |ended_at: u32, nnz: usize| {
+        let (mut search, loss) = standing(&Params::DEFAULT, &planted, &net);
+        let task = search.bench.task_mut();
+        (task.goal, task.hidden, task.nnz) = (1e-12, 7, nnz);
+        search.log.info.stopped = ended_at == 0;
+        search.hurry();
+        search.log.observe = match ended_at {
+            1 => |progress| progress.step < 1,
+            2 => |progress| progress.step < 2,
+            3 => |progress| progress.step < 3,
+            _ => |_| true,
+        };
+        search.finish(loss).unwrap();
+        assert_eq!(search.log.info.stopped, ended_at < 4);
+        search.state.found_loss
+    };
+    let mut worse = 0;
+    for nnz in [6, 10, 14, 20] {
+        let hasty = down(0, nnz);
+        for ended_at in [1, 2, 3] {
+            let found = down(ended_at, nnz);
+            // The damping that a step begins with is another one.
+            assert!(found < 1.05 * hasty, "{nnz} {ended_at}: {found} {hasty}");
+            worse += u32::from(found < hasty);
+        }
+    }
+    assert!(worse > 0, "the steps before the end are for nothing");
+}
+
+#[test]
 fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
     // Exact on all rows.
     let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &BOTH);
