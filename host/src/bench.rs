@@ -17,6 +17,7 @@ use tamis::gated::Gated;
 use tamis::gates::{Gates, Signs};
 use tamis::samples::Rows;
 use tamis::sensing::Sensing;
+use tamis::weights::Weights;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +71,9 @@ pub struct ShapeReport {
     /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds, one thread; null where the matrix
     /// would take more than a few megabytes.
     pub products_over_gram: Option<f64>,
+    /// Outputs and gates of a network of which one neuron has changed, all computed over what is kept from before, in seconds, one
+    /// thread.
+    pub anew_over_kept: f64,
 }
 
 /// Products in a row, as conjugate gradients need them on inputs that have a mean.
@@ -109,7 +113,23 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
     };
     let layout = Layout::new(m, d);
     let mut blocked = Blocked::new(problem.data.clone(), m, s, layout)?;
-    let mut kept = Blocked::new(problem.data.clone(), m, s, layout.with_gram(s))?;
+    // Activations on all rows, however many they are.
+    let activations =
+        Layout { activations: n.div_ceil(Layout::GROUPS).next_multiple_of(layout.tile) * m, ..layout };
+    let mut kept =
+        Blocked::new(problem.data.clone(), m, s, Layout { gram: layout.with_gram(s).gram, ..activations })?;
+    let (mut changed, mut outputs, mut round) = (w.value().to_vec(), vec![0.0; n], 1);
+    let mut evaluate = |blocked: &mut Blocked, times: &mut Vec<f64>| -> Result<()> {
+        round += 1;
+        changed[0] += 1e-3;
+        let w = Weights::new(d, m, w.index(), &changed)?;
+        let gates = Gates::of(w, Signs::Positive, Default::default(), options.seed, round);
+        times.push(timed(|| {
+            blocked.forward(gates, w, &mut outputs)?;
+            blocked.hold(gates, w.index())
+        })?);
+        Ok(())
+    };
     // The product takes what the gradient takes: all neurons that have weights, at the panel's width.
     let columns = w.blocks().count();
     let right: Vec<f32> = (0..n * columns).map(|at| labels[at / columns]).collect();
@@ -136,6 +156,11 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         })?);
         times.products.push(one.install(|| products(&mut blocked))?);
         times.gram.push(one.install(|| products(&mut kept))?);
+        one.install(|| evaluate(&mut blocked, &mut times.anew))?;
+        // Once untimed, so that what is kept is of the weights before.
+        one.install(|| {
+            evaluate(&mut kept, &mut Vec::new()).and_then(|()| evaluate(&mut kept, &mut times.kept))
+        })?;
     }
     // The reference operator is slower by orders of magnitude: a part of the rows, once.
     let part = (n / 50).max(1);
@@ -145,9 +170,9 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         timed(|| reference.gradient(gates, &labels[..part], 0..m, &mut panel))? * n as f64 / part as f64;
 
     let work = 2.0 * (n * d * columns) as f64;
-    let Times { gemm, gradient, pair, normal, products, gram } = &times;
-    let [gemm, gradient, pair, normal, products, gram] =
-        [gemm, gradient, pair, normal, products, gram].map(|times| fastest(times));
+    let Times { gemm, gradient, pair, normal, products, gram, anew, kept } = &times;
+    let [gemm, gradient, pair, normal, products, gram, anew, kept] =
+        [gemm, gradient, pair, normal, products, gram, anew, kept].map(|times| fastest(times));
     Ok(ShapeReport {
         samples: n,
         inputs: d,
@@ -160,6 +185,7 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         blocked_over_reference: reference / gradient,
         normal_gmacs: 2.0 * (n * s) as f64 / normal / 1e9,
         products_over_gram: (layout.with_gram(s).gram > 0).then_some(products / gram),
+        anew_over_kept: anew / kept,
     })
 }
 
@@ -184,6 +210,11 @@ impl fmt::Display for BenchReport {
             if let Some(ratio) = s.products_over_gram {
                 writeln!(f, "    {PRODUCTS} by a Gram matrix  {ratio:8.1} times faster")?;
             }
+            writeln!(
+                f,
+                "  one neuron changed      {:8.1} times faster with kept activations",
+                s.anew_over_kept
+            )?;
         }
         Ok(())
     }
@@ -198,6 +229,8 @@ struct Times {
     normal: Vec<f64>,
     products: Vec<f64>,
     gram: Vec<f64>,
+    anew: Vec<f64>,
+    kept: Vec<f64>,
 }
 
 /// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the gradient is held to.

@@ -22,6 +22,8 @@ const FEW: usize = 2;
 const POOR: f32 = 1e-3;
 /// … and one below this part of the last is progress.
 const PROGRESS: f32 = 0.98;
+/// An outer step after the end of a run is worth another one where it leaves less than this part of the loss.
+const HALF: f32 = 0.5;
 /// A step on a fixed support is worth another one where it leaves less than this part of the loss.
 const WORTH: f32 = 0.999_999;
 
@@ -261,6 +263,16 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if missing > 0 {
             self.bench.grow(missing)?;
             loss = self.bench.improve(loss, 3, 0.0)?;
+            self.keep_found(loss)?;
+        }
+        // In a hurry weights may have gone that a fit needs: one outer step brings them back, and what falls fast goes on.
+        let mut before = f32::INFINITY;
+        for _ in 0..if self.log.info.stopped { self.params.polish } else { 0 } {
+            if self.is_exact(loss) || !(loss < HALF * before) {
+                break;
+            }
+            before = loss;
+            loss = self.outer(loss, self.bench.task().nnz, Phase::Polish)?;
             self.keep_found(loss)?;
         }
         self.descend_at_s(loss, self.bench.task().goal, Phase::Polish)?;

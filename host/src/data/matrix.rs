@@ -14,12 +14,26 @@ pub struct Matrix {
 }
 
 /// The values of a [`Matrix`]: bytes stay bytes, a quarter of the memory.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum Values {
     /// Finite 32-bit floats.
     F32(Vec<f32>),
     /// Bytes, such as pixels, standing for 0 to 255.
     U8(Vec<u8>),
+}
+
+impl Clone for Values {
+    fn clone(&self) -> Self {
+        fn copy<T: Copy>(values: &[T]) -> Vec<T> {
+            let mut copy = Vec::with_capacity(values.len() + spare::<T>());
+            copy.extend_from_slice(values);
+            copy
+        }
+        match self {
+            Self::F32(values) => Self::F32(copy(values)),
+            Self::U8(values) => Self::U8(copy(values)),
+        }
+    }
 }
 
 impl Values {
