@@ -231,7 +231,7 @@ impl<'k> Settled<'k> {
         problem.check()?;
         check_recipe("anneal", problem.task)?;
         let outputs = problem.classes().unwrap_or(1);
-        let dims = sizes(problem, options.hidden, options.size, outputs)?;
+        let dims = sizes(problem.shape(), options.hidden, options.size, outputs)?;
         let n = dims.samples;
         let validation = held_out(n, options.validation)?;
         let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));

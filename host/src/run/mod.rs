@@ -19,6 +19,7 @@
 //! ```
 
 mod anneal;
+mod before;
 mod classes;
 mod deep;
 mod export;

@@ -202,7 +202,7 @@ impl Settled {
         }
         let signs = options.signs.unwrap_or_else(|| usual_signs(problem));
         let behind = options.second.unwrap_or(outputs);
-        let dims = super::train::sizes(problem, options.hidden, options.size, behind)?;
+        let dims = super::train::sizes(problem.shape(), options.hidden, options.size, behind)?;
         let asked = options.second;
         // A neuron needs a weight.
         let options = &RecoverOptions { second: asked.map(|second| second.min(dims.nnz)), ..*options };
@@ -504,7 +504,7 @@ impl Settled {
         };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         let outcome = Outcome { index, value, out_index, out_value, model, report };
-        Ok((outcome, Rest { operator, labels, task }))
+        Ok((outcome, Rest { operator, labels, task, order: Some(options.params.seed) }))
     }
 
     /// Rows that the search looks at first.
