@@ -1,5 +1,6 @@
 //! A model file: checked when it is read, predictions in parallel, and what it costs.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -9,6 +10,7 @@ use tamis::quantised;
 use tamis::wire::{self, Choice, Cost, QuantisedView, View, checksum};
 
 use super::memory::room_for;
+use super::score::Tally;
 use super::{Problem, Score, Source, Task, classes};
 use crate::data::{Matrix, Values};
 use crate::file::{self, Aligned};
@@ -444,15 +446,36 @@ fn score(
     score
 }
 
-/// Scores the bytes of a model on labelled rows; runs on the current rayon pool.
+/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a few hundred rows to each thread at a time, whose
+/// predictions are all that it holds.
 ///
 /// # Errors
 /// The bytes are no model of as many inputs, or a prediction overflows.
 pub fn score_model(model: &[u8], problem: &Problem) -> Result<Score> {
     let bytes = Aligned::new(model);
     let view = View::parse(&bytes)?;
-    let predictions = predict_rows(view.model(), &problem.data)?;
-    Ok(score(view.task(), view.model().outputs(), problem.task, &problem.labels, &predictions))
+    let (model, task, data) = (view.model(), problem.task, &problem.data);
+    let (outputs, width) = (model.outputs().max(1), problem.outputs());
+    let mut tally = Tally::new(task, threshold(view.task()).unwrap_or(Score::THRESHOLD));
+    let mut classes = classes::Tally::new(outputs);
+    let part = CHUNK * rayon::current_num_threads();
+    let mut predictions = vec![0.0; part.min(data.rows) * outputs];
+    for first in (0..data.rows).step_by(part) {
+        let rows = first..(first + part).min(data.rows);
+        let predictions = &mut predictions[..rows.len() * outputs];
+        let labels = &problem.labels[rows.start * width..rows.end * width];
+        predict_into(model, data, rows, predictions)?;
+        match task {
+            Task::Multiclass => classes.add(labels, predictions),
+            _ => tally.add(labels, predictions.iter().copied()),
+        }
+    }
+    let mut score = if task == Task::Multiclass { classes.score() } else { tally.score() };
+    if task == Task::Regression {
+        // Labels and predictions are those of all outputs.
+        score.n /= outputs;
+    }
+    Ok(score)
 }
 
 /// The number that an output of integers stands for.
@@ -495,18 +518,32 @@ pub(super) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> R
 pub(super) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
     let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
     room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
+    let mut out = vec![0.0; data.rows * model.outputs().max(1)];
+    predict_into(model, data, 0..data.rows, &mut out)?;
+    Ok(out)
+}
+
+/// The prediction for some of the rows.
+fn predict_into(model: &Model<'_>, data: &Matrix, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+    let d = data.cols.max(1);
+    let values = rows.start * d..rows.end * d;
     match &data.values {
-        Values::F32(values) => predict(model, values, data),
-        Values::U8(values) => predict(model, values, data),
+        Values::F32(of) => predict(model, &of[values], (d, rows.start), out),
+        Values::U8(of) => predict(model, &of[values], (d, rows.start), out),
     }
 }
 
-fn predict<T: Sync>(model: &Model<'_>, values: &[T], data: &Matrix) -> Result<Vec<f32>>
+/// The prediction for rows of d numbers, the first of which has this number.
+fn predict<T: Sync>(
+    model: &Model<'_>,
+    values: &[T],
+    (d, first): (usize, usize),
+    out: &mut [f32],
+) -> Result<()>
 where
     [T]: Input,
 {
-    let (d, c) = (data.cols.max(1), model.outputs().max(1));
-    let mut out = vec![0.0; data.rows * c];
+    let c = model.outputs().max(1);
     let chunks = out.par_chunks_mut(CHUNK * c).zip(values.par_chunks(CHUNK * d)).enumerate();
     chunks.try_for_each(|(chunk, (out, rows))| {
         let mut scratch = vec![0.0; model.scratch_len()];
@@ -514,11 +551,10 @@ where
             model.predict_from(row, &mut scratch, out)?;
             if out.iter().any(|value| !value.is_finite()) {
                 return Err(Error::new("a prediction is too large for a 32-bit float")
-                    .got(format_args!("{} in row {} (counted from 0)", out[0], chunk * CHUNK + k))
+                    .got(format_args!("{} in row {} (counted from 0)", out[0], first + chunk * CHUNK + k))
                     .help("scale the data as it was for training"));
             }
         }
         Ok(())
-    })?;
-    Ok(out)
+    })
 }

@@ -12,7 +12,8 @@ use super::found::{Found, score};
 use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::plan::{self, choose};
-use super::train::{Outcome, Report, Rest, Start, at_least_one, shuffle, sizes};
+use super::rest::Rest;
+use super::train::{Outcome, Report, Start, at_least_one, shuffle, sizes};
 use super::{Memory, Plan, Problem, Size, Task, must_keep, peak_rss_bytes};
 use crate::operator::{Layout, Stop, Through};
 use crate::{Error, Result};
@@ -268,6 +269,7 @@ impl<'k> Settled<'k> {
             second_hidden: None,
             requested_nnz: dims.nnz,
             nnz: info.nnz,
+            kept: must_keep::kept(schedule.must_keep, dims.inputs, (&found.w.0, &found.w.1)),
             live: info.live,
             second_live: None,
             loss: score.loss,

@@ -17,7 +17,8 @@ use super::layers::{End, SparseLayer, encode_layers};
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::plan::choose;
-use super::train::{Origin, Outcome, Report, Rest, Size, Start, check_recipe, encode, held_out, shuffle};
+use super::rest::Rest;
+use super::train::{Origin, Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
 use super::{Memory, Plan, Problem, Score, Task, plan};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
@@ -475,6 +476,7 @@ impl Settled {
             second_hidden: self.asked,
             requested_nnz: dims.nnz,
             nnz,
+            kept: Vec::new(),
             live,
             second_live,
             loss: score.loss,

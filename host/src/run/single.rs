@@ -2,7 +2,8 @@
 
 use super::before::Before;
 use super::limits::Limits;
-use super::train::{Origin, Rest};
+use super::rest::Rest;
+use super::train::Origin;
 use super::{
     AnnealOptions, Options, Outcome, OutputsOptions, Plan, Problem, RecoverOptions, Size, anneal, outputs,
     recover, train,

@@ -21,7 +21,8 @@ use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::outputs::Steps;
 use super::recover::{Search, signs_name};
-use super::{Memory, Plan, Problem, Score, Task, must_keep, peak_rss_bytes, plan};
+use super::rest::Rest;
+use super::{KeptWeight, Memory, Plan, Problem, Score, Task, must_keep, peak_rss_bytes, plan};
 use crate::data::{Matrix, select};
 use crate::operator::{Blocked, Stop, Through};
 use crate::{Error, Result};
@@ -121,6 +122,9 @@ pub struct Report {
     pub requested_nnz: usize,
     /// Nonzeros of the model. Weights that must be kept count, and are in the model, where they are 0 too.
     pub nnz: usize,
+    /// The weights that had to be kept, and what they came out as.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptWeight>,
     /// Neurons that have weights; of the first layer where there are two.
     pub live: usize,
     /// Neurons of the second hidden layer that have weights, where there is one.
@@ -365,44 +369,6 @@ impl Start {
     }
 }
 
-/// What a run leaves of its problem.
-pub(super) struct Rest {
-    pub(super) operator: Blocked,
-    pub(super) labels: Vec<f32>,
-    pub(super) task: Task,
-    /// The seed of the order that the run put the rows in, if it did.
-    pub(super) order: Option<u64>,
-}
-
-impl Rest {
-    /// The problem again, its rows perhaps in another order; in the time of a pass, and the memory of a tile.
-    pub(super) fn problem(self) -> Problem {
-        Problem { data: self.operator.into_data(), labels: self.labels, task: self.task }
-    }
-
-    /// The problem as it was given to the run, in its order.
-    pub(super) fn given(self) -> Problem {
-        let order = self.order;
-        let mut problem = self.problem();
-        if let Some(seed) = order {
-            let order = Permutation::new(seed, stream::ROWS, problem.data.rows);
-            select::restore(&mut problem.data, &mut problem.labels, |row| order.get(row));
-        }
-        problem
-    }
-
-    /// The labels of so many rows as they were given to the run; the rows themselves are let go.
-    pub(super) fn given_labels(self, rows: usize) -> Vec<f32> {
-        let Self { operator, mut labels, order, .. } = self;
-        drop(operator);
-        if let Some(seed) = order {
-            let order = Permutation::new(seed, stream::ROWS, rows);
-            select::restore_labels(&mut labels, rows, |row| order.get(row));
-        }
-        labels
-    }
-}
-
 /// A run whose sizes are settled.
 struct Run<'a> {
     dims: Dims,
@@ -480,9 +446,10 @@ impl Run<'_> {
         let gates = Gates::of(net.w(), schedule.signs, schedule.empty, schedule.seed, 1);
         let rows = (0..self.dims.samples, budget.strip);
         let score = score(&mut operator, (task, false), &labels, (net, gates), rows, &mut memory)?;
+        let kept = must_keep::kept(schedule.params.must_keep, self.dims.inputs, (&found.w.0, &found.w.1));
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
-        let report =
-            Report { beta, limit, stopped, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
+        let report = self.report(task, &info, &score);
+        let report = Report { kept, beta, limit, stopped, data_bytes, seconds, plan, ..report };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         let outcome = Outcome { index, value, out_index, out_value, model, report };
         Ok((outcome, Rest { operator, labels, task, order }))
@@ -499,6 +466,7 @@ impl Run<'_> {
             second_hidden: None,
             requested_nnz: self.dims.nnz,
             nnz: info.nnz,
+            kept: Vec::new(),
             live: info.live,
             second_live: None,
             loss: score.loss,

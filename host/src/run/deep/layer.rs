@@ -186,3 +186,87 @@ fn copy_row(data: &Matrix, k: usize, row: &mut [f32]) {
         Values::U8(values) => row.iter_mut().zip(&values[from]).for_each(|(x, &b)| *x = f32::from(b)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Task;
+    use tamis::gates::Signs;
+    use tamis::iht::{Params, Step};
+    use tamis::train::Schedule;
+    use tamis::weights::Weights;
+
+    /// Rows of floats or bytes, and values, several of them or classes that depend on them.
+    fn problem((n, d): (usize, usize), bytes: bool, outputs: usize, task: Task) -> Problem {
+        let noise = |k: usize, j: usize| (k * 7919 + j * 104_729 + k * k % 251) % 256;
+        let values = match bytes {
+            true => Values::U8((0..n * d).map(|e| noise(e / d, e % d) as u8).collect()),
+            false => Values::F32((0..n * d).map(|e| noise(e / d, e % d) as f32 / 64.0 - 2.0).collect()),
+        };
+        let label = |e: usize| {
+            let sum = noise(e / outputs, e % outputs) + noise(e / outputs, 3);
+            if task == Task::Multiclass { (sum / 171).min(2) as f32 } else { sum as f32 / 100.0 }
+        };
+        let labels = (0..n * outputs).map(label).collect();
+        Problem { data: Matrix::new(n, d, values).unwrap(), labels, task }
+    }
+
+    #[test]
+    fn a_layer_behind_others_is_the_same_whether_what_they_make_is_stored_and_rows_come_back_in_order() {
+        let (n, d, m) = (700, 11, 9);
+        let (mut index, mut value) = ([0; 99], [0.0; 99]);
+        let mut stack = Stack::new(d, &mut index, &mut value);
+        let flat: Vec<u32> = (0..(d * m) as u32).filter(|e| e % 3 != 1).collect();
+        let values: Vec<f32> = flat.iter().map(|e| ((e * 37 % 19) as f32 - 8.0) / 16.0).collect();
+        stack.push(Weights::new(d, m, &flat, &values).unwrap(), Signs::Positive).unwrap();
+        let usual = Options::new(1, Size::Nonzeros(1));
+        let with = |schedule| Options { schedule, ..usual };
+        let step = Params { step: Step::Theory { beta: 0.0 }, ..Params::PAPER };
+        let ones = [
+            usual,
+            with(Schedule { epochs: 4, ..Schedule::PAPER }),
+            with(Schedule { epochs: 3, batch: 150, ..Schedule::PAPER }),
+            with(Schedule { epochs: 3, params: step, ..Schedule::PAPER }),
+        ];
+        let safe = OutputsOptions { safe: true, ..OutputsOptions::new(1, Size::Nonzeros(1)) };
+        let severals = [safe, OutputsOptions { batch: 150, epochs: 5, ..safe }];
+        let cases = (0..ones.len() + 2 * severals.len()).map(|at| match at {
+            0..4 => (ones[at], safe, 1, Task::Regression),
+            4 | 5 => (usual, severals[at - 4], 3, Task::Regression),
+            _ => (usual, severals[at - 6], 1, Task::Multiclass),
+        });
+        let asked =
+            Asked { hidden: 5, size: Size::Nonzeros(14), limits: Limits::NONE, threads: 2, from: None };
+        for (one, several, outputs, task) in cases {
+            for (bytes, memory) in [(false, Memory::Auto), (true, Memory::Least), (false, Memory::Least)] {
+                let problem = problem((n, d), bytes, outputs, task);
+                let mut out = vec![0.0; n * m];
+                for (k, out) in out.chunks_mut(m).enumerate() {
+                    let mut row = vec![0.0; d];
+                    copy_row(&problem.data, k, &mut row);
+                    stack.predict(&row, &mut vec![0.0; stack.activations()], out).unwrap();
+                }
+                let data = Matrix::new(n, m, Values::F32(out)).unwrap();
+                let part = Problem { data, labels: problem.labels.clone(), task };
+                let settings = (&Options { memory, ..one }, &OutputsOptions { memory, ..several });
+                let train = |problem: &Problem, before: Before| {
+                    let given = (problem.clone(), before);
+                    let (single, rest) =
+                        published(settings, asked, given, &Stop::new(), |_, _, _| true).unwrap();
+                    (single, rest.given())
+                };
+                let (stored, back) = train(&part, Before::default());
+                assert_eq!(back, part);
+                let made = Before { through: Some(Through::new(&stack).unwrap()), beside: 0 };
+                let more = made.through.clone();
+                let (behind, back) = train(&problem, made);
+                assert_eq!(back, problem);
+                let what = format!("{task:?}, {outputs} outputs, {memory:?}, bytes {bytes}");
+                assert_eq!(behind.plan.layout(), stored.plan.layout(), "{what}");
+                assert_eq!((&behind.model, behind.loss), (&stored.model, stored.loss), "{what}");
+                let more = more.unwrap().bytes(n, behind.plan.layout()) as u64;
+                assert_eq!(behind.plan.total_bytes(), stored.plan.total_bytes() + more, "{what}");
+            }
+        }
+    }
+}
