@@ -127,3 +127,39 @@ fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
         assert!(!folder.path().join("m.tamis").exists());
     }
 }
+
+#[test]
+fn a_budget_holds_for_all_layers_and_what_they_make_of_the_rows_is_stored_only_where_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), PLANTED);
+    let train = format!("{VALUES} --hidden 8,7,6 --nnz 40 --recipe paper --tune-epochs 2 -o m.tamis");
+    let stored = |report: &serde_json::Value| -> Vec<f64> {
+        report["layers"].as_array().unwrap().iter().map(|layer| number(layer, "mapped_bytes")).collect()
+    };
+    let total = |report: &serde_json::Value| -> f64 {
+        ["mapped_bytes", "state_bytes", "workspace_bytes"].iter().map(|key| number(report, key)).sum()
+    };
+    let free = json(folder.path(), &train);
+    let live: Vec<f64> =
+        free["layers"].as_array().unwrap().iter().map(|layer| number(layer, "live")).collect();
+    // 800 rows, nothing for the first layer.
+    assert_eq!(stored(&free), [0.0, 3200.0 * live[0], 3200.0 * live[1]], "{free}");
+    let wide = json(folder.path(), &format!("{train} --ram 200000"));
+    assert!(stored(&wide)[1] > 0.0 && total(&wide) <= 200_000.0, "{wide}");
+    for ram in [14_000.0, 9_000.0] {
+        let least = json(folder.path(), &format!("{train} --ram {ram}"));
+        assert_eq!(stored(&least), [0.0; 3], "{least}");
+        assert!(total(&least) <= ram && total(&least) < total(&free), "{least}");
+        let eval = json(folder.path(), "eval m.tamis --data p/X.npy --labels p/y.npy");
+        assert!((number(&eval, "loss") - number(&least, "loss")).abs() < 1e-6, "{eval} {least}");
+    }
+    std::fs::remove_file(folder.path().join("m.tamis")).unwrap();
+    for (ram, says) in [
+        ("2000", ["hidden layer 1", "bytes needed", "got: 2000 bytes"]),
+        ("500", ["too small to fit all layers together", "at least", "--tune-epochs 0"]),
+    ] {
+        let error = fails(folder.path(), &format!("{train} --ram {ram}"));
+        assert!(says.iter().all(|says| error.contains(says)), "{ram}: {error}");
+        assert!(!folder.path().join("m.tamis").exists());
+    }
+}

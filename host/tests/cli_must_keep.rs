@@ -157,6 +157,97 @@ fn lists_that_cannot_be_kept_say_what_to_do() {
 }
 
 #[test]
+fn a_file_names_them_and_the_report_lists_what_they_came_out_as() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    generate(path);
+    std::fs::write(path.join("k.txt"), "\u{feff}# sensors that are certified\r\n0:1,\t0:7 # both\r\n\r\n")
+        .unwrap();
+    let line = format!("{} --recipe paper", TRAIN.replace("--nnz 4", "--nnz 6"));
+    let listed = json(path, &format!("{line} --must-keep 0:1,0:7,0:9 -o a.tamis"));
+    let report = json(path, &format!("{line} --must-keep @k.txt,0:9 -o b.tamis"));
+    let read = |name: &str| std::fs::read(path.join(name)).unwrap();
+    assert_eq!(read("a.tamis"), read("b.tamis"));
+    assert_eq!(report["kept"], listed["kept"]);
+    let kept = report["kept"].as_array().unwrap();
+    let names: Vec<_> = kept.iter().map(|kept| (&kept["neuron"], &kept["input"])).collect();
+    assert_eq!(names, [(&json!(0), &json!(1)), (&json!(0), &json!(7)), (&json!(0), &json!(9))]);
+    // The values are those of the model.
+    let bytes = tamis_host::file::read_aligned(path.join("b.tamis")).unwrap();
+    let view = tamis::wire::View::parse(&bytes).unwrap();
+    let tamis::model::Layer::Csr(csr) = view.model().layers()[0] else { panic!("a sparse layer") };
+    for kept in kept {
+        let at = csr.columns().iter().position(|j| json!(j) == kept["input"]).unwrap();
+        assert_eq!(csr.values()[at], number(kept, "value") as f32, "{kept}");
+    }
+    let text = ok(path, &format!("{line} --must-keep @k.txt -o c.tamis"));
+    assert!(text.contains("kept") && text.contains("0:1 = ") && text.contains("0:7 = "), "{text}");
+    // Without such weights nothing is said of them.
+    assert!(json(path, &format!("{line} -o d.tamis")).get("kept").is_none());
+    // Classes by either recipe, and several sizes.
+    ok(path, "generate digits --samples 600 --side 8 --seed 2 -o d -q");
+    std::fs::write(path.join("c.txt"), "2:0\n5:0\n").unwrap();
+    for recipe in ["anneal", "paper-safe"] {
+        let line = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 8 --nnz 80 --epochs 5";
+        let report = json(path, &format!("{line} --recipe {recipe} --must-keep @c.txt -o m.tamis"));
+        let kept = report["kept"].as_array().unwrap();
+        assert_eq!(
+            (kept.len(), &kept[1]["neuron"], &kept[1]["input"]),
+            (2, &json!(5), &json!(0)),
+            "{report}"
+        );
+        let text = ok(path, &format!("{line} --recipe {recipe} --must-keep @c.txt -o m.tamis"));
+        assert!(text.contains("2:0 = "), "{text}");
+    }
+    ok(
+        path,
+        &format!("{} --recipe paper --must-keep @k.txt -o sizes -q", TRAIN.replace("--nnz 4", "--nnz 5,6")),
+    );
+    for size in ["s5", "s6"] {
+        let found = inputs(&path.join(format!("sizes/{size}.tamis")));
+        assert!(found.contains(&1) && found.contains(&7), "{size}: {found:?}");
+    }
+}
+
+#[test]
+fn files_that_name_no_weights_to_keep_say_which_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    generate(path);
+    std::fs::create_dir(path.join("folder")).unwrap();
+    let text: &[(&[u8], &str, &[&str])] = &[
+        (
+            b"0:3\n0:20 # none\n",
+            "@k",
+            &["from an input that there is not", "0:20 in line 2 of k", "input below 20"],
+        ),
+        (b"# one\n\n1:3\n", "@k", &["from a neuron that there is not", "1:3 in line 3 of k"]),
+        (b"0:3\n0:4\n0:3\n", "@k", &["named twice", "0:3 in line 3 of k, and in line 1\n"]),
+        (b"0:4\n0:3\n", "0:3,@k", &["named twice", "0:3 in line 2 of k, and on the command line"]),
+        (b"0:4\n0:3\n", "@k,0:3", &["named twice", "0:3 in line 2 of k, and on the command line"]),
+        (b"0:4\n", "@k,@k", &["named twice", "0:4 in line 1 of k, and in line 1 of k"]),
+        (b"0:4\n0-3\n", "@k", &["cannot be read: k", "\"0-3\" in line 2", "NEURON:INPUT"]),
+        (b"0:4\n0: 3\n", "@k", &["cannot be read: k", "\"0:\" in line 2"]),
+        (b"0:99999999999999999999", "@k", &["cannot be read: k", "in line 1"]),
+        (b"0:4\n0:\xff\n", "@k", &["is no text: k", "in line 2"]),
+        (b"", "@k", &["names no weight to keep: k", "an empty file"]),
+        (b"\n# 0:3\n", "@k", &["names no weight to keep: k", "blank lines and comments"]),
+        (b"0:1 0:2 0:3 0:4 0:5", "@k", &["more weights are to be kept than there may be", "at most 4"]),
+        (b"", "@none.txt", &["cannot open: none.txt", "check the name"]),
+        (b"", "@folder", &["cannot read: folder", "a folder"]),
+    ];
+    for (bytes, list, found) in text {
+        std::fs::write(path.join("k"), bytes).unwrap();
+        let error = fails(path, &format!("{TRAIN} --must-keep {list} -o m.tamis"));
+        assert!(found.iter().all(|text| error.contains(text)), "{list}: {found:?}\n{error}");
+        assert!(!path.join("m.tamis").exists(), "{list}");
+    }
+    std::fs::write(path.join("k"), vec![b'#'; (16 << 20) + 1]).unwrap();
+    let error = fails(path, &format!("{TRAIN} --must-keep @k -o m.tamis"));
+    assert!(error.contains("too large: k") && error.contains("16777217 bytes"), "{error}");
+}
+
+#[test]
 fn the_library_refuses_what_is_no_list() {
     let made = planted::network(Dims::new(60, 5, 2, 3), Signs::Positive, 3).unwrap();
     let refused = |keep: &[u32]| {

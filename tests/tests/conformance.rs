@@ -1,13 +1,16 @@
 //! The conformance suite on every operator that runs on a host.
 
 use tamis::budget::gated_words;
+use tamis::deep::Stack;
 use tamis::gated::Gated;
+use tamis::gates::{Empty, Gates, Signs};
 use tamis::gaussian::Gaussian;
 use tamis::rng::{Rng, stream};
 use tamis::samples::{ByteRows, FnRows, NormalRows, Rows, Samples, Shuffled};
 use tamis::sensing::{First, Sensing};
+use tamis::weights::Weights;
 use tamis_host::data::{Matrix, Values};
-use tamis_host::operator::{Blocked, Layout};
+use tamis_host::operator::{Blocked, Layout, Through};
 use tamis_tests::conformance::{Agreement, Situation, Spy, run, table, words};
 
 /// (n, d, m): single rows, inputs and neurons, and sizes that no panel or vector length divides.
@@ -209,4 +212,112 @@ fn the_blocked_operator_conforms_on_degenerate_columns() {
             hold_blocked(&format!("{data:?}"), shape, &Values::F32(floats(shape, data)), 1, &layouts);
         }
     }
+}
+
+/// Layers of these widths behind d inputs, with a weight for every second pair, are pushed on a stack.
+fn layers<'a>(d: usize, widths: &[usize], (index, value): (&'a mut [u32], &'a mut [f32])) -> Stack<'a> {
+    let mut rng = Rng::new(d as u64, stream::USER + 2);
+    let (mut stack, mut inputs) = (Stack::new(d, index, value), d);
+    for &m in widths {
+        let flat: Vec<u32> = (0..(inputs * m) as u32).step_by(2).collect();
+        let mut values = vec![0.0; flat.len()];
+        rng.fill_normal(&mut values);
+        stack.push(Weights::new(inputs, m, &flat, &values).unwrap(), Signs::Positive).unwrap();
+        inputs = m;
+    }
+    stack
+}
+
+/// What finished layers make of a tile at a time are the inputs that they make of all rows, in every product.
+#[test]
+fn the_blocked_operator_behind_layers_has_the_bits_of_one_over_what_they_make() {
+    for (i, shape @ (n, d, m)) in SHAPES.into_iter().enumerate() {
+        let widths = &[7, 5, 9][..1 + i % 3];
+        let (mut index, mut value) = ([0; 1 << 10], [0.0; 1 << 10]);
+        let stack = layers(d, widths, (&mut index, &mut value));
+        let width = stack.width();
+        for values in [Values::F32(floats(shape, Data::Normal)), Values::U8(bytes(shape))] {
+            let (floats, mut made) = (values.clone().into_f32(), vec![0.0; n * width]);
+            let mut scratch = vec![0.0; stack.activations()];
+            for (row, made) in floats.chunks(d).zip(made.chunks_mut(width)) {
+                stack.predict(row, &mut scratch, made).unwrap();
+            }
+            assert!(made.iter().any(|x| *x > 0.0) || n == 1);
+            let data = Matrix::new(n, d, values).unwrap();
+            for (l, layout) in layouts(m).into_iter().enumerate() {
+                // The suite compares held gates with gates that are not, whose sums are rounded otherwise; those are for the next test.
+                let layout = Layout { gram: 0, hold: false, groups: [1, 2, 8][l % 3], ..layout };
+                let made = Matrix::new(n, width, Values::F32(made.clone())).unwrap();
+                let mut stored = Blocked::new(made, m, m * width, layout).unwrap();
+                let through = Through::new(&stack).unwrap();
+                let more = through.bytes(n, layout);
+                let mut behind = Blocked::through(data.clone(), through, m, m * width, layout).unwrap();
+                assert_eq!(behind.workspace_bytes(), stored.workspace_bytes() + more);
+                let stride = if layout.tile == 16 { 3 } else { 7 };
+                hold_every(stride, "behind layers", &mut stored, &mut behind, Agreement::Bits);
+                assert_eq!(behind.into_data(), data);
+            }
+        }
+    }
+}
+
+#[test]
+fn held_gates_behind_layers_have_the_bits_of_those_over_what_the_layers_make() {
+    let (n, d, m) = (130, 7, 6);
+    let (mut index, mut value) = ([0; 1 << 10], [0.0; 1 << 10]);
+    let stack = layers(d, &[7, 5], (&mut index, &mut value));
+    let (values, width) = (floats((n, d, m), Data::Normal), stack.width());
+    let mut made = vec![0.0; n * width];
+    for (row, made) in values.chunks(d).zip(made.chunks_mut(width)) {
+        stack.predict(row, &mut vec![0.0; stack.activations()], made).unwrap();
+    }
+    let support: Vec<u32> = (0..(width * m) as u32).filter(|j| j % 3 != 1).collect();
+    let weights: Vec<f32> = support.iter().map(|j| (j * 7 % 13) as f32 - 5.0).collect();
+    let w = Weights::new(width, m, &support, &weights).unwrap();
+    let gates = Gates::of(w, Signs::Positive, Empty::Freeze, 3, 1);
+    for (tile, groups) in [(16, 1), (33, 3), (512, 8)] {
+        let layout = Layout { tile, groups, panel: 4, gram: 0, ..Layout::new(m, width) };
+        let (rows, made) = (
+            Matrix::new(n, d, Values::F32(values.clone())),
+            Matrix::new(n, width, Values::F32(made.clone())),
+        );
+        let mut stored = Blocked::new(made.unwrap(), m, m * width, layout).unwrap();
+        let through = Through::new(&stack).unwrap();
+        let mut behind = Blocked::through(rows.unwrap(), through, m, m * width, layout).unwrap();
+        for batch in [0..n, 5..120, 0..16, 64..65] {
+            let products = |operator: &mut Blocked| {
+                operator.select(batch.clone()).unwrap();
+                operator.hold(gates, &support).unwrap();
+                let (s, mut scratch) = (support.len(), vec![0.0; n + width]);
+                let mut out = vec![0.0; batch.len() + 3 * s];
+                let (image, rest) = out.split_at_mut(batch.len());
+                let (normal, rest) = rest.split_at_mut(s);
+                let (gradient, diagonal) = rest.split_at_mut(s);
+                operator.forward(gates, w, image).unwrap();
+                operator.normal_at(gates, w, normal, &mut scratch).unwrap();
+                operator.gradient_at(gates, &support, image, gradient, &mut scratch).unwrap();
+                operator.diagonal_at(gates, &support, diagonal, &mut scratch).unwrap();
+                out
+            };
+            let (expected, got) = (products(&mut stored), products(&mut behind));
+            assert_eq!(got, expected, "tiles of {tile}, rows {batch:?}");
+            assert!(batch.len() < 16 || got.iter().filter(|x| **x != 0.0).count() > got.len() / 4);
+        }
+    }
+}
+
+#[test]
+fn layers_that_do_not_fit_the_rows_or_have_ended_are_refused() {
+    let (mut index, mut value) = ([0; 64], [0.0; 64]);
+    assert!(Through::new(&Stack::new(3, &mut index, &mut value)).is_err(), "no layer");
+    let mut stack = layers(3, &[4], (&mut index, &mut value));
+    let rows = |d| Matrix::new(2, d, Values::F32(vec![1.0; 2 * d])).unwrap();
+    let behind = |d| Blocked::through(rows(d), Through::new(&stack).unwrap(), 2, 8, Layout::new(2, 4));
+    assert!(behind(3).is_ok());
+    assert_eq!(
+        behind(4).unwrap_err(),
+        tamis::Error::Length { what: "inputs of the layers", expected: 3, got: 4 }
+    );
+    stack.end_sum(&[]).unwrap();
+    assert!(Through::new(&stack).is_err(), "a stack that has ended");
 }

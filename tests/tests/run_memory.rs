@@ -3,12 +3,16 @@
 mod counting;
 
 use counting::{bytes, settle};
+use tamis::deep::tune;
 use tamis::dims::Dims;
 use tamis::gates::Signs;
 use tamis::train::{Schedule, Trials};
 use tamis_host::data::planted;
 use tamis_host::operator::Stop;
-use tamis_host::run::{self, Memory, Options, Plan, Problem, RecoverOptions, Size, Task};
+use tamis_host::run::{
+    self, DeepOptions, LayerRecipe, Limits, Memory, Options, OutputsOptions, Plan, Problem, RecoverOptions,
+    Size, Task,
+};
 
 /// Model bytes, the report, and the order of the rows while they are shuffled into place (given back before training).
 const SLACK: usize = 32 << 10;
@@ -53,6 +57,40 @@ fn peak_of_search(dims: Dims, outputs: usize, memory: Memory) -> (usize, usize) 
     (peak, outcome.unwrap().report.plan.total_bytes() as usize)
 }
 
+/// The same of two hidden layers, one by one, of networks of one output or of several.
+fn peak_of_layers(rows: usize, outputs: usize, memory: Memory) -> (usize, usize) {
+    let problem = layered(rows, outputs);
+    let one = Options { memory, ..Options::new(1, Size::Nonzeros(1)) };
+    let trials = Trials { count: 2, rows: 1000 };
+    let one = Options { schedule: Schedule { epochs: 3, trials, ..one.schedule }, ..one };
+    let several =
+        OutputsOptions { memory, safe: true, epochs: 3, ..OutputsOptions::new(1, Size::Nonzeros(1)) };
+    let options = DeepOptions {
+        hidden: vec![12, 10],
+        size: Size::Nonzeros(80),
+        recipe: LayerRecipe::Paper(one, several),
+        tune: tune::Params { epochs: 2, ..tune::Params::DEFAULT },
+        limits: Limits::NONE,
+        threads: 1,
+    };
+    settle();
+    let (outcome, peak) = counting::peak(|| run::train_deep(problem, &options, &Stop::new(), |_| true));
+    let report = outcome.unwrap().report;
+    (peak, (report.mapped_bytes + report.state_bytes + report.workspace_bytes) as usize)
+}
+
+fn layered(rows: usize, outputs: usize) -> Problem {
+    let dims = Dims::new(rows, 60, 8, 60);
+    let (data, labels) = if outputs == 1 {
+        let planted = planted::network(dims, Signs::Positive, 0).unwrap();
+        (planted.data, planted.labels)
+    } else {
+        let planted = planted::factored(dims, outputs, 0).unwrap();
+        (planted.data, planted.labels)
+    };
+    Problem { data, labels, task: Task::Regression }
+}
+
 /// One test: others beside it would be counted. What the thread itself takes is there for the smallest problem too, and
 /// is taken off.
 #[test]
@@ -73,5 +111,24 @@ fn training_takes_what_its_plan_states_and_keeps_nothing_per_step() {
         // The labels are put into their order once more before the search, beside what it then takes.
         let more = peak.saturating_sub(stated + constant);
         assert!(more <= SLACK, "search, {memory:?}: {peak} bytes at the peak, {stated} stated");
+    }
+    for outputs in [1, 5] {
+        for memory in [Memory::Auto, Memory::Ram(1 << 20), Memory::Ram(100_000), Memory::Least] {
+            let (peak, stated) = peak_of_layers(20_000, outputs, memory);
+            let more = peak.saturating_sub(stated + constant);
+            assert!(
+                more <= SLACK,
+                "{outputs} outputs, {memory:?}: {peak} bytes at the peak, {stated} stated"
+            );
+            if let Memory::Ram(ram) = memory {
+                assert!(stated as u64 <= ram, "{outputs} outputs: {stated} stated in {ram}");
+            }
+        }
+        // A bit for each row, while their order is made and undone, is all that grows with them.
+        let [(few, stated), (many, same)] =
+            [20_000, 80_000].map(|rows| peak_of_layers(rows, outputs, Memory::Least));
+        assert_eq!(stated, same);
+        assert!(many <= few + 60_000 / 8 + 4096, "{outputs} outputs: {few} and {many} bytes at the peak");
+        assert!(many < 150_000, "{outputs} outputs: {many} bytes beside {} of data", 80_000 * 60 * 4);
     }
 }

@@ -9,7 +9,7 @@ use super::history::{History, Step, check_outputs};
 use super::keep::{Keeper, check_checkpoint};
 use super::parse;
 use super::progress::Bar;
-use super::saved::{Object, accuracy_fact, limit_fact, memory_fact, resumed_fact};
+use super::saved::{Object, accuracy_fact, kept_fact, limit_fact, memory_fact, resumed_fact};
 use super::train::{Train, first_given};
 use super::{Common, Console, interrupt};
 use crate::Result;
@@ -178,6 +178,7 @@ fn summary(object: &Object<'_, AnnealReport>, losses: &str) -> String {
         ("loss", format!("{:.4} mean cross-entropy  {}", r.loss, losses)),
         accuracy_fact(r.accuracy),
     ];
+    rows.extend(kept_fact(&r.kept));
     rows.extend(r.validation_accuracy.zip(r.validation_loss).map(|(accuracy, loss)| {
         let held = count(r.validation_samples as u64);
         ("held out", format!("{} of {held} rows, cross-entropy {loss:.4}", console::percent(accuracy)))

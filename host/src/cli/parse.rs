@@ -1,6 +1,7 @@
 //! Values of flags that are more than a number.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use tamis::gates::{Empty, Signs};
@@ -184,11 +185,20 @@ pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
     }
 }
 
-/// `NEURON:INPUT`, a weight of the first layer, both counted from 0.
-pub(super) fn weight(text: &str) -> Parsed<(usize, usize)> {
-    let parsed =
-        text.split_once(':').and_then(|(i, j)| Some((i.trim().parse().ok()?, j.trim().parse().ok()?)));
-    parsed.ok_or_else(|| "a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3".into())
+/// Weights to keep, as `--must-keep` names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ToKeep {
+    Weight(usize, usize),
+    File(PathBuf),
+}
+
+/// `NEURON:INPUT`, a weight of the first layer, both counted from 0, or `@FILE` of such names.
+pub(super) fn to_keep(text: &str) -> Parsed<ToKeep> {
+    match (text.strip_prefix('@'), run::parse_weight(text)) {
+        (Some(path), _) if !path.is_empty() => Ok(ToKeep::File(path.into())),
+        (None, Some((neuron, input))) => Ok(ToKeep::Weight(neuron, input)),
+        _ => Err("a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3, or @FILE with such names".into()),
+    }
 }
 
 /// The name of a target.
@@ -293,12 +303,14 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_a_neuron_and_an_input() {
-        assert_eq!((weight("0:3"), weight(" 12 : 0 ")), (Ok((0, 3)), Ok((12, 0))));
+    fn weights_are_a_neuron_and_an_input_or_in_a_file() {
+        assert_eq!(to_keep("0:3"), Ok(ToKeep::Weight(0, 3)));
+        assert_eq!(to_keep(" 12 : 0 "), Ok(ToKeep::Weight(12, 0)));
+        assert_eq!(to_keep("@0:3"), Ok(ToKeep::File("0:3".into())));
         for wrong in
-            ["", "3", ":", "0:", ":3", "-1:3", "0:3:1", "a:b", "0;3", "1.5:2", "0:99999999999999999999"]
+            ["", "@", "3", ":", "0:", ":3", "-1:3", "0:3:1", "a:b", "0;3", "1.5:2", "0:99999999999999999999"]
         {
-            assert!(weight(wrong).unwrap_err().contains("NEURON:INPUT"), "{wrong}");
+            assert!(to_keep(wrong).unwrap_err().contains("NEURON:INPUT"), "{wrong}");
         }
     }
 

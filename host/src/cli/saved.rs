@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::console::{bytes, count, decibel, facts, percent};
-use crate::run::{Plan, Report};
+use crate::run::{KeptWeight, Plan, Report};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -32,6 +32,18 @@ impl<'a, R> Object<'a, R> {
 /// Part of the training rows that is right.
 pub(super) fn accuracy_fact(part: f64) -> (&'static str, String) {
     ("accuracy", format!("{} of the training rows", percent(part)))
+}
+
+/// The weights that had to be kept, if there were such: some of them by name.
+pub(super) fn kept_fact(kept: &[KeptWeight]) -> Option<(&'static str, String)> {
+    const SHOWN: usize = 6;
+    let name = |kept: &KeptWeight| format!("{}:{} = {:.4e}", kept.neuron, kept.input, kept.value);
+    let names: Vec<_> = kept.iter().take(SHOWN).map(name).collect();
+    let more = match kept.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(", and {} more, which --json lists", count(more as u64)),
+    };
+    (!names.is_empty()).then(|| ("kept", format!("{}{more}", names.join(", "))))
 }
 
 /// What ended a run, if it was a limit.
@@ -89,6 +101,7 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
         ("loss", format!("{:.4e} mean squared error  {losses}", r.loss)),
         ("PSNR", decibel(r.psnr_db)),
     ];
+    rows.extend(kept_fact(&r.kept));
     rows.extend(r.accuracy.map(accuracy_fact));
     rows.extend(r.search.and_then(|search| {
         let loss = search.validation_loss?;

@@ -1,6 +1,7 @@
 //! `tamis train`
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,12 +10,12 @@ use super::anneal::{self, AnnealArgs};
 use super::deep::{self, DeepArgs};
 use super::imp::{self, ImpArgs};
 use super::paper::{self, PaperArgs};
-use super::parse::{self, Recipe, SignsName, TaskName};
+use super::parse::{self, Recipe, SignsName, TaskName, ToKeep};
 use super::path::{self, PathArgs};
 use super::recover::{self, RecoverArgs};
 use super::source::SourceArgs;
 use super::{Common, Console, interrupt};
-use crate::run::{self, Limits, Memory, Problem, Size, Task};
+use crate::run::{self, KeepList, Limits, Memory, Problem, Size, Task};
 use crate::{Error, Result, file};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
@@ -65,10 +66,14 @@ pub(super) struct Train {
     recipe: Recipe,
     /// Weights that stay whatever their size, from INPUT to NEURON, counted from 0: neurons up to M, inputs in the order of the
     /// columns without the labels, so that 0:3,0:17 are the weights of the first neuron from the fourth column and the
-    /// eighteenth. They count in S, and are in the model also where they come out as 0. For one hidden layer and the recipes
-    /// paper, paper-safe and anneal
-    #[arg(long, value_name = "NEURON:INPUT", value_delimiter = ',', value_parser = parse::weight)]
-    must_keep: Vec<(usize, usize)>,
+    /// eighteenth. They count in S, and are in the model also where they come out as 0. @FILE stands for the names in a file, whose
+    /// path has no comma: one in a line or several, with commas or blanks between them; # begins a comment. For one hidden layer and
+    /// the recipes paper, paper-safe and anneal
+    #[arg(long, value_name = "NEURON:INPUT|@FILE", value_delimiter = ',', value_parser = parse::to_keep)]
+    must_keep: Vec<ToKeep>,
+    /// The same with what the files name, once they are read.
+    #[arg(skip)]
+    keep_list: OnceLock<KeepList>,
     /// Signs of the output weights, but for several classes and labels of several columns [default: positive; lm: free where a label is negative]
     #[arg(long, value_enum)]
     pub(super) signs: Option<SignsName>,
@@ -319,7 +324,8 @@ impl Train {
             }))
     }
 
-    /// Refuses weights to keep where there are several hidden layers, or a recipe in which weights have no place that lasts.
+    /// Reads the weights to keep, and refuses them where there are several hidden layers, or a recipe in which weights have no place
+    /// that lasts.
     fn check_must_keep(&self, recipe: Recipe) -> Result<()> {
         if self.must_keep.is_empty() {
             return Ok(());
@@ -335,7 +341,17 @@ impl Train {
                 "its search moves, splits and merges neurons, so that NEURON:INPUT names no weight for long"
             }
             Recipe::Imp => "it prunes dense layers by magnitude alone, as the baseline that it is",
-            Recipe::Paper | Recipe::PaperSafe | Recipe::Anneal => return Ok(()),
+            Recipe::Paper | Recipe::PaperSafe | Recipe::Anneal => {
+                let mut list = KeepList::default();
+                for named in &self.must_keep {
+                    match named {
+                        ToKeep::Weight(neuron, input) => list.add(*neuron, *input),
+                        ToKeep::File(path) => list.read(path)?,
+                    }
+                }
+                self.keep_list.get_or_init(|| list);
+                return Ok(());
+            }
         };
         Err(Error::new(format!("recipe {} cannot keep weights whatever their size: {why}", recipe.name()))
             .expected("--recipe paper, paper-safe or anneal with --must-keep")
@@ -345,7 +361,8 @@ impl Train {
 
     /// The flat indices of the weights that must be kept.
     pub(super) fn must_keep(&self, problem: &Problem) -> Result<Vec<u32>> {
-        run::must_keep(&self.must_keep, (self.one_hidden(), problem.data.cols))
+        let Some(list) = self.keep_list.get() else { return Ok(Vec::new()) };
+        list.flat((self.one_hidden(), problem.data.cols))
     }
 
     /// The neurons of the one hidden layer.

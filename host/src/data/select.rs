@@ -135,6 +135,21 @@ pub(crate) fn reorder(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usi
     permute(labels, labels.len() / rows.max(1), rows, &from);
 }
 
+/// The way back of [`reorder`] with the same order: the row at place `i`, and its labels, go to place `from(i)`.
+pub(crate) fn restore(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
+    let (rows, cols) = (matrix.rows, matrix.cols);
+    match &mut matrix.values {
+        Values::F32(v) => unpermute(v, cols, rows, &from),
+        Values::U8(v) => unpermute(v, cols, rows, &from),
+    }
+    restore_labels(labels, rows, &from);
+}
+
+/// [`restore`] for the labels of so many rows alone.
+pub(crate) fn restore_labels(labels: &mut [f32], rows: usize, from: impl Fn(usize) -> usize) {
+    unpermute(labels, labels.len() / rows.max(1), rows, &from);
+}
+
 /// `rows`, followed by all other rows below `n`.
 fn complete(mut rows: Vec<usize>, n: usize) -> Result<Vec<usize>> {
     let seen = mask(&rows, n)?;
@@ -177,6 +192,28 @@ fn permute<T: Copy>(values: &mut [T], cols: usize, rows: usize, from: impl Fn(us
             place = source;
         }
         values[place * cols..][..cols].copy_from_slice(&saved);
+    }
+}
+
+/// Puts row `i` of `values` at place `to(i)`: what [`permute`] did with the same permutation is undone.
+fn unpermute<T: Copy>(values: &mut [T], cols: usize, rows: usize, to: impl Fn(usize) -> usize) {
+    let mut carried = Vec::with_capacity(cols);
+    let mut done = vec![0_u64; rows.div_ceil(64)];
+    for start in 0..rows {
+        if done[start / 64] >> (start % 64) & 1 == 1 {
+            continue;
+        }
+        carried.clear();
+        carried.extend_from_slice(&values[start * cols..][..cols]);
+        let mut place = start;
+        loop {
+            done[place / 64] |= 1 << (place % 64);
+            place = to(place);
+            carried.swap_with_slice(&mut values[place * cols..][..cols]);
+            if place == start {
+                break;
+            }
+        }
     }
 }
 

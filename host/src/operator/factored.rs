@@ -6,8 +6,8 @@
 
 use super::kernel::{Element, Piece, activate, project, vectorise};
 use super::piece::{add_gated, interleaved_product, mask, own, widen};
+use super::tiles::View;
 use super::{Blocked, Group, PAD, Shared};
-use crate::data::Values;
 use std::ops::Range;
 use tamis::error::{self, Result};
 use tamis::factored::{Factored, Net, open_words, provided};
@@ -53,8 +53,7 @@ impl Blocked {
         }
         let padded = self.shared.live.len().next_multiple_of(PAD);
         let groups = self.each_group(padded * (d + c), |shared, group, k| {
-            super::with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            super::with_piece!(shared, group, k, piece => {
                 add_panel(shared, piece, gates, net, r, padded, group);
             });
         })?;
@@ -102,8 +101,7 @@ impl Factored for Blocked {
         self.check_residual(net, out)?;
         let start = self.output_starts(net.outputs());
         self.each_part(out, start, |shared, group, k, out| {
-            super::with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            super::with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || forward(piece, gates, net, group, out));
             });
         })
@@ -125,8 +123,7 @@ impl Factored for Blocked {
         provided::check_tangent(net, p)?;
         let start = self.output_starts(net.outputs());
         self.each_part(out, start, |shared, group, k, out| {
-            super::with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            super::with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     let mut outputs = std::mem::take(&mut group.outputs);
                     along(piece, gates, (net, p), group, &mut outputs);
@@ -178,8 +175,7 @@ impl Factored for Blocked {
         error::length("restricted gradient", dw.len(), net.w().nnz())?;
         error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
         let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            super::with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     let (len, c) = (piece.len(), net.outputs());
                     let mut residual = std::mem::take(&mut group.outputs);
@@ -211,8 +207,7 @@ impl Factored for Blocked {
         error::length("restricted gradient", dw.len(), net.w().nnz())?;
         error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
         let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            super::with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     let mut outputs = std::mem::take(&mut group.outputs);
                     along(piece, gates, (net, p), group, &mut outputs);
@@ -243,8 +238,7 @@ impl Factored for Blocked {
         error::length("restricted gradient", dw.len(), net.w().nnz())?;
         error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
         let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            super::with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     let mut outputs = std::mem::take(&mut group.outputs);
                     along(piece, gates, (net, p), group, &mut outputs);

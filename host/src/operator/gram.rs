@@ -8,8 +8,9 @@
 use super::fork::fork;
 use super::kernel::{Element, Piece, add_product, unpack, vectorise};
 use super::piece::interleave;
-use super::{PAD, Pieces, Shared, with_values};
-use crate::data::Values;
+use super::through::Mapped;
+use super::tiles::View;
+use super::{PAD, Pieces, Shared};
 use tamis::weights::runs;
 
 /// Groups that the pieces are divided into, each with a matrix of its own.
@@ -109,12 +110,15 @@ impl Gram {
         let groups = self.parts.len().min(pieces);
         let (support, s) = (&*self.support, self.support.len());
         let padded = s.next_multiple_of(PAD);
+        // No matrix is kept where rows go through layers.
+        let none = Mapped::default();
         fork(&mut self.parts[..groups], 0, &|g, part: &mut Part| {
             part.matrix[..padded * padded].fill(0.0);
             for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
-                with_values!(shared, values => {
-                    part.add(shared, shared.tiles.piece(values, &shared.batch, k), k, support);
-                });
+                match shared.tiles.view(&none, &shared.batch, k) {
+                    View::F32(piece) => part.add(shared, piece, k, support),
+                    View::U8(piece) => part.add(shared, piece, k, support),
+                }
             }
         });
         if let Some((first, others)) = self.parts[..groups].split_first_mut() {

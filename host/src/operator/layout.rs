@@ -65,7 +65,7 @@ impl Layout {
     }
 
     /// Groups that have tiles.
-    const fn used(&self, samples: usize) -> usize {
+    pub(super) const fn used(&self, samples: usize) -> usize {
         let tiles = samples.div_ceil(self.tile);
         if tiles < self.groups { tiles } else { self.groups }
     }

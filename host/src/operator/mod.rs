@@ -19,6 +19,7 @@ mod layout;
 mod piece;
 mod sensing;
 mod stop;
+mod through;
 mod tiles;
 
 use crate::data::{Matrix, Values};
@@ -35,6 +36,8 @@ use tamis::dims::Dims;
 use tamis::error::{self, Result};
 use tamis::gates::Gates;
 use tamis::weights::check_support;
+use through::Mapped;
+pub use through::Through;
 use tiles::Tiles;
 
 /// Panels are padded to whole vectors, so that the matrix product need not pack them.
@@ -93,6 +96,8 @@ struct Group {
     /// Activations from the last evaluation ([`activations`]), and the first of the group's rows.
     kept: Buffer,
     from: usize,
+    /// A tile behind the layers before, where there are such.
+    mapped: Mapped,
 }
 
 impl Blocked {
@@ -101,14 +106,34 @@ impl Blocked {
     /// # Errors
     /// [`error::Error::Range`] if a size is 0 or the layout has no rows or neurons.
     pub fn new(data: Matrix, hidden: usize, nnz: usize, layout: Layout) -> Result<Self> {
-        let (n, d) = (data.rows, data.cols);
+        Self::build(data, None, hidden, nnz, layout)
+    }
+
+    /// The same, for what finished layers make of the data: they are gone through tile by tile, again for every product that comes
+    /// to another tile, and never stored. No Gram matrix is kept.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`error::Error::Length`] for data of another width than the first layer's.
+    pub fn through(data: Matrix, layers: Through, hidden: usize, nnz: usize, layout: Layout) -> Result<Self> {
+        error::length("inputs of the layers", data.cols, layers.inputs())?;
+        Self::build(data, Some(layers), hidden, nnz, Layout { gram: 0, ..layout })
+    }
+
+    fn build(
+        data: Matrix,
+        through: Option<Through>,
+        hidden: usize,
+        nnz: usize,
+        layout: Layout,
+    ) -> Result<Self> {
+        let (n, d) = (data.rows, through.as_ref().map_or(data.cols, Through::width));
         error::range("samples", n, 1, usize::MAX)?;
         error::range("inputs", d, 1, usize::MAX)?;
         error::range("hidden neurons", hidden, 1, usize::MAX)?;
         error::range("rows of a tile", layout.tile, 1, usize::MAX)?;
         error::range("panel", layout.panel, 1, hidden)?;
         error::range("groups of tiles", layout.groups, 1, usize::MAX)?;
-        let bytes = data.is_bytes();
+        let bytes = data.is_bytes() && through.is_none();
         let padded = layout.panel.next_multiple_of(PAD);
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
         let held = if layout.hold { hidden.min(nnz) } else { 0 };
@@ -124,6 +149,7 @@ impl Blocked {
             back: Buffer::default(),
             kept: Buffer::zeros(layout.activations),
             from: 0,
+            mapped: through.as_ref().map_or_else(Mapped::default, |layers| layers.room(layout.tile)),
         };
         let groups = (0..tiles.min(layout.groups)).map(|_| group()).collect();
         let shared = Shared {
@@ -143,7 +169,7 @@ impl Blocked {
             } else {
                 Activations::default()
             },
-            tiles: Tiles::new(data, layout.tile),
+            tiles: Tiles::new(data, layout.tile, through),
             stop: None,
         };
         let gram = Gram::new(layout.gram.min(nnz));
@@ -173,10 +199,12 @@ impl Blocked {
     /// Bytes allocated besides the data.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
-        let bytes = matches!(self.shared.tiles.values, Values::U8(_));
-        let dims = Dims::new(self.shared.tiles.rows, self.shared.tiles.cols, self.hidden, self.nnz);
+        let Tiles { rows, cols, ref values, ref through, .. } = self.shared.tiles;
+        let bytes = matches!(values, Values::U8(_)) && through.is_none();
+        let dims = Dims::new(rows, cols, self.hidden, self.nnz);
+        let through = through.as_ref().map_or(0, |layers| layers.bytes(rows, self.layout));
         let outputs = if self.outputs > 0 { self.layout.outputs_bytes(dims, self.outputs) } else { 0 };
-        self.layout.bytes(dims, bytes) + outputs
+        self.layout.bytes(dims, bytes) + outputs + through
     }
 
     /// Heeds `stop` from now on, or nothing: the call that sees it fails with [`error::Error::Stopped`] within the time of
@@ -302,14 +330,17 @@ impl Shared {
     }
 }
 
-/// Calls a generic method on the data, whichever element it has.
-macro_rules! with_values {
-    ($shared:expr, $values:ident => $body:expr) => {
-        match &$shared.tiles.values {
-            Values::F32($values) => $body,
-            Values::U8($values) => $body,
+/// Calls a generic method on the inputs of piece `k`, whichever element they have; a tile of them is borrowed from the group.
+macro_rules! with_piece {
+    ($shared:expr, $group:expr, $k:expr, $piece:ident => $body:expr) => {{
+        let mut mapped = std::mem::take(&mut $group.mapped);
+        $shared.tiles.map($shared.arch, &mut mapped, &$shared.batch, $k);
+        match $shared.tiles.view(&mapped, &$shared.batch, $k) {
+            View::F32($piece) => $body,
+            View::U8($piece) => $body,
         }
-    };
+        $group.mapped = mapped;
+    }};
 }
 
-use with_values;
+use with_piece;

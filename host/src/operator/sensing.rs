@@ -2,8 +2,8 @@
 
 use super::held::Held;
 use super::kernel::vectorise;
-use super::{Blocked, PAD, activations, piece, with_values};
-use crate::data::Values;
+use super::tiles::View;
+use super::{Blocked, PAD, activations, piece, with_piece};
 use std::convert::Infallible;
 use std::ops::Range;
 use tamis::error::{self, Result};
@@ -56,8 +56,7 @@ impl Sensing for Blocked {
         let gate = gates.gate(w.neuron());
         gate.generator(&mut self.shared.generators[..self.shared.tiles.cols]);
         self.each_row(out, |shared, group, k, out| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || piece::add_gated(piece, gate, shared.generator(), w, group, out));
             });
         })
@@ -72,8 +71,7 @@ impl Sensing for Blocked {
         let gate = gates.gate(i);
         gate.generator(&mut self.shared.generators[..d]);
         let groups = self.each_group(d, |shared, group, k| {
-                with_values!(shared, values => {
-                    let piece = shared.tiles.piece(values, &shared.batch, k);
+                with_piece!(shared, group, k, piece => {
                     vectorise(shared.arch, #[inline(always)] || piece::add_block(piece, gate, shared.generator(), v, group));
                 });
         })?;
@@ -111,8 +109,7 @@ impl Sensing for Blocked {
                 |k| k * stride,
                 |shared, group, k, bits| {
                     let bits = &mut bits[first * words..][..neurons.len() * words];
-                    with_values!(shared, values => {
-                        let piece = shared.tiles.piece(values, &shared.batch, k);
+                    with_piece!(shared, group, k, piece => {
                         piece::hold(shared, piece, gates, neurons, (bits, words), group);
                     });
                 },
@@ -141,8 +138,7 @@ impl Sensing for Blocked {
             }
         }
         self.each_row(out, |shared, group, k, out| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     out.fill(0.0);
                     if held {
@@ -190,8 +186,7 @@ impl Sensing for Blocked {
             return provided::gradient_at(self, gates, support, r, out, scratch);
         }
         let groups = self.each_group(support.len(), |shared, group, k| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            with_piece!(shared, group, k, piece => {
                 let r = &r[piece.at..][..piece.len()];
                 vectorise(shared.arch, #[inline(always)] || match held {
                     true => piece::add_restricted_held(piece, shared.held.piece(k), d, support, r, group),
@@ -230,8 +225,7 @@ impl Sensing for Blocked {
             return Ok(());
         }
         let groups = self.each_group(p.nnz(), |shared, group, k| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || match held {
                     true => piece::add_normal_held(piece, shared.held.piece(k), p, group),
                     false => piece::add_normal(piece, gates, p, group),
@@ -258,8 +252,7 @@ impl Sensing for Blocked {
             return provided::diagonal_at(self, gates, support, out, scratch);
         }
         let groups = self.each_group(support.len(), |shared, group, k| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            with_piece!(shared, group, k, piece => {
                 let held = held.then(|| shared.held.piece(k));
                 vectorise(shared.arch, #[inline(always)] || {
                     piece::add_diagonal(piece, gates, held, d, support, group);
@@ -285,8 +278,7 @@ impl Sensing for Blocked {
             let gate = gates.gate(i);
             gate.generator(&mut self.shared.generators[..d]);
             let groups = self.each_group(d, |shared, group, k| {
-                    with_values!(shared, values => {
-                        let piece = shared.tiles.piece(values, &shared.batch, k);
+                    with_piece!(shared, group, k, piece => {
                         vectorise(shared.arch, #[inline(always)] || piece::add_norms(piece, gate, shared.generator(), group));
                     });
             })?;
@@ -300,8 +292,7 @@ impl Blocked {
     /// The outputs by activations that are kept.
     fn forward_kept(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         let done = self.each_row(out, |shared, group, k, out| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     out.fill(0.0);
                     activations::add_forward_kept(shared, piece, gates, w, group, out);
@@ -345,8 +336,7 @@ impl Blocked {
         }
         let padded = self.shared.live.len().next_multiple_of(PAD);
         let groups = self.each_group(padded * d, |shared, group, k| {
-            with_values!(shared, values => {
-                let piece = shared.tiles.piece(values, &shared.batch, k);
+            with_piece!(shared, group, k, piece => {
                 piece::add_panel(shared, piece, gates, random, r, padded, group);
             });
         })?;

@@ -5,6 +5,7 @@
 //! is never in memory twice.
 
 use super::kernel::{Element, Piece};
+use super::through::{Mapped, Through};
 use crate::data::{LINE, Matrix, Values};
 use std::ops::Range;
 
@@ -15,24 +16,40 @@ pub(super) struct Tiles {
     /// Where they begin in there, so that each tile begins at a line of the cache.
     skip: usize,
     pub(super) rows: usize,
+    /// Inputs: columns of the values, or what the layers before make of them.
     pub(super) cols: usize,
     pub(super) tile: usize,
+    pub(super) through: Option<Through>,
+}
+
+/// A piece of inputs of either element.
+#[derive(Clone, Copy)]
+pub(super) enum View<'a> {
+    F32(Piece<'a, f32>),
+    U8(Piece<'a, u8>),
 }
 
 impl Tiles {
-    /// Takes row-major data over, `tile` rows a tile.
-    pub(super) fn new(data: Matrix, tile: usize) -> Self {
+    /// Takes row-major data over, `tile` rows a tile; the inputs are what finished layers make of them, if there are such.
+    pub(super) fn new(data: Matrix, tile: usize, through: Option<Through>) -> Self {
         let Matrix { rows, cols, mut values } = data;
         let skip = match &mut values {
             Values::F32(values) => lay_out(values, cols, tile),
             Values::U8(values) => lay_out(values, cols, tile),
         };
-        Self { values, skip, rows, cols, tile }
+        let cols = through.as_ref().map_or(cols, Through::width);
+        Self { values, skip, rows, cols, tile, through }
+    }
+
+    /// Columns of the values.
+    fn source(&self) -> usize {
+        self.through.as_ref().map_or(self.cols, Through::inputs)
     }
 
     /// The rows as they came.
     pub(super) fn into_matrix(self) -> Matrix {
-        let Self { rows, cols, mut values, skip, tile } = self;
+        let cols = self.source();
+        let Self { rows, mut values, skip, tile, .. } = self;
         match &mut values {
             Values::F32(values) => restore(values, skip, cols, tile),
             Values::U8(values) => restore(values, skip, cols, tile),
@@ -45,24 +62,53 @@ impl Tiles {
         batch.end.div_ceil(self.tile) - batch.start / self.tile
     }
 
-    /// The rows of tile `batch.start / T + k` that lie in the batch.
-    pub(super) fn piece<'a, T: Element>(
-        &self,
-        values: &'a [T],
-        batch: &Range<usize>,
-        k: usize,
-    ) -> Piece<'a, T> {
-        let values = &values[self.skip..];
-        let first = (batch.start / self.tile + k) * self.tile;
-        let stride = self.tile.min(self.rows - first);
-        let (lo, hi) = (batch.start.max(first), batch.end.min(first + stride));
-        Piece {
-            tile: &values[first * self.cols..(first + stride) * self.cols],
-            stride,
-            lo: lo - first,
-            hi: hi - first,
-            at: lo - batch.start,
+    /// The inputs of the rows of tile `batch.start / T + k` that lie in the batch; `mapped` is [`Self::map`]'s for the same tile.
+    pub(super) fn view<'a>(&'a self, mapped: &'a Mapped, batch: &Range<usize>, k: usize) -> View<'a> {
+        let t = batch.start / self.tile + k;
+        match (&self.through, &self.values) {
+            (Some(through), _) => {
+                let (_, stride) = self.extent(t);
+                View::F32(self.piece(through.last(&mapped.values, stride), batch, t))
+            }
+            (None, Values::F32(values)) => View::F32(self.piece(self.tile(values, t), batch, t)),
+            (None, Values::U8(values)) => View::U8(self.piece(self.tile(values, t), batch, t)),
         }
+    }
+
+    /// Lets tile `batch.start / T + k` go through the layers before, unless `mapped` is of it.
+    pub(super) fn map(&self, arch: pulp::Arch, mapped: &mut Mapped, batch: &Range<usize>, k: usize) {
+        let t = batch.start / self.tile + k;
+        let Some(through) = self.through.as_ref().filter(|_| mapped.tile != Some(t)) else { return };
+        let (first, stride) = self.extent(t);
+        let whole = first..first + stride;
+        match &self.values {
+            Values::F32(values) => {
+                through.fill(arch, self.piece(self.tile(values, t), &whole, t), &mut mapped.values);
+            }
+            Values::U8(values) => {
+                through.fill(arch, self.piece(self.tile(values, t), &whole, t), &mut mapped.values);
+            }
+        }
+        mapped.tile = Some(t);
+    }
+
+    /// The first row of tile t, and how many it has.
+    fn extent(&self, t: usize) -> (usize, usize) {
+        let first = t * self.tile;
+        (first, self.tile.min(self.rows - first))
+    }
+
+    /// The values of tile t.
+    fn tile<'a, T>(&self, values: &'a [T], t: usize) -> &'a [T] {
+        let ((first, stride), cols) = (self.extent(t), self.source());
+        &values[self.skip..][first * cols..(first + stride) * cols]
+    }
+
+    /// The rows of tile t that lie in the batch, where `tile` is all of it.
+    fn piece<'a, T: Element>(&self, tile: &'a [T], batch: &Range<usize>, t: usize) -> Piece<'a, T> {
+        let (first, stride) = self.extent(t);
+        let (lo, hi) = (batch.start.max(first), batch.end.min(first + stride));
+        Piece { tile, stride, lo: lo - first, hi: hi - first, at: lo - batch.start }
     }
 }
 
@@ -111,12 +157,13 @@ mod tests {
     fn every_value_is_found_in_its_tile() {
         let values: Vec<u8> = (0..7 * 3).collect();
         for tile in [1, 2, 3, 7, 10] {
-            let tiles = Tiles::new(Matrix { rows: 7, cols: 3, values: Values::U8(values.clone()) }, tile);
-            let Values::U8(stored) = &tiles.values else { panic!("bytes stay bytes") };
+            let data = Matrix { rows: 7, cols: 3, values: Values::U8(values.clone()) };
+            let tiles = Tiles::new(data, tile, None);
             for batch in [0..7, 1..6, 3..4, 6..7] {
                 let mut seen = 0;
                 for k in 0..tiles.pieces(&batch) {
-                    let piece = tiles.piece(stored, &batch, k);
+                    let none = Mapped::default();
+                    let View::U8(piece) = tiles.view(&none, &batch, k) else { panic!("bytes stay bytes") };
                     assert_eq!(piece.at, seen);
                     for j in 0..3 {
                         let expected: Vec<u8> =
@@ -134,7 +181,7 @@ mod tests {
     fn rows_come_back_from_their_tiles() {
         let data = Matrix { rows: 7, cols: 5, values: Values::F32((0..35).map(|e| e as f32).collect()) };
         for tile in [1, 3, 7, 100] {
-            assert_eq!(Tiles::new(data.clone(), tile).into_matrix(), data, "{tile}");
+            assert_eq!(Tiles::new(data.clone(), tile, None).into_matrix(), data, "{tile}");
         }
     }
 }

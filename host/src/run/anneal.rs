@@ -14,7 +14,7 @@ use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::plan::{self, choose};
 use super::train::{Start, at_least_one, check_recipe, held_out, shuffle, sizes};
-use super::{Memory, Plan, Problem, Size, Task, must_keep, peak_rss_bytes};
+use super::{KeptWeight, Memory, Plan, Problem, Size, Task, must_keep, peak_rss_bytes};
 use crate::data::{Matrix, Values};
 use crate::operator::{Blocked, Layout, Stop};
 use crate::{Error, Result};
@@ -98,6 +98,9 @@ pub struct AnnealReport {
     pub requested_nnz: usize,
     /// Nonzeros of the model. Weights that must be kept count, and are in the model, where they are 0 too.
     pub nnz: usize,
+    /// The weights that had to be kept, and what they came out as.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptWeight>,
     /// Neurons that have weights.
     pub live: usize,
     /// Mean cross-entropy of the model on the rows trained on.
@@ -231,7 +234,7 @@ impl<'k> Settled<'k> {
         problem.check()?;
         check_recipe("anneal", problem.task)?;
         let outputs = problem.classes().unwrap_or(1);
-        let dims = sizes(problem, options.hidden, options.size, outputs)?;
+        let dims = sizes(problem.shape(), options.hidden, options.size, outputs)?;
         let n = dims.samples;
         let validation = held_out(n, options.validation)?;
         let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
@@ -307,6 +310,8 @@ impl<'k> Settled<'k> {
         }
         let stored = if self.task == Task::Binary { Task::LOG_ODDS } else { self.task.stored() };
         let model = encode_net(found.net(self.dims.hidden)?, stored)?;
+        let kept = must_keep::kept(self.params.must_keep, self.dims.inputs, (&found.w.0, &found.w.1));
+        let report = AnnealReport { kept, ..report };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         Ok(AnnealOutcome { index, value, out_index, out_value, model, report })
     }
@@ -326,6 +331,7 @@ impl<'k> Settled<'k> {
             outputs: self.outputs,
             requested_nnz: self.dims.nnz,
             nnz: info.nnz,
+            kept: Vec::new(),
             live: info.live,
             loss: f64::from(info.training.loss),
             psnr_db: None,

@@ -1,30 +1,28 @@
 //! Networks of several hidden layers: each layer by a recipe for one, on what the layers before it give; then all together.
 
+mod joint;
+mod layer;
+
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
 use serde::Serialize;
 use tamis::deep::{self, Stack, tune};
-use tamis::gates::Signs;
-use tamis::model::{Csr, Layer};
-use tamis::samples::{ByteRows, Rows, Samples};
-use tamis::train::Goal;
+use tamis::model::Layer;
 use tamis::weights::Weights;
 use tamis::wire;
 
-use super::layers::{End, SparseLayer, encode_layers};
+use super::layers::encode_layers;
 use super::limits::Limits;
 use super::memory::room_for;
-use super::single::{Asked, LayerRecipe, Single, single};
+use super::single::LayerRecipe;
 use super::train::{Start, shuffle};
-use super::{Problem, Size, Task, peak_rss_bytes, plan, score_model};
-use crate::data::{Matrix, Values};
+use super::{Memory, Problem, Size, Task, peak_rss_bytes, plan, score_model};
 use crate::file::Aligned;
 use crate::operator::Stop;
 use crate::{Error, Result};
-
-/// Rows that are mapped through a layer at a time.
-const CHUNK: usize = 256;
+use joint::two_layers;
+pub(super) use joint::{ending, fit_together, layers_of, push_layer};
+use layer::Found;
 
 /// Kicks of a search for one of several layers, unless it is said: only the last one can fit exactly.
 pub const LAYER_KICKS: u32 = 2;
@@ -73,6 +71,9 @@ pub struct DeepLayer {
     pub nnz: usize,
     /// Loss of the network that it was trained in.
     pub loss: f64,
+    /// Bytes of what was stored beside the samples to train it on: what the layers before it make of all rows, or copies; 0 where it
+    /// was trained on the samples themselves, or on what is made of a tile of them at a time.
+    pub mapped_bytes: u64,
 }
 
 /// What a run did; the fields are the keys of the command line's JSON.
@@ -120,11 +121,11 @@ pub struct DeepReport {
     pub seed: u64,
     /// Bytes of samples and labels.
     pub data_bytes: u64,
-    /// Bytes of what the layers before the one that is trained make of the samples, beside these, at the most.
+    /// Bytes stored beside the samples to train a layer on ([`DeepLayer::mapped_bytes`]); this and the next two while most is held.
     pub mapped_bytes: u64,
-    /// Bytes that survive from step to step, the layers that are done included, at the most.
+    /// Bytes that survive from step to step, the layers that are done included.
     pub state_bytes: u64,
-    /// All other bytes, at the most.
+    /// All other bytes.
     pub workspace_bytes: u64,
     /// The most memory that the process has had so far; none where the system does not say.
     pub peak_rss_bytes: Option<u64>,
@@ -145,6 +146,11 @@ pub struct DeepOutcome {
 /// their shares. `observe` is called after every step and ends the run by returning `false`, as `stop` does. Ended in the
 /// last layer or later the run gives a model.
 ///
+/// A layer behind others is trained on what these make of all rows, which is stored, 4 bytes a row and neuron. The published method
+/// ([`LayerRecipe::Paper`]) needs not store it: with [`Memory::Least`], or within a budget that has no room for it, a tile of rows goes
+/// through the layers whenever it is read, to the same bits for more time. It also trains the first layer on the samples themselves;
+/// the other recipes change the rows that they are given, and get copies.
+///
 /// # Errors
 /// Those of the recipe; sizes out of bounds; or the run was ended before the last layer had a step
 /// ([`Error::is_interrupted`]).
@@ -161,7 +167,7 @@ pub fn train_deep(
         Run { passes: 0.0, options, sizes, start: Instant::now(), most: Most::default(), layers: Vec::new() };
     let (mut index, mut value) = (vec![0; run.sizes.nnz], vec![0.0; run.sizes.nnz]);
     let mut stack = Stack::new(problem.data.cols, &mut index, &mut value);
-    let mut trained = run.layers(&problem, &mut stack, stop, &mut observe)?;
+    let (mut trained, problem) = run.layers(problem, &mut stack, stop, &mut observe)?;
     // The bits of the signs outlive the stack's end.
     let signs = core::mem::take(&mut trained.signs);
     match &trained.outputs {
@@ -218,20 +224,64 @@ impl Sizes {
                 .got(format_args!("--hidden {hidden:?} and {nnz} nonzeros"))
                 .help("each hidden layer needs a weight, and with several outputs two"));
         }
-        let widest = hidden.iter().copied().max().unwrap_or(0) as u64;
-        let mapped = (problem.data.rows as u64).saturating_mul(widest).saturating_mul(8);
-        let copies = mapped.saturating_add(problem.data.values.bytes() as u64);
-        room_for("what the layers make of the rows", copies, "take fewer neurons or rows")?;
-        Ok(Self { outputs, nnz, rooms })
+        let sizes = Self { outputs, nnz, rooms };
+        let (memory, copies) = match &options.recipe {
+            LayerRecipe::Paper(one, _) => (one.memory, 0),
+            LayerRecipe::Anneal(inner) => (inner.memory, problem.bytes()),
+            LayerRecipe::Lm(inner) => (inner.memory, problem.bytes()),
+        };
+        sizes.check_joint(problem.data.cols, options, memory)?;
+        if !matches!(memory, Memory::Least | Memory::Ram(_)) {
+            let widest = hidden.iter().rev().skip(1).copied().max().unwrap_or(0) as u64;
+            let mapped = (problem.data.rows as u64).saturating_mul(widest).saturating_mul(4);
+            let help = "take fewer neurons or rows, or set --ram";
+            room_for("what the layers make of the rows", mapped.max(copies as u64), help)?;
+        }
+        Ok(sizes)
+    }
+
+    /// Bytes of the layers that are done.
+    const fn layers_bytes(&self) -> usize {
+        self.nnz.saturating_mul(8)
+    }
+
+    /// Checks that a budget has room for the joint fit.
+    fn check_joint(&self, inputs: usize, options: &DeepOptions, memory: Memory) -> Result<()> {
+        let Memory::Ram(ram) = memory else { return Ok(()) };
+        if options.tune.epochs == 0 {
+            return Ok(());
+        }
+        let activations = options.hidden.iter().fold(inputs, |sum, &m| sum.saturating_add(m));
+        let words = tune::words(self.nnz, activations, self.outputs.max(1));
+        let needed = words.saturating_mul(4).saturating_add(self.layers_bytes()) as u64;
+        if needed > ram {
+            return Err(Error::new("the memory budget is too small to fit all layers together")
+                .expected(format_args!("at least {needed} bytes"))
+                .got(format_args!("{ram} bytes"))
+                .help("raise --ram, or pass --tune-epochs 0"));
+        }
+        Ok(())
     }
 }
 
-/// The most that a run has taken at any time.
+/// What a run holds while it holds the most.
 #[derive(Debug, Clone, Copy, Default)]
 struct Most {
     mapped: u64,
     state: u64,
     workspace: u64,
+}
+
+impl Most {
+    const fn total(&self) -> u64 {
+        self.mapped.saturating_add(self.state).saturating_add(self.workspace)
+    }
+
+    fn see(&mut self, now: Self) {
+        if now.total() > self.total() {
+            *self = now;
+        }
+    }
 }
 
 /// How the network ends, from the last layer's recipe.
@@ -260,19 +310,16 @@ impl Run<'_> {
         self.options.limits.time.map(left)
     }
 
-    /// Trains all hidden layers, one by one, into `stack`.
+    /// Trains all hidden layers, one by one, into `stack`; the problem is given back as it was.
     fn layers(
         &mut self,
-        problem: &Problem,
+        mut problem: Problem,
         stack: &mut Stack<'_>,
         stop: &Stop,
         observe: &mut (impl FnMut(&DeepProgress) -> bool + Send),
-    ) -> Result<Trained> {
+    ) -> Result<(Trained, Problem)> {
         let count = self.options.hidden.len();
         for layer in 0..count {
-            let data = if layer == 0 { problem.data.clone() } else { self.map(&problem.data, stack)? };
-            self.most.mapped = self.most.mapped.max(data.values.bytes() as u64);
-            let part = Problem { data, labels: problem.labels.clone(), task: problem.task };
             if layer > 0 {
                 // Neurons without weights were left out, and take room from the layer behind them.
                 let ends = if layer + 1 == count { self.sizes.outputs } else { 0 };
@@ -280,7 +327,9 @@ impl Run<'_> {
                 self.sizes.rooms[layer] = most.min(self.sizes.rooms[layer]);
             }
             let share = deep::share(self.sizes.nnz, &self.sizes.rooms, layer, stack.nnz());
-            let found = self.train(part, (layer, share), stop, observe)?;
+            let found;
+            (found, problem) = self.layer(problem, stack, (layer, share), stop, observe)?;
+            let Found { single: found, mapped } = found;
             if found.stopped && layer + 1 < count {
                 return Err(Error::interrupted().of(format_args!(
                     "hidden layer {} of {count}, and only a run whose last layer has begun gives a model",
@@ -297,59 +346,21 @@ impl Run<'_> {
                 share,
                 nnz: csr.nonzeros(),
                 loss: found.loss,
+                mapped_bytes: mapped,
             });
             self.passes += found.passes;
-            self.most.state = self.most.state.max(found.plan.state_bytes + 8 * self.sizes.nnz as u64);
-            self.most.workspace = self.most.workspace.max(found.plan.workspace_bytes);
+            self.most.see(Most {
+                mapped,
+                state: found.plan.state_bytes + self.sizes.layers_bytes() as u64,
+                workspace: found.plan.workspace_bytes,
+            });
             if layer + 1 == count {
                 let (signs, outputs) = ending(end, csr.outputs())?;
-                return Ok(Trained { signs, outputs, limit: found.limit, stopped: found.stopped });
+                let trained = Trained { signs, outputs, limit: found.limit, stopped: found.stopped };
+                return Ok((trained, problem));
             }
         }
         Err(two_layers())
-    }
-
-    fn train(
-        &self,
-        part: Problem,
-        (layer, share): (usize, usize),
-        stop: &Stop,
-        observe: &mut (impl FnMut(&DeepProgress) -> bool + Send),
-    ) -> Result<Single> {
-        let (hidden, size) = (self.options.hidden[layer], Size::Nonzeros(share));
-        let threads = self.options.threads;
-        let behind = (self.options.hidden.len() - layer) as u32 + u32::from(self.options.tune.epochs > 0);
-        let passes = self.options.limits.passes.map(|passes| passes / self.options.hidden.len() as f64);
-        let limits = Limits { time: self.left().map(|left| left / behind), passes };
-        let asked = Asked { hidden, size, limits, threads, from: None };
-        let tell = |step, steps, loss| observe(&DeepProgress { layer, step, steps, loss });
-        single(&self.options.recipe, asked, part, stop, tell).map_err(|error| {
-            if error.is_interrupted() { error } else { error.of(format_args!("hidden layer {}", layer + 1)) }
-        })
-    }
-
-    /// What the layers so far make of all rows.
-    fn map(&self, data: &Matrix, stack: &Stack<'_>) -> Result<Matrix> {
-        let (d, m) = (data.cols, stack.width());
-        let mut out = vec![0.0; data.rows * m];
-        plan::pool(self.options.threads)?.install(|| {
-            out.par_chunks_mut(CHUNK * m).enumerate().try_for_each(|(chunk, out)| {
-                let mut scratch = vec![0.0; stack.activations()];
-                let mut row = vec![0.0; d];
-                for (k, out) in out.chunks_mut(m).enumerate() {
-                    let from = (chunk * CHUNK + k) * d;
-                    match &data.values {
-                        Values::F32(values) => row.copy_from_slice(&values[from..from + d]),
-                        Values::U8(values) => {
-                            row.iter_mut().zip(&values[from..from + d]).for_each(|(x, &b)| *x = f32::from(b));
-                        }
-                    }
-                    stack.predict(&row, &mut scratch, out)?;
-                }
-                Ok::<(), Error>(())
-            })
-        })?;
-        Matrix::new(data.rows, m, Values::F32(out))
     }
 
     /// Fits all layers together, encodes and scores them.
@@ -379,7 +390,8 @@ impl Run<'_> {
             };
             let rows = (&data, &labels[..], task == Task::Multiclass);
             let fitted = fit_together(&mut stack, rows, &params, (self.left(), stop), told)?;
-            self.most.state = self.most.state.max(fitted.memory_bytes + 8 * self.sizes.nnz as u64);
+            let state = fitted.memory_bytes + self.sizes.layers_bytes() as u64;
+            self.most.see(Most { state, ..Most::default() });
             self.passes += 1.0 + 3.0 * f64::from(fitted.info.epochs);
             limit = limit.or(fitted.is_late.then_some("time"));
             stopped |= fitted.is_stopped;
@@ -417,119 +429,4 @@ impl Run<'_> {
         };
         Ok(DeepOutcome { model, report })
     }
-}
-
-/// A joint fit.
-pub(super) struct Fitted {
-    pub(super) info: tune::Info,
-    /// Bytes that it took.
-    pub(super) memory_bytes: u64,
-    /// Whether its time was up.
-    pub(super) is_late: bool,
-    /// Whether the observer or the wish to end ended it.
-    pub(super) is_stopped: bool,
-}
-
-/// Fits all layers of a network that has ended together, on rows in random order, for so much time: to labels that are
-/// classes, which one output gives the log-odds of, or to their values.
-pub(super) fn fit_together(
-    stack: &mut Stack<'_>,
-    (data, labels, is_class): (&Matrix, &[f32], bool),
-    params: &tune::Params,
-    (left, stop): (Option<Duration>, &Stop),
-    mut observe: impl FnMut(&tune::Progress) -> bool,
-) -> Result<Fitted> {
-    let classes: Vec<u16> =
-        if is_class { labels.iter().map(|&label| label as u16).collect() } else { Vec::new() };
-    let goal = if is_class { Goal::Classes(&classes, stack.outputs()) } else { Goal::Values(labels) };
-    let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
-    let memory_bytes = size_of_val(&memory[..]) as u64;
-    let began = Instant::now();
-    let (mut is_late, mut is_stopped) = (false, false);
-    let told = |progress: &tune::Progress| {
-        is_late = left.is_some_and(|left| began.elapsed() >= left);
-        is_stopped |= !observe(progress) || stop.asked();
-        !is_late && !is_stopped
-    };
-    let d = data.cols;
-    let info = match &data.values {
-        Values::F32(values) => fit(Rows::new(values, d)?, goal, stack, params, &mut memory, told),
-        Values::U8(values) => fit(ByteRows::new(values, d, 1.0)?, goal, stack, params, &mut memory, told),
-    }?;
-    Ok(Fitted { info, memory_bytes, is_late, is_stopped })
-}
-
-fn fit<X: Samples<Source = core::convert::Infallible>>(
-    mut rows: X,
-    goal: Goal<'_>,
-    stack: &mut Stack<'_>,
-    params: &tune::Params,
-    memory: &mut [u32],
-    observe: impl FnMut(&tune::Progress) -> bool,
-) -> Result<tune::Info> {
-    Ok(tune::run(&mut rows, goal, stack, params, memory, observe)?)
-}
-
-/// Adds a hidden layer of a model.
-pub(super) fn push_layer(stack: &mut Stack<'_>, csr: &Csr<'_>) -> Result<()> {
-    let width = csr.inputs();
-    let rows = csr.counts().iter().enumerate().flat_map(|(i, &n)| core::iter::repeat_n(i, n.into()));
-    let flat: Vec<u32> = rows.zip(csr.columns()).map(|(i, &j)| (i * width + usize::from(j)) as u32).collect();
-    Ok(stack.push(Weights::new(width, csr.outputs(), &flat, csr.values())?, Signs::Positive)?)
-}
-
-fn two_layers() -> Error {
-    Error::new("a recipe gave a model of another shape").expected("a hidden layer and its end")
-}
-
-/// Signs of the neurons as bits, or the weights to so many outputs.
-pub(super) type Ending = (Vec<u32>, Option<(usize, Vec<u32>, Vec<f32>)>);
-
-pub(super) fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
-    match end {
-        Layer::Sum(sum) => Ok((sum.signs().to_vec(), None)),
-        Layer::Csr(csr) => {
-            let outputs = csr.outputs();
-            let rows = csr.counts().iter().enumerate().flat_map(|(k, &n)| core::iter::repeat_n(k, n.into()));
-            let mut entries: Vec<(u32, f32)> = rows
-                .zip(csr.columns().iter().zip(csr.values()))
-                .map(|(k, (&i, &v))| ((usize::from(i) * outputs + k) as u32, v))
-                .collect();
-            entries.sort_unstable_by_key(|&(at, _)| at);
-            debug_assert!(entries.iter().all(|&(at, _)| (at as usize) < live * outputs));
-            let (index, value) = entries.into_iter().unzip();
-            Ok((Vec::new(), Some((outputs, index, value))))
-        }
-        _ => Err(two_layers()),
-    }
-}
-
-/// The layers of a finished stack as the parts of a model, with the neurons asked for.
-pub(super) fn layers_of<'a>(
-    stack: &Stack<'_>,
-    hidden: &[usize],
-    signs: &'a [u32],
-) -> (Vec<SparseLayer>, End<'a>) {
-    let mut layers = Vec::new();
-    for (l, w) in stack.layers().enumerate() {
-        let mut layer =
-            SparseLayer { inputs: w.inputs(), requested: 0, neurons: vec![Vec::new(); w.hidden()] };
-        for block in w.blocks() {
-            layer.neurons[block.neuron()] = block.entries().collect();
-        }
-        match hidden.get(l) {
-            Some(&requested) => layer.requested = requested,
-            // The weights to the outputs lie neuron by neuron, and a model wants them output by output.
-            None => {
-                let mut outputs = vec![Vec::new(); w.inputs()];
-                for (i, neuron) in layer.neurons.iter().enumerate() {
-                    neuron.iter().for_each(|&(k, v)| outputs[k].push((i, v)));
-                }
-                layer = SparseLayer { inputs: w.hidden(), requested: outputs.len(), neurons: outputs };
-            }
-        }
-        layers.push(layer);
-    }
-    let end = if layers.len() > hidden.len() { End::Layer } else { End::Sum(signs) };
-    (layers, end)
 }

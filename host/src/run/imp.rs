@@ -5,7 +5,7 @@ use tamis::model::{MAX_INPUTS, MAX_LAYERS};
 
 use super::layers::{End, SparseLayer, encode_layers};
 use super::memory::room_for;
-use super::model::score_model;
+use super::predict::score_model;
 use super::score::psnr_db;
 use super::train::{Start, at_least_one};
 use super::{Problem, Size, Task, peak_rss_bytes, plan};

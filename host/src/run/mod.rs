@@ -19,6 +19,7 @@
 //! ```
 
 mod anneal;
+mod before;
 mod classes;
 mod deep;
 mod export;
@@ -36,11 +37,13 @@ mod must_keep;
 mod outputs;
 mod path;
 mod plan;
+mod predict;
 mod problem;
 mod quantise;
 mod recipe;
 mod recover;
 mod refit;
+mod rest;
 mod score;
 mod single;
 mod target;
@@ -59,12 +62,14 @@ pub use keep::{Form, Keep, Keeps, Kept, Offers, Record};
 pub use limits::Limits;
 pub(crate) use memory::room_for;
 pub use memory::{HeapPeak, peak_rss_bytes};
-pub use model::{Bytes, IntegerScales, LayerCost, ModelCost, ModelFile, score_model};
-pub use must_keep::must_keep;
+pub use model::{Bytes, IntegerScales, LayerCost, ModelCost, ModelFile};
+pub(crate) use must_keep::parse_weight;
+pub use must_keep::{KeepList, KeptWeight, must_keep};
 pub use outputs::{OutputsOptions, Steps, resume_outputs, train_outputs};
 pub use path::{PathOptions, PathOutcome, PathPoint, PathProgress, PathReport, train_path};
 pub(crate) use plan::pool;
 pub use plan::{Memory, Plan};
+pub use predict::score_model;
 pub use problem::{Labels, Problem, Source, Task};
 pub use quantise::{Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer, quantise};
 pub use recipe::{published, usual_recipe};

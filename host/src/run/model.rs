@@ -2,20 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use serde::Serialize;
-use tamis::model::{Activation, Input, Layer, Model};
+use tamis::model::{Activation, Layer};
 use tamis::quantised;
 use tamis::wire::{self, Choice, Cost, QuantisedView, View, checksum};
 
-use super::memory::room_for;
+use super::predict::{predict_integers, predict_rows, score};
 use super::{Problem, Score, Source, Task, classes};
-use crate::data::{Matrix, Values};
+use crate::data::Matrix;
 use crate::file::{self, Aligned};
 use crate::{Error, Result};
-
-/// Rows that a thread predicts at a time.
-const CHUNK: usize = 256;
 
 /// A `.tamis` file in memory, found to be valid.
 #[derive(Debug, Clone)]
@@ -397,7 +393,7 @@ impl From<Cost> for Bytes {
     }
 }
 
-fn threshold(task: Option<wire::Task>) -> Option<f32> {
+pub(super) fn threshold(task: Option<wire::Task>) -> Option<f32> {
     match task {
         Some(wire::Task::Binary { threshold }) => Some(threshold),
         _ => None,
@@ -425,100 +421,4 @@ fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
 
 fn density(cost: &Bytes) -> f64 {
     cost.nnz as f64 / cost.dense_macs.max(1) as f64
-}
-
-/// Scores predictions of a model, with its threshold or else the usual one.
-fn score(
-    stored: Option<wire::Task>,
-    outputs: usize,
-    task: Task,
-    labels: &[f32],
-    predictions: &[f32],
-) -> Score {
-    let threshold = threshold(stored).unwrap_or(Score::THRESHOLD);
-    let mut score = Score::with_threshold(task, threshold, labels, predictions);
-    if task == Task::Regression {
-        // Labels and predictions are those of all outputs.
-        score.n /= outputs.max(1);
-    }
-    score
-}
-
-/// Scores the bytes of a model on labelled rows; runs on the current rayon pool.
-///
-/// # Errors
-/// The bytes are no model of as many inputs, or a prediction overflows.
-pub fn score_model(model: &[u8], problem: &Problem) -> Result<Score> {
-    let bytes = Aligned::new(model);
-    let view = View::parse(&bytes)?;
-    let predictions = predict_rows(view.model(), &problem.data)?;
-    Ok(score(view.task(), view.model().outputs(), problem.task, &problem.labels, &predictions))
-}
-
-/// The number that an output of integers stands for.
-pub(super) fn number(output: i32, scale: f32) -> f32 {
-    (f64::from(output) * f64::from(scale)) as f32
-}
-
-/// The prediction of a model of integers for every row, in the numbers that they stand for; on the current rayon pool.
-pub(super) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
-    let (d, c) = (data.cols.max(1), model.outputs().max(1));
-    let numbers = (data.rows as u64).saturating_mul(c as u64);
-    room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
-    let scales = model.scales();
-    // Bytes that stand for themselves are not touched.
-    let as_they_are = scales.input() == 1.0 && scales.zero == 0;
-    let mut out = vec![0.0; data.rows * c];
-    let chunks = out.par_chunks_mut(CHUNK * c).enumerate();
-    chunks.try_for_each(|(chunk, out)| {
-        let (mut scratch, mut sums, mut row) = (vec![0; model.scratch_len()], vec![0; c], vec![0; d]);
-        for (k, out) in out.chunks_mut(c).enumerate() {
-            let range = (chunk * CHUNK + k) * d..(chunk * CHUNK + k + 1) * d;
-            match &data.values {
-                Values::U8(bytes) if as_they_are => row.copy_from_slice(&bytes[range]),
-                Values::U8(bytes) => {
-                    row.iter_mut().zip(&bytes[range]).for_each(|(q, &x)| *q = scales.byte(x.into()));
-                }
-                Values::F32(floats) => {
-                    row.iter_mut().zip(&floats[range]).for_each(|(q, &x)| *q = scales.byte(x));
-                }
-            }
-            model.predict(&row, &mut scratch, &mut sums)?;
-            out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = number(sum, scales.output()));
-        }
-        Ok::<(), Error>(())
-    })?;
-    Ok(out)
-}
-
-/// The prediction of a model for every row, on the current rayon pool.
-pub(super) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
-    let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
-    room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
-    match &data.values {
-        Values::F32(values) => predict(model, values, data),
-        Values::U8(values) => predict(model, values, data),
-    }
-}
-
-fn predict<T: Sync>(model: &Model<'_>, values: &[T], data: &Matrix) -> Result<Vec<f32>>
-where
-    [T]: Input,
-{
-    let (d, c) = (data.cols.max(1), model.outputs().max(1));
-    let mut out = vec![0.0; data.rows * c];
-    let chunks = out.par_chunks_mut(CHUNK * c).zip(values.par_chunks(CHUNK * d)).enumerate();
-    chunks.try_for_each(|(chunk, (out, rows))| {
-        let mut scratch = vec![0.0; model.scratch_len()];
-        for (k, (out, row)) in out.chunks_mut(c).zip(rows.chunks(d)).enumerate() {
-            model.predict_from(row, &mut scratch, out)?;
-            if out.iter().any(|value| !value.is_finite()) {
-                return Err(Error::new("a prediction is too large for a 32-bit float")
-                    .got(format_args!("{} in row {} (counted from 0)", out[0], chunk * CHUNK + k))
-                    .help("scale the data as it was for training"));
-            }
-        }
-        Ok(())
-    })?;
-    Ok(out)
 }

@@ -1,8 +1,12 @@
 //! Weights that stay whatever their size, by the names that people give them: neuron and input.
 
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 use tamis::dims::Dims;
 
-use crate::{Error, Result};
+use crate::{Error, Result, file};
 
 /// The flat indices of weights that are named by neuron and input, both from 0, for networks of so many neurons and inputs: what
 /// `must_keep` of the core's settings takes. They may come in any order.
@@ -26,30 +30,202 @@ use crate::{Error, Result};
 /// assert!(outcome.index.contains(&unused) && outcome.report.nnz == 4);
 /// # Ok::<(), tamis_host::Error>(())
 /// ```
-pub fn must_keep(named: &[(usize, usize)], (hidden, inputs): (usize, usize)) -> Result<Vec<u32>> {
-    let within = |what: &str, bound: usize, at: usize, weight: (usize, usize)| {
-        if at < bound {
-            return Ok(());
+pub fn must_keep(named: &[(usize, usize)], sizes: (usize, usize)) -> Result<Vec<u32>> {
+    let mut list = KeepList::default();
+    named.iter().for_each(|&(neuron, input)| list.add(neuron, input));
+    list.flat(sizes)
+}
+
+/// Weights to keep by their names, and from where they are: the command line, or lines of files.
+///
+/// A file has names `NEURON:INPUT`, both from 0, one in a line or several, with commas or blanks between them; `#` begins a comment that
+/// goes to the end of its line.
+///
+/// ```
+/// use tamis_host::run::KeepList;
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("keep.txt");
+/// std::fs::write(&path, "# the clock\n0:3, 0:5\n1:3  # for both neurons\n").unwrap();
+/// let mut list = KeepList::default();
+/// list.add(1, 0);
+/// list.read(&path)?;
+/// assert_eq!(list.flat((2, 8))?, [3, 5, 8, 11]);
+/// // What is wrong is named with its line.
+/// let error = list.flat((2, 5)).unwrap_err().to_string();
+/// assert!(error.contains("0:5 in line 2") && error.contains("keep.txt"), "{error}");
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct KeepList {
+    files: Vec<PathBuf>,
+    named: Vec<Named>,
+}
+
+/// A weight, and its file and line where it is from one.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    neuron: usize,
+    input: usize,
+    place: Option<(usize, usize)>,
+}
+
+impl KeepList {
+    /// Bytes of a file at the most: more than a million names.
+    const MOST: u64 = 16 << 20;
+
+    /// Whether nothing is named.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.named.is_empty()
+    }
+
+    /// Adds a weight by its name.
+    pub fn add(&mut self, neuron: usize, input: usize) {
+        self.named.push(Named { neuron, input, place: None });
+    }
+
+    /// Adds the weights that a file names.
+    ///
+    /// # Errors
+    /// The file cannot be read, is longer than 16 MB, is no text, names no weight, or has a line that is no list of names; then nothing
+    /// is added.
+    pub fn read(&mut self, path: &Path) -> Result<()> {
+        let (file, len) = file::open(path)?;
+        if len > Self::MOST {
+            return Err(Error::new("the file of weights to keep is too large")
+                .at(path)
+                .expected(format_args!("at most {} bytes", Self::MOST))
+                .got(format_args!("{len} bytes"))
+                .help("name the weights alone, one in a line"));
         }
-        Err(Error::new(format!("a weight to keep is from {what} that there is not"))
-            .expected(format_args!("--must-keep NEURON:INPUT with a neuron below {hidden} and an input below {inputs}"))
-            .got(format_args!("{}:{}", weight.0, weight.1))
-            .help("neurons are counted from 0 up to --hidden, inputs from 0 in the order of the columns, without the labels"))
+        let mut bytes = Vec::new();
+        file.take(Self::MOST).read_to_end(&mut bytes).map_err(|e| Error::io("cannot read", path, e))?;
+        let text = std::str::from_utf8(&bytes).map_err(|e| {
+            let line = 1 + bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
+            Error::new("the file of weights to keep is no text")
+                .at(path)
+                .expected("names NEURON:INPUT, such as 0:3")
+                .got(format_args!("bytes in line {line} that are no UTF-8"))
+                .help("save it as plain text")
+        })?;
+        let at = self.files.len();
+        let mut named = Vec::new();
+        for (line, text) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
+            let names = text.split('#').next().unwrap_or("");
+            for name in names.split([',', ' ', '\t', '\r']).filter(|name| !name.is_empty()) {
+                let Some((neuron, input)) = parse_weight(name) else {
+                    let shown: String = name.chars().take(40).collect();
+                    return Err(Error::new("a weight to keep cannot be read")
+                        .at(path)
+                        .expected("NEURON:INPUT, two numbers from 0, such as 0:3")
+                        .got(format_args!("{shown:?} in line {line}"))
+                        .help("name weights one in a line or with commas between them; # begins a comment"));
+                };
+                named.push(Named { neuron, input, place: Some((at, line)) });
+            }
+        }
+        if named.is_empty() {
+            return Err(Error::new("the file names no weight to keep")
+                .at(path)
+                .expected("names NEURON:INPUT, such as 0:3")
+                .got(if bytes.is_empty() { "an empty file" } else { "blank lines and comments" })
+                .help("leave the file out, or name weights in it"));
+        }
+        self.files.push(path.to_owned());
+        self.named.append(&mut named);
+        Ok(())
+    }
+
+    /// As [`must_keep()`], for all that is named.
+    ///
+    /// # Errors
+    /// Those of [`must_keep()`], with the line of the name.
+    pub fn flat(&self, (hidden, inputs): (usize, usize)) -> Result<Vec<u32>> {
+        let within = |what: &str, bound: usize, at: usize, named: &Named| {
+            if at < bound {
+                return Ok(());
+            }
+            Err(Error::new(format!("a weight to keep is from {what} that there is not"))
+                .expected(format_args!("--must-keep NEURON:INPUT with a neuron below {hidden} and an input below {inputs}"))
+                .got(self.name(named))
+                .help("neurons are counted from 0 up to --hidden, inputs from 0 in the order of the columns, without the labels"))
+        };
+        let mut all = Vec::with_capacity(self.named.len());
+        for named in &self.named {
+            within("a neuron", hidden, named.neuron, named)?;
+            within("an input", inputs, named.input, named)?;
+            all.push(named);
+        }
+        let name = |named: &Named| (named.neuron, named.input);
+        // Stable, so that the first of two that are the same comes first.
+        all.sort_by_key(|named| name(named));
+        match all.windows(2).find(|pair| name(pair[0]) == name(pair[1])) {
+            // Sizes that a run takes are counted in 32 bits.
+            None => Ok(all
+                .iter()
+                .map(|named| named.neuron.wrapping_mul(inputs).wrapping_add(named.input) as u32)
+                .collect()),
+            Some(pair) => {
+                let [first, second] = [pair[0], pair[1]];
+                let got = match (first.place, second.place) {
+                    (None, None) => format!("{} more than once", self.name(first)),
+                    (None, _) => format!("{}, and on the command line", self.name(second)),
+                    (_, None) => format!("{}, and on the command line", self.name(first)),
+                    (Some((file, line)), Some((other, _))) => {
+                        let of = match file == other {
+                            true => String::new(),
+                            false => format!(" of {}", self.files[file].display()),
+                        };
+                        format!("{}, and in line {line}{of}", self.name(second))
+                    }
+                };
+                Err(Error::new("a weight to keep is named twice")
+                    .expected("every weight once in --must-keep")
+                    .got(got)
+                    .help("leave the second one out: it would count twice in --nnz"))
+            }
+        }
+    }
+
+    /// A weight as it is named, and where.
+    fn name(&self, named: &Named) -> String {
+        let Named { neuron, input, place } = named;
+        match place {
+            None => format!("{neuron}:{input}"),
+            Some((file, line)) => {
+                format!("{neuron}:{input} in line {line} of {}", self.files[*file].display())
+            }
+        }
+    }
+}
+
+/// `NEURON:INPUT` as two numbers.
+pub(crate) fn parse_weight(text: &str) -> Option<(usize, usize)> {
+    let (neuron, input) = text.split_once(':')?;
+    Some((neuron.trim().parse().ok()?, input.trim().parse().ok()?))
+}
+
+/// A weight that had to be kept, in a report: its name, and what it came out as.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct KeptWeight {
+    /// The neuron, by the number that it has in the run.
+    pub neuron: usize,
+    /// The input.
+    pub input: usize,
+    /// The weight in the model, for one output with the sign of the neuron; 0 where it says nothing, and where a run that was ended did
+    /// not come to it.
+    pub value: f32,
+}
+
+/// The weights of a list as flat indices, and what they came out as among these entries.
+pub(super) fn kept(keep: &[u32], inputs: usize, (index, value): (&[u32], &[f32])) -> Vec<KeptWeight> {
+    let found = |j: &u32| index.binary_search(j).ok().and_then(|at| value.get(at)).copied();
+    let name = |j: &u32| (*j as usize / inputs, *j as usize % inputs);
+    let weight = |j: &u32| {
+        let (neuron, input) = name(j);
+        KeptWeight { neuron, input, value: found(j).unwrap_or(0.0) }
     };
-    let mut flat = Vec::with_capacity(named.len());
-    for &(neuron, input) in named {
-        within("a neuron", hidden, neuron, (neuron, input))?;
-        within("an input", inputs, input, (neuron, input))?;
-        flat.push((neuron * inputs + input) as u32);
-    }
-    flat.sort_unstable();
-    match flat.windows(2).find(|pair| pair[0] == pair[1]) {
-        None => Ok(flat),
-        Some(pair) => Err(Error::new("a weight to keep is named twice")
-            .expected("every weight once in --must-keep")
-            .got(format_args!("{} more than once", name(pair[0], inputs)))
-            .help("leave the second one out: it would count twice in --nnz")),
-    }
+    keep.iter().map(weight).collect()
 }
 
 /// Checks flat indices against the sizes of a run, where `outputs` says whether weights to outputs count in s too.
@@ -79,9 +255,4 @@ pub(super) fn check(keep: &[u32], dims: &Dims, outputs: bool) -> Result<()> {
             .got(format_args!("{} before {}", pair[0], pair[1]))
             .help("call must_keep, which sorts them")),
     }
-}
-
-/// A weight as it is named on the command line.
-fn name(flat: u32, inputs: usize) -> String {
-    format!("{}:{}", flat as usize / inputs, flat as usize % inputs)
 }

@@ -7,13 +7,15 @@ use tamis::sensing::Sensing;
 use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, resume_net, run_net};
 
 use super::anneal::encode_net;
+use super::before::{Before, operator};
 use super::found::{Found, score};
 use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::plan::{self, choose};
+use super::rest::Rest;
 use super::train::{Outcome, Report, Start, at_least_one, shuffle, sizes};
 use super::{Memory, Plan, Problem, Size, Task, must_keep, peak_rss_bytes};
-use crate::operator::{Blocked, Layout, Stop};
+use crate::operator::{Layout, Stop, Through};
 use crate::{Error, Result};
 
 /// How to train several outputs by the published method.
@@ -78,7 +80,7 @@ impl<'k> OutputsOptions<'k> {
         Self { must_keep, ..self }
     }
 
-    fn schedule(&self, goal: &Goal<'_>, nnz: usize) -> NetSchedule<'k> {
+    pub(super) fn schedule(&self, goal: &Goal<'_>, nnz: usize) -> NetSchedule<'k> {
         let paper = NetSchedule::paper(goal, self.hidden, nnz);
         NetSchedule {
             epochs: self.epochs,
@@ -120,7 +122,7 @@ pub fn train_outputs(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, None, stop, observe)
+    start((problem, Before::default()), options, None, stop, observe).map(|(outcome, _)| outcome)
 }
 
 /// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
@@ -136,19 +138,20 @@ pub fn resume_outputs(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, Some(kept), stop, observe)
+    start((problem, Before::default()), options, Some(kept), stop, observe).map(|(outcome, _)| outcome)
 }
 
-fn start(
-    problem: Problem,
+/// The outcome of a run behind finished layers, and what is left of the problem.
+pub(super) fn start(
+    (problem, before): (Problem, Before),
     options: &OutputsOptions<'_>,
     kept: Option<&Kept>,
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
-) -> Result<Outcome> {
-    let settled = Settled::new(&problem, options)?;
+) -> Result<(Outcome, Rest)> {
+    let settled = Settled::behind(&problem, &before, options)?;
     settled.plan.check_room()?;
-    plan::pool(options.threads)?.install(|| settled.train(problem, kept, stop, observe))
+    plan::pool(options.threads)?.install(|| settled.train((problem, before.through), kept, stop, observe))
 }
 
 /// A run whose sizes, settings and memory are settled.
@@ -163,6 +166,11 @@ pub(super) struct Settled<'k> {
 
 impl<'k> Settled<'k> {
     pub(super) fn new(problem: &Problem, options: &OutputsOptions<'k>) -> Result<Self> {
+        Self::behind(problem, &Before::default(), options)
+    }
+
+    /// The same behind finished layers.
+    fn behind(problem: &Problem, before: &Before, options: &OutputsOptions<'k>) -> Result<Self> {
         problem.check()?;
         at_least_one("--epochs", options.epochs as usize, "15 epochs are the published setting")?;
         let outputs = match problem.task {
@@ -175,34 +183,29 @@ impl<'k> Settled<'k> {
                 .got("labels of one column")
                 .help("train one output by the method for it"));
         }
-        let dims = sizes(problem, options.hidden, options.size, outputs)?;
+        let dims = sizes(before.shape(problem), options.hidden, options.size, outputs)?;
         must_keep::check(options.must_keep, &dims, true)?;
-        let goal = match problem.task {
-            Task::Multiclass => Goal::Classes(&[], outputs),
-            _ => Goal::Values(&[]),
-        };
-        let schedule = options.schedule(&goal, dims.nnz);
-        let (bytes, limits, checkpoints) = (problem.data.is_bytes(), options.limits, options.checkpoints);
-        let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
-        let plan = choose(options.memory, (usual, dims.hidden), plan::LESS, |layout| {
-            let schedule = NetSchedule { strip: layout.strip(), ..schedule };
-            plan_of((dims, outputs), bytes, &schedule, layout, checkpoints)
-        })?;
+        let (limits, checkpoints) = (options.limits, options.checkpoints);
+        let schedule = options.schedule(&goal_of(problem.task, outputs), dims.nnz);
+        let bytes = before.are_bytes(problem);
+        let plan = plan_behind((dims, outputs), bytes, (options, &schedule), before)?;
         let schedule = NetSchedule { strip: plan.layout().strip(), ..schedule };
         Ok(Self { dims, outputs, schedule, plan, limits, checkpoints })
     }
 
     fn train(
         &self,
-        problem: Problem,
+        (problem, through): (Problem, Option<Through>),
         kept: Option<&Kept>,
         stop: &Stop,
         mut observe: impl FnMut(&Progress<'_>) -> bool,
-    ) -> Result<Outcome> {
+    ) -> Result<(Outcome, Rest)> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let (dims, c, schedule) = (self.dims, self.outputs, &self.schedule);
-        if schedule.batch > 0 && schedule.batch < dims.samples {
+        let is_random = schedule.batch > 0 && schedule.batch < dims.samples;
+        let order = is_random.then_some(schedule.seed);
+        if is_random {
             shuffle(&mut data, &mut labels, schedule.seed);
         }
         // Checked to be classes.
@@ -212,8 +215,8 @@ impl<'k> Settled<'k> {
         };
         let goal = if task == Task::Multiclass { Goal::Classes(&classes, c) } else { Goal::Values(&labels) };
         let layout = self.plan.layout();
-        let mut operator =
-            Blocked::new(data, dims.hidden, support(dims, c, layout.panel), layout)?.with_outputs(c);
+        let held = (dims.hidden, support(dims, c, layout.panel));
+        let mut operator = operator(data, through, held, layout)?.with_outputs(c);
         let mut budget = schedule.budget(dims, c, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.strip);
         let mut memory = vec![0; budget.words()];
@@ -266,6 +269,7 @@ impl<'k> Settled<'k> {
             second_hidden: None,
             requested_nnz: dims.nnz,
             nnz: info.nnz,
+            kept: must_keep::kept(schedule.must_keep, dims.inputs, (&found.w.0, &found.w.1)),
             live: info.live,
             second_live: None,
             loss: score.loss,
@@ -289,7 +293,8 @@ impl<'k> Settled<'k> {
             peak_rss_bytes: peak_rss_bytes(),
         };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
-        Ok(Outcome { index, value, out_index, out_value, model, report })
+        let outcome = Outcome { index, value, out_index, out_value, model, report };
+        Ok((outcome, Rest { operator, labels, task, order }))
     }
 }
 
@@ -298,17 +303,42 @@ fn support(dims: Dims, outputs: usize, panel: usize) -> usize {
     dims.nnz.max(panel * (dims.inputs + outputs))
 }
 
+/// What a run of the task fits, without the labels.
+pub(super) fn goal_of(task: Task, outputs: usize) -> Goal<'static> {
+    match task {
+        Task::Multiclass => Goal::Classes(&[], outputs),
+        _ => Goal::Values(&[]),
+    }
+}
+
+/// The memory of a run of these sizes behind finished layers.
+pub(super) fn plan_behind(
+    (dims, outputs): (Dims, usize),
+    bytes: bool,
+    (options, schedule): (&OutputsOptions<'_>, &NetSchedule<'_>),
+    before: &Before,
+) -> Result<Plan> {
+    let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
+    let plan = choose(options.memory, (usual, dims.hidden), plan::LESS, |layout| {
+        let schedule = NetSchedule { strip: layout.strip(), ..*schedule };
+        plan_of((dims, outputs), bytes, &schedule, layout, (options.checkpoints, before))
+    })?;
+    Ok(plan.without(before.beside))
+}
+
 fn plan_of(
     (dims, outputs): (Dims, usize),
     bytes: bool,
     schedule: &NetSchedule<'_>,
     layout: Layout,
-    checkpoints: bool,
+    (checkpoints, before): (bool, &Before),
 ) -> Plan {
     let mut budget = schedule.budget(dims, outputs, layout.panel, 0);
     budget.scratch = tamis::factored::provided::scratch(budget.strip, dims.inputs);
     let held = Dims::new(dims.samples, dims.inputs, dims.hidden, support(dims, outputs, layout.panel));
     let operator = layout.bytes(held, bytes) + layout.outputs_bytes(held, outputs);
     let checkpoints = plan::checkpoints(checkpoints, keep::outputs_bytes(&budget));
-    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints])
+    let layers = before.layers_bytes(dims, layout);
+    let workspace = [budget.workspace_bytes(), operator, checkpoints, layers, before.beside];
+    Plan::sum(layout, budget.state_bytes(), &workspace)
 }

@@ -8,6 +8,7 @@ use tamis::dims::Dims;
 use tamis::iht::Step;
 use tamis::train::Schedule;
 
+use super::before::Before;
 use super::keep;
 use super::memory::room_for;
 use crate::operator::Layout;
@@ -72,25 +73,33 @@ impl Plan {
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
     pub fn new(dims: Dims, bytes: bool, schedule: &Schedule<'_>, memory: Memory) -> Result<Self> {
-        Self::kept(dims, bytes, schedule, memory, false)
+        Self::kept(dims, bytes, schedule, memory, (false, &Before::default()))
     }
 
-    /// The same with the memory of checkpoints, if they are kept.
+    /// The same with the memory of checkpoints, if they are kept, and of the layers before; bytes held beside all this count in the
+    /// budget and are no part of the plan.
     pub(super) fn kept(
         dims: Dims,
         bytes: bool,
         schedule: &Schedule<'_>,
         memory: Memory,
-        checkpoints: bool,
+        (checkpoints, before): (bool, &Before),
     ) -> Result<Self> {
         let usual = Layout::new(dims.hidden, dims.inputs);
-        choose(memory, (usual, dims.hidden), LESS, |layout| {
+        let plan = choose(memory, (usual, dims.hidden), LESS, |layout| {
             let layout = Layout { strips: layout.strips && can_strip(schedule), ..layout };
             let budget = budget(dims, schedule, layout);
             let checkpoints = self::checkpoints(checkpoints, keep::paper_bytes(&budget));
+            let layers = [before.layers_bytes(dims, layout), before.beside];
             let workspace = [budget.workspace_bytes(), layout.bytes(dims, bytes), checkpoints];
-            Self::sum(layout, budget.state_bytes(), &workspace)
-        })
+            Self::sum(layout, budget.state_bytes(), &[&workspace[..], &layers].concat())
+        })?;
+        Ok(plan.without(before.beside))
+    }
+
+    /// The same without bytes of the workspace that others hold.
+    pub(super) const fn without(self, beside: usize) -> Self {
+        Self { workspace_bytes: self.workspace_bytes.saturating_sub(beside as u64), ..self }
     }
 
     /// State and workspace together.

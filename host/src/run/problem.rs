@@ -234,18 +234,11 @@ impl Problem {
     }
 
     fn check_inputs(&self) -> Result<()> {
-        if let Values::F32(values) = &self.data.values {
-            let cols = self.data.cols.max(1);
-            let mut norms = vec![0.0; cols];
-            for row in values.chunks(cols) {
-                norms.iter_mut().zip(row).for_each(|(norm, x)| *norm += f64::from(*x).powi(2));
-            }
-            if let Some(col) = norms.iter().position(|&norm| norm > MOST) {
-                let column = values.iter().skip(col).step_by(cols);
-                return Err(too_large(&format!("column {} of the inputs", col + 1), column, 1));
-            }
-        }
-        Ok(())
+        let Values::F32(values) = &self.data.values else { return Ok(()) };
+        check_columns("the inputs", self.data.cols, |see| {
+            values.chunks(self.data.cols.max(1)).for_each(see);
+            Ok(())
+        })
     }
 
     fn check_labels(&self) -> Result<()> {
@@ -274,6 +267,11 @@ impl Problem {
         Ok(())
     }
 
+    /// Rows and columns.
+    pub(super) const fn shape(&self) -> (usize, usize) {
+        (self.data.rows, self.data.cols)
+    }
+
     /// Bytes of samples and labels.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -283,6 +281,21 @@ impl Problem {
 
 /// The largest sum of squares of a column or of the labels, with room for the sums of their products.
 const MOST: f64 = f32::MAX as f64 / 65536.0;
+
+/// Checks that the sums of squares of columns stay within the range of 32-bit floats; `rows` shows all rows of `inputs`, which have so
+/// many numbers, as often as it is asked.
+pub(super) fn check_columns(
+    inputs: &str,
+    cols: usize,
+    rows: impl Fn(&mut dyn FnMut(&[f32])) -> Result<()>,
+) -> Result<()> {
+    let mut norms = vec![0.0; cols];
+    rows(&mut |row| norms.iter_mut().zip(row).for_each(|(norm, x)| *norm += f64::from(*x).powi(2)))?;
+    let Some(col) = norms.iter().position(|&norm| norm > MOST) else { return Ok(()) };
+    let mut column = Vec::new();
+    rows(&mut |row| column.extend(row.get(col)))?;
+    Err(too_large(&format!("column {} of {inputs}", col + 1), column.iter(), 1))
+}
 
 /// Numbers whose squares leave the range of floats, so many a row; `column` is not empty.
 fn too_large<'a>(what: &str, column: impl ExactSizeIterator<Item = &'a f32>, numbers: usize) -> Error {

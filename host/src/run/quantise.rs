@@ -6,7 +6,7 @@ use tamis::model::{Activation, Layer as FloatLayer, Model as FloatModel, Sum};
 use tamis::quantised::{Csr, Layer, Model, Rescale, Scales, Weights};
 use tamis::wire::{self, Choice, QuantisedView, View};
 
-use super::model::{predict_integers, predict_rows};
+use super::predict::{predict_integers, predict_rows};
 use super::{ModelFile, Score, Task};
 use crate::data::{Matrix, Values};
 use crate::file::Aligned;
@@ -467,7 +467,7 @@ fn factor(factor: f32) -> Result<u32> {
 fn least(threshold: f32, scale: f32) -> i32 {
     let steps =
         (f64::from(threshold) / f64::from(scale)).ceil().clamp(f64::from(i32::MIN + 1), f64::from(i32::MAX));
-    let reaches = |steps: i32| super::model::number(steps, scale) >= threshold;
+    let reaches = |steps: i32| super::predict::number(steps, scale) >= threshold;
     let steps = steps as i32;
     [steps - 1, steps].into_iter().find(|&steps| reaches(steps)).unwrap_or(steps.saturating_add(1))
 }

@@ -17,7 +17,8 @@ use super::layers::{End, SparseLayer, encode_layers};
 use super::limits::{Limits, Watch};
 use super::memory::room_for;
 use super::plan::choose;
-use super::train::{Origin, Outcome, Report, Rest, Size, Start, check_recipe, encode, held_out, shuffle};
+use super::rest::Rest;
+use super::train::{Origin, Outcome, Report, Size, Start, check_recipe, encode, held_out, shuffle};
 use super::{Memory, Plan, Problem, Score, Task, plan};
 use crate::data::Values;
 use crate::operator::{Blocked, Layout, Stop};
@@ -202,7 +203,7 @@ impl Settled {
         }
         let signs = options.signs.unwrap_or_else(|| usual_signs(problem));
         let behind = options.second.unwrap_or(outputs);
-        let dims = super::train::sizes(problem, options.hidden, options.size, behind)?;
+        let dims = super::train::sizes(problem.shape(), options.hidden, options.size, behind)?;
         let asked = options.second;
         // A neuron needs a weight.
         let options = &RecoverOptions { second: asked.map(|second| second.min(dims.nnz)), ..*options };
@@ -479,6 +480,7 @@ impl Settled {
             second_hidden: self.asked,
             requested_nnz: dims.nnz,
             nnz,
+            kept: Vec::new(),
             live,
             second_live,
             loss: score.loss,
@@ -508,7 +510,7 @@ impl Settled {
         };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         let outcome = Outcome { index, value, out_index, out_value, model, report };
-        Ok((outcome, Rest { operator, labels, task }))
+        Ok((outcome, Rest { operator, labels, task, order: Some(options.params.seed) }))
     }
 
     /// Rows that the search looks at first.

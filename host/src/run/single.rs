@@ -1,9 +1,12 @@
 //! One hidden layer by any recipe: what layers of deep networks and paths over several sizes are trained by.
 
+use super::before::Before;
 use super::limits::Limits;
+use super::rest::Rest;
+use super::train::Origin;
 use super::{
-    AnnealOptions, Options, Outcome, OutputsOptions, Plan, Problem, RecoverOptions, Size, anneal, recover,
-    train, train_outputs,
+    AnnealOptions, Options, Outcome, OutputsOptions, Plan, Problem, RecoverOptions, Size, anneal, outputs,
+    recover, train,
 };
 use crate::Result;
 use crate::operator::Stop;
@@ -86,20 +89,9 @@ pub(super) fn single(
                 None => recover(problem, &inner, stop, tell),
             }
         }
-        LayerRecipe::Paper(inner, _) if !problem.has_several_outputs() => {
-            let inner = Options { hidden, size, limits, threads, ..inner };
-            let tell =
-                |progress: &tamis::train::Progress<'_>| tell(progress.step, progress.steps, progress.loss);
-            match from {
-                Some(from) => train::train_from(problem, &inner, from, stop, tell),
-                None => train(problem, &inner, stop, tell),
-            }
-        }
-        LayerRecipe::Paper(_, inner) => {
-            let inner = OutputsOptions { hidden, size, limits, threads, ..inner };
-            train_outputs(problem, &inner, stop, |progress| {
-                tell(progress.step, progress.steps, progress.loss)
-            })
+        LayerRecipe::Paper(one, several) => {
+            let given = (problem, Before::default());
+            return published((&one, &several), asked, given, stop, tell).map(|(single, _)| single);
         }
         LayerRecipe::Anneal(inner) => {
             let inner = AnnealOptions { hidden, size, limits, threads, ..inner };
@@ -123,19 +115,46 @@ pub(super) fn single(
             });
         }
     }?;
-    let r = &outcome.report;
-    Ok(Single {
-        model: outcome.model.clone(),
-        plan: r.plan,
-        nnz: r.nnz,
-        live: r.live,
-        loss: r.loss,
-        psnr_db: r.psnr_db,
-        accuracy: r.accuracy,
-        passes: r.passes,
-        seconds: r.seconds,
-        limit: r.limit,
-        stopped: r.stopped,
-        network: Some(outcome),
-    })
+    Ok(Single::of(outcome))
+}
+
+/// The published method behind finished layers, by the settings for one output or for several, and what is left of the problem.
+pub(super) fn published(
+    (one, several): (&Options<'_>, &OutputsOptions<'_>),
+    asked: Asked<'_>,
+    (problem, before): (Problem, Before),
+    stop: &Stop,
+    mut tell: impl FnMut(u32, u32, f32) -> bool + Send,
+) -> Result<(Single, Rest)> {
+    let Asked { hidden, size, limits, threads, from } = asked;
+    let tell = |progress: &tamis::train::Progress<'_>| tell(progress.step, progress.steps, progress.loss);
+    let (outcome, rest) = if problem.has_several_outputs() {
+        let options = OutputsOptions { hidden, size, limits, threads, ..*several };
+        outputs::start((problem, before), &options, None, stop, tell)
+    } else {
+        let options = Options { hidden, size, limits, threads, ..*one };
+        let origin = from.map_or(Origin::Zero, Origin::Network);
+        train::start_behind((problem, before), &options, origin, stop, tell)
+    }?;
+    Ok((Single::of(outcome), rest))
+}
+
+impl Single {
+    fn of(outcome: Outcome) -> Self {
+        let r = &outcome.report;
+        Self {
+            model: outcome.model.clone(),
+            plan: r.plan,
+            nnz: r.nnz,
+            live: r.live,
+            loss: r.loss,
+            psnr_db: r.psnr_db,
+            accuracy: r.accuracy,
+            passes: r.passes,
+            seconds: r.seconds,
+            limit: r.limit,
+            stopped: r.stopped,
+            network: Some(outcome),
+        }
+    }
 }

@@ -15,14 +15,16 @@ use tamis::train::{Checkpoint, Info, Progress, Schedule, Trials};
 use tamis::weights::Weights;
 use tamis::{spectrum, train as core_train, wire};
 
+use super::before::{Before, operator};
 use super::found::{Found, score};
 use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::outputs::Steps;
 use super::recover::{Search, signs_name};
-use super::{Memory, Plan, Problem, Score, Task, must_keep, peak_rss_bytes, plan};
+use super::rest::Rest;
+use super::{KeptWeight, Memory, Plan, Problem, Score, Task, must_keep, peak_rss_bytes, plan};
 use crate::data::{Matrix, select};
-use crate::operator::{Blocked, Stop};
+use crate::operator::{Blocked, Stop, Through};
 use crate::{Error, Result};
 
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
@@ -120,6 +122,9 @@ pub struct Report {
     pub requested_nnz: usize,
     /// Nonzeros of the model. Weights that must be kept count, and are in the model, where they are 0 too.
     pub nnz: usize,
+    /// The weights that had to be kept, and what they came out as.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptWeight>,
     /// Neurons that have weights; of the first layer where there are two.
     pub live: usize,
     /// Neurons of the second hidden layer that have weights, where there is one.
@@ -266,14 +271,26 @@ pub(super) fn start(
     stop: &Stop,
     observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<(Outcome, Rest)> {
-    let (dims, plan) = settle(&problem, options)?;
+    start_behind((problem, Before::default()), options, origin, stop, observe)
+}
+
+/// The same behind finished layers.
+pub(super) fn start_behind(
+    (problem, before): (Problem, Before),
+    options: &Options<'_>,
+    origin: Origin<'_>,
+    stop: &Stop,
+    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+) -> Result<(Outcome, Rest)> {
+    let (dims, plan) = settle(&problem, &before, options)?;
     if let Origin::Network(from) = origin {
         check_start(&dims, options.schedule.signs, from)?;
     }
     plan.check_room()?;
     let pool = plan::pool(options.threads)?;
     pool.install(|| {
-        Run { dims, plan, options, origin, stop, threads: pool.current_num_threads() }.train(problem, observe)
+        let threads = pool.current_num_threads();
+        Run { dims, plan, options, origin, stop, threads }.train(problem, before.through, observe)
     })
 }
 
@@ -317,8 +334,8 @@ impl Origin<'_> {
     }
 }
 
-/// Sizes and memory of a run.
-pub(super) fn settle(problem: &Problem, options: &Options<'_>) -> Result<(Dims, Plan)> {
+/// Sizes and memory of a run behind finished layers.
+pub(super) fn settle(problem: &Problem, before: &Before, options: &Options<'_>) -> Result<(Dims, Plan)> {
     problem.check()?;
     check_recipe("paper", problem.task)?;
     if problem.has_several_outputs() {
@@ -327,9 +344,13 @@ pub(super) fn settle(problem: &Problem, options: &Options<'_>) -> Result<(Dims, 
             .got("several outputs")
             .help("call train_outputs"));
     }
-    let dims = dims(problem, options)?;
-    let (bytes, schedule) = (problem.data.is_bytes(), &options.schedule);
-    Ok((dims, Plan::kept(dims, bytes, schedule, options.memory, options.checkpoints)?))
+    let dims = dims(before.shape(problem), options)?;
+    Ok((dims, plan_behind(dims, before.are_bytes(problem), options, before)?))
+}
+
+/// The memory of a run of these sizes behind finished layers.
+pub(super) fn plan_behind(dims: Dims, bytes: bool, options: &Options<'_>, before: &Before) -> Result<Plan> {
+    Plan::kept(dims, bytes, &options.schedule, options.memory, (options.checkpoints, before))
 }
 
 /// What is noted before a run: the time, and how large the data are.
@@ -348,20 +369,6 @@ impl Start {
     }
 }
 
-/// What a run leaves of its problem.
-pub(super) struct Rest {
-    pub(super) operator: Blocked,
-    pub(super) labels: Vec<f32>,
-    pub(super) task: Task,
-}
-
-impl Rest {
-    /// The problem again, its rows perhaps in another order; in the time of a pass, and the memory of a tile.
-    pub(super) fn problem(self) -> Problem {
-        Problem { data: self.operator.into_data(), labels: self.labels, task: self.task }
-    }
-}
-
 /// A run whose sizes are settled.
 struct Run<'a> {
     dims: Dims,
@@ -376,6 +383,7 @@ impl Run<'_> {
     fn train(
         &self,
         problem: Problem,
+        through: Option<Through>,
         mut observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<(Outcome, Rest)> {
         let start = Start::new(&problem);
@@ -383,10 +391,13 @@ impl Run<'_> {
         let mut schedule = plan::stripped(&self.options.schedule, self.plan.layout());
         let budget = plan::budget(self.dims, &schedule, self.plan.layout());
         // Batches and trials are runs of rows.
-        if budget.batch < self.dims.samples || schedule.trials.count > 1 {
+        let is_random = budget.batch < self.dims.samples || schedule.trials.count > 1;
+        let order = is_random.then_some(schedule.seed);
+        if is_random {
             shuffle(&mut data, &mut labels, schedule.seed);
         }
-        let mut operator = Blocked::new(data, self.dims.hidden, self.dims.nnz, self.plan.layout())?;
+        let sizes = (self.dims.hidden, self.dims.nnz);
+        let mut operator = operator(data, through, sizes, self.plan.layout())?;
         let mut memory = vec![0; budget.words()];
         let checkpoints = plan::checkpoints(self.options.checkpoints, keep::paper_bytes(&budget));
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
@@ -435,12 +446,13 @@ impl Run<'_> {
         let gates = Gates::of(net.w(), schedule.signs, schedule.empty, schedule.seed, 1);
         let rows = (0..self.dims.samples, budget.strip);
         let score = score(&mut operator, (task, false), &labels, (net, gates), rows, &mut memory)?;
+        let kept = must_keep::kept(schedule.params.must_keep, self.dims.inputs, (&found.w.0, &found.w.1));
         let (seconds, data_bytes) = (start.seconds(), start.data_bytes);
-        let report =
-            Report { beta, limit, stopped, data_bytes, seconds, plan, ..self.report(task, &info, &score) };
+        let report = self.report(task, &info, &score);
+        let report = Report { kept, beta, limit, stopped, data_bytes, seconds, plan, ..report };
         let Found { w: (index, value), wt: (out_index, out_value), .. } = found;
         let outcome = Outcome { index, value, out_index, out_value, model, report };
-        Ok((outcome, Rest { operator, labels, task }))
+        Ok((outcome, Rest { operator, labels, task, order }))
     }
 
     fn report(&self, task: Task, info: &Info, score: &Score) -> Report {
@@ -454,6 +466,7 @@ impl Run<'_> {
             second_hidden: None,
             requested_nnz: self.dims.nnz,
             nnz: info.nnz,
+            kept: Vec::new(),
             live: info.live,
             second_live: None,
             loss: score.loss,
@@ -507,10 +520,10 @@ pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
         .help(help))
 }
 
-/// The sizes of the problem, each within its bounds; `classes` is the number of classes or other outputs that weights
+/// The sizes of a problem of n rows and d inputs, each within its bounds; `classes` is the number of classes or other outputs that weights
 /// lead to, 0 where the output weights are signs.
-pub(super) fn sizes(problem: &Problem, hidden: usize, size: Size, classes: usize) -> Result<Dims> {
-    let (n, d, m) = (problem.data.rows, problem.data.cols, hidden);
+pub(super) fn sizes((n, d): (usize, usize), hidden: usize, size: Size, classes: usize) -> Result<Dims> {
+    let m = hidden;
     if d > MAX_INPUTS {
         return Err(Error::new("too many inputs for a model")
             .expected(format_args!("at most {MAX_INPUTS} columns"))
@@ -530,8 +543,8 @@ const fn least(classes: usize) -> usize {
 }
 
 /// The sizes of the problem and the counts of the schedule, each within its bounds.
-fn dims(problem: &Problem, options: &Options<'_>) -> Result<Dims> {
-    let dims = sizes(problem, options.hidden, options.size, 0)?;
+fn dims(shape: (usize, usize), options: &Options<'_>) -> Result<Dims> {
+    let dims = sizes(shape, options.hidden, options.size, 0)?;
     let schedule = &options.schedule;
     at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
     at_least_one("--trials", schedule.trials.count as usize, "1 goes without trials, as published")?;

@@ -6,6 +6,7 @@ use tamis::gates::Empty;
 use tamis::iht::{Refine, Step};
 use tamis::train::{Checkpoint, NetSchedule, Progress, Rank, Refresh, Schedule, Standin, State};
 
+use super::super::before::Before;
 use super::super::recover::signs_name;
 use super::super::{Options, OutputsOptions, Problem, outputs, train};
 use super::terms::{COMMON, MUST_KEEP, Term, terms};
@@ -25,7 +26,7 @@ const OWN_OUTPUTS: usize = 9;
 
 impl Keeps for Options<'_> {
     fn form(&self, problem: &Problem) -> Result<Form> {
-        let (dims, plan) = train::settle(problem, self)?;
+        let (dims, plan) = train::settle(problem, &Before::default(), self)?;
         let Schedule { epochs, batch, convex_epochs, trials, refresh, signs, empty, seed, params, .. } =
             self.schedule;
         let count = |name, count: u32| Term::count(name, count as usize);

@@ -1,0 +1,146 @@
+//! Finished layers before those that are trained: what they make of the rows, a tile at a time.
+//!
+//! Their sparse products run along the columns of a tile, as all products of the operator do, and have the bits of
+//! [`tamis::deep::Stack`]. A group holds what the layers make of one tile, and makes that of another one when it comes to it: in
+//! strips of a tile to each group, once a strip.
+
+use super::Layout;
+use super::buffer::{self, Buffer};
+use super::kernel::{Element, Piece, activate, vectorise};
+use pulp::Arch;
+use tamis::deep::{Head, Stack};
+use tamis::error::{self, Result};
+use tamis::weights::Weights;
+
+/// Hidden layers that are finished, whose activations are the inputs of an operator ([`super::Blocked::through`]).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Through {
+    inputs: usize,
+    layers: Vec<Finished>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Finished {
+    inputs: usize,
+    neurons: usize,
+    index: Vec<u32>,
+    value: Vec<f32>,
+}
+
+/// What the layers make of a tile: the activations of one layer behind those of another, each neuron by neuron.
+#[derive(Debug, Default)]
+pub(super) struct Mapped {
+    /// Which tile it is.
+    pub(super) tile: Option<usize>,
+    pub(super) values: Buffer,
+}
+
+impl Through {
+    /// The layers of a stack that is open, copied: 8 bytes a weight.
+    ///
+    /// # Errors
+    /// [`error::Error::Range`] for a stack without layers, or one that has ended.
+    ///
+    /// ```
+    /// use tamis::{deep::Stack, gates::{Gates, Signs}, sensing::Sensing, weights::Weights};
+    /// use tamis_host::data::{Matrix, Values};
+    /// use tamis_host::operator::{Blocked, Layout, Through};
+    /// // Two neurons, relu(x_0) and relu(-x_1), and the product of one above them with the rows.
+    /// let (mut index, mut value) = ([0; 2], [0.0; 2]);
+    /// let mut stack = Stack::new(2, &mut index, &mut value);
+    /// stack.push(Weights::new(2, 2, &[0, 3], &[1.0, -1.0])?, Signs::Positive)?;
+    /// let rows = Matrix::new(2, 2, Values::F32(vec![3.0, -1.0, -2.0, 4.0])).unwrap();
+    /// let mut above = Blocked::through(rows.clone(), Through::new(&stack)?, 1, 2, Layout::new(1, 2))?;
+    /// let w = Weights::new(2, 1, &[0, 1], &[1.0, 10.0])?;
+    /// let mut out = [0.0; 2];
+    /// above.forward(Gates::of(w, Signs::Positive, Default::default(), 0, 1), w, &mut out)?;
+    /// assert_eq!((above.inputs(), out), (2, [13.0, 0.0]));
+    /// assert_eq!(above.into_data(), rows);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn new(stack: &Stack<'_>) -> Result<Self> {
+        let layers: Vec<_> = stack.layers().map(Finished::new).collect();
+        let most = if stack.head() == Head::Open { layers.len() } else { 0 };
+        error::range("layers before the end", layers.len(), 1, most)?;
+        Ok(Self { inputs: stack.inputs(), layers })
+    }
+
+    /// Numbers of a row before the first layer.
+    #[must_use]
+    pub const fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Neurons of the last layer: the inputs of what comes behind.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.layers.last().map_or(self.inputs, |layer| layer.neurons)
+    }
+
+    /// Activations of a row, of all layers.
+    fn activations(&self) -> usize {
+        self.layers.iter().map(|layer| layer.neurons).sum()
+    }
+
+    /// Bytes of the layers, and of what they make of a tile in each group.
+    #[must_use]
+    pub fn bytes(&self, samples: usize, layout: Layout) -> usize {
+        let layers = self.layers.iter().map(|layer| size_of::<Finished>() + 8 * layer.index.len());
+        let tiles = 4 * layout.used(samples) * buffer::floats(&[layout.tile * self.activations()]);
+        layers.fold(tiles, usize::saturating_add)
+    }
+
+    /// Room for what the layers make of a tile of so many rows.
+    pub(super) fn room(&self, tile: usize) -> Mapped {
+        Mapped { tile: None, values: Buffer::zeros(tile * self.activations()) }
+    }
+
+    /// Makes the activations of a whole tile.
+    pub(super) fn fill<T: Element>(&self, arch: Arch, rows: Piece<'_, T>, out: &mut [f32]) {
+        let stride = rows.stride;
+        let Some((first, behind)) = self.layers.split_first() else { return };
+        let (mut done, mut rest) = out.split_at_mut(stride * first.neurons);
+        first.activate(arch, rows, done);
+        for layer in behind {
+            let (next, left) = rest.split_at_mut(stride * layer.neurons);
+            layer.activate(arch, Piece { tile: &*done, stride, lo: 0, hi: stride, at: 0 }, next);
+            (done, rest) = (next, left);
+        }
+    }
+
+    /// The activations of the last layer on a tile of so many rows.
+    pub(super) fn last<'a>(&self, values: &'a [f32], rows: usize) -> &'a [f32] {
+        let end = rows * self.activations();
+        &values[end - rows * self.width()..end]
+    }
+}
+
+impl Finished {
+    fn new(w: Weights<'_>) -> Self {
+        let (index, value) = (w.index().to_vec(), w.value().to_vec());
+        Self { inputs: w.inputs(), neurons: w.hidden(), index, value }
+    }
+
+    fn weights(&self) -> Weights<'_> {
+        // Checked in the stack that they come from.
+        let weights = Weights::new(self.inputs, self.neurons, &self.index, &self.value);
+        weights.unwrap_or(Weights::empty(self.inputs, self.neurons))
+    }
+
+    /// Activations of all rows of a tile, neuron by neuron.
+    fn activate<T: Element>(&self, arch: Arch, rows: Piece<'_, T>, out: &mut [f32]) {
+        let w = self.weights();
+        out.fill(0.0);
+        vectorise(
+            arch,
+            #[inline(always)]
+            || {
+                for block in w.blocks() {
+                    let out = &mut out[block.neuron() * rows.stride..][..rows.stride];
+                    activate(rows, block, out);
+                    out.iter_mut().for_each(|z| *z = if *z > 0.0 { *z } else { 0.0 });
+                }
+            },
+        );
+    }
+}

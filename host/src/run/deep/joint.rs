@@ -1,0 +1,130 @@
+//! All layers of a network together: the fit in the end, and the parts of a model that a stack is made of and makes.
+
+use std::time::{Duration, Instant};
+
+use tamis::deep::{Stack, tune};
+use tamis::gates::Signs;
+use tamis::model::{Csr, Layer};
+use tamis::samples::{ByteRows, Rows, Samples};
+use tamis::train::Goal;
+use tamis::weights::Weights;
+
+use crate::data::{Matrix, Values};
+use crate::operator::Stop;
+use crate::run::layers::{End, SparseLayer};
+use crate::{Error, Result};
+
+/// A joint fit.
+pub(in crate::run) struct Fitted {
+    pub(in crate::run) info: tune::Info,
+    /// Bytes that it took.
+    pub(in crate::run) memory_bytes: u64,
+    /// Whether its time was up.
+    pub(in crate::run) is_late: bool,
+    /// Whether the observer or the wish to end ended it.
+    pub(in crate::run) is_stopped: bool,
+}
+
+/// Fits all layers of a network that has ended together, on rows in random order, for so much time: to labels that are
+/// classes, which one output gives the log-odds of, or to their values.
+pub(in crate::run) fn fit_together(
+    stack: &mut Stack<'_>,
+    (data, labels, is_class): (&Matrix, &[f32], bool),
+    params: &tune::Params,
+    (left, stop): (Option<Duration>, &Stop),
+    mut observe: impl FnMut(&tune::Progress) -> bool,
+) -> Result<Fitted> {
+    let classes: Vec<u16> =
+        if is_class { labels.iter().map(|&label| label as u16).collect() } else { Vec::new() };
+    let goal = if is_class { Goal::Classes(&classes, stack.outputs()) } else { Goal::Values(labels) };
+    let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
+    let memory_bytes = size_of_val(&memory[..]) as u64;
+    let began = Instant::now();
+    let (mut is_late, mut is_stopped) = (false, false);
+    let told = |progress: &tune::Progress| {
+        is_late = left.is_some_and(|left| began.elapsed() >= left);
+        is_stopped |= !observe(progress) || stop.asked();
+        !is_late && !is_stopped
+    };
+    let d = data.cols;
+    let info = match &data.values {
+        Values::F32(values) => fit(Rows::new(values, d)?, goal, stack, params, &mut memory, told),
+        Values::U8(values) => fit(ByteRows::new(values, d, 1.0)?, goal, stack, params, &mut memory, told),
+    }?;
+    Ok(Fitted { info, memory_bytes, is_late, is_stopped })
+}
+
+fn fit<X: Samples<Source = core::convert::Infallible>>(
+    mut rows: X,
+    goal: Goal<'_>,
+    stack: &mut Stack<'_>,
+    params: &tune::Params,
+    memory: &mut [u32],
+    observe: impl FnMut(&tune::Progress) -> bool,
+) -> Result<tune::Info> {
+    Ok(tune::run(&mut rows, goal, stack, params, memory, observe)?)
+}
+
+/// Adds a hidden layer of a model.
+pub(in crate::run) fn push_layer(stack: &mut Stack<'_>, csr: &Csr<'_>) -> Result<()> {
+    let width = csr.inputs();
+    let rows = csr.counts().iter().enumerate().flat_map(|(i, &n)| core::iter::repeat_n(i, n.into()));
+    let flat: Vec<u32> = rows.zip(csr.columns()).map(|(i, &j)| (i * width + usize::from(j)) as u32).collect();
+    Ok(stack.push(Weights::new(width, csr.outputs(), &flat, csr.values())?, Signs::Positive)?)
+}
+
+pub(super) fn two_layers() -> Error {
+    Error::new("a recipe gave a model of another shape").expected("a hidden layer and its end")
+}
+
+/// Signs of the neurons as bits, or the weights to so many outputs.
+pub(in crate::run) type Ending = (Vec<u32>, Option<(usize, Vec<u32>, Vec<f32>)>);
+
+pub(in crate::run) fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
+    match end {
+        Layer::Sum(sum) => Ok((sum.signs().to_vec(), None)),
+        Layer::Csr(csr) => {
+            let outputs = csr.outputs();
+            let rows = csr.counts().iter().enumerate().flat_map(|(k, &n)| core::iter::repeat_n(k, n.into()));
+            let mut entries: Vec<(u32, f32)> = rows
+                .zip(csr.columns().iter().zip(csr.values()))
+                .map(|(k, (&i, &v))| ((usize::from(i) * outputs + k) as u32, v))
+                .collect();
+            entries.sort_unstable_by_key(|&(at, _)| at);
+            debug_assert!(entries.iter().all(|&(at, _)| (at as usize) < live * outputs));
+            let (index, value) = entries.into_iter().unzip();
+            Ok((Vec::new(), Some((outputs, index, value))))
+        }
+        _ => Err(two_layers()),
+    }
+}
+
+/// The layers of a finished stack as the parts of a model, with the neurons asked for.
+pub(in crate::run) fn layers_of<'a>(
+    stack: &Stack<'_>,
+    hidden: &[usize],
+    signs: &'a [u32],
+) -> (Vec<SparseLayer>, End<'a>) {
+    let mut layers = Vec::new();
+    for (l, w) in stack.layers().enumerate() {
+        let mut layer =
+            SparseLayer { inputs: w.inputs(), requested: 0, neurons: vec![Vec::new(); w.hidden()] };
+        for block in w.blocks() {
+            layer.neurons[block.neuron()] = block.entries().collect();
+        }
+        match hidden.get(l) {
+            Some(&requested) => layer.requested = requested,
+            // The weights to the outputs lie neuron by neuron, and a model wants them output by output.
+            None => {
+                let mut outputs = vec![Vec::new(); w.inputs()];
+                for (i, neuron) in layer.neurons.iter().enumerate() {
+                    neuron.iter().for_each(|&(k, v)| outputs[k].push((i, v)));
+                }
+                layer = SparseLayer { inputs: w.hidden(), requested: outputs.len(), neurons: outputs };
+            }
+        }
+        layers.push(layer);
+    }
+    let end = if layers.len() > hidden.len() { End::Layer } else { End::Sum(signs) };
+    (layers, end)
+}
