@@ -6,7 +6,7 @@
 //!
 //! Data flows one way, and a module may use only those before it in this list:
 //!
-//! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → gated → gaussian → loss →
+//! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → record → gated → gaussian → loss →
 //! spectrum → iht → lm → anneal → train → deep → model → quantised → price → wire →
 //! estimate`
 #![no_std]
@@ -28,6 +28,7 @@ pub mod math;
 pub mod model;
 pub mod price;
 pub mod quantised;
+pub mod record;
 pub mod rng;
 pub mod samples;
 pub mod sensing;
