@@ -8,7 +8,7 @@
 //!
 //! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → record → gated → gaussian → loss →
 //! spectrum → iht → lm → anneal → train → deep → model → quantised → price → wire →
-//! estimate`
+//! estimate → flash`
 #![no_std]
 
 pub mod anneal;
@@ -18,6 +18,8 @@ pub mod dims;
 pub mod error;
 pub mod estimate;
 pub mod factored;
+#[cfg(feature = "embedded-storage")]
+pub mod flash;
 pub mod gated;
 pub mod gates;
 pub mod gaussian;

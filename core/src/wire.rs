@@ -92,12 +92,12 @@ const OPTIONAL: u16 = 1;
 /// A part checks a model once, at start: 1 KiB of flash for a table is worth more there than the time, about 47
 /// instructions a byte on a Cortex-M4, the other checks included.
 #[cfg(target_os = "none")]
-type Table = crc::Table<0>;
+pub(crate) type Table = crc::Table<0>;
 #[cfg(not(target_os = "none"))]
-type Table = crc::Table<16>;
+pub(crate) type Table = crc::Table<16>;
 
 /// One copy of the table where there is one.
-static CRC: Crc<u32, Table> = Crc::<u32, Table>::new(&CRC_32_ISO_HDLC);
+pub(crate) static CRC: Crc<u32, Table> = Crc::<u32, Table>::new(&CRC_32_ISO_HDLC);
 
 /// The CRC-32 that the header of these bytes must hold; for tools that make or mend files.
 #[must_use]

@@ -7,6 +7,7 @@
 mod anneal;
 mod deep;
 mod deployed;
+pub mod learn;
 mod operator;
 mod predict;
 mod quantised;
@@ -71,6 +72,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "float-tables", pinned: 0x71b4_0e55, ram: 1920, run: deployed::floats::<P> },
         Self { name: "file", pinned: 0x9119_856b, ram: 3072, run: deployed::file::<P> },
         Self { name: "float-file", pinned: 0x1225_82a8, ram: 2304, run: deployed::file_of_floats::<P> },
+        Self { name: "learn", pinned: 0x5fd7_061d, ram: 8192, run: learn::learn::<P> },
     ];
 
     /// Every case.
