@@ -1,8 +1,8 @@
 //! Checkpoints and models in NOR flash that survive a loss of power at any write: two slots, through the traits of
 //! `embedded-storage`.
 //!
-//! A payload goes to the slot that does not hold the newest one, so that this one stays whole until the next is. A slot is a head
-//! and the payload behind it, all little-endian:
+//! A payload goes to the slot that does not hold the newest one, so that this one stays whole until the next is. A slot is a
+//! head and the payload behind it, all little-endian:
 //!
 //! | offset | type | field | content |
 //! |---|---|---|---|
@@ -19,13 +19,14 @@
 //! | | | payload | |
 //!
 //! U is the largest of 4 and the flash's `WRITE_SIZE` and `READ_SIZE`. [`Save`] erases the sectors that it needs, writes the
-//! payload page by page, then the head, reads both back, and writes the mark last. Every word is written once between two erases,
-//! as flash with error correction asks for.
+//! payload page by page, then the head, reads both back, and writes the mark last. Every word is written once between two
+//! erases, as flash with error correction asks for.
 //!
-//! **Why further marks.** A word whose write was cut may be read one way now and another way after the next reset. A payload that
-//! was there when power came back might therefore hang on a mark that fades, so [`Slots::open`] gives it a further one before it
-//! is believed; one mark is enough. Where power fails in that too, there is another, due before the other slot is erased. So
-//! what has been opened stays readable until a newer payload is whole: at most the checkpoint that was being written is lost.
+//! **Why further marks.** A word whose write was cut may be read one way now and another way after the next reset. A payload
+//! that was there when power came back might therefore hang on a mark that fades, so [`Slots::open`] gives it a further one
+//! before it is believed; one mark is enough. Where power fails in that too, there is another, due before the other slot is
+//! erased. So what has been opened stays readable until a newer payload is whole: at most the checkpoint that was being
+//! written is lost.
 //!
 //! Reading believes nothing. Whatever is wrong with a slot is reported by [`Slots::state`], and the other one is used.
 //!
@@ -91,8 +92,8 @@ use slot::{ERASED, HEADER, Header, Mark};
 
 /// Two slots in one range of a flash, and a page through which all is written and read.
 ///
-/// The page is the only memory; a larger one makes for fewer calls of the driver. Its size is checked when the program is built:
-/// a multiple of the flash's `WRITE_SIZE` and `READ_SIZE` (which must be powers of two), and at least 28 bytes.
+/// The page is the only memory; a larger one makes for fewer calls of the driver. Its size is checked when the program is
+/// built: a multiple of the flash's `WRITE_SIZE` and `READ_SIZE` (which must be powers of two), and at least 28 bytes.
 #[derive(Debug)]
 pub struct Slots<F: NorFlash, const PAGE: usize> {
     flash: F,
@@ -124,14 +125,15 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     /// Bytes of a slot before its payload.
     pub const HEAD: usize = Self::MARKS + MARKS * Self::UNIT;
 
-    /// The fewest bytes of a slot for payloads of up to so many bytes: whole sectors. The range of [`Self::open`] has two slots.
+    /// The fewest bytes of a slot for payloads of up to so many bytes: whole sectors. The range of [`Self::open`] has two
+    /// slots.
     #[must_use]
     pub const fn slot_bytes(payload: usize) -> usize {
         payload.saturating_add(Self::HEAD).div_ceil(F::ERASE_SIZE).saturating_mul(F::ERASE_SIZE)
     }
 
-    /// Reads all of both slots of `range`, whose halves are whole sectors. Nothing is written but a mark, the first time that a
-    /// payload is found after a reset.
+    /// Reads all of both slots of `range`, whose halves are whole sectors. Nothing is written but a mark, the first time
+    /// that a payload is found after a reset.
     ///
     /// # Errors
     /// [`Error::Range`] for a range beyond the flash, [`Error::Length`] where its halves are no whole sectors,
@@ -209,12 +211,12 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         }
     }
 
-    /// Reads the newest payload to the start of `out`, a last part of a word filled with zeros, and checks it once more; `None`
-    /// where there is none.
+    /// Reads the newest payload to the start of `out`, a last part of a word filled with zeros, and checks it once more;
+    /// `None` where there is none.
     ///
     /// # Errors
-    /// [`Error::Budget`] if `out` is too short, [`Error::Source`] if the flash cannot be read, [`Error::Format`] if what it gives
-    /// is no longer what was there when it was opened.
+    /// [`Error::Budget`] if `out` is too short, [`Error::Source`] if the flash cannot be read, [`Error::Format`] if what it
+    /// gives is no longer what was there when it was opened.
     pub fn load<'o>(&mut self, out: &'o mut [u32]) -> Result<Option<&'o [u32]>, F::Error> {
         let Some(&entry) = self.newest() else { return Ok(None) };
         let (words, got) = (entry.len().div_ceil(4), size_of_val(out));
@@ -231,8 +233,9 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         Ok(Some(out))
     }
 
-    /// Starts to write a payload of `len` bytes over the older slot. `tag` says what it is: the phase of a training and a number
-    /// that changes with its settings, say, so that a later program does not go on from what an earlier one meant otherwise.
+    /// Starts to write a payload of `len` bytes over the older slot. `tag` says what it is: the phase of a training and a
+    /// number that changes with its settings, say, so that a later program does not go on from what an earlier one meant
+    /// otherwise.
     ///
     /// # Errors
     /// [`Error::Budget`] with the bytes of the payload and of the room if it does not fit (nothing is erased then),

@@ -6,9 +6,9 @@
 //!
 //! Data flows one way, and a module may use only those before it in this list:
 //!
-//! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → record → gated → gaussian → loss →
-//! spectrum → iht → lm → anneal → train → deep → model → quantised → price → wire →
-//! estimate → flash`
+//! `error → math → rng → dims → budget → spi → samples → weights → top → sketch → gates → sensing → factored → record →
+//! gated → gaussian → loss → spectrum → iht → lm → anneal → train → deep → model → quantised → price → wire → estimate →
+//! flash → stream`
 #![no_std]
 
 pub mod anneal;
@@ -36,6 +36,10 @@ pub mod samples;
 pub mod sensing;
 pub mod sketch;
 pub mod spectrum;
+#[cfg(feature = "embedded-hal")]
+pub mod spi;
+#[cfg(feature = "embedded-storage")]
+pub mod stream;
 pub mod top;
 pub mod train;
 pub mod weights;

@@ -9,8 +9,8 @@
 //! | | the numbers of each vector |
 //!
 //! All recipes are stored so, in a file of the host or in flash of a part, where each word is little-endian. A checkpoint is
-//! written piece by piece from where it lies ([`Record::write`]), and what is read borrows the words ([`Form::read`]); neither
-//! takes memory. Reading believes nothing: every count, index and number is checked.
+//! written piece by piece from where it lies ([`Record::write`]), and what is read borrows the words ([`Form::read`]);
+//! neither takes memory. Reading believes nothing: every count, index and number is checked.
 
 use crate::error::{self, Result};
 use crate::factored::Net;
@@ -100,7 +100,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// A state of so many numbers, networks of (d, m, c) with so many entries at the most, and so many numbers of each vector.
+    /// A state of so many numbers, networks of (d, m, c) with so many entries at the most, and so many numbers of each
+    /// vector.
     pub(crate) const fn new<const NETS: usize, const VECTORS: usize>(
         state: usize,
         (inputs, hidden, outputs): (usize, usize, usize),
@@ -136,8 +137,8 @@ impl Form {
     /// The parts of a checkpoint in `words`, which are exactly those that [`Record::write`] gave.
     ///
     /// # Errors
-    /// [`crate::Error::Length`] where there are fewer or more words than the counts say, [`crate::Error::Range`] for more entries
-    /// than there can be and an index that lies outside, [`crate::Error::Unsorted`] for indices that do not rise,
+    /// [`crate::Error::Length`] where there are fewer or more words than the counts say, [`crate::Error::Range`] for more
+    /// entries than there can be and an index that lies outside, [`crate::Error::Unsorted`] for indices that do not rise,
     /// [`crate::Error::NotFinite`] for numbers that are none.
     pub fn read<'a>(&self, words: &'a [u32]) -> Result<Parts<'a>> {
         let parts = Parts { form: *self, words };
@@ -184,8 +185,8 @@ impl<'a> Parts<'a> {
     /// The network of this number, from 0.
     ///
     /// # Errors
-    /// [`crate::Error::Range`] for one that there is not, and where indices lie outside; [`crate::Error::Unsorted`] where they do
-    /// not rise.
+    /// [`crate::Error::Range`] for one that there is not, and where indices lie outside; [`crate::Error::Unsorted`] where
+    /// they do not rise.
     pub fn net(&self, net: usize) -> Result<Net<'a>> {
         error::range("network of the checkpoint", net + 1, 1, self.form.nets)?;
         let before: usize = (0..net).flat_map(|net| self.entries(net)).sum();

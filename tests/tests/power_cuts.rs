@@ -1,5 +1,5 @@
-//! Payloads in flash whose power fails in every operation there is, and whose bits change: what is found afterwards is the newest
-//! payload or the one before it, whole, and never anything else.
+//! Payloads in flash whose power fails in every operation there is, and whose bits change: what is found afterwards is the
+//! newest payload or the one before it, whole, and never anything else.
 
 use embedded_storage::nor_flash::NorFlash as _;
 use proptest::prelude::*;
@@ -33,8 +33,8 @@ fn held<const B: usize, const W: usize, const S: usize>(
     Some(entry.tag())
 }
 
-/// What must be found after the next reset: at least the payload that was last seen or acknowledged while power was on, at most
-/// the one that was being written.
+/// What must be found after the next reset: at least the payload that was last seen or acknowledged while power was on, at
+/// most the one that was being written.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bounds {
     least: Option<u32>,
@@ -297,7 +297,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn changed_bits_are_seen_or_do_no_harm(last in 1_u32..9, flips in prop::collection::vec(0_usize..8 * 512, 1..6), both in any::<bool>()) {
+    fn changed_bits_are_seen_or_do_no_harm(
+        last in 1_u32..9, flips in prop::collection::vec(0_usize..8 * 512, 1..6), both in any::<bool>()
+    ) {
         let mut flash = Small::new(0, Tear::Before);
         session(&mut flash, &mut Bounds::default(), last);
         let slot = last as usize % 2;

@@ -35,8 +35,8 @@ impl<'s, F: NorFlash, const PAGE: usize> Save<'s, F, PAGE> {
     /// Writes the next bytes of the payload, in pieces of any length.
     ///
     /// # Errors
-    /// [`Error::Length`] for more bytes than were announced, [`Error::Source`] if the flash cannot be written; the save cannot be
-    /// committed then.
+    /// [`Error::Length`] for more bytes than were announced, [`Error::Source`] if the flash cannot be written; the save
+    /// cannot be committed then.
     pub fn put(&mut self, mut bytes: &[u8]) -> Result<(), F::Error> {
         let (given, len) = (self.given.saturating_add(bytes.len()), self.header.len as usize);
         error::length("bytes of the payload", given, given.min(len))?;
@@ -57,11 +57,12 @@ impl<'s, F: NorFlash, const PAGE: usize> Save<'s, F, PAGE> {
         Ok(())
     }
 
-    /// Ends the payload: writes the head, reads all of it back and, where it is right, marks it; from here on it is the newest.
+    /// Ends the payload: writes the head, reads all of it back and, where it is right, marks it; from here on it is the
+    /// newest.
     ///
     /// # Errors
-    /// [`Error::Length`] for fewer bytes than were announced, [`Error::Source`] if the flash fails, [`Error::Format`] if it does not
-    /// give back what was written: the payload before stays the newest.
+    /// [`Error::Length`] for fewer bytes than were announced, [`Error::Source`] if the flash fails, [`Error::Format`] if it
+    /// does not give back what was written: the payload before stays the newest.
     pub fn commit(mut self) -> Result<Entry, F::Error> {
         error::length("bytes of the payload", self.given, self.header.len as usize)?;
         self.check()?;

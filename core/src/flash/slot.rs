@@ -24,8 +24,8 @@ pub enum Slot<E> {
     Empty,
     /// A header without a mark: power was lost before all was written.
     Unfinished,
-    /// Damage, or something else: [`Error::Format`] with its place in the flash, [`Error::Version`], [`Error::Range`] for a payload
-    /// that is longer than the slot; [`Error::Source`] where the flash could not be read.
+    /// Damage, or something else: [`Error::Format`] with its place in the flash, [`Error::Version`], [`Error::Range`] for a
+    /// payload that is longer than the slot; [`Error::Source`] where the flash could not be read.
     Refused(Error<E>),
 }
 
@@ -63,8 +63,8 @@ impl Entry {
         self.header.len == 0
     }
 
-    /// Where the payload is in the flash; it starts at a multiple of 4. Where flash is mapped into memory, a model can be used there
-    /// without a copy until the next payload but one is written: [`crate::wire::View::parse`].
+    /// Where the payload is in the flash; it starts at a multiple of 4. Where flash is mapped into memory, a model can be
+    /// used there without a copy until the next payload but one is written: [`crate::wire::View::parse`].
     #[must_use]
     pub const fn range(&self) -> Range<u32> {
         self.at..self.at + self.header.len

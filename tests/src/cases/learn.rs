@@ -1,5 +1,5 @@
-//! Training on the part, with its state in flash: a full run from zero on a stream of samples, a fit of the same support to a later
-//! stream, and the model. Whatever session it takes, the model has the bits of a run without a break.
+//! Training on the part, with its state in flash: a full run from zero on a stream of samples, a fit of the same support to
+//! a later stream, and the model. Whatever session it takes, the model has the bits of a run without a break.
 
 use super::{Digest, Probe};
 use crate::simulated::{Nor, Tear};
@@ -9,7 +9,7 @@ use tamis::dims::Dims;
 use tamis::factored::Net;
 use tamis::flash::{Entry, Slots};
 use tamis::gated::Gated;
-use tamis::iht::Params;
+use tamis::iht::{Params, Refine};
 use tamis::record::Form;
 use tamis::samples::{NormalRows, Samples as _};
 use tamis::train::{self, Checkpoint, Progress, Schedule};
@@ -24,14 +24,20 @@ pub const FLASH: u32 = 512;
 /// Bytes of the model.
 pub const MODEL: usize = wire::max_len(HIDDEN, NNZ);
 
-const ROWS: usize = 96;
+const ROWS: usize = 48;
 const INPUTS: usize = 12;
 const HIDDEN: usize = 2;
 const NNZ: usize = 5;
 const PAGE: usize = 32;
 const DIMS: Dims = Dims::new(ROWS, INPUTS, HIDDEN, NNZ);
-const SCHEDULE: Schedule<'_> =
-    Schedule { epochs: 6, batch: 32, convex_epochs: 1, seed: 2, ..Schedule::PAPER };
+const SCHEDULE: Schedule<'_> = Schedule {
+    epochs: 6,
+    batch: 16,
+    convex_epochs: 1,
+    seed: 43,
+    params: Params { refine: Refine::None, ..Params::PAPER },
+    ..Schedule::PAPER
+};
 const WORDS: usize = SCHEDULE.budget(DIMS, 1, ROWS + INPUTS).words();
 const FORM: Form = Checkpoint::form(&SCHEDULE.budget(DIMS, 1, 0));
 
@@ -62,8 +68,8 @@ impl Default for Seen {
     }
 }
 
-/// One session of the part: goes on from what the flash holds, for at most `steps` steps. The length of the model in `model` if it
-/// is done, none if the plug was pulled before.
+/// One session of the part: goes on from what the flash holds, for at most `steps` steps. The length of the model in `model`
+/// if it is done, none if the plug was pulled before.
 ///
 /// # Errors
 /// Those of the flash.
@@ -190,19 +196,24 @@ fn labels(mut stream: NormalRows, phase: Phase) -> Result<[f32; ROWS]> {
     Ok(labels)
 }
 
-/// Trains in one session, and in many that end by the plug or in the midst of an operation of the flash. Digest of the model and of
-/// what it predicts; 0 unless both ways give the same.
+/// Trains in one session, and in many that end by the plug or in the midst of an operation of the flash. Digest of the model
+/// and of what it predicts; 0 unless both ways give the same.
 pub(super) fn learn<P: Probe>(probe: &mut P) -> u32 {
     let mut whole = Aligned([0; MODEL]);
-    let mut flash = Part::new(0, Tear::Before);
-    probe.start();
-    let done = session(&mut flash, u32::MAX, &mut Seen::default(), &mut whole.0);
-    probe.stop("learning, a step", 36);
-    let (Ok(Some(len)), Some(parts)) = (done, in_parts()) else { return 0 };
+    let (Some(len), Some(parts)) = (at_once(probe, &mut whole.0), in_parts()) else { return 0 };
     if parts != whole.0 {
         return 0;
     }
     digest(whole.0.get(..len).unwrap_or_default()).unwrap_or(0)
+}
+
+#[inline(never)]
+fn at_once<P: Probe>(probe: &mut P, model: &mut [u8; MODEL]) -> Option<usize> {
+    let mut flash = Part::new(0, Tear::Before);
+    probe.start();
+    let done = session(&mut flash, u32::MAX, &mut Seen::default(), model);
+    probe.stop("learning, a step", 36);
+    done.ok().flatten()
 }
 
 /// Flash of the part.

@@ -7,9 +7,10 @@ use tamis::rng::Rng;
 
 /// Flash of `BYTES` bytes that is written in words of `WORD` bytes and erased in sectors of `SECTOR`.
 ///
-/// Erasing sets all bits of a sector, writing clears bits of a word, and a word is written once between two erases: to write it
-/// again is an error, as on flash with error correction. Each sector and each word is one operation, and power can be made to
-/// fail in any of them: what was being changed is left as [`Tear`] says, and nothing more is done until [`Self::restart`].
+/// Erasing sets all bits of a sector, writing clears bits of a word, and a word is written once between two erases: to write
+/// it again is an error, as on flash with error correction. Each sector and each word is one operation, and power can be
+/// made to fail in any of them: what was being changed is left as [`Tear`] says, and nothing more is done until
+/// [`Self::restart`].
 #[derive(Debug, Clone)]
 pub struct Nor<const BYTES: usize, const WORD: usize, const SECTOR: usize> {
     bytes: [u8; BYTES],
@@ -37,7 +38,8 @@ pub enum Tear {
     Halfway,
     /// Each bit that was to change is read one way or the other, at every read anew.
     Weak,
-    /// Each word that was to change is read as it was or as it should be, and after every [`Nor::restart`] perhaps the other way.
+    /// Each word that was to change is read as it was or as it should be, and after every [`Nor::restart`] perhaps the other
+    /// way.
     Drifting,
     /// Words that cannot be read: error correction finds no code.
     Unreadable,
