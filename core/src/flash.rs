@@ -226,8 +226,9 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         }
         let mut left: &mut [u8] = bytemuck::cast_slice_mut(out);
         self.payload(&entry.header, entry.at, |piece| {
-            let (part, rest) = core::mem::take(&mut left).split_at_mut(piece.len());
-            part.copy_from_slice(piece);
+            let (part, rest) =
+                core::mem::take(&mut left).split_at_mut_checked(piece.len()).unwrap_or_default();
+            part.iter_mut().zip(piece).for_each(|(to, from)| *to = *from);
             left = rest;
         })?;
         Ok(Some(out))

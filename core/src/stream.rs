@@ -1,5 +1,5 @@
 //! Prediction from models in flash that is not mapped into memory, such as a chip on an SPI bus: weights are read piece by
-//! piece into a buffer of the caller, through [`ReadNorFlash`] of `embedded-storage`.
+//! piece into a buffer of the caller, through [`ReadNorFlash`](embedded_storage::nor_flash::ReadNorFlash) of `embedded-storage`.
 //!
 //! A part needs RAM for the activations and for a buffer of 48 bytes or more, however large the model is; each prediction
 //! reads all of it once. Rows go through the kernels that models in memory use, part by part of a row in its order, so
@@ -51,8 +51,6 @@ pub use integers::QuantisedModel;
 use crate::error::{Error, Result, length, range};
 use crate::model::MAX_LAYERS;
 use crate::wire::{Head, TAG_SUM};
-#[allow(unused_imports, reason = "named in the documentation")]
-use embedded_storage::nor_flash::ReadNorFlash;
 
 /// The fewest words of a buffer.
 pub const LEAST_WORDS: usize = 12;

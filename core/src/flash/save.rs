@@ -44,12 +44,10 @@ impl<'s, F: NorFlash, const PAGE: usize> Save<'s, F, PAGE> {
         self.digest.update(bytes);
         while !bytes.is_empty() {
             let free = self.slots.page.get_mut(self.given - self.written..).unwrap_or_default();
-            let (piece, rest) = bytes.split_at(bytes.len().min(free.len()));
-            if let Some(free) = free.get_mut(..piece.len()) {
-                free.copy_from_slice(piece);
-            }
-            self.given += piece.len();
-            bytes = rest;
+            let piece = bytes.len().min(free.len());
+            free.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+            self.given += piece;
+            bytes = bytes.get(piece..).unwrap_or_default();
             if self.given - self.written == PAGE {
                 self.flush(PAGE)?;
             }

@@ -106,7 +106,7 @@ impl<R: ReadNorFlash> Model<R> {
             }
         }
         let (whole, _) = ends.step(0).ok_or(missing(out.len()))?;
-        out.copy_from_slice(whole);
+        out.iter_mut().zip(whole).for_each(|(to, from)| *to = *from);
         Ok(())
     }
 

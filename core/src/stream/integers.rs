@@ -116,7 +116,7 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
             let bytes = if k < last { &mut *bytes } else { &mut [] };
             rescale(&mut self.file, layer, buffer, sums, bytes)?;
         }
-        out.copy_from_slice(sums.get(..out.len()).unwrap_or_default());
+        out.iter_mut().zip(sums).for_each(|(to, from)| *to = *from);
         Ok(())
     }
 

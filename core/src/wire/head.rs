@@ -26,6 +26,7 @@ pub(crate) struct Head {
 
 impl Head {
     /// Of a layer of floats.
+    #[inline(always)]
     pub(super) const fn floats(at: usize, tag: u16, p: &mut Reader<'_>) -> Result<Self> {
         match tag {
             TAG_CSR | TAG_WINDOWS => {}
@@ -48,6 +49,7 @@ impl Head {
     }
 
     /// Of a sum.
+    #[inline(always)]
     pub(super) const fn sum(p: &mut Reader<'_>) -> Result<Self> {
         let inputs = tri!(p.u32()) as usize;
         let arrays = [inputs.div_ceil(32).saturating_mul(4), 0, 0];
@@ -66,6 +68,7 @@ impl Head {
     }
 
     /// Of a layer of integers.
+    #[inline(always)]
     pub(super) const fn integers(at: usize, tag: u16, p: &mut Reader<'_>) -> Result<Self> {
         match tag {
             TAG_CSR | TAG_SCALES | TAG_WINDOWS => {

@@ -216,6 +216,7 @@ pub(super) const fn raw_sum<'a>(payload: &mut Reader<'a>) -> Result<RawLayer<'a>
 
 impl<'a> RawLayer<'a> {
     /// The arrays behind a head.
+    #[inline(always)]
     const fn new(head: &Head, payload: &mut Reader<'a>) -> Result<Self> {
         let Head { tag, inputs, outputs, requested, activation, arrays: [a, b, c], .. } = *head;
         let arrays = [tri!(payload.array(a)), tri!(payload.array(b)), tri!(payload.array(c))];

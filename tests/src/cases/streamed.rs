@@ -14,7 +14,7 @@ const INPUTS: usize = 300;
 const HIDDEN: usize = 40;
 const NNZ: usize = 200;
 /// Room for a file of either kind.
-const FILE: usize = 2048;
+const FILE: usize = 1536;
 
 /// The weights of 40 neurons: five each, of which the second layer of integers has two outputs.
 struct Weights {
