@@ -6,9 +6,9 @@
 //!
 //! Data flows one way, and a module may use only those before it in this list:
 //!
-//! `error → math → rng → dims → budget → samples → weights → top → sketch → gates → sensing → factored → gated → gaussian → loss →
-//! spectrum → iht → lm → anneal → train → deep → model → quantised → price → wire →
-//! estimate`
+//! `error → math → rng → dims → budget → spi → samples → weights → top → sketch → gates → sensing → factored → record →
+//! gated → gaussian → loss → spectrum → iht → lm → anneal → train → deep → model → quantised → price → wire → estimate →
+//! flash → stream`
 #![no_std]
 
 pub mod anneal;
@@ -18,6 +18,8 @@ pub mod dims;
 pub mod error;
 pub mod estimate;
 pub mod factored;
+#[cfg(feature = "embedded-storage")]
+pub mod flash;
 pub mod gated;
 pub mod gates;
 pub mod gaussian;
@@ -28,11 +30,16 @@ pub mod math;
 pub mod model;
 pub mod price;
 pub mod quantised;
+pub mod record;
 pub mod rng;
 pub mod samples;
 pub mod sensing;
 pub mod sketch;
 pub mod spectrum;
+#[cfg(feature = "embedded-hal")]
+pub mod spi;
+#[cfg(feature = "embedded-storage")]
+pub mod stream;
 pub mod top;
 pub mod train;
 pub mod weights;

@@ -15,6 +15,10 @@ mod input;
 mod sum;
 
 pub(crate) use blocks::{Runs, start, windows};
+#[cfg(feature = "embedded-storage")]
+pub(crate) use chain::Ends;
+#[cfg(feature = "embedded-storage")]
+pub(crate) use csr::dot;
 
 pub use blocks::{Blocks, Entries, MAX_OUTPUTS, WINDOW};
 pub use chain::{Chain, Model};

@@ -21,6 +21,10 @@ mod fan;
 mod mask;
 mod rescale;
 
+#[cfg(feature = "embedded-storage")]
+pub(crate) use chain::{class, signed_sum};
+#[cfg(feature = "embedded-storage")]
+pub(crate) use csr::dot;
 pub(crate) use delta::SKIP;
 
 pub use crate::model::WINDOW;
@@ -222,7 +226,7 @@ impl Weights<'_> {
 
 /// One product; neither it nor a sum of 65536 of them overflows.
 #[inline(always)]
-fn product(x: u8, weight: i8) -> i32 {
+pub(crate) fn product(x: u8, weight: i8) -> i32 {
     i32::from(x) * i32::from(weight)
 }
 

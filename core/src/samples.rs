@@ -232,7 +232,8 @@ impl<E: core::fmt::Debug, F: FnMut(usize, &mut [f32]) -> core::result::Result<()
     }
 }
 
-/// Rows of bytes in a serial NOR flash chip on any `embedded-hal` SPI bus: read command 0x03, 24-bit addresses.
+/// Rows of bytes in a serial NOR flash chip on any `embedded-hal` SPI bus: read command 0x03, 24-bit addresses, as
+/// [`crate::spi::SpiFlash`] reads chips of up to 16 MiB.
 ///
 /// A row's bytes are read into the caller's float buffer and widened there, so no further memory is needed.
 #[cfg(feature = "embedded-hal")]
@@ -271,17 +272,14 @@ impl<Spi: embedded_hal::spi::SpiDevice> Samples for SpiRows<Spi> {
     }
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<(), Spi::Error> {
-        use embedded_hal::spi::Operation;
         error::range("row", k, 0, self.samples.saturating_sub(1))?;
         error::length("row buffer", out.len(), self.inputs)?;
-        let [_, high, mid, low] = (self.address + (k * self.inputs) as u32).to_be_bytes();
+        let at = self.address + (k * self.inputs) as u32;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
         // The bytes come to the last quarter of the buffer; widening from the front never overtakes them.
         let start = 3 * self.inputs;
         let Some(raw) = bytes.get_mut(start..) else { return Ok(()) };
-        self.spi
-            .transaction(&mut [Operation::Write(&[0x03, high, mid, low]), Operation::Read(raw)])
-            .map_err(Error::Source)?;
+        crate::spi::read(&mut self.spi, at, false, raw).map_err(Error::Source)?;
         for j in 0..self.inputs {
             let Some(&byte) = bytes.get(start + j) else { break };
             if let Some(word) = bytes.get_mut(4 * j..4 * j + 4) {

@@ -25,15 +25,22 @@
 mod aligned;
 mod cost;
 pub mod embed;
+mod head;
 mod integers;
 mod read;
 mod recode;
+#[cfg(feature = "embedded-storage")]
+mod sections;
 mod task;
 mod trained;
 mod write;
 
 pub(crate) use embed::{EMPTY_CHAIN, embedded_integers_len, embedded_layer_len, embedded_len};
+#[cfg(feature = "embedded-storage")]
+pub(crate) use head::Head;
 pub(crate) use integers::{EMPTY, dense_len};
+#[cfg(feature = "embedded-storage")]
+pub(crate) use sections::{PIECE, Section, Sections};
 
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
@@ -54,9 +61,9 @@ pub const VERSION: u16 = 1;
 pub const MAGIC: u32 = u32::from_le_bytes([0x89, b'T', b'A', b'M']);
 
 /// Bytes of the header.
-const HEADER: usize = 24;
+pub(crate) const HEADER: usize = 24;
 /// Where the checksum lies; it does not cover itself.
-const CHECKSUM: core::ops::Range<usize> = 12..16;
+pub(crate) const CHECKSUM: core::ops::Range<usize> = 12..16;
 /// Bytes of the tag, the flags and the length of a section.
 const SECTION: usize = 8;
 /// Bytes of a sparse layer before its counts.
@@ -70,16 +77,16 @@ const INT_HEADER: usize = 24;
 const SCALES: usize = SECTION + 16;
 
 /// Tag of a sparse layer with `f32` values and `u16` columns.
-const TAG_CSR: u16 = 1;
+pub(crate) const TAG_CSR: u16 = 1;
 /// Tag of a scalar sum with signs.
-const TAG_SUM: u16 = 2;
+pub(crate) const TAG_SUM: u16 = 2;
 /// Tag of the task.
 const TAG_TASK: u16 = 3;
 /// Tags of the layers of integers, in the order of `quantised::Weights`.
 const TAG_DENSE: u16 = 4;
 const TAG_MASK: u16 = 5;
-const TAG_ROWS: u16 = 6;
-const TAG_DELTA: u16 = 7;
+pub(crate) const TAG_ROWS: u16 = 6;
+pub(crate) const TAG_DELTA: u16 = 7;
 const TAG_BLOCKS: u16 = 8;
 const TAG_FAN: u16 = 9;
 /// Tag of what the integers of a model stand for.
@@ -92,12 +99,12 @@ const OPTIONAL: u16 = 1;
 /// A part checks a model once, at start: 1 KiB of flash for a table is worth more there than the time, about 47
 /// instructions a byte on a Cortex-M4, the other checks included.
 #[cfg(target_os = "none")]
-type Table = crc::Table<0>;
+pub(crate) type Table = crc::Table<0>;
 #[cfg(not(target_os = "none"))]
-type Table = crc::Table<16>;
+pub(crate) type Table = crc::Table<16>;
 
 /// One copy of the table where there is one.
-static CRC: Crc<u32, Table> = Crc::<u32, Table>::new(&CRC_32_ISO_HDLC);
+pub(crate) static CRC: Crc<u32, Table> = Crc::<u32, Table>::new(&CRC_32_ISO_HDLC);
 
 /// The CRC-32 that the header of these bytes must hold; for tools that make or mend files.
 #[must_use]

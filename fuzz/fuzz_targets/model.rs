@@ -1,4 +1,5 @@
-//! Any bytes as a model: reading them never panics; what is read predicts, and encodes to the same bytes.
+//! Any bytes as a model: reading them never panics; what is read predicts, and encodes to the same bytes. From a chip on a bus the
+//! same is read and refused, and predictions are the same.
 //!
 //! A checksum stops nearly every changed input at the door, so the same bytes are tried again with magic, version,
 //! length and checksum put right.
@@ -7,7 +8,10 @@
 use libfuzzer_sys::fuzz_target;
 use tamis::model::{Model, Scaled};
 use tamis::quantised::Encoding;
+use tamis::spi::SpiFlash;
+use tamis::stream;
 use tamis::wire::{Aligned, Choice, MAGIC, OwnedModel, QuantisedView, VERSION, View, checksum, encoded_len};
+use tamis_tests::simulated::Chip;
 
 /// The longest input; scratch and predictions of what fits are small.
 const MOST: usize = 4096;
@@ -37,17 +41,48 @@ fn mend(bytes: &mut [u8]) {
     bytes[12..16].copy_from_slice(&crc.to_le_bytes());
 }
 
+/// The bytes as a chip.
+fn chip(bytes: &[u8]) -> SpiFlash<Chip<'_>> {
+    SpiFlash::new(Chip::new(bytes), bytes.len() as u32)
+}
+
+/// Whether an error is that of a sound layer in an encoding that cannot be streamed.
+fn is_of_encoding<S>(error: &tamis::Error<S>) -> bool {
+    matches!(error, tamis::Error::Format { what, .. } if what.starts_with("layer in rows"))
+}
+
+/// Checks that a chip with these bytes predicts so, or is refused where memory is.
+fn check_streamed(bytes: &[u8], expected: Option<(&[f32], &[f32])>) {
+    let mut buffer = [0; 24];
+    match (stream::Model::open(chip(bytes), 0, &mut buffer), expected) {
+        (Ok(mut model), Some((row, expected))) => {
+            let (mut scratch, mut out) = (vec![0.0; model.scratch_len()], vec![0.0; model.outputs()]);
+            model.predict(row, &mut buffer, &mut scratch, &mut out).expect("a row of floats");
+            let is_same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+            assert!(out.len() == expected.len() && out.iter().zip(expected).all(is_same));
+        }
+        (Ok(_), None) => panic!("a chip with what memory refuses"),
+        (Err(error), expected) => assert!(expected.is_none() || is_of_encoding(&error), "{error:?}"),
+    }
+}
+
 fn check(bytes: &[u8]) {
-    let Ok(view) = View::parse(bytes) else { return };
+    let Ok(view) = View::parse(bytes) else { return check_streamed(bytes, None) };
     let mut again = vec![0xAA; view.encoded_len()];
     assert_eq!(view.encode(&mut again), Ok(bytes.len()));
     assert_eq!(again, bytes);
-    predict(view.model());
+    let (row, expected) = predict(view.model());
+    check_streamed(bytes, Some((&row, &expected)));
 }
 
 /// The same of integers; and every encoding predicts the same.
 fn check_integers(bytes: &[u8]) {
-    let Ok(view) = QuantisedView::parse(bytes) else { return };
+    let mut buffer = [0; 24];
+    let streamed = stream::QuantisedModel::open(chip(bytes), 0, &mut buffer);
+    let Ok(view) = QuantisedView::parse(bytes) else {
+        assert!(streamed.is_err());
+        return;
+    };
     assert!(QuantisedView::is(bytes) && View::parse(bytes).is_err());
     let predict = |view: &QuantisedView<'_>| {
         let model = view.model();
@@ -57,6 +92,15 @@ fn check_integers(bytes: &[u8]) {
         out
     };
     let expected = predict(&view);
+    match streamed {
+        Ok(mut model) => {
+            let row: Vec<u8> = (0..model.inputs()).map(|i| (i * 37 % 251) as u8).collect();
+            let (mut scratch, mut out) = (vec![-1; model.scratch_len()], vec![-1; model.outputs()]);
+            model.classify(&row, &mut buffer, &mut scratch, &mut out).expect("a row of bytes");
+            assert_eq!(out, expected);
+        }
+        Err(error) => assert!(is_of_encoding(&error), "{error:?}"),
+    }
     let others = Encoding::ALL.into_iter().map(Choice::Prefer);
     for choice in [Choice::Keep, Choice::Smallest, Choice::Fastest].into_iter().chain(others) {
         let len = view.encoded_len(choice);
@@ -72,7 +116,8 @@ fn check_integers(bytes: &[u8]) {
     }
 }
 
-fn predict(model: &Model<'_>) {
+/// A row, and what is predicted of it.
+fn predict(model: &Model<'_>) -> (Vec<f32>, Vec<f32>) {
     let cost = model.cost();
     assert_eq!(cost.ram_bytes, model.scratch_len() * 4);
     let row: Vec<u8> = (0..model.inputs()).map(|i| (i * 37 % 251) as u8).collect();
@@ -86,4 +131,5 @@ fn predict(model: &Model<'_>) {
     model.predict_from(&Scaled { bytes: &row, scale: 1.0 }, &mut scratch, &mut c).expect("scaled bytes");
     let bits = |out: &[f32]| out.iter().map(|f| f.to_bits()).collect::<Vec<_>>();
     assert!(a.iter().any(|f| f.is_nan()) || (bits(&a) == bits(&b) && bits(&a) == bits(&c)));
+    (floats, a)
 }

@@ -1,8 +1,10 @@
 //! What a run is between two steps, and how it goes on from there.
 
 use super::Held;
+use crate::budget::Annealing;
 use crate::error::{self, Result};
 use crate::factored::Net;
+use crate::record::{self, Form, Record};
 use crate::weights::Weights;
 
 /// Where a run stands after a step: enough to go on from with [`super::resume`], to the same bits.
@@ -129,6 +131,37 @@ impl State {
         let rows_read = u64::from(low) | u64::from(high) << 32;
         let settled = settled == 1;
         Ok(Self { step, updates, rows_read, decayed, best, waited, held, scored, settled })
+    }
+}
+
+impl<'a> Checkpoint<'a> {
+    /// What the checkpoints of a run with this budget look like.
+    #[must_use]
+    pub const fn form(budget: &Annealing) -> Form {
+        let dims = &budget.dims;
+        let best = if budget.validated { dims.nnz } else { 0 };
+        let widths = (dims.inputs, dims.hidden, budget.outputs);
+        Form::new(State::WORDS, widths, [budget.start, best], [budget.start, budget.start])
+    }
+
+    /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
+    ///
+    /// # Errors
+    /// As [`Form::read`] and [`State::from_words`].
+    pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
+        let parts = form.read(words)?;
+        let state = State::from_words(&parts.state()?)?;
+        let (mean, square) = (parts.vector(0), parts.vector(1));
+        Ok(Self { state, net: parts.net(0)?, mean, square, best: parts.net(1)? })
+    }
+}
+
+impl Record for Checkpoint<'_> {
+    fn write<E>(
+        &self,
+        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        record::write((&self.state.to_words(), &[self.net, self.best], &[self.mean, self.square]), put)
     }
 }
 

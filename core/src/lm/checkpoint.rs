@@ -2,8 +2,10 @@
 
 use super::solver::LAMBDA_START;
 use super::{Info, Phase};
+use crate::budget::Recovery;
 use crate::error::{self, Result};
 use crate::factored::Net;
+use crate::record::{self, Form, Record};
 
 /// Where a run stands: enough to go on from with [`super::resume`], to the same bits.
 ///
@@ -91,6 +93,33 @@ impl<'a> Checkpoint<'a> {
             found: net,
             ..Self::starting(net, 1)
         }
+    }
+
+    /// What the checkpoints of a search with this budget look like; `blocks` is the number of blocks of the operator.
+    #[must_use]
+    pub const fn form(budget: &Recovery, blocks: usize) -> Form {
+        let (work, dims) = (budget.work(), &budget.dims);
+        let widths = (dims.inputs, blocks, budget.outputs);
+        Form::new(State::WORDS, widths, [work, work, dims.nnz], [])
+    }
+
+    /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
+    ///
+    /// # Errors
+    /// As [`Form::read`] and [`State::from_words`].
+    pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
+        let parts = form.read(words)?;
+        let state = State::from_words(&parts.state()?)?;
+        Ok(Self { state, net: parts.net(0)?, best: parts.net(1)?, found: parts.net(2)? })
+    }
+}
+
+impl Record for Checkpoint<'_> {
+    fn write<E>(
+        &self,
+        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        record::write((&self.state.to_words(), &[self.net, self.best, self.found], &[]), put)
     }
 }
 

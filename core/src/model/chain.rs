@@ -142,7 +142,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     fn forward<X: Input + ?Sized>(&self, x: &X, scratch: &mut [f32], out: &mut [f32]) -> Option<()> {
         let (body, tail) = self.split();
         let Some((first, rest)) = body.split_first() else { return run_tail::<X, KERNELS>(tail, x, out) };
-        let mut ends = Ends { scratch, now: 0, at_start: false };
+        let mut ends = Ends::new(scratch);
         let (_, next) = ends.step(first.outputs())?;
         first.apply::<X, KERNELS>(x, next)?;
         for layer in rest {
@@ -317,7 +317,7 @@ where
 }
 
 /// The scratch, used from both ends in turn: what a layer reads at one end, the next one writes at the other.
-struct Ends<'s> {
+pub(crate) struct Ends<'s> {
     scratch: &'s mut [f32],
     /// Length of the activations that were written last.
     now: usize,
@@ -325,9 +325,14 @@ struct Ends<'s> {
     at_start: bool,
 }
 
-impl Ends<'_> {
+impl<'s> Ends<'s> {
+    /// Nothing was written yet.
+    pub(crate) const fn new(scratch: &'s mut [f32]) -> Self {
+        Self { scratch, now: 0, at_start: false }
+    }
+
     /// What was written last, and room for `len` numbers at the other end.
-    fn step(&mut self, len: usize) -> Option<(&[f32], &mut [f32])> {
+    pub(crate) fn step(&mut self, len: usize) -> Option<(&[f32], &mut [f32])> {
         let free = self.scratch.len().checked_sub(self.now)?.checked_sub(len)?;
         let cut = if self.at_start { self.now } else { len };
         let (start, end) = self.scratch.split_at_mut_checked(cut)?;

@@ -141,7 +141,7 @@ impl<'a> Csr<'a> {
             let (row, rest) = columns.split_at_checked(usize::from(count))?;
             let (weights, left) = values.split_at_checked(usize::from(count))?;
             (columns, values) = (rest, left);
-            Some(self.activation.of(dot(x, row, weights)?))
+            Some(self.activation.of(dot(x, row, weights, 0.0)?))
         })
     }
 }
@@ -175,12 +175,11 @@ const fn total(counts: &[u16]) -> usize {
     sum
 }
 
-/// One row: the products are added one by one, in the order of the entries.
+/// One row, or a part of it behind what came before: the products are added one by one, in the order of the entries.
 #[inline(always)]
-fn dot<X: Input + ?Sized>(x: &X, columns: &[u16], values: &[f32]) -> Option<f32> {
+pub(crate) fn dot<X: Input + ?Sized>(x: &X, columns: &[u16], values: &[f32], mut sum: f32) -> Option<f32> {
     let (columns, more_columns) = columns.as_chunks::<4>();
     let (values, more_values) = values.as_chunks::<4>();
-    let mut sum = 0.0_f32;
     for (&[v0, v1, v2, v3], &[c0, c1, c2, c3]) in values.iter().zip(columns) {
         sum += v0 * x.at(usize::from(c0))?;
         sum += v1 * x.at(usize::from(c1))?;

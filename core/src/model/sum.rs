@@ -40,7 +40,12 @@ impl<'a> Sum<'a> {
     /// kept; `None` where one is missing.
     #[inline(always)]
     pub(super) fn apply(&self, x: impl Iterator<Item = Option<f32>>) -> Option<f32> {
-        let mut total = 0.0_f32;
+        self.add(0.0, x)
+    }
+
+    /// The same behind what came before.
+    #[inline(always)]
+    pub(crate) fn add(&self, mut total: f32, x: impl Iterator<Item = Option<f32>>) -> Option<f32> {
         let mut words = self.signs.iter();
         let mut word = 0;
         for (j, value) in x.enumerate() {

@@ -182,16 +182,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// The class that a prediction stands for, as [`classify`](Self::classify) gives it.
     #[must_use]
     pub fn class(&self, out: &[i32]) -> usize {
-        if let [one] = out {
-            return usize::from(*one >= self.scales.threshold);
-        }
-        let mut best = (0, i32::MIN);
-        for (class, &score) in out.iter().enumerate() {
-            if score > best.1 {
-                best = (class, score);
-            }
-        }
-        best.0
+        class(out, self.scales.threshold)
     }
 }
 
@@ -335,9 +326,23 @@ const fn check(layers: &[Layer<'_>], sum: Option<Sum<'_>>) -> Result<usize> {
     Ok(widest)
 }
 
+/// The class of a prediction.
+pub(crate) fn class(out: &[i32], threshold: i32) -> usize {
+    if let [one] = out {
+        return usize::from(*one >= threshold);
+    }
+    let mut best = (0, i32::MIN);
+    for (class, &score) in out.iter().enumerate() {
+        if score > best.1 {
+            best = (class, score);
+        }
+    }
+    best.0
+}
+
 /// `sum_j ±x_j`; at most 65536 bytes, so it does not overflow.
 #[inline(never)]
-fn signed_sum(sum: &Sum<'_>, x: &[u8]) -> i32 {
+pub(crate) fn signed_sum(sum: &Sum<'_>, x: &[u8]) -> i32 {
     let mut total = 0_i32;
     for (&word, x) in sum.signs().iter().zip(x.get(..sum.inputs()).unwrap_or_default().chunks(32)) {
         let mut word = word;

@@ -98,7 +98,7 @@ impl<'a> Csr<'a> {
 
 /// One row, of columns of either width.
 #[inline(never)]
-pub(super) fn dot<C: Copy>(x: &[u8], columns: &[C], values: &[i8], mut sum: i32) -> Option<i32>
+pub(crate) fn dot<C: Copy>(x: &[u8], columns: &[C], values: &[i8], mut sum: i32) -> Option<i32>
 where
     usize: From<C>,
 {

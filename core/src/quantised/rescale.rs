@@ -56,13 +56,13 @@ impl Rescale {
 
     /// `sum` times the factor, cut to a byte: `ReLU` and a cut at 255.
     #[inline(always)]
-    pub(super) fn byte(self, sum: i32) -> u8 {
+    pub(crate) fn byte(self, sum: i32) -> u8 {
         self.number(sum).clamp(0, 255) as u8
     }
 
     /// `sum` times the factor.
     #[inline(always)]
-    pub(super) fn number(self, sum: i32) -> i32 {
+    pub(crate) fn number(self, sum: i32) -> i32 {
         // 31 bits of factor: of the product, below 2^62, the high word is enough. What is dropped with the low one cannot
         // change the floor.
         let m = (self.0 << 8 >> 1) as i32;

@@ -1,7 +1,9 @@
 //! What a run is between two steps, and how it goes on from there.
 
+use crate::budget::{Outputs, Training};
 use crate::error::{self, Result};
 use crate::factored::Net;
+use crate::record::{self, Form, Record};
 
 /// Where a run stands after a step: enough to go on from with [`super::resume`] or [`super::resume_net`], to the same bits.
 ///
@@ -82,6 +84,49 @@ impl<'a> Checkpoint<'a> {
     pub fn starting(net: Net<'a>) -> Self {
         let state = State { phase: Phase::All, warm: true, ..State::START };
         Self { state, net, held: Net::empty(net.w().inputs(), net.w().hidden(), net.outputs()), sketch: &[] }
+    }
+
+    /// What the checkpoints of a run of one output with this budget look like.
+    ///
+    /// ```
+    /// use tamis::{dims::Dims, train::{Checkpoint, Schedule}};
+    /// // 100 weights in 8 bytes each, and 21 words.
+    /// let budget = Schedule::PAPER.budget(Dims::new(500, 64, 8, 100), 1, 0);
+    /// assert_eq!(4 * Checkpoint::form(&budget).most_words(), 8 * 100 + 4 * (16 + 2 * 2 + 1));
+    /// ```
+    #[must_use]
+    pub const fn form(budget: &Training) -> Form {
+        let dims = &budget.dims;
+        let held = if budget.lagging_gates { dims.nnz } else { 0 };
+        Form::new(State::WORDS, (dims.inputs, dims.hidden, 0), [dims.nnz, held], [0])
+    }
+
+    /// The same for several outputs.
+    #[must_use]
+    pub const fn form_outputs(budget: &Outputs) -> Form {
+        let dims = &budget.dims;
+        let held = if budget.safe { dims.nnz } else { 0 };
+        let widths = (dims.inputs, dims.hidden, budget.outputs);
+        Form::new(State::WORDS, widths, [dims.nnz, held], [budget.sketch])
+    }
+
+    /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
+    ///
+    /// # Errors
+    /// As [`Form::read`] and [`State::from_words`].
+    pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
+        let parts = form.read(words)?;
+        let state = State::from_words(&parts.state()?)?;
+        Ok(Self { state, net: parts.net(0)?, held: parts.net(1)?, sketch: parts.vector(0) })
+    }
+}
+
+impl Record for Checkpoint<'_> {
+    fn write<E>(
+        &self,
+        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        record::write((&self.state.to_words(), &[self.net, self.held], &[self.sketch]), put)
     }
 }
 

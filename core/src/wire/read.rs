@@ -2,12 +2,12 @@
 
 use bytemuck::AnyBitPattern;
 
+use super::head::Head;
 use super::{
-    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
-    VERSION, checksum, padding,
+    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_TASK, TAG_WINDOWS, Task, VERSION, checksum, padding,
 };
 use crate::error::tri;
-use crate::model::{Activation, Blocks, Csr, Layer, Model, Sum, windows as windows_of};
+use crate::model::{Activation, Blocks, Csr, Layer, Model, Sum};
 use crate::{Error, Result};
 
 /// A model, the task it was trained for, and the sections behind it that this version does not know.
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-const fn read_task(mut payload: Reader<'_>) -> Result<Task> {
+pub(super) const fn read_task(mut payload: Reader<'_>) -> Result<Task> {
     let at = payload.at;
     let kind = tri!(payload.u16());
     tri!(expect("reserved", at + 2, 0, tri!(payload.u16()) as u32));
@@ -203,40 +203,26 @@ pub(super) struct RawLayer<'a> {
 
 /// The structure of a layer of floats; what its arrays hold is not looked at.
 pub(super) const fn raw_layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<RawLayer<'a>> {
-    let p = &mut payload;
-    let raw = match tag {
-        TAG_CSR | TAG_WINDOWS => {
-            let [inputs, outputs, nonzeros, requested] = tri!(p.words());
-            let activation = tri!(activation(p));
-            tri!(expect("reserved", p.at, 0, tri!(p.u16()) as u32));
-            let windows = tag == TAG_WINDOWS;
-            let counts =
-                if windows { outputs.saturating_mul(windows_of(inputs)) } else { outputs.saturating_mul(2) };
-            let columns = if windows { nonzeros } else { nonzeros.saturating_mul(2) };
-            let arrays =
-                [tri!(p.array(counts)), tri!(p.array(columns)), tri!(p.array(nonzeros.saturating_mul(4)))];
-            RawLayer { tag, inputs, outputs, requested, activation, arrays }
-        }
-        TAG_SUM => tri!(raw_sum(p)),
-        TAG_DENSE..=TAG_SCALES => {
-            let what = "layer of floats (QuantisedView reads models of integers)";
-            return Err(Error::Format { what, at, expected: TAG_SUM as u32, got: tag as u32 });
-        }
-        _ => return Err(later("layer", at, tag)),
-    };
+    let head = tri!(Head::floats(at, tag, &mut payload));
+    let raw = tri!(RawLayer::new(&head, &mut payload));
     tri!(payload.end("end of a layer"));
     Ok(raw)
 }
 
 pub(super) const fn raw_sum<'a>(payload: &mut Reader<'a>) -> Result<RawLayer<'a>> {
-    let inputs = tri!(payload.u32()) as usize;
-    let signs = tri!(payload.array(inputs.div_ceil(32).saturating_mul(4)));
-    let arrays = [signs, &[], &[]];
-    let activation = Activation::Identity;
-    Ok(RawLayer { tag: TAG_SUM, inputs, outputs: 1, requested: 1, activation, arrays })
+    let head = tri!(Head::sum(payload));
+    RawLayer::new(&head, payload)
 }
 
 impl<'a> RawLayer<'a> {
+    /// The arrays behind a head.
+    #[inline(always)]
+    const fn new(head: &Head, payload: &mut Reader<'a>) -> Result<Self> {
+        let Head { tag, inputs, outputs, requested, activation, arrays: [a, b, c], .. } = *head;
+        let arrays = [tri!(payload.array(a)), tri!(payload.array(b)), tri!(payload.array(c))];
+        Ok(Self { tag, inputs, outputs, requested, activation, arrays })
+    }
+
     /// The layer on the bytes where they lie.
     fn layer(&self) -> Result<Layer<'a>> {
         let (inputs, outputs, activation) = (self.inputs, self.outputs, self.activation);

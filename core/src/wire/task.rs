@@ -41,7 +41,7 @@ impl Task {
     ///
     /// # Errors
     /// [`Error::Length`] or [`Error::Range`] for another number of outputs.
-    pub(super) const fn check(self, outputs: usize) -> Result<()> {
+    pub(crate) const fn check(self, outputs: usize) -> Result<()> {
         match self {
             Self::Regression => Ok(()),
             Self::Binary { .. } => length("outputs of a binary model", outputs, 1),

@@ -1,9 +1,8 @@
 //! Checkpoints of a run in a file, from which it goes on.
 //!
 //! A file is little-endian: the magic of its recipe, a version, the CRC-32 of all that follows; what the run is about
-//! ([`terms`]); the numbers of its state; the counts of both sides of its networks and of its vectors; and the indices and
-//! values of each side, and the vectors. It is written beside its place and renamed over it, so that it is whole at any time.
-//! Which networks and vectors those are is said once for each recipe, in a file of its own here.
+//! ([`terms`]); and the words of its checkpoint, as [`tamis::record`] says. It is written beside its place and renamed over it, so
+//! that it is whole at any time.
 //!
 //! Reading believes nothing: the checksum is taken in pieces, at most what the sizes of the problem allow is kept, and every
 //! count, index and number is checked before the run sees it.
@@ -13,13 +12,13 @@ mod lm;
 mod paper;
 mod terms;
 
+use std::convert::Infallible;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crc::{CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Table};
-use tamis::factored::Net;
-use tamis::weights::Weights;
+use tamis::record;
 
 pub(super) use anneal::most_bytes as anneal_bytes;
 pub(super) use lm::most_bytes as lm_bytes;
@@ -27,7 +26,6 @@ pub(super) use paper::{most_bytes as paper_bytes, most_bytes_outputs as outputs_
 use terms::Term;
 
 use super::Problem;
-use super::found::Found;
 use crate::{Error, Result, file};
 
 const VERSION: u32 = 2;
@@ -38,8 +36,6 @@ const SUM: usize = 12;
 const SUMMED: usize = 16;
 /// Bytes of a term.
 const TERM: usize = 8;
-/// Bytes of an entry: index and value.
-const ENTRY: usize = 8;
 /// Bytes of a number.
 const WORD: usize = 4;
 /// Bytes read at a time.
@@ -69,7 +65,8 @@ pub trait Offers {
 pub struct Form {
     recipe: Recipe,
     terms: Vec<Term>,
-    sizes: Sizes,
+    /// All behind the terms.
+    body: record::Form,
 }
 
 /// Where a checkpoint is written down.
@@ -83,23 +80,17 @@ pub struct Record<'k> {
 
 impl Record<'_> {
     /// Takes a checkpoint over, in place of the last one.
-    fn write(&mut self, words: &[u32], nets: &[Net<'_>], floats: &[&[f32]]) {
+    fn take(&mut self, checkpoint: &impl record::Record) {
         self.written = true;
         self.bytes.clear();
         self.bytes.extend(self.head);
-        self.put(words);
-        for net in nets {
-            self.put(&[net.w().nnz() as u32, net.wt().nnz() as u32]);
-        }
-        for vector in floats {
-            self.put(&[vector.len() as u32]);
-        }
-        for side in nets.iter().flat_map(|net| [net.w(), net.wt()]) {
-            self.put(side.index());
-            self.put(bytemuck::cast_slice(side.value()));
-        }
-        for vector in floats {
-            self.put(bytemuck::cast_slice(vector));
+        let put = checkpoint.write::<Infallible>(&mut |words| {
+            self.put(words);
+            Ok(())
+        });
+        match put {
+            Ok(()) => {}
+            Err(never) => match never {},
         }
     }
 
@@ -153,11 +144,8 @@ pub struct Keep {
 #[derive(Debug)]
 pub struct Kept {
     recipe: Recipe,
+    form: record::Form,
     words: Vec<u32>,
-    /// Blocks of the operator.
-    slots: usize,
-    nets: Vec<Found>,
-    floats: Vec<Vec<f32>>,
     steps: u32,
 }
 
@@ -172,7 +160,7 @@ impl Keep {
     /// As the run before its first step.
     pub fn new(path: impl AsRef<Path>, problem: &Problem, options: &impl Keeps) -> Result<Self> {
         let form = options.form(problem)?;
-        let most = form.sizes.most_bytes(form.terms.len());
+        let most = most_bytes(&form.body, form.terms.len());
         let mut head = form.recipe.magic().to_vec();
         head.extend(VERSION.to_le_bytes());
         head.extend([0; SUMMED - SUM]);
@@ -268,8 +256,8 @@ impl Keep {
     }
 
     fn read(&self, mut source: impl Read, failed: impl Fn(std::io::Error) -> Error) -> Result<Kept> {
-        let Form { recipe, terms, sizes } = &self.form;
-        let most = sizes.most_bytes(terms.len());
+        let Form { recipe, terms, body } = &self.form;
+        let most = most_bytes(body, terms.len());
         // What is kept, the checksum of all of it, and how long it is.
         let (mut kept, mut digest, mut len) = (Vec::new(), CRC_32.digest(), 0_u64);
         let mut piece = vec![0; PIECE];
@@ -291,39 +279,41 @@ impl Keep {
         }
         recipe.check_magic(&kept)?;
         let (stored, sum) = (word(&kept, SUM).unwrap_or(0), digest.finalize());
-        let least = sizes.least_bytes(terms.len());
+        let least = SUMMED + TERM * terms.len() + WORD * body.least_words();
         if kept.len() < least || stored != sum {
             return Err(damaged()
                 .expected(format_args!("{least} bytes or more with the checksum {stored:08x}"))
                 .got(format_args!("{len} bytes with {sum:08x}")));
         }
         terms::check(terms, &kept[SUMMED..])?;
-        let skipped = SUMMED + TERM * terms.len();
-        let kept = sizes.decode(*recipe, &kept[skipped..], len - skipped as u64)?;
+        if len != kept.len() as u64 {
+            return Err(damaged()
+                .expected(format_args!("at most {most} bytes"))
+                .got(format_args!("{len} bytes")));
+        }
+        let kept = Kept::new(*recipe, body, &kept[SUMMED + TERM * terms.len()..])?;
         recipe.check(&kept)?;
         Ok(kept)
     }
 }
 
 impl Kept {
+    /// The checkpoint in `bytes`, which are all behind the terms; these are right as the checksum is.
+    fn new(recipe: Recipe, form: &record::Form, bytes: &[u8]) -> Result<Self> {
+        let words = bytes.chunks_exact(WORD);
+        if !words.remainder().is_empty() {
+            return Err(damaged().expected("whole words").got(format_args!("{} bytes", bytes.len())));
+        }
+        let words = words.map(|word| word.try_into().map_or(0, u32::from_le_bytes)).collect();
+        let mut kept = Self { recipe, form: *form, words, steps: 0 };
+        kept.steps = recipe.steps(&kept)?;
+        Ok(kept)
+    }
+
     /// Steps that the run had done.
     #[must_use]
     pub fn steps(&self) -> u32 {
         self.steps
-    }
-
-    /// The numbers of the state.
-    fn words<const N: usize>(&self) -> Result<[u32; N]> {
-        let words = self.words[..].try_into();
-        words.map_err(|_| damaged().expected(format_args!("{N} numbers")).got(self.words.len()))
-    }
-
-    fn net(&self, at: usize) -> Result<Net<'_>> {
-        self.nets[at].net(self.slots)
-    }
-
-    fn floats(&self, at: usize) -> &[f32] {
-        &self.floats[at]
     }
 
     /// Checks that it is one of this recipe.
@@ -332,89 +322,9 @@ impl Kept {
     }
 }
 
-/// What the networks and vectors of a checkpoint must be.
-#[derive(Debug)]
-struct Sizes {
-    /// Numbers of the state.
-    words: usize,
-    inputs: usize,
-    /// 0 where output weights are signs.
-    outputs: usize,
-    /// Blocks of the operator.
-    slots: usize,
-    /// Entries of each network at the most.
-    rooms: Vec<usize>,
-    /// Numbers of each vector at the most.
-    floats: Vec<usize>,
-}
-
-impl Sizes {
-    /// Bytes before the first entry of a network, behind the terms.
-    fn head(&self) -> usize {
-        WORD * (self.words + 2 * self.rooms.len() + self.floats.len())
-    }
-
-    /// The shortest checkpoint with so many terms.
-    fn least_bytes(&self, terms: usize) -> usize {
-        SUMMED + TERM * terms + self.head()
-    }
-
-    /// The longest one.
-    fn most_bytes(&self, terms: usize) -> usize {
-        let sum = |counts: &[usize]| counts.iter().fold(0, |sum: usize, count| sum.saturating_add(*count));
-        let entries = sum(&self.rooms).saturating_mul(ENTRY);
-        let numbers = sum(&self.floats).saturating_mul(WORD);
-        self.least_bytes(terms).saturating_add(entries).saturating_add(numbers)
-    }
-
-    /// The checkpoint in `bytes`, the first of `len` behind its terms, which are right as the checksum is.
-    fn decode(&self, recipe: Recipe, bytes: &[u8], len: u64) -> Result<Kept> {
-        let words = bytes.chunks_exact(WORD);
-        let mut words = words.map(|word| word.try_into().map_or(0, u32::from_le_bytes));
-        let state = words.by_ref().take(self.words).collect();
-        let mut count = || words.next().unwrap_or(0) as usize;
-        let nets: Vec<[usize; 2]> = self.rooms.iter().map(|_| [count(), count()]).collect();
-        let floats: Vec<usize> = self.floats.iter().map(|_| count()).collect();
-        for ([w, wt], &room) in nets.iter().zip(&self.rooms) {
-            let count = w.saturating_add(*wt);
-            if count > room {
-                return Err(damaged().expected(format_args!("at most {room} weights")).got(count));
-            }
-        }
-        for (&count, &room) in floats.iter().zip(&self.floats) {
-            if count > room {
-                return Err(damaged().expected(format_args!("at most {room} numbers")).got(count));
-            }
-        }
-        let (entries, numbers) = (nets.as_flattened().iter().sum::<usize>(), floats.iter().sum::<usize>());
-        let expected = self.head() + ENTRY * entries + WORD * numbers;
-        if len != expected as u64 {
-            return Err(damaged()
-                .expected(format_args!("{expected} bytes of state"))
-                .got(format_args!("{len} bytes")));
-        }
-        let mut side = |count| {
-            let index = words.by_ref().take(count).collect();
-            (index, words.by_ref().take(count).map(f32::from_bits).collect())
-        };
-        let widths = [self.inputs, self.outputs];
-        let nets = nets.iter().map(|&[w, wt]| Found { w: side(w), wt: side(wt), widths }).collect();
-        let floats =
-            floats.iter().map(|&count| words.by_ref().take(count).map(f32::from_bits).collect()).collect();
-        let mut kept = Kept { recipe, words: state, slots: self.slots, nets, floats, steps: 0 };
-        for at in 0..kept.nets.len() {
-            check_values(kept.net(at).map_err(|error| damaged().source(error))?)?;
-        }
-        kept.steps = recipe.steps(&kept)?;
-        Ok(kept)
-    }
-}
-
-fn check_values(net: Net<'_>) -> Result<()> {
-    match [net.w(), net.wt()].iter().flat_map(Weights::value).find(|value| !value.is_finite()) {
-        Some(value) => Err(damaged().expected("finite weights").got(value)),
-        None => Ok(()),
-    }
+/// The longest checkpoint with so many terms.
+fn most_bytes(body: &record::Form, terms: usize) -> usize {
+    (SUMMED + TERM * terms).saturating_add(body.most_words().saturating_mul(WORD))
 }
 
 /// Whose checkpoint it is.

@@ -1,12 +1,12 @@
 //! Checkpoints of an annealed run: the support, what Adam keeps on it, and the best iterate.
 
-use tamis::anneal::{Checkpoint, Params, Progress, State};
+use tamis::anneal::{Checkpoint, Params, Progress};
 use tamis::budget::Annealing;
 
 use super::super::anneal::Settled;
 use super::super::{AnnealOptions, Problem};
 use super::terms::{COMMON, MUST_KEEP, Term, terms};
-use super::{Form, Keeps, Kept, Offers, Recipe, Record, Sizes, damaged};
+use super::{Form, Keeps, Kept, Offers, Recipe, Record, damaged};
 use crate::Result;
 
 /// Terms of its own.
@@ -57,15 +57,15 @@ impl Keeps for AnnealOptions<'_> {
         Ok(Form {
             recipe: Recipe::Anneal,
             terms: terms(problem, (dims, outputs, seed), own, &settled.plan),
-            sizes: sizes(&settled.params.budget(dims, outputs, 1, 0)),
+            body: Checkpoint::form(&settled.params.budget(dims, outputs, 1, 0)),
         })
     }
 }
 
 impl Offers for Progress<'_> {
     fn offer(&self, record: &mut Record<'_>) {
-        if let Some(Checkpoint { state, net, mean, square, best }) = self.checkpoint {
-            record.write(&state.to_words(), &[net, best], &[mean, square]);
+        if let Some(checkpoint) = &self.checkpoint {
+            record.take(checkpoint);
         }
     }
 }
@@ -74,25 +74,11 @@ impl Kept {
     /// As the core takes it.
     pub(in crate::run) fn anneal(&self) -> Result<Checkpoint<'_>> {
         self.check_recipe("anneal")?;
-        let state = State::from_words(&self.words()?).map_err(|error| damaged().source(error.to_string()))?;
-        let (mean, square) = (self.floats(0), self.floats(1));
-        Ok(Checkpoint { state, net: self.net(0)?, mean, square, best: self.net(1)? })
+        Checkpoint::read(&self.form, &self.words).map_err(|error| damaged().source(error.to_string()))
     }
 }
 
 /// The longest checkpoint of a run with this budget, in bytes.
 pub(in crate::run) fn most_bytes(budget: &Annealing) -> usize {
-    sizes(budget).most_bytes(COMMON + OWN)
-}
-
-fn sizes(budget: &Annealing) -> Sizes {
-    let best = if budget.validated { budget.dims.nnz } else { 0 };
-    Sizes {
-        words: State::WORDS,
-        inputs: budget.dims.inputs,
-        outputs: budget.outputs,
-        slots: budget.dims.hidden,
-        rooms: vec![budget.start, best],
-        floats: vec![budget.start, budget.start],
-    }
+    super::most_bytes(&Checkpoint::form(budget), COMMON + OWN)
 }

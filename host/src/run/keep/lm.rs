@@ -1,12 +1,12 @@
 //! Checkpoints of a search: the current network, the best while searching, and the best of at most s weights.
 
 use tamis::budget::Recovery;
-use tamis::lm::{Checkpoint, Params, Progress, State};
+use tamis::lm::{Checkpoint, Params, Progress};
 
 use super::super::recover::{Settled, signs_name};
 use super::super::{Problem, RecoverOptions};
 use super::terms::{COMMON, Term, terms};
-use super::{Form, Keeps, Kept, Offers, Recipe, Record, Sizes, damaged};
+use super::{Form, Keeps, Kept, Offers, Recipe, Record, damaged};
 use crate::Result;
 
 const SIGNS: [&str; 3] = ["positive", "balanced", "free"];
@@ -57,15 +57,15 @@ impl Keeps for RecoverOptions {
         Ok(Form {
             recipe: Recipe::Lm { hidden: dims.hidden, linear: signs.linear(0) },
             terms: terms(problem, (dims, outputs, seed), own, &plan.plan),
-            sizes: sizes(&budget, plan.slots),
+            body: Checkpoint::form(&budget, plan.slots),
         })
     }
 }
 
 impl Offers for Progress<'_> {
     fn offer(&self, record: &mut Record<'_>) {
-        if let Some(Checkpoint { state, net, best, found }) = self.checkpoint {
-            record.write(&state.to_words(), &[net, best, found], &[]);
+        if let Some(checkpoint) = &self.checkpoint {
+            record.take(checkpoint);
         }
     }
 }
@@ -74,8 +74,7 @@ impl Kept {
     /// As the core takes it.
     pub(in crate::run) fn lm(&self) -> Result<Checkpoint<'_>> {
         self.check_recipe("lm")?;
-        let state = State::from_words(&self.words()?).map_err(|error| damaged().source(error.to_string()))?;
-        Ok(Checkpoint { state, net: self.net(0)?, best: self.net(1)?, found: self.net(2)? })
+        Checkpoint::read(&self.form, &self.words).map_err(|error| damaged().source(error.to_string()))
     }
 
     /// What the best network of s weights is in addition.
@@ -93,16 +92,5 @@ impl Kept {
 
 /// The longest checkpoint of a search with this budget, in bytes.
 pub(in crate::run) fn most_bytes(budget: &Recovery) -> usize {
-    sizes(budget, 0).most_bytes(COMMON + OWN)
-}
-
-fn sizes(budget: &Recovery, slots: usize) -> Sizes {
-    Sizes {
-        words: State::WORDS,
-        inputs: budget.dims.inputs,
-        outputs: budget.outputs,
-        slots,
-        rooms: vec![budget.work(), budget.work(), budget.dims.nnz],
-        floats: Vec::new(),
-    }
+    super::most_bytes(&Checkpoint::form(budget, 0), COMMON + OWN)
 }

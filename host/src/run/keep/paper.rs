@@ -4,13 +4,13 @@
 use tamis::budget::{Outputs, Training};
 use tamis::gates::Empty;
 use tamis::iht::{Refine, Step};
-use tamis::train::{Checkpoint, NetSchedule, Progress, Rank, Refresh, Schedule, Standin, State};
+use tamis::train::{Checkpoint, NetSchedule, Progress, Rank, Refresh, Schedule, Standin};
 
 use super::super::before::Before;
 use super::super::recover::signs_name;
 use super::super::{Options, OutputsOptions, Problem, outputs, train};
 use super::terms::{COMMON, MUST_KEEP, Term, terms};
-use super::{Form, Keeps, Kept, Offers, Recipe, Record, Sizes, damaged};
+use super::{Form, Keeps, Kept, Offers, Recipe, Record, damaged};
 use crate::Result;
 
 const SIGNS: [&str; 2] = ["positive", "balanced"];
@@ -74,7 +74,7 @@ impl Keeps for Options<'_> {
         Ok(Form {
             recipe: Recipe::Paper,
             terms: terms(problem, (dims, 1, seed), own, &plan),
-            sizes: sizes(&budget),
+            body: Checkpoint::form(&budget),
         })
     }
 }
@@ -108,15 +108,15 @@ impl Keeps for OutputsOptions<'_> {
         Ok(Form {
             recipe: Recipe::Outputs,
             terms: terms(problem, (dims, outputs, seed), own, &settled.plan),
-            sizes: sizes_outputs(&settled.schedule.budget(dims, outputs, 1, 0)),
+            body: Checkpoint::form_outputs(&settled.schedule.budget(dims, outputs, 1, 0)),
         })
     }
 }
 
 impl Offers for Progress<'_> {
     fn offer(&self, record: &mut Record<'_>) {
-        if let Some(Checkpoint { state, net, held, sketch }) = self.checkpoint {
-            record.write(&state.to_words(), &[net, held], &[sketch]);
+        if let Some(checkpoint) = &self.checkpoint {
+            record.take(checkpoint);
         }
     }
 }
@@ -125,41 +125,16 @@ impl Kept {
     /// As the core takes it, for one output or for several.
     pub(in crate::run) fn paper(&self) -> Result<Checkpoint<'_>> {
         self.check_recipe("paper")?;
-        let state = State::from_words(&self.words()?).map_err(|error| damaged().source(error.to_string()))?;
-        Ok(Checkpoint { state, net: self.net(0)?, held: self.net(1)?, sketch: self.floats(0) })
+        Checkpoint::read(&self.form, &self.words).map_err(|error| damaged().source(error.to_string()))
     }
 }
 
 /// The longest checkpoint of a run with this budget, in bytes.
 pub(in crate::run) fn most_bytes(budget: &Training) -> usize {
-    sizes(budget).most_bytes(COMMON + OWN)
+    super::most_bytes(&Checkpoint::form(budget), COMMON + OWN)
 }
 
 /// The same for several outputs.
 pub(in crate::run) fn most_bytes_outputs(budget: &Outputs) -> usize {
-    sizes_outputs(budget).most_bytes(COMMON + OWN_OUTPUTS)
-}
-
-fn sizes(budget: &Training) -> Sizes {
-    let dims = &budget.dims;
-    Sizes {
-        words: State::WORDS,
-        inputs: dims.inputs,
-        outputs: 0,
-        slots: dims.hidden,
-        rooms: vec![dims.nnz, if budget.lagging_gates { dims.nnz } else { 0 }],
-        floats: vec![0],
-    }
-}
-
-fn sizes_outputs(budget: &Outputs) -> Sizes {
-    let dims = &budget.dims;
-    Sizes {
-        words: State::WORDS,
-        inputs: dims.inputs,
-        outputs: budget.outputs,
-        slots: dims.hidden,
-        rooms: vec![dims.nnz, if budget.safe { dims.nnz } else { 0 }],
-        floats: vec![budget.sketch],
-    }
+    super::most_bytes(&Checkpoint::form_outputs(budget), COMMON + OWN_OUTPUTS)
 }

@@ -5,7 +5,14 @@ use crate::part::{Context, Outcome, Stop};
 use std::fs;
 
 /// Features of the core, each tried alone and all together.
-const CORE_FEATURES: &[&str] = &["micromath", "embedded-hal", "defmt", "micromath,embedded-hal,defmt"];
+const CORE_FEATURES: &[&str] = &[
+    "micromath",
+    "embedded-hal",
+    "embedded-storage",
+    "embedded-hal,embedded-storage",
+    "defmt",
+    "micromath,embedded-hal,embedded-storage,defmt",
+];
 
 /// Crates outside the workspace that are formatted with it.
 const OUTSIDE: &[&str] = &["examples/firmware/deploy", "tests/firmware", "fuzz"];
