@@ -10,9 +10,11 @@
 mod checkpoint;
 mod net;
 mod state;
+mod trials;
 
 pub use checkpoint::{Checkpoint, State};
 pub use net::{Goal, NetSchedule, NetTrained, Rank, Standin, resume_net, run_net};
+pub use trials::Trials;
 
 use crate::budget::{self, Training};
 use crate::dims::Dims;
@@ -61,29 +63,6 @@ pub struct Schedule<'k> {
     /// What a step does, and which weights it must keep ([`Params::must_keep`]): they are on the support of every start and
     /// from the first step to the last.
     pub params: Params<'k>,
-}
-
-/// Starts from several random generators, of which the best goes on.
-///
-/// Hard thresholding ends where its random start leads it, and where that is differs from one to the next. A start is
-/// the whole schedule on the first `rows` rows; the run on all rows goes on from the best one's weights. The best is
-/// computed again rather than stored, so trials need no memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Trials {
-    /// Starts; 1 for none but the run itself.
-    pub count: u32,
-    /// Rows of a trial, the first of the data, which must come in random order.
-    pub rows: usize,
-}
-
-impl Trials {
-    /// No trials: the published method to the letter.
-    pub const NONE: Self = Self { count: 1, rows: 0 };
-    /// 32 starts on 2000 rows: about the work of the run itself on the 50 000 rows of the paper's problems.
-    pub const DEFAULT: Self = Self { count: 32, rows: 2000 };
-    /// A trial ends the search where its mean squared error is below this part of the labels' mean square.
-    const EXACT: f32 = 1e-11;
 }
 
 impl Schedule<'_> {
@@ -336,30 +315,13 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
 
     /// Steps of the whole run at the most.
     fn steps(&self, schedule: &Schedule<'_>) -> u32 {
-        let per_epoch = |rows: usize| rows.div_ceil(budget::batch(schedule.batch, rows)) as u32;
-        let tried = match schedule.trials {
-            Trials { count: 0 | 1, .. } => 0,
-            // The best one runs again.
-            Trials { count, rows } => per_epoch(rows.min(self.rows)).saturating_mul(count.saturating_add(1)),
-        };
-        per_epoch(self.rows).saturating_add(tried).saturating_mul(schedule.epochs)
+        schedule.trials.steps(schedule.epochs, (self.rows, schedule.batch))
     }
 
     /// Goes on from a checkpoint.
     fn load(&mut self, from: &Checkpoint<'_>, state: &mut Iterates<'_, '_>) -> Result<()> {
         let (schedule, at) = (&state.schedule, from.state);
-        let rows = match at.phase {
-            Phase::All => self.rows,
-            Phase::Trials | Phase::Again => {
-                let count = schedule.trials.count;
-                let last = if count > 1 { count as usize - 1 } else { 0 };
-                error::range("trials of the schedule", count as usize, 2, u32::MAX as usize)?;
-                error::range("trial of the checkpoint", at.trial as usize, 0, last)?;
-                error::range("best trial of the checkpoint", at.best_trial as usize, 0, last)?;
-                schedule.trials.rows.min(self.rows)
-            }
-        };
-        at.check(self.steps(schedule), schedule.epochs, rows.div_ceil(budget::batch(schedule.batch, rows)))?;
+        at.check(&schedule.trials, schedule.epochs, (self.rows, schedule.batch))?;
         let most = at.step as usize;
         error::range("trials of the checkpoint", at.trials as usize, 0, most)?;
         error::range("gates of the checkpoint", at.round.max(at.since_refresh) as usize, 0, most)?;
@@ -510,11 +472,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         let progress = Progress {
             step: self.at.step,
             steps: self.steps(&state.schedule),
-            trial: match self.at.phase {
-                Phase::Trials => self.at.trial + 1,
-                Phase::Again => self.at.best_trial + 1,
-                Phase::All => 0,
-            },
+            trial: self.at.started(),
             loss,
             step_size,
             nnz: state.len,
@@ -539,9 +497,7 @@ fn check(dims: &Dims, labels: &[f32], schedule: &Schedule<'_>) -> Result<()> {
     check_kept(dims, schedule.params.must_keep, dims.nnz)?;
     error::length("labels", labels.len(), dims.samples)?;
     error::finite("labels", labels)?;
-    if schedule.trials.count > 1 {
-        error::range("rows of a trial", schedule.trials.rows, 1, usize::MAX)?;
-    }
+    schedule.trials.check()?;
     if schedule.empty == Empty::Freeze && matches!(schedule.refresh, Refresh::Every(_)) {
         // From no weights every gate would be closed, and stay so.
         error::range("epochs with random gates", schedule.convex_epochs as usize, 1, u32::MAX as usize)?;

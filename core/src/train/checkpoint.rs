@@ -245,15 +245,6 @@ impl State {
         let first = Self { phase: Phase::All, warm: true, ..Self::START };
         *self == first
     }
-
-    /// Checks that epoch and batch are ones of `epochs` epochs of `batches` batches, and that a step of `steps` was done, but
-    /// in a run that starts from weights.
-    pub(super) fn check(&self, steps: u32, epochs: u32, batches: usize) -> Result<()> {
-        let least = usize::from(!self.is_first());
-        error::range("steps of the checkpoint", self.step as usize, least, steps as usize)?;
-        error::range("epoch of the checkpoint", self.epoch as usize, 0, epochs.saturating_sub(1) as usize)?;
-        error::range("batch of the checkpoint", self.batch as usize, 0, batches)
-    }
 }
 
 impl Checkpoint<'_> {

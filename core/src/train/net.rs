@@ -1,10 +1,10 @@
 //! Runs for networks of several outputs, both sides sparse under one budget.
 
 mod schedule;
+mod starts;
 
 pub use schedule::{Goal, NetSchedule, Rank, Standin};
 
-use super::checkpoint::Phase;
 use super::{Checkpoint, Info, Progress, State};
 use crate::budget::{self, Outputs, Workspace};
 use crate::dims::Dims;
@@ -91,17 +91,18 @@ fn start<'a, S: Factored>(
     if let Some(from) = from {
         run.load(from, &mut state).map_err(Error::widen)?;
     }
+    run.starts(sensing, &mut state, &mut work, &mut observe)?;
     run.train(sensing, &mut state, &mut work, &mut observe)?;
     let loss = run.loss(sensing, &state, &mut work)?;
     let net = state.into_net();
     let info = Info {
-        steps: run.at.step,
+        steps: run.at.step - run.at.tried,
         epochs: run.at.epoch,
         loss,
         nnz: net.nnz(),
         live: net.w().blocks().count(),
         passes: run.at.passes + 1.0,
-        trials: 0,
+        trials: run.at.trials,
         stopped: run.stopped,
     };
     Ok(NetTrained { net, info, undone: run.at.undone })
@@ -206,13 +207,20 @@ fn carve<'a>(budget: &Outputs, seed: u64, memory: &'a mut [u32]) -> Result<(Iter
 struct Run<'g> {
     goal: &'g Goal<'g>,
     schedule: &'g NetSchedule<'g>,
+    /// All rows.
+    all: usize,
+    /// The rows that are trained on now, and those of a batch of them.
     rows: usize,
     batch: usize,
+    /// What random values and the batches' order are drawn from now.
+    seed: u64,
     strip: usize,
     outputs: usize,
     /// Where it stands; the best loss is the least after an epoch, infinite as long as there are no weights to come back to.
     at: State,
     stopped: bool,
+    /// Whether steps go on whatever the observer says: those of the best start after the run was ended.
+    deaf: bool,
     /// Whether it goes on from a checkpoint and has not shown that yet.
     resumed: bool,
 }
@@ -228,26 +236,30 @@ impl<'g> Run<'g> {
         Self {
             goal,
             schedule,
+            all: rows,
             rows,
             batch,
+            seed: schedule.seed,
             strip: budget.strip,
             outputs: budget.outputs,
-            at: State { phase: Phase::All, step_size: schedule.step_size, ..State::START },
+            at: State { step_size: schedule.step_size, ..State::START },
             stopped: false,
+            deaf: false,
             resumed: false,
         }
     }
 
     /// Steps of the whole run at the most.
     fn steps(&self) -> u32 {
-        self.schedule.epochs.saturating_mul(self.rows.div_ceil(self.batch) as u32)
+        self.schedule.trials.steps(self.schedule.epochs, (self.all, self.schedule.batch))
     }
 
     /// Goes on from a checkpoint.
     fn load(&mut self, from: &Checkpoint<'_>, state: &mut Iterates<'_>) -> Result<()> {
         let at = from.state;
-        error::range("phase of the checkpoint", at.phase as usize, Phase::All as usize, Phase::All as usize)?;
-        at.check(self.steps(), self.schedule.epochs, self.rows.div_ceil(self.batch))?;
+        at.check(&self.schedule.trials, self.schedule.epochs, (self.all, self.schedule.batch))?;
+        error::range("trials of the checkpoint", at.trials as usize, 0, at.step as usize)?;
+        error::range("steps in trials of the checkpoint", at.tried as usize, 0, at.step as usize)?;
         state.load(from, self.schedule.must_keep)?;
         (self.at, self.resumed) = (at, true);
         Ok(())
@@ -262,6 +274,11 @@ impl<'g> Run<'g> {
     ) -> Result<(), S::Source> {
         if self.schedule.safe && !self.resumed {
             self.at.zero = self.loss(sensing, state, work)?;
+            if state.net().is_live() {
+                // From the weights of a trial: what there is to come back to.
+                self.at.best = self.at.zero;
+                state.best.copy_from(&state.current);
+            }
         }
         for epoch in self.at.epoch..self.schedule.epochs {
             self.at.epoch = epoch;
@@ -303,7 +320,7 @@ impl<'g> Run<'g> {
             self.tell(state, f32::NAN, observe);
         }
         let (epoch, done) = (self.at.epoch, self.at.batch as usize);
-        let order = batches(self.schedule.seed, epoch, self.rows, self.batch).enumerate();
+        let order = batches(self.seed, epoch, self.rows, self.batch).enumerate();
         for (position, rows) in order.skip(done) {
             if self.stopped {
                 break;
@@ -318,7 +335,7 @@ impl<'g> Run<'g> {
             let loss = self.step(sensing, state, work, rows, standin)?;
             self.at.step = self.at.step.saturating_add(1);
             self.at.batch += 1;
-            self.at.passes += self.reads(sensing, done) * done as f32 / self.rows as f32;
+            self.at.passes += self.reads(sensing, done) * done as f32 / self.all as f32;
             self.tell(state, loss / done as f32 / self.terms(), observe);
         }
         Ok(())
@@ -335,10 +352,11 @@ impl<'g> Run<'g> {
             nnz: state.current.len,
             live: state.net().w().blocks().count(),
             passes: self.at.passes,
-            checkpoint: (!self.stopped).then(|| state.checkpoint(self.at)),
+            trial: self.at.started(),
+            checkpoint: (!self.stopped && !self.deaf).then(|| state.checkpoint(self.at)),
             ..Progress::NONE
         };
-        self.stopped |= !observe(&progress);
+        self.stopped |= !observe(&progress) && !self.deaf;
     }
 
     /// One step on a batch; the sum of the losses of its rows before it.
@@ -364,7 +382,7 @@ impl<'g> Run<'g> {
         }
         let how = NetStep {
             step_size: self.at.step_size,
-            standin: standin.then_some(self.schedule.seed),
+            standin: standin.then_some(self.seed),
             sketch: sketch.as_mut(),
             round: self.at.round,
             must_keep: self.schedule.must_keep,

@@ -15,11 +15,15 @@ use super::{Common, Console, interrupt};
 use crate::run::{self, Options, OutputsOptions, Task};
 use crate::{Error, Result};
 
+/// Starts for several outputs: a step with a count sketch takes two gradients.
+const OUTPUTS_TRIALS: Trials = Trials { count: 16, ..Trials::DEFAULT };
+
 /// Settings of the published recipe.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Published method (recipe paper)")]
 pub(super) struct PaperArgs {
-    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 32]
+    /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 32, of several
+    /// outputs 16]
     #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
     trials: Option<u32>,
     /// Rows of a trial [default: 2000]
@@ -53,14 +57,16 @@ impl PaperArgs {
         ])
     }
 
+    fn trials(&self, usual: Trials) -> Trials {
+        Trials { count: self.trials.unwrap_or(usual.count), rows: self.trial_rows.unwrap_or(usual.rows) }
+    }
+
     /// The first setting that is not for the number of outputs.
     fn foreign(&self, several: bool) -> Option<&'static str> {
         if !several {
             return first_given(&[(self.rank.is_some(), "--rank")]);
         }
         first_given(&[
-            (self.trials.is_some(), "--trials"),
-            (self.trial_rows.is_some(), "--trial-rows"),
             (self.step.is_some_and(|step| !matches!(step, Step::Fixed(_))), "--step normalised or theory"),
             (self.refine.is_some(), "--refine"),
             (self.empty.is_some(), "--empty"),
@@ -194,6 +200,7 @@ pub(super) fn outputs(
             _ => None,
         },
         rank: train.paper.rank.unwrap_or(usual.rank),
+        trials: train.paper.trials(OUTPUTS_TRIALS),
         safe: recipe == Recipe::PaperSafe,
         seed: common.seed,
         memory: train.memory(),
@@ -215,10 +222,7 @@ pub(super) fn options(train: &Train, hidden: usize, common: &Common) -> Result<O
             .help("choose --recipe lm"));
     }
     let schedule = Schedule {
-        trials: Trials {
-            count: paper.trials.unwrap_or(Trials::DEFAULT.count),
-            rows: paper.trial_rows.unwrap_or(Trials::DEFAULT.rows),
-        },
+        trials: paper.trials(Trials::DEFAULT),
         signs: train.signs.map_or(Schedule::PAPER.signs, Into::into),
         empty: paper.empty.map_or(Schedule::PAPER.empty, Into::into),
         params: Params {

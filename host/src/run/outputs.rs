@@ -4,7 +4,7 @@ use serde::Serialize;
 use tamis::dims::Dims;
 use tamis::factored::Factored;
 use tamis::sensing::Sensing;
-use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, resume_net, run_net};
+use tamis::train::{Goal, NetSchedule, Progress, Rank, Standin, Trials, resume_net, run_net};
 
 use super::anneal::encode_net;
 use super::before::{Before, operator};
@@ -13,7 +13,7 @@ use super::keep::{self, Kept};
 use super::limits::{Limits, Watch};
 use super::plan::{self, choose};
 use super::rest::Rest;
-use super::train::{Outcome, Report, Start, at_least_one, shuffle, sizes};
+use super::train::{Outcome, Report, Start, at_least_one, check_trials, shuffle, sizes};
 use super::{Memory, Plan, Problem, Size, Task, must_keep, peak_rss_bytes};
 use crate::operator::{Layout, Stop, Through};
 use crate::{Error, Result};
@@ -35,6 +35,8 @@ pub struct OutputsOptions<'k> {
     pub rank: Rank,
     /// When random values stand for blocks without weights.
     pub standin: Standin,
+    /// Random starts on the first rows, of which the best goes on.
+    pub trials: Trials,
     /// Whether epochs that diverge are undone, with shorter steps, and the best iterate is the result.
     pub safe: bool,
     /// Seed of the random values and of all orders.
@@ -64,6 +66,7 @@ impl<'k> OutputsOptions<'k> {
             step_size: None,
             rank: Rank::Sketch { decay: 1.0 },
             standin: Standin::EveryEpoch,
+            trials: Trials::NONE,
             safe: false,
             seed: 0,
             must_keep: &[],
@@ -89,6 +92,7 @@ impl<'k> OutputsOptions<'k> {
             step_size: self.step_size.unwrap_or(paper.step_size),
             rank: self.rank,
             standin: self.standin,
+            trials: self.trials,
             safe: self.safe,
             seed: self.seed,
             must_keep: self.must_keep,
@@ -173,6 +177,7 @@ impl<'k> Settled<'k> {
     fn behind(problem: &Problem, before: &Before, options: &OutputsOptions<'k>) -> Result<Self> {
         problem.check()?;
         at_least_one("--epochs", options.epochs as usize, "15 epochs are the published setting")?;
+        check_trials(options.trials)?;
         let outputs = match problem.task {
             Task::Multiclass => problem.classes().unwrap_or(0),
             _ => problem.outputs(),
@@ -203,7 +208,8 @@ impl<'k> Settled<'k> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let (dims, c, schedule) = (self.dims, self.outputs, &self.schedule);
-        let is_random = schedule.batch > 0 && schedule.batch < dims.samples;
+        // Batches and trials are runs of rows.
+        let is_random = schedule.batch > 0 && schedule.batch < dims.samples || schedule.trials.count > 1;
         let order = is_random.then_some(schedule.seed);
         if is_random {
             shuffle(&mut data, &mut labels, schedule.seed);
@@ -277,7 +283,7 @@ impl<'k> Settled<'k> {
             accuracy: score.accuracy,
             epochs: info.epochs,
             steps: info.steps,
-            trials: 0,
+            trials: info.trials,
             passes: f64::from(info.passes),
             beta: None,
             search: None,

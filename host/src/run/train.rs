@@ -547,10 +547,7 @@ fn dims(shape: (usize, usize), options: &Options<'_>) -> Result<Dims> {
     let dims = sizes(shape, options.hidden, options.size, 0)?;
     let schedule = &options.schedule;
     at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
-    at_least_one("--trials", schedule.trials.count as usize, "1 goes without trials, as published")?;
-    if schedule.trials.count > 1 {
-        at_least_one("--trial-rows", schedule.trials.rows, "pass --trials 1 to go without trials")?;
-    }
+    check_trials(schedule.trials)?;
     must_keep::check(schedule.params.must_keep, &dims, false)?;
     Ok(dims)
 }
@@ -564,6 +561,15 @@ pub(super) fn held_out(n: usize, part: f64) -> Result<usize> {
             .help("0.1 holds a tenth out, 0 none"));
     }
     Ok(((n as f64 * part).round() as usize).min(n - 1))
+}
+
+/// Refuses no start, and starts on no rows.
+pub(super) fn check_trials(trials: Trials) -> Result<()> {
+    at_least_one("--trials", trials.count as usize, "1 goes without trials, as published")?;
+    match trials.count {
+        1 => Ok(()),
+        _ => at_least_one("--trial-rows", trials.rows, "pass --trials 1 to go without trials"),
+    }
 }
 
 /// Refuses a setting of 0.

@@ -6,6 +6,7 @@ use crate::error::{self, Error, Result};
 use crate::loss;
 use crate::math;
 use crate::sketch;
+use crate::train::Trials;
 use crate::weights::check_kept;
 use core::ops::Range;
 
@@ -94,6 +95,8 @@ pub struct NetSchedule<'k> {
     pub rank: Rank,
     /// When random values stand for blocks without weights.
     pub standin: Standin,
+    /// Starts with random values of their own, of which the best goes on from its weights; see [`Trials`].
+    pub trials: Trials,
     /// Steps that are lost when a run diverges: an epoch that ends with more than twice the least loss of an epoch so
     /// far, or with no number, is undone, and eta becomes a quarter; the result is the best iterate. It takes memory for
     /// one more network.
@@ -131,6 +134,7 @@ impl NetSchedule<'_> {
             step_size,
             rank: Rank::Sketch { decay: 1.0 },
             standin: Standin::EveryEpoch,
+            trials: Trials::NONE,
             safe: false,
             seed: 0,
             must_keep: &[],
@@ -170,6 +174,7 @@ impl NetSchedule<'_> {
         error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
         check_kept(dims, self.must_keep, dims.nnz - 1)?;
         error::range("epochs", self.epochs as usize, 1, most)?;
+        self.trials.check()?;
         let decay = match self.rank {
             Rank::Exact => 1.0,
             Rank::Sketch { decay } => decay,
