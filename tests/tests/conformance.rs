@@ -245,7 +245,8 @@ fn the_blocked_operator_behind_layers_has_the_bits_of_one_over_what_they_make() 
             assert!(made.iter().any(|x| *x > 0.0) || n == 1);
             let data = Matrix::new(n, d, values).unwrap();
             for (l, layout) in layouts(m).into_iter().enumerate() {
-                // The suite compares held gates with gates that are not, whose sums are rounded otherwise; those are for the next test.
+                // The suite compares held gates with gates that are not, whose sums are rounded otherwise; those are for
+                // the next test.
                 let layout = Layout { gram: 0, hold: false, groups: [1, 2, 8][l % 3], ..layout };
                 let made = Matrix::new(n, width, Values::F32(made.clone())).unwrap();
                 let mut stored = Blocked::new(made, m, m * width, layout).unwrap();

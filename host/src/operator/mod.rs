@@ -109,8 +109,8 @@ impl Blocked {
         Self::build(data, None, hidden, nnz, layout)
     }
 
-    /// The same, for what finished layers make of the data: they are gone through tile by tile, again for every product that comes
-    /// to another tile, and never stored. No Gram matrix is kept.
+    /// The same, for what finished layers make of the data: they are gone through tile by tile, again for every product
+    /// that comes to another tile, and never stored. No Gram matrix is kept.
     ///
     /// # Errors
     /// As [`Self::new`]; [`error::Error::Length`] for data of another width than the first layer's.
@@ -330,7 +330,8 @@ impl Shared {
     }
 }
 
-/// Calls a generic method on the inputs of piece `k`, whichever element they have; a tile of them is borrowed from the group.
+/// Calls a generic method on the inputs of piece `k`, whichever element they have; a tile of them is borrowed from the
+/// group.
 macro_rules! with_piece {
     ($shared:expr, $group:expr, $k:expr, $piece:ident => $body:expr) => {{
         let mut mapped = std::mem::take(&mut $group.mapped);

@@ -62,7 +62,8 @@ impl Tiles {
         batch.end.div_ceil(self.tile) - batch.start / self.tile
     }
 
-    /// The inputs of the rows of tile `batch.start / T + k` that lie in the batch; `mapped` is [`Self::map`]'s for the same tile.
+    /// The inputs of the rows of tile `batch.start / T + k` that lie in the batch; `mapped` is [`Self::map`]'s for the same
+    /// tile.
     pub(super) fn view<'a>(&'a self, mapped: &'a Mapped, batch: &Range<usize>, k: usize) -> View<'a> {
         let t = batch.start / self.tile + k;
         match (&self.through, &self.values) {

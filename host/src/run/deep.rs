@@ -71,8 +71,8 @@ pub struct DeepLayer {
     pub nnz: usize,
     /// Loss of the network that it was trained in.
     pub loss: f64,
-    /// Bytes of what was stored beside the samples to train it on: what the layers before it make of all rows, or copies; 0 where it
-    /// was trained on the samples themselves, or on what is made of a tile of them at a time.
+    /// Bytes of what was stored beside the samples to train it on: what the layers before it make of all rows, or copies; 0
+    /// where it was trained on the samples themselves, or on what is made of a tile of them at a time.
     pub mapped_bytes: u64,
 }
 
@@ -121,7 +121,8 @@ pub struct DeepReport {
     pub seed: u64,
     /// Bytes of samples and labels.
     pub data_bytes: u64,
-    /// Bytes stored beside the samples to train a layer on ([`DeepLayer::mapped_bytes`]); this and the next two while most is held.
+    /// Bytes stored beside the samples to train a layer on ([`DeepLayer::mapped_bytes`]); this and the next two while most
+    /// is held.
     pub mapped_bytes: u64,
     /// Bytes that survive from step to step, the layers that are done included.
     pub state_bytes: u64,
@@ -146,10 +147,10 @@ pub struct DeepOutcome {
 /// their shares. `observe` is called after every step and ends the run by returning `false`, as `stop` does. Ended in the
 /// last layer or later the run gives a model.
 ///
-/// A layer behind others is trained on what these make of all rows, which is stored, 4 bytes a row and neuron. The published method
-/// ([`LayerRecipe::Paper`]) needs not store it: with [`Memory::Least`], or within a budget that has no room for it, a tile of rows goes
-/// through the layers whenever it is read, to the same bits for more time. It also trains the first layer on the samples themselves;
-/// the other recipes change the rows that they are given, and get copies.
+/// A layer behind others is trained on what these make of all rows, which is stored, 4 bytes a row and neuron. The
+/// published method ([`LayerRecipe::Paper`]) needs not store it: with [`Memory::Least`], or within a budget that has no
+/// room for it, a tile of rows goes through the layers whenever it is read, to the same bits for more time. It also trains
+/// the first layer on the samples themselves; the other recipes change the rows that they are given, and get copies.
 ///
 /// # Errors
 /// Those of the recipe; sizes out of bounds; or the run was ended before the last layer had a step

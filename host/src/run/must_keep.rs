@@ -8,8 +8,8 @@ use tamis::dims::Dims;
 
 use crate::{Error, Result, file};
 
-/// The flat indices of weights that are named by neuron and input, both from 0, for networks of so many neurons and inputs: what
-/// `must_keep` of the core's settings takes. They may come in any order.
+/// The flat indices of weights that are named by neuron and input, both from 0, for networks of so many neurons and inputs:
+/// what `must_keep` of the core's settings takes. They may come in any order.
 ///
 /// The run keeps the numbers of its neurons; a model numbers those that have weights, in the same order.
 ///
@@ -38,8 +38,8 @@ pub fn must_keep(named: &[(usize, usize)], sizes: (usize, usize)) -> Result<Vec<
 
 /// Weights to keep by their names, and from where they are: the command line, or lines of files.
 ///
-/// A file has names `NEURON:INPUT`, both from 0, one in a line or several, with commas or blanks between them; `#` begins a comment that
-/// goes to the end of its line.
+/// A file has names `NEURON:INPUT`, both from 0, one in a line or several, with commas or blanks between them; `#` begins a
+/// comment that goes to the end of its line.
 ///
 /// ```
 /// use tamis_host::run::KeepList;
@@ -87,8 +87,8 @@ impl KeepList {
     /// Adds the weights that a file names.
     ///
     /// # Errors
-    /// The file cannot be read, is longer than 16 MB, is no text, names no weight, or has a line that is no list of names; then nothing
-    /// is added.
+    /// The file cannot be read, is longer than 16 MB, is no text, names no weight, or has a line that is no list of names;
+    /// then nothing is added.
     pub fn read(&mut self, path: &Path) -> Result<()> {
         let (file, len) = file::open(path)?;
         if len > Self::MOST {
@@ -212,8 +212,8 @@ pub struct KeptWeight {
     pub neuron: usize,
     /// The input.
     pub input: usize,
-    /// The weight in the model, for one output with the sign of the neuron; 0 where it says nothing, and where a run that was ended did
-    /// not come to it.
+    /// The weight in the model, for one output with the sign of the neuron; 0 where it says nothing, and where a run that
+    /// was ended did not come to it.
     pub value: f32,
 }
 

@@ -76,8 +76,8 @@ impl Plan {
         Self::kept(dims, bytes, schedule, memory, (false, &Before::default()))
     }
 
-    /// The same with the memory of checkpoints, if they are kept, and of the layers before; bytes held beside all this count in the
-    /// budget and are no part of the plan.
+    /// The same with the memory of checkpoints, if they are kept, and of the layers before; bytes held beside all this
+    /// count in the budget and are no part of the plan.
     pub(super) fn kept(
         dims: Dims,
         bytes: bool,
@@ -187,8 +187,9 @@ pub(super) fn choose(
     }
 }
 
-/// Layouts from the fastest to the smallest. First the tile shrinks, then there is no Gram matrix, and tile and panel shrink, the panel
-/// to a vector; the same without held gates, then in strips; all that with half the groups, to one; with one, panels below a vector.
+/// Layouts from the fastest to the smallest. First the tile shrinks, then there is no Gram matrix, and tile and panel
+/// shrink, the panel to a vector; the same without held gates, then in strips; all that with half the groups, to one; with
+/// one, panels below a vector.
 fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
         std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))

@@ -35,8 +35,8 @@ pub(super) fn score(
     score
 }
 
-/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a few hundred rows to each thread at a time, whose
-/// predictions are all that it holds.
+/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a few hundred rows to each thread at a
+/// time, whose predictions are all that it holds.
 ///
 /// # Errors
 /// The bytes are no model of as many inputs, or a prediction overflows.

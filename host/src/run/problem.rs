@@ -282,8 +282,8 @@ impl Problem {
 /// The largest sum of squares of a column or of the labels, with room for the sums of their products.
 const MOST: f64 = f32::MAX as f64 / 65536.0;
 
-/// Checks that the sums of squares of columns stay within the range of 32-bit floats; `rows` shows all rows of `inputs`, which have so
-/// many numbers, as often as it is asked.
+/// Checks that the sums of squares of columns stay within the range of 32-bit floats; `rows` shows all rows of `inputs`,
+/// which have so many numbers, as often as it is asked.
 pub(super) fn check_columns(
     inputs: &str,
     cols: usize,

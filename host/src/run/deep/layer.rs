@@ -124,8 +124,8 @@ impl Run<'_> {
         Ok((Found { single, mapped: 0 }, rest.given()))
     }
 
-    /// Whether what the layers make of the rows is stored: unless the budget has no room for it, or as little memory as can be is to be
-    /// taken and that is less. `inputs` are those of the layer.
+    /// Whether what the layers make of the rows is stored: unless the budget has no room for it, or as little memory as can
+    /// be is to be taken and that is less. `inputs` are those of the layer.
     fn stores(
         &self,
         (one, several): (&Options<'_>, &OutputsOptions<'_>),
