@@ -14,9 +14,9 @@ use tamis::budget::{WORD, gated_words};
 use tamis::dims::Dims;
 use tamis::factored::Net;
 use tamis::gated::Gated;
-use tamis::rng::{Rng, stream};
+use tamis::rng::{Rng, seed_of, stream};
 use tamis::samples::Rows;
-use tamis::train::{Goal, Info, NetSchedule, Progress, Rank, Standin, run_net};
+use tamis::train::{Goal, Info, NetSchedule, Progress, Rank, Standin, Trials, run_net};
 use tamis::weights::Weights;
 
 /// Sizes, rows and labels.
@@ -268,6 +268,76 @@ fn classes_are_learnt() {
     let info = problem.train(problem.goal(false), &run, 2, 0, |_| true).unwrap().info;
     assert!(info.loss < 0.5 * 3.0_f32.ln(), "{}", info.loss);
     assert_eq!(info.steps, 60 * 8);
+}
+
+#[test]
+fn the_best_start_on_the_first_rows_goes_on_from_its_weights() {
+    let problem = Problem::new((90, 7, 5, 3, 12), 2);
+    let part = Problem {
+        n: 40,
+        x: problem.x[..40 * 7].to_vec(),
+        y: problem.y[..40 * 3].to_vec(),
+        ..problem.clone()
+    };
+    let part = Problem { classes: problem.classes[..40].to_vec(), ..part };
+    for (values, rank) in [(true, Rank::Exact), (true, Rank::Sketch { decay: 1.0 }), (false, Rank::Exact)] {
+        let one = NetSchedule { epochs: 4, batch: 15, rank, ..schedule(if values { 0.3 } else { 1.0 }) };
+        let run = NetSchedule { trials: Trials { count: 5, rows: 40 }, ..one };
+        let starts: Vec<Found> = (0..5)
+            .map(|k| NetSchedule { seed: seed_of(9, stream::TRIAL, k), ..one })
+            .map(|start| part.train(part.goal(values), &start, 2, 0, |_| true).unwrap())
+            .collect();
+        let losses: Vec<f32> = starts.iter().map(|found| found.info.loss).collect();
+        let best = starts.iter().min_by(|a, b| a.info.loss.total_cmp(&b.info.loss)).unwrap();
+        // Ended with the last start: the best one, which runs again whatever the observer says. A sketch hashes by the seed of the
+        // whole run, so its starts are others.
+        let mut told = 0;
+        let ended = problem.train(problem.goal(values), &run, 2, 0, |p| {
+            told = told.max(p.trial);
+            p.step < 5 * 4 * 3
+        });
+        let ended = ended.unwrap();
+        assert_eq!((told, ended.info.trials, ended.info.stopped), (5, 5, true));
+        if rank == Rank::Exact {
+            assert_eq!(ended.network(), best.network(), "{losses:?}");
+            assert!(losses.iter().any(|loss| *loss > 1.01 * best.info.loss), "{losses:?}");
+        }
+        // Ended with the first of them that there are, the best so far.
+        let first = problem.train(problem.goal(values), &run, 2, 0, |p| p.step < 4 * 3).unwrap();
+        assert!((first.info.trials, first.info.steps) == (1, 0));
+        assert!(rank != Rank::Exact || first.network() == starts[0].network());
+        // To its end: no worse than where it went on from by much, and all steps are told of the right start.
+        let mut of = Vec::new();
+        let whole = problem.train(problem.goal(values), &run, 2, 0, |p| {
+            of.push(p.trial);
+            true
+        });
+        let whole = whole.unwrap();
+        let last = of.iter().position(|&trial| trial == 0).unwrap();
+        assert!(of[last..].iter().all(|&trial| trial == 0) && of.len() - last == 4 * 6);
+        assert_eq!((whole.info.steps, whole.info.trials), (4 * 6, 5));
+        assert!(whole.info.loss < ended.info.loss, "{} {}", whole.info.loss, ended.info.loss);
+    }
+}
+
+#[test]
+fn a_start_that_diverges_is_none() {
+    let problem = Problem::new((90, 7, 5, 3, 12), 2);
+    let run = NetSchedule { epochs: 40, trials: Trials { count: 3, rows: 30 }, ..schedule(500.0) };
+    assert!(matches!(problem.train(problem.goal(true), &run, 2, 0, |_| true), Err(Error::Diverged { .. })));
+    // A safe run begins anew then.
+    let Found { info, undone, .. } = problem.train(problem.goal(true), &run.safe(), 2, 0, |_| true).unwrap();
+    assert!(undone > 2 && info.trials == 3 && info.nnz > 0);
+    // Starts that do not diverge within their few steps, but are worse than no weights: a run goes on from none of them.
+    for step_size in [3.0, 6.0, 12.0, 25.0] {
+        let run = NetSchedule { epochs: 2, ..run }.safe();
+        let run = NetSchedule { step_size, ..run };
+        let found = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap();
+        let zero = problem.y.iter().map(|y| y * y).sum::<f32>() / problem.y.len() as f32;
+        assert!(found.info.loss <= 2.0 * zero, "{step_size}: {} {zero}", found.info.loss);
+    }
+    let none = NetSchedule { trials: Trials { count: 2, rows: 0 }, ..run };
+    assert!(matches!(problem.train(problem.goal(true), &none, 2, 0, |_| true), Err(Error::Range { .. })));
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn settings_and_labels_that_do_not_fit_are_named() {
         let error = train("--nnz 20", &format!("--nnz 20 --signs {signs}"));
         assert!(error.contains("--signs for 5 columns") && error.contains("leave --signs out"), "{error}");
     }
-    for flag in ["--trials 3", "--empty open", "--refine cg", "--step theory", "--signs positive"] {
+    for flag in ["--empty open", "--refine cg", "--step theory", "--signs positive"] {
         let error = train("--nnz 20", &format!("--nnz 20 --recipe paper {flag}"));
         let name = flag.split(' ').next().unwrap();
         assert!(error.contains("number of outputs") && error.contains(name), "{error}");

@@ -292,6 +292,7 @@ fn severals() -> Vec<How> {
             step_size,
             rank: [Rank::Exact, Rank::Sketch { decay: 1.0 }, Rank::Sketch { decay: 0.5 }][k % 3],
             standin: [Standin::FirstEpoch, Standin::EveryEpoch][k / 3 % 2],
+            trials: [Trials::NONE, Trials { count: 3, rows: 20 }, Trials { count: 4, rows: 99 }][k / 2 % 3],
             safe: (k / 2).is_multiple_of(2),
             seed: k as u64,
             must_keep: [&[][..], &[0, 17, 18]][k.div_ceil(2) % 2],
@@ -319,10 +320,11 @@ fn a_run_cut_after_any_step_gives_the_bits_of_one_without_a_break() {
 #[test]
 fn the_cuts_are_in_all_parts_of_a_run() {
     let data = Data::new(1);
-    let (mut phases, mut undone, mut best) = ([false; 3], false, [false; 2]);
+    let (mut phases, mut undone, mut best) = ([[false; 3]; 2], false, [false; 2]);
     for how in ones().iter().chain(&severals()) {
+        let several = usize::from(matches!(how, How::Several(..)));
         for (_, kept) in whole(&data, 0, how).0 {
-            phases[kept.words[0] as usize] = true;
+            phases[several][kept.words[0] as usize] = true;
             undone |= kept.words[15] > 0;
         }
     }
@@ -334,7 +336,7 @@ fn the_cuts_are_in_all_parts_of_a_run() {
             }
         }
     }
-    assert_eq!((phases, undone, best), ([true; 3], true, [true; 2]));
+    assert_eq!((phases, undone, best), ([[true; 3]; 2], true, [true; 2]));
 }
 
 /// Held-out loss of what a run gives that is ended after every step, where there is one.

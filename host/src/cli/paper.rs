@@ -15,15 +15,12 @@ use super::{Common, Console, interrupt};
 use crate::run::{self, Options, OutputsOptions, Task};
 use crate::{Error, Result};
 
-/// Starts for several outputs: a step with a count sketch takes two gradients.
-const OUTPUTS_TRIALS: Trials = Trials { count: 16, ..Trials::DEFAULT };
-
 /// Settings of the published recipe.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Published method (recipe paper)")]
 pub(super) struct PaperArgs {
     /// Random starts tried on a part of the rows, of which the best goes on; 1 for the published method alone [default: 32, of several
-    /// outputs 16]
+    /// outputs 8]
     #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
     trials: Option<u32>,
     /// Rows of a trial [default: 2000]
@@ -200,7 +197,7 @@ pub(super) fn outputs(
             _ => None,
         },
         rank: train.paper.rank.unwrap_or(usual.rank),
-        trials: train.paper.trials(OUTPUTS_TRIALS),
+        trials: train.paper.trials(OutputsOptions::TRIALS),
         safe: recipe == Recipe::PaperSafe,
         seed: common.seed,
         memory: train.memory(),

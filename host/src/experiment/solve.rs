@@ -1,6 +1,7 @@
 //! One way to train a cell by any method: the library's runs, their settings from the part, and what is kept of each.
 
 use tamis::deep::tune;
+use tamis::train::{Schedule, Trials};
 use tamis::{anneal, lm};
 
 use super::cell::Cell;
@@ -44,10 +45,12 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
         Method::Imp | Method::ImpPublished => work.imp(&train)?,
         Method::Recipe if part.hidden == 2 && run::is_sum(&train) => work.recover(train)?,
         _ if part.hidden > 1 => work.deep(train)?,
-        Method::Paper | Method::PaperLeast | Method::PaperSafe if train.has_several_outputs() => {
+        Method::Paper | Method::PaperLeast | Method::PaperSafe | Method::PaperTrials
+            if train.has_several_outputs() =>
+        {
             work.paper_outputs(train)?
         }
-        Method::Paper | Method::PaperLeast | Method::PaperSafe => work.paper(train)?,
+        Method::Paper | Method::PaperLeast | Method::PaperSafe | Method::PaperTrials => work.paper(train)?,
         Method::Recipe if run::usual_recipe(train.task, cell.m, work.size()) == "anneal" => {
             work.anneal(train)?
         }
@@ -126,8 +129,14 @@ impl Work<'_> {
         Size::Nonzeros(self.cell.s)
     }
 
+    /// Random starts: those that are usual where the method has them.
+    fn trials(&self, usual: Trials) -> Trials {
+        if self.cell.method == Method::PaperTrials { usual } else { Trials::NONE }
+    }
+
     fn paper_options(&self) -> Options<'static> {
         let schedule = run::published(self.part.epochs, self.part.batch, self.cell.seed);
+        let schedule = Schedule { trials: self.trials(Trials::DEFAULT), ..schedule };
         let usual = Options::new(self.cell.m, self.size());
         Options { schedule, memory: self.memory(), threads: self.threads, ..usual }
     }
@@ -147,6 +156,7 @@ impl Work<'_> {
             epochs: self.part.epochs,
             batch: self.part.batch,
             safe: self.cell.method == Method::PaperSafe,
+            trials: self.trials(OutputsOptions::TRIALS),
             memory: self.memory(),
             seed: self.cell.seed,
             threads: self.threads,

@@ -5,7 +5,7 @@ use crate::budget;
 use crate::error::{Error, Result};
 use crate::factored::Factored;
 use crate::iht::NetWork;
-use crate::math::norm2;
+use crate::math::{ln, norm2};
 use crate::rng::{seed_of, stream};
 use crate::train::checkpoint::Phase;
 use crate::train::{Progress, Trials};
@@ -30,7 +30,9 @@ impl Run<'_> {
                 self.start(self.at.best_trial, sensing, state, work, observe)?;
                 (self.deaf, self.stopped) = (false, stopped | self.stopped);
             }
-            (self.at.tried, self.at.warm) = (self.at.step, state.net().is_live());
+            // What is worse than no weights is no start.
+            (self.at.tried, self.at.warm) =
+                (self.at.step, state.net().is_live() && self.at.best < self.zero());
             (self.at.best, self.at.step_size) = (f32::INFINITY, self.schedule.step_size);
             if !self.at.warm {
                 state.clear();
@@ -52,7 +54,7 @@ impl Run<'_> {
         work: &mut NetWork<'_>,
         observe: &mut impl FnMut(&Progress<'_>) -> bool,
     ) -> Result<(), S::Source> {
-        let exact = self.exact();
+        let exact = Trials::EXACT * if let Goal::Values(_) = self.goal { self.zero() } else { 0.0 };
         while self.at.phase == Phase::Trials {
             let loss = self.start(self.at.trial, sensing, state, work, observe)?;
             self.at.trials = self.at.trials.saturating_add(1);
@@ -119,11 +121,15 @@ impl Run<'_> {
         seed_of(self.schedule.seed, stream::TRIAL, trial)
     }
 
-    /// The loss of a start that needs no other: of rounding; none for classes.
-    fn exact(&self) -> f32 {
-        let Goal::Values(labels) = self.goal else { return 0.0 };
-        let labels = labels.get(..self.rows * self.outputs).unwrap_or(labels);
-        Trials::EXACT * norm2(labels) / labels.len().max(1) as f32
+    /// The loss of no weights on the rows of a trial.
+    fn zero(&self) -> f32 {
+        match self.goal {
+            Goal::Values(labels) => {
+                let labels = labels.get(..self.rows * self.outputs).unwrap_or(labels);
+                norm2(labels) / labels.len().max(1) as f32
+            }
+            Goal::Classes(_, classes) => ln(*classes as f32),
+        }
     }
 }
 

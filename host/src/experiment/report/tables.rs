@@ -86,7 +86,7 @@ fn grid(
 
 const fn short(method: Method) -> &'static str {
     match method {
-        Method::Paper | Method::PaperLeast | Method::PaperSafe => "IHT",
+        Method::Paper | Method::PaperLeast | Method::PaperSafe | Method::PaperTrials => "IHT",
         Method::Imp | Method::ImpPublished => "IMP",
         Method::Recipe => "recipe",
         Method::Theory | Method::Normalised => "IHT",

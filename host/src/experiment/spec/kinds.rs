@@ -14,6 +14,8 @@ pub enum Method {
     PaperLeast,
     /// The same for several outputs, with epochs that diverge undone and the best iterate kept.
     PaperSafe,
+    /// The same as published, from the best of random starts on a part of the rows.
+    PaperTrials,
     /// What `tamis train --recipe auto` takes for the task.
     Recipe,
     /// Iterative magnitude pruning with the epochs, batches and inputs of the published figure.
@@ -42,6 +44,7 @@ impl Method {
             Self::Paper => "paper",
             Self::PaperLeast => "paper-least",
             Self::PaperSafe => "paper-safe",
+            Self::PaperTrials => "paper-trials",
             Self::Recipe => "recipe",
             Self::ImpPublished => "imp-published",
             Self::Imp => "imp",
@@ -61,6 +64,7 @@ impl Method {
             Self::Paper => "IHT as published",
             Self::PaperLeast => "IHT, least memory",
             Self::PaperSafe => "IHT, safe steps",
+            Self::PaperTrials => "IHT, best of random starts",
             Self::Recipe => "Tamis, usual recipe",
             Self::ImpPublished => "IMP as published",
             Self::Imp => "IMP trained properly",

@@ -22,7 +22,7 @@ const STANDINS: [&str; 2] = ["first epoch", "every epoch"];
 const RECIPES: [&str; 2] = ["paper", "paper-safe"];
 /// Terms of its own, for one output and for several.
 const OWN: usize = 16;
-const OWN_OUTPUTS: usize = 9;
+const OWN_OUTPUTS: usize = 11;
 
 impl Keeps for Options<'_> {
     fn form(&self, problem: &Problem) -> Result<Form> {
@@ -83,7 +83,7 @@ impl Keeps for OutputsOptions<'_> {
     fn form(&self, problem: &Problem) -> Result<Form> {
         let settled = outputs::Settled::new(problem, self)?;
         let (dims, outputs) = (settled.dims, settled.outputs);
-        let NetSchedule { epochs, batch, step_size, rank, standin, safe, seed, must_keep, .. } =
+        let NetSchedule { epochs, batch, step_size, rank, standin, trials, safe, seed, must_keep, .. } =
             settled.schedule;
         let (rank, decay) = match rank {
             Rank::Exact => ("exact", 1.0),
@@ -102,6 +102,8 @@ impl Keeps for OutputsOptions<'_> {
             Term::name("--rank", &RANKS, rank),
             Term::float("decay of --rank", decay),
             Term::name("random values for empty neurons", &STANDINS, standin),
+            Term::count("--trials", trials.count as usize),
+            Term::count("--trial-rows", trials.rows),
             kept,
             which,
         ];
