@@ -297,8 +297,8 @@ mod tests {
             words[at] = word;
             FORM.read(&words).unwrap_err()
         };
-        for at in 2..7 {
-            for count in [u32::MAX, u32::MAX / 2, whole[at] + 1] {
+        for (at, &right) in whole.iter().enumerate().take(7).skip(2) {
+            for count in [u32::MAX, u32::MAX / 2, right + 1] {
                 refused(at, count);
             }
         }

@@ -36,11 +36,9 @@ mod trained;
 mod write;
 
 pub(crate) use embed::{EMPTY_CHAIN, embedded_integers_len, embedded_layer_len, embedded_len};
-#[cfg(feature = "embedded-storage")]
-pub(crate) use head::Head;
 pub(crate) use integers::{EMPTY, dense_len};
 #[cfg(feature = "embedded-storage")]
-pub(crate) use sections::{PIECE, Section, Sections};
+pub(crate) use sections::{Head, PIECE, Section, Sections};
 
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;

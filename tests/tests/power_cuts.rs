@@ -140,7 +140,7 @@ fn a_payload_in_whose_marks_power_has_failed_every_time_is_written_over_in_place
     let mut flash = two_payloads([*b"CMT1", [1; 4], [2; 4]]);
     let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
     assert_eq!(held(&mut slots), Some(1));
-    drop(slots.save(9, 4).unwrap());
+    slots.save(9, 4).unwrap();
     assert_eq!(held(&mut slots), Some(0));
     let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
     assert_eq!(held(&mut slots), Some(0));
@@ -188,7 +188,7 @@ fn a_save_that_is_dropped_or_incomplete_leaves_the_one_before() {
         save.put(&[1; 7]).unwrap();
         assert!(matches!(save.put(&[1; 4]), Err(Error::Length { expected: 10, got: 11, .. })));
         assert!(matches!(save.commit(), Err(Error::Length { expected: 10, got: 7, .. })));
-        drop(slots.save(9, 200).unwrap());
+        slots.save(9, 200).unwrap();
         assert_eq!(held(&mut slots), Some(k));
         slots = Slots::open(slots.release(), ALL).unwrap();
         assert_eq!(held(&mut slots), Some(k));

@@ -76,8 +76,9 @@ fn integers(seed: u64, widths: &[usize], has_sum: bool) -> Vec<u32> {
                 1 => vec![factor()],
                 _ => (0..pair[1]).map(|_| factor()).collect(),
             };
-            let biases: Vec<i32> =
-                (0..if seed % 2 == 0 { pair[1] } else { 0 }).map(|_| rng.bits() as i32 % 9000).collect();
+            let biases: Vec<i32> = (0..if seed.is_multiple_of(2) { pair[1] } else { 0 })
+                .map(|_| rng.bits() as i32 % 9000)
+                .collect();
             (pair[0], counts, columns, values, factors, biases)
         })
         .collect();
@@ -89,7 +90,7 @@ fn integers(seed: u64, widths: &[usize], has_sum: bool) -> Vec<u32> {
         .enumerate()
         .map(|(k, (inputs, counts, columns, values, factors, biases))| {
             let weights = Weights::Csr(quantised::Csr::new(*inputs, counts, columns, values).unwrap());
-            let relu = k < hidden || seed % 5 == 0;
+            let relu = k < hidden || seed.is_multiple_of(5);
             let activation = if relu { Activation::Relu } else { Activation::Identity };
             quantised::Layer::new(weights, factors, biases, activation).unwrap()
         })

@@ -5,7 +5,7 @@ use super::file::{File, Structure};
 use super::{Layer, Layers, check_call, missing};
 use crate::error::{Error, Result, finite, range};
 use crate::model::{Ends, Input, MAX_INPUTS, Sum, dot};
-use crate::wire::{TAG_CSR, TAG_SUM, Task};
+use crate::wire::Task;
 use embedded_storage::nor_flash::ReadNorFlash;
 
 /// A model of floats in flash: the file of a [`crate::model::Model`] whose layers are in rows.
@@ -168,13 +168,8 @@ pub(super) fn signs<R: ReadNorFlash>(
 /// Checks what the arrays of a layer hold.
 fn check<R: ReadNorFlash>(file: &mut File<R>, layer: &Layer, buffer: &mut [u32]) -> Result<(), R::Error> {
     let head = &layer.head;
-    match head.tag {
-        TAG_SUM => return signs(file, layer, buffer, |_, _| Ok(())),
-        TAG_CSR => {}
-        tag => {
-            let what = "layer in rows (tamis export --format tamis --encoding rows)";
-            return Err(Error::Format { what, at: layer.at, expected: TAG_CSR.into(), got: tag.into() });
-        }
+    if layer.is_sum() {
+        return signs(file, layer, buffer, |_, _| Ok(()));
     }
     range("inputs of a layer", head.inputs, 0, MAX_INPUTS)?;
     range("outputs asked for", head.requested, head.outputs, u32::MAX as usize)?;

@@ -7,7 +7,7 @@ use super::{Layer, Layers, Rising, check_call, missing};
 use crate::error::{Error, Result, length, range};
 use crate::model::{Activation, MAX_LAYERS};
 use crate::quantised::{self, Rescale, Scales, class, product, signed_sum};
-use crate::wire::{TAG_DELTA, TAG_ROWS, TAG_SUM, Task};
+use crate::wire::{TAG_DELTA, Task};
 use embedded_storage::nor_flash::ReadNorFlash;
 
 /// A model of integers in flash: the file of a [`crate::quantised::Model`] whose layers are in rows or in distances.
@@ -219,7 +219,7 @@ fn rescale<R: ReadNorFlash>(
 /// Checks what the arrays of a layer hold.
 fn check<R: ReadNorFlash>(file: &mut File<R>, layer: &Layer, buffer: &mut [u32]) -> Result<(), R::Error> {
     let head = &layer.head;
-    if head.tag == TAG_SUM {
+    if layer.is_sum() {
         return signs(file, layer, buffer, |_, _| Ok(()));
     }
     range("outputs asked for", head.requested, head.outputs, u32::MAX as usize)?;
@@ -232,21 +232,15 @@ fn check<R: ReadNorFlash>(file: &mut File<R>, layer: &Layer, buffer: &mut [u32])
         let bias: i32 = array.next(file)?;
         range("bias of a layer", bias.unsigned_abs() as usize, 0, most as usize)?;
     }
-    match head.tag {
-        TAG_ROWS => {
-            let mut rising = Rising::default();
-            rows(file, layer, buffer, |_, columns, _: &[i8], is_end| {
-                columns.iter().try_for_each(|&column| rising.then(column.into(), head.inputs))?;
-                rising.end_row(is_end);
-                Ok(())
-            })
-        }
-        TAG_DELTA => {
-            distances(file, layer, buffer, |_, column, _| range("columns used", column + 1, 0, head.inputs))
-        }
-        tag => {
-            let what = "layer in rows or distances (tamis export --format tamis --encoding rows)";
-            Err(Error::Format { what, at: layer.at, expected: TAG_ROWS.into(), got: tag.into() })
-        }
+    if head.tag == TAG_DELTA {
+        return distances(file, layer, buffer, |_, column, _| {
+            range("columns used", column + 1, 0, head.inputs)
+        });
     }
+    let mut rising = Rising::default();
+    rows(file, layer, buffer, |_, columns, _: &[i8], is_end| {
+        columns.iter().try_for_each(|&column| rising.then(column.into(), head.inputs))?;
+        rising.end_row(is_end);
+        Ok(())
+    })
 }

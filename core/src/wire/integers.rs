@@ -2,20 +2,20 @@
 //!
 //! A file starts with what the integers stand for, layers of weights follow, a sum perhaps, and the task.
 
-use super::head::Head;
-use super::read::{RawLayer, Reader, Walk, cast, encoded, expect, raw_sum};
+use super::head::integer_arrays;
+use super::read::{RawLayer, Reader, Walk, activation, cast, encoded, expect, later, raw_sum};
 use super::recode::{self, Shape};
 use super::write::Writer;
 use super::{
-    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_DELTA, TAG_DENSE, TAG_FAN, TAG_MASK, TAG_ROWS,
-    TAG_SCALES, TAG_SUM, Task, padding, sum_len,
+    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DELTA, TAG_DENSE, TAG_FAN, TAG_MASK,
+    TAG_ROWS, TAG_SCALES, TAG_SUM, TAG_WINDOWS, Task, padding, sum_len,
 };
-use crate::Result;
-use crate::error::{length, tri};
+use crate::error::{length, range, tri};
 use crate::model::Activation;
 use crate::quantised::{
     Blocks, Columns, Csr, Delta, Dense, Encoding, Fan, Layer, Mask, Model, Scales, WINDOW, Weights,
 };
+use crate::{Error, Result};
 
 /// How [`QuantisedView::encode`] chooses the encoding of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -267,10 +267,36 @@ pub(super) struct RawIntegers<'a> {
 
 /// The structure of a layer of integers; what its arrays hold is not looked at.
 const fn raw_layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<RawIntegers<'a>> {
+    match tag {
+        TAG_CSR | TAG_SCALES | TAG_WINDOWS => {
+            let what = "layer of a model of integers";
+            return Err(Error::Format { what, at, expected: TAG_DENSE as u32, got: tag as u32 });
+        }
+        TAG_DENSE..=TAG_FAN => {}
+        _ => return Err(later("layer", at, tag)),
+    }
     let p = &mut payload;
-    let head = tri!(Head::integers(at, tag, p));
-    let Head { inputs, outputs, nonzeros, requested, activation, arrays: [first, second, third], .. } = head;
-    let (rescale, bias) = (tri!(p.array(4 * head.factors)), tri!(p.array(4 * head.biases)));
+    let [inputs, outputs, nonzeros, requested] = tri!(p.words());
+    tri!(range("inputs of a layer", inputs, 0, crate::model::MAX_INPUTS));
+    tri!(range("outputs of a layer", outputs, 0, crate::quantised::MAX_OUTPUTS));
+    let activation = tri!(activation(p));
+    let at = p.at;
+    let [factors, biases] = tri!(p.u16()).to_le_bytes();
+    let factors = match factors {
+        0 | 1 => factors as usize,
+        2 if outputs > 1 => outputs,
+        _ => return Err(Error::Format { what: "factors", at, expected: 0, got: factors as u32 }),
+    };
+    // Without outputs there is nothing to add biases to.
+    let most = (outputs > 0) as u8;
+    tri!(expect("biases", at + 1, if biases < most { biases } else { most } as u32, biases as u32));
+    let [extent] = tri!(p.words());
+    let (rescale, bias) = (tri!(p.array(4 * factors)), tri!(p.array(4 * outputs * biases as usize)));
+    if !matches!(tag, TAG_DENSE | TAG_MASK | TAG_DELTA) {
+        tri!(expect("extent of a layer that has none", p.at, 0, extent as u32));
+    }
+    let lens = integer_arrays(tag, [inputs, outputs, nonzeros], extent);
+    let [first, second, third] = lens;
     let arrays = [tri!(p.array(first)), tri!(p.array(second)), tri!(p.array(third))];
     tri!(payload.end("end of a layer"));
     Ok(RawIntegers { tag, inputs, outputs, nonzeros, requested, activation, rescale, bias, arrays })

@@ -2,9 +2,10 @@
 
 use bytemuck::AnyBitPattern;
 
-use super::head::Head;
+use super::head::float_arrays;
 use super::{
-    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_TASK, TAG_WINDOWS, Task, VERSION, checksum, padding,
+    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
+    VERSION, checksum, padding,
 };
 use crate::error::tri;
 use crate::model::{Activation, Blocks, Csr, Layer, Model, Sum};
@@ -203,26 +204,36 @@ pub(super) struct RawLayer<'a> {
 
 /// The structure of a layer of floats; what its arrays hold is not looked at.
 pub(super) const fn raw_layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<RawLayer<'a>> {
-    let head = tri!(Head::floats(at, tag, &mut payload));
-    let raw = tri!(RawLayer::new(&head, &mut payload));
+    let p = &mut payload;
+    let raw = match tag {
+        TAG_CSR | TAG_WINDOWS => {
+            let [inputs, outputs, nonzeros, requested] = tri!(p.words());
+            let activation = tri!(activation(p));
+            tri!(expect("reserved", p.at, 0, tri!(p.u16()) as u32));
+            let [counts, columns, values] = float_arrays(tag, inputs, outputs, nonzeros);
+            let arrays = [tri!(p.array(counts)), tri!(p.array(columns)), tri!(p.array(values))];
+            RawLayer { tag, inputs, outputs, requested, activation, arrays }
+        }
+        TAG_SUM => tri!(raw_sum(p)),
+        TAG_DENSE..=TAG_SCALES => {
+            let what = "layer of floats (QuantisedView reads models of integers)";
+            return Err(Error::Format { what, at, expected: TAG_SUM as u32, got: tag as u32 });
+        }
+        _ => return Err(later("layer", at, tag)),
+    };
     tri!(payload.end("end of a layer"));
     Ok(raw)
 }
 
 pub(super) const fn raw_sum<'a>(payload: &mut Reader<'a>) -> Result<RawLayer<'a>> {
-    let head = tri!(Head::sum(payload));
-    RawLayer::new(&head, payload)
+    let inputs = tri!(payload.u32()) as usize;
+    let signs = tri!(payload.array(inputs.div_ceil(32).saturating_mul(4)));
+    let arrays = [signs, &[], &[]];
+    let activation = Activation::Identity;
+    Ok(RawLayer { tag: TAG_SUM, inputs, outputs: 1, requested: 1, activation, arrays })
 }
 
 impl<'a> RawLayer<'a> {
-    /// The arrays behind a head.
-    #[inline(always)]
-    const fn new(head: &Head, payload: &mut Reader<'a>) -> Result<Self> {
-        let Head { tag, inputs, outputs, requested, activation, arrays: [a, b, c], .. } = *head;
-        let arrays = [tri!(payload.array(a)), tri!(payload.array(b)), tri!(payload.array(c))];
-        Ok(Self { tag, inputs, outputs, requested, activation, arrays })
-    }
-
     /// The layer on the bytes where they lie.
     fn layer(&self) -> Result<Layer<'a>> {
         let (inputs, outputs, activation) = (self.inputs, self.outputs, self.activation);

@@ -1,12 +1,14 @@
 //! The structure of a file from pieces of it, for one that is never in memory as a whole.
 
-use super::head::Head;
+use super::head::{float_arrays, integer_arrays};
 use super::integers::scales;
-use super::read::{Reader, expect, read_task};
+use super::read::{Reader, activation, expect, later, read_task};
 use super::{
-    HEADER, OPTIONAL, SCALES, SECTION, TAG_CSR, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
-    encoded_len, padding,
+    HEADER, OPTIONAL, SCALES, SECTION, TAG_CSR, TAG_DELTA, TAG_ROWS, TAG_SCALES, TAG_SUM, TAG_TASK,
+    TAG_WINDOWS, Task, encoded_len, padding,
 };
+use crate::error::range;
+use crate::model::{Activation, MAX_INPUTS, MAX_OUTPUTS};
 use crate::quantised::Scales;
 use crate::{Error, Result};
 
@@ -91,10 +93,16 @@ impl Sections {
             let piece = piece.get(..SCALES).unwrap_or(piece);
             return scales(&mut Reader { bytes: piece, at: 0 }).map(Section::Scales);
         }
-        let head = match (tag, self.is_integers) {
-            (TAG_SUM, true) => Head::sum(&mut part)?,
-            (tag, true) => Head::integers(0, tag, &mut part)?,
-            (tag, false) => Head::floats(0, tag, &mut part)?,
+        let head = match (self.is_integers, tag) {
+            (_, TAG_SUM) => Head::sum(&mut part)?,
+            (true, TAG_ROWS | TAG_DELTA) => Head::integers(tag, &mut part)?,
+            (false, TAG_CSR) => Head::floats(&mut part)?,
+            (_, TAG_CSR..=TAG_WINDOWS) => {
+                let what = "layer in rows, of integers also in distances (tamis export --encoding rows)";
+                let expected = if self.is_integers { TAG_ROWS } else { TAG_CSR };
+                return Err(Error::Format { what, at: 0, expected: expected.into(), got: tag.into() });
+            }
+            _ => return Err(later("layer", 0, tag)),
         };
         expect(
             "end of a layer",
@@ -117,7 +125,64 @@ impl Sections {
     }
 }
 
+/// The fields of a layer of either kind, or of a sum, and the bytes of its arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) tag: u16,
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+    pub(crate) requested: usize,
+    pub(crate) activation: Activation,
+    /// Words of factors and of biases, which come before the weights; none in layers of floats.
+    pub(crate) factors: usize,
+    pub(crate) biases: usize,
+    /// Bytes of the arrays in the order of the specification, without padding; of a sum its signs.
+    pub(crate) arrays: [usize; 3],
+}
+
 impl Head {
+    /// Of a layer of floats in rows.
+    fn floats(p: &mut Reader<'_>) -> Result<Self> {
+        let [inputs, outputs, nonzeros, requested] = p.words()?;
+        let activation = activation(p)?;
+        expect("reserved", p.at, 0, p.u16()?.into())?;
+        let (tag, arrays) = (TAG_CSR, float_arrays(TAG_CSR, inputs, outputs, nonzeros));
+        Ok(Self { tag, inputs, outputs, requested, activation, factors: 0, biases: 0, arrays })
+    }
+
+    /// Of a sum.
+    fn sum(p: &mut Reader<'_>) -> Result<Self> {
+        let inputs = p.u32()? as usize;
+        let arrays = [inputs.div_ceil(32).saturating_mul(4), 0, 0];
+        let (tag, activation) = (TAG_SUM, Activation::Identity);
+        Ok(Self { tag, inputs, outputs: 1, requested: 1, activation, factors: 0, biases: 0, arrays })
+    }
+
+    /// Of a layer of integers in rows or distances.
+    fn integers(tag: u16, p: &mut Reader<'_>) -> Result<Self> {
+        let [inputs, outputs, nonzeros, requested] = p.words()?;
+        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
+        range("outputs of a layer", outputs, 0, MAX_OUTPUTS)?;
+        let activation = activation(p)?;
+        let at = p.at;
+        let [factors, biases] = p.u16()?.to_le_bytes();
+        let factors = match factors {
+            0 | 1 => factors.into(),
+            2 if outputs > 1 => outputs,
+            _ => return Err(Error::Format { what: "factors", at, expected: 0, got: factors.into() }),
+        };
+        // Without outputs there is nothing to add biases to.
+        let most = u8::from(outputs > 0);
+        expect("biases", at + 1, biases.min(most).into(), biases.into())?;
+        let biases = outputs * usize::from(biases);
+        let [extent] = p.words()?;
+        if tag != TAG_DELTA {
+            expect("extent of a layer that has none", p.at, 0, extent as u32)?;
+        }
+        let arrays = integer_arrays(tag, [inputs, outputs, nonzeros], extent);
+        Ok(Self { tag, inputs, outputs, requested, activation, factors, biases, arrays })
+    }
+
     /// Bytes of all arrays with their padding.
     pub(crate) fn bytes(&self) -> usize {
         let words = self.factors.saturating_add(self.biases).saturating_mul(4);
