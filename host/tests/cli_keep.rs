@@ -136,7 +136,7 @@ const STEPS: [&str; 4] = [
     "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --epochs 12",
     "train --data p/X.npy --labels p/noisy.npy --task regression --hidden 3 --nnz 6 --recipe paper --batch 100",
     "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe paper --batch 100 --step fixed:0.002",
-    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe paper-safe --batch 100 --step fixed:0.5",
+    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe paper-safe --trials 1 --batch 100 --step fixed:0.5",
 ];
 
 /// The noisy problem, and digits.
@@ -245,8 +245,11 @@ fn ctrl_c_leaves_checkpoints_of_runs_of_steps() {
         // Nothing is lost: the file is of the last step, but in trials, whose best start is run again.
         let there = json(folder.path(), &format!("{kept} --passes-limit 1e-3 -o n.tamis"));
         let resumed = number(&there, "resumed_steps");
-        assert!(resumed > 0.0 && (k == 1 || resumed == number(&ended, "steps")), "{line}: {ended} {there}");
-        if k != 1 {
+        assert!(
+            resumed > 0.0 && (k == 1 || k == 2 || resumed == number(&ended, "steps")),
+            "{line}: {ended} {there}"
+        );
+        if k != 1 && k != 2 {
             let passes = 1.1 * number(&there, "passes");
             let rest = json(folder.path(), &format!("{kept} --passes-limit {passes} -o n.tamis"));
             let whole = json(folder.path(), &format!("{line} --passes-limit {passes} -o whole.tamis"));

@@ -108,5 +108,6 @@ fn memory_is_given_back() {
     let labels: Vec<f32> = (0..1000).map(|i| if i % 10 == 0 { 1.0 } else { 0.0 }).collect();
     let (kept, _) = select::keep_labels(numbered(1000, 10), &labels, &[1.0]).unwrap();
     let Values::F32(values) = kept.values else { panic!("floats expected") };
-    assert_eq!((values.len(), values.capacity()), (1000, 1000));
+    // But a line of the cache.
+    assert_eq!((values.len(), values.capacity()), (1000, 1016));
 }

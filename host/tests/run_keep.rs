@@ -59,7 +59,7 @@ fn part(problem: &Problem, options: &RecoverOptions, keep: &mut Keep, steps: u32
     let mut left = steps;
     let observe = |progress: &Progress<'_>| {
         keep.see(progress).unwrap();
-        left -= u32::from(progress.checkpoint.is_none());
+        left = left.saturating_sub(u32::from(progress.checkpoint.is_none()));
         left > 0
     };
     let outcome = match &kept {

@@ -271,7 +271,7 @@ fn no_word_of_a_checkpoint_is_believed() {
         let (bytes, mut keep, folder) = stored(&problem, &how);
         let (mut refused, mut taken) = (0, 0);
         let terms = match how {
-            How::Outputs(_) => 20,
+            How::Outputs(_) => 22,
             _ => 27,
         };
         let first = 16 + 8 * terms;

@@ -30,9 +30,9 @@ impl Run<'_> {
                 self.start(self.at.best_trial, sensing, state, work, observe)?;
                 (self.deaf, self.stopped) = (false, stopped | self.stopped);
             }
-            // What is worse than no weights is no start.
-            (self.at.tried, self.at.warm) =
-                (self.at.step, state.net().is_live() && self.at.best < self.zero());
+            // What is worse than no weights is no start, but better than nothing where the run was ended.
+            let is_better = self.stopped || self.at.best < self.zero();
+            (self.at.tried, self.at.warm) = (self.at.step, state.net().is_live() && is_better);
             (self.at.best, self.at.step_size) = (f32::INFINITY, self.schedule.step_size);
             if !self.at.warm {
                 state.clear();
