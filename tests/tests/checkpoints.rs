@@ -419,7 +419,7 @@ fn a_checkpoint_that_does_not_fit_is_an_error() {
     assert_eq!(refused(one, &|kept| kept.words[10] = u32::MAX), "gates of the checkpoint");
     assert_eq!(refused(one, &|kept| kept.nets[1] = kept.nets[0].clone()), "other weights of the checkpoint");
     assert_eq!(refused(one, &|kept| kept.floats[0].push(0.0)), "counters of the checkpoint");
-    assert_eq!(refused(&severals()[1], &|kept| kept.words[0] = 0), "phase of the checkpoint");
+    assert_eq!(refused(&severals()[1], &|kept| kept.words[0] = 0), "trials of the schedule");
     assert_eq!(refused(&severals()[1], &|kept| kept.floats[0][0] = f32::NAN), "counters of the checkpoint");
     let words = |at: usize, word: u32| {
         let mut words = whole(&data, 0, one).0[0].1.words.clone();

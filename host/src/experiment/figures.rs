@@ -7,7 +7,7 @@ use super::spec::Spec;
 use crate::{Error, Result};
 
 /// Names and texts.
-const FIGURES: [(&str, &str); 13] = [
+const FIGURES: [(&str, &str); 14] = [
     ("figure-1-left", include_str!("../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../specs/figure-1-right.toml")),
     ("figure-2-left", include_str!("../../specs/figure-2-left.toml")),
@@ -17,6 +17,7 @@ const FIGURES: [(&str, &str); 13] = [
     ("figure-4", include_str!("../../specs/figure-4.toml")),
     ("figure-5", include_str!("../../specs/figure-5.toml")),
     ("runtimes", include_str!("../../specs/runtimes.toml")),
+    ("starts", include_str!("../../specs/starts.toml")),
     ("theory-assumption", include_str!("../../specs/theory-assumption.toml")),
     ("theory-curvature", include_str!("../../specs/theory-curvature.toml")),
     ("theory-convergence", include_str!("../../specs/theory-convergence.toml")),
