@@ -66,10 +66,11 @@ and the threads in it as well.
 **State** has no term of m: all weights that the recipe holds. It is 94 bytes per nonzero for `lm`, plus 16 per input and output;
 16 for `paper`; for `anneal` 20 per entry of the first support, here ten times s, and 4 per nonzero.
 
-**What grows with m** is in the workspace. Gates are held as bits where there is memory for it: one bit per row and neuron,
-rounded up to whole tiles, n m / 8 bytes. The gradient panel grows up to 128 neurons, and no further. `--panel P` bounds the
-panel; `--ram BYTES` bounds everything, and gives up the held gates first where it must, for more time a step. **What
-grows with n** is the residual and single columns, 4 bytes a row and output each.
+**What grows with m** is in the workspace. Gates are held as bits where there is memory for it: one bit per row and
+neuron, rounded up to whole tiles, n m / 8 bytes; `lm` keeps the activations of the last network as floats, four megabytes
+at most. The gradient panel grows up to 128 neurons, and no further. `--panel P` bounds the panel; `--ram BYTES` bounds
+everything, and gives up the held gates first where it must, for more time a step. **What grows with n** is the residual
+and single columns, 4 bytes a row and output each.
 
 """ + "\n".join(lines) + "\n")
 PY
