@@ -7,7 +7,7 @@
 //! Data flows one way, and a module may use only those before it in this list:
 //!
 //! `error → math → rng → dims → budget → spi → samples → weights → top → sketch → gates → sensing → factored → record →
-//! gated → gaussian → loss → spectrum → iht → lm → anneal → train → deep → model → quantised → price → wire → estimate →
+//! gated → gaussian → loss → spectrum → iht → lm → anneal → train → deep → model → quantised → trace → price → wire → estimate →
 //! flash → stream`
 #![no_std]
 
@@ -41,6 +41,7 @@ pub mod spi;
 #[cfg(feature = "embedded-storage")]
 pub mod stream;
 pub mod top;
+pub mod trace;
 pub mod train;
 pub mod weights;
 pub mod wire;

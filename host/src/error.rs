@@ -60,14 +60,14 @@ impl Error {
         self.0.end == End::Interrupted
     }
 
-    /// Nothing failed, but something is more than it may be.
+    /// Nothing failed, but something is more than it may be, or other than it should be.
     pub(crate) fn over_limit(what: impl Into<String>) -> Self {
         let mut error = Self::new(what);
         error.0.end = End::OverLimit;
         error
     }
 
-    /// Whether something is more than it may be, and nothing failed.
+    /// Whether something is more than it may be, or other than it should be, and nothing failed.
     #[must_use]
     pub fn is_over_limit(&self) -> bool {
         self.0.end == End::OverLimit

@@ -129,6 +129,42 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     where
         X: Input + ?Sized,
     {
+        self.predict_observed(x, scratch, out, &mut |_, _, _| ())
+    }
+
+    /// Predicts one row read from any [`Input`], and shows every number that a layer gives: `see(layer, neuron, value)`, layer
+    /// by layer and neuron by neuron, both counted from 0. Lengths are those of [`predict`](Self::predict).
+    ///
+    /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing more.
+    ///
+    /// ```
+    /// use tamis::model::{Activation, Csr, Layer, Model, Sum};
+    ///
+    /// // f(x) = relu(x_0 - 0.5 x_2) - relu(2 x_1)
+    /// let hidden = Csr::new(3, &[2, 1], &[0, 2, 1], &[1.0, -0.5, 2.0], Activation::Relu)?;
+    /// let model = Model::new(&[Layer::Csr(hidden), Layer::Sum(Sum::new(2, &[0b10])?)])?;
+    ///
+    /// let (mut seen, mut f) = ([0.0; 3], [0.0]);
+    /// model.chain().predict_observed(&[3.0, 0.25, 1.0][..], &mut [], &mut f, &mut |layer, neuron, value| {
+    ///     seen[2 * layer + neuron] = value;
+    /// })?;
+    /// assert_eq!(seen, [2.5, 0.5, 2.0]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`predict_from`](Self::predict_from).
+    pub fn predict_observed<X, S>(
+        &self,
+        x: &X,
+        scratch: &mut [f32],
+        out: &mut [f32],
+        see: &mut S,
+    ) -> Result<()>
+    where
+        X: Input + ?Sized,
+        S: FnMut(usize, usize, f32),
+    {
         length("input row", x.len(), self.inputs())?;
         length("prediction", out.len(), self.outputs())?;
         let needed = self.scratch_len();
@@ -136,20 +172,28 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
             Error::Budget { needed: needed.saturating_mul(size_of::<f32>()), got: size_of_val(scratch) };
         let scratch = scratch.get_mut(..needed).ok_or(short)?;
         let missing = Error::Length { what: "numbers of the row that is read", expected: x.len(), got: 0 };
-        self.forward(x, scratch, out).ok_or(missing)
+        self.forward(x, scratch, out, see).ok_or(missing)
     }
 
-    fn forward<X: Input + ?Sized>(&self, x: &X, scratch: &mut [f32], out: &mut [f32]) -> Option<()> {
+    fn forward<X, S>(&self, x: &X, scratch: &mut [f32], out: &mut [f32], see: &mut S) -> Option<()>
+    where
+        X: Input + ?Sized,
+        S: FnMut(usize, usize, f32),
+    {
         let (body, tail) = self.split();
-        let Some((first, rest)) = body.split_first() else { return run_tail::<X, KERNELS>(tail, x, out) };
+        let Some((first, rest)) = body.split_first() else {
+            return run_tail::<X, S, KERNELS>(tail, 0, x, out, see);
+        };
         let mut ends = Ends::new(scratch);
         let (_, next) = ends.step(first.outputs())?;
         first.apply::<X, KERNELS>(x, next)?;
-        for layer in rest {
+        show(0, next, see);
+        for (k, layer) in rest.iter().enumerate() {
             let (now, next) = ends.step(layer.outputs())?;
             layer.apply::<[f32], KERNELS>(now, next)?;
+            show(k + 1, next, see);
         }
-        run_tail::<[f32], KERNELS>(tail, ends.step(0)?.0, out)
+        run_tail::<[f32], S, KERNELS>(tail, body.len(), ends.step(0)?.0, out, see)
     }
 
     /// The layers whose activations go to the scratch, and those that give the prediction from them.
@@ -299,20 +343,46 @@ const fn check(layers: &[Layer<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// The last layer, or the last two where no activation has to be kept.
-fn run_tail<X, const KERNELS: u16>(tail: &[Layer<'_>], x: &X, out: &mut [f32]) -> Option<()>
+/// The last layer, the one of this number, or the last two where no activation has to be kept.
+fn run_tail<X, S, const KERNELS: u16>(
+    tail: &[Layer<'_>],
+    at: usize,
+    x: &X,
+    out: &mut [f32],
+    see: &mut S,
+) -> Option<()>
 where
     X: Input + ?Sized,
+    S: FnMut(usize, usize, f32),
 {
     match tail {
         [Layer::Csr(csr), Layer::Sum(sum)]
             if KERNELS & (super::CSR | super::SUM) == super::CSR | super::SUM =>
         {
-            *out.first_mut()? = sum.apply(csr.rows(x))?;
-            Some(())
+            let mut neuron = 0;
+            let hidden = csr.rows(x).inspect(|h| {
+                if let Some(h) = h {
+                    see(at, neuron, *h);
+                }
+                neuron += 1;
+            });
+            *out.first_mut()? = sum.apply(hidden)?;
+            show(at + 1, out, see);
         }
-        [layer] => layer.apply::<X, KERNELS>(x, out),
-        _ => None,
+        [layer] => {
+            layer.apply::<X, KERNELS>(x, out)?;
+            show(at, out, see);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Shows what a layer has given.
+#[inline(always)]
+fn show<S: FnMut(usize, usize, f32)>(layer: usize, values: &[f32], see: &mut S) {
+    for (neuron, &value) in values.iter().enumerate() {
+        see(layer, neuron, value);
     }
 }
 

@@ -127,16 +127,40 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// # Errors
     /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` is too short.
     pub fn predict(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32]) -> Result<()> {
+        self.predict_observed(x, scratch, out, &mut |_, _, _| ())
+    }
+
+    /// Predicts one row, and shows every number that a layer gives: `see(layer, neuron, value)`, layer by layer and neuron by
+    /// neuron, both counted from 0; the sum counts as a layer. Of all layers but the last they are the bytes that the next one
+    /// reads. Lengths are those of [`predict`](Self::predict).
+    ///
+    /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing more.
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict).
+    pub fn predict_observed<S>(
+        &self,
+        x: &[u8],
+        scratch: &mut [i32],
+        out: &mut [i32],
+        see: &mut S,
+    ) -> Result<()>
+    where
+        S: FnMut(usize, usize, i32),
+    {
         length("input row", x.len(), self.inputs())?;
         length("prediction", out.len(), self.outputs())?;
         let needed = self.scratch_len().saturating_mul(size_of::<i32>());
         let short = Error::Budget { needed, got: size_of_val(scratch) };
-        self.forward(x, scratch, out).ok_or(short)
+        self.forward(x, scratch, out, see).ok_or(short)
     }
 
     /// `None` only if the scratch is too short.
     #[inline(never)]
-    fn forward(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32]) -> Option<()> {
+    fn forward<S>(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32], see: &mut S) -> Option<()>
+    where
+        S: FnMut(usize, usize, i32),
+    {
         let (sums, bytes) = scratch.split_at_mut_checked(self.widest)?;
         let bytes: &mut [u8] = bytemuck::try_cast_slice_mut(bytes).ok()?;
         for (k, layer) in self.layers.iter().enumerate() {
@@ -146,8 +170,10 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
             layer.sums::<KERNELS>(x, sums)?;
             if !last {
                 // The inputs of this layer are done with, so its outputs may take their place.
-                let bytes = bytes.get_mut(..layer.outputs)?.iter_mut();
-                layer.with_factors(bytes.zip(&*sums), |(byte, &sum), factor| *byte = factor.byte(sum));
+                let bytes = bytes.get_mut(..layer.outputs)?;
+                let pairs = bytes.iter_mut().zip(&*sums);
+                layer.with_factors(pairs, |(byte, &sum), factor| *byte = factor.byte(sum));
+                bytes.iter().enumerate().for_each(|(neuron, &byte)| see(k, neuron, byte.into()));
                 continue;
             }
             if KERNELS & LAST_FACTORS != 0 {
@@ -160,13 +186,12 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
                 }
             }
         }
-        match &self.sum {
-            Some(sum) => {
-                *out.first_mut()? = signed_sum(sum, bytes);
-                Some(())
-            }
-            None => Some(()),
+        if let Some(sum) = &self.sum {
+            *out.first_mut()? = signed_sum(sum, bytes);
         }
+        let last = self.layers.len() - usize::from(self.sum.is_none());
+        out.iter().enumerate().for_each(|(neuron, &value)| see(last, neuron, value));
+        Some(())
     }
 
     /// Predicts, and gives the class: of several outputs the place of the largest, of equal ones the lowest; of one, 1 from

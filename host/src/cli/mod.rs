@@ -1,11 +1,13 @@
 //! The command `tamis`: verbs, their flags, and what they print.
 //!
 //! Results go to standard output, for people or with `--json` as one object; progress and notes go to standard error.
-//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 3 more than a limit (`inspect`); 130 interrupted (what training had reached is saved,
+//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 3 more than a limit (`inspect`), or other
+//! numbers on a part (`compare`); 130 interrupted (what training had reached is saved,
 //! if there was a step); 101 an internal error.
 
 mod anneal;
 mod bench;
+mod compare;
 mod console;
 mod deep;
 mod demo;
@@ -43,7 +45,7 @@ use console::Console;
 /// Exit code of a run that Ctrl-C or a signal ended: 128 + SIGINT, as shells count.
 const INTERRUPTED: u8 = 130;
 
-/// Exit code of a model that takes more than a limit allows.
+/// Exit code of a model that takes more than a limit allows, and of a part that predicts otherwise.
 const OVER_LIMIT: u8 = 3;
 
 #[derive(Debug, Parser)]
@@ -104,6 +106,7 @@ enum Verb {
     #[command(name = "quantize", alias = "quantise")]
     Quantise(quantise::Quantise),
     Inspect(inspect::Inspect),
+    Compare(compare::Compare),
     Export(export::Export),
     Import(import::Import),
     Run(experiment::Run),
@@ -158,6 +161,7 @@ fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
         Verb::Predict(predict) => predict.run(common, console),
         Verb::Quantise(quantise) => quantise.run(common, console),
         Verb::Inspect(inspect) => inspect.run(console),
+        Verb::Compare(compare) => compare.run(console),
         Verb::Export(export) => export.run(console),
         Verb::Import(import) => import.run(console),
         Verb::Run(run) => run.run(common, console),

@@ -21,6 +21,7 @@
 mod anneal;
 mod before;
 mod classes;
+mod compare;
 mod deep;
 mod export;
 mod fallback;
@@ -51,6 +52,7 @@ mod train;
 mod windows;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anneal};
+pub use compare::{ComparedLayer, Comparison, Difference, TraceLog, TracedRow};
 pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, train_deep};
 pub use export::{ExportForm, ExportReport, Exported, check_name, export};
 pub use finetune::{

@@ -204,8 +204,18 @@ impl ModelFile {
     /// # Errors
     /// The data has not as many columns as the model has inputs, or a prediction overflows.
     pub fn predict(&self, data: &Matrix) -> Result<Vec<f32>> {
+        self.check_columns(data)?;
         let opened = self.open()?;
-        let inputs = opened.inputs();
+        match opened {
+            Opened::Floats(view) => predict_rows(view.model(), data),
+            Opened::Integers(view) => predict_integers(view.model(), data),
+        }
+        .map_err(|error| error.at(&self.path))
+    }
+
+    /// Whether the data has as many columns as the model has inputs.
+    pub(super) fn check_columns(&self, data: &Matrix) -> Result<()> {
+        let inputs = self.open()?.inputs();
         if data.cols != inputs {
             return Err(Error::new("the data does not fit the model")
                 .at(&self.path)
@@ -217,11 +227,7 @@ impl ModelFile {
                     "pass the columns that the model was trained on; name a column of labels with --target"
                 }));
         }
-        match opened {
-            Opened::Floats(view) => predict_rows(view.model(), data),
-            Opened::Integers(view) => predict_integers(view.model(), data),
-        }
-        .map_err(|error| error.at(&self.path))
+        Ok(())
     }
 
     /// Checks that a problem from `source` is such as the model can be scored on.

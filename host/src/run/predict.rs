@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use tamis::model::{Input, Model};
-use tamis::quantised;
+use tamis::quantised::{self, Scales};
 use tamis::wire::{self, View};
 
 use super::memory::room_for;
@@ -78,29 +78,33 @@ pub(super) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> R
     let numbers = (data.rows as u64).saturating_mul(c as u64);
     room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
     let scales = model.scales();
-    // Bytes that stand for themselves are not touched.
-    let as_they_are = scales.input() == 1.0 && scales.zero == 0;
     let mut out = vec![0.0; data.rows * c];
     let chunks = out.par_chunks_mut(CHUNK * c).enumerate();
     chunks.try_for_each(|(chunk, out)| {
         let (mut scratch, mut sums, mut row) = (vec![0; model.scratch_len()], vec![0; c], vec![0; d]);
         for (k, out) in out.chunks_mut(c).enumerate() {
-            let range = (chunk * CHUNK + k) * d..(chunk * CHUNK + k + 1) * d;
-            match &data.values {
-                Values::U8(bytes) if as_they_are => row.copy_from_slice(&bytes[range]),
-                Values::U8(bytes) => {
-                    row.iter_mut().zip(&bytes[range]).for_each(|(q, &x)| *q = scales.byte(x.into()));
-                }
-                Values::F32(floats) => {
-                    row.iter_mut().zip(&floats[range]).for_each(|(q, &x)| *q = scales.byte(x));
-                }
-            }
+            integer_row(scales, data, chunk * CHUNK + k, &mut row);
             model.predict(&row, &mut scratch, &mut sums)?;
             out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = number(sum, scales.output()));
         }
         Ok::<(), Error>(())
     })?;
     Ok(out)
+}
+
+/// A row of the data as the bytes that a model of integers takes.
+pub(super) fn integer_row(scales: Scales, data: &Matrix, at: usize, row: &mut [u8]) {
+    let range = at * data.cols..(at + 1) * data.cols;
+    match &data.values {
+        // Bytes that stand for themselves are not touched.
+        Values::U8(bytes) if scales.input() == 1.0 && scales.zero == 0 => row.copy_from_slice(&bytes[range]),
+        Values::U8(bytes) => {
+            row.iter_mut().zip(&bytes[range]).for_each(|(q, &x)| *q = scales.byte(x.into()));
+        }
+        Values::F32(floats) => {
+            row.iter_mut().zip(&floats[range]).for_each(|(q, &x)| *q = scales.byte(x));
+        }
+    }
 }
 
 /// The prediction of a model for every row, on the current rayon pool.

@@ -1,0 +1,146 @@
+//! `tamis compare`
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::console::{self, count};
+use super::{Console, interrupt, parse};
+use crate::run::{Comparison, Difference, ModelFile, TraceLog};
+use crate::{Error, Result, data, file};
+
+/// Find the first number of a layer that a part has otherwise than this program: exit code 3 if there is one.
+///
+/// The part predicts through `tamis::trace::Trace` and prints every number of every layer, on semihosting, a serial port or any
+/// log; other lines may stand between. Its first row is row --first of the data, and so on.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis compare small.tamis --data test.npy --device part.log
+  tamis compare small.tamis --data test.npy --first 20 --device part.log --json
+  tamis compare small.tamis --data test.npy --rows 0..5 --dump host.log")]
+pub(super) struct Compare {
+    /// The model that the part has
+    #[arg(value_name = "M.tamis")]
+    model: PathBuf,
+    /// The rows that the part predicts, in any format that train reads
+    #[arg(long, value_name = "F[,F2…]")]
+    data: PathBuf,
+    /// A column of the data to leave out: the labels
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+    /// What the part has printed
+    #[arg(long, value_name = "LOG", required_unless_present = "dump", conflicts_with = "dump")]
+    device: Option<PathBuf>,
+    /// The row of the data, counted from 0, that is the first of the log
+    #[arg(long, value_name = "ROW", default_value_t = 0, value_parser = parse::whole::<usize>, conflicts_with = "dump")]
+    first: usize,
+    /// Write what this program gives, in the same lines, and compare nothing
+    #[arg(long, value_name = "FILE")]
+    dump: Option<PathBuf>,
+    /// The rows to write, A to B-1, counted from 0 [default: all]
+    #[arg(long, value_name = "A..B", value_parser = parse::range, requires = "dump")]
+    rows: Option<Range<usize>>,
+}
+
+/// The most bytes of a log.
+const LARGEST: u64 = 1 << 30;
+
+#[derive(Serialize)]
+struct Dumped {
+    model: String,
+    rows: usize,
+    dump: String,
+}
+
+#[derive(Serialize)]
+struct Compared<'a> {
+    #[serde(flatten)]
+    report: &'a Comparison,
+    device: String,
+}
+
+impl Compare {
+    pub(super) fn run(&self, console: &Console) -> Result<()> {
+        if let Some(path) = &self.dump {
+            file::check(path)?;
+            file::check_distinct(path, [self.model.as_path(), self.data.as_path()])?;
+        }
+        let model = ModelFile::load(&self.model)?;
+        let table = data::load_table(&self.data)?;
+        let samples = match &self.target {
+            Some(target) => table.split(target).map_err(|error| error.at(&self.data))?.0,
+            None => table.matrix,
+        };
+        if let Some(path) = &self.dump {
+            let rows = self.rows.clone().unwrap_or(0..samples.rows);
+            interrupt::saving(|| model.dump(&samples, rows.clone(), path))?;
+            let (model, dump) = (self.model.display().to_string(), path.display().to_string());
+            let object = Dumped { model, rows: rows.len(), dump };
+            return console.result(&object, || {
+                format!("Saved {}: what the layers give on {} rows", object.dump, count(object.rows as u64))
+            });
+        }
+        let path = self.device.as_deref().unwrap_or(Path::new(""));
+        let log = TraceLog::parse(&read(path)?).map_err(|error| error.at(path))?;
+        let report = model.compare(&samples, self.first, &log)?;
+        let object = Compared { report: &report, device: path.display().to_string() };
+        console.result(&object, || summary(&object))?;
+        report.check()
+    }
+}
+
+/// The bytes of a log.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    use std::io::Read;
+    let (file, len) = file::open(path)?;
+    let mut bytes = Vec::new();
+    if len > LARGEST || file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| Error::io("cannot read", path, e))? as u64 > LARGEST {
+        return Err(Error::new("the log is too large")
+            .at(path)
+            .expected(format_args!("at most {LARGEST} bytes"))
+            .got(format_args!("{len} bytes"))
+            .help("record fewer rows"));
+    }
+    Ok(bytes)
+}
+
+fn summary(object: &Compared<'_>) -> String {
+    let report = object.report;
+    let title = format!("{} and {}: {} rows", report.model, object.device, count(report.rows as u64));
+    let heading = ["layer", "numbers", "differ", "largest difference"];
+    let mut rows = vec![heading.map(String::from).to_vec()];
+    rows.extend(report.layers.iter().map(|layer| {
+        let largest = match (layer.differ, layer.largest) {
+            (0, _) => String::new(),
+            (_, Some(largest)) => format!("{largest:e}"),
+            (_, None) => "no number".into(),
+        };
+        vec![layer.layer.to_string(), count(layer.numbers as u64), count(layer.differ as u64), largest]
+    }));
+    let first = report.first.as_ref().map_or_else(
+        || format!("All {} agree, to the bit.", count(report.numbers as u64)),
+        |first| difference(report, first),
+    );
+    format!("{title}\n\n{}\n\n{first}", console::table(&rows))
+}
+
+fn difference(report: &Comparison, first: &Difference) -> String {
+    let Difference { row, expected_bits, got_bits, .. } = first;
+    let (Some(layer), Some(neuron)) = (first.layer, first.neuron) else {
+        return format!(
+            "The part was given another row {row}: checksum {got_bits}, here {expected_bits}. Look at how the row reaches the \
+             model before looking at the model; {} of {} rows are others.",
+            count(report.inputs_differ as u64),
+            count(report.rows as u64)
+        );
+    };
+    let number = |value: Option<f64>| value.map_or("no finite number".into(), |value| value.to_string());
+    format!(
+        "First difference: row {row}, layer {layer}, neuron {neuron}\n  host  {} ({expected_bits})\n  part  {} ({got_bits})",
+        number(first.expected),
+        number(first.got)
+    )
+}

@@ -1,0 +1,19 @@
+/* What emlearn generates: LOADABLE is its default, a table of layers that eml_net.h walks; the other way is code per network. */
+#include "engine.h"
+#ifdef LOADABLE
+#include "emlearn_loadable.h"
+#else
+#include "emlearn_inline.h"
+#endif
+
+void prepare(const uint8_t row[784], void *input)
+{
+    float *x = input;
+    for (int i = 0; i < 784; i++)
+        x[i] = row[i] / 255.0f;
+}
+
+int predict(const void *input)
+{
+    return net_predict(input, 784);
+}

@@ -1,0 +1,15 @@
+/* tamis export --format c */
+#include "engine.h"
+#include "tamis_int8.h"
+
+void prepare(const uint8_t row[784], void *input)
+{
+    uint8_t *x = input;
+    for (int i = 0; i < 784; i++)
+        x[i] = row[i];
+}
+
+int predict(const void *input)
+{
+    return (int)tamis_int8_classify(input);
+}

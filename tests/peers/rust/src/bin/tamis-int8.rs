@@ -1,0 +1,10 @@
+//! `tamis export --format rust`: tables for the kernels of the crate.
+#![no_std]
+#![no_main]
+
+#[inline(never)]
+fn classify(x: &[u8; 784]) -> usize {
+    tamis_peers::models::tables::classify(x)
+}
+
+tamis_peers::engine!(|byte| byte, classify);

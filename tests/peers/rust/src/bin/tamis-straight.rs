@@ -1,0 +1,10 @@
+//! `tamis export --format rust --straight-line`: code without tables.
+#![no_std]
+#![no_main]
+
+#[inline(never)]
+fn classify(x: &[u8; 784]) -> usize {
+    tamis_peers::models::straight::classify(x)
+}
+
+tamis_peers::engine!(|byte| byte, classify);
