@@ -152,12 +152,7 @@ impl<'a, P: FnMut(&str)> Row<'a, P> {
     }
 
     /// A number; before the first one comes the line of the row, so that a row that is refused has none.
-    fn number<const N: usize>(
-        &mut self,
-        len: usize,
-        row: impl Iterator<Item = [u8; N]>,
-        number: [u32; 3],
-    ) {
+    fn number<const N: usize>(&mut self, len: usize, row: impl Iterator<Item = [u8; N]>, number: [u32; 3]) {
         if self.numbers == 0 {
             let mut sum = CRC.digest();
             row.for_each(|bytes| sum.update(&bytes));
@@ -244,7 +239,9 @@ mod tests {
     use std::vec::Vec;
 
     /// Two layers of rows under a sum; the last hidden one is never in memory.
-    fn traced(predict: impl FnOnce(&mut Trace<&mut dyn FnMut(&str)>, &model::Chain<'_>) -> Result<()>) -> Vec<String> {
+    fn traced(
+        predict: impl FnOnce(&mut Trace<&mut dyn FnMut(&str)>, &model::Chain<'_>) -> Result<()>,
+    ) -> Vec<String> {
         let first = Csr::new(2, &[1, 1, 2], &[0, 1, 0, 1], &[1.0, 2.0, 1.0, 1.0], Activation::Relu).unwrap();
         let second = Csr::new(3, &[1, 2], &[2, 0, 1], &[3.0, 1.0, -1.0], Activation::Relu).unwrap();
         let sum = Sum::new(2, &[0b10]).unwrap();

@@ -323,7 +323,7 @@ impl<'o, F: FnMut(&Progress<'_>) -> bool> Run<'o, F> {
         let (schedule, at) = (&state.schedule, from.state);
         at.check(&schedule.trials, schedule.epochs, (self.rows, schedule.batch))?;
         let most = at.step as usize;
-        error::range("trials of the checkpoint", at.trials as usize, 0, most)?;
+        error::range("trials of the checkpoint", at.trials as usize, 0, schedule.trials.count as usize)?;
         error::range("gates of the checkpoint", at.round.max(at.since_refresh) as usize, 0, most)?;
         state.load(from)?;
         (self.at, self.resumed) = (at, !at.is_first());

@@ -1,5 +1,5 @@
 //! What the recipes `lm` and `anneal` hold and allocate, counted by the allocator: the plan to the byte, nothing per step,
-//! and hardly more for ten times as many neurons.
+//! and for ten times as many neurons more gates and kept activations only, which a budget does without.
 
 mod counting;
 
@@ -144,11 +144,17 @@ impl Case {
     }
 }
 
-/// Pieces of the data that work at once, each with nine buffers of its own, and four Gram matrices with three each: the headers of
-/// these are in the plan as well.
+/// Groups of tiles that work at once, each with eleven buffers and three numbers of its own, and four Gram matrices with three
+/// buffers each: the headers of these are in the plan as well.
 fn headers(dims: Dims, plan: &Plan) -> usize {
-    let gram = if plan.gram > 0 { 4 * 3 } else { 0 };
-    (dims.samples.div_ceil(plan.tile).min(8) * 9 + gram) * size_of::<Vec<f32>>()
+    let buffer = size_of::<Vec<f32>>() + size_of::<usize>();
+    let group = 11 * buffer + 3 * size_of::<usize>();
+    let gram = if plan.gram > 0 { 4 * 3 * size_of::<Vec<f32>>() } else { 0 };
+    groups(dims, plan) * group + gram
+}
+
+fn groups(dims: Dims, plan: &Plan) -> usize {
+    dims.samples.div_ceil(plan.tile).min(plan.groups)
 }
 
 /// What a thread of the pool takes, its queue and the marks by which it is asked to end, which no plan states.
@@ -174,8 +180,8 @@ fn plan_to_the_byte(lm: Case) {
     }
 }
 
-/// Ten times the neurons: state is the same to the byte, and the only part of the workspace that is larger are the gates
-/// that are held as bits, which a budget does without.
+/// Ten times the neurons: state is the same to the byte, and the only parts of the workspace that are larger are the gates
+/// that are held as bits and the activations that are kept, which a budget does without.
 fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
     let of = |hidden, memory| {
         let Dims { samples, inputs, nnz, .. } = case.dims;
@@ -190,7 +196,16 @@ fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
         let (tiles, held) = (case.dims.samples.div_ceil(plan.tile) + 1, lm::slots(hidden, Signs::Positive));
         if plan.hold { 4 * held * (tiles * plan.tile.div_ceil(32) + 1) } else { 0 }
     };
-    let without = [(few, 100), (many, 1000)].map(|(held, hidden)| held.numbers - gates(&held.plan, hidden));
+    // The numbers themselves, and 41 bytes that say where a neuron's are; supports are of one length.
+    let kept = |plan: &Plan, hidden| {
+        let Dims { samples, inputs, nnz, .. } = case.dims;
+        let room = Recovery::new(Dims::new(samples, inputs, hidden, nnz), 16, 0, false).room();
+        let neurons = lm::slots(hidden, Signs::Positive).min(room);
+        let floats = groups(case.dims, plan) * plan.activations.next_multiple_of(16);
+        if plan.activations > 0 { 4 * floats + 41 * neurons } else { 0 }
+    };
+    let without = [(few, 100), (many, 1000)]
+        .map(|(held, hidden)| held.numbers - gates(&held.plan, hidden) - kept(&held.plan, hidden));
     assert_eq!(without[0], without[1], "{case:?}: {:?} {:?}", few.plan, many.plan);
     // A budget that is enough for the few neurons, and not for the gates of the many.
     let ram = few.plan.total_bytes();

@@ -258,7 +258,7 @@ impl<'g> Run<'g> {
     fn load(&mut self, from: &Checkpoint<'_>, state: &mut Iterates<'_>) -> Result<()> {
         let at = from.state;
         at.check(&self.schedule.trials, self.schedule.epochs, (self.all, self.schedule.batch))?;
-        error::range("trials of the checkpoint", at.trials as usize, 0, at.step as usize)?;
+        error::range("trials of the checkpoint", at.trials as usize, 0, self.schedule.trials.count as usize)?;
         error::range("steps in trials of the checkpoint", at.tried as usize, 0, at.step as usize)?;
         state.load(from, self.schedule.must_keep)?;
         (self.at, self.resumed) = (at, true);

@@ -113,7 +113,7 @@ pub(super) fn run(train: &Train, task: Task, common: &Common, console: &Console)
             bar.show(progress.step, progress.steps, progress.loss);
             let epoch = progress.epoch_steps.max(1);
             history.thin(progress.steps, epoch);
-            history.add(|seconds| Line::new(progress, epoch, rows, seconds));
+            history.add(progress.step, |seconds| Line::new(progress, epoch, rows, seconds));
             keeper.see(progress);
             true
         };

@@ -97,7 +97,11 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read;
     let (file, len) = file::open(path)?;
     let mut bytes = Vec::new();
-    if len > LARGEST || file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| Error::io("cannot read", path, e))? as u64 > LARGEST {
+    if len > LARGEST
+        || file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| Error::io("cannot read", path, e))?
+            as u64
+            > LARGEST
+    {
         return Err(Error::new("the log is too large")
             .at(path)
             .expected(format_args!("at most {LARGEST} bytes"))

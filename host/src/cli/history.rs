@@ -40,9 +40,18 @@ pub(super) struct History<S> {
     /// Steps from one line of the log to the next.
     every: u32,
     start: Instant,
-    /// The log of the part that this run goes on from: numbers of steps, and lines; and the seconds that it took.
-    before: Vec<(u32, String)>,
+    /// The log of the part that this run goes on from.
+    before: Vec<Before>,
+    /// Seconds of that part up to where this run goes on, once its first step says where that is.
     seconds: f64,
+}
+
+/// A line of the log of an earlier part.
+#[derive(Debug)]
+struct Before {
+    step: u32,
+    seconds: f64,
+    line: String,
 }
 
 /// The last line of a log.
@@ -61,11 +70,11 @@ impl<S> History<S> {
     /// The file to log to is no log, which would be lost, or cannot be read.
     pub(super) fn new(train: &Train) -> Result<Self> {
         let CourseArgs { log, picture, .. } = &train.course;
-        let (before, seconds) = match log {
+        let before = match log {
             Some(path) if train.kept.resume && file::exists(path)? => lines(path)?,
-            _ => (Vec::new(), 0.0),
+            _ => Vec::new(),
         };
-        Ok(Self { wanted: log.is_some() || picture.is_some(), before, seconds, ..Self::losses_only() })
+        Ok(Self { wanted: log.is_some() || picture.is_some(), before, ..Self::losses_only() })
     }
 
     /// Without log and picture.
@@ -106,8 +115,14 @@ impl<S> History<S> {
 }
 
 impl<S: Step> History<S> {
-    /// Adds a step, made from the seconds so far.
-    pub(super) fn add(&mut self, step: impl FnOnce(f64) -> S) {
+    /// Adds the step of this number, made from the seconds so far.
+    pub(super) fn add(&mut self, number: u32, step: impl FnOnce(f64) -> S) {
+        if self.steps.is_empty() && !self.before.is_empty() {
+            // The part before may have gone further than its checkpoint.
+            let kept = self.before.iter().rposition(|line| line.step < number).map_or(0, |last| last + 1);
+            self.before.truncate(kept);
+            self.seconds = self.before.last().map_or(0.0, |line| line.seconds);
+        }
         let step = step(self.seconds + self.start.elapsed().as_secs_f64());
         self.losses.push(step.loss());
         if self.wanted {
@@ -129,8 +144,8 @@ impl<S: Step> History<S> {
         if let Some(path) = &args.log {
             let every = self.every.max(1);
             files.write(path, |out| {
-                for line in self.lines_before() {
-                    out.write_all(line.as_bytes())?;
+                for before in &self.before {
+                    out.write_all(before.line.as_bytes())?;
                     out.write_all(b"\n")?;
                 }
                 for step in self.steps.iter().filter(|step| step.number().is_multiple_of(every)) {
@@ -146,13 +161,6 @@ impl<S: Step> History<S> {
             files.write(path, |out| out.write_all(picture.as_bytes()))?;
         }
         Ok(())
-    }
-
-    /// The lines of the part before up to where this run went on; that part may have gone further than its checkpoint.
-    fn lines_before(&self) -> impl Iterator<Item = &str> {
-        let first = self.steps.first().map_or(u32::MAX, Step::number);
-        let kept = self.before.iter().rposition(|&(number, _)| number < first).map_or(0, |last| last + 1);
-        self.before[..kept].iter().map(|(_, line)| line.as_str())
     }
 
     /// The picture of the run.
@@ -183,15 +191,15 @@ impl<S: Step> History<S> {
     }
 }
 
-/// Steps and lines of a log, without its last one, of the result; and the seconds that they took.
-fn lines(path: &Path) -> Result<(Vec<(u32, String)>, f64)> {
+/// The lines of a log, without its last one, of the result.
+fn lines(path: &Path) -> Result<Vec<Before>> {
     #[derive(Deserialize)]
     struct Line {
         step: Option<u32>,
         seconds: Option<f64>,
         result: Option<bool>,
     }
-    let (mut lines, mut last) = (Vec::new(), 0.0_f64);
+    let mut lines = Vec::new();
     for (number, line) in (1..).zip(BufReader::new(file::open(path)?.0).lines()) {
         let line =
             line.map_err(|error| Error::new("cannot read the log to go on with").at(path).source(error))?;
@@ -199,8 +207,7 @@ fn lines(path: &Path) -> Result<(Vec<(u32, String)>, f64)> {
         match parsed {
             Some(Line { result: Some(true), .. }) => {}
             Some(Line { step: Some(step), seconds, .. }) => {
-                last = last.max(seconds.unwrap_or(0.0));
-                lines.push((step, line));
+                lines.push(Before { step, seconds: seconds.unwrap_or(0.0), line });
             }
             _ => {
                 return Err(Error::new("the file to log to is not the log of a run to go on with")
@@ -211,7 +218,7 @@ fn lines(path: &Path) -> Result<(Vec<(u32, String)>, f64)> {
             }
         }
     }
-    Ok((lines, last))
+    Ok(lines)
 }
 
 /// Checks that all files can be written, and that they are different ones.

@@ -141,7 +141,7 @@ pub(super) fn run(
         let observe = |progress: &Progress<'_>| {
             bar.update(progress);
             history.thin(progress.steps, 1);
-            history.add(|seconds| PaperStep::new(progress, seconds));
+            history.add(progress.step, |seconds| PaperStep::new(progress, seconds));
             keeper.see(progress);
             true
         };

@@ -97,7 +97,7 @@ impl History<Line> {
         if progress.checkpoint.is_some() {
             return;
         }
-        self.add(|seconds| Line {
+        self.add(progress.step, |seconds| Line {
             step: progress.step,
             phase: name(progress.phase),
             loss: progress.loss,

@@ -26,8 +26,8 @@ pub(crate) fn bytes() -> usize {
     NOW.load(SeqCst)
 }
 
-/// Bytes that are allocated now in blocks for numbers of 32 bits or less: samples, labels, weights, workspaces. Other blocks,
-/// such as those of a thread pool, hold pointers and are aligned to 8 bytes or more.
+/// Bytes that are allocated now in blocks for numbers of 32 bits or less: samples, labels, weights, workspaces, and buffers that
+/// begin at a line of the cache. Other blocks hold pointers and are aligned to 8 bytes or more, those of a thread pool to 128.
 pub(crate) fn bytes_of_numbers() -> usize {
     NUMBERS.load(SeqCst)
 }
@@ -55,18 +55,22 @@ pub(crate) fn settle() {
     panic!("the allocator never came to rest");
 }
 
+fn is_of_numbers(layout: Layout) -> bool {
+    layout.align() <= 4 || layout.align() == 64
+}
+
 fn grow(layout: Layout, bytes: usize) {
     let now = NOW.fetch_add(bytes, SeqCst) + bytes;
     PEAK.fetch_max(now, SeqCst);
     CALLS.fetch_add(1, SeqCst);
-    if layout.align() <= 4 {
+    if is_of_numbers(layout) {
         NUMBERS.fetch_add(bytes, SeqCst);
     }
 }
 
 fn shrink(layout: Layout) {
     NOW.fetch_sub(layout.size(), SeqCst);
-    if layout.align() <= 4 {
+    if is_of_numbers(layout) {
         NUMBERS.fetch_sub(layout.size(), SeqCst);
     }
 }
