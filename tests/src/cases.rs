@@ -8,6 +8,7 @@ mod anneal;
 mod deep;
 mod deployed;
 pub mod learn;
+mod monitor;
 mod operator;
 mod predict;
 mod quantised;
@@ -75,6 +76,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "float-file", pinned: 0x1225_82a8, ram: 2304, run: deployed::file_of_floats::<P> },
         Self { name: "learn", pinned: 0xb8e6_4e51, ram: 10_240, run: learn::learn::<P> },
         Self { name: "stream", pinned: 0xec12_3eb8, ram: 11_264, run: streamed::predict::<P> },
+        Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 4096, run: monitor::watch::<P> },
     ];
 
     /// Every case.
