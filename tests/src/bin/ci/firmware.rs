@@ -23,9 +23,9 @@ struct Chip {
 
 /// To add a chip, add an entry.
 const CHIPS: &[Chip] = &[
-    Chip { package: "tamis-rp2040", target: "thumbv6m-none-eabi", flash: [11_500, 24_500], ram: 1280 },
-    Chip { package: "tamis-nrf52840", target: "thumbv7em-none-eabihf", flash: [12_500, 25_500], ram: 1280 },
-    Chip { package: "tamis-stm32f4", target: "thumbv7em-none-eabihf", flash: [16_500, 30_000], ram: 1280 },
+    Chip { package: "tamis-rp2040", target: "thumbv6m-none-eabi", flash: [8_300, 21_400], ram: 1_152 },
+    Chip { package: "tamis-nrf52840", target: "thumbv7em-none-eabihf", flash: [10_300, 23_100], ram: 1_152 },
+    Chip { package: "tamis-stm32f4", target: "thumbv7em-none-eabihf", flash: [14_500, 27_900], ram: 1_152 },
     Chip {
         package: "tamis-esp32c3",
         target: "riscv32imc-unknown-none-elf",
