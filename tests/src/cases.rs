@@ -76,12 +76,15 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "float-file", pinned: 0x1225_82a8, ram: 2304, run: deployed::file_of_floats::<P> },
         Self { name: "learn", pinned: 0xb8e6_4e51, ram: 10_240, run: learn::learn::<P> },
         Self { name: "stream", pinned: 0xec12_3eb8, ram: 11_264, run: streamed::predict::<P> },
-        Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 4096, run: monitor::watch::<P> },
     ];
+
+    /// Those of its third image.
+    pub const THIRD: &'static [Self] =
+        &[Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 6144, run: monitor::watch::<P> }];
 
     /// Every case.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        Self::FIRST.iter().chain(Self::SECOND)
+        Self::FIRST.iter().chain(Self::SECOND).chain(Self::THIRD)
     }
 }
 
