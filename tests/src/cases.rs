@@ -80,7 +80,7 @@ impl<P: Probe + 'static> Case<P> {
 
     /// Those of its third image.
     pub const THIRD: &'static [Self] =
-        &[Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 6144, run: monitor::watch::<P> }];
+        &[Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8192, run: monitor::watch::<P> }];
 
     /// Every case.
     pub fn all() -> impl Iterator<Item = &'static Self> {
