@@ -75,6 +75,18 @@ fn the_firmware_holds_what_the_host_makes() {
     }
 }
 
+/// What is committed is what the example makes, and it tells the windows of the machine apart.
+#[test]
+fn the_network_of_the_monitor_is_what_the_host_makes() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = output("6_firmware", &[folder.path()]);
+    let [right, of] = last_numbers(&out)[..] else { panic!("{out}") };
+    assert!(of == 3000.0 && right >= 0.995 * of, "{out}");
+    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/firmware/monitor/model/vibration.tamis");
+    let made = std::fs::read(folder.path().join("vibration.tamis")).unwrap();
+    assert!(made == std::fs::read(committed).unwrap(), "vibration.tamis: run example 6_firmware again");
+}
+
 /// Four small cells; then nothing is left, and a line that was torn is measured again.
 #[test]
 fn the_study_goes_on_where_it_stopped() {
@@ -112,5 +124,5 @@ fn every_example_is_in_the_table_and_short() {
         assert!(text.lines().count() < 100, "{name} is too long");
         count += 1;
     }
-    assert_eq!(count, 5);
+    assert_eq!(count, 6);
 }

@@ -8,6 +8,7 @@ mod anneal;
 mod deep;
 mod deployed;
 pub mod learn;
+mod monitor;
 mod operator;
 mod predict;
 mod quantised;
@@ -77,9 +78,13 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "stream", pinned: 0xec12_3eb8, ram: 11_264, run: streamed::predict::<P> },
     ];
 
+    /// Those of its third image.
+    pub const THIRD: &'static [Self] =
+        &[Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8192, run: monitor::watch::<P> }];
+
     /// Every case.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        Self::FIRST.iter().chain(Self::SECOND)
+        Self::FIRST.iter().chain(Self::SECOND).chain(Self::THIRD)
     }
 }
 

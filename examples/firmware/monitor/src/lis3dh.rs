@@ -1,5 +1,5 @@
-//! The accelerometer LIS3DH of STMicroelectronics on I²C: windows of 32 samples without a gap, since the chip itself keeps
-//! them. Registers are those of its data sheet (DocID17530).
+//! The accelerometer LIS3DH of ST on I²C: windows of 32 samples without a gap, since the chip itself keeps
+//! them. Registers are those of its data sheet.
 
 use crate::{INPUTS, RATE_HZ, SAMPLES, Window};
 use embedded_hal::delay::DelayNs;

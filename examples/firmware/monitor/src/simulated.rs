@@ -87,11 +87,6 @@ impl Accelerometer {
         self.transfers
     }
 
-    /// Power fails and comes back: all registers are as they were made.
-    pub fn lose_power(&mut self) {
-        self.control = [0; 4];
-    }
-
     fn set(&mut self, register: u8, value: u8) -> Option<()> {
         let registers = [CTRL_REG1, CTRL_REG4, CTRL_REG5, FIFO_CTRL];
         let at = registers.iter().position(|&known| known == register)?;

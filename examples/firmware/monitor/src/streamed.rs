@@ -24,7 +24,8 @@ impl<Spi: SpiDevice> Streamed<Spi> {
     /// The network whose file starts at byte `start` of a chip of `capacity` bytes; all of it is checked here.
     ///
     /// # Errors
-    /// Those of [`QuantisedModel::open`]; [`tamis::Error::Length`] for a network that takes other windows, or gives other classes.
+    /// Those of [`QuantisedModel::open`]; [`tamis::Error::Length`] for a network that takes other windows, or gives other
+    /// classes.
     pub fn open(spi: Spi, capacity: u32, start: u32) -> Result<Self, StreamError> {
         let mut buffer = [0; BUFFER];
         let model = QuantisedModel::open(SpiFlash::new(Kinds(spi), capacity), start, &mut buffer)?;

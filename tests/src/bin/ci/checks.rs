@@ -15,14 +15,14 @@ const CORE_FEATURES: &[&str] = &[
 ];
 
 /// Crates outside the workspace that are formatted with it.
-const OUTSIDE: &[&str] = &["examples/firmware/deploy", "tests/firmware", "fuzz"];
+const OUTSIDE: &[&str] = &["examples/firmware/chips", "examples/firmware/deploy", "tests/firmware", "fuzz"];
 
 pub(crate) fn fmt(_: &Context) -> Outcome {
     cargo("fmt --all --check").run()?;
     for dir in OUTSIDE {
         let manifest = format!("{dir}/Cargo.toml");
         if root().join(&manifest).exists() {
-            cargo("fmt --check --manifest-path").args([manifest]).run()?;
+            cargo("fmt --all --check --manifest-path").args([manifest]).run()?;
         }
     }
     passed()

@@ -26,8 +26,7 @@ pub(crate) enum Cross {
 
 /// Finds or installs a compiler for all the targets.
 pub(crate) fn compiler(targets: &[&str]) -> Result<Cross, Stop> {
-    let forced = std::env::var("TAMIS_CROSS").is_ok_and(|way| way == "debian");
-    if !forced && (has_targets(targets) || add_targets(targets)) {
+    if rustup(targets) {
         return Ok(Cross::Rustup);
     }
     let absent: Vec<&str> =
@@ -38,6 +37,15 @@ pub(crate) fn compiler(targets: &[&str]) -> Result<Cross, Stop> {
     let linker =
         linker().ok_or_else(|| Stop::Missing("no rust-lld and no ld.lld to link for the targets".into()))?;
     Ok(Cross::Debian { linker })
+}
+
+/// Whether the default toolchain builds for the targets, or can be made to.
+pub(crate) fn rustup(targets: &[&str]) -> bool {
+    !is_debian_forced() && (has_targets(targets) || add_targets(targets))
+}
+
+fn is_debian_forced() -> bool {
+    std::env::var("TAMIS_CROSS").is_ok_and(|way| way == "debian")
 }
 
 /// What builds for the targets, as it names itself.

@@ -17,6 +17,7 @@ mod costs;
 mod cross;
 mod deploy;
 mod elf;
+mod firmware;
 mod install;
 mod matrix;
 mod part;

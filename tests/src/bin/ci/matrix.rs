@@ -126,7 +126,7 @@ impl Run {
 }
 
 impl Run {
-    /// With what the board's second image did; the flash is that of the larger.
+    /// With what the board's next image did; the flash is that of the larger.
     pub(crate) fn and(mut self, second: Self) -> Self {
         self.flash = self.flash.max(second.flash);
         self.reports.extend(second.reports);

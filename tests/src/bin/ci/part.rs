@@ -1,6 +1,6 @@
 //! The parts of `cargo ci` as data, and what a part may end in.
 
-use crate::{checks, costs, deploy, qemu, tools};
+use crate::{checks, costs, deploy, firmware, qemu, tools};
 
 /// One part.
 #[derive(Debug)]
@@ -67,6 +67,7 @@ pub(crate) const PARTS: &[Part] = &[
     part("msrv", "the workspace builds with its minimum Rust version", checks::msrv),
     part("qemu", "the conformance cases on emulated microcontrollers", qemu::run),
     part("deploy", "the deploy example's firmware predicts as the host does", deploy::run),
+    part("firmware", "the example firmware of four chips builds, within its flash and RAM", firmware::run),
     part("gpu", "the GPU backend's suite", checks::gpu),
     part("deny", "bans, licenses and sources of dependencies", tools::deny),
     Part {

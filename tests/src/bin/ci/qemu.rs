@@ -121,9 +121,11 @@ pub(crate) fn build_plugin() -> Result<PathBuf, Stop> {
     Ok(plugin)
 }
 
-/// Both images, one after the other.
+/// All images, one after the other.
 fn emulate(board: &Board, plugin: &Path) -> Result<Run, Stop> {
-    Ok(emulate_one(board, "tamis-firmware", plugin)?.and(emulate_one(board, "second", plugin)?))
+    let first = emulate_one(board, "tamis-firmware", plugin)?;
+    let both = first.and(emulate_one(board, "second", plugin)?);
+    Ok(both.and(emulate_one(board, "third", plugin)?))
 }
 
 fn emulate_one(board: &Board, program: &str, plugin: &Path) -> Result<Run, Stop> {

@@ -11,8 +11,13 @@ use std::{fs, io};
 const TOOLS: &str = "target/tools";
 
 /// The workspace's dependencies, and those of the crates outside it.
-const MANIFESTS: &[&str] =
-    &["Cargo.toml", "examples/firmware/deploy/Cargo.toml", "tests/firmware/Cargo.toml", "fuzz/Cargo.toml"];
+const MANIFESTS: &[&str] = &[
+    "Cargo.toml",
+    "examples/firmware/chips/Cargo.toml",
+    "examples/firmware/deploy/Cargo.toml",
+    "tests/firmware/Cargo.toml",
+    "fuzz/Cargo.toml",
+];
 
 pub(crate) fn deny(context: &Context) -> Outcome {
     let tool = tool("cargo-deny", context.named)?;
