@@ -1,9 +1,9 @@
 //! What every layer gives on a row, as lines of text: to find out where a part and the host part ways.
 //!
-//! A part that predicts otherwise than the host has other data, another model or another program somewhere. [`Trace`] predicts
-//! as [`model`](crate::model) and [`quantised`](crate::quantised) do and hands every number to a console, a serial port or a
-//! log, without a float in text and without memory of its own. `tamis compare` does the same on the host and shows the
-//! first number that differs.
+//! A part that predicts otherwise than the host has other data, another model or another program somewhere. [`Trace`]
+//! predicts as [`model`](crate::model) and [`quantised`](crate::quantised) do and hands every number to a console, a serial
+//! port or a log, without a float in text and without memory of its own. `tamis compare` does the same on the host and
+//! shows the first number that differs.
 //!
 //! ```text
 //! @tamis 1 integers 0123abcd          version, kind of numbers, checksum of the model file
@@ -13,9 +13,9 @@
 //! @tamis done 1                       rows
 //! ```
 //!
-//! Numbers are decimal, bits and checksums hexadecimal. Checksums are CRC-32 (ISO-HDLC) of little-endian bytes: of a row of floats
-//! the bits, whatever it was read from, of a row of integers the bytes; of numbers three words each. Every line starts with
-//! `@tamis`, so others may stand between them.
+//! Numbers are decimal, bits and checksums hexadecimal. Checksums are CRC-32 (ISO-HDLC) of little-endian bytes: of a row of
+//! floats the bits, whatever it was read from, of a row of integers the bytes; of numbers three words each. Every line
+//! starts with `@tamis`, so others may stand between them.
 
 use crate::Result;
 use crate::model::{self, Input};
@@ -131,10 +131,9 @@ impl<P: FnMut(&str)> Trace<P> {
         Ok(())
     }
 
-    /// Writes the last line, which says how many rows there were; gives back `put`.
-    pub fn finish(mut self) -> P {
+    /// Writes the last line, which says how many rows there were.
+    pub fn finish(mut self) {
         Line::new().text("done").word(self.rows).put(&mut self.put);
-        self.put
     }
 }
 
@@ -152,12 +151,7 @@ impl<'a, P: FnMut(&str)> Row<'a, P> {
     }
 
     /// A number; before the first one comes the line of the row, so that a row that is refused has none.
-    fn number<const N: usize>(
-        &mut self,
-        len: usize,
-        row: impl Iterator<Item = [u8; N]>,
-        number: [u32; 3],
-    ) {
+    fn number<const N: usize>(&mut self, len: usize, row: impl Iterator<Item = [u8; N]>, number: [u32; 3]) {
         if self.numbers == 0 {
             let mut sum = CRC.digest();
             row.for_each(|bytes| sum.update(&bytes));
@@ -181,7 +175,8 @@ pub fn checksum(numbers: impl IntoIterator<Item = [u32; 3]>) -> u32 {
     sum.finalize()
 }
 
-/// A line under construction: words, each behind a space. Made without `core::fmt`, which would take more flash than a model.
+/// A line under construction: words, each behind a space. Made without `core::fmt`, which would take more flash than a
+/// model.
 struct Line {
     bytes: [u8; MAX_LINE],
     used: usize,
@@ -244,7 +239,9 @@ mod tests {
     use std::vec::Vec;
 
     /// Two layers of rows under a sum; the last hidden one is never in memory.
-    fn traced(predict: impl FnOnce(&mut Trace<&mut dyn FnMut(&str)>, &model::Chain<'_>) -> Result<()>) -> Vec<String> {
+    fn traced(
+        predict: impl FnOnce(&mut Trace<&mut dyn FnMut(&str)>, &model::Chain<'_>) -> Result<()>,
+    ) -> Vec<String> {
         let first = Csr::new(2, &[1, 1, 2], &[0, 1, 0, 1], &[1.0, 2.0, 1.0, 1.0], Activation::Relu).unwrap();
         let second = Csr::new(3, &[1, 2], &[2, 0, 1], &[3.0, 1.0, -1.0], Activation::Relu).unwrap();
         let sum = Sum::new(2, &[0b10]).unwrap();

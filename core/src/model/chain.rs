@@ -132,8 +132,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         self.predict_observed(x, scratch, out, &mut |_, _, _| ())
     }
 
-    /// Predicts one row read from any [`Input`], and shows every number that a layer gives: `see(layer, neuron, value)`, layer
-    /// by layer and neuron by neuron, both counted from 0. Lengths are those of [`predict`](Self::predict).
+    /// Predicts one row read from any [`Input`], and shows every number that a layer gives: `see(layer, neuron, value)`,
+    /// layer by layer and neuron by neuron, both counted from 0. Lengths are those of [`predict`](Self::predict).
     ///
     /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing more.
     ///

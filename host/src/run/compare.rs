@@ -79,16 +79,18 @@ impl Comparison {
     /// Says by an error whether anything differs.
     ///
     /// # Errors
-    /// Something does; it is none that [`is_over_limit`](Error::is_over_limit) denies.
+    /// Something does; [`is_over_limit`](Error::is_over_limit) tells it from what failed.
     pub fn check(&self) -> Result<()> {
         match &self.first {
             None => Ok(()),
-            Some(Difference { row, layer: Some(layer), neuron: Some(neuron), .. }) => Err(Error::over_limit(
-                format!("the part gives other numbers than the host, first in row {row}, layer {layer}, neuron {neuron}"),
-            )),
-            Some(Difference { row, .. }) => {
-                Err(Error::over_limit(format!("the part was given another row than the host, first row {row}")))
+            Some(Difference { row, layer: Some(layer), neuron: Some(neuron), .. }) => {
+                Err(Error::over_limit(format!(
+                    "the part gives other numbers than the host, first in row {row}, layer {layer}, neuron {neuron}"
+                )))
             }
+            Some(Difference { row, .. }) => Err(Error::over_limit(format!(
+                "the part was given another row than the host, first row {row}"
+            ))),
         }
     }
 }
@@ -114,7 +116,8 @@ impl ModelFile {
     /// Compares what a part has printed with what the layers give here: its rows are those of the data from `first` on.
     ///
     /// # Errors
-    /// The log is of another model or of fewer or other numbers than the model has, the data has other columns or too few rows.
+    /// The log is of another model, or of fewer or other numbers than the model has; the data has other columns, or too few
+    /// rows.
     pub fn compare(&self, data: &Matrix, first: usize, log: &TraceLog) -> Result<Comparison> {
         let own = checksum(self.bytes());
         let kind = self.kind()?;
@@ -162,7 +165,11 @@ impl ModelFile {
         self.check_columns(data)?;
         if rows.end > data.rows {
             return Err(Error::new("the data has too few rows")
-                .expected(format_args!("rows {} to {}, counted from 0", rows.start, rows.end.saturating_sub(1)))
+                .expected(format_args!(
+                    "rows {} to {}, counted from 0",
+                    rows.start,
+                    rows.end.saturating_sub(1)
+                ))
                 .got(format_args!("{} rows", data.rows))
                 .help("pass the rows that the part has predicted; --first says where they begin"));
         }
@@ -179,8 +186,12 @@ impl ModelFile {
                 let (mut scratch, mut out) = (vec![0.0; chain.scratch_len()], vec![0.0; chain.outputs()]);
                 for k in rows {
                     match &data.values {
-                        Values::F32(of) => trace.floats(&chain, &of[k * d..(k + 1) * d], &mut scratch, &mut out)?,
-                        Values::U8(of) => trace.floats(&chain, &of[k * d..(k + 1) * d], &mut scratch, &mut out)?,
+                        Values::F32(of) => {
+                            trace.floats(&chain, &of[k * d..(k + 1) * d], &mut scratch, &mut out)?
+                        }
+                        Values::U8(of) => {
+                            trace.floats(&chain, &of[k * d..(k + 1) * d], &mut scratch, &mut out)?
+                        }
                     }
                 }
             }
@@ -207,7 +218,15 @@ impl Comparison {
             let bits = |row: &TracedRow| format!("{:08x} of {} numbers", row.input, row.len);
             let (expected_bits, got_bits) = (bits(host), bits(part));
             let (layer, neuron, expected, got) = (None, None, None, None);
-            self.first.get_or_insert(Difference { row, layer, neuron, expected, got, expected_bits, got_bits });
+            self.first.get_or_insert(Difference {
+                row,
+                layer,
+                neuron,
+                expected,
+                got,
+                expected_bits,
+                got_bits,
+            });
         }
         for (&[layer, neuron, expected], &[_, _, got]) in host.numbers.iter().zip(&part.numbers) {
             if self.layers.last().is_none_or(|last| last.layer < layer) {

@@ -1,7 +1,7 @@
 //! The lines of [`tamis::trace`], read from what a part has printed.
 //!
-//! Lines that do not start with the prefix are not looked at, and what stands before the prefix on a line, as a time, is left
-//! out. Nothing else is believed: numbers are counted, rows come one by one, and checksums must fit.
+//! Lines without the prefix are not looked at, and what stands before it on a line, as a time, is left out. Nothing else is
+//! believed: numbers are counted, rows come one by one, and checksums must fit.
 
 use tamis::trace::{self, Kind, PREFIX, VERSION};
 
@@ -43,7 +43,9 @@ impl Line<'_> {
     }
 
     fn damaged(self, expected: &str) -> Error {
-        self.error("the log is damaged").expected(expected).help("record it again: characters may have been lost on the way")
+        self.error("the log is damaged")
+            .expected(expected)
+            .help("record it again: characters may have been lost on the way")
     }
 }
 
@@ -94,9 +96,10 @@ fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
                 let read = (whole(number), whole(len), bits(sum));
                 let (Some(number), Some(len), Some(input)) = read else { return Err(line.damaged(expected)) };
                 if u64::from(number) != rows.len() as u64 {
-                    return Err(line.error("a row is missing in the log").expected(format_args!("row {}", rows.len())).help(
-                        "record it again, from the start of the program on",
-                    ));
+                    return Err(line
+                        .error("a row is missing in the log")
+                        .expected(format_args!("row {}", rows.len()))
+                        .help("record it again, from the start of the program on"));
                 }
                 open = Some(TracedRow { len, input, numbers: Vec::new() });
             }
@@ -135,7 +138,11 @@ fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
     }
     let what = if open.is_some() { "in" } else { "behind" };
     let row = if open.is_some() { rows.len() } else { rows.len().saturating_sub(1) };
-    let got = if rows.is_empty() && open.is_none() { "no row".to_owned() } else { format!("an end {what} row {row}") };
+    let got = if rows.is_empty() && open.is_none() {
+        "no row".to_owned()
+    } else {
+        format!("an end {what} row {row}")
+    };
     Err(Error::new("the log ends too soon")
         .expected(format_args!("a line \"{PREFIX} done …\""))
         .got(got)
@@ -176,7 +183,9 @@ mod tests {
         let mut text = String::from("boot\n@tamis 1 integers 0123abcd\n");
         for (row, bits) in [(0, 5), (1, 9)] {
             let sum = trace::checksum(numbers(bits));
-            text += &format!("@tamis row {row} 3 89abcdef\n@tamis 0 0 {bits:08x}\nother\n@tamis 1 0 00000007\n@tamis end 2 {sum:08x}\n");
+            text += &format!(
+                "@tamis row {row} 3 89abcdef\n@tamis 0 0 {bits:08x}\nother\n@tamis 1 0 00000007\n@tamis end 2 {sum:08x}\n"
+            );
         }
         text + "@tamis done 2\n"
     }
@@ -185,7 +194,10 @@ mod tests {
     fn lines_of_others_times_and_earlier_starts_are_left_out() {
         let whole = TraceLog::parse(log().as_bytes()).unwrap();
         assert_eq!((whole.kind, whole.checksum, whole.rows.len()), (Kind::Integers, 0x0123_abcd, 2));
-        assert_eq!(whole.rows[1], TracedRow { len: 3, input: 0x89ab_cdef, numbers: vec![[0, 0, 9], [1, 0, 7]] });
+        assert_eq!(
+            whole.rows[1],
+            TracedRow { len: 3, input: 0x89ab_cdef, numbers: vec![[0, 0, 9], [1, 0, 7]] }
+        );
         let timed = log().replace("@tamis", "[12.5] @tamis").replace('\n', "\r\n");
         assert_eq!(TraceLog::parse(timed.as_bytes()).unwrap(), whole);
         let again = log().lines().take(4).collect::<Vec<_>>().join("\n") + "\n" + &log();
