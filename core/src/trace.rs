@@ -102,7 +102,7 @@ impl<P: FnMut(&str)> Trace<P> {
     {
         let mut row = Row::new(self.rows, &mut self.put);
         let values = || (0..x.len()).filter_map(|i| x.at(i)).map(f32::to_le_bytes);
-        model.predict_observed(x, scratch, out, &mut |layer, neuron, value| {
+        model.predict_observed(x, scratch, out, |layer, neuron, value| {
             row.number(x.len(), values(), [layer as u32, neuron as u32, value.to_bits()]);
         })?;
         row.end();
@@ -122,7 +122,7 @@ impl<P: FnMut(&str)> Trace<P> {
         out: &mut [i32],
     ) -> Result<()> {
         let mut row = Row::new(self.rows, &mut self.put);
-        model.predict_observed(x, scratch, out, &mut |layer, neuron, value| {
+        model.predict_observed(x, scratch, out, |layer, neuron, value| {
             let bytes = x.iter().map(|&byte| [byte]);
             row.number(x.len(), bytes, [layer as u32, neuron as u32, value as u32]);
         })?;

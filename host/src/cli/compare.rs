@@ -13,7 +13,7 @@ use crate::{Error, Result, data, file};
 
 /// Find the first number of a layer that a part has otherwise than this program: exit code 3 if there is one.
 ///
-/// The part predicts through tamis::trace::Trace and prints every number of every layer, on semihosting, a serial port or
+/// The part predicts through `tamis::trace::Trace` and prints every number of every layer, on semihosting, a serial port or
 /// any log; other lines may stand between. Its first row is row --first of the data, and so on.
 #[derive(Debug, Args)]
 #[command(after_help = "\

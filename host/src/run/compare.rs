@@ -185,14 +185,12 @@ impl ModelFile {
                 let chain = view.model().chain();
                 let (mut scratch, mut out) = (vec![0.0; chain.scratch_len()], vec![0.0; chain.outputs()]);
                 for k in rows {
+                    let range = k * d..(k + 1) * d;
+                    let (scratch, out) = (&mut scratch[..], &mut out[..]);
                     match &data.values {
-                        Values::F32(of) => {
-                            trace.floats(&chain, &of[k * d..(k + 1) * d], &mut scratch, &mut out)?
-                        }
-                        Values::U8(of) => {
-                            trace.floats(&chain, &of[k * d..(k + 1) * d], &mut scratch, &mut out)?
-                        }
-                    }
+                        Values::F32(of) => trace.floats(&chain, &of[range], scratch, out),
+                        Values::U8(of) => trace.floats(&chain, &of[range], scratch, out),
+                    }?;
                 }
             }
             Opened::Integers(view) => {
