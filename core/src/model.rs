@@ -12,6 +12,7 @@ mod blocks;
 mod chain;
 mod csr;
 mod input;
+mod observe;
 mod sum;
 
 pub(crate) use blocks::{Runs, start, windows};
@@ -19,6 +20,7 @@ pub(crate) use blocks::{Runs, start, windows};
 pub(crate) use chain::Ends;
 #[cfg(feature = "embedded-storage")]
 pub(crate) use csr::dot;
+pub(crate) use observe::{Blind, Observer, Seeing};
 
 pub use blocks::{Blocks, Entries, MAX_OUTPUTS, WINDOW};
 pub use chain::{Chain, Model};

@@ -1,9 +1,9 @@
 //! What every layer gives on a row, as lines of text: to find out where a part and the host part ways.
 //!
-//! A part that predicts otherwise than the host has other data, another model or another program somewhere. [`Trace`] predicts
-//! as [`model`](crate::model) and [`quantised`](crate::quantised) do and hands every number to a console, a serial port or a
-//! log, without a float in text and without memory of its own. `tamis compare` does the same on the host and shows the
-//! first number that differs.
+//! A part that predicts otherwise than the host has other data, another model or another program somewhere. [`Trace`]
+//! predicts as [`model`](crate::model) and [`quantised`](crate::quantised) do and hands every number to a console, a serial
+//! port or a log, without a float in text and without memory of its own. `tamis compare` does the same on the host and
+//! shows the first number that differs.
 //!
 //! ```text
 //! @tamis 1 integers 0123abcd          version, kind of numbers, checksum of the model file
@@ -13,9 +13,9 @@
 //! @tamis done 1                       rows
 //! ```
 //!
-//! Numbers are decimal, bits and checksums hexadecimal. Checksums are CRC-32 (ISO-HDLC) of little-endian bytes: of a row of floats
-//! the bits, whatever it was read from, of a row of integers the bytes; of numbers three words each. Every line starts with
-//! `@tamis`, so others may stand between them.
+//! Numbers are decimal, bits and checksums hexadecimal. Checksums are CRC-32 (ISO-HDLC) of little-endian bytes: of a row of
+//! floats the bits, whatever it was read from, of a row of integers the bytes; of numbers three words each. Every line
+//! starts with `@tamis`, so others may stand between them.
 
 use crate::Result;
 use crate::model::{self, Input};
@@ -102,7 +102,7 @@ impl<P: FnMut(&str)> Trace<P> {
     {
         let mut row = Row::new(self.rows, &mut self.put);
         let values = || (0..x.len()).filter_map(|i| x.at(i)).map(f32::to_le_bytes);
-        model.predict_observed(x, scratch, out, &mut |layer, neuron, value| {
+        model.predict_observed(x, scratch, out, |layer, neuron, value| {
             row.number(x.len(), values(), [layer as u32, neuron as u32, value.to_bits()]);
         })?;
         row.end();
@@ -122,7 +122,7 @@ impl<P: FnMut(&str)> Trace<P> {
         out: &mut [i32],
     ) -> Result<()> {
         let mut row = Row::new(self.rows, &mut self.put);
-        model.predict_observed(x, scratch, out, &mut |layer, neuron, value| {
+        model.predict_observed(x, scratch, out, |layer, neuron, value| {
             let bytes = x.iter().map(|&byte| [byte]);
             row.number(x.len(), bytes, [layer as u32, neuron as u32, value as u32]);
         })?;
@@ -131,10 +131,9 @@ impl<P: FnMut(&str)> Trace<P> {
         Ok(())
     }
 
-    /// Writes the last line, which says how many rows there were; gives back `put`.
-    pub fn finish(mut self) -> P {
+    /// Writes the last line, which says how many rows there were.
+    pub fn finish(mut self) {
         Line::new().text("done").word(self.rows).put(&mut self.put);
-        self.put
     }
 }
 
@@ -176,7 +175,8 @@ pub fn checksum(numbers: impl IntoIterator<Item = [u32; 3]>) -> u32 {
     sum.finalize()
 }
 
-/// A line under construction: words, each behind a space. Made without `core::fmt`, which would take more flash than a model.
+/// A line under construction: words, each behind a space. Made without `core::fmt`, which would take more flash than a
+/// model.
 struct Line {
     bytes: [u8; MAX_LINE],
     used: usize,

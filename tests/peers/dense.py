@@ -73,7 +73,8 @@ class Integers:
 
 
 def table(values, number):
-    return ",\n".join("    " + ", ".join(number(v) for v in chunk) for chunk in np.array_split(values, -(-len(values) // 16)))
+    lines = np.array_split(values, -(-len(values) // 16))
+    return ",\n".join("    " + ", ".join(number(v) for v in line) for line in lines)
 
 
 def matrix(values, number, brackets):
@@ -84,7 +85,8 @@ def matrix(values, number, brackets):
 def tables(work, first, last, q):
     float_text = lambda v: repr(float(v)) + ("" if "." in repr(float(v)) or "e" in repr(float(v)) else ".0")
     whole = lambda v: str(int(v))
-    names = [("W1", "i8", q.w1, whole), ("W2", "i8", q.w2, whole), ("F1", "f32", first, float_text), ("F2", "f32", last, float_text)]
+    names = [("W1", "i8", q.w1, whole), ("W2", "i8", q.w2, whole)]
+    names += [("F1", "f32", first, float_text), ("F2", "f32", last, float_text)]
     numbers = [("MULTIPLIER_1", "i32", q.m1[0]), ("SHIFT_1", "u32", q.m1[1]), ("MULTIPLIER_2", "i32", q.m2[0]),
                ("SHIFT_2", "u32", q.m2[1]), ("HIDDEN", "usize", len(first)), ("OUTPUTS", "usize", len(last))]
     ctypes = {"i8": "int8_t", "f32": "float"}
@@ -151,7 +153,8 @@ def tflite(path, q):
         t.TensorAddQuantization(b, how)
         tensors.append(t.TensorEnd(b))
     operators = []
-    for inputs, output, activation in [([0, 1, 2], 3, t.ActivationFunctionType.RELU), ([3, 4, 5], 6, t.ActivationFunctionType.NONE)]:
+    relu, none = t.ActivationFunctionType.RELU, t.ActivationFunctionType.NONE
+    for inputs, output, activation in [([0, 1, 2], 3, relu), ([3, 4, 5], 6, none)]:
         takes = vector(t.OperatorStartInputsVector, inputs, b.PrependInt32)
         gives = vector(t.OperatorStartOutputsVector, [output], b.PrependInt32)
         t.FullyConnectedOptionsStart(b)

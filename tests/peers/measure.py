@@ -42,7 +42,8 @@ def memory(image):
     for name, size in re.findall(r"^(\.\w+)\s+(\d+)", output("arm-none-eabi-size", "-A", image), re.M):
         if name in sizes:
             sizes[name] = int(size)
-    symbols = {name: int(at, 16) for at, name in re.findall(r"^(\w+) \w (\w+)$", output("arm-none-eabi-nm", image), re.M)}
+    names = re.findall(r"^(\w+) \w (\w+)$", output("arm-none-eabi-nm", image), re.M)
+    symbols = {name: int(at, 16) for at, name in names}
     static = sizes[".data"] + sizes[".bss"]
     return sum(sizes.values()) - sizes[".bss"], static, symbols["__sheap"], symbols["_stack_start"]
 
@@ -52,7 +53,8 @@ def run(work, image):
     path, counts = f"{work}/images/{image}", f"{work}/images/{image}.counts"
     flash, static, heap, top = memory(path)
     qemu = ["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-serial", "null", "-monitor", "none"]
-    qemu += ["-semihosting-config", "enable=on,target=native", "-plugin", f"{work}/insncount.so,out={counts},floor={heap:#x}"]
+    qemu += ["-semihosting-config", "enable=on,target=native"]
+    qemu += ["-plugin", f"{work}/insncount.so,out={counts},floor={heap:#x}"]
     qemu += ["-device", f"loader,file={work}/test.bin,addr=0x21000000,force-raw=on", "-kernel", path]
     done = subprocess.run(qemu, check=True, capture_output=True, text=True, timeout=LIMIT)
     text = open(counts).read()
@@ -63,7 +65,7 @@ def run(work, image):
 
 def lines(work, labels):
     """One line per engine: name, model, mean and most instructions, flash, RAM, accuracy, rows that differ."""
-    # A program that does nothing still has a call between the markers; it belongs to the engine's, so only memory counts off.
+    # The call between the markers is a part of every engine, so only the memory of a program that does nothing counts off.
     nothing = {language: run(work, f"{language}-none") for language in ["c", "rust"]}
     for name, model, image, host, loose in ENGINES:
         if not os.path.exists(f"{work}/images/{image}"):
@@ -104,6 +106,10 @@ def number(value):
     return f"{value:,.0f}".replace(",", " ")
 
 
+def print_row(*cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |")
+
+
 def version(crate):
     text = open("tests/peers/rust/Cargo.lock").read()
     return crate + " " + re.search(rf'name = "{crate}"\nversion = "([^"]+)"', text)[1]
@@ -116,14 +122,18 @@ def main(work, data, sparse, dense, least):
     measured = list(lines(work, labels))
     base = next(result for _, _, image, result in measured if image == REFERENCE)
     packages = re.findall(r"^(\w+)==(\S+)", open("tests/peers/requirements.txt").read(), re.M)
-    commit, dirty = output("git", "rev-parse", "--short", "HEAD").strip(), output("git", "status", "--porcelain", "core", "host")
+    commit = output("git", "rev-parse", "--short", "HEAD").strip()
+    if output("git", "status", "--porcelain", "core", "host", "tests/peers"):
+        commit += " with changes"
+    in_sparse, in_dense = ([f"{100 * float(part):.2f} %" for part in parts] for parts in (of_sparse, of_dense))
     print(f"""# Tamis and other engines on a Cortex-M4F
 
-Made by `cargo build --release && tests/peers/run.sh` at commit {commit}{' with changes' if dirty else ''}. Data: {data}.
+Made by `cargo build --release && tests/peers/run.sh` at commit {commit}.
+Data: {data}.
 
 Each side has the smallest network of a list of sizes, one seed, that reaches {100 * float(least):g} % of the test rows with floats and with 8-bit
-integers: Tamis {nonzeros} nonzeros on {neurons} neurons (recipe `anneal`: {100 * float(of_sparse[0]):.2f} % with floats, {100 * float(of_sparse[1]):.2f} % with integers), the others a
-dense 784-{hidden}-10 (`tamis train --recipe imp` with nothing pruned, 40 epochs of Adam: {100 * float(of_dense[0]):.2f} % and {100 * float(of_dense[1]):.2f} %). Networks
+integers: Tamis {nonzeros} nonzeros on {neurons} neurons (recipe `anneal`: {in_sparse[0]} with floats, {in_sparse[1]} with integers), the others a
+dense 784-{hidden}-10 (`tamis train --recipe imp` with nothing pruned, 40 epochs of Adam: {in_dense[0]} and {in_dense[1]}). Networks
 have no biases. Sizes were chosen by the test rows, on both sides alike. Every program classified all test rows in QEMU.
 
 Instructions are of one row, mean and most over all rows, exactly counted by `tests/plugin/insncount.c`; they are not cycles.
@@ -138,13 +148,14 @@ to Tamis's tables in Rust. "Differ" counts rows with another class than on the h
         if result is None:
             continue
         mean, most, flash, ram, right, differ = result
-        print(f"| {name} | {network[model]} | {number(mean)} | {number(most)} | {mean / base[0]:.2f} | {number(flash)} | {flash / base[2]:.2f} | "
-              f"{number(ram)} | {100 * right:.2f} % | {differ} |")
+        cells = [name, network[model], number(mean), number(most), f"{mean / base[0]:.2f}", number(flash)]
+        print_row(*cells, f"{flash / base[2]:.2f}", number(ram), f"{100 * right:.2f} %", differ)
     skipped = [line.split("|") for line in open(f"{work}/skipped.txt").read().splitlines()]
     for name, reason in skipped:
-        print(f"| {name} | | SKIPPED({reason}) | | | | | | | |")
+        print_row(name, "", f"SKIPPED({reason})", *[""] * 7)
     of_cmsis = {image: result for _, _, image, result in measured}["c-cmsis-int8"]
-    cmsis, how = (of_cmsis[0], of_cmsis[2]) if of_cmsis else next(quoted(int(hidden)))[1:3], "" if of_cmsis else " (quoted)"
+    cmsis = (of_cmsis[0], of_cmsis[2]) if of_cmsis else next(quoted(int(hidden)))[1:3]
+    how = "" if of_cmsis else " (quoted)"
     emlearn = {image: result for _, _, image, result in measured}["c-emlearn-loadable"]
     print(f"""
 How many times less Tamis takes than CMSIS-NN int8{how} and emlearn:
@@ -154,7 +165,8 @@ How many times less Tamis takes than CMSIS-NN int8{how} and emlearn:
     for name, model, _, result in measured:
         if model == TAMIS:
             mean, flash = result[0], result[2]
-            print(f"| {name} | {cmsis[0] / mean:.1f} | {cmsis[1] / flash:.1f} | {emlearn[0] / mean:.1f} | {emlearn[2] / flash:.1f} |")
+            ratios = [cmsis[0] / mean, cmsis[1] / flash, emlearn[0] / mean, emlearn[2] / flash]
+            print_row(name, *(f"{ratio:.1f}" for ratio in ratios))
     if any(name.startswith("CMSIS") for name, _ in skipped):
         print(f"""
 ## Quoted, not measured here
@@ -166,11 +178,13 @@ code that was measured, and weights and biases of {hidden} neurons; RAM is that 
 | engine | network | instructions | ratio | flash, bytes | ratio | RAM, bytes |
 |---|---|---|---|---|---|---|""")
         for name, instructions, flash, ram in quoted(int(hidden)):
-            print(f"| {name} | 784-{hidden}-10 | {number(instructions)} | {instructions / base[0]:.2f} | {number(flash)} | {flash / base[2]:.2f} | {number(ram)} |")
+            cells = [name, f"784-{hidden}-10", number(instructions), f"{instructions / base[0]:.2f}", number(flash)]
+            print_row(*cells, f"{flash / base[2]:.2f}", number(ram))
     print(f"""
 ## Versions
 
-{output("arm-none-eabi-gcc", "--version").splitlines()[0]}, `-O2` (CMSIS-NN `-O3`); {output("rustc", "--version").strip()}, `opt-level = 3`, fat LTO;
+{output("arm-none-eabi-gcc", "--version").splitlines()[0]}, `-O2` (CMSIS-NN `-O3`);
+{output("rustc", "--version").strip()}, `opt-level = 3`, fat LTO;
 {output("qemu-system-arm", "--version").splitlines()[0]}, mps2-an386. {", ".join(" ".join(package) for package in packages)};
 {", ".join(version(crate) for crate in ["embedded-nn", "microflow", "microflow-macros"])}.""")
 

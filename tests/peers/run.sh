@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Measures Tamis and other engines on a Cortex-M4F in QEMU, on the same rows and at the same accuracy; makes docs/results/peers.md.
+# Measures Tamis and other engines on a Cortex-M4F in QEMU, on the same rows and at the same accuracy; makes
+# docs/results/peers.md.
 # usage: cargo build --release && tests/peers/run.sh [folder-of-the-four-files-of-MNIST]       (default ../shared/data/mnist)
 #
 # Without the folder it draws digits instead. It needs python3, qemu-system-arm, cc, arm-none-eabi-gcc, the target
-# thumbv7em-none-eabihf, and once a network for emlearn and the crates of tests/peers/rust; what it cannot have it says in the
-# table. Nothing of it runs in continuous integration.
+# thumbv7em-none-eabihf, and once a network for emlearn and the crates of tests/peers/rust; what it cannot have it says in
+# the table. Nothing of it runs in continuous integration.
 #
 # CMSIS_NN=FOLDER is a checkout of CMSIS-NN 7.0.0; without it one is cloned, and where that fails figures are quoted.
 # LEAST=0.95 is the test accuracy that all must reach, WORK=FOLDER (default target/peers) where everything is built.
@@ -38,14 +39,17 @@ fi
 "$python" tests/peers/data.py "$mnist" "$work"
 train=(--data "$work/train_x.npy" --labels "$work/train_y.npy")
 test=(--data "$work/test_x.npy" --labels "$work/test_y.npy")
-accuracy() { "$tamis" eval "$1" "${test[@]}" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["accuracy"])'; }
+accuracy() {
+    "$tamis" eval "$1" "${test[@]}" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["accuracy"])'
+}
 enough() { awk -v least="$least" '{ exit !($1 >= least && $2 >= least) }' <<< "$1 $2"; }
 
 # The smallest of each kind whose floats and integers both reach the accuracy; if none does, the last.
 for cell in ${SPARSE:-300,18 400,22 500,25 600,27 700,29 800,31 1000,35}; do
     s=${cell%,*} m=${cell#*,}
     "$tamis" train "${train[@]}" --task multiclass --hidden "$m" --nnz "$s" --validation 0 --quiet -o "$work/tamis_f32.tamis"
-    "$tamis" quantize "$work/tamis_f32.tamis" --data "$work/train_x.npy" --encoding fastest --quiet -o "$work/tamis_int8.tamis"
+    "$tamis" quantize "$work/tamis_f32.tamis" --data "$work/train_x.npy" --encoding fastest --quiet \
+        -o "$work/tamis_int8.tamis"
     got=$(accuracy "$work/tamis_f32.tamis")" "$(accuracy "$work/tamis_int8.tamis")
     echo "Tamis, s = $s, m = $m: $got"
     sparse="$s $m $got"
@@ -53,7 +57,8 @@ for cell in ${SPARSE:-300,18 400,22 500,25 600,27 700,29 800,31 1000,35}; do
     enough $got && break
 done
 for m in ${DENSE:-8 10 12 14 16 18 20 24 28 32 40}; do
-    "$tamis" train "${train[@]}" --task multiclass --recipe imp --hidden "$m" --nnz $((m * 794)) --epochs 40 --quiet -o "$work/dense.tamis"
+    "$tamis" train "${train[@]}" --task multiclass --recipe imp --hidden "$m" --nnz $((m * 794)) --epochs 40 --quiet \
+        -o "$work/dense.tamis"
     "$tamis" export "$work/dense.tamis" --format safetensors --quiet -o "$work/dense.safetensors"
     got=$("$python" tests/peers/dense.py score "$work")
     echo "dense, m = $m: $got"
@@ -72,8 +77,8 @@ floats=$work/tamis_floats.tamis
 "$tamis" export "$work/tamis_int8.tamis" --format c --quiet -o "$work/tamis_int8.c"
 for kind in f32 int8; do
     "$tamis" predict "$work/tamis_$kind.tamis" --data "$work/test_x.npy" --quiet -o "$work/classes.npy"
-    "$python" -c 'import numpy, sys; print(end="".join(str(int(c)) for c in numpy.load(sys.argv[1])[:, 0]))' "$work/classes.npy" \
-        > "$work/tamis_$kind.txt"
+    "$python" -c 'import numpy, sys; print(end="".join(str(int(c)) for c in numpy.load(sys.argv[1])[:, 0]))' \
+        "$work/classes.npy" > "$work/tamis_$kind.txt"
 done
 
 # Programs in Rust.
@@ -103,21 +108,23 @@ c tamis-int8 tests/peers/c/tamis.c "$work/tamis_int8.c"
 for way in loadable inline; do
     [ -f "$work/emlearn_$way.h" ] || continue
     c emlearn-$way -D${way^^} -I "$eml" tests/peers/c/emlearn.c
-    cc -O2 -ffp-contract=off -w -D${way^^} -I tests/peers/c -I "$work" -I "$eml" tests/peers/c/emlearn.c tests/peers/c/host.c -lm \
-        -o "$work/host"
+    cc -O2 -ffp-contract=off -w -D${way^^} -I tests/peers/c -I "$work" -I "$eml" tests/peers/c/emlearn.c \
+        tests/peers/c/host.c -lm -o "$work/host"
     "$work/host" "$work/test.bin" > "$work/emlearn_$way.txt"
 done
 if grep -q 'FIXME: implement' "$eml/eml_net_fixedpoint.h"; then
-    skip "emlearn, integers" "the layer of integers in this release has no body: eml_net_forward_q16 of eml_net_fixedpoint.h says \"FIXME: implement\""
+    skip "emlearn, integers" \
+        'its layer of integers has no body: eml_net_forward_q16 of eml_net_fixedpoint.h says "FIXME: implement"'
 fi
 cmsis=${CMSIS_NN:-$work/CMSIS-NN}
-[ -d "$cmsis" ] || timeout 60 git clone --quiet --depth 1 --branch v7.0.0 https://github.com/ARM-software/CMSIS-NN "$cmsis" \
-    2> "$work/clone.log" || true
+[ -d "$cmsis" ] || timeout 60 git clone --quiet --depth 1 --branch v7.0.0 https://github.com/ARM-software/CMSIS-NN \
+    "$cmsis" 2> "$work/clone.log" || true
 if [ -d "$cmsis/Source" ]; then
-    c cmsis-int8 -O3 -I "$cmsis/Include" tests/peers/c/cmsis.c "$cmsis/Source/FullyConnectedFunctions/arm_fully_connected_s8.c" \
+    c cmsis-int8 -O3 -I "$cmsis/Include" tests/peers/c/cmsis.c \
+        "$cmsis/Source/FullyConnectedFunctions/arm_fully_connected_s8.c" \
         "$cmsis/Source/NNSupportFunctions/arm_nn_vec_mat_mult_t_s8.c"
 else
-    skip "CMSIS-NN" "its repository cannot be reached from here ($(tail -n 1 "$work/clone.log")); the crate cmsis-nn-rs has bindings without the sources"
+    skip "CMSIS-NN, int8" "its repository cannot be cloned from here: $(tail -n 1 "$work/clone.log"); the crate cmsis-nn-rs has bindings without the sources"
 fi
 
 cc -O2 -fPIC -shared -fvisibility=hidden tests/plugin/insncount.c -o "$work/insncount.so"

@@ -3,6 +3,9 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p tamis-tests --test deployed` writes all of it anew.
 
+use tamis::trace::{Kind, Trace};
+use tamis::wire::{self, QuantisedView, View};
+
 /// Modules that were exported.
 macro_rules! exported {
     ($($name:ident $path:literal)*) => {
@@ -48,6 +51,42 @@ pub fn embedded_floats(row: &[f32; INPUTS]) -> [f32; OUTPUTS] {
     let done = model.predict(row, &mut [0.0; 10], &mut y);
     debug_assert!(done.is_ok(), "the scratch is that of ten hidden neurons");
     y
+}
+
+/// What the layers of the file of integers give on two rows, the second of which is the first from its end; each line to
+/// `put`.
+///
+/// # Errors
+/// The file is refused.
+pub fn trace_integers(put: impl FnMut(&str)) -> tamis::Result<()> {
+    let view = QuantisedView::parse(INTEGERS)?;
+    let mut trace = Trace::new(Kind::Integers, wire::checksum(INTEGERS), put);
+    for row in rows() {
+        trace.integers(&view.model().chain(), &row, &mut [0; 13], &mut [0; OUTPUTS])?;
+    }
+    trace.finish();
+    Ok(())
+}
+
+/// The same of the file of floats.
+///
+/// # Errors
+/// The file is refused.
+pub fn trace_floats(put: impl FnMut(&str)) -> tamis::Result<()> {
+    let view = View::parse(FLOATS)?;
+    let mut trace = Trace::new(Kind::Floats, wire::checksum(FLOATS), put);
+    for row in rows() {
+        trace.floats(&view.model().chain(), &row[..], &mut [0.0; 10], &mut [0.0; OUTPUTS])?;
+    }
+    trace.finish();
+    Ok(())
+}
+
+/// The row, and the same from its end.
+fn rows() -> [[u8; INPUTS]; 2] {
+    let mut back = ROW;
+    back.reverse();
+    [ROW, back]
 }
 
 /// Numbers in a row.

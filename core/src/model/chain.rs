@@ -1,6 +1,6 @@
 //! Layers one behind the other, and their prediction.
 
-use super::{ALL_KERNELS, Input, Layer, MAX_LAYERS};
+use super::{ALL_KERNELS, Blind, Input, Layer, MAX_LAYERS, Observer, Seeing};
 use crate::error::{length, range, tri};
 use crate::{Error, Result};
 
@@ -129,11 +129,11 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     where
         X: Input + ?Sized,
     {
-        self.predict_observed(x, scratch, out, &mut |_, _, _| ())
+        self.predict_for(x, scratch, out, Blind)
     }
 
-    /// Predicts one row read from any [`Input`], and shows every number that a layer gives: `see(layer, neuron, value)`, layer
-    /// by layer and neuron by neuron, both counted from 0. Lengths are those of [`predict`](Self::predict).
+    /// Predicts one row read from any [`Input`], and shows every number that a layer gives: `see(layer, neuron, value)`,
+    /// layer by layer and neuron by neuron, both counted from 0. Lengths are those of [`predict`](Self::predict).
     ///
     /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing more.
     ///
@@ -145,7 +145,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// let model = Model::new(&[Layer::Csr(hidden), Layer::Sum(Sum::new(2, &[0b10])?)])?;
     ///
     /// let (mut seen, mut f) = ([0.0; 3], [0.0]);
-    /// model.chain().predict_observed(&[3.0, 0.25, 1.0][..], &mut [], &mut f, &mut |layer, neuron, value| {
+    /// model.chain().predict_observed(&[3.0, 0.25, 1.0][..], &mut [], &mut f, |layer, neuron, value| {
     ///     seen[2 * layer + neuron] = value;
     /// })?;
     /// assert_eq!(seen, [2.5, 0.5, 2.0]);
@@ -154,16 +154,19 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     ///
     /// # Errors
     /// As [`predict_from`](Self::predict_from).
-    pub fn predict_observed<X, S>(
-        &self,
-        x: &X,
-        scratch: &mut [f32],
-        out: &mut [f32],
-        see: &mut S,
-    ) -> Result<()>
+    pub fn predict_observed<X, S>(&self, x: &X, scratch: &mut [f32], out: &mut [f32], see: S) -> Result<()>
     where
         X: Input + ?Sized,
         S: FnMut(usize, usize, f32),
+    {
+        self.predict_for(x, scratch, out, Seeing::new(see))
+    }
+
+    #[inline(always)]
+    fn predict_for<X, O>(&self, x: &X, scratch: &mut [f32], out: &mut [f32], see: O) -> Result<()>
+    where
+        X: Input + ?Sized,
+        O: Observer<f32>,
     {
         length("input row", x.len(), self.inputs())?;
         length("prediction", out.len(), self.outputs())?;
@@ -175,25 +178,25 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         self.forward(x, scratch, out, see).ok_or(missing)
     }
 
-    fn forward<X, S>(&self, x: &X, scratch: &mut [f32], out: &mut [f32], see: &mut S) -> Option<()>
+    fn forward<X, O>(&self, x: &X, scratch: &mut [f32], out: &mut [f32], mut see: O) -> Option<()>
     where
         X: Input + ?Sized,
-        S: FnMut(usize, usize, f32),
+        O: Observer<f32>,
     {
         let (body, tail) = self.split();
         let Some((first, rest)) = body.split_first() else {
-            return run_tail::<X, S, KERNELS>(tail, 0, x, out, see);
+            return run_tail::<X, O, KERNELS>(tail, x, out, see);
         };
         let mut ends = Ends::new(scratch);
         let (_, next) = ends.step(first.outputs())?;
         first.apply::<X, KERNELS>(x, next)?;
-        show(0, next, see);
-        for (k, layer) in rest.iter().enumerate() {
+        see.layer(next.iter().copied());
+        for layer in rest {
             let (now, next) = ends.step(layer.outputs())?;
             layer.apply::<[f32], KERNELS>(now, next)?;
-            show(k + 1, next, see);
+            see.layer(next.iter().copied());
         }
-        run_tail::<[f32], S, KERNELS>(tail, body.len(), ends.step(0)?.0, out, see)
+        run_tail::<[f32], O, KERNELS>(tail, ends.step(0)?.0, out, see)
     }
 
     /// The layers whose activations go to the scratch, and those that give the prediction from them.
@@ -343,46 +346,40 @@ const fn check(layers: &[Layer<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// The last layer, the one of this number, or the last two where no activation has to be kept.
-fn run_tail<X, S, const KERNELS: u16>(
-    tail: &[Layer<'_>],
-    at: usize,
-    x: &X,
-    out: &mut [f32],
-    see: &mut S,
-) -> Option<()>
+/// The last layer, or the last two where no activation has to be kept.
+fn run_tail<X, O, const KERNELS: u16>(tail: &[Layer<'_>], x: &X, out: &mut [f32], mut see: O) -> Option<()>
 where
     X: Input + ?Sized,
-    S: FnMut(usize, usize, f32),
+    O: Observer<f32>,
 {
     match tail {
         [Layer::Csr(csr), Layer::Sum(sum)]
             if KERNELS & (super::CSR | super::SUM) == super::CSR | super::SUM =>
         {
-            let mut neuron = 0;
-            let hidden = csr.rows(x).inspect(|h| {
-                if let Some(h) = h {
-                    see(at, neuron, *h);
-                }
-                neuron += 1;
-            });
-            *out.first_mut()? = sum.apply(hidden)?;
-            show(at + 1, out, see);
+            let y = out.first_mut()?;
+            if O::SEES {
+                let mut neuron = 0;
+                let hidden = csr.rows(x).inspect(|h| {
+                    if let Some(h) = h {
+                        see.number(neuron, *h);
+                    }
+                    neuron += 1;
+                });
+                *y = sum.apply(hidden)?;
+                see.next();
+                see.layer(core::iter::once(*y));
+            } else {
+                *y = sum.apply(csr.rows(x))?;
+            }
+            Some(())
         }
-        [layer] => {
+        [layer] if O::SEES => {
             layer.apply::<X, KERNELS>(x, out)?;
-            show(at, out, see);
+            see.layer(out.iter().copied());
+            Some(())
         }
-        _ => return None,
-    }
-    Some(())
-}
-
-/// Shows what a layer has given.
-#[inline(always)]
-fn show<S: FnMut(usize, usize, f32)>(layer: usize, values: &[f32], see: &mut S) {
-    for (neuron, &value) in values.iter().enumerate() {
-        see(layer, neuron, value);
+        [layer] => layer.apply::<X, KERNELS>(x, out),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, Scales, rolled};
 use crate::error::{length, range, tri};
-use crate::model::{Activation, MAX_LAYERS, Sum};
+use crate::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum};
 use crate::{Error, Result};
 
 /// A chain of one to [`MAX_LAYERS`] layers of integers that lie elsewhere, the scalar [`Sum`] as its possible end counted.
@@ -127,7 +127,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// # Errors
     /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` is too short.
     pub fn predict(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32]) -> Result<()> {
-        self.predict_observed(x, scratch, out, &mut |_, _, _| ())
+        self.predict_for(x, scratch, out, Blind)
     }
 
     /// Predicts one row, and shows every number that a layer gives: `see(layer, neuron, value)`, layer by layer and neuron by
@@ -138,15 +138,17 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     ///
     /// # Errors
     /// As [`predict`](Self::predict).
-    pub fn predict_observed<S>(
-        &self,
-        x: &[u8],
-        scratch: &mut [i32],
-        out: &mut [i32],
-        see: &mut S,
-    ) -> Result<()>
+    pub fn predict_observed<S>(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32], see: S) -> Result<()>
     where
         S: FnMut(usize, usize, i32),
+    {
+        self.predict_for(x, scratch, out, Seeing::new(see))
+    }
+
+    #[inline(always)]
+    fn predict_for<O>(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32], see: O) -> Result<()>
+    where
+        O: Observer<i32>,
     {
         length("input row", x.len(), self.inputs())?;
         length("prediction", out.len(), self.outputs())?;
@@ -157,9 +159,9 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
 
     /// `None` only if the scratch is too short.
     #[inline(never)]
-    fn forward<S>(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32], see: &mut S) -> Option<()>
+    fn forward<O>(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32], mut see: O) -> Option<()>
     where
-        S: FnMut(usize, usize, i32),
+        O: Observer<i32>,
     {
         let (sums, bytes) = scratch.split_at_mut_checked(self.widest)?;
         let bytes: &mut [u8] = bytemuck::try_cast_slice_mut(bytes).ok()?;
@@ -170,10 +172,11 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
             layer.sums::<KERNELS>(x, sums)?;
             if !last {
                 // The inputs of this layer are done with, so its outputs may take their place.
-                let bytes = bytes.get_mut(..layer.outputs)?;
-                let pairs = bytes.iter_mut().zip(&*sums);
-                layer.with_factors(pairs, |(byte, &sum), factor| *byte = factor.byte(sum));
-                bytes.iter().enumerate().for_each(|(neuron, &byte)| see(k, neuron, byte.into()));
+                let given = bytes.get_mut(..layer.outputs)?.iter_mut();
+                layer.with_factors(given.zip(&*sums), |(byte, &sum), factor| *byte = factor.byte(sum));
+                if O::SEES {
+                    see.layer(bytes.get(..layer.outputs)?.iter().map(|&byte| byte.into()));
+                }
                 continue;
             }
             if KERNELS & LAST_FACTORS != 0 {
@@ -189,8 +192,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         if let Some(sum) = &self.sum {
             *out.first_mut()? = signed_sum(sum, bytes);
         }
-        let last = self.layers.len() - usize::from(self.sum.is_none());
-        out.iter().enumerate().for_each(|(neuron, &value)| see(last, neuron, value));
+        see.layer(out.iter().copied());
         Some(())
     }
 

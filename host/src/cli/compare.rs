@@ -13,8 +13,8 @@ use crate::{Error, Result, data, file};
 
 /// Find the first number of a layer that a part has otherwise than this program: exit code 3 if there is one.
 ///
-/// The part predicts through `tamis::trace::Trace` and prints every number of every layer, on semihosting, a serial port or any
-/// log; other lines may stand between. Its first row is row --first of the data, and so on.
+/// The part predicts through `tamis::trace::Trace` and prints every number of every layer, on semihosting, a serial port or
+/// any log; other lines may stand between. Its first row is row --first of the data, and so on.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -125,7 +125,7 @@ fn summary(object: &Compared<'_>) -> String {
         vec![layer.layer.to_string(), count(layer.numbers as u64), count(layer.differ as u64), largest]
     }));
     let first = report.first.as_ref().map_or_else(
-        || format!("All {} agree, to the bit.", count(report.numbers as u64)),
+        || format!("All {} numbers agree, to the bit.", count(report.numbers as u64)),
         |first| difference(report, first),
     );
     format!("{title}\n\n{}\n\n{first}", console::table(&rows))
@@ -135,8 +135,8 @@ fn difference(report: &Comparison, first: &Difference) -> String {
     let Difference { row, expected_bits, got_bits, .. } = first;
     let (Some(layer), Some(neuron)) = (first.layer, first.neuron) else {
         return format!(
-            "The part was given another row {row}: checksum {got_bits}, here {expected_bits}. Look at how the row reaches the \
-             model before looking at the model; {} of {} rows are others.",
+            "The part was given another row {row}: checksum {got_bits}, here {expected_bits}. Look at how the row reaches \
+             the model before looking at the model; {} of {} rows are others.",
             count(report.inputs_differ as u64),
             count(report.rows as u64)
         );

@@ -79,7 +79,7 @@ impl Comparison {
     /// Says by an error whether anything differs.
     ///
     /// # Errors
-    /// Something does; it is none that [`is_over_limit`](Error::is_over_limit) denies.
+    /// Something does; [`is_over_limit`](Error::is_over_limit) tells it from what failed.
     pub fn check(&self) -> Result<()> {
         match &self.first {
             None => Ok(()),
@@ -116,7 +116,8 @@ impl ModelFile {
     /// Compares what a part has printed with what the layers give here: its rows are those of the data from `first` on.
     ///
     /// # Errors
-    /// The log is of another model or of fewer or other numbers than the model has, the data has other columns or too few rows.
+    /// The log is of another model, or of fewer or other numbers than the model has; the data has other columns, or too few
+    /// rows.
     pub fn compare(&self, data: &Matrix, first: usize, log: &TraceLog) -> Result<Comparison> {
         let own = checksum(self.bytes());
         let kind = self.kind()?;
@@ -184,14 +185,12 @@ impl ModelFile {
                 let chain = view.model().chain();
                 let (mut scratch, mut out) = (vec![0.0; chain.scratch_len()], vec![0.0; chain.outputs()]);
                 for k in rows {
+                    let range = k * d..(k + 1) * d;
+                    let (scratch, out) = (&mut scratch[..], &mut out[..]);
                     match &data.values {
-                        Values::F32(of) => {
-                            trace.floats(&chain, &of[k * d..(k + 1) * d], &mut scratch, &mut out)?
-                        }
-                        Values::U8(of) => {
-                            trace.floats(&chain, &of[k * d..(k + 1) * d], &mut scratch, &mut out)?
-                        }
-                    }
+                        Values::F32(of) => trace.floats(&chain, &of[range], scratch, out),
+                        Values::U8(of) => trace.floats(&chain, &of[range], scratch, out),
+                    }?;
                 }
             }
             Opened::Integers(view) => {

@@ -24,6 +24,7 @@ impl Line {
         self
     }
 
+    #[allow(dead_code, reason = "of the programs that run cases")]
     pub(crate) fn hex(self, value: u32) -> Self {
         let mut line = self.text("0x");
         for shift in (0..32).step_by(4).rev() {

@@ -10,7 +10,8 @@ void prepare(const uint8_t row[784], void *input)
         x[i] = (int8_t)(row[i] - 128);
 }
 
-static void layer(const int8_t *x, const int8_t *w, int inputs, int outputs, int32_t multiplier, int shift, int zero, int8_t *y)
+static void layer(const int8_t *x, const int8_t *w, int inputs, int outputs, int32_t multiplier, int shift, int zero,
+                  int8_t *y)
 {
     const cmsis_nn_context context = {0, 0};
     const cmsis_nn_fc_params params = {128, 0, zero, {-128, 127}};

@@ -1,4 +1,5 @@
-/* What emlearn generates: LOADABLE is its default, a table of layers that eml_net.h walks; the other way is code per network. */
+/* What emlearn generates: LOADABLE is its default, a table of layers that eml_net.h walks; the other way is code for each
+ * network. */
 #include "engine.h"
 #ifdef LOADABLE
 #include "emlearn_loadable.h"

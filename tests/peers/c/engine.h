@@ -1,4 +1,5 @@
-/* What a program in this folder is: it takes a row of bytes as its engine wants it, which is not counted, and classifies it. */
+/* What a program in this folder is: it brings a row of bytes to what its engine takes, which is not counted, and
+ * classifies it. */
 #ifndef ENGINE_H
 #define ENGINE_H
 #include <stdint.h>

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include "engine.h"
 
-/* The runner puts the number of rows here, and the rows behind it. The engine's input is further on, so it counts for nobody. */
+/* The runner puts the number of rows here, and the rows behind it. The engine's input is further on, so it counts for
+ * nobody. */
 #define COUNT (*(const volatile uint32_t *)0x21000000u)
 #define ROWS ((const uint8_t *)0x21000010u)
 #define INPUT ((void *)0x21e00000u)

@@ -1,7 +1,7 @@
 //! The lines of [`tamis::trace`], read from what a part has printed.
 //!
-//! Lines that do not start with the prefix are not looked at, and what stands before the prefix on a line, as a time, is left
-//! out. Nothing else is believed: numbers are counted, rows come one by one, and checksums must fit.
+//! Lines without the prefix are not looked at, and what stands before it on a line, as a time, is left out. Nothing else is
+//! believed: numbers are counted, rows come one by one, and checksums must fit.
 
 use tamis::trace::{self, Kind, PREFIX, VERSION};
 

@@ -8,6 +8,7 @@ use crate::{costs, cross, elf, install, sizes};
 use boards::{BOARDS, Board};
 use std::fs;
 use std::path::{Path, PathBuf};
+use tamis_tests::deployed;
 
 #[path = "../../../firmware/boards.rs"]
 #[allow(dead_code, unreachable_pub, reason = "shared with the build script of the firmware")]
@@ -33,6 +34,9 @@ pub(crate) fn run(_: &Context) -> Outcome {
     let runs = BOARDS.iter().map(|board| emulate(board, &plugin)).collect::<Result<Vec<_>, _>>()?;
     print!("{}", matrix::table(&runs, &expected));
     let mut problems = matrix::problems(&runs, &expected);
+    for board in BOARDS {
+        problems.extend(trace(board, &plugin)?);
+    }
     build_sized()?;
     problems.extend(sizes::check(IMAGES)?);
     problems.extend(costs::check(&plugin)?);
@@ -133,6 +137,30 @@ fn emulate_one(board: &Board, program: &str, plugin: &Path) -> Result<Run, Stop>
     let ran = start(board, &image, program, plugin, &[])?;
     let flash = flash(&image)?;
     Ok(Run::new(board.core, flash, ran.ended, &ran.log, &ran.counts))
+}
+
+/// The programs that print what layers give do it as the host does, to the bit.
+fn trace(board: &Board, plugin: &Path) -> Result<Vec<String>, Stop> {
+    let (mut integers, mut floats) = (String::new(), String::new());
+    let push = |text: &mut String, line: &str| text.extend([line, "\n"]);
+    let host = deployed::trace_integers(|line| push(&mut integers, line));
+    let host = host.and(deployed::trace_floats(|line| push(&mut floats, line)));
+    host.map_err(|error| Stop::Failed(format!("traces on the host: {error}")))?;
+    let mut problems = Vec::new();
+    for (program, expected) in [("trace", integers), ("trace-floats", floats)] {
+        let image = root().join(IMAGES).join(board.target).join("release").join(program);
+        let ran = start(board, &image, program, plugin, &[])?;
+        ran.ended?;
+        let differ = ran.log.lines().zip(expected.lines()).position(|(got, expected)| got != expected);
+        let (got, lines) = (ran.log.lines().count(), expected.lines().count());
+        if let Some(at) = differ.or_else(|| (got != lines).then_some(got.min(lines))) {
+            let line = |text: &str| text.lines().nth(at).unwrap_or("nothing").to_owned();
+            let (got, expected) = (line(&ran.log), line(&expected));
+            let at = at + 1;
+            problems.push(format!("{}, {program}, line {at}: {got:?}, on the host {expected:?}", board.core));
+        }
+    }
+    Ok(problems)
 }
 
 /// What a program left behind.
