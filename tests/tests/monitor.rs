@@ -90,8 +90,8 @@ fn a_chip_that_lost_power_is_late_and_switched_on_again() {
 struct Script(std::vec::IntoIter<Class>);
 
 impl Script {
-    fn new(classes: &[Class]) -> Self {
-        Self(classes.to_vec().into_iter())
+    fn new(classes: impl Into<Vec<Class>>) -> Self {
+        Self(classes.into().into_iter())
     }
 }
 
@@ -115,7 +115,7 @@ fn the_pin_changes_after_two_windows_in_a_row() {
         [Stopped, Unbalanced, Running, Stopped, Unbalanced, Running, Unbalanced, Unbalanced, Running];
     let mut pin = levels(&[Low, Low, Low, High, High, High, High, Low, Low]);
     let sensor = Lis3dh::new(Accelerometer::new(1, &[Stopped]), 0x18);
-    let mut monitor = Monitor::new(sensor, Script::new(&classes), pin.clone(), Clock::default());
+    let mut monitor = Monitor::new(sensor, Script::new(classes), pin.clone(), Clock::default());
     for class in classes {
         assert_eq!(monitor.step().unwrap().class, class);
     }
@@ -127,7 +127,7 @@ fn a_pin_that_does_not_obey_is_a_fault() {
     let broken = Level::set(State::Low).with_error(MockError::Io(std::io::ErrorKind::Other));
     let mut pin = digital::Mock::new(&[broken]);
     let sensor = Lis3dh::new(Accelerometer::new(1, &[Class::Stopped]), 0x18);
-    let mut monitor = Monitor::new(sensor, Script::new(&[Class::Stopped]), pin.clone(), Clock::default());
+    let mut monitor = Monitor::new(sensor, Script::new([Class::Stopped]), pin.clone(), Clock::default());
     assert_eq!(monitor.step(), Err(Fault::Pin(PinFault::Other)));
     pin.done();
 }
@@ -137,12 +137,12 @@ fn after_as_many_failures_as_tries_the_pin_is_low_until_two_windows_are_good() {
     use State::{High, Low};
     let lost = |transaction: &Transaction| vec![transaction.clone().with_error(ErrorKind::Bus)];
     let first = &switch_on()[0];
-    let tries = vec![lost(&write(0x2e, 0x00)), lost(first), lost(first)];
+    let tries = [lost(&write(0x2e, 0x00)), lost(first), lost(first)];
     assert_eq!(tries.len(), usize::from(TRIES));
     let good = [switch_on(), window(), window()].concat();
     let mut bus = bus(&[good.clone(), tries.concat(), good]);
     let mut pin = levels(&[Low, High, Low, Low, High]);
-    let model = Script::new(&[Class::Running; 4]);
+    let model = Script::new([Class::Running; 4]);
     let mut monitor = Monitor::new(Lis3dh::new(bus.clone(), ADDRESS), model, pin.clone(), NoopDelay::new());
     let may_run = std::array::from_fn(|_| monitor.step().map(|status| status.may_run));
     let fault = Err(Fault::Sensor(SensorError::Bus(ErrorKind::Bus)));
