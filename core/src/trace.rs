@@ -1,7 +1,7 @@
 //! What every layer gives on a row, as lines of text: to find out where a part and the host part ways.
 //!
 //! A part that predicts otherwise than the host has other data, another model or another program somewhere. [`Trace`]
-//! predicts as [`model`](crate::model) and [`quantised`](crate::quantised) do and hands every number to a console, a serial
+//! predicts as [`model`] and [`quantised`] do and hands every number to a console, a serial
 //! port or a log, without a float in text and without memory of its own. `tamis compare` does the same on the host and
 //! shows the first number that differs.
 //!
@@ -269,17 +269,13 @@ mod tests {
 
     #[test]
     fn the_checksum_of_a_row_is_that_of_its_numbers_however_it_is_read() {
-        let lines = |x: &dyn Fn(&mut Trace<&mut dyn FnMut(&str)>, &model::Chain<'_>) -> Result<()>| {
-            traced(|trace, model| x(trace, model))
-        };
-        let floats = lines(&|trace, model| trace.floats(model, &[10.0, 2.0][..], &mut [0.0; 3], &mut [0.0]));
-        let bytes = lines(&|trace, model| trace.floats(model, &[10_u8, 2][..], &mut [0.0; 3], &mut [0.0]));
-        let scaled = Scaled { bytes: &[20, 4], scale: 0.5 };
-        let scaled = lines(&|trace, model| trace.floats(model, &scaled, &mut [0.0; 3], &mut [0.0]));
-        let other = lines(&|trace, model| trace.floats(model, &[10.0, 3.0][..], &mut [0.0; 3], &mut [0.0]));
+        fn lines<X: Input + ?Sized>(x: &X) -> Vec<String> {
+            traced(|trace, model| trace.floats(model, x, &mut [0.0; 3], &mut [0.0]))
+        }
+        let (floats, bytes) = (lines(&[10.0, 2.0][..]), lines(&[10_u8, 2][..]));
+        let (scaled, other) = (lines(&Scaled { bytes: &[20, 4], scale: 0.5 }), lines(&[10.0, 3.0][..]));
         assert_eq!((&floats, &floats), (&bytes, &scaled));
         assert_ne!(floats[1], other[1]);
-        // CRC-32 of the bytes of 10.0 and 2.0.
         assert!(floats[1].starts_with("@tamis row 0 2 "), "{}", floats[1]);
     }
 
