@@ -47,10 +47,8 @@ fn main() -> anyhow::Result<()> {
     let bytes = Aligned::new(&quantise(&floats, values)?);
     let view = QuantisedView::parse(&bytes)?;
     let (scales, cost) = (view.model().scales(), view.model().layers());
-    anyhow::ensure!(
-        scales.input() == 1.0 && f32::from(scales.zero) == ZERO,
-        "other bytes than the sensor's: {scales:?}"
-    );
+    let same = scales.input() == 1.0 && f32::from(scales.zero) == ZERO;
+    anyhow::ensure!(same, "other bytes than the sensor's: {scales:?}");
     let nonzeros: usize = cost.iter().map(|layer| layer.weights().nonzeros()).sum();
     write_folder(&folder, |folder| folder.write("vibration.tamis", |w| w.write_all(&bytes)))?;
     println!("wrote {} bytes, {nonzeros} nonzeros, to {}", bytes.len(), folder.display());
