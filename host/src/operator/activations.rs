@@ -15,7 +15,8 @@ use tamis::weights::{Block, Weights, runs};
 /// All of them take at most so many bytes, unless a layout says otherwise.
 const USUAL_BYTES: usize = 4 << 20;
 
-/// Floats for each of so many groups: `neurons` activations on each of `rows` rows, none where that takes more than a few megabytes.
+/// Floats for each of so many groups: `neurons` activations on each of `rows` rows, or as many as a few megabytes hold, which
+/// fewer neurons or rows make use of.
 pub(super) const fn usual(groups: usize, rows: usize, neurons: usize) -> usize {
     let most = USUAL_BYTES / 4 / if groups == 0 { 1 } else { groups };
     let all = rows.saturating_mul(neurons);
@@ -71,8 +72,8 @@ impl Activations {
         self.places.clear();
     }
 
-    /// Turns to the network `w`, with room for `slots` activations a row, and says whether they are enough. If so, the stale ones of
-    /// [`Self::slot`] are to be computed, and then [`Self::settle`] is to be called.
+    /// Turns to the network `w`, with room for `slots` activations a row, and says whether they are enough. If so, the stale ones
+    /// are to be computed ([`add_forward_kept`]), and then [`Self::settle`] is to be called.
     pub(super) fn turn_to(&mut self, w: Weights<'_>, slots: usize) -> bool {
         let inputs = w.inputs();
         let slots = slots.min(self.taken.len());
