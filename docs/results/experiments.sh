@@ -8,7 +8,7 @@ shift
 cd "$(dirname "$0")/../.."
 cargo build --release --quiet -p tamis-host
 out=docs/results/experiments
-all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left figure-3-right figure-4 figure-5 runtimes starts
+all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left figure-3-right figure-4 figure-5 runtimes references
     theory-assumption theory-curvature theory-convergence theory-sensing"
 for name in ${*:-$all}; do
     target/release/tamis run "$name" --profile reduced --data-dir "$data" -o "$out/$name" --quiet

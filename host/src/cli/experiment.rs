@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// way. Seeds are those of the spec.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes, starts,
+Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes, references,
   theory-assumption, theory-curvature, theory-convergence, theory-sensing
 Examples:
   tamis run figure-3-right --profile smoke -o smoke

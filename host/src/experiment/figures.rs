@@ -17,7 +17,7 @@ const FIGURES: [(&str, &str); 14] = [
     ("figure-4", include_str!("../../specs/figure-4.toml")),
     ("figure-5", include_str!("../../specs/figure-5.toml")),
     ("runtimes", include_str!("../../specs/runtimes.toml")),
-    ("starts", include_str!("../../specs/starts.toml")),
+    ("references", include_str!("../../specs/references.toml")),
     ("theory-assumption", include_str!("../../specs/theory-assumption.toml")),
     ("theory-curvature", include_str!("../../specs/theory-curvature.toml")),
     ("theory-convergence", include_str!("../../specs/theory-convergence.toml")),

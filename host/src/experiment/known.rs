@@ -91,15 +91,20 @@ mod tests {
     #[test]
     fn every_known_figure_is_a_cell_of_the_full_grid() {
         let file: File = toml::from_str(include_str!("../../specs/known.toml")).unwrap();
-        for name in file.value.iter().flat_map(|entry| &entry.parts) {
-            let (experiment, part) = name.split_once('/').unwrap();
-            let spec = figures::load(experiment, None).unwrap();
-            let own = spec.part.iter().find(|own| own.name == part).unwrap();
-            let known = Known::of(experiment, part).unwrap();
-            for value in known.published.iter().chain(&known.reference) {
-                assert!(own.pairs().contains(&(value.m, value.s)), "{name}: {value:?}");
-                assert!(own.methods.contains(&value.method), "{name}: {value:?}");
+        for entry in &file.value {
+            let parts: Vec<_> = entry.parts.iter().map(|name| part(name)).collect();
+            for value in entry.published.iter().chain(&entry.reference) {
+                let at = format!("{:?}: {value:?}", entry.parts);
+                assert!(parts.iter().all(|part| part.pairs().contains(&(value.m, value.s))), "{at}");
+                assert!(parts.iter().any(|part| part.methods.contains(&value.method)), "{at}");
             }
         }
+    }
+
+    /// `experiment/part` with the full grid.
+    fn part(name: &str) -> super::super::spec::Part {
+        let (experiment, part) = name.split_once('/').unwrap();
+        let spec = figures::load(experiment, None).unwrap();
+        spec.part.into_iter().find(|own| own.name == part).unwrap()
     }
 }
