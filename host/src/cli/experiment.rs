@@ -105,7 +105,13 @@ impl Run {
                 let cell = spec.cell(id)?;
                 self.here(&Store::open(output, &spec)?, &cell, common, console)
             }
-            (Some(output), _) => self.all(&Store::open(output, &spec)?, &options, console),
+            (Some(output), _) => {
+                if !output.join("folder.json").exists() {
+                    // Before there is a folder for nothing.
+                    runner::check_files(&spec, &own_cells(&spec, shard), self.data_dir().as_deref())?;
+                }
+                self.all(&Store::open(output, &spec)?, &options, console)
+            }
             // The parser of the flags asks for it.
             (None, _) => Err(Error::new("no folder for the results").expected("-o DIR").help("name one")),
         }
@@ -137,7 +143,7 @@ impl Run {
         let data = self.data_dir();
         store.prepare()?;
         let (todo, _) = runner::missing(store, options)?;
-        runner::check_files(store, &todo, data.as_deref())?;
+        runner::check_files(store.spec(), &todo, data.as_deref())?;
         let program = std::env::current_exe()
             .map_err(|error| Error::new("cannot find the program that is running").source(error))?;
         let commit = commit().unwrap_or_default();
@@ -196,17 +202,12 @@ impl Run {
 
     fn plan(&self, spec: &Spec, options: &RunOptions, console: &Console) -> Result<()> {
         let shard = options.shard;
-        let mut cells: Vec<Cell> = match (&self.cell, shard) {
+        let mut cells = match (&self.cell, shard) {
             (Some(id), None) => vec![spec.cell(id)?],
-            _ => spec.cells(),
+            _ => own_cells(spec, shard),
         };
         let mut before = 0;
-        let all = cells.len();
-        if let Some(shard) = shard {
-            let mut at = 0..;
-            cells.retain(|_| at.next().is_some_and(|at| shard.has(at)));
-        }
-        let planned = cells.len();
+        let (planned, all) = (cells.len(), spec.cells().len());
         if let Some(output) = self.output.as_deref().filter(|output| output.join("folder.json").exists()) {
             let store = Store::open(output, spec)?;
             store.prepare()?;
@@ -226,6 +227,12 @@ impl Run {
         };
         console.result(&plan, || plan_text(spec, &plan, &cells))
     }
+}
+
+/// The cells of a machine.
+fn own_cells(spec: &Spec, shard: Option<Shard>) -> Vec<Cell> {
+    let own = |at| shard.is_none_or(|shard| shard.has(at));
+    spec.cells().into_iter().enumerate().filter(|(at, _)| own(*at)).map(|(_, cell)| cell).collect()
 }
 
 /// Progress over cells; hidden where nobody watches.

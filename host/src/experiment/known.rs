@@ -16,14 +16,40 @@ pub struct Value {
     pub m: usize,
     /// Nonzero weights.
     pub s: usize,
-    /// In the metric of the part.
+    /// In the metric of the part, of the one seed that is known or of seed 0.
     pub value: f64,
+    /// The same of further seeds, where they are known; not a number where the run diverged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<f64>,
     /// Seconds that it took.
     pub seconds: Option<f64>,
     /// Megabytes above what was resident before.
     pub mb: Option<f64>,
     /// What else there is to know.
     pub note: Option<String>,
+}
+
+impl Value {
+    /// Of all seeds that are known.
+    pub fn all(&self) -> impl Iterator<Item = f64> + '_ {
+        std::iter::once(self.value).chain(self.more.iter().copied())
+    }
+
+    /// The median of these; a run that diverged is below all others. Not a number where that is the median.
+    ///
+    /// ```
+    /// use tamis_host::experiment::{Method, known::Value};
+    /// let of = |more| Value { method: Method::Paper, m: 10, s: 10, value: 41.0, more, seconds: None, mb: None, note: None };
+    /// assert_eq!(of(vec![29.1, 19.9]).median(), 29.1);
+    /// assert!(of(vec![f64::NAN, f64::NAN]).median().is_nan());
+    /// ```
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        let mut all: Vec<f64> = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v }).collect();
+        all.sort_by(f64::total_cmp);
+        let middle = 0.5 * (all[(all.len() - 1) / 2] + all[all.len() / 2]);
+        if middle.is_finite() { middle } else { f64::NAN }
+    }
 }
 
 /// The figures of a part.

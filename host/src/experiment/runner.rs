@@ -15,6 +15,7 @@ use super::environment;
 use super::problem;
 use super::record::{Record, Status};
 use super::solve::{self, Ending};
+use super::spec::Spec;
 use super::store::Store;
 use crate::operator::Stop;
 use crate::{Error, Result};
@@ -102,8 +103,8 @@ pub fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Cell>, Summar
 ///
 /// # Errors
 /// One is not.
-pub fn check_files(store: &Store, cells: &[Cell], folder: Option<&Path>) -> Result<()> {
-    for part in &store.spec().part {
+pub fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) -> Result<()> {
+    for part in &spec.part {
         if cells.iter().any(|cell| cell.part == part.name) {
             problem::check_files(&part.data, folder)?;
         }

@@ -45,11 +45,7 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
         Method::Imp | Method::ImpPublished => work.imp(&train)?,
         Method::Recipe if part.hidden == 2 && run::is_sum(&train) => work.recover(train)?,
         _ if part.hidden > 1 => work.deep(train)?,
-        Method::Paper | Method::PaperLeast | Method::PaperSafe | Method::PaperTrials
-            if train.has_several_outputs() =>
-        {
-            work.paper_outputs(train)?
-        }
+        method if method.is_published() && train.has_several_outputs() => work.paper_outputs(train)?,
         Method::Paper | Method::PaperLeast | Method::PaperSafe | Method::PaperTrials => work.paper(train)?,
         Method::Recipe if run::usual_recipe(train.task, cell.m, work.size()) == "anneal" => {
             work.anneal(train)?

@@ -16,6 +16,7 @@ mod csv;
 mod page;
 mod pictures;
 mod tables;
+mod verdicts;
 
 use std::path::Path;
 
@@ -161,6 +162,8 @@ struct Stats {
     limited: bool,
     /// Median over seeds.
     seconds: Option<f64>,
+    /// Median over seeds.
+    passes: Option<f64>,
     /// The most of all seeds.
     heap: Option<u64>,
     budget: Option<u64>,
@@ -241,6 +244,7 @@ impl View {
             lost: lost.map(|record| (record.cell.seed, record.status)).collect(),
             limited: solved().any(|(_, solved)| solved.limit.is_some()),
             seconds: median(solved().map(|(_, solved)| solved.seconds).collect()),
+            passes: median(solved().map(|(_, solved)| solved.passes).collect()),
             heap: most(|solved| solved.heap_peak_bytes),
             budget: most(|solved| Some(solved.state_bytes? + solved.workspace_bytes?)),
             dense: most(|solved| solved.dense_bytes),
@@ -263,6 +267,32 @@ impl Stats {
         median(self.values.iter().map(|(_, value)| *value).collect())
     }
 
+    fn most(&self) -> Option<f64> {
+        self.values.iter().map(|(_, value)| *value).reduce(f64::max)
+    }
+
+    /// The median, and from the least to the most where there are several seeds; and what became of the others.
+    fn spread(&self, digits: usize) -> String {
+        let number = |value: f64| tables::number(value, digits);
+        let least = self.values.iter().map(|(_, value)| *value).reduce(f64::min);
+        let text = match (self.median(), least, self.most()) {
+            (Some(median), Some(least), Some(most)) if self.values.len() > 1 => {
+                format!("{} ({} to {})", number(median), number(least), number(most))
+            }
+            (Some(median), ..) => number(median),
+            _ => return self.absent().to_owned(),
+        };
+        text + &self.missing()
+    }
+
+    /// What became of seeds without a result, where others have one.
+    fn missing(&self) -> String {
+        match self.lost.len() {
+            0 => String::new(),
+            lost => format!(", {lost} of {} {}", lost + self.values.len(), self.absent()),
+        }
+    }
+
     /// In words, where there is no value.
     fn absent(&self) -> &'static str {
         self.lost.iter().map(|(_, status)| *status).max().map_or("", Status::name)
@@ -273,4 +303,27 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let n = values.len();
     (n > 0).then(|| 0.5 * (values[(n - 1) / 2] + values[n / 2]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_without_a_result_are_not_passed_over() {
+        let stats = |values: &[f64], lost: &[Status]| Stats {
+            values: values.iter().zip(0..).map(|(value, seed)| (seed, *value)).collect(),
+            lost: lost.iter().zip(10..).map(|(status, seed)| (seed, *status)).collect(),
+            limited: false,
+            seconds: None,
+            passes: None,
+            heap: None,
+            budget: None,
+            dense: None,
+        };
+        assert_eq!(stats(&[3.0, 1.0, 2.0], &[]).spread(1), "2.0 (1.0 to 3.0)");
+        assert_eq!(stats(&[3.0, 1.0], &[Status::Failed]).spread(1), "2.0 (1.0 to 3.0), 1 of 3 failed");
+        assert_eq!(stats(&[3.0], &[Status::Timeout; 2]).spread(1), "3.0, 2 of 3 timeout");
+        assert_eq!(stats(&[], &[Status::Failed]).spread(1), "failed");
+    }
 }

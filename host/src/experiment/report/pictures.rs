@@ -60,7 +60,7 @@ fn of_known(view: &View, name: &str, known: &[Value], method: Method) -> String 
     let pairs = ms.iter().flat_map(|&m| ss.iter().map(move |&s| (m, s)));
     let found: Vec<Option<&Value>> = pairs.map(|(m, s)| Known::find(known, method, m, s)).collect();
     let values: Vec<Option<f32>> = found.iter().map(|value| value.map(|value| value.value as f32)).collect();
-    let hover = found.iter().map(|value| value.and_then(|value| value.note.clone()).unwrap_or_default());
+    let hover = found.iter().map(|value| value.map(tables::about).unwrap_or_default());
     let title = if method == Method::Paper { "IHT" } else { "IMP" };
     let source = if name == "published" { "printed in the paper" } else { "authors' code, measured" };
     draw(view, &format!("{title}, {source}"), &values, &[], &hover.collect::<Vec<_>>())

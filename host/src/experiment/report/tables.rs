@@ -2,7 +2,7 @@
 
 use super::super::known::{Known, Value};
 use super::super::spec::Method;
-use super::{Experiment, Stats, View, checks};
+use super::{Experiment, Stats, View, checks, verdicts};
 
 /// A table and what stands over it.
 pub(super) struct Table {
@@ -27,9 +27,13 @@ impl From<String> for Item {
 
 /// The tables of a part.
 pub(super) fn tables(view: &View) -> Vec<Table> {
-    let mut tables = match view.part.data.is_check() {
-        true => vec![checks::table(view)],
-        false => vec![quality(view), time(view), memory(view)],
+    let mut tables = if view.part.data.is_check() {
+        vec![checks::table(view)]
+    } else {
+        let mut tables = vec![quality(view)];
+        tables.extend(verdicts::tables(view));
+        tables.extend([time(view), passes(view), memory(view)]);
+        tables
     };
     tables.extend(lost(view));
     tables.retain(|table| !table.rows.is_empty());
@@ -76,7 +80,7 @@ fn grid(
         row.extend(columns.iter().map(|&(_, k, method)| {
             let value = known(view, method, m, s)[k].1;
             let text = value.and_then(of).map_or(String::new(), |value| number(value, digits));
-            Item { text, hover: value.and_then(|value| value.note.clone()).unwrap_or_default() }
+            Item { text, hover: value.map(about).unwrap_or_default() }
         }));
         row
     });
@@ -101,9 +105,9 @@ fn quality(view: &View) -> Table {
     let item = |method: Method, stats: &Stats, m: usize, s: usize| {
         let text = match (stats.mean(), stats.median()) {
             (Some(mean), Some(median)) if stats.values.len() > 1 => {
-                format!("{} ({})", number(mean, digits), number(median, digits))
+                format!("{} ({}){}", number(mean, digits), number(median, digits), stats.missing())
             }
-            (Some(mean), _) => number(mean, digits),
+            (Some(mean), _) => number(mean, digits) + &stats.missing(),
             _ => stats.absent().to_owned(),
         };
         Item { text, hover: hover(view, method, m, s) }
@@ -111,7 +115,9 @@ fn quality(view: &View) -> Table {
     let (head, rows) = grid(view, &view.part.methods, item, |value| Some(value.value), digits);
     Table {
         title: format!("{} on the {}", upper(view.part.metric.title()), view.part.on.title()),
-        note: "Means over seeds, medians in brackets where there are several seeds.".into(),
+        note: "Means over seeds, medians in brackets where there are several seeds; of seeds that have a result, with how many \
+               have none."
+            .into(),
         head,
         rows,
     }
@@ -128,6 +134,20 @@ fn time(view: &View) -> Table {
         note: "Wall time of a training and of scoring its rows, medians over seeds; files are read before. The published \
                times are those of a GPU, those of the authors' code of one core."
             .into(),
+        head,
+        rows,
+    }
+}
+
+fn passes(view: &View) -> Table {
+    let methods: Vec<Method> = view.trained().collect();
+    let item = |_: Method, stats: &Stats, _: usize, _: usize| {
+        Item::from(stats.passes.map_or_else(|| stats.absent().to_owned(), |passes| number(passes, 0)))
+    };
+    let (head, rows) = grid(view, &methods, item, |_| None, 0);
+    Table {
+        title: "Data passes".into(),
+        note: "Passes over all rows, forwards or back, medians over seeds; parts of the rows count as parts of a pass.".into(),
         head,
         rows,
     }
@@ -240,15 +260,26 @@ pub(super) fn hover(view: &View, method: Method, m: usize, s: usize) -> String {
     if let Some(seconds) = stats.seconds.filter(|_| !method.is_constant()) {
         text += &format!("; {} s", duration(seconds));
     }
+    if let Some(passes) = stats.passes.filter(|_| !method.is_constant()) {
+        text += &format!("; {passes:.0} data passes");
+    }
     if let Some(heap) = stats.heap {
         text += &format!("; peak {} KB", kilobytes(heap));
     }
     for (name, value) in known(view, method, m, s) {
         if let Some(value) = value {
-            text += &format!("; {name}: {}", number(value.value, digits));
+            text += &format!("; {name}: {}", number(value.median(), digits));
         }
     }
     text
+}
+
+/// What else there is to know of a known figure.
+pub(super) fn about(known: &Value) -> String {
+    let seeds: Vec<String> =
+        known.all().map(|v| if v.is_nan() { "diverged".into() } else { v.to_string() }).collect();
+    let seeds = (seeds.len() > 1).then(|| format!("seeds 0 to {}: {}", seeds.len() - 1, seeds.join(", ")));
+    [known.note.clone(), seeds].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn duration(seconds: f64) -> String {

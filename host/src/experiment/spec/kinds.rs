@@ -83,6 +83,12 @@ impl Method {
         matches!(self, Self::Zero | Self::Mean)
     }
 
+    /// Whether it is the published method on data to train on, in any of its variants.
+    #[must_use]
+    pub const fn is_published(self) -> bool {
+        matches!(self, Self::Paper | Self::PaperLeast | Self::PaperSafe | Self::PaperTrials)
+    }
+
     /// Whether the dense network is trained and pruned.
     #[must_use]
     pub const fn is_dense(self) -> bool {

@@ -157,7 +157,15 @@ impl Part {
     fn check_grid(&self) -> Result<()> {
         let (pairs, grid) = (!self.sizes.is_empty(), [!self.m.is_empty(), !self.s.is_empty()]);
         if grid != [!pairs; 2] {
-            return Err(self.out_of_bounds("m, s and sizes", "m and s, or sizes", "another choice of them"));
+            let named = [("m", &self.m[..]), ("s", &self.s[..])]
+                .map(|(name, list)| (!list.is_empty()).then_some(name));
+            let named: Vec<&str> = named.into_iter().chain([pairs.then_some("sizes")]).flatten().collect();
+            let got = if named.is_empty() { "none of them".into() } else { named.join(" and ") };
+            return Err(self.out_of_bounds(
+                "m, s and sizes",
+                "m and s, or sizes, with one number or more",
+                got,
+            ));
         }
         let lists = [self.m.len(), self.s.len(), self.sizes.len(), self.seeds.len()];
         if let Some(long) = lists.into_iter().find(|&len| len > LONGEST) {
