@@ -99,7 +99,7 @@ pub fn imp(
     options: &ImpOptions,
     keep: Option<&Keep>,
     stop: &Stop,
-    observe: impl FnMut(&Progress) -> bool,
+    mut observe: impl FnMut(&Progress) -> bool,
 ) -> Result<Imp> {
     options.check()?;
     options.check_set(train)?;
@@ -109,7 +109,7 @@ pub fn imp(
     if let Some(saved) = kept.as_ref().and_then(|(_, saved)| saved.as_ref()) {
         run.resume(saved);
     }
-    run.run(kept.as_ref().map(|(kept, _)| kept), observe)
+    run.run(kept.as_ref().map(|(kept, _)| kept), &mut observe)
 }
 
 /// A run on its way.
@@ -160,13 +160,13 @@ impl<'a> Run<'a> {
         self.steps = saved.levels.last().map_or(0, |level| level.steps);
     }
 
-    fn run(mut self, kept: Option<&Kept>, mut observe: impl FnMut(&Progress) -> bool) -> Result<Imp> {
+    fn run(mut self, kept: Option<&Kept>, observe: &mut dyn FnMut(&Progress) -> bool) -> Result<Imp> {
         while self.levels.len() < self.counts.len() {
             if !self.levels.is_empty() {
                 self.prune(self.counts[self.levels.len()])?;
                 self.rewind();
             }
-            match self.level(&mut observe) {
+            match self.level(observe) {
                 Err(error) if error.is_interrupted() && self.steps > 0 => {
                     if !self.levels.is_empty() {
                         self.weights.copy_from_slice(&self.trained);
@@ -189,7 +189,7 @@ impl<'a> Run<'a> {
     }
 
     /// Trains the weights of the mask and measures what became of them.
-    fn level(&mut self, observe: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
+    fn level(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) -> Result<()> {
         let (level, options) = (self.levels.len(), self.options);
         let first = if level == 0 { 0 } else { options.rewind };
         self.state.reset();

@@ -185,9 +185,9 @@ pub fn anneal(
     problem: Problem,
     options: &AnnealOptions<'_>,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<AnnealOutcome> {
-    start(problem, options, None, stop, observe)
+    start(problem, options, None, stop, &mut observe)
 }
 
 /// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
@@ -201,9 +201,9 @@ pub fn resume_anneal(
     options: &AnnealOptions<'_>,
     kept: &Kept,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<AnnealOutcome> {
-    start(problem, options, Some(kept), stop, observe)
+    start(problem, options, Some(kept), stop, &mut observe)
 }
 
 fn start(
@@ -211,7 +211,7 @@ fn start(
     options: &AnnealOptions<'_>,
     kept: Option<&Kept>,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
 ) -> Result<AnnealOutcome> {
     let settled = Settled::new(&problem, options)?;
     settled.plan.check_room()?;
@@ -255,7 +255,7 @@ impl<'k> Settled<'k> {
         problem: Problem,
         kept: Option<&Kept>,
         stop: &Stop,
-        mut observe: impl FnMut(&Progress<'_>) -> bool,
+        observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
     ) -> Result<AnnealOutcome> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, .. } = problem;

@@ -317,7 +317,7 @@ impl Run<'_> {
         mut problem: Problem,
         stack: &mut Stack<'_>,
         stop: &Stop,
-        observe: &mut (impl FnMut(&DeepProgress) -> bool + Send),
+        observe: &mut (dyn FnMut(&DeepProgress) -> bool + Send),
     ) -> Result<(Trained, Problem)> {
         let count = self.options.hidden.len();
         for layer in 0..count {
@@ -371,7 +371,7 @@ impl Run<'_> {
         (mut stack, signs): (Stack<'_>, &[u32]),
         trained: &Trained,
         (start, stop): (&Start, &Stop),
-        observe: &mut (impl FnMut(&DeepProgress) -> bool + Send),
+        observe: &mut (dyn FnMut(&DeepProgress) -> bool + Send),
     ) -> Result<DeepOutcome> {
         let params = self.options.tune;
         let Problem { mut data, mut labels, task } = problem;

@@ -124,7 +124,7 @@ pub(super) fn better(
     settled: &Settled,
     (mut best, left): (Outcome, Rest),
     (start, stop): (&Start, &Stop),
-    observe: impl FnMut(&Progress<'_>) -> bool,
+    observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
 ) -> Outcome {
     if !settled.falls_back() || best.report.nnz == 0 || !best.report.is_open() {
         return best;
@@ -154,7 +154,7 @@ fn turns(
     settled: &Settled,
     (best, mut left): (&mut Outcome, Rest),
     (start, stop): (&Start, &Stop),
-    mut observe: impl FnMut(&Progress<'_>) -> bool,
+    observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
 ) -> Result<()> {
     let mut settled = settled.clone();
     settled.options.params.kicks = 0;
@@ -177,15 +177,17 @@ fn turns(
             let problem = left.problem();
             let from = Origin::Network(best);
             let (found, again) = match part {
-                Part::Steps => train::start(problem, &settings(STEPS, limits), from, stop, |_| true)?,
-                Part::Anew => train::start(problem, &settings(EPOCHS, limits), Origin::Zero, stop, |_| true)?,
+                Part::Steps => train::start(problem, &settings(STEPS, limits), from, stop, &mut |_| true)?,
+                Part::Anew => {
+                    train::start(problem, &settings(EPOCHS, limits), Origin::Zero, stop, &mut |_| true)?
+                }
                 Part::Search => {
                     let done = best.report.clone();
-                    let observe = |progress: &Progress<'_>| {
+                    let mut observe = |progress: &Progress<'_>| {
                         // A run that is resumed goes on within the search before all turns.
                         progress.checkpoint.is_some() || observe(&after(&done, *progress))
                     };
-                    settled.search(problem, from, (limits, stop), observe)?
+                    settled.search(problem, from, (limits, stop), &mut observe)?
                 }
             };
             best.add(found, start);

@@ -128,9 +128,9 @@ pub fn train_outputs(
     problem: Problem,
     options: &OutputsOptions<'_>,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start((problem, Before::default()), options, None, stop, observe).map(|(outcome, _)| outcome)
+    start((problem, Before::default()), options, None, stop, &mut observe).map(|(outcome, _)| outcome)
 }
 
 /// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
@@ -144,9 +144,9 @@ pub fn resume_outputs(
     options: &OutputsOptions<'_>,
     kept: &Kept,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start((problem, Before::default()), options, Some(kept), stop, observe).map(|(outcome, _)| outcome)
+    start((problem, Before::default()), options, Some(kept), stop, &mut observe).map(|(outcome, _)| outcome)
 }
 
 /// The outcome of a run behind finished layers, and what is left of the problem.
@@ -155,7 +155,7 @@ pub(super) fn start(
     options: &OutputsOptions<'_>,
     kept: Option<&Kept>,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
 ) -> Result<(Outcome, Rest)> {
     let settled = Settled::behind(&problem, &before, options)?;
     settled.plan.check_room()?;
@@ -207,7 +207,7 @@ impl<'k> Settled<'k> {
         (problem, through): (Problem, Option<Through>),
         kept: Option<&Kept>,
         stop: &Stop,
-        mut observe: impl FnMut(&Progress<'_>) -> bool,
+        observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
     ) -> Result<(Outcome, Rest)> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;

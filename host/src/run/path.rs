@@ -288,7 +288,7 @@ impl Path<'_> {
         &mut self,
         problem: &Problem,
         fold: Option<usize>,
-        observe: &mut (impl FnMut(&PathProgress) -> bool + Send),
+        observe: &mut (dyn FnMut(&PathProgress) -> bool + Send),
         mut see: impl FnMut(usize, &Single, bool) -> Result<()>,
     ) -> Result<()> {
         let options = self.options;
@@ -297,14 +297,14 @@ impl Path<'_> {
         let mut before: Option<Outcome> = None;
         for &size in &options.sizes {
             let (training, hidden) = (self.training, options.hidden);
-            let tell = |step, steps, loss| {
+            let mut tell = |step, steps, loss| {
                 observe(&PathProgress { training, trainings, nnz: size, fold, step, steps, loss })
             };
             let (limits, threads) = (options.limits, options.threads);
             let from = before.as_ref();
             let started = from.is_some();
             let asked = Asked { hidden, size: Size::Nonzeros(size), limits, threads, from };
-            let done = match single(&options.recipe, asked, problem.clone(), self.stop, tell) {
+            let done = match single(&options.recipe, asked, problem.clone(), self.stop, &mut tell) {
                 Err(error) if error.is_interrupted() && training > 0 => {
                     self.ended = true;
                     return Ok(());

@@ -121,10 +121,10 @@ pub fn recover(
     problem: Problem,
     options: &RecoverOptions,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
     let settled = Settled::new(&problem, options)?;
-    settled.start(problem, Origin::Zero, stop, observe)
+    settled.start(problem, Origin::Zero, stop, &mut observe)
 }
 
 /// As [`recover`], from the network of another search (a *warm start*) of the same columns, outputs, signs and neurons, on these
@@ -151,10 +151,10 @@ pub fn recover_from(
     options: &RecoverOptions,
     from: &Outcome,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
     let settled = Settled::new(&problem, options)?;
-    settled.start(problem, Origin::Network(from), stop, observe)
+    settled.start(problem, Origin::Network(from), stop, &mut observe)
 }
 
 /// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
@@ -168,10 +168,10 @@ pub fn resume(
     options: &RecoverOptions,
     kept: &Kept,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
     let settled = Settled::new(&problem, options)?;
-    settled.start(problem, Origin::Kept(kept), stop, observe)
+    settled.start(problem, Origin::Kept(kept), stop, &mut observe)
 }
 
 /// A search whose sizes, settings and memory are settled.
@@ -237,16 +237,15 @@ impl Settled {
         problem: Problem,
         origin: Origin<'_>,
         stop: &Stop,
-        observe: impl FnMut(&Progress<'_>) -> bool + Send,
+        observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
     ) -> Result<Outcome> {
         let total = self.plan.plan.total_bytes();
         room_for("the search", total, "choose smaller --hidden or --nnz, or set --ram")?;
-        let mut observe = observe;
         plan::pool(self.options.threads)?.install(|| {
             let start = Start::new(&problem);
             let whole = self.options.limits;
             let limits = if self.falls_back() { fallback::searching(whole) } else { whole };
-            let found = self.search(problem, origin, (limits, stop), &mut observe)?;
+            let found = self.search(problem, origin, (limits, stop), observe)?;
             Ok(fallback::better(self, found, (&start, stop), observe))
         })
     }
@@ -392,7 +391,7 @@ impl Settled {
         problem: Problem,
         origin: Origin<'_>,
         (limits, stop): (Limits, &Stop),
-        mut observe: impl FnMut(&Progress<'_>) -> bool,
+        observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
     ) -> Result<(Outcome, Rest)> {
         let Self { dims, outputs, options, plan, .. } = self;
         let (dims, outputs) = (*dims, *outputs);

@@ -77,7 +77,7 @@ pub(super) fn single(
     asked: Asked<'_>,
     problem: Problem,
     stop: &Stop,
-    mut tell: impl FnMut(u32, u32, f32) -> bool + Send,
+    tell: &mut (dyn FnMut(u32, u32, f32) -> bool + Send),
 ) -> Result<Single> {
     let Asked { hidden, size, limits, threads, from } = asked;
     let outcome = match *recipe {
@@ -124,17 +124,17 @@ pub(super) fn published(
     asked: Asked<'_>,
     (problem, before): (Problem, Before),
     stop: &Stop,
-    mut tell: impl FnMut(u32, u32, f32) -> bool + Send,
+    tell: &mut (dyn FnMut(u32, u32, f32) -> bool + Send),
 ) -> Result<(Single, Rest)> {
     let Asked { hidden, size, limits, threads, from } = asked;
-    let tell = |progress: &tamis::train::Progress<'_>| tell(progress.step, progress.steps, progress.loss);
+    let mut tell = |progress: &tamis::train::Progress<'_>| tell(progress.step, progress.steps, progress.loss);
     let (outcome, rest) = if problem.has_several_outputs() {
         let options = OutputsOptions { hidden, size, limits, threads, ..*several };
-        outputs::start((problem, before), &options, None, stop, tell)
+        outputs::start((problem, before), &options, None, stop, &mut tell)
     } else {
         let options = Options { hidden, size, limits, threads, ..*one };
         let origin = from.map_or(Origin::Zero, Origin::Network);
-        train::start_behind((problem, before), &options, origin, stop, tell)
+        train::start_behind((problem, before), &options, origin, stop, &mut tell)
     }?;
     Ok((Single::of(outcome), rest))
 }

@@ -205,9 +205,9 @@ pub fn train(
     problem: Problem,
     options: &Options<'_>,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, Origin::Zero, stop, observe).map(|(outcome, _)| outcome)
+    start(problem, options, Origin::Zero, stop, &mut observe).map(|(outcome, _)| outcome)
 }
 
 /// As [`train`], from the network of another run of this recipe, or of a search with positive signs, (a *warm start*) for the same columns, neurons and signs, on these rows
@@ -220,9 +220,9 @@ pub fn train_from(
     options: &Options<'_>,
     from: &Outcome,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, Origin::Network(from), stop, observe).map(|(outcome, _)| outcome)
+    start(problem, options, Origin::Network(from), stop, &mut observe).map(|(outcome, _)| outcome)
 }
 
 /// Goes on from a checkpoint that [`super::Keep::load`] gave for this problem and these options: the model and the counters are
@@ -258,9 +258,9 @@ pub fn resume_train(
     options: &Options<'_>,
     kept: &Kept,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    mut observe: impl FnMut(&Progress<'_>) -> bool + Send,
 ) -> Result<Outcome> {
-    start(problem, options, Origin::Kept(kept), stop, observe).map(|(outcome, _)| outcome)
+    start(problem, options, Origin::Kept(kept), stop, &mut observe).map(|(outcome, _)| outcome)
 }
 
 /// The outcome, and what is left of the problem.
@@ -269,7 +269,7 @@ pub(super) fn start(
     options: &Options<'_>,
     origin: Origin<'_>,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
 ) -> Result<(Outcome, Rest)> {
     start_behind((problem, Before::default()), options, origin, stop, observe)
 }
@@ -280,7 +280,7 @@ pub(super) fn start_behind(
     options: &Options<'_>,
     origin: Origin<'_>,
     stop: &Stop,
-    observe: impl FnMut(&Progress<'_>) -> bool + Send,
+    observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
 ) -> Result<(Outcome, Rest)> {
     let (dims, plan) = settle(&problem, &before, options)?;
     if let Origin::Network(from) = origin {
@@ -384,7 +384,7 @@ impl Run<'_> {
         &self,
         problem: Problem,
         through: Option<Through>,
-        mut observe: impl FnMut(&Progress<'_>) -> bool,
+        observe: &mut (dyn FnMut(&Progress<'_>) -> bool + Send),
     ) -> Result<(Outcome, Rest)> {
         let start = Start::new(&problem);
         let Problem { mut data, mut labels, task } = problem;

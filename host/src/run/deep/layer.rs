@@ -33,7 +33,7 @@ impl Run<'_> {
         stack: &Stack<'_>,
         (layer, share): (usize, usize),
         stop: &Stop,
-        observe: &mut (impl FnMut(&DeepProgress) -> bool + Send),
+        observe: &mut (dyn FnMut(&DeepProgress) -> bool + Send),
     ) -> Result<(Found, Problem)> {
         let (hidden, size) = (self.options.hidden[layer], Size::Nonzeros(share));
         let threads = self.options.threads;
@@ -41,12 +41,12 @@ impl Run<'_> {
         let passes = self.options.limits.passes.map(|passes| passes / self.options.hidden.len() as f64);
         let limits = Limits { time: self.left().map(|left| left / behind), passes };
         let asked = Asked { hidden, size, limits, threads, from: None };
-        let tell = |step, steps, loss| observe(&DeepProgress { layer, step, steps, loss });
+        let mut tell = |step, steps, loss| observe(&DeepProgress { layer, step, steps, loss });
         let trained = match &self.options.recipe {
             LayerRecipe::Paper(one, several) => {
-                self.by_paper((one, several), asked, problem, stack, stop, tell)
+                self.by_paper((one, several), asked, problem, stack, stop, &mut tell)
             }
-            recipe => self.on_copies(recipe, asked, problem, stack, stop, tell),
+            recipe => self.on_copies(recipe, asked, problem, stack, stop, &mut tell),
         };
         trained.map_err(|error| {
             if error.is_interrupted() { error } else { error.of(format_args!("hidden layer {}", layer + 1)) }
@@ -61,7 +61,7 @@ impl Run<'_> {
         problem: Problem,
         stack: &Stack<'_>,
         stop: &Stop,
-        tell: impl FnMut(u32, u32, f32) -> bool + Send,
+        tell: &mut (dyn FnMut(u32, u32, f32) -> bool + Send),
     ) -> Result<(Found, Problem)> {
         let copies = Problem {
             data: if stack.nnz() == 0 { problem.data.clone() } else { self.map(&problem.data, stack)? },
@@ -92,7 +92,7 @@ impl Run<'_> {
         problem: Problem,
         stack: &Stack<'_>,
         stop: &Stop,
-        tell: impl FnMut(u32, u32, f32) -> bool + Send,
+        tell: &mut (dyn FnMut(u32, u32, f32) -> bool + Send),
     ) -> Result<(Found, Problem)> {
         let beside = self.sizes.layers_bytes();
         if stack.nnz() == 0 {
@@ -252,7 +252,7 @@ mod tests {
                 let train = |problem: &Problem, before: Before| {
                     let given = (problem.clone(), before);
                     let (single, rest) =
-                        published(settings, asked, given, &Stop::new(), |_, _, _| true).unwrap();
+                        published(settings, asked, given, &Stop::new(), &mut |_, _, _| true).unwrap();
                     (single, rest.given())
                 };
                 let (stored, back) = train(&part, Before::default());
