@@ -378,6 +378,39 @@ fn missing_data_are_named_with_their_source_and_a_way_without() {
 }
 
 #[test]
+fn a_changed_spec_keeps_the_cells_that_it_does_not_change() {
+    let folder = with_spec("epochs = 4", "epochs = 4");
+    let path = folder.path();
+    ok(path, "run spec.toml -o out -q");
+    let spec = std::fs::read_to_string(path.join("spec.toml")).unwrap();
+    let before = std::fs::read_to_string(path.join("out/results.jsonl")).unwrap();
+    // Another setting of imp alone, and a seed more.
+    let changed = spec
+        .replace("imp = { epochs = 3", "imp = { epochs = 4")
+        .replace("seeds = [0, 1]", "seeds = [0, 1, 2]");
+    std::fs::write(path.join("spec.toml"), &changed).unwrap();
+    let error = fails(path, "run spec.toml -o out");
+    assert!(error.contains("another spec") && error.contains("--update"), "{error}");
+    let lines: Vec<&str> = before.lines().collect();
+    let imp = lines.iter().filter(|line| line.contains("\"method\":\"imp\"")).count();
+    let done = json(path, "run spec.toml -o out --update");
+    assert_eq!(done["before"], json!(lines.len() - imp), "{done}");
+    let after = std::fs::read_to_string(path.join("out/results.jsonl")).unwrap();
+    assert!(
+        lines.iter().filter(|line| !line.contains("\"method\":\"imp\"")).all(|line| after.contains(line))
+    );
+    assert_eq!(after.lines().count(), 3 * lines.len() / 2);
+    ok(path, "report out -o report -q");
+    // An update that was killed before it wrote the spec is mended by the next run.
+    std::fs::write(path.join("out/spec.toml"), &spec).unwrap();
+    assert_eq!(json(path, "run spec.toml -o out --update")["ran"], json!(0));
+    ok(path, "report out -o report -q");
+    // Another experiment is refused.
+    std::fs::write(path.join("other.toml"), changed.replacen("name = \"", "name = \"other-", 1)).unwrap();
+    assert!(fails(path, "run other.toml -o out --update").contains("another spec"));
+}
+
+#[test]
 fn folders_of_other_results_and_damaged_ones_are_refused() {
     let folder = with_spec("methods = [\"paper\", \"recipe\", \"imp-published\", \"imp\", ", "methods = [");
     let path = folder.path();

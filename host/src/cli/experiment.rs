@@ -56,6 +56,10 @@ pub(super) struct Run {
     /// Run cells again that failed, crashed or took too long
     #[arg(long)]
     retry: bool,
+    /// Where the folder has results of the same experiment with other settings: keep the cells whose settings are the same, remove the
+    /// others, and go on
+    #[arg(long)]
+    update: bool,
     /// The folder with mnist/ and cifar/ [default: that of the variable `TAMIS_DATA`]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
@@ -110,7 +114,15 @@ impl Run {
                     // Before there is a folder for nothing.
                     runner::check_files(&spec, &own_cells(&spec, shard), self.data_dir().as_deref())?;
                 }
-                self.all(&Store::open(output, &spec)?, &options, console)
+                let (store, removed) = if self.update {
+                    Store::update(output, &spec)?
+                } else {
+                    (Store::open(output, &spec)?, 0)
+                };
+                if removed > 0 {
+                    console.say(format_args!("Removed {removed} cells of other settings."))?;
+                }
+                self.all(&store, &options, console)
             }
             // The parser of the flags asks for it.
             (None, _) => Err(Error::new("no folder for the results").expected("-o DIR").help("name one")),

@@ -57,7 +57,9 @@ impl Store {
         let store = match read_folder(path)? {
             Some(folder) => {
                 folder.check(path, spec)?;
-                Self { path: path.to_owned(), spec: spec.clone(), folder }
+                let store = Self { path: path.to_owned(), spec: spec.clone(), folder };
+                store.heal()?;
+                store
             }
             None => Self::make(path, spec)?,
         };
@@ -65,6 +67,48 @@ impl Store {
         std::fs::create_dir_all(&cells).map_err(|error| unmade(&cells, error))?;
         file::check_folder(&cells)?;
         Ok(store)
+    }
+
+    /// Opens the folder of an earlier state of a spec to run its present one: cells whose settings are the same are kept, the
+    /// others are removed. How many were removed.
+    ///
+    /// Killed at any point, it can be called again.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), but for results of another state of the spec; or these cannot be read.
+    pub fn update(path: &Path, spec: &Spec) -> Result<(Self, usize)> {
+        let Some(folder) = read_folder(path)? else { return Ok((Self::open(path, spec)?, 0)) };
+        if folder.spec == spec.hash() || folder.name != spec.name {
+            return Ok((Self::open(path, spec)?, 0));
+        }
+        folder.check_run(path)?;
+        let old = Self::read(path)?;
+        let settings =
+            |spec: &Spec, cell: &Cell| spec.part_of(cell).ok().map(|part| part.behind(cell.method));
+        let all = spec.cells();
+        let mut removed = 0;
+        let mut lines = Vec::new();
+        for record in old.records()? {
+            let cell = &record.cell;
+            if all.contains(cell) && settings(&old.spec, cell) == settings(spec, cell) {
+                lines.push(to_json(&record)?);
+                continue;
+            }
+            removed += 1;
+            let file = old.cell_file(&record.id);
+            if file::exists(&file)? {
+                std::fs::remove_file(&file).map_err(|error| {
+                    Error::io("cannot remove", &file, error)
+                        .help("results are to be files that you may remove")
+                })?;
+            }
+        }
+        file::write(path.join("results.jsonl"), |w| lines.iter().try_for_each(|line| writeln!(w, "{line}")))?;
+        let folder = Folder { profile: spec.resolved.clone(), spec: spec.hash(), ..folder };
+        let about = to_json(&folder)?;
+        // The spec comes last: [`open`](Self::open) mends one that was not written any more.
+        file::write(path.join("folder.json"), |w| writeln!(w, "{about}"))?;
+        Ok((Self::open(path, spec)?, removed))
     }
 
     /// Makes the folder ready for a run of many cells: takes merged results apart into cells where these were left out, and
@@ -223,6 +267,13 @@ impl Store {
         Ok(Self { path: path.to_owned(), spec: spec.clone(), folder })
     }
 
+    /// Writes the spec anew where an update was killed before it was written.
+    fn heal(&self) -> Result<()> {
+        let (file, text) = (self.spec_file(), self.spec.to_toml()?);
+        let is_other = Spec::load(&file, None).map_or(true, |spec| spec.hash() != self.folder.spec);
+        if is_other { file::write(file, |w| w.write_all(text.as_bytes())) } else { Ok(()) }
+    }
+
     /// The records of `results.jsonl`, by name.
     fn merged(&self) -> Result<BTreeMap<String, Record>> {
         let path = self.path.join("results.jsonl");
@@ -281,7 +332,8 @@ impl Folder {
             .help("use that tamis, or run into another folder"))
     }
 
-    fn check(&self, path: &Path, spec: &Spec) -> Result<()> {
+    /// Checks that this program may add to the results.
+    fn check_run(&self, path: &Path) -> Result<()> {
         self.check_format(path)?;
         let version = env!("CARGO_PKG_VERSION");
         if self.version != version {
@@ -291,12 +343,17 @@ impl Folder {
                 .got(format_args!("tamis {}", self.version))
                 .help("run into another folder, so that results of two versions are not mixed; tamis report reads either"));
         }
+        Ok(())
+    }
+
+    fn check(&self, path: &Path, spec: &Spec) -> Result<()> {
+        self.check_run(path)?;
         if self.spec != spec.hash() {
             return Err(Error::new("the folder holds results of another spec")
                 .at(path)
                 .expected(format_args!("{}, profile {}, hash {}", spec.name, spec.resolved, spec.hash()))
                 .got(format_args!("{}, profile {}, hash {}", self.name, self.profile, self.spec))
-                .help("choose another folder with -o, or the spec, profile and --digits of these results"));
+                .help("choose another folder with -o, or the spec, profile and --digits of these results; --update keeps the cells whose settings are the same, where the spec was changed"));
         }
         Ok(())
     }

@@ -104,6 +104,30 @@ impl Part {
         [axis(&self.m, 0), axis(&self.s, 1)]
     }
 
+    /// What a cell of a method depends on beside its own name: the part without its grid, its heading and the settings of other
+    /// methods.
+    #[must_use]
+    pub fn behind(&self, method: Method) -> Self {
+        let is_stepped = method.is_published() || method.is_check() || method == Method::ImpPublished;
+        Self {
+            title: String::new(),
+            m: Vec::new(),
+            s: Vec::new(),
+            n: Vec::new(),
+            d: Vec::new(),
+            sizes: Vec::new(),
+            impossible: Impossible::default(),
+            methods: vec![method],
+            seeds: Vec::new(),
+            range: [0.0, 1.0],
+            epochs: if is_stepped { self.epochs } else { 0 },
+            batch: if is_stepped { self.batch } else { 0 },
+            passes: self.passes.filter(|_| method == Method::Recipe),
+            imp: if method == Method::Imp { self.imp } else { Imp::default() },
+            ..self.clone()
+        }
+    }
+
     /// Weights of each layer of the network: of one output, none lead to it.
     fn layers(&self, m: usize) -> Vec<usize> {
         let mut layers = vec![m * self.data.inputs()];

@@ -1,0 +1,296 @@
+//! What the figures of a part say together: the recipe beside the published method, the published method beside the figures
+//! that are known of it, and why a baseline that was trained to its end is no better.
+
+use super::super::known::Value;
+use super::super::record::{Record, Solved};
+use super::super::spec::{Method, Metric};
+use super::tables::{Item, Table, about, number};
+use super::{View, median};
+
+/// From here on a fit in floats is exact: what is left is rounding.
+const EXACT_DB: f64 = 100.0;
+
+/// What a baseline that was trained should have above the zero predictor, and from how many nonzeros on.
+const ABOVE_ZERO_DB: f64 = 10.0;
+const FROM_NONZEROS: usize = 50;
+
+/// The part of a course that counts as its end, and the most that the loss falls by there where a training has ended.
+const LAST: f64 = 0.05;
+const STILL: f64 = 0.01;
+
+/// The tables of a part.
+pub(super) fn tables(view: &View) -> Vec<Table> {
+    [beside_paper(view), beside_known(view), baseline(view)].into_iter().flatten().collect()
+}
+
+/// How a value stands beside another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Better,
+    Equal,
+    Exact,
+    Behind,
+}
+
+impl Standing {
+    /// Beyond what is printed of them.
+    fn of(metric: Metric, own: f64, other: f64) -> Self {
+        let (_, digits) = metric.digits();
+        let printed = |value: f64| (value * 10_f64.powi(digits as i32)).round();
+        if metric == Metric::Psnr && own >= EXACT_DB && other >= EXACT_DB {
+            Self::Exact
+        } else if printed(own) == printed(other) {
+            Self::Equal
+        } else if own > other {
+            Self::Better
+        } else {
+            Self::Behind
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Equal => "equal",
+            Self::Exact => "both exact, to the rounding of floats",
+            Self::Behind => "behind",
+        }
+    }
+}
+
+/// The usual recipe beside the published method, cell by cell.
+fn beside_paper(view: &View) -> Option<Table> {
+    let part = &view.part;
+    if part.metric.is_measured() {
+        return None;
+    }
+    let mut standings: Vec<(Standing, String)> = Vec::new();
+    for (m, s) in part.pairs() {
+        let [own, other] = [Method::Recipe, Method::Paper].map(|method| view.stats(method, m, s).median());
+        let cell = match (own, other) {
+            (Some(own), Some(other)) => {
+                let standing = Standing::of(part.metric, own, other);
+                let (_, digits) = part.metric.digits();
+                let mut cell = format!("({m}, {s})");
+                if standing == Standing::Behind {
+                    cell += &format!(" {} to {}", number(own, digits), number(other, digits));
+                    cell +=
+                        if fits_better(view, m, s) { ", with less loss on the training rows" } else { "" };
+                }
+                (standing, cell)
+            }
+            (Some(_), None)
+                if view.stats(Method::Paper, m, s).lost.iter().any(|(_, status)| status.is_ended()) =>
+            {
+                (Standing::Better, format!("({m}, {s}), where the published steps diverge"))
+            }
+            _ => continue,
+        };
+        standings.push(cell);
+    }
+    let all = standings.len();
+    let row = |standing: Standing| {
+        let cells: Vec<&str> =
+            standings.iter().filter(|(own, _)| *own == standing).map(|(_, cell)| cell.as_str()).collect();
+        let (few, text) = (standing == Standing::Behind || cells.len() <= 6, cells.join(", "));
+        let shown = if few {
+            text.clone()
+        } else {
+            format!("{} and {} more", cells[..3].join(", "), cells.len() - 3)
+        };
+        let items = [standing.title().to_owned(), format!("{} of {all}", cells.len())].map(Item::from);
+        (!cells.is_empty()).then(|| items.into_iter().chain([Item { text: shown, hover: text }]).collect())
+    };
+    let rows: Vec<Vec<Item>> = [Standing::Better, Standing::Equal, Standing::Exact, Standing::Behind]
+        .into_iter()
+        .filter_map(row)
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        title: format!("{} beside {}", Method::Recipe.title(), Method::Paper.title()),
+        note: format!(
+            "{} on the {}, medians over seeds, in the digits that are printed.",
+            part.metric.title(),
+            part.on.title()
+        ),
+        head: ["the recipe is", "cells", "(m, s)"].map(str::to_owned).to_vec(),
+        rows,
+    })
+}
+
+/// Whether the recipe has the lower median loss on the rows trained on.
+fn fits_better(view: &View, m: usize, s: usize) -> bool {
+    let loss = |method: Method| {
+        let losses =
+            view.records_of(method, m, s).filter_map(|record| Some(record.solved.as_ref()?.train?.loss));
+        median(losses.collect())
+    };
+    matches!((loss(Method::Recipe), loss(Method::Paper)), (Some(own), Some(other)) if own < other)
+}
+
+/// The published method and its variants beside what the paper prints and what was measured of its authors' code.
+fn beside_known(view: &View) -> Option<Table> {
+    let part = &view.part;
+    let ours: Vec<Method> = part.methods.iter().copied().filter(|method| method.is_published()).collect();
+    let (_, digits) = part.metric.digits();
+    let mut rows = Vec::new();
+    for (source, values) in [("published", &view.known.published), ("authors' code", &view.known.reference)] {
+        for known in values.iter().filter(|known| known.method == Method::Paper) {
+            let (m, s) = (known.m, known.s);
+            if !part.pairs().contains(&(m, s)) {
+                continue;
+            }
+            let figure = known.median();
+            let mut row: Vec<Item> =
+                [m.to_string(), s.to_string(), source.to_owned()].map(Item::from).to_vec();
+            row.push(Item { text: known_text(known, digits), hover: about(known) });
+            let mut best: Option<Reach> = None;
+            for &method in &ours {
+                let stats = view.stats(method, m, s);
+                row.push(Item::from(stats.spread(digits)));
+                let reach = Reach::of(part.metric, stats.median(), stats.most(), figure);
+                best = best.max(reach);
+            }
+            row.push(Item::from(best.map_or("", Reach::title).to_owned()));
+            rows.push(row);
+        }
+    }
+    let mut head: Vec<String> = ["m", "s", "source", "figure"].map(str::to_owned).to_vec();
+    head.extend(ours.iter().map(|method| method.title().to_owned()));
+    head.push("the best of ours".into());
+    (!rows.is_empty()).then(|| Table {
+        title: "Beside the known figures".into(),
+        note: "Medians over seeds, in brackets the least and the most. a known figure of several seeds is their median too, and names them where it is pointed at.".into(),
+        head,
+        rows,
+    })
+}
+
+/// How a median stands to a known figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Behind,
+    WithinSeeds,
+    Reached,
+}
+
+impl Reach {
+    /// None where there is nothing to compare; a figure that is no number is that of a run that diverged.
+    fn of(metric: Metric, own: Option<f64>, most: Option<f64>, figure: f64) -> Option<Self> {
+        let (own, most) = (own?, most?);
+        let is_reached = figure.is_nan() || Standing::of(metric, own, figure) != Standing::Behind;
+        Some(match (is_reached, most >= figure) {
+            (true, _) => Self::Reached,
+            (false, true) => Self::WithinSeeds,
+            (false, false) => Self::Behind,
+        })
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Behind => "behind",
+            Self::WithinSeeds => "within its seeds",
+            Self::Reached => "reached",
+        }
+    }
+}
+
+fn known_text(known: &Value, digits: usize) -> String {
+    let text = |value: f64| if value.is_nan() { "diverged".to_owned() } else { number(value, digits) };
+    text(known.median())
+}
+
+/// Where the baseline that is trained to its end is little better than the zero predictor, and why.
+fn baseline(view: &View) -> Option<Table> {
+    let part = &view.part;
+    if part.metric != Metric::Psnr || !part.methods.contains(&Method::Imp) {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for (m, s) in part.pairs().into_iter().filter(|&(_, s)| s >= FROM_NONZEROS) {
+        let zero = view.stats(Method::Zero, m, s);
+        for record in view.records_of(Method::Imp, m, s) {
+            let Some(solved) = &record.solved else { continue };
+            // Where the zero predictor is the same for all cells it has one seed.
+            let base = zero.values.iter().find(|(seed, _)| *seed == record.cell.seed).or(zero.values.first());
+            let (Some(own), Some(&(_, zero))) = (view.value(solved), base) else { continue };
+            if own < zero + ABOVE_ZERO_DB {
+                let live: Vec<String> = solved.live.iter().map(usize::to_string).collect();
+                let row = [
+                    m.to_string(),
+                    s.to_string(),
+                    record.cell.seed.to_string(),
+                    number(own - zero, 2),
+                    live.join(", "),
+                    why(solved, record),
+                ];
+                rows.push(row.map(Item::from).to_vec());
+            }
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        title: format!("{} less than {ABOVE_ZERO_DB:.0} dB above the {}", Method::Imp.title(), Method::Zero.title()),
+        note: format!("Cells of {FROM_NONZEROS} nonzeros and more. Neurons count that inputs reach and that reach the output."),
+        head: ["m", "s", "seed", "dB above zero", "neurons", "why"].map(str::to_owned).to_vec(),
+        rows,
+    })
+}
+
+/// Why a baseline ended where it did, from what is kept of it.
+fn why(solved: &Solved, record: &Record) -> String {
+    if solved.live.contains(&0) {
+        return format!(
+            "the {} weights of the largest magnitude are no path from the inputs to the output: pruning over all layers has \
+             emptied one, and no training can mend that",
+            record.cell.s
+        );
+    }
+    let Some(&(end, last)) = solved.curve.last() else { return String::new() };
+    let before = solved.curve.iter().rev().find(|(at, _)| *at <= end - LAST * solved.passes);
+    let Some(&(at, loss)) = before.filter(|(_, loss)| *loss > 0.0) else { return String::new() };
+    let fell = 1.0 - last / loss;
+    let course = format!("over its last {:.0} passes the loss fell by {:.1} %", end - at, 100.0 * fell);
+    if fell < STILL {
+        format!("the last level has ended: {course}; the kept weights can do no more")
+    } else {
+        format!("{course}: it would gain from more epochs")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Cell;
+
+    #[test]
+    fn standings_are_those_of_what_is_printed() {
+        let psnr = |own, other| Standing::of(Metric::Psnr, own, other);
+        assert_eq!(psnr(158.1, 200.0), Standing::Exact);
+        assert_eq!((psnr(31.96, 31.74), psnr(31.74, 31.96)), (Standing::Better, Standing::Behind));
+        assert_eq!(psnr(20.2428, 20.2476), Standing::Equal);
+        assert_eq!(psnr(150.0, 99.0), Standing::Better);
+        assert_eq!(Standing::of(Metric::Accuracy, 0.9905, 0.991), Standing::Behind);
+    }
+
+    #[test]
+    fn figures_are_reached_by_the_median_or_by_the_best_seed() {
+        let reach = |own, most, figure| Reach::of(Metric::Psnr, Some(own), Some(most), figure);
+        assert_eq!(reach(22.1, 24.3, 23.5), Some(Reach::WithinSeeds));
+        assert_eq!(reach(23.5, 24.3, 23.5), Some(Reach::Reached));
+        assert_eq!(reach(22.1, 23.0, 23.5), Some(Reach::Behind));
+        assert_eq!(reach(-3.0, 1.0, f64::NAN), Some(Reach::Reached));
+        assert_eq!(Reach::of(Metric::Psnr, None, None, 1.0), None);
+        assert!(Reach::Reached > Reach::WithinSeeds && Reach::WithinSeeds > Reach::Behind);
+    }
+
+    #[test]
+    fn a_baseline_says_whether_it_collapsed_or_stopped_early() {
+        let cell = Cell { part: "p".into(), method: Method::Imp, m: 3, s: 60, n: None, d: None, seed: 0 };
+        let record = Record::new(&cell, crate::experiment::Status::Done, (1, None));
+        let ended = |curve: Vec<(f64, f64)>, live: Vec<usize>| {
+            why(&Solved { live, passes: 100.0, curve, ..Solved::default() }, &record)
+        };
+        assert!(ended(vec![(1.0, 1.0)], vec![3, 0]).contains("no path"));
+        assert!(ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 0.999)], vec![3]).contains("has ended"));
+        assert!(ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 0.8)], vec![3]).contains("20.0 %"));
+    }
+}
