@@ -196,13 +196,16 @@ impl View {
         let passes = part.passes.map_or(String::new(), |passes| {
             format!("; the usual recipe ends after {passes} passes at the latest")
         });
+        let imp = format!(
+            "; IMP trained properly: {} epochs a level, {imp_batch}, {:.0} % of the weights pruned a round",
+            part.imp.epochs,
+            100.0 * part.imp.prune
+        );
+        let imp = if part.methods.contains(&Method::Imp) { imp } else { String::new() };
         format!(
-            "{} inputs, {outputs}, {layers}; {} epochs, {batch}, as published; IMP trained properly: {} epochs a level, \
-             {imp_batch}, {:.0} % of the weights pruned a round{passes}; {} {}; {} on the {}",
+            "{} inputs, {outputs}, {layers}; {} epochs, {batch}, as published{imp}{passes}; {} {}; {} on the {}",
             part.data.inputs(),
             part.epochs,
-            part.imp.epochs,
-            100.0 * part.imp.prune,
             if part.seeds.len() == 1 { "seed" } else { "seeds" },
             part.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
             part.metric.title(),

@@ -130,6 +130,10 @@ fn fits_better(view: &View, m: usize, s: usize) -> bool {
 /// The published method and its variants beside what the paper prints and what was measured of its authors' code.
 fn beside_known(view: &View) -> Option<Table> {
     let part = &view.part;
+    if part.seeds.len() < 2 {
+        // Seeds differ by more than methods: one says little.
+        return None;
+    }
     let ours: Vec<Method> = part.methods.iter().copied().filter(|method| method.is_published()).collect();
     let (_, digits) = part.metric.digits();
     let mut rows = Vec::new();
@@ -159,7 +163,9 @@ fn beside_known(view: &View) -> Option<Table> {
     head.push("the best of ours".into());
     (!rows.is_empty()).then(|| Table {
         title: "Beside the known figures".into(),
-        note: "Medians over seeds, in brackets the least and the most. a known figure of several seeds is their median too, and names them where it is pointed at.".into(),
+        note: "Medians over seeds, in brackets the least and the most. Where a known figure is of several seeds it is their median, \
+               and says which it is when it is pointed at."
+            .into(),
         head,
         rows,
     })
