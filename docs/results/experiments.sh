@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs experiments with the profile `reduced`, all of them or those that are named, and reports all that have results into
 # docs/results/experiments. Needs the folder of data, with mnist/ and cifar/ in it. All take about two hours on two cores. Results
-# that are there are gone on with; remove the folder of an experiment to begin it anew.
+# that are there are gone on with, and cells whose settings have changed run again; remove a folder to begin it anew.
 set -eu
 data=${1:?"usage: docs/results/experiments.sh DATA [NAME...]"}
 shift
@@ -11,7 +11,7 @@ out=docs/results/experiments
 all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left figure-3-right figure-4 figure-5 runtimes references
     theory-assumption theory-curvature theory-convergence theory-sensing"
 for name in ${*:-$all}; do
-    target/release/tamis run "$name" --profile reduced --data-dir "$data" -o "$out/$name" --quiet
+    target/release/tamis run "$name" --profile reduced --data-dir "$data" -o "$out/$name" --update --quiet
     # The merged results are all that is kept.
     rm -rf "$out/$name/cells"
 done
