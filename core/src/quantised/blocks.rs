@@ -188,7 +188,8 @@ mod tests {
             run.iter().map(|&[at, weight]| i32::from(x[usize::from(at)]) * i32::from(weight as i8)).sum()
         };
         for count in 0..=255 {
-            let layer = Blocks::new(WINDOW, 3, &[count, 0, 255 - count], &pairs).unwrap();
+            let counts = [count, 0, 255 - count];
+            let layer = Blocks::new(WINDOW, 3, &counts, &pairs).unwrap();
             let (mut sums, (first, last)) = ([5, -6, 7], pairs.split_at(count.into()));
             layer.accumulate::<WIDE_BLOCKS>(&x, &mut sums).unwrap();
             assert_eq!(sums, [5 + products(first), -6, 7 + products(last)], "{count}");
