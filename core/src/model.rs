@@ -47,7 +47,7 @@ pub(crate) fn rolled() {
 }
 
 /// An array of zeros that a loop makes: the routine that clears memory, which `[0; N]` calls, takes more flash than that. Modules
-/// that `tamis export --format rust` writes have their scratch from here.
+/// of integers that `tamis export --format rust` writes have their scratch from here.
 ///
 /// ```
 /// assert_eq!(tamis::model::zeros(), [0_i32; 33]);

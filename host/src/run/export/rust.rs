@@ -91,7 +91,7 @@ impl Module {
         out += &self.chain(&format!(
             "&LAYERS, {sum}, checked(Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, {threshold}))"
         ));
-        out += &predict("u8", "i32");
+        out += &predict("u8", "i32", ["zeros()", "zeros::<_, SCRATCH>()"]);
         if head.classes != Classes::None {
             out += &classify("MODEL.class(&predict(x))", "u8");
         }
@@ -143,7 +143,7 @@ impl Module {
     }
 
     fn floats(&mut self, model: &model::Model<'_>, head: &Head, network: Network<'_>) -> Result<String> {
-        self.model.extend(["Chain", "Layer", "zeros"]);
+        self.model.extend(["Chain", "Layer"]);
         for (at, layer) in model.layers().iter().enumerate() {
             let number = at + 1;
             let made = match layer {
@@ -177,7 +177,7 @@ impl Module {
         out += &format!("/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n", model.scratch_len());
         out += &self.tables;
         out += &self.chain("&LAYERS");
-        out += &predict("f32", "f32");
+        out += &predict("f32", "f32", ["[0.0; OUTPUTS]", "[0.0; SCRATCH]"]);
         out += &match head.classes {
             Classes::None => String::new(),
             Classes::From(_) => classify("usize::from(predict(x)[0] >= THRESHOLD)", "f32"),
@@ -203,13 +203,14 @@ const _: () = assert!(
 );
 ";
 
-/// The function that gives the outputs.
-fn predict(of: &str, to: &str) -> String {
+/// The function that gives the outputs, with the zeros of these and of the scratch. Among kernels of floats `zeros()` takes more
+/// flash than an array that is cleared.
+fn predict(of: &str, to: &str, [outputs, scratch]: [&str; 2]) -> String {
     format!(
         "\n/// The outputs on one row.\n#[must_use]\n\
          pub fn predict(x: &[{of}; INPUTS]) -> [{to}; OUTPUTS] {{\n\
-         \x20   let mut y = zeros();\n\
-         \x20   let done = MODEL.predict(x, &mut zeros::<_, SCRATCH>(), &mut y);\n\
+         \x20   let mut y = {outputs};\n\
+         \x20   let done = MODEL.predict(x, &mut {scratch}, &mut y);\n\
          \x20   debug_assert!(done.is_ok(), \"the compiler has compared the lengths\");\n\
          \x20   y\n}}\n"
     )
