@@ -46,6 +46,23 @@ pub(crate) fn rolled() {
     core::hint::black_box(());
 }
 
+/// An array of zeros that a loop makes: the routine that clears memory, which `[0; N]` calls, takes more flash than that. Modules
+/// of integers that `tamis export --format rust` writes have their scratch from here.
+///
+/// ```
+/// assert_eq!(tamis::model::zeros(), [0_i32; 33]);
+/// ```
+#[must_use]
+#[inline(always)]
+pub fn zeros<T: Copy + Default, const N: usize>() -> [T; N] {
+    // Of a number that it does not know the compiler makes no call.
+    let zero = core::hint::black_box(T::default());
+    core::array::from_fn(|_| {
+        rolled();
+        zero
+    })
+}
+
 /// One layer of a [`Model`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]

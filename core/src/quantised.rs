@@ -224,6 +224,15 @@ impl Weights<'_> {
     }
 }
 
+/// Sums that start at 0.
+#[inline(never)]
+fn clear(sums: &mut [i32]) {
+    for sum in sums {
+        *sum = 0;
+        rolled();
+    }
+}
+
 /// One product; neither it nor a sum of 65536 of them overflows.
 #[inline(always)]
 pub(crate) fn product(x: u8, weight: i8) -> i32 {
@@ -342,10 +351,7 @@ impl<'a> Layer<'a> {
     /// `sums[outputs] = b + W x`.
     #[inline(always)]
     fn sums<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        for sum in &mut *sums {
-            *sum = 0;
-            rolled();
-        }
+        clear(sums);
         if KERNELS & BIASES != 0 {
             for (sum, &bias) in sums.iter_mut().zip(self.bias) {
                 *sum = bias;
@@ -353,21 +359,6 @@ impl<'a> Layer<'a> {
             }
         }
         self.weights.accumulate::<KERNELS>(x, sums)
-    }
-
-    /// Calls `each` with every item and its factor; not at all where sums stay as they are.
-    #[inline(always)]
-    fn with_factors<T>(&self, items: impl Iterator<Item = T>, mut each: impl FnMut(T, Rescale)) {
-        let mut factors = self.rescale;
-        for item in items {
-            let [factor, behind @ ..] = factors else { return };
-            each(item, Rescale::known(*factor));
-            // The last one stays: it may be that of all outputs.
-            if !behind.is_empty() {
-                factors = behind;
-            }
-            rolled();
-        }
     }
 }
 

@@ -96,10 +96,14 @@ impl<'a> Blocks<'a> {
     /// On a row shorter than a window.
     #[inline(never)]
     fn copied(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        let mut window = [0; WINDOW];
+        // Routines that clear and copy take more flash than these loops.
+        let mut window = core::array::from_fn::<[u8; 16], 16, _>(|_| {
+            rolled();
+            [0; 16]
+        });
+        let window = window.as_flattened_mut();
         let ((to, more), (from, rest)) =
             (window.get_mut(..x.len())?.as_chunks_mut::<4>(), x.as_chunks::<4>());
-        // A routine that copies takes more flash than this.
         for (to, from) in to.iter_mut().zip(from) {
             *to = *from;
             rolled();
@@ -108,7 +112,7 @@ impl<'a> Blocks<'a> {
             *to = *from;
             rolled();
         }
-        run(&window, sums, self.counts, self.pairs)?;
+        run(window.first_chunk()?, sums, self.counts, self.pairs)?;
         Some(())
     }
 
@@ -123,60 +127,85 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// One window; the pairs behind it.
+/// One window; the pairs behind it. Many of its rows may have none, so those are passed by.
 #[inline(never)]
 fn run<'p>(x: &[u8; WINDOW], sums: &mut [i32], counts: &[u8], pairs: &'p [[u8; 2]]) -> Option<&'p [[u8; 2]]> {
     let mut pairs = pairs;
     for (sum, &count) in sums.iter_mut().zip(counts) {
+        if count == 0 {
+            rolled();
+            continue;
+        }
         let (run, rest) = pairs.split_at_checked(usize::from(count))?;
-        pairs = rest;
         *sum = dot(x, run, *sum);
+        pairs = rest;
     }
     Some(pairs)
 }
 
-/// One run: eight pairs a turn, and the rest by one jump to where so many are left to add.
-#[inline(never)]
-fn dot(x: &[u8; WINDOW], run: &[[u8; 2]], mut sum: i32) -> i32 {
-    let at = |pair: Option<&[u8; 2]>| {
-        let [index, weight] = pair.copied().unwrap_or_default();
-        product(x.get(usize::from(index)).copied().unwrap_or_default(), weight as i8)
+/// Enters a list of steps so that the last `count` of them are done, by one jump. Steps are numbered down to 0; each has a
+/// label, and all are done where `count` is above the first of them.
+macro_rules! last {
+    ($count:expr, $step:ident: $($label:lifetime $k:literal)*) => {
+        last!(@ $step, { match $count { $($k => break $label,)* _ => {} } } $($label $k)*)
     };
-    let (chunks, rest) = run.as_chunks::<8>();
-    for pairs in chunks {
-        sum = pairs.iter().fold(sum, |sum, pair| sum.wrapping_add(at(Some(pair))));
+    (@ $step:ident, $inner:block) => { $inner };
+    (@ $step:ident, $inner:block $label:lifetime $k:literal $($more:tt)*) => {
+        last!(@ $step, { $label: { $inner $step($k); } } $($more)*)
+    };
+}
+
+/// One run: fifteen pairs a turn, or as many as are left, by one jump to where so many are left to add. Most runs are shorter:
+/// they take no loop and no call.
+#[inline(always)]
+fn dot(x: &[u8; WINDOW], run: &[[u8; 2]], mut sum: i32) -> i32 {
+    let mut left = run;
+    loop {
+        let mut add = |k: usize| {
+            let [index, weight] = left.get(k).copied().unwrap_or_default();
+            let x = x.get(usize::from(index)).copied().unwrap_or_default();
+            sum = sum.wrapping_add(product(x, weight as i8));
+            // One after the other, in few registers.
+            rolled();
+        };
+        last!(left.len(), add: 'p14 14 'p13 13 'p12 12 'p11 11 'p10 10 'p9 9 'p8 8 'p7 7 'p6 6 'p5 5 'p4 4 'p3 3 'p2 2 'p1 1 'p0 0);
+        let Some((_, behind)) = left.split_first_chunk::<15>() else { return sum };
+        left = behind;
         rolled();
     }
-    'zero: {
-        'one: {
-            'two: {
-                'three: {
-                    'four: {
-                        'five: {
-                            'six: {
-                                match rest.len() {
-                                    0 => break 'zero,
-                                    1 => break 'one,
-                                    2 => break 'two,
-                                    3 => break 'three,
-                                    4 => break 'four,
-                                    5 => break 'five,
-                                    6 => break 'six,
-                                    _ => {}
-                                }
-                                sum = sum.wrapping_add(at(rest.get(6)));
-                            }
-                            sum = sum.wrapping_add(at(rest.get(5)));
-                        }
-                        sum = sum.wrapping_add(at(rest.get(4)));
-                    }
-                    sum = sum.wrapping_add(at(rest.get(3)));
-                }
-                sum = sum.wrapping_add(at(rest.get(2)));
-            }
-            sum = sum.wrapping_add(at(rest.get(1)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of no pair, of one turn less and more than full, and of all of a window: each adds its products to its sum.
+    #[test]
+    fn runs_of_every_length_add_the_products_of_their_pairs() {
+        let x: [u8; WINDOW] = core::array::from_fn(|k| (k * 7 + 3) as u8);
+        let pairs: [[u8; 2]; 255] = core::array::from_fn(|k| [k as u8, (k * 31 + 101) as u8]);
+        let products = |run: &[[u8; 2]]| -> i32 {
+            run.iter().map(|&[at, weight]| i32::from(x[usize::from(at)]) * i32::from(weight as i8)).sum()
+        };
+        for count in 0..=255 {
+            let counts = [count, 0, 255 - count];
+            let layer = Blocks::new(WINDOW, 3, &counts, &pairs).unwrap();
+            let (mut sums, (first, last)) = ([5, -6, 7], pairs.split_at(count.into()));
+            layer.accumulate::<WIDE_BLOCKS>(&x, &mut sums).unwrap();
+            assert_eq!(sums, [5 + products(first), -6, 7 + products(last)], "{count}");
         }
-        sum = sum.wrapping_add(at(rest.first()));
     }
-    sum
+
+    #[test]
+    fn rows_shorter_than_a_window_are_read_to_their_end() {
+        for inputs in [1, 3, 4, 26, 254, 255] {
+            let mut x = [9; WINDOW];
+            x[inputs - 1] = 200;
+            let last = [[(inputs - 1) as u8, 0x81]];
+            let layer = Blocks::new(inputs, 1, &[1], &last).unwrap();
+            let mut sums = [1];
+            layer.accumulate::<NARROW_BLOCKS>(&x[..inputs], &mut sums).unwrap();
+            assert_eq!(sums, [1 - 127 * 200], "{inputs}");
+        }
+    }
 }

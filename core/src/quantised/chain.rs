@@ -1,6 +1,7 @@
 //! Layers one behind the other, and their prediction.
 
-use super::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, Scales, rolled};
+use super::rescale::Parts;
+use super::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, Rescale, Scales, rolled};
 use crate::error::{length, range, tri};
 use crate::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum};
 use crate::{Error, Result};
@@ -172,15 +173,14 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
             layer.sums::<KERNELS>(x, sums)?;
             if !last {
                 // The inputs of this layer are done with, so its outputs may take their place.
-                let given = bytes.get_mut(..layer.outputs)?.iter_mut();
-                layer.with_factors(given.zip(&*sums), |(byte, &sum), factor| *byte = factor.byte(sum));
+                cut(layer.rescale, sums, bytes.get_mut(..layer.outputs)?);
                 if O::SEES {
                     see.layer(bytes.get(..layer.outputs)?.iter().map(|&byte| byte.into()));
                 }
                 continue;
             }
             if KERNELS & LAST_FACTORS != 0 {
-                layer.with_factors(sums.iter_mut(), |sum, factor| *sum = factor.number(*sum));
+                scale(layer.rescale, sums);
             }
             if KERNELS & LAST_RELU != 0 && layer.activation == Activation::Relu {
                 for sum in sums {
@@ -351,6 +351,47 @@ const fn check(layers: &[Layer<'_>], sum: Option<Sum<'_>>) -> Result<usize> {
         left = behind;
     }
     Ok(widest)
+}
+
+/// Sums to bytes, by one factor for all or one for each.
+#[inline(always)]
+fn cut(factors: &[u32], sums: &[i32], bytes: &mut [u8]) {
+    match factors {
+        // The parts of a factor are an argument, so that none is computed where the model is a constant.
+        [factor] => cut_by(Rescale::known(*factor).parts(), sums, bytes),
+        _ => cut_by_each(factors, sums, bytes),
+    }
+}
+
+#[inline(never)]
+fn cut_by(factor: Parts, sums: &[i32], bytes: &mut [u8]) {
+    for (byte, &sum) in bytes.iter_mut().zip(sums) {
+        *byte = factor.byte(sum);
+        rolled();
+    }
+}
+
+#[inline(never)]
+fn cut_by_each(factors: &[u32], sums: &[i32], bytes: &mut [u8]) {
+    for ((byte, &sum), &factor) in bytes.iter_mut().zip(sums).zip(factors) {
+        *byte = Rescale::known(factor).byte(sum);
+        rolled();
+    }
+}
+
+/// Multiplies sums by one factor for all or one for each; they stay as they are where there is none.
+#[inline(always)]
+fn scale(factors: &[u32], sums: &mut [i32]) {
+    let mut factors = factors;
+    for sum in sums {
+        let [factor, behind @ ..] = factors else { return };
+        *sum = Rescale::known(*factor).number(*sum);
+        // The last one stays: it may be that of all outputs.
+        if !behind.is_empty() {
+            factors = behind;
+        }
+        rolled();
+    }
 }
 
 /// The class of a prediction.

@@ -97,21 +97,28 @@ impl<'a> Dense<'a> {
 /// Rows of `width` values.
 #[inline(never)]
 fn rows(x: &[u8], values: &[i8], width: usize, sums: &mut [i32]) {
-    let (x, more) = x.as_chunks::<4>();
     for (sum, row) in sums.iter_mut().zip(values.chunks_exact(width)) {
-        let (weights, left) = row.as_chunks::<4>();
-        let mut total = *sum;
-        for (&[x0, x1, x2, x3], &[w0, w1, w2, w3]) in x.iter().zip(weights) {
-            total = total.wrapping_add(product(x0, w0));
-            total = total.wrapping_add(product(x1, w1));
-            total = total.wrapping_add(product(x2, w2));
-            total = total.wrapping_add(product(x3, w3));
-            rolled();
-        }
-        for (&x, &weight) in more.iter().zip(left) {
-            total = total.wrapping_add(product(x, weight));
-            rolled();
-        }
-        *sum = total;
+        *sum = dot(x, row, *sum);
+        rolled();
     }
+}
+
+/// One row: four values a turn. Within the loop over rows the compiler would write it several times.
+#[inline(never)]
+fn dot(x: &[u8], row: &[i8], mut sum: i32) -> i32 {
+    let shared = x.len().min(row.len());
+    let (x, row) = (x.get(..shared).unwrap_or_default(), row.get(..shared).unwrap_or_default());
+    let ((x, more), (weights, left)) = (x.as_chunks::<4>(), row.as_chunks::<4>());
+    for (&[x0, x1, x2, x3], &[w0, w1, w2, w3]) in x.iter().zip(weights) {
+        sum = sum.wrapping_add(product(x0, w0));
+        sum = sum.wrapping_add(product(x1, w1));
+        sum = sum.wrapping_add(product(x2, w2));
+        sum = sum.wrapping_add(product(x3, w3));
+        rolled();
+    }
+    for (&x, &weight) in more.iter().zip(left) {
+        sum = sum.wrapping_add(product(x, weight));
+        rolled();
+    }
+    sum
 }

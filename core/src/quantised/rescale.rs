@@ -57,18 +57,44 @@ impl Rescale {
     /// `sum` times the factor, cut to a byte: `ReLU` and a cut at 255.
     #[inline(always)]
     pub(crate) fn byte(self, sum: i32) -> u8 {
-        self.number(sum).clamp(0, 255) as u8
+        self.parts().byte(sum)
     }
 
     /// `sum` times the factor.
     #[inline(always)]
     pub(crate) fn number(self, sum: i32) -> i32 {
-        // 31 bits of factor: of the product, below 2^62, the high word is enough. What is dropped with the low one cannot
-        // change the floor.
-        let m = (self.0 << 8 >> 1) as i32;
-        let high = (i64::from(sum).wrapping_mul(i64::from(m)) >> 32) as i32;
+        self.parts().number(sum)
+    }
+
+    /// What a loop over many sums has in registers.
+    #[inline(always)]
+    pub(super) fn parts(self) -> Parts {
         let shift = (self.0 >> 24).wrapping_sub(25);
-        high.wrapping_add(1_i32.wrapping_shl(shift.wrapping_sub(1))).wrapping_shr(shift)
+        Parts { m: (self.0 << 8 >> 1) as i32, half: 1_i32.wrapping_shl(shift.wrapping_sub(1)), shift }
+    }
+}
+
+/// A factor taken apart: 31 bits, the half that is added to the high word of the product, and what that is shifted by.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    m: i32,
+    half: i32,
+    shift: u32,
+}
+
+impl Parts {
+    /// As [`Rescale::byte`].
+    #[inline(always)]
+    pub(super) fn byte(self, sum: i32) -> u8 {
+        self.number(sum).clamp(0, 255) as u8
+    }
+
+    /// As [`Rescale::number`].
+    #[inline(always)]
+    fn number(self, sum: i32) -> i32 {
+        // Of the product, below 2^62, the high word is enough. What is dropped with the low one cannot change the floor.
+        let high = (i64::from(sum).wrapping_mul(i64::from(self.m)) >> 32) as i32;
+        high.wrapping_add(self.half).wrapping_shr(self.shift)
     }
 }
 

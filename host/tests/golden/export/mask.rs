@@ -5,7 +5,7 @@
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
-use tamis::model::Activation;
+use tamis::model::{Activation, zeros};
 use tamis::quantised::{Chain, Layer, Mask, Scales, Weights};
 
 /// Numbers in one input row.
@@ -73,8 +73,8 @@ const _: () = assert!(
 /// The outputs on one row.
 #[must_use]
 pub fn predict(x: &[u8; INPUTS]) -> [i32; OUTPUTS] {
-    let mut y = [0; OUTPUTS];
-    let done = MODEL.predict(x, &mut [0; SCRATCH], &mut y);
+    let mut y = zeros();
+    let done = MODEL.predict(x, &mut zeros::<_, SCRATCH>(), &mut y);
     debug_assert!(done.is_ok(), "the compiler has compared the lengths");
     y
 }

@@ -39,29 +39,39 @@ static inline int32_t product(uint8_t x, int8_t weight)
     return (int32_t)x * (int32_t)weight;
 }
 
-static int32_t run(const uint8_t *x, const struct pair *p, uint32_t n, int32_t sum)
+static const struct pair *window(const uint8_t *x, const uint8_t *counts, const struct pair *pairs,
+                                 int32_t *sums, uint32_t outputs)
 {
-    for (; n >= 8; n -= 8, p += 8) {
-        sum += product(x[p[0].at], p[0].weight);
-        sum += product(x[p[1].at], p[1].weight);
-        sum += product(x[p[2].at], p[2].weight);
-        sum += product(x[p[3].at], p[3].weight);
-        sum += product(x[p[4].at], p[4].weight);
-        sum += product(x[p[5].at], p[5].weight);
-        sum += product(x[p[6].at], p[6].weight);
-        sum += product(x[p[7].at], p[7].weight);
+    for (uint32_t j = 0; j < outputs; j++) {
+        uint32_t n = counts[j];
+        int32_t sum = sums[j];
+        for (;; n -= 15, pairs += 15) {
+            switch (n) {
+            default: sum += product(x[pairs[14].at], pairs[14].weight); /* fall through */
+            case 14: sum += product(x[pairs[13].at], pairs[13].weight); /* fall through */
+            case 13: sum += product(x[pairs[12].at], pairs[12].weight); /* fall through */
+            case 12: sum += product(x[pairs[11].at], pairs[11].weight); /* fall through */
+            case 11: sum += product(x[pairs[10].at], pairs[10].weight); /* fall through */
+            case 10: sum += product(x[pairs[9].at], pairs[9].weight); /* fall through */
+            case 9: sum += product(x[pairs[8].at], pairs[8].weight); /* fall through */
+            case 8: sum += product(x[pairs[7].at], pairs[7].weight); /* fall through */
+            case 7: sum += product(x[pairs[6].at], pairs[6].weight); /* fall through */
+            case 6: sum += product(x[pairs[5].at], pairs[5].weight); /* fall through */
+            case 5: sum += product(x[pairs[4].at], pairs[4].weight); /* fall through */
+            case 4: sum += product(x[pairs[3].at], pairs[3].weight); /* fall through */
+            case 3: sum += product(x[pairs[2].at], pairs[2].weight); /* fall through */
+            case 2: sum += product(x[pairs[1].at], pairs[1].weight); /* fall through */
+            case 1: sum += product(x[pairs[0].at], pairs[0].weight); /* fall through */
+            case 0: break;
+            }
+            if (n <= 15) {
+                break;
+            }
+        }
+        pairs += n;
+        sums[j] = sum;
     }
-    switch (n) {
-    case 7: sum += product(x[p[6].at], p[6].weight); /* fall through */
-    case 6: sum += product(x[p[5].at], p[5].weight); /* fall through */
-    case 5: sum += product(x[p[4].at], p[4].weight); /* fall through */
-    case 4: sum += product(x[p[3].at], p[3].weight); /* fall through */
-    case 3: sum += product(x[p[2].at], p[2].weight); /* fall through */
-    case 2: sum += product(x[p[1].at], p[1].weight); /* fall through */
-    case 1: sum += product(x[p[0].at], p[0].weight); /* fall through */
-    default: break;
-    }
-    return sum;
+    return pairs;
 }
 
 /* Windows of 256 columns; the last one ends where the row does. */
@@ -69,13 +79,8 @@ static void blocks(const uint8_t *x, uint32_t inputs, const uint8_t *counts, con
                    int32_t *sums, uint32_t outputs)
 {
     const uint32_t last = inputs > 256 ? inputs - 256 : 0;
-    for (uint32_t from = 0; from < inputs; from += 256) {
-        const uint8_t *window = x + (from < last ? from : last);
-        for (uint32_t j = 0; j < outputs; j++) {
-            const uint32_t n = *counts++;
-            sums[j] = run(window, pairs, n, sums[j]);
-            pairs += n;
-        }
+    for (uint32_t from = 0; from < inputs; from += 256, counts += outputs) {
+        pairs = window(x + (from < last ? from : last), counts, pairs, sums, outputs);
     }
 }
 
