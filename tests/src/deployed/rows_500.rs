@@ -5,7 +5,7 @@
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
-use tamis::model::{Activation, Chain, Csr, Layer, zeros};
+use tamis::model::{Activation, Chain, Csr, Layer};
 
 /// Numbers in one input row.
 pub const INPUTS: usize = 784;
@@ -149,8 +149,8 @@ const _: () = assert!(
 /// The outputs on one row.
 #[must_use]
 pub fn predict(x: &[f32; INPUTS]) -> [f32; OUTPUTS] {
-    let mut y = zeros();
-    let done = MODEL.predict(x, &mut zeros::<_, SCRATCH>(), &mut y);
+    let mut y = [0.0; OUTPUTS];
+    let done = MODEL.predict(x, &mut [0.0; SCRATCH], &mut y);
     debug_assert!(done.is_ok(), "the compiler has compared the lengths");
     y
 }
