@@ -254,11 +254,19 @@ fn why(solved: &Solved, record: &Record) -> String {
     let before = solved.curve.iter().rev().find(|(at, _)| *at <= end - LAST * solved.passes);
     let Some(&(at, loss)) = before.filter(|(_, loss)| *loss > 0.0) else { return String::new() };
     let fell = 1.0 - last / loss;
-    let course = format!("over its last {:.0} passes the loss fell by {:.1} %", end - at, 100.0 * fell);
-    if fell < STILL {
-        format!("the last level has ended: {course}; the kept weights can do no more")
+    let (passes, part) = (end - at, 100.0 * fell.abs());
+    if fell < -STILL {
+        format!(
+            "over its last {passes:.0} passes the loss rose by {part:.1} %: steps of this rate are too long for what is left to learn"
+        )
+    } else if fell < STILL {
+        format!(
+            "the last level has ended: over its last {passes:.0} passes the loss fell by {part:.1} %; the kept weights can do no more"
+        )
     } else {
-        format!("{course}: it would gain from more epochs")
+        format!(
+            "over its last {passes:.0} passes the loss fell by {part:.1} %: it would gain from more epochs"
+        )
     }
 }
 
@@ -297,6 +305,10 @@ mod tests {
         };
         assert!(ended(vec![(1.0, 1.0)], vec![3, 0]).contains("no path"));
         assert!(ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 0.999)], vec![3]).contains("has ended"));
-        assert!(ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 0.8)], vec![3]).contains("20.0 %"));
+        assert!(
+            ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 0.8)], vec![3])
+                .contains("fell by 20.0 %: it would gain")
+        );
+        assert!(ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 1.5)], vec![3]).contains("rose by 50.0 %"));
     }
 }
