@@ -119,6 +119,25 @@ fn a_run_that_is_killed_goes_on_to_the_results_of_one_that_is_not() {
 }
 
 #[test]
+fn shares_may_start_at_once_in_a_folder_that_is_not_there_yet() {
+    let folder = with_spec("seeds = [0, 1]", "seeds = [0]");
+    let path = folder.path();
+    for round in 0..4 {
+        let start = |share: usize| {
+            let (out, cell) = (format!("out{round}"), format!("{share}/6"));
+            let mut share = command(path, &["run", "spec.toml", "-o", &out, "--cell", &cell, "--quiet"]);
+            share.stderr(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        let shares: Vec<_> = (1..=6).map(start).collect();
+        for share in shares {
+            let output = share.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert_eq!(results(&path.join(format!("out{round}"))).len(), 24);
+    }
+}
+
+#[test]
 fn shares_are_all_cells_and_none_twice() {
     let folder = with_spec("seeds = [0, 1]", "seeds = [0]");
     let path = folder.path();

@@ -1,5 +1,7 @@
 //! What made the results: compiler, commit and machine.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 /// Toolchain and machine.
@@ -7,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// The compiler.
     pub toolchain: String,
-    /// The commit of the sources beside the program, with `-dirty` where they were changed; none where there is no git.
+    /// The commit of the sources that the program lies in, with `-dirty` where they were changed; none where there is no git.
     pub commit: Option<String>,
     /// The processor, as the system calls it.
     pub cpu: Option<String>,
@@ -44,21 +46,20 @@ impl Environment {
 /// The variable that tells the process of a cell what its parent has found.
 pub const COMMIT_VARIABLE: &str = "TAMIS_COMMIT";
 
-/// The commit of the sources that the program lies in.
+/// The commit of the sources that the program was built from, where it lies in their folder.
 #[must_use]
 pub fn commit() -> Option<String> {
     if let Ok(commit) = std::env::var(COMMIT_VARIABLE) {
         return (!commit.is_empty()).then_some(commit);
     }
-    let program = std::env::current_exe().ok()?;
+    // Of no other folder that the program was copied to.
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.canonicalize().ok()?;
+    let program = std::env::current_exe().ok()?.canonicalize().ok()?;
+    if !program.starts_with(&sources) {
+        return None;
+    }
     let mut git = std::process::Command::new("git");
-    git.arg("-C").arg(program.parent()?).args([
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=12",
-        "--exclude=*",
-    ]);
+    git.arg("-C").arg(sources).args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
     let output = git.stdin(std::process::Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())

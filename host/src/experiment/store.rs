@@ -53,6 +53,8 @@ impl Store {
     /// # Errors
     /// The folder holds something else, the results of another spec or version, or cannot be written.
     pub fn open(path: &Path, spec: &Spec) -> Result<Self> {
+        // Made first, and not only tried: other processes may be about to write into it.
+        std::fs::create_dir_all(path).map_err(|error| unmade(path, error))?;
         file::check_folder(path)?;
         let store = match read_folder(path)? {
             Some(folder) => {
@@ -245,6 +247,10 @@ impl Store {
             let name = entry.map_err(|error| unreadable(path, error))?.file_name();
             let name = name.to_string_lossy();
             if !matches!(name.as_ref(), "spec.toml" | "cells") && !name.starts_with(".tamis-") {
+                if file::exists(&path.join("folder.json"))? {
+                    // Another process has made it since.
+                    return Self::open(path, spec);
+                }
                 return Err(Error::new("the folder holds something else than results")
                     .at(path)
                     .expected("a new folder, an empty one, or one that tamis run has made")

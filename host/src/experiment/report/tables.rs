@@ -159,7 +159,7 @@ fn memory(view: &View) -> Table {
     let dense = methods.iter().copied().find(|method| *method == Method::ImpPublished);
     let has = |own: Method| methods.iter().copied().find(|method| *method == own);
     let sparse = has(Method::PaperLeast).or(has(Method::Paper));
-    let (mut below, mut below_usual, mut both) = (0, 0, 0);
+    let (mut below, mut below_usual, mut both, mut without) = (0, 0, 0, 0);
     let mut head = vec!["m".to_owned(), "s".to_owned()];
     head.extend(methods.iter().map(|method| format!("{}, measured", method.title())));
     head.extend(
@@ -189,6 +189,10 @@ fn memory(view: &View) -> Table {
                     below_usual += usize::from(usual.is_some_and(|usual| sparse < usual));
                     Item::from(if sparse < dense { "yes" } else { "no" }.to_owned())
                 }
+                (None, Some(_)) => {
+                    without += 1;
+                    Item::from("no result".to_owned())
+                }
                 _ => Item::default(),
             });
             Some(row)
@@ -197,8 +201,13 @@ fn memory(view: &View) -> Table {
     let verdict = if both > 0 {
         format!(
             " The measured peak of {} is below that of IMP as published in {below} of {both} cells, and below what a usual \
-             dense implementation takes in {below_usual} of {both}.",
-            sparse.map_or("IHT", Method::title)
+             dense implementation takes in {below_usual} of {both}.{}",
+            sparse.map_or("IHT", Method::title),
+            if without > 0 {
+                format!(" In {without} more it has no result, and so no peak.")
+            } else {
+                String::new()
+            }
         )
     } else {
         String::new()
