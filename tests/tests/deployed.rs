@@ -59,6 +59,24 @@ fn integers(nonzeros: usize, choice: Choice) -> Vec<u8> {
     bytes
 }
 
+/// The bytes of a file whose first layer is in the fastest encoding, and whose last layer, which is full, is dense: programs of two
+/// kernels.
+fn tables(nonzeros: usize) -> Vec<u8> {
+    let bytes = integers(nonzeros, Choice::Fastest);
+    let bytes = Aligned::new(&bytes);
+    let fastest = QuantisedView::parse(&bytes).unwrap();
+    let [first, _] = fastest.model().layers() else { panic!("two layers") };
+    let [_, full] = layers(nonzeros);
+    let dense = quantised::Dense::new(HIDDEN, OUTPUTS, &[], &full.values).unwrap();
+    let last = Layer::new(Weights::Dense(dense), &[], &[], Activation::Identity).unwrap();
+    let layers = [*first, last];
+    let model = quantised::Model::new(&layers, None, fastest.model().scales()).unwrap();
+    let view = QuantisedView::new(model).with_task(Task::Multiclass).unwrap();
+    let mut bytes = vec![0; view.encoded_len(Choice::Keep)];
+    view.encode(Choice::Keep, &mut bytes).unwrap();
+    bytes
+}
+
 /// The bytes of a file of floats.
 fn floats(nonzeros: usize) -> Vec<u8> {
     let layers = layers(nonzeros);
@@ -99,7 +117,7 @@ fn files_and_what_is_exported_of_them_are_as_they_were() {
         golden(&format!("{kept}.rs"), &files[0].1);
     };
     for nonzeros in [1000, 500, 200] {
-        let (bytes, tables) = (integers(nonzeros, Choice::Fastest), format!("tables_{nonzeros}"));
+        let (bytes, tables) = (tables(nonzeros), format!("tables_{nonzeros}"));
         exported(&tables, &bytes, &ExportForm::Rust, &tables);
         if nonzeros > 200 {
             exported(&tables, &bytes, &ExportForm::StraightLine, &format!("straight_{nonzeros}"));
