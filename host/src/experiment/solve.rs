@@ -151,7 +151,7 @@ impl Work<'_> {
         OutputsOptions {
             epochs: self.part.epochs,
             batch: self.part.batch,
-            safe: self.cell.method == Method::PaperSafe,
+            safe: matches!(self.cell.method, Method::PaperSafe | Method::PaperLeast),
             trials: self.trials(OutputsOptions::TRIALS),
             memory: self.memory(),
             seed: self.cell.seed,

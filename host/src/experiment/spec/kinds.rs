@@ -10,7 +10,7 @@ use crate::run::Task;
 pub enum Method {
     /// Iterative hard thresholding as published.
     Paper,
-    /// The same in the least memory that it can be had in, for more time.
+    /// The same in the least memory that it can be had in, for more time; for several outputs with safe steps.
     PaperLeast,
     /// The same for several outputs, with epochs that diverge undone and the best iterate kept.
     PaperSafe,
