@@ -71,7 +71,8 @@ impl Search {
         let Ok(kept) = self.keep.parse(bytes) else { return };
         let mut left = CALLS;
         let outcome = run::resume(self.problem.clone(), &self.options, &kept, &Stop::new(), |_| {
-            left -= 1;
+            // Steps after its end are told too.
+            left = left.saturating_sub(1);
             left > 0
         });
         // Weights beyond the range of floats are an error, and so is a number of rows that there are not.
