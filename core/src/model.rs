@@ -51,7 +51,7 @@ pub(crate) fn rolled() {
 ///
 /// ```
 /// assert_eq!(tamis::model::zeros(), [0_i32; 33]);
-/// ```
+/// assert_eq!(tamis::model::zeros::<i32, 33>(), [0; 33]);
 #[must_use]
 #[inline(always)]
 pub fn zeros<T: Copy + Default, const N: usize>() -> [T; N] {
