@@ -50,8 +50,8 @@ pub(crate) fn rolled() {
 /// of integers that `tamis export --format rust` writes have their scratch from here.
 ///
 /// ```
-/// assert_eq!(tamis::model::zeros(), [0_i32; 33]);
 /// assert_eq!(tamis::model::zeros::<i32, 33>(), [0; 33]);
+/// ```
 #[must_use]
 #[inline(always)]
 pub fn zeros<T: Copy + Default, const N: usize>() -> [T; N] {
