@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::median;
 use super::spec::Method;
 use crate::{Error, Result};
 
@@ -45,10 +46,8 @@ impl Value {
     /// ```
     #[must_use]
     pub fn median(&self) -> f64 {
-        let mut all: Vec<f64> = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v }).collect();
-        all.sort_by(f64::total_cmp);
-        let middle = 0.5 * (all[(all.len() - 1) / 2] + all[all.len() / 2]);
-        if middle.is_finite() { middle } else { f64::NAN }
+        let all = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v });
+        median(all.collect()).filter(|middle| middle.is_finite()).unwrap_or(f64::NAN)
     }
 }
 

@@ -37,3 +37,10 @@ pub use cell::{Cell, Shard};
 pub use record::{Record, Status};
 pub use spec::{Data, Method, Part, Spec};
 pub use store::Store;
+
+/// Of two in the middle the mean; none of no values.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    (n > 0).then(|| 0.5 * (values[(n - 1) / 2] + values[n / 2]))
+}

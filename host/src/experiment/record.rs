@@ -116,14 +116,6 @@ pub struct Record {
     pub commit: Option<String>,
 }
 
-impl Status {
-    /// Whether it was trained, and came to no result by itself.
-    #[must_use]
-    pub const fn is_ended(self) -> bool {
-        matches!(self, Self::Failed)
-    }
-}
-
 impl Record {
     /// Of a cell that ended in some way, with threads and commit.
     #[must_use]

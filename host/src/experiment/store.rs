@@ -59,9 +59,7 @@ impl Store {
         let store = match read_folder(path)? {
             Some(folder) => {
                 folder.check(path, spec)?;
-                let store = Self { path: path.to_owned(), spec: spec.clone(), folder };
-                store.heal()?;
-                store
+                Self { path: path.to_owned(), spec: spec.clone(), folder }
             }
             None => Self::make(path, spec)?,
         };
@@ -108,17 +106,20 @@ impl Store {
         file::write(path.join("results.jsonl"), |w| lines.iter().try_for_each(|line| writeln!(w, "{line}")))?;
         let folder = Folder { profile: spec.resolved.clone(), spec: spec.hash(), ..folder };
         let about = to_json(&folder)?;
-        // The spec comes last: [`open`](Self::open) mends one that was not written any more.
+        // The spec comes last, and also where the update was killed before it: prepare() writes it.
         file::write(path.join("folder.json"), |w| writeln!(w, "{about}"))?;
-        Ok((Self::open(path, spec)?, removed))
+        let store = Self::open(path, spec)?;
+        store.heal()?;
+        Ok((store, removed))
     }
 
     /// Makes the folder ready for a run of many cells: takes merged results apart into cells where these were left out, and
-    /// removes what a killed run has left half written.
+    /// removes what a killed run has left half written, or a killed update unwritten.
     ///
     /// # Errors
-    /// The merged results cannot be read, or a cell cannot be written.
+    /// The merged results cannot be read, or a cell or the spec cannot be written.
     pub fn prepare(&self) -> Result<()> {
+        self.heal()?;
         self.unpack()?;
         self.sweep();
         Ok(())
@@ -241,7 +242,6 @@ impl Store {
     }
 
     fn make(path: &Path, spec: &Spec) -> Result<Self> {
-        std::fs::create_dir_all(path).map_err(|error| unmade(path, error))?;
         let listed = std::fs::read_dir(path).map_err(|error| unreadable(path, error))?;
         for entry in listed {
             let name = entry.map_err(|error| unreadable(path, error))?.file_name();

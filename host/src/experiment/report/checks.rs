@@ -1,9 +1,10 @@
 //! Pictures and tables of parts that check the theory: what was measured, over the axes of the part, beside what theory says.
 
+use super::super::median;
 use super::super::record::Record;
 use super::super::spec::{Data, Directions, Method, Metric, Point};
+use super::View;
 use super::tables::{Item, Table, number};
-use super::{View, median};
 use crate::plot::{self, Heat, Line, Measure, Scale};
 
 /// Most pictures of one kind, and most lines of loss in one.

@@ -21,6 +21,7 @@ mod verdicts;
 use std::path::Path;
 
 use super::known::Known;
+use super::median;
 use super::record::{Record, Solved, Status};
 use super::spec::{Method, Metric, Part, Rows, Spec};
 use super::store::Store;
@@ -300,12 +301,6 @@ impl Stats {
     fn absent(&self) -> &'static str {
         self.lost.iter().map(|(_, status)| *status).max().map_or("", Status::name)
     }
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let n = values.len();
-    (n > 0).then(|| 0.5 * (values[(n - 1) / 2] + values[n / 2]))
 }
 
 #[cfg(test)]

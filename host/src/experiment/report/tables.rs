@@ -277,10 +277,16 @@ pub(super) fn hover(view: &View, method: Method, m: usize, s: usize) -> String {
     }
     for (name, value) in known(view, method, m, s) {
         if let Some(value) = value {
-            text += &format!("; {name}: {}", number(value.median(), digits));
+            text += &format!("; {name}: {}", known_text(value, digits));
         }
     }
     text
+}
+
+/// A known figure, the median where it is of several seeds.
+pub(super) fn known_text(known: &Value, digits: usize) -> String {
+    let median = known.median();
+    if median.is_nan() { "diverged".to_owned() } else { number(median, digits) }
 }
 
 /// What else there is to know of a known figure.

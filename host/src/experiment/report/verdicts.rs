@@ -1,11 +1,11 @@
 //! What the figures of a part say together: the recipe beside the published method, the published method beside the figures
 //! that are known of it, and why a baseline that was trained to its end is no better.
 
-use super::super::known::Value;
-use super::super::record::{Record, Solved};
+use super::super::median;
+use super::super::record::{Record, Solved, Status};
 use super::super::spec::{Method, Metric};
-use super::tables::{Item, Table, about, number};
-use super::{View, median};
+use super::View;
+use super::tables::{Item, Table, about, known_text, number};
 
 /// From here on a fit in floats is exact: what is left is rounding.
 const EXACT_DB: f64 = 100.0;
@@ -80,7 +80,11 @@ fn beside_paper(view: &View) -> Option<Table> {
                 (standing, cell)
             }
             (Some(_), None)
-                if view.stats(Method::Paper, m, s).lost.iter().any(|(_, status)| status.is_ended()) =>
+                if view
+                    .stats(Method::Paper, m, s)
+                    .lost
+                    .iter()
+                    .any(|(_, status)| *status == Status::Failed) =>
             {
                 (Standing::Better, format!("({m}, {s}), where the published steps diverge"))
             }
@@ -198,11 +202,6 @@ impl Reach {
             Self::Reached => "reached",
         }
     }
-}
-
-fn known_text(known: &Value, digits: usize) -> String {
-    let text = |value: f64| if value.is_nan() { "diverged".to_owned() } else { number(value, digits) };
-    text(known.median())
 }
 
 /// Where the baseline that is trained to its end is little better than the zero predictor, and why.

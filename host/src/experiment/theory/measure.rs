@@ -11,6 +11,7 @@ use tamis::rng::seed_of;
 use tamis::samples::{NormalRows, Samples};
 use tamis::sensing::Sensing;
 
+use super::super::median;
 use super::curvature::{self, Extremes, Supports};
 use super::generators::{self, Generators};
 use super::recovery::{self, Planted, Recovery};
@@ -255,13 +256,11 @@ impl Work<'_> {
         };
         let found: Vec<Option<Recovery>> = (0..draws).into_par_iter().map(draw).collect::<Result<_>>()?;
         let error = |found: &Option<Recovery>| found.as_ref().map_or(f64::INFINITY, |found| found.error);
-        let mut errors: Vec<f64> = found.iter().map(error).collect();
-        errors.sort_by(f64::total_cmp);
+        let errors: Vec<f64> = found.iter().map(error).collect();
         let recovered = errors.iter().filter(|error| **error < RECOVERED).count();
-        let median = 0.5 * (errors[(errors.len() - 1) / 2] + errors[errors.len() / 2]);
         let mut measured = Measured::from([(Metric::Success, recovered as f64 / f64::from(draws))]);
-        if median.is_finite() {
-            measured.insert(Metric::Error, median);
+        if let Some(error) = median(errors).filter(|error| error.is_finite()) {
+            measured.insert(Metric::Error, error);
         }
         let passes = found.iter().flatten().map(|found| found.reads as f64).sum();
         let nnz = found.iter().flatten().map(|found| found.nnz).max().unwrap_or(0);
