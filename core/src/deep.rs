@@ -11,6 +11,7 @@
 //! the last one:           Stack::end_sum or Stack::end_weights ─> tune::run
 //! ```
 
+pub mod shrink;
 pub mod tune;
 
 use crate::error::{self, Error, Result};
@@ -193,6 +194,22 @@ impl<'a> Stack<'a> {
     pub fn values_mut(&mut self) -> &mut [f32] {
         let nnz = self.nnz();
         self.value.get_mut(..nnz).unwrap_or_default()
+    }
+
+    /// Keeps the weights that `keep` says so of, by their places in [`Self::values`]; layers stay as wide as they are.
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let (mut at, mut len) = (0, 0);
+        for layer in &mut self.layers {
+            for from in at..layer.end {
+                if keep(from) && from < self.index.len() && from < self.value.len() {
+                    self.index.copy_within(from..=from, len);
+                    self.value.copy_within(from..=from, len);
+                    len += 1;
+                }
+            }
+            at = layer.end;
+            layer.end = len;
+        }
     }
 
     fn hidden(&self) -> &[Layer] {

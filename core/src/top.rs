@@ -181,6 +181,38 @@ fn rank((index, value): (u32, f32)) -> u64 {
     (u64::from(value.abs().to_bits()) << 32) | u64::from(!index)
 }
 
+/// The score of what is dropped.
+pub(crate) const DROPPED: f32 = -1.0;
+
+/// Marks all but the `count` largest scores with [`DROPPED`]; of equal ones the later go first. Bits of nonnegative floats order as the
+/// floats do, so the threshold is found by bisection on bits: no memory and no sorting.
+pub(crate) fn drop_least(scores: &mut [f32], count: usize) {
+    let above = |scores: &[f32], bits: u32| {
+        scores.iter().filter(|score| **score != DROPPED && score.to_bits() >= bits).count()
+    };
+    if above(scores, 0) <= count {
+        return;
+    }
+    let (mut low, mut high) = (0_u32, u32::MAX >> 1);
+    // The largest threshold that at least `count` scores reach.
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if above(scores, middle) >= count {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    let mut ties = count - above(scores, low + 1);
+    for score in scores.iter_mut().filter(|score| **score != DROPPED) {
+        if score.to_bits() < low || (score.to_bits() == low && ties == 0) {
+            *score = DROPPED;
+        } else if score.to_bits() == low {
+            ties -= 1;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;

@@ -18,7 +18,11 @@ fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
     let report = json(folder.path(), &format!("{train} -o m.tamis"));
     assert_eq!((&report["recipe"], &report["hidden"]), (&json!("anneal"), &json!([24, 16])), "{report}");
     assert_eq!((&report["nnz"], &report["requested_nnz"]), (&json!(400), &json!(400)), "{report}");
-    assert_eq!(report["layers"].as_array().unwrap().len(), 2);
+    // More weights at first, and then as many as were asked for, each of them in some layer.
+    assert!(number(&report, "grown_nnz") > 800.0, "{report}");
+    let layers = report["layers"].as_array().unwrap();
+    let nnz: f64 = layers.iter().map(|layer| number(layer, "nnz")).sum();
+    assert!(layers.len() == 2 && nnz > 200.0 && nnz < 400.0, "{report}");
     assert!(number(&report, "loss") <= number(&report, "untuned_loss") * 1.0001, "{report}");
     assert!(number(&report, "accuracy") > 0.8, "{report}");
     let eval = json(folder.path(), "eval m.tamis --data d/X.npy --labels d/y.npy");
@@ -33,6 +37,11 @@ fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
     assert_eq!(read("m.tamis"), read("one.tamis"));
     ok(folder.path(), &format!("{train} --tune-epochs 0 -o plain.tamis -q"));
     assert_ne!(read("m.tamis"), read("plain.tamis"));
+    let small = json(folder.path(), &format!("{train} --grow 1 -o small.tamis"));
+    assert_eq!((&small["grown_nnz"], &small["nnz"]), (&json!(400), &json!(400)), "{small}");
+    assert!(number(&report, "loss") < number(&small, "loss"), "{report} {small}");
+    let limited = json(folder.path(), &format!("{train} --ram 400K -o small.tamis"));
+    assert_eq!(limited["grown_nnz"], json!(400), "{limited}");
 }
 
 #[test]

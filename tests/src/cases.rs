@@ -79,8 +79,10 @@ impl<P: Probe + 'static> Case<P> {
     ];
 
     /// Those of its third image.
-    pub const THIRD: &'static [Self] =
-        &[Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8192, run: monitor::watch::<P> }];
+    pub const THIRD: &'static [Self] = &[
+        Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8192, run: monitor::watch::<P> },
+        Self { name: "shrink", pinned: 0xa2dc_59a7, ram: 10_240, run: deep::shrink::<P> },
+    ];
 
     /// Every case.
     pub fn all() -> impl Iterator<Item = &'static Self> {

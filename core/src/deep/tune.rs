@@ -60,6 +60,14 @@ pub struct Progress {
     pub best: f32,
 }
 
+impl Progress {
+    /// The same at another epoch of so many: of a run that this is a part of.
+    #[must_use]
+    pub const fn of(self, epoch: u32, epochs: u32) -> Self {
+        Self { epoch, epochs, ..self }
+    }
+}
+
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -81,18 +89,18 @@ pub const fn words(nnz: usize, activations: usize, outputs: usize) -> usize {
     nnz.saturating_mul(4).saturating_add(activations.saturating_mul(2)).saturating_add(outputs)
 }
 
-struct Memory<'m> {
-    gradient: &'m mut [f32],
+pub(super) struct Memory<'m> {
+    pub(super) gradient: &'m mut [f32],
     mean: &'m mut [f32],
     square: &'m mut [f32],
     best: &'m mut [f32],
     acts: &'m mut [f32],
     deltas: &'m mut [f32],
-    out: &'m mut [f32],
+    pub(super) out: &'m mut [f32],
 }
 
 impl<'m> Memory<'m> {
-    fn new(memory: &'m mut [u32], stack: &Stack<'_>) -> Result<Self> {
+    pub(super) fn new(memory: &'m mut [u32], stack: &Stack<'_>) -> Result<Self> {
         let (s, acts, c) = (stack.nnz(), stack.activations(), stack.outputs());
         let needed = words(s, acts, c);
         crate::budget::enough(needed, memory.len())?;
@@ -197,7 +205,7 @@ pub fn run<X: Samples>(
 }
 
 /// The residual of row `k` in `out`, and its loss; activations stay.
-fn residual<X: Samples>(
+pub(super) fn residual<X: Samples>(
     rows: &mut X,
     k: usize,
     goal: &Goal<'_>,
@@ -240,6 +248,13 @@ fn accumulate<X: Samples>(
     memory: &mut Memory<'_>,
 ) -> Result<(), X::Source> {
     residual(rows, k, goal, stack, memory)?;
+    backwards(stack, memory, |sum, g| *sum += g);
+    Ok(())
+}
+
+/// The derivative by every weight of the outputs' product with `out`, for the row that the activations are of, given to `add`
+/// with that weight's place in `gradient`.
+pub(super) fn backwards(stack: &Stack<'_>, memory: &mut Memory<'_>, add: impl Fn(&mut f32, f32)) {
     let Memory { gradient, acts, deltas, out, .. } = memory;
     deltas.fill(0.0);
     let mut first = acts.len() - stack.width();
@@ -259,7 +274,7 @@ fn accumulate<X: Samples>(
                 let mut delta = 0.0;
                 for ((k, v), g) in block.entries().zip(&mut gradient) {
                     let r = out.get(k).copied().unwrap_or(0.0);
-                    *g += a * r;
+                    add(g, a * r);
                     delta += v * r;
                 }
                 above.get_mut(i).into_iter().for_each(|above| *above = delta);
@@ -277,7 +292,7 @@ fn accumulate<X: Samples>(
             let is_open = acts.get(first + i).is_some_and(|a| *a > 0.0);
             let delta = own.get(i).copied().filter(|_| is_open).unwrap_or(0.0);
             for ((j, w), g) in block.entries().zip(&mut gradient) {
-                *g += delta * row.get(j).copied().unwrap_or(0.0);
+                add(g, delta * row.get(j).copied().unwrap_or(0.0));
                 if let Some(below) = below.get_mut(j) {
                     *below += delta * w;
                 }
@@ -285,7 +300,6 @@ fn accumulate<X: Samples>(
         }
         first = before;
     }
-    Ok(())
 }
 
 /// The moments' decay so far, and the size of each layer's weights at the start.

@@ -1,7 +1,7 @@
 //! `tamis train --hidden M1,M2…` with a recipe for one hidden layer: layer by layer, then all together.
 
 use clap::Args;
-use tamis::deep::tune;
+use tamis::deep::{shrink, tune};
 
 use super::console::{bytes, count, decibel, facts};
 use super::parse::{self, Recipe};
@@ -9,7 +9,7 @@ use super::progress::Bar;
 use super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
 use super::train::{Train, first_given, save};
 use super::{Common, Console, anneal, interrupt, paper, recover};
-use crate::run::{self, DeepOptions, DeepReport, LayerRecipe, Problem, Task};
+use crate::run::{self, DeepOptions, DeepReport, LayerRecipe, Memory, Problem, Task};
 use crate::{Error, Result, file};
 
 /// Settings of networks of several hidden layers.
@@ -23,6 +23,10 @@ pub(super) struct DeepArgs {
     /// The first step of that fit, in parts of the size of a layer's weights [default: 0.02]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     tune_rate: Option<f64>,
+    /// Weights that layers are trained to by lm and anneal, in units of s; all layers together are then brought down to s, level
+    /// by level [default: 3; 1 with --ram or --tune-epochs 0]
+    #[arg(long, value_name = "FACTOR", value_parser = parse::number)]
+    grow: Option<f64>,
 }
 
 impl DeepArgs {
@@ -31,6 +35,7 @@ impl DeepArgs {
         first_given(&[
             (self.tune_epochs.is_some(), "--tune-epochs"),
             (self.tune_rate.is_some(), "--tune-rate"),
+            (self.grow.is_some(), "--grow"),
         ])
     }
 }
@@ -98,6 +103,21 @@ fn options(train: &Train, recipe: Recipe, common: &Common) -> Result<DeepOptions
             .got(rate)
             .help("0.02 is usual"));
     }
+    let is_paper = matches!(recipe, Recipe::Paper | Recipe::PaperSafe);
+    if is_paper && args.grow.is_some() {
+        return Err(Error::new("the published method trains every layer to its share of s")
+            .expected("no --grow with --recipe paper")
+            .got("--grow")
+            .help("leave --grow out, or take --recipe lm or anneal"));
+    }
+    let is_limited = matches!(train.memory(), Memory::Ram(_));
+    let grow = args.grow.unwrap_or(if is_limited { 1.0 } else { run::LAYER_GROWTH });
+    if !(grow.is_finite() && grow >= 1.0) {
+        return Err(Error::new("the layers cannot be trained to fewer weights than the network shall have")
+            .expected("--grow 1 or more")
+            .got(grow)
+            .help("3 is usual; 1 trains layers to their share of s"));
+    }
     Ok(DeepOptions {
         hidden: train.hidden.clone(),
         size: train.size(),
@@ -114,6 +134,11 @@ fn options(train: &Train, recipe: Recipe, common: &Common) -> Result<DeepOptions
                 }
                 LayerRecipe::Lm(options)
             }
+        },
+        grow,
+        shrink: shrink::Params {
+            tune: tune::Params { rate, seed: common.seed, ..shrink::Params::DEFAULT.tune },
+            ..shrink::Params::DEFAULT
         },
         tune: tune::Params {
             epochs: args.tune_epochs.unwrap_or(usual.epochs),
@@ -145,7 +170,12 @@ fn summary(object: &Object<'_, DeepReport>) -> String {
         ("loss", format!("{:.4e} {name}", r.loss)),
     ];
     rows.extend(r.untuned_loss.map(|before| {
-        ("together", format!("{before:.4e} before, {} epochs on the weights that there are", r.tune_epochs))
+        let grown = if r.grown_nnz > r.nnz {
+            format!(" with {} weights", count(r.grown_nnz as u64))
+        } else {
+            String::new()
+        };
+        ("together", format!("{before:.4e} before{grown}, {} epochs", r.tune_epochs))
     }));
     if r.task != Task::Multiclass {
         rows.push(("PSNR", decibel(r.psnr_db)));

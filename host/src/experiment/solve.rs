@@ -1,6 +1,6 @@
 //! One way to train a cell by any method: the library's runs, their settings from the part, and what is kept of each.
 
-use tamis::deep::tune;
+use tamis::deep::{shrink, tune};
 use tamis::train::{Schedule, Trials};
 use tamis::{anneal, lm};
 
@@ -220,6 +220,11 @@ impl Work<'_> {
             hidden: vec![cell.m; part.hidden],
             size: self.size(),
             recipe,
+            grow: run::LAYER_GROWTH,
+            shrink: shrink::Params {
+                tune: tune::Params { seed: cell.seed, ..shrink::Params::DEFAULT.tune },
+                ..shrink::Params::DEFAULT
+            },
             tune: tune::Params { epochs, seed: cell.seed, ..tune::Params::DEFAULT },
             limits: if cell.method == Method::Recipe { self.limits() } else { Limits::NONE },
             threads: self.threads,

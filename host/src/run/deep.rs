@@ -6,7 +6,7 @@ mod layer;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tamis::deep::{self, Stack, tune};
+use tamis::deep::{self, Stack, shrink, tune};
 use tamis::model::Layer;
 use tamis::weights::Weights;
 use tamis::wire;
@@ -21,11 +21,14 @@ use crate::file::Aligned;
 use crate::operator::Stop;
 use crate::{Error, Result};
 use joint::two_layers;
-pub(super) use joint::{ending, fit_together, layers_of, push_layer};
+pub(super) use joint::{Joint, ending, fit_together, layers_of, push_layer};
 use layer::Found;
 
 /// Kicks of a search for one of several layers, unless it is said: only the last one can fit exactly.
 pub const LAYER_KICKS: u32 = 2;
+
+/// Weights that layers are trained to, in units of s, unless it is said.
+pub const LAYER_GROWTH: f64 = 3.0;
 
 /// How to train.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +39,11 @@ pub struct DeepOptions {
     pub size: Size,
     /// What trains each layer.
     pub recipe: LayerRecipe<'static>,
+    /// Weights that the layers are trained to, in units of s, 1 or more: all layers together are then brought down to s. The
+    /// published method takes no more than s, and nor does a run without a joint fit.
+    pub grow: f64,
+    /// How they are brought down.
+    pub shrink: shrink::Params,
     /// How all layers are fitted together in the end; no epochs for not at all.
     pub tune: tune::Params,
     /// Time and passes for all layers, an even part for each; the joint fit takes what is left of the time.
@@ -63,11 +71,11 @@ pub struct DeepProgress {
 pub struct DeepLayer {
     /// Neurons asked for.
     pub hidden: usize,
-    /// Neurons that have weights.
+    /// Neurons that have weights in the model.
     pub live: usize,
     /// Nonzeros that it might take when it was trained, output weights of its own included.
     pub share: usize,
-    /// Nonzeros that it has.
+    /// Nonzeros that it has in the model.
     pub nnz: usize,
     /// Loss of the network that it was trained in.
     pub loss: f64,
@@ -99,9 +107,11 @@ pub struct DeepReport {
     pub layers: Vec<DeepLayer>,
     /// Passes over all rows, those through what the layers make of them included; a step of the joint fit counts as two.
     pub passes: f64,
+    /// Nonzeros of all layers as they were trained, before they were brought down to s together.
+    pub grown_nnz: usize,
     /// Loss on the rows trained on before all layers were fitted together; none where they were not.
     pub untuned_loss: Option<f64>,
-    /// Epochs of that fit.
+    /// Epochs of that fit, those between levels included.
     pub tune_epochs: u32,
     /// Loss of the model on the rows trained on.
     pub loss: f64,
@@ -141,10 +151,10 @@ pub struct DeepOutcome {
     pub report: DeepReport,
 }
 
-/// Trains a network of several hidden layers, layer by layer, then all together on the weights that are there.
+/// Trains a network of several hidden layers, layer by layer, then all together: brought down to s nonzeros where the layers
+/// have more ([`DeepOptions::grow`]), and fitted on those.
 ///
-/// The share of s that a layer's output weights took is given back, so that the model has s nonzeros where the recipes fill
-/// their shares. `observe` is called after every step and ends the run by returning `false`, as `stop` does. Ended in the
+/// The share of s that a layer's output weights took is given back to the layers behind it. `observe` is called after every step and ends the run by returning `false`, as `stop` does. Ended in the
 /// last layer or later the run gives a model.
 ///
 /// A layer behind others is trained on what these make of all rows, which is stored, 4 bytes a row and neuron. The
@@ -166,7 +176,7 @@ pub fn train_deep(
     let start = Start::new(&problem);
     let mut run =
         Run { passes: 0.0, options, sizes, start: Instant::now(), most: Most::default(), layers: Vec::new() };
-    let (mut index, mut value) = (vec![0; run.sizes.nnz], vec![0.0; run.sizes.nnz]);
+    let (mut index, mut value) = (vec![0; run.sizes.grown], vec![0.0; run.sizes.grown]);
     let mut stack = Stack::new(problem.data.cols, &mut index, &mut value);
     let (mut trained, problem) = run.layers(problem, &mut stack, stop, &mut observe)?;
     // The bits of the signs outlive the stack's end.
@@ -187,6 +197,8 @@ struct Sizes {
     /// c, where weights lead to the outputs; 0 where they have signs.
     outputs: usize,
     nnz: usize,
+    /// Nonzeros before all layers are brought down to `nnz` together.
+    grown: usize,
     /// Weights that each hidden layer has room for, those to the outputs counted with the last.
     rooms: Vec<usize>,
 }
@@ -225,7 +237,13 @@ impl Sizes {
                 .got(format_args!("--hidden {hidden:?} and {nnz} nonzeros"))
                 .help("each hidden layer needs a weight, and with several outputs two"));
         }
-        let sizes = Self { outputs, nnz, rooms };
+        let grown = match options.recipe {
+            LayerRecipe::Lm(_) | LayerRecipe::Anneal(_) if options.tune.epochs > 0 => {
+                ((nnz as f64 * options.grow) as usize).clamp(nnz, all)
+            }
+            _ => nnz,
+        };
+        let sizes = Self { outputs, nnz, grown, rooms };
         let (memory, copies) = match &options.recipe {
             LayerRecipe::Paper(one, _) => (one.memory, 0),
             LayerRecipe::Anneal(inner) => (inner.memory, problem.bytes()),
@@ -243,7 +261,7 @@ impl Sizes {
 
     /// Bytes of the layers that are done.
     const fn layers_bytes(&self) -> usize {
-        self.nnz.saturating_mul(8)
+        self.grown.saturating_mul(8)
     }
 
     /// Checks that a budget has room for the joint fit.
@@ -253,7 +271,7 @@ impl Sizes {
             return Ok(());
         }
         let activations = options.hidden.iter().fold(inputs, |sum, &m| sum.saturating_add(m));
-        let words = tune::words(self.nnz, activations, self.outputs.max(1));
+        let words = tune::words(self.grown, activations, self.outputs.max(1));
         let needed = words.saturating_mul(4).saturating_add(self.layers_bytes()) as u64;
         if needed > ram {
             return Err(Error::new("the memory budget is too small to fit all layers together")
@@ -327,7 +345,7 @@ impl Run<'_> {
                 let most = self.options.hidden[layer].saturating_mul(stack.width().saturating_add(ends));
                 self.sizes.rooms[layer] = most.min(self.sizes.rooms[layer]);
             }
-            let share = deep::share(self.sizes.nnz, &self.sizes.rooms, layer, stack.nnz());
+            let share = deep::share(self.sizes.grown, &self.sizes.rooms, layer, stack.nnz());
             let found;
             (found, problem) = self.layer(problem, stack, (layer, share), stop, observe)?;
             let Found { single: found, mapped } = found;
@@ -378,6 +396,7 @@ impl Run<'_> {
         let (samples, inputs) = (data.rows, data.cols);
         shuffle(&mut data, &mut labels, params.seed);
         let (mut limit, mut stopped) = (trained.limit, trained.stopped);
+        let grown_nnz = stack.nnz();
         let mut tuned = None;
         if params.epochs > 0 && !stopped {
             let layer = self.options.hidden.len();
@@ -390,13 +409,17 @@ impl Run<'_> {
                 })
             };
             let rows = (&data, &labels[..], task == Task::Multiclass);
-            let fitted = fit_together(&mut stack, rows, &params, (self.left(), stop), told)?;
+            let joint = Joint { shrink: Some((self.sizes.nnz, &self.options.shrink)), tune: &params };
+            let fitted = fit_together(&mut stack, rows, joint, (self.left(), stop), told)?;
             let state = fitted.memory_bytes + self.sizes.layers_bytes() as u64;
             self.most.see(Most { state, ..Most::default() });
-            self.passes += 1.0 + 3.0 * f64::from(fitted.info.epochs);
+            self.passes += fitted.passes;
             limit = limit.or(fitted.is_late.then_some("time"));
             stopped |= fitted.is_stopped;
-            tuned = Some(fitted.info);
+            tuned = Some((fitted.before, fitted.epochs));
+        }
+        for (layer, w) in self.layers.iter_mut().zip(stack.layers()) {
+            (layer.nnz, layer.live) = (w.nnz(), w.blocks().count());
         }
         let (layers, end) = layers_of(&stack, &self.options.hidden, signs);
         let model = encode_layers(&layers, end, Some(task.stored()))?;
@@ -412,8 +435,9 @@ impl Run<'_> {
             nnz: stack.nnz(),
             layers: self.layers,
             passes: self.passes,
-            untuned_loss: tuned.map(|info| f64::from(info.before)),
-            tune_epochs: tuned.map_or(0, |info| info.epochs),
+            grown_nnz,
+            untuned_loss: tuned.map(|(before, _)| f64::from(before)),
+            tune_epochs: tuned.map_or(0, |(_, epochs)| epochs),
             loss: score.loss,
             psnr_db: score.psnr_db,
             accuracy: score.accuracy,

@@ -8,7 +8,7 @@ use tamis::model::{Activation, Csr, Layer};
 use tamis::weights::Weights;
 use tamis::wire::View;
 
-use super::deep::{ending, fit_together, layers_of, push_layer};
+use super::deep::{Joint, ending, fit_together, layers_of, push_layer};
 use super::layers::encode_layers;
 use super::refit::{Refit, Shallow, refit};
 use super::train::{Start, shuffle};
@@ -258,18 +258,18 @@ fn adam(
     shuffle(&mut data, &mut labels, options.params.seed);
     let left: Option<Duration> = options.limits.time;
     let is_class = task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
-    let fitted =
-        fit_together(&mut stack, (&data, &labels, is_class), &options.params, (left, stop), |progress| {
-            let tune::Progress { epoch, epochs, best, .. } = *progress;
-            observe(&FinetuneProgress { epoch, epochs, best })
-        })?;
+    let joint = Joint { shrink: None, tune: &options.params };
+    let fitted = fit_together(&mut stack, (&data, &labels, is_class), joint, (left, stop), |progress| {
+        let tune::Progress { epoch, epochs, best, .. } = *progress;
+        observe(&FinetuneProgress { epoch, epochs, best })
+    })?;
     let (layers, end) = layers_of(&stack, &requested, &signs);
     let bytes = encode_layers(&layers, end, view.task())?;
     Ok(Done {
         model: bytes,
         problem: Problem { data, labels, task },
         method: "adam",
-        epochs: fitted.info.epochs,
+        epochs: fitted.epochs,
         limit: fitted.is_late.then_some("time"),
         stopped: fitted.is_stopped,
         state_bytes: fitted.memory_bytes + 8 * nnz as u64,

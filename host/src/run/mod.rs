@@ -53,7 +53,9 @@ mod windows;
 
 pub use anneal::{AnnealOptions, AnnealOutcome, AnnealReport, anneal, resume_anneal};
 pub use compare::{ComparedLayer, Comparison, Difference, TraceLog, TracedRow};
-pub use deep::{DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_KICKS, train_deep};
+pub use deep::{
+    DeepLayer, DeepOptions, DeepOutcome, DeepProgress, DeepReport, LAYER_GROWTH, LAYER_KICKS, train_deep,
+};
 pub use export::{ExportForm, ExportReport, Exported, check_name, export};
 pub use finetune::{
     FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneProgress, FinetuneReport, finetune,

@@ -1,10 +1,10 @@
 //! Two hidden layers on a part: each trained by the published method on what the layer before it makes of the rows, then both
-//! together on the weights that they have.
+//! together on the weights that they have; and a network of twice the weights brought down to those that it needs.
 
 use super::{Digest, Probe};
 use core::hint::black_box;
 use tamis::budget::{Memory, gated_words};
-use tamis::deep::{Stack, Through, share, tune};
+use tamis::deep::{Stack, Through, share, shrink, tune};
 use tamis::dims::Dims;
 use tamis::gated::Gated;
 use tamis::gates::Signs;
@@ -39,6 +39,73 @@ pub(super) fn deep<P: Probe>(probe: &mut P) -> u32 {
         Ok(true) => digest.value(),
         _ => 0,
     }
+}
+
+/// A network that has the planted one's weights, somewhat off, and as many others.
+const WIDE: usize = 32;
+const SHRINK: shrink::Params = shrink::Params { levels: 4, tune: tune::Params { epochs: 10, ..TUNE } };
+
+/// Digest of the weights that are left and of the loss; 0 if they are not the planted ones.
+pub(super) fn shrink<P: Probe>(probe: &mut P) -> u32 {
+    let mut digest = Digest::default();
+    match bring_down(probe, &mut digest) {
+        Ok(true) => digest.value(),
+        _ => 0,
+    }
+}
+
+fn bring_down<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
+    let (mut x, mut labels) = ([0.0; ROWS * INPUTS], [0.0; ROWS]);
+    Rng::new(black_box(DATA_SEED), stream::USER).fill_normal(&mut x);
+    let mut rows = Rows::new(&x, INPUTS)?;
+    let power = label(rows, &mut labels)?;
+    let (mut index, mut value) = ([0; WIDE], [0.0; WIDE]);
+    let mut stack = Stack::new(INPUTS, &mut index, &mut value);
+    widen(&mut stack, (INPUTS, 5), (&FIRST.0, &FIRST.1))?;
+    widen(&mut stack, (5, 4), (&SECOND.0, &SECOND.1))?;
+    stack.end_sum(&[])?;
+    let mut memory = [0; tune::words(WIDE, INPUTS + 9, 1)];
+    // The last weight of the first layer leads nowhere.
+    let shown = || FIRST.0.iter().take(FIRST.0.len() - 1).chain(&SECOND.0);
+    let nnz = shown().count();
+    let goal = || Goal::Values(&labels);
+    probe.start();
+    let shrunk = shrink::run(&mut rows, goal(), &mut stack, nnz, &SHRINK, &mut memory, |_| true)?;
+    probe.stop("bringing down, an epoch", shrunk.epochs);
+    let info = tune::run(&mut rows, goal(), &mut stack, &TUNE, &mut memory, |_| true)?;
+    for w in stack.layers() {
+        w.index().iter().for_each(|&j| digest.word(j));
+        w.value().iter().for_each(|&value| digest.float(value));
+    }
+    digest.float(info.loss);
+    let is_planted = stack.layers().flat_map(|w| w.index().iter()).eq(shown());
+    Ok(is_planted && info.loss < ENOUGH * power)
+}
+
+/// Adds a layer of the planted weights with as many others between them.
+#[inline(never)]
+fn widen(
+    stack: &mut Stack<'_>,
+    (inputs, neurons): (usize, usize),
+    (planted, values): (&[u32], &[f32]),
+) -> tamis::Result<()> {
+    let (mut index, mut value) = ([0; WIDE], [0.0; WIDE]);
+    let (mut len, mut others) = (0, 0);
+    let mut rng = Rng::new(DATA_SEED, stream::USER + 1);
+    for j in 0..(inputs * neurons) as u32 {
+        let own = planted.binary_search(&j).ok().and_then(|at| values.get(at));
+        let is_other = own.is_none() && others < planted.len() && j as usize % 2 == 1;
+        others += usize::from(is_other);
+        if own.is_some() || is_other {
+            let noise = 0.05 * rng.normal();
+            if let (Some(index), Some(value)) = (index.get_mut(len), value.get_mut(len)) {
+                (*index, *value) = (j, own.copied().unwrap_or(0.0) + noise);
+                len += 1;
+            }
+        }
+    }
+    let (index, value) = (index.get(..len).unwrap_or(&[]), value.get(..len).unwrap_or(&[]));
+    stack.push(Weights::new(inputs, neurons, index, value)?, Signs::Positive)
 }
 
 fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
@@ -123,5 +190,10 @@ mod tests {
     #[test]
     fn the_labels_are_explained() {
         assert_eq!(fit(&mut (), &mut Digest::default()), Ok(true));
+    }
+
+    #[test]
+    fn the_planted_weights_are_what_is_left() {
+        assert_eq!(bring_down(&mut (), &mut Digest::default()), Ok(true));
     }
 }

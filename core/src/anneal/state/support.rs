@@ -4,7 +4,7 @@ use super::super::Params;
 use super::{Support, Units};
 use crate::factored::Net;
 use crate::math;
-use crate::top::Top;
+use crate::top::{DROPPED, Top, drop_least};
 use core::ops::Range;
 
 impl Support<'_> {
@@ -208,39 +208,8 @@ impl Support<'_> {
     }
 }
 
-/// The score of what leaves the support.
-const DROPPED: f32 = -1.0;
 /// The score of what must be kept: above all others.
 const KEPT: f32 = f32::INFINITY;
-
-/// Marks all but the `count` largest scores; of equal ones the later go first. Bits of nonnegative floats order as the
-/// floats do, so the threshold is found by bisection on bits: no memory and no sorting.
-fn drop_least(scores: &mut [f32], count: usize) {
-    let above = |scores: &[f32], bits: u32| {
-        scores.iter().filter(|score| **score != DROPPED && score.to_bits() >= bits).count()
-    };
-    if above(scores, 0) <= count {
-        return;
-    }
-    let (mut low, mut high) = (0_u32, u32::MAX >> 1);
-    // The largest threshold that at least `count` scores reach.
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if above(scores, middle) >= count {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    let mut ties = count - above(scores, low + 1);
-    for score in scores.iter_mut().filter(|score| **score != DROPPED) {
-        if score.to_bits() < low || (score.to_bits() == low && ties == 0) {
-            *score = DROPPED;
-        } else if score.to_bits() == low {
-            ties -= 1;
-        }
-    }
-}
 
 /// The search for new entries beside the support; it ends with the indices of the best ones, in one space over both
 /// sides, where the scores were.

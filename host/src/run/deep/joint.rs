@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tamis::deep::{Stack, tune};
+use tamis::deep::{Stack, shrink, tune};
 use tamis::gates::Signs;
 use tamis::model::{Csr, Layer};
 use tamis::samples::{ByteRows, Rows, Samples};
@@ -14,9 +14,23 @@ use crate::operator::Stop;
 use crate::run::layers::{End, SparseLayer};
 use crate::{Error, Result};
 
+/// How all layers are fitted together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::run) struct Joint<'a> {
+    /// The weights that the network is brought down to before, if it has more, and how.
+    pub(in crate::run) shrink: Option<(usize, &'a shrink::Params)>,
+    /// The fit in the end.
+    pub(in crate::run) tune: &'a tune::Params,
+}
+
 /// A joint fit.
 pub(in crate::run) struct Fitted {
-    pub(in crate::run) info: tune::Info,
+    /// Loss of the network as it came.
+    pub(in crate::run) before: f32,
+    /// Epochs of the fits, those between levels included.
+    pub(in crate::run) epochs: u32,
+    /// Passes over all rows; a step counts as two.
+    pub(in crate::run) passes: f64,
     /// Bytes that it took.
     pub(in crate::run) memory_bytes: u64,
     /// Whether its time was up.
@@ -26,11 +40,11 @@ pub(in crate::run) struct Fitted {
 }
 
 /// Fits all layers of a network that has ended together, on rows in random order, for so much time: to labels that are
-/// classes, which one output gives the log-odds of, or to their values.
+/// classes, which one output gives the log-odds of, or to their values. `observe` hears of the epochs of all fits as of one.
 pub(in crate::run) fn fit_together(
     stack: &mut Stack<'_>,
     (data, labels, is_class): (&Matrix, &[f32], bool),
-    params: &tune::Params,
+    joint: Joint<'_>,
     (left, stop): (Option<Duration>, &Stop),
     mut observe: impl FnMut(&tune::Progress) -> bool,
 ) -> Result<Fitted> {
@@ -38,7 +52,6 @@ pub(in crate::run) fn fit_together(
         if is_class { labels.iter().map(|&label| label as u16).collect() } else { Vec::new() };
     let goal = if is_class { Goal::Classes(&classes, stack.outputs()) } else { Goal::Values(labels) };
     let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
-    let memory_bytes = size_of_val(&memory[..]) as u64;
     let began = Instant::now();
     let (mut is_late, mut is_stopped) = (false, false);
     let told = |progress: &tune::Progress| {
@@ -47,22 +60,49 @@ pub(in crate::run) fn fit_together(
         !is_late && !is_stopped
     };
     let d = data.cols;
-    let info = match &data.values {
-        Values::F32(values) => fit(Rows::new(values, d)?, goal, stack, params, &mut memory, told),
-        Values::U8(values) => fit(ByteRows::new(values, d, 1.0)?, goal, stack, params, &mut memory, told),
+    let fitted = match &data.values {
+        Values::F32(values) => fit(Rows::new(values, d)?, goal, stack, joint, &mut memory, told),
+        Values::U8(values) => fit(ByteRows::new(values, d, 1.0)?, goal, stack, joint, &mut memory, told),
     }?;
-    Ok(Fitted { info, memory_bytes, is_late, is_stopped })
+    let memory_bytes = size_of_val(&memory[..]) as u64;
+    Ok(Fitted { memory_bytes, is_late, is_stopped, ..fitted })
 }
 
 fn fit<X: Samples<Source = core::convert::Infallible>>(
     mut rows: X,
     goal: Goal<'_>,
     stack: &mut Stack<'_>,
-    params: &tune::Params,
+    Joint { shrink, tune }: Joint<'_>,
     memory: &mut [u32],
-    observe: impl FnMut(&tune::Progress) -> bool,
-) -> Result<tune::Info> {
-    Ok(tune::run(&mut rows, goal, stack, params, memory, observe)?)
+    mut observe: impl FnMut(&tune::Progress) -> bool,
+) -> Result<Fitted> {
+    let between = shrink.map_or(0, |(nnz, params)| if stack.nnz() > nnz { params.tune.epochs } else { 0 });
+    let levels = shrink.map_or(0, |(_, params)| params.levels.max(1));
+    let epochs = between.saturating_mul(levels).saturating_add(tune.epochs);
+    let shrunk = match shrink {
+        Some((nnz, params)) => Some(shrink::run(&mut rows, goal, stack, nnz, params, memory, |now| {
+            let epoch = now.level.saturating_mul(between).saturating_add(now.tune.epoch);
+            observe(&now.tune.of(epoch, epochs))
+        })?),
+        None => None,
+    };
+    let done = shrunk.map_or(0, |info| info.epochs);
+    // A run that was ended is only scored.
+    let left = if shrunk.is_some_and(|info| info.stopped) { 0 } else { tune.epochs };
+    let tune = tune::Params { epochs: left, ..*tune };
+    let info = tune::run(&mut rows, goal, stack, &tune, memory, |now| {
+        observe(&now.of(done.saturating_add(now.epoch), epochs))
+    })?;
+    let scored = shrunk.map_or(0.0, |info| 2.0 * f64::from(info.scored) + f64::from(info.levels));
+    let epochs = done.saturating_add(info.epochs);
+    Ok(Fitted {
+        before: shrunk.and_then(|info| info.before).unwrap_or(info.before),
+        epochs,
+        passes: 1.0 + scored + 3.0 * f64::from(epochs),
+        memory_bytes: 0,
+        is_late: false,
+        is_stopped: false,
+    })
 }
 
 /// Adds a hidden layer of a model.
