@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
@@ -320,6 +321,25 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
     path.try_exists().map_err(|e| cannot_open(path, e))
 }
 
+/// Longer than any file is being written.
+pub(crate) const STALE: Duration = Duration::from_secs(3600);
+
+/// Removes what killed programs have left half written in a folder, where it is older than `age`: [`STALE`], but for a folder
+/// that one program has to itself. A best effort, since nobody reads such files.
+pub(crate) fn sweep(folder: &Path, age: Duration) {
+    let is_old = |entry: &fs::DirEntry| {
+        let written = entry.metadata().and_then(|about| about.modified()).ok();
+        written.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|old| old >= age)
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1) && is_old(&entry) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 fn cannot_open(path: &Path, e: io::Error) -> Error {
     let help = match e.kind() {
         ErrorKind::NotFound => "check the name and the folder it is in",
@@ -383,6 +403,9 @@ impl Staged {
     }
 }
 
+/// How the names of files that are being written begin and end.
+const PARTIAL: (&str, &str) = (".tamis-", ".partial");
+
 /// An empty file in the folder of `path`, with the permissions the final one should have.
 fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let mut options = File::options();
@@ -390,7 +413,7 @@ fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o666); // less what the umask takes away
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".tamis-").suffix(".partial");
+    builder.prefix(PARTIAL.0).suffix(PARTIAL.1);
     // Opened here: errors of `tempfile_in` would name a file that the user never asked for.
     let file = builder.make_in(folder_of(path), |name| options.open(name))?;
     if let Ok(there) = fs::metadata(path) {
@@ -425,7 +448,7 @@ fn sync_folder(folder: &Path) {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -3,7 +3,7 @@
 mod counting;
 
 use counting::{bytes, settle};
-use tamis::deep::tune;
+use tamis::deep::{shrink, tune};
 use tamis::dims::Dims;
 use tamis::gates::Signs;
 use tamis::train::{Schedule, Trials};
@@ -69,6 +69,8 @@ fn peak_of_layers(rows: usize, outputs: usize, memory: Memory) -> (usize, usize)
         hidden: vec![12, 10],
         size: Size::Nonzeros(80),
         recipe: LayerRecipe::Paper(one, several),
+        grow: 1.0,
+        shrink: shrink::Params::DEFAULT,
         tune: tune::Params { epochs: 2, ..tune::Params::DEFAULT },
         limits: Limits::NONE,
         threads: 1,

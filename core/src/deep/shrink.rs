@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A weight is worth what the loss would rise if it were gone, to second order and by the diagonal only: `w² h / 2`, where h is
-//! the mean over the rows of the squared derivative of the outputs by it (Y. LeCun, J. Denker, S. Solla, *Optimal brain damage*,
+//! the mean over the rows of the squared derivative of the outputs by it (Y. `LeCun`, J. Denker, S. Solla, *Optimal brain damage*,
 //! 1989). h is estimated from one product per row: of the outputs' derivatives with random signs, whose square has the sum
 //! over the outputs as its mean, and for classes with a class that is drawn from the network's own probabilities, which gives the
 //! Fisher information. Layers compete with each other by it, whatever the scale that each is in.
@@ -162,7 +162,7 @@ fn score<X: Samples>(
                 memory.out.iter_mut().for_each(|out| *out = sign());
             }
             Goal::Classes(labels, _) => {
-                draw(labels.get(k).map_or(0, |&label| label.into()), memory.out, &mut rng)
+                draw(labels.get(k).map_or(0, |&label| label.into()), memory.out, &mut rng);
             }
         }
         backwards(stack, memory, |sum, g| *sum += g * g);

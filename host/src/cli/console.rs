@@ -100,6 +100,18 @@ pub(super) fn decibel(psnr: Option<f64>) -> String {
     psnr.map_or("none (all labels are 0)".into(), |db| format!("{db:.1} dB"))
 }
 
+/// A PSNR beside that of predicting 0 for every row, and a word where a model is no better than that.
+pub(super) fn psnr_fact(psnr: Option<f64>, zero: Option<f64>) -> (&'static str, String) {
+    let beside = match (psnr, zero) {
+        (Some(own), Some(zero)) if own <= zero => {
+            format!(", no better than to predict 0 for every row ({zero:.1} dB)")
+        }
+        (_, Some(zero)) => format!(", where 0 for every row has {zero:.1} dB"),
+        _ => String::new(),
+    };
+    ("PSNR", decibel(psnr) + &beside)
+}
+
 /// A part of a whole.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)

@@ -3,7 +3,7 @@
 use clap::Args;
 use tamis::deep::{shrink, tune};
 
-use super::console::{bytes, count, decibel, facts};
+use super::console::{bytes, count, facts, psnr_fact};
 use super::parse::{self, Recipe};
 use super::progress::Bar;
 use super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
@@ -178,7 +178,7 @@ fn summary(object: &Object<'_, DeepReport>) -> String {
         ("together", format!("{before:.4e} before{grown}, {} epochs", r.tune_epochs))
     }));
     if r.task != Task::Multiclass {
-        rows.push(("PSNR", decibel(r.psnr_db)));
+        rows.push(psnr_fact(r.psnr_db, r.zero_psnr_db));
     }
     rows.extend(r.accuracy.map(accuracy_fact));
     rows.extend([

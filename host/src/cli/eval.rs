@@ -81,7 +81,7 @@ fn summary(object: &Object) -> String {
     };
     let mut rows = vec![("task", format!("{}, {from}", object.task.name()))];
     rows.push(("loss", format!("{:.4e} mean {}", score.loss, score.loss_kind)));
-    rows.extend(score.psnr_db.map(|_| ("PSNR", console::decibel(score.psnr_db))));
+    rows.extend(score.psnr_db.map(|_| console::psnr_fact(score.psnr_db, score.zero_psnr_db)));
     rows.extend(score.accuracy.map(|part| ("accuracy", console::percent(part))));
     let facts = console::facts(&title, &rows);
     match &score.confusion {

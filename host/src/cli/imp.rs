@@ -188,7 +188,7 @@ fn summary(object: &Object<'_, ImpReport>) -> String {
         ("loss", format!("{:.4e} {name}; trained level by level {}", r.loss, sparkline(&losses))),
     ];
     if r.task != Task::Multiclass {
-        rows.push(("PSNR", console::decibel(r.psnr_db)));
+        rows.push(console::psnr_fact(r.psnr_db, r.zero_psnr_db));
     }
     rows.extend(r.accuracy.map(accuracy_fact));
     if let Some(level) = r.levels.last().filter(|_| !r.stopped) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::console::{bytes, count, decibel, facts, percent};
+use super::console::{bytes, count, decibel, facts, percent, psnr_fact};
 use crate::run::{KeptWeight, Plan, Report};
 
 /// The object of `--json`.
@@ -99,7 +99,7 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
             },
         ),
         ("loss", format!("{:.4e} mean squared error  {losses}", r.loss)),
-        ("PSNR", decibel(r.psnr_db)),
+        psnr_fact(r.psnr_db, r.zero_psnr_db),
     ];
     rows.extend(kept_fact(&r.kept));
     rows.extend(r.accuracy.map(accuracy_fact));

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use flate2::Crc;
 use serde_json::{Map, Value, json};
@@ -74,6 +75,8 @@ impl Kept {
                 .got(STATE)
                 .help("pass --resume, or choose another folder"));
         }
+        // The folder is this run's own: what is half written is of a part of it that was killed.
+        file::sweep(&keep.folder, Duration::ZERO);
         let saved = Stored::read(&path).map_err(|error| error.at(&path))?;
         let saved = saved.check(&settings, options).map_err(|error| error.at(&path))?;
         Ok((kept, Some(saved)))

@@ -46,19 +46,29 @@ pub fn files(data: &Data) -> Vec<String> {
     }
 }
 
+/// A file under the folder of the data: of a gzip file that there is not, what it is the gzip file of, if there is that.
+fn found(folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(name);
+    let plain = name.strip_suffix(".gz").map(|name| folder.join(name));
+    match plain {
+        Some(plain) if !path.exists() && plain.exists() => plain,
+        _ => path,
+    }
+}
+
 /// Checks that the files of a part are there.
 ///
 /// # Errors
 /// One is not, or no folder is named; says where the originals are published.
 pub fn check_files(data: &Data, folder: Option<&Path>) -> Result<()> {
     for name in files(data) {
-        let path = folder.map(|folder| folder.join(&name));
+        let path = folder.map(|folder| found(folder, &name));
         if path.as_deref().map_or(Ok(false), file::exists)? {
             continue;
         }
         let help = if name.starts_with("mnist") {
             "get the four files of the MNIST database of handwritten digits (LeCun, Cortes and Burges) and keep them, as \
-             gzip, in DIR/mnist; or pass --digits to take drawn digits instead"
+             gzip or not, in DIR/mnist; or pass --digits to take drawn digits instead"
         } else {
             "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files image0.png, image1.png, … in \
              DIR/cifar; or pass --digits to take drawn digits instead"
@@ -163,7 +173,7 @@ fn split(data: &mut Matrix, at: usize) -> Matrix {
 
 fn mnist(folder: &Path, classes: &[u8], rows: std::ops::Range<usize>) -> Source {
     let pair = |at: usize| {
-        let [a, b] = [MNIST[at], MNIST[at + 1]].map(|name| folder.join(name).display().to_string());
+        let [a, b] = [MNIST[at], MNIST[at + 1]].map(|name| found(folder, name).display().to_string());
         PathBuf::from(format!("{a},{b}"))
     };
     let keep = Some(classes.iter().map(|&class| f32::from(class)).collect());

@@ -13,7 +13,6 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +24,6 @@ use crate::{Error, Result, file};
 
 /// Version of what stands in a results folder.
 const FORMAT: u32 = 1;
-/// Longer than any file of the folder is being written.
-const STALE: Duration = Duration::from_secs(3600);
 
 /// What stands in `folder.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -309,20 +306,8 @@ impl Store {
 
     /// Removes what a killed run has left half written.
     fn sweep(&self) {
-        let old = |entry: &std::fs::DirEntry| {
-            let age = entry.metadata().and_then(|about| about.modified()).ok();
-            age.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|age| age > STALE)
-        };
-        for folder in [self.path.clone(), self.path.join("cells")] {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                if name.starts_with(".tamis-") && name.ends_with(".partial") && old(&entry) {
-                    // Nobody reads them: a best effort.
-                    let _ = std::fs::remove_file(entry.path());
-                }
-            }
-        }
+        file::sweep(&self.path, file::STALE);
+        file::sweep(&self.path.join("cells"), file::STALE);
     }
 }
 

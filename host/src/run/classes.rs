@@ -97,6 +97,7 @@ impl Tally {
             loss: self.loss / rows,
             loss_kind: Score::CROSS_ENTROPY,
             psnr_db: None,
+            zero_psnr_db: None,
             accuracy: Some(right as f64 / rows),
             confusion: Some(self.confusion),
         }

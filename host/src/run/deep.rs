@@ -117,6 +117,8 @@ pub struct DeepReport {
     pub loss: f64,
     /// As [`super::Score::psnr_db`].
     pub psnr_db: Option<f64>,
+    /// As [`super::Score::zero_psnr_db`].
+    pub zero_psnr_db: Option<f64>,
     /// As [`super::Score::accuracy`].
     pub accuracy: Option<f64>,
     /// Which limit ended the run.
@@ -440,6 +442,7 @@ impl Run<'_> {
             tune_epochs: tuned.map_or(0, |(_, epochs)| epochs),
             loss: score.loss,
             psnr_db: score.psnr_db,
+            zero_psnr_db: score.zero_psnr_db,
             accuracy: score.accuracy,
             limit,
             stopped,

@@ -123,6 +123,8 @@ pub struct ImpReport {
     pub loss: f64,
     /// As [`super::Score::psnr_db`], on the training data.
     pub psnr_db: Option<f64>,
+    /// As [`super::Score::zero_psnr_db`], on the training data.
+    pub zero_psnr_db: Option<f64>,
     /// As [`super::Score::accuracy`], on the training data.
     pub accuracy: Option<f64>,
     /// Epochs of each level.
@@ -206,6 +208,7 @@ pub fn imp(
         let report = ImpReport {
             loss: score.loss,
             psnr_db: score.psnr_db,
+            zero_psnr_db: score.zero_psnr_db,
             accuracy: score.accuracy,
             seconds: start.seconds(),
             data_bytes: start.data_bytes + test.map_or(0, |test| test.bytes() as u64),
@@ -345,6 +348,7 @@ fn report(
         live: live(&options.shape, &done.mask),
         loss: 0.0,
         psnr_db: None,
+        zero_psnr_db: None,
         accuracy: None,
         epochs: options.epochs,
         steps: done.steps,

@@ -218,6 +218,7 @@ impl Keep {
         if !file::exists(&self.path)? {
             return Ok(None);
         }
+        file::sweep(file::folder_of(&self.path), file::STALE);
         let (file, _) = file::open(&self.path)?;
         let kept = self.read(file, |error| Error::io("cannot read", &self.path, error));
         kept.map(Some).map_err(|error| error.at(&self.path))

@@ -284,6 +284,7 @@ impl<'k> Settled<'k> {
             second_live: None,
             loss: score.loss,
             psnr_db: score.psnr_db,
+            zero_psnr_db: score.zero_psnr_db,
             accuracy: score.accuracy,
             epochs: info.epochs,
             steps: info.steps,

@@ -290,7 +290,7 @@ fn check_second(problem: &Problem, options: &RecoverOptions, outputs: usize) -> 
         return Err(Error::new("a search for two hidden layers is for labels of one column")
             .expected("labels of one column, or --hidden with one number")
             .got(format_args!("{outputs} columns"))
-            .help("search for one hidden layer, or choose --recipe imp"));
+            .help("pass one size to --nnz, which trains layer by layer, or one number to --hidden"));
     }
     if options.signs.is_some() {
         return Err(Error::new("output signs are for one hidden layer")
@@ -484,6 +484,7 @@ impl Settled {
             second_live,
             loss: score.loss,
             psnr_db: score.psnr_db,
+            zero_psnr_db: score.zero_psnr_db,
             accuracy: score.accuracy,
             epochs: info.steps,
             steps: info.steps,

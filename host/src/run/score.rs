@@ -19,6 +19,8 @@ pub struct Score {
     /// `20 log10(max|y|) - 10 log10(loss)`, at most [`MAX_PSNR_DB`]; none where all labels are 0 and the error is not,
     /// and none for a cross-entropy.
     pub psnr_db: Option<f64>,
+    /// What a prediction of 0 for every row has as [`Self::psnr_db`]; none where that is none.
+    pub zero_psnr_db: Option<f64>,
     /// Part of the rows whose class is right; none for regression.
     pub accuracy: Option<f64>,
     /// `confusion[label][prediction]` counts rows; none for regression.
@@ -73,13 +75,14 @@ pub(super) struct Tally {
     threshold: f32,
     n: usize,
     losses: f64,
+    squares: f64,
     peak: f32,
     confusion: [[usize; 2]; 2],
 }
 
 impl Tally {
     pub(super) fn new(task: Task, threshold: f32) -> Self {
-        Self { task, threshold, n: 0, losses: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
+        Self { task, threshold, n: 0, losses: 0.0, squares: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
     }
 
     /// Whether predictions are the log-odds of class 1.
@@ -96,6 +99,7 @@ impl Tally {
             } else {
                 (f64::from(label) - f64::from(prediction)).powi(2)
             };
+            self.squares += f64::from(label).powi(2);
             self.peak = self.peak.max(label.abs());
             self.confusion[usize::from(label >= Score::THRESHOLD)]
                 [usize::from(prediction >= self.threshold)] += 1;
@@ -107,11 +111,13 @@ impl Tally {
         let (binary, odds) = (self.task == Task::Binary, self.is_odds());
         let loss = self.losses / n;
         let right = self.confusion[0][0] + self.confusion[1][1];
+        let psnr = |loss| if odds { None } else { psnr_db(f64::from(self.peak), loss) };
         Score {
             n: self.n,
             loss,
             loss_kind: if odds { Score::CROSS_ENTROPY } else { Score::SQUARED_ERROR },
-            psnr_db: if odds { None } else { psnr_db(f64::from(self.peak), loss) },
+            psnr_db: psnr(loss),
+            zero_psnr_db: psnr(self.squares / n).filter(|_| self.peak > 0.0),
             accuracy: binary.then_some(right as f64 / n),
             confusion: binary.then(|| self.confusion.map(Vec::from).to_vec()),
         }

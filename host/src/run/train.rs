@@ -134,6 +134,8 @@ pub struct Report {
     pub loss: f64,
     /// As [`Score::psnr_db`], on the training data.
     pub psnr_db: Option<f64>,
+    /// As [`Score::zero_psnr_db`], on the training data.
+    pub zero_psnr_db: Option<f64>,
     /// As [`Score::accuracy`], on the training data.
     pub accuracy: Option<f64>,
     /// Epochs done, the last one perhaps in part; of a search, its outer steps.
@@ -471,6 +473,7 @@ impl Run<'_> {
             second_live: None,
             loss: score.loss,
             psnr_db: score.psnr_db,
+            zero_psnr_db: score.zero_psnr_db,
             accuracy: score.accuracy,
             epochs: info.epochs,
             steps: info.steps,
