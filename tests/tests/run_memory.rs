@@ -69,7 +69,7 @@ fn peak_of_layers(rows: usize, outputs: usize, memory: Memory) -> (usize, usize)
         hidden: vec![12, 10],
         size: Size::Nonzeros(80),
         recipe: LayerRecipe::Paper(one, several),
-        grow: 1.0,
+        grow: vec![1.0],
         shrink: shrink::Params::DEFAULT,
         tune: tune::Params { epochs: 2, ..tune::Params::DEFAULT },
         limits: Limits::NONE,

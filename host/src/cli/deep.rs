@@ -24,9 +24,10 @@ pub(super) struct DeepArgs {
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     tune_rate: Option<f64>,
     /// Weights that layers are trained to by lm and anneal, in units of s; all layers together are then brought down to s, level
-    /// by level [default: 3; 1 with --ram or --tune-epochs 0]
-    #[arg(long, value_name = "FACTOR", value_parser = parse::number)]
-    grow: Option<f64>,
+    /// by level. Of several factors one after the other is tried until the labels are fitted exactly, and the best network is kept
+    /// [default: 3,2,4; 3 for classes; 1 with --ram or --tune-epochs 0]
+    #[arg(long, value_name = "FACTOR", value_delimiter = ',', value_parser = parse::number)]
+    grow: Vec<f64>,
 }
 
 impl DeepArgs {
@@ -35,7 +36,7 @@ impl DeepArgs {
         first_given(&[
             (self.tune_epochs.is_some(), "--tune-epochs"),
             (self.tune_rate.is_some(), "--tune-rate"),
-            (self.grow.is_some(), "--grow"),
+            (!self.grow.is_empty(), "--grow"),
         ])
     }
 }
@@ -104,20 +105,24 @@ fn options(train: &Train, recipe: Recipe, common: &Common) -> Result<DeepOptions
             .help("0.02 is usual"));
     }
     let is_paper = matches!(recipe, Recipe::Paper | Recipe::PaperSafe);
-    if is_paper && args.grow.is_some() {
+    if is_paper && !args.grow.is_empty() {
         return Err(Error::new("the published method trains every layer to its share of s")
             .expected("no --grow with --recipe paper")
             .got("--grow")
             .help("leave --grow out, or take --recipe lm or anneal"));
     }
-    let is_limited = matches!(train.memory(), Memory::Ram(_));
-    let grow = args.grow.unwrap_or(if is_limited { 1.0 } else { run::LAYER_GROWTH });
-    if !(grow.is_finite() && grow >= 1.0) {
+    if let Some(grow) = args.grow.iter().find(|grow| !(grow.is_finite() && **grow >= 1.0)) {
         return Err(Error::new("the layers cannot be trained to fewer weights than the network shall have")
             .expected("--grow 1 or more")
             .got(grow)
             .help("3 is usual; 1 trains layers to their share of s"));
     }
+    let grow = match (train.memory(), recipe) {
+        _ if !args.grow.is_empty() => args.grow.clone(),
+        (Memory::Ram(_), _) => vec![1.0],
+        (_, Recipe::Anneal) => run::LAYER_GROWTH[..1].to_vec(),
+        _ => run::LAYER_GROWTH.to_vec(),
+    };
     Ok(DeepOptions {
         hidden: train.hidden.clone(),
         size: train.size(),
@@ -175,7 +180,9 @@ fn summary(object: &Object<'_, DeepReport>) -> String {
         } else {
             String::new()
         };
-        ("together", format!("{before:.4e} before{grown}, {} epochs", r.tune_epochs))
+        let of =
+            if r.attempts > 1 { format!("; the best of {} networks", r.attempts) } else { String::new() };
+        ("together", format!("{before:.4e} before{grown}, {} epochs{of}", r.tune_epochs))
     }));
     if r.task != Task::Multiclass {
         rows.push(psnr_fact(r.psnr_db, r.zero_psnr_db));

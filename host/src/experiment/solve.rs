@@ -216,11 +216,12 @@ impl Work<'_> {
             _ => LayerRecipe::Paper(self.paper_options(), self.outputs_options()),
         };
         let epochs = if cell.method == Method::Recipe { tune::Params::DEFAULT.epochs } else { 0 };
+        let tries = if train.task == Task::Multiclass { 1 } else { run::LAYER_GROWTH.len() };
         let options = DeepOptions {
             hidden: vec![cell.m; part.hidden],
             size: self.size(),
             recipe,
-            grow: run::LAYER_GROWTH,
+            grow: run::LAYER_GROWTH[..tries].to_vec(),
             shrink: shrink::Params {
                 tune: tune::Params { seed: cell.seed, ..shrink::Params::DEFAULT.tune },
                 ..shrink::Params::DEFAULT

@@ -24,7 +24,7 @@ pub(in crate::run) struct Joint<'a> {
 }
 
 /// A loss below this part of the labels' mean square is of an exact fit, up to rounding.
-const EXACT: f64 = 1e-9;
+pub(super) const EXACT: f64 = 1e-9;
 /// Fits that such a network then has, each with a tenth of the steps of the one before.
 const FINER: i32 = 3;
 

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 use tamis::deep::Stack;
 use tamis::dims::Dims;
 
-use super::{DeepProgress, Run};
+use super::DeepProgress;
+use super::attempt::Run;
 use crate::data::{Matrix, Values};
 use crate::operator::{Stop, Through};
 use crate::run::before::Before;
@@ -37,11 +38,16 @@ impl Run<'_> {
     ) -> Result<(Found, Problem)> {
         let (hidden, size) = (self.options.hidden[layer], Size::Nonzeros(share));
         let threads = self.options.threads;
-        let behind = (self.options.hidden.len() - layer) as u32 + u32::from(self.options.tune.epochs > 0);
-        let passes = self.options.limits.passes.map(|passes| passes / self.options.hidden.len() as f64);
+        let parts = |layers: usize| layers as u32 + u32::from(self.options.tune.epochs > 0);
+        let hiddens = self.options.hidden.len();
+        let behind = parts(hiddens - layer) + parts(hiddens) * (self.attempts_left() - 1);
+        let shares = (hiddens * self.sizes.grown.len()) as f64;
+        let passes = self.options.limits.passes.map(|passes| passes / shares);
         let limits = Limits { time: self.left().map(|left| left / behind), passes };
         let asked = Asked { hidden, size, limits, threads, from: None };
-        let mut tell = |step, steps, loss| observe(&DeepProgress { layer, step, steps, loss });
+        let mut tell = |step, steps, loss| {
+            observe(&DeepProgress { attempt: self.attempts.saturating_sub(1), layer, step, steps, loss })
+        };
         let trained = match &self.options.recipe {
             LayerRecipe::Paper(one, several) => {
                 self.by_paper((one, several), asked, problem, stack, stop, &mut tell)
