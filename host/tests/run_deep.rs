@@ -1,0 +1,112 @@
+//! Attempts of networks of several hidden layers, and what is left of them wherever they are ended.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+use std::time::Duration;
+
+use tamis::deep::{shrink, tune};
+use tamis_host::data::{Matrix, Values, planted};
+use tamis_host::operator::Stop;
+use tamis_host::run::{
+    DeepOptions, DeepProgress, DeepReport, LayerRecipe, Limits, Problem, RecoverOptions, Size, Task, train_deep,
+};
+
+const NNZ: usize = 30;
+
+fn problem() -> Problem {
+    let made = planted::deep(600, 12, &[6, 5], 4, NNZ, 4).unwrap();
+    Problem { data: made.data, labels: made.labels, task: Task::Regression }
+}
+
+fn options(grow: &[f64]) -> DeepOptions {
+    let mut recipe = RecoverOptions::new(1, Size::Nonzeros(1));
+    recipe.params.kicks = 0;
+    let tune = tune::Params { epochs: 5, batch: 64, ..tune::Params::DEFAULT };
+    DeepOptions {
+        hidden: vec![6, 5],
+        size: Size::Nonzeros(NNZ),
+        recipe: LayerRecipe::Lm(recipe),
+        grow: grow.to_vec(),
+        shrink: shrink::Params { levels: 4, tune },
+        tune,
+        limits: Limits { passes: Some(4000.0), ..Limits::NONE },
+        threads: 2,
+    }
+}
+
+#[test]
+fn the_best_of_all_attempts_is_the_result() {
+    let singles: Vec<f64> = [1.0, 2.0, 3.0]
+        .iter()
+        .map(|&grow| {
+            let mut options = options(&[grow]);
+            // As in the run of all three.
+            options.limits.passes = Some(4000.0 / 3.0);
+            let report = train_deep(problem(), &options, &Stop::new(), |_| true).unwrap().report;
+            assert_eq!((report.attempts, report.nnz), (1, NNZ));
+            report.loss
+        })
+        .collect();
+    let mut attempts = Vec::new();
+    let outcome = train_deep(problem(), &options(&[1.0, 2.0, 3.0]), &Stop::new(), |progress| {
+        attempts.push(progress.attempt);
+        true
+    })
+    .unwrap();
+    let report = &outcome.report;
+    assert!(attempts.is_sorted() && attempts.first() == Some(&0) && attempts.last() == Some(&2));
+    assert_eq!((report.attempts, report.nnz), (3, NNZ), "{report:?}");
+    // The first attempt is the same run; later ones have the rows in another order.
+    assert!(report.loss <= singles[0], "{singles:?} {report:?}");
+    assert!(singles.iter().any(|&loss| loss != singles[0]), "{singles:?}");
+    // Threads change nothing, and factors that come to the same count are one attempt.
+    let mut one = options(&[1.0, 1.0, 2.0, 3.0, 2.0]);
+    one.threads = 1;
+    let again = train_deep(problem(), &one, &Stop::new(), |_| true).unwrap();
+    assert_eq!((again.model, again.report.attempts), (outcome.model, 3));
+}
+
+/// Ends a run where `ends` says so first.
+fn ended(ends: impl Fn(&DeepProgress) -> bool + Send + Sync) -> tamis_host::Result<DeepReport> {
+    let mut is_over = false;
+    let done = train_deep(problem(), &options(&[3.0, 2.0]), &Stop::new(), |progress| {
+        is_over |= ends(progress);
+        !is_over
+    })?;
+    Ok(done.report)
+}
+
+#[test]
+fn wherever_a_run_is_ended_there_are_no_more_weights_than_asked_for() {
+    let error = ended(|p| p.layer == 0).unwrap_err();
+    assert!(error.is_interrupted(), "{error}");
+    for (attempt, layer, step) in [(0, 1, 1), (0, 2, 3), (0, 2, 22), (1, 0, 1), (1, 1, 1), (1, 2, 3)] {
+        let report = ended(|p| (p.attempt, p.layer) == (attempt, layer) && p.step >= step).unwrap();
+        let what = format!("attempt {attempt}, layer {layer}, step {step}: {report:?}");
+        assert!(report.stopped && report.nnz == NNZ && report.attempts == attempt + 1, "{what}");
+        assert!(report.loss.is_finite(), "{what}");
+        let nnz: usize = report.layers.iter().map(|layer| layer.nnz).sum();
+        assert!(nnz < NNZ, "what leads to the outputs has weights too: {what}");
+    }
+}
+
+#[test]
+fn a_limit_of_time_ends_all_attempts_with_a_model() {
+    let mut options = options(&[3.0, 2.0, 4.0]);
+    options.limits = Limits { time: Some(Duration::from_millis(30)), passes: None };
+    let report = train_deep(problem(), &options, &Stop::new(), |_| true).unwrap().report;
+    assert_eq!((report.limit, report.nnz <= NNZ), (Some("time"), true), "{report:?}");
+}
+
+#[test]
+fn labels_of_zeros_and_rows_without_a_column_leave_no_half_run() {
+    // All labels 0: nothing is exact but a model without weights, and no attempt fails.
+    let mut problem = problem();
+    problem.labels.fill(0.0);
+    match train_deep(problem, &options(&[3.0, 1.0]), &Stop::new(), |_| true) {
+        Ok(done) => assert!(done.report.loss == 0.0, "{:?}", done.report),
+        Err(error) => assert!(!error.is_interrupted(), "{error}"),
+    }
+    let data = Matrix::new(3, 2, Values::F32(vec![0.0; 6])).unwrap();
+    let nothing = Problem { data, labels: vec![1.0; 6], task: Task::Regression };
+    assert!(train_deep(nothing, &options(&[2.0]), &Stop::new(), |_| true).is_err());
+}
