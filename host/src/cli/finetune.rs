@@ -16,7 +16,7 @@ use super::{Common, Console, interrupt};
 use crate::run::{self, FinetuneMethod, FinetuneOptions, FinetuneReport, Limits, ModelFile};
 use crate::{Error, Result, file};
 
-/// Fit all layers of a model together, on the weights that it has.
+/// Fit all layers of a model together, on the weights that it has (debiasing).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
