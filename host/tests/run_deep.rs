@@ -7,7 +7,8 @@ use tamis::deep::{shrink, tune};
 use tamis_host::data::{Matrix, Values, planted};
 use tamis_host::operator::Stop;
 use tamis_host::run::{
-    DeepOptions, DeepProgress, DeepReport, LayerRecipe, Limits, Problem, RecoverOptions, Size, Task, train_deep,
+    DeepOptions, DeepProgress, DeepReport, LayerRecipe, Limits, Problem, RecoverOptions, Size, Task,
+    train_deep,
 };
 
 const NNZ: usize = 30;

@@ -21,6 +21,9 @@ th,td{padding:.3rem .6rem;text-align:right;border-bottom:1px solid var(--line);w
 th{background:var(--shade);font-weight:600;white-space:normal;vertical-align:bottom;min-width:3.5rem}
 td.words{white-space:normal;text-align:left;min-width:16rem}
 tr:last-child td{border-bottom:0}td[title]{cursor:help}
+td[title]:focus{outline:2px solid var(--faint);outline-offset:-2px}
+td[title]:focus::after{content:attr(title);position:fixed;z-index:1;left:.75rem;right:.75rem;bottom:.75rem;padding:.6rem .8rem;
+white-space:normal;text-align:left;background:var(--ground);border:1px solid var(--faint);border-radius:.4rem}
 nav a{color:inherit;margin-right:1rem}
 @media (max-width:30rem){body{padding:.75rem}dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}figure svg{min-width:0}}
 ";
@@ -70,10 +73,14 @@ fn part(view: &View) -> String {
 
 fn table(table: &Table) -> String {
     let head: String = table.head.iter().map(|head| format!("<th>{}</th>", escape(head))).collect();
+    // What a pointer shows a finger shows too, at the foot of the screen: a cell that is tapped has the focus.
     let item = |item: &tables::Item| {
         let words = if item.text.len() > 30 { " class=\"words\"" } else { "" };
-        let title =
-            if item.hover.is_empty() { String::new() } else { format!(" title=\"{}\"", escape(&item.hover)) };
+        let title = if item.hover.is_empty() {
+            String::new()
+        } else {
+            format!(" tabindex=\"-1\" title=\"{}\"", escape(&item.hover))
+        };
         format!("<td{words}{title}>{}</td>", escape(&item.text))
     };
     let row = |row: &Vec<tables::Item>| format!("<tr>{}</tr>\n", row.iter().map(item).collect::<String>());
