@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use tamis::budget::gated_words;
-use tamis::deep::{Head, MAX_LAYERS, Stack, Through, share, shrink, tune};
+use tamis::deep::shrink::{self, Wish};
+use tamis::deep::{Head, MAX_LAYERS, Stack, Through, share, tune};
 use tamis::dims::Dims;
 use tamis::error::Error;
 use tamis::gated::Gated;
@@ -340,7 +341,7 @@ fn a_full_network_is_brought_down_to_the_weights_that_made_the_labels() {
                 if p.tune.epoch == 1 {
                     counts.push(p.nnz);
                 }
-                true
+                Wish::GoOn
             })
             .unwrap();
         assert_eq!((info.levels, info.scored, info.epochs as usize, info.stopped), (6, 6, epochs, false));
@@ -377,8 +378,10 @@ fn scales_of_layers_do_not_say_which_weights_are_dropped() {
         let tune = tune::Params { epochs: 0, ..tune::Params::DEFAULT };
         let params = shrink::Params { levels: 2, tune };
         let mut samples = Rows::new(&x, D).unwrap();
-        shrink::run(&mut samples, Goal::Values(&labels), &mut stack, 25, &params, &mut memory, |_| true)
-            .unwrap();
+        shrink::run(&mut samples, Goal::Values(&labels), &mut stack, 25, &params, &mut memory, |_| {
+            Wish::GoOn
+        })
+        .unwrap();
         assert_eq!(stack.nnz(), 25);
         supports.push(support(&stack));
     }
@@ -399,7 +402,7 @@ fn an_ended_run_drops_the_rest_at_once_and_a_small_network_is_left_alone() {
             let mut seen = 0;
             shrink::run(&mut samples, goal, stack, nnz, &shrink::Params::DEFAULT, &mut memory, |_| {
                 seen += 1;
-                seen < most
+                if seen < most { Wish::GoOn } else { Wish::End }
             })
             .unwrap()
         };
@@ -409,6 +412,28 @@ fn an_ended_run_drops_the_rest_at_once_and_a_small_network_is_left_alone() {
         let info = go(&mut stack, 11, Goal::Values(&[]), 6);
         assert!(info.levels == 0 && info.before.is_none() && stack.values() == before, "{info:?}");
     }
+}
+
+#[test]
+fn a_level_whose_fit_is_ended_drops_its_own_weights_only() {
+    let x = rows(50);
+    let labels: Vec<f32> = x[..3 * N].to_vec();
+    let (mut index, mut value) = ([0; 64], [0.0; 64]);
+    let mut stack = network(51, Head::Weights(3), &mut index, &mut value);
+    let from = stack.nnz();
+    let mut memory = vec![0; tune::words(from, stack.activations(), 3)];
+    let params = shrink::Params { levels: 3, tune: tune::Params { epochs: 4, ..tune::Params::DEFAULT } };
+    let mut samples = Rows::new(&x, D).unwrap();
+    let mut seen = Vec::new();
+    let info = shrink::run(&mut samples, Goal::Values(&labels), &mut stack, 10, &params, &mut memory, |p| {
+        seen.push((p.level, p.tune.epoch, p.nnz));
+        if p.level == 1 { Wish::Drop } else { Wish::GoOn }
+    })
+    .unwrap();
+    assert!(!info.stopped && (info.levels, info.epochs, stack.nnz()) == (3, 9, 10), "{info:?}");
+    let left = |level: usize| 10 + ((from - 10) * (3 - level).pow(3)).div_ceil(27);
+    let expected = [(0, 1, left(0)), (0, 2, left(0)), (0, 3, left(0)), (0, 4, left(0)), (1, 1, left(1))];
+    assert_eq!((&seen[..5], seen.len(), seen[5]), (&expected[..], 9, (2, 1, left(2))));
 }
 
 proptest! {
@@ -461,7 +486,7 @@ proptest! {
         let mut memory = vec![0; tune::words(from, stack.activations(), 3)];
         let mut samples = Rows::new(&x, D).unwrap();
         let goal = Goal::Values(&labels);
-        match shrink::run(&mut samples, goal, &mut stack, nnz, &params, &mut memory, |_| true) {
+        match shrink::run(&mut samples, goal, &mut stack, nnz, &params, &mut memory, |_| Wish::GoOn) {
             Ok(_) => {
                 prop_assert_eq!(stack.nnz(), nnz.min(from));
                 prop_assert!(stack.values().iter().all(|w| w.is_finite()));

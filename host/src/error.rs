@@ -47,9 +47,13 @@ impl Error {
 
     /// The work was ended on request before it had a result.
     pub(crate) fn interrupted() -> Self {
-        let mut error =
-            Self::new("ended before the first step was done: nothing was reached, nothing is saved")
-                .help("give it more time, or ask for smaller --hidden, --nnz or --batch");
+        Self::interrupted_in("before the first step was done: nothing was reached, nothing is saved")
+    }
+
+    /// The same, and where it was ended.
+    pub(crate) fn interrupted_in(place: impl fmt::Display) -> Self {
+        let mut error = Self::new(format!("ended {place}"))
+            .help("give it more time, or ask for smaller --hidden, --nnz or --batch");
         error.0.end = End::Interrupted;
         error
     }

@@ -57,6 +57,18 @@ pub struct Progress {
     pub tune: tune::Progress,
 }
 
+/// What an observer wants after an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Wish {
+    /// That the run goes on.
+    GoOn,
+    /// That this level's fit ends: its weights are dropped now.
+    Drop,
+    /// That the run ends: all weights are dropped now that are too many.
+    End,
+}
+
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -70,13 +82,13 @@ pub struct Info {
     pub epochs: u32,
     /// Passes for what weights are worth.
     pub scored: u32,
-    /// Whether the observer ended the run; the rest was then dropped at once.
+    /// Whether the observer ended the run ([`Wish::End`]).
     pub stopped: bool,
 }
 
 /// Shrinks a network that has ended to `nnz` weights; one that has no more is left as it is. `observe` is called after each
-/// epoch and ends the run by returning `false`: the weights are then dropped in one level. The weights that are left want
-/// a fit of their own afterwards ([`tune::run`]).
+/// epoch and may end the fit of a level or the run ([`Wish`]). The weights that are left want a fit of their own afterwards
+/// ([`tune::run`]).
 ///
 /// `memory` holds at least [`tune::words`] for the weights that the network has. What it held before does not matter.
 ///
@@ -84,7 +96,7 @@ pub struct Info {
 /// Those of [`tune::run`].
 ///
 /// ```
-/// use tamis::deep::{Stack, shrink::{self, Params}, tune};
+/// use tamis::deep::{Stack, shrink::{self, Params, Wish}, tune};
 /// use tamis::{gates::Signs, samples::{NormalRows, Samples}, train::Goal, weights::Weights};
 /// // Labels of relu(2 relu(x_0) - relu(x_1)), and a network with places for all eight weights.
 /// let mut rows = NormalRows::new(3, 200, 2);
@@ -101,7 +113,7 @@ pub struct Info {
 /// stack.end_sum(&[])?;
 /// let mut memory = [0; tune::words(6, 5, 1)];
 /// let params = Params { levels: 2, tune: tune::Params { epochs: 60, batch: 20, ..tune::Params::DEFAULT } };
-/// shrink::run(&mut rows, Goal::Values(&labels), &mut stack, 4, &params, &mut memory, |_| true)?;
+/// shrink::run(&mut rows, Goal::Values(&labels), &mut stack, 4, &params, &mut memory, |_| Wish::GoOn)?;
 /// tune::run(&mut rows, Goal::Values(&labels), &mut stack, &params.tune, &mut memory, |_| true)?;
 /// let support: Vec<u32> = stack.layers().flat_map(|layer| layer.index().to_vec()).collect();
 /// assert_eq!(support, [0, 3, 0, 1]);
@@ -114,7 +126,7 @@ pub fn run<X: Samples>(
     nnz: usize,
     params: &Params,
     memory: &mut [u32],
-    mut observe: impl FnMut(&Progress) -> bool,
+    mut observe: impl FnMut(&Progress) -> Wish,
 ) -> Result<Info, X::Source> {
     let from = stack.nnz();
     let mut info = Info { before: None, levels: 0, epochs: 0, scored: 0, stopped: false };
@@ -123,9 +135,9 @@ pub fn run<X: Samples>(
         let (level, count) = (info.levels, stack.nnz());
         let tuned = tune::Params { seed, ..params.tune };
         let done = tune::run(rows, goal, stack, &tuned, memory, |tune| {
-            let goes_on = observe(&Progress { level, nnz: count, tune: *tune });
-            info.stopped |= !goes_on;
-            goes_on
+            let wish = observe(&Progress { level, nnz: count, tune: *tune });
+            info.stopped |= wish == Wish::End;
+            wish == Wish::GoOn
         })?;
         info.before = info.before.or(Some(done.before));
         info.epochs = info.epochs.saturating_add(done.epochs);

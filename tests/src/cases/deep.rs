@@ -70,7 +70,8 @@ fn bring_down<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<boo
     let nnz = shown().count();
     let goal = || Goal::Values(&labels);
     probe.start();
-    let shrunk = shrink::run(&mut rows, goal(), &mut stack, nnz, &SHRINK, &mut memory, |_| true)?;
+    let shrunk =
+        shrink::run(&mut rows, goal(), &mut stack, nnz, &SHRINK, &mut memory, |_| shrink::Wish::GoOn)?;
     probe.stop("bringing down, an epoch", shrunk.epochs);
     let info = tune::run(&mut rows, goal(), &mut stack, &TUNE, &mut memory, |_| true)?;
     for w in stack.layers() {

@@ -14,6 +14,7 @@ use super::{DeepLayer, DeepOptions, DeepProgress, Sizes};
 use crate::file::Aligned;
 use crate::operator::Stop;
 use crate::run::layers::encode_layers;
+use crate::run::limits::Limits;
 use crate::run::train::shuffle;
 use crate::run::{Problem, Score, Task, score_model};
 use crate::{Error, Result};
@@ -63,10 +64,10 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Whether another one could only be worse by rounding, or would have no time.
-    fn is_last(&self) -> bool {
+    /// Whether another one could only be better by rounding.
+    fn is_exact(&self) -> bool {
         let above = self.score.psnr_db.zip(self.score.zero_psnr_db).map(|(own, zero)| own - zero);
-        self.stopped || self.limit == Some("time") || above.is_some_and(|db| db > -10.0 * EXACT.log10())
+        above.is_some_and(|db| db > -10.0 * EXACT.log10())
     }
 }
 
@@ -88,15 +89,34 @@ impl<'a> Run<'a> {
         Self { options, sizes, most: Most::default(), passes: 0.0, attempts: 0, start: Instant::now() }
     }
 
-    /// Attempts from the present one on.
-    pub(super) fn attempts_left(&self) -> u32 {
-        (self.sizes.grown.len() as u32).saturating_sub(self.attempts).saturating_add(1)
+    /// What the next of so many parts of an attempt may take of the time and the passes that are left: an even part of them,
+    /// of half of them where there are attempts behind this one. No time at all is as little as there is.
+    pub(super) fn share(&self, parts: usize) -> Limits {
+        let is_last = self.attempts as usize >= self.sizes.grown.len();
+        let parts = parts * if is_last { 1 } else { 2 };
+        let time = |limit: Duration| limit.saturating_sub(self.start.elapsed()).max(Duration::from_millis(1));
+        Limits {
+            time: self.options.limits.time.map(|limit| time(limit) / parts as u32),
+            passes: self.options.limits.passes.map(|limit| (limit - self.passes).max(0.0) / parts as f64),
+        }
     }
 
-    /// Time left, if it is limited; none at all is as little as there is.
-    pub(super) fn left(&self) -> Option<Duration> {
-        let left = |limit: Duration| limit.saturating_sub(self.start.elapsed()).max(Duration::from_millis(1));
-        self.options.limits.time.map(left)
+    /// Whether a limit of the whole run is reached.
+    fn is_over(&self) -> bool {
+        let Limits { time, passes } = self.options.limits;
+        time.is_some_and(|limit| self.start.elapsed() >= limit)
+            || passes.is_some_and(|limit| self.passes >= limit)
+    }
+
+    /// The joint fit in so many passes, or in as few as it can be.
+    fn planned(&self, passes: Option<f64>) -> (shrink::Params, tune::Params) {
+        let (shrink, tune) = (self.options.shrink, self.options.tune);
+        let all = f64::from(shrink.levels) * (3.0 + 3.0 * f64::from(shrink.tune.epochs))
+            + 3.0 * f64::from(tune.epochs);
+        let part = passes.map_or(1.0, |passes| (passes / all.max(1.0)).min(1.0));
+        let of = |count: u32| if count == 0 { 0 } else { ((f64::from(count) * part) as u32).max(1) };
+        let shrink = shrink::Params { levels: of(shrink.levels), ..shrink };
+        (shrink, tune::Params { epochs: of(tune.epochs), ..tune })
     }
 
     /// The best of all attempts. What ends another one than the first, ends the run with the best so far.
@@ -112,7 +132,7 @@ impl<'a> Run<'a> {
             match (self.attempt(problem, grown, (pool, stop), observe), &mut best) {
                 (Ok((attempt, back)), _) => {
                     problem = back;
-                    let is_last = attempt.is_last();
+                    let is_last = attempt.stopped || attempt.is_exact() || self.is_over();
                     let (limit, stopped) = (attempt.limit, attempt.stopped);
                     let best = match &mut best {
                         Some(best) if best.score.loss <= attempt.score.loss => best,
@@ -179,8 +199,8 @@ impl<'a> Run<'a> {
             (found, problem) = self.layer(problem, stack, (layer, share), stop, observe)?;
             let Found { single: found, mapped } = found;
             if found.stopped && layer + 1 < count {
-                return Err(Error::interrupted().of(format_args!(
-                    "hidden layer {} of {count}, and only a run whose last layer has begun gives a model",
+                return Err(Error::interrupted_in(format_args!(
+                    "in hidden layer {} of {count}, and only a run whose last layer has begun gives a model: nothing is saved",
                     layer + 1
                 )));
             }
@@ -232,17 +252,15 @@ impl<'a> Run<'a> {
                 let tune::Progress { epoch: step, epochs: steps, best: loss, .. } = *progress;
                 observe(&DeepProgress { attempt, layer, step, steps, loss })
             };
-            // Of a run that was ended, weights are dropped all the same.
-            let fit = |params: tune::Params| tune::Params {
-                epochs: if stopped { 0 } else { params.epochs },
-                ..params
-            };
-            let levels = if stopped { 1 } else { self.options.shrink.levels };
-            let params = shrink::Params { levels, tune: fit(self.options.shrink.tune) };
-            let joint = Joint { shrink: Some((self.sizes.nnz, &params)), tune: &fit(self.options.tune) };
+            let share = self.share(1);
+            let (mut shrink, mut tune) = self.planned(share.passes);
+            if stopped {
+                // Weights are dropped all the same.
+                (shrink.levels, shrink.tune.epochs, tune.epochs) = (1, 0, 0);
+            }
+            let joint = Joint { shrink: Some((self.sizes.nnz, &shrink)), tune: &tune };
             let rows = (&data, &labels[..], task == Task::Multiclass);
-            let left = self.left().map(|left| left / self.attempts_left());
-            let fitted = fit_together(&mut stack, rows, joint, (left, stop), told)?;
+            let fitted = fit_together(&mut stack, rows, joint, (share.time, stop), told)?;
             let state = fitted.memory_bytes + self.sizes.layers_bytes() as u64;
             self.most.see(Most { state, ..Most::default() });
             self.passes += fitted.passes;

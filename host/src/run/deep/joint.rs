@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tamis::deep::{Stack, shrink, tune};
+use tamis::deep::shrink::{self, Wish};
+use tamis::deep::{Stack, tune};
 use tamis::gates::Signs;
 use tamis::model::{Csr, Layer};
 use tamis::samples::{ByteRows, Rows, Samples};
@@ -44,6 +45,50 @@ pub(in crate::run) struct Fitted {
     pub(in crate::run) is_stopped: bool,
 }
 
+/// Part of the time in which a network is brought down; the rest is for the fit in the end, which needs it most.
+const SHRINKING: f64 = 0.6;
+
+/// Who may end a fit: the clock, the observer, and the wish to end.
+struct Watch<'a, O> {
+    began: Instant,
+    left: Option<Duration>,
+    stop: &'a Stop,
+    observe: O,
+    is_late: bool,
+    is_stopped: bool,
+}
+
+impl<O: FnMut(&tune::Progress) -> bool> Watch<'_, O> {
+    /// Tells of an epoch.
+    fn see(&mut self, progress: &tune::Progress) {
+        self.is_stopped |= !(self.observe)(progress) || self.stop.asked();
+    }
+
+    /// Whether a part of the time is over.
+    fn is_over(&mut self, part: f64) -> bool {
+        let is_over = self.left.is_some_and(|left| self.began.elapsed() >= left.mul_f64(part));
+        self.is_late |= is_over;
+        is_over
+    }
+
+    fn goes_on(&mut self, progress: &tune::Progress) -> bool {
+        self.see(progress);
+        !self.is_stopped && !self.is_over(1.0)
+    }
+
+    /// The same while a network is brought down in so many levels, each with its part of the time.
+    fn wish(&mut self, progress: &tune::Progress, (level, levels): (u32, u32)) -> Wish {
+        self.see(progress);
+        if self.is_stopped || self.is_over(SHRINKING) {
+            Wish::End
+        } else if self.is_over(SHRINKING * f64::from(level + 1) / f64::from(levels)) {
+            Wish::Drop
+        } else {
+            Wish::GoOn
+        }
+    }
+}
+
 /// Fits all layers of a network that has ended together, on rows in random order, for so much time: to labels that are
 /// classes, which one output gives the log-odds of, or to their values. `observe` hears of the epochs of all fits as of one.
 pub(in crate::run) fn fit_together(
@@ -51,35 +96,31 @@ pub(in crate::run) fn fit_together(
     (data, labels, is_class): (&Matrix, &[f32], bool),
     joint: Joint<'_>,
     (left, stop): (Option<Duration>, &Stop),
-    mut observe: impl FnMut(&tune::Progress) -> bool,
+    observe: impl FnMut(&tune::Progress) -> bool,
 ) -> Result<Fitted> {
     let classes: Vec<u16> =
         if is_class { labels.iter().map(|&label| label as u16).collect() } else { Vec::new() };
     let goal = if is_class { Goal::Classes(&classes, stack.outputs()) } else { Goal::Values(labels) };
     let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
-    let began = Instant::now();
-    let (mut is_late, mut is_stopped) = (false, false);
-    let told = |progress: &tune::Progress| {
-        is_late = left.is_some_and(|left| began.elapsed() >= left);
-        is_stopped |= !observe(progress) || stop.asked();
-        !is_late && !is_stopped
-    };
+    let mut watch = Watch { began: Instant::now(), left, stop, observe, is_late: false, is_stopped: false };
     let d = data.cols;
     let fitted = match &data.values {
-        Values::F32(values) => fit(Rows::new(values, d)?, goal, stack, joint, &mut memory, told),
-        Values::U8(values) => fit(ByteRows::new(values, d, 1.0)?, goal, stack, joint, &mut memory, told),
+        Values::F32(values) => fit(Rows::new(values, d)?, goal, stack, joint, &mut memory, &mut watch),
+        Values::U8(values) => {
+            fit(ByteRows::new(values, d, 1.0)?, goal, stack, joint, &mut memory, &mut watch)
+        }
     }?;
     let memory_bytes = size_of_val(&memory[..]) as u64;
-    Ok(Fitted { memory_bytes, is_late, is_stopped, ..fitted })
+    Ok(Fitted { memory_bytes, is_late: watch.is_late, is_stopped: watch.is_stopped, ..fitted })
 }
 
-fn fit<X: Samples<Source = core::convert::Infallible>>(
+fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress) -> bool>(
     mut rows: X,
     goal: Goal<'_>,
     stack: &mut Stack<'_>,
     Joint { shrink, tune }: Joint<'_>,
     memory: &mut [u32],
-    mut observe: impl FnMut(&tune::Progress) -> bool,
+    watch: &mut Watch<'_, O>,
 ) -> Result<Fitted> {
     let between = shrink.map_or(0, |(nnz, params)| if stack.nnz() > nnz { params.tune.epochs } else { 0 });
     let levels = shrink.map_or(0, |(_, params)| params.levels.max(1));
@@ -93,16 +134,16 @@ fn fit<X: Samples<Source = core::convert::Infallible>>(
     let shrunk = match shrink {
         Some((nnz, params)) => Some(shrink::run(&mut rows, goal, stack, nnz, params, memory, |now| {
             let epoch = now.level.saturating_mul(between).saturating_add(now.tune.epoch);
-            observe(&now.tune.of(epoch, epochs))
+            watch.wish(&now.tune.of(epoch, epochs), (now.level, levels))
         })?),
         None => None,
     };
     let done = shrunk.map_or(0, |info| info.epochs);
     // A run that was ended is only scored.
-    let left = if shrunk.is_some_and(|info| info.stopped) { 0 } else { tune.epochs };
+    let left = if watch.is_stopped { 0 } else { tune.epochs };
     let tune = tune::Params { epochs: left, ..*tune };
     let mut info = tune::run(&mut rows, goal, stack, &tune, memory, |now| {
-        observe(&now.of(done.saturating_add(now.epoch), epochs))
+        watch.goes_on(&now.of(done.saturating_add(now.epoch), epochs))
     })?;
     let before = info.before;
     let mut done = done.saturating_add(info.epochs);
@@ -112,7 +153,8 @@ fn fit<X: Samples<Source = core::convert::Infallible>>(
             break;
         }
         let tune = tune::Params { rate: tune.rate * 0.1_f32.powi(finer), ..tune };
-        info = tune::run(&mut rows, goal, stack, &tune, memory, |now| observe(&now.of(epochs, epochs)))?;
+        info =
+            tune::run(&mut rows, goal, stack, &tune, memory, |now| watch.goes_on(&now.of(epochs, epochs)))?;
         done = done.saturating_add(info.epochs);
     }
     let scored = shrunk.map_or(0.0, |info| 2.0 * f64::from(info.scored) + f64::from(info.levels));

@@ -9,7 +9,6 @@ use super::attempt::Run;
 use crate::data::{Matrix, Values};
 use crate::operator::{Stop, Through};
 use crate::run::before::Before;
-use crate::run::limits::Limits;
 use crate::run::problem::check_columns;
 use crate::run::single::{Asked, LayerRecipe, Single, published, single};
 use crate::run::{AnnealOptions, Memory, Options, OutputsOptions, Plan, Problem, RecoverOptions, Size};
@@ -38,12 +37,8 @@ impl Run<'_> {
     ) -> Result<(Found, Problem)> {
         let (hidden, size) = (self.options.hidden[layer], Size::Nonzeros(share));
         let threads = self.options.threads;
-        let parts = |layers: usize| layers as u32 + u32::from(self.options.tune.epochs > 0);
-        let hiddens = self.options.hidden.len();
-        let behind = parts(hiddens - layer) + parts(hiddens) * (self.attempts_left() - 1);
-        let shares = (hiddens * self.sizes.grown.len()) as f64;
-        let passes = self.options.limits.passes.map(|passes| passes / shares);
-        let limits = Limits { time: self.left().map(|left| left / behind), passes };
+        let parts = self.options.hidden.len() - layer + usize::from(self.options.tune.epochs > 0);
+        let limits = self.share(parts);
         let asked = Asked { hidden, size, limits, threads, from: None };
         let mut tell = |step, steps, loss| {
             observe(&DeepProgress { attempt: self.attempts.saturating_sub(1), layer, step, steps, loss })
@@ -76,6 +71,17 @@ impl Run<'_> {
         };
         let mapped = copies.bytes() as u64;
         let beside = mapped.saturating_add(self.sizes.layers_bytes() as u64);
+        if let LayerRecipe::Lm(RecoverOptions { memory: Memory::Ram(ram), .. })
+        | LayerRecipe::Anneal(AnnealOptions { memory: Memory::Ram(ram), .. }) = *recipe
+            && ram <= beside
+        {
+            return Err(Error::new("the memory budget has no room for what a layer is trained on")
+                .expected(format_args!(
+                    "more than {beside} bytes, which the copies of the rows and the layers take"
+                ))
+                .got(format_args!("{ram} bytes"))
+                .help("raise --ram, or take --recipe paper, which needs no copies"));
+        }
         let left = |memory| match memory {
             Memory::Ram(ram) => Memory::Ram(ram.saturating_sub(beside)),
             memory => memory,
@@ -196,7 +202,7 @@ fn copy_row(data: &Matrix, k: usize, row: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Task;
+    use crate::run::{Limits, Task};
     use tamis::gates::Signs;
     use tamis::iht::{Params, Step};
     use tamis::train::Schedule;
