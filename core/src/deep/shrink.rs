@@ -98,7 +98,7 @@ pub struct Info {
 /// ```
 /// use tamis::deep::{Stack, shrink::{self, Params, Wish}, tune};
 /// use tamis::{gates::Signs, samples::{NormalRows, Samples}, train::Goal, weights::Weights};
-/// // Labels of relu(2 relu(x_0) - relu(x_1)), and a network with places for all eight weights.
+/// // Labels of relu(2 relu(x_0) - relu(x_1)), and a network with all six weights that it may have.
 /// let mut rows = NormalRows::new(3, 200, 2);
 /// let mut labels = [0.0_f32; 200];
 /// for (k, y) in labels.iter_mut().enumerate() {
