@@ -23,9 +23,39 @@
 //! ```
 
 use crate::model::{self, MAX_LAYERS, Model};
-use crate::price::{Around, Core, Kernel, Numbers, PER_INSTRUCTION, Shape};
+use crate::price::ways::straight_scratch;
+use crate::price::{Around, Core, Kernel, Numbers, PER_INSTRUCTION, Shape, Way};
 use crate::quantised;
 use crate::wire::{self, Choice, QuantisedView, View};
+
+/// Bytes of a model in one way of deploying it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// The encoded model, or the arrays and layers that the compiler makes of it; 0 of code without tables.
+    pub model_bytes: usize,
+    /// Code that predicts, and, of a file, that reads and checks it.
+    pub code_bytes: usize,
+    /// Activations between layers.
+    pub scratch_bytes: usize,
+    /// The prediction, exactly.
+    pub output_bytes: usize,
+    /// Stack besides both, from the caller's frame on.
+    pub stack_bytes: usize,
+}
+
+impl Memory {
+    /// Flash: model and code.
+    #[must_use]
+    pub const fn flash_bytes(&self) -> usize {
+        self.model_bytes.saturating_add(self.code_bytes)
+    }
+
+    /// RAM: scratch, prediction and stack.
+    #[must_use]
+    pub const fn ram_bytes(&self) -> usize {
+        self.scratch_bytes.saturating_add(self.output_bytes).saturating_add(self.stack_bytes)
+    }
+}
 
 /// What a model takes on a part. Lengths are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,10 +64,6 @@ pub struct Estimate {
     pub model_bytes: usize,
     /// Code that reads the model in place, checks it, and predicts; of dense floats a plain loop.
     pub code_bytes: usize,
-    /// Arrays and layers of a model that the compiler has read; of dense floats their weights alone.
-    pub module_model_bytes: usize,
-    /// Code that predicts with such a model, with the kernels of this one only.
-    pub module_code_bytes: usize,
     /// The scratch between layers, exactly.
     pub scratch_bytes: usize,
     /// The prediction, exactly.
@@ -46,12 +72,12 @@ pub struct Estimate {
     pub row_bytes: usize,
     /// Stack, from the caller's frame on, of reading the model and predicting.
     pub stack_bytes: usize,
-    /// The same of predicting alone.
-    pub module_stack_bytes: usize,
     /// Multiplications with addition, and additions of a sum.
     pub macs: usize,
     /// Instructions of one prediction.
     pub instructions: u64,
+    /// Of each of [`Way::ALL`]; none where there is no such way.
+    pub ways: [Option<Memory>; Way::ALL.len()],
 }
 
 impl Estimate {
@@ -60,23 +86,27 @@ impl Estimate {
     pub fn of_floats(view: &View<'_>, core: Core) -> Self {
         let model = view.model();
         let price = (0..model.layers().len()).map(|at| float_price(model.layers(), at, core));
-        let mut kernels = heapless::Vec::<Kernel, MAX_LAYERS>::new();
-        for at in 0..model.layers().len() {
-            // A model has no more layers.
-            let _ = Kernel::of_floats(model.layers(), at).map(|kernel| kernels.push(kernel));
-        }
+        let (tables, between) = c_floats(model);
+        let memory = |way| {
+            let bytes = core.floats(model, way)?;
+            let (model_bytes, scratch_bytes) = match way {
+                Way::File => (view.encoded_len(), model.scratch_len().saturating_mul(4)),
+                Way::C => (tables, between),
+                _ => (wire::embedded_len(model), model.scratch_len().saturating_mul(4)),
+            };
+            Some(Memory {
+                model_bytes,
+                code_bytes: bytes.code as usize,
+                scratch_bytes,
+                output_bytes: model.outputs().saturating_mul(4),
+                stack_bytes: bytes.stack as usize,
+            })
+        };
         Self {
-            model_bytes: view.encoded_len(),
-            module_model_bytes: wire::embedded_len(model),
-            code_bytes: core.file_code_bytes(Numbers::Floats) as usize,
-            module_code_bytes: core.module_code_bytes(Numbers::Floats, &kernels) as usize,
-            scratch_bytes: model.scratch_len().saturating_mul(4),
-            output_bytes: model.outputs().saturating_mul(4),
             row_bytes: model.inputs().saturating_mul(4),
-            stack_bytes: most(&kernels, |kernel| core.stack_bytes(kernel)),
-            module_stack_bytes: most(&kernels, |kernel| core.module_stack_bytes(kernel)),
             macs: model.cost().macs,
             instructions: total(price, core, Numbers::Floats),
+            ..Self::of_ways(Way::ALL.map(memory))
         }
     }
 
@@ -84,26 +114,53 @@ impl Estimate {
     #[must_use]
     pub fn of_integers(view: &QuantisedView<'_>, core: Core) -> Self {
         let model = view.model();
-        let mut kernels = heapless::Vec::<Kernel, MAX_LAYERS>::new();
-        for layer in model.layers() {
-            // A model has no more layers.
-            let _ = kernels.push(Kernel::Integers(layer.weights().encoding()));
-        }
         let price = (0..=MAX_LAYERS).filter_map(|at| integer_price(model, at, core));
         let macs = model.layers().iter().map(integer_macs).fold(0, usize::saturating_add);
+        let (tables, between) = c_integers(model);
+        let memory = |way| {
+            let bytes = core.integers(model, way);
+            let scratch = model.scratch_len().saturating_mul(4);
+            let (model_bytes, scratch_bytes) = match way {
+                Way::File => (view.encoded_len(Choice::Keep), scratch),
+                Way::Straight => (0, straight_scratch(model)),
+                Way::C => (tables, between),
+                _ => (wire::embedded_integers_len(model), scratch),
+            };
+            Some(Memory {
+                model_bytes,
+                code_bytes: bytes.code as usize,
+                scratch_bytes,
+                output_bytes: model.outputs().saturating_mul(4),
+                stack_bytes: bytes.stack as usize,
+            })
+        };
         Self {
-            model_bytes: view.encoded_len(Choice::Keep),
-            module_model_bytes: wire::embedded_integers_len(model),
-            code_bytes: core.file_code_bytes(Numbers::Integers) as usize,
-            module_code_bytes: core.module_code_bytes(Numbers::Integers, &kernels) as usize,
-            scratch_bytes: model.scratch_len().saturating_mul(4),
-            output_bytes: model.outputs().saturating_mul(4),
             row_bytes: model.inputs(),
-            stack_bytes: most(&kernels, |kernel| core.stack_bytes(kernel)),
-            module_stack_bytes: most(&kernels, |kernel| core.module_stack_bytes(kernel)),
             macs: macs.saturating_add(model.sum().map_or(0, model::Sum::inputs)),
             instructions: total(price, core, Numbers::Integers),
+            ..Self::of_ways(Way::ALL.map(memory))
         }
+    }
+
+    /// What is of a file, and all ways.
+    fn of_ways(ways: [Option<Memory>; Way::ALL.len()]) -> Self {
+        let file = ways.first().copied().flatten().unwrap_or_default();
+        Self {
+            model_bytes: file.model_bytes,
+            code_bytes: file.code_bytes,
+            scratch_bytes: file.scratch_bytes,
+            output_bytes: file.output_bytes,
+            stack_bytes: file.stack_bytes,
+            ways,
+            ..Self::default()
+        }
+    }
+
+    /// Bytes in a way of deploying the model; none where there is no such way.
+    #[must_use]
+    pub fn memory(&self, way: Way) -> Option<Memory> {
+        let place = Way::ALL.iter().position(|&other| other == way)?;
+        self.ways.get(place).copied().flatten()
     }
 
     /// Of dense layers of these (inputs, outputs), in the order in which they run: integers as a model file holds them, with a
@@ -114,19 +171,15 @@ impl Estimate {
             Numbers::Floats => Kernel::DenseFloats,
             Numbers::Integers => Kernel::Integers(quantised::Encoding::Dense),
         };
-        let module = core.module_code_bytes(numbers, &[kernel]) as usize;
-        let mut dense = Self {
-            stack_bytes: core.stack_bytes(kernel) as usize,
-            module_stack_bytes: core.module_stack_bytes(kernel) as usize,
-            ..Self::default()
+        let mut dense = Self { stack_bytes: core.stack_bytes(kernel) as usize, ..Self::default() };
+        // Of floats nothing is read or checked.
+        dense.code_bytes = match numbers {
+            Numbers::Floats => core.plain_code_bytes() as usize,
+            Numbers::Integers => core.file_code_bytes(numbers) as usize,
         };
-        (dense.code_bytes, dense.module_code_bytes) = match numbers {
-            // Nothing is read or checked.
-            Numbers::Floats => (module, module),
-            Numbers::Integers => (core.file_code_bytes(numbers) as usize, module),
-        };
+        let (mut module_bytes, mut hidden) = (0, 0);
         if numbers == Numbers::Integers {
-            (dense.model_bytes, dense.module_model_bytes) = (wire::EMPTY, wire::EMPTY_CHAIN);
+            (dense.model_bytes, module_bytes) = (wire::EMPTY, wire::EMPTY_CHAIN);
         }
         let mut price = Around::PREDICTION.price(core, numbers);
         let mut layers = layers.into_iter().peekable();
@@ -142,7 +195,8 @@ impl Estimate {
                 }
             };
             dense.model_bytes = dense.model_bytes.saturating_add(len);
-            dense.module_model_bytes = dense.module_model_bytes.saturating_add(module);
+            module_bytes = module_bytes.saturating_add(module);
+            hidden += usize::from(!last);
             dense.macs = dense.macs.saturating_add(weights);
             let around = match numbers {
                 Numbers::Floats => Around::of_dense_floats(outputs, !last),
@@ -167,6 +221,20 @@ impl Estimate {
             before = outputs;
         }
         dense.instructions = whole(price);
+        let file = Memory {
+            model_bytes: dense.model_bytes,
+            code_bytes: dense.code_bytes,
+            scratch_bytes: dense.scratch_bytes,
+            output_bytes: dense.output_bytes,
+            stack_bytes: dense.stack_bytes,
+        };
+        let chain = core.dense_chain(hidden);
+        let (code_bytes, stack_bytes) = (chain.code as usize, chain.stack as usize);
+        dense.ways[0] = Some(file);
+        dense.ways[1] = Some(match numbers {
+            Numbers::Floats => Memory { model_bytes: module_bytes, ..file },
+            Numbers::Integers => Memory { model_bytes: module_bytes, code_bytes, stack_bytes, ..file },
+        });
         dense
     }
 
@@ -181,18 +249,6 @@ impl Estimate {
     pub const fn ram_bytes(&self) -> usize {
         self.scratch_bytes.saturating_add(self.output_bytes).saturating_add(self.stack_bytes)
     }
-
-    /// [`flash_bytes`](Self::flash_bytes) with a model that the compiler has read.
-    #[must_use]
-    pub const fn module_flash_bytes(&self) -> usize {
-        self.module_model_bytes.saturating_add(self.module_code_bytes)
-    }
-
-    /// [`ram_bytes`](Self::ram_bytes) with a model that the compiler has read.
-    #[must_use]
-    pub const fn module_ram_bytes(&self) -> usize {
-        self.scratch_bytes.saturating_add(self.output_bytes).saturating_add(self.module_stack_bytes)
-    }
 }
 
 /// Instructions of each layer of a model of floats, in the order of [`Model::layers`].
@@ -205,9 +261,25 @@ pub fn integer_layers(model: &quantised::Model<'_>, core: Core) -> impl Iterator
     (0..=MAX_LAYERS).filter_map(move |at| integer_price(model, at, core)).map(whole)
 }
 
-/// The most of any of the kernels.
-fn most(kernels: &[Kernel], of: impl Fn(Kernel) -> u32) -> usize {
-    kernels.iter().map(|&kernel| of(kernel)).max().unwrap_or(0) as usize
+/// Bytes of the tables of C, and of what lies between layers: all hidden activations, and a layer in rows.
+fn c_floats(model: &Model<'_>) -> (usize, usize) {
+    let layers = model.layers();
+    let table = |layer: &model::Layer<'_>| match layer {
+        model::Layer::Sum(sum) => size_of_val(sum.signs()),
+        layer => {
+            let weights = Shape::of_floats(layer).nonzeros.saturating_mul(6);
+            weights.saturating_add(layer.outputs().saturating_mul(2))
+        }
+    };
+    let hidden = layers.iter().take(layers.len().saturating_sub(1)).map(model::Layer::outputs);
+    let between = hidden.fold(0, usize::saturating_add).saturating_mul(4);
+    (layers.iter().map(table).fold(0, usize::saturating_add), between)
+}
+
+/// The same of integers: sums of the widest hidden layer and its bytes.
+fn c_integers(model: &quantised::Model<'_>) -> (usize, usize) {
+    let tables = wire::tables_len(model);
+    (tables, model.scratch_len().saturating_mul(4))
 }
 
 /// Multiplications with addition of a layer of integers.

@@ -36,8 +36,13 @@ const CSR: u16 = 1;
 const SUM: u16 = 1 << 1;
 const WIDE_BLOCKS: u16 = 1 << 2;
 const NARROW_BLOCKS: u16 = 1 << 3;
+/// Layers whose activations are kept; a prediction from the row at once; rows under a sum as the end; one layer as the end.
+const KEPT: u16 = 1 << 4;
+const DIRECT: u16 = 1 << 5;
+const FUSED: u16 = 1 << 6;
+const ALONE: u16 = 1 << 7;
 /// The set of all kernels.
-pub const ALL_KERNELS: u16 = (1 << 4) - 1;
+pub const ALL_KERNELS: u16 = (1 << 8) - 1;
 
 /// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as long as they should be,
 /// and unrolled again they would take more flash than the weights, and time before every short run.
@@ -126,6 +131,7 @@ impl Layer<'_> {
     }
 
     /// `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the others are not linked.
+    #[inline(never)]
     fn apply<X: Input + ?Sized, const KERNELS: u16>(&self, x: &X, out: &mut [f32]) -> Option<()> {
         match self {
             Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply(x, out),

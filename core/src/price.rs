@@ -13,6 +13,7 @@
 //! each row, the first weight of it apart.
 
 mod table;
+pub mod ways;
 
 use crate::model::{Activation, Blocks, Csr, Layer, WINDOW, windows};
 use crate::quantised::{self, Encoding, Weights};
@@ -82,6 +83,39 @@ pub enum Numbers {
     Floats,
     /// 8-bit integers.
     Integers,
+}
+
+/// How a program has a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Way {
+    /// It reads the file in place when it starts: [`include_model!`](crate::include_model).
+    File,
+    /// The compiler has read the file: [`embed_model!`](crate::embed_model), [`embed_quantised!`](crate::embed_quantised).
+    Embedded,
+    /// A module of tables, of `tamis export --format rust`.
+    Rust,
+    /// A module without tables, of `tamis export --format rust --straight-line`; of models of integers.
+    Straight,
+    /// Tables of C, of `tamis export --format c`, compiled by GCC with `-O2`.
+    C,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::File, Self::Embedded, Self::Rust, Self::Straight, Self::C];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Embedded => "embedded",
+            Self::Rust => "rust",
+            Self::Straight => "straight",
+            Self::C => "c",
+        }
+    }
 }
 
 /// What runs a layer: one kernel for floats, and one for each encoding of integers.
@@ -486,26 +520,10 @@ impl Core {
         self.prices().startup
     }
 
-    /// Bytes of code that reads a model file in place, checks it, and predicts; the same for all models of these numbers.
+    /// Bytes of code of a plain loop over dense floats.
     #[must_use]
-    pub const fn file_code_bytes(self, numbers: Numbers) -> u32 {
-        self.prices().of(numbers).file
-    }
-
-    /// Bytes of code that predicts with a model that the compiler has read, by `embed_model!` or from what
-    /// `tamis export --format rust` writes, with the kernels that are named; one that is named twice is there once.
-    #[must_use]
-    pub fn module_code_bytes(self, numbers: Numbers, kernels: &[Kernel]) -> u32 {
-        let once = |(at, kernel): &(usize, &Kernel)| {
-            let mut before = kernels.iter().take(*at);
-            kernel.numbers() == numbers && !before.any(|before| before.code() == kernel.code())
-        };
-        let own = |kernel: &Kernel| self.prices().kernels.get(kernel.place()).map_or(0, |kernel| kernel.code);
-        // The plain loop is no model's.
-        let plain = matches!(kernels, [Kernel::DenseFloats]);
-        let common = if plain { 0 } else { self.prices().of(numbers).module };
-        let kernels = kernels.iter().enumerate().filter(once).map(|(_, kernel)| own(kernel));
-        kernels.fold(common, u32::saturating_add)
+    pub(crate) const fn plain_code_bytes(self) -> u32 {
+        self.prices().plain
     }
 
     /// Bytes of stack, from the caller's frame on, of reading a model file with a layer for this kernel and predicting; buffers of
@@ -526,6 +544,9 @@ impl Core {
 #[derive(Debug)]
 struct Prices {
     startup: u32,
+    /// Code of a plain loop over dense floats.
+    plain: u32,
+    ways: ways::Ways,
     floats: Frame,
     integers: Frame,
     kernels: [Price; Kernel::COUNT],
@@ -540,19 +561,16 @@ impl Prices {
     }
 }
 
-/// What every model of its numbers has: prices of [`Around`], bytes of code for a model file, and for tables without any kernel.
+/// What every model of its numbers has: prices of [`Around`].
 #[derive(Debug)]
 struct Frame {
     instructions: [u32; Around::COUNT],
-    file: u32,
-    module: u32,
 }
 
-/// Prices of [`Work`], bytes of code, of stack with everything that reading and predicting takes, and of predicting alone.
+/// Prices of [`Work`], and bytes of stack with everything that reading and predicting takes, and of predicting alone.
 #[derive(Debug)]
 struct Price {
     instructions: [u32; Work::COUNT],
-    code: u32,
     stack: u32,
     alone: u32,
 }
@@ -612,16 +630,5 @@ mod tests {
             let _ = most.work(kernel).price(Core::CortexM0, kernel);
         }
         assert_eq!(Work([u64::MAX; Work::COUNT]).price(Core::CortexM0, Kernel::Floats), u64::MAX);
-    }
-
-    #[test]
-    fn a_kernel_that_runs_twice_is_there_once() {
-        let [a, b] = [Encoding::Blocks, Encoding::Dense].map(Kernel::Integers);
-        let code = |kernels: &[Kernel]| Core::CortexM4F.module_code_bytes(Numbers::Integers, kernels);
-        assert_eq!(code(&[a, b, a]), code(&[a, b]));
-        assert!(code(&[a]) >= code(&[]) && code(&[a, b]) >= code(&[a]));
-        assert_eq!(code(&[Kernel::Floats]), code(&[]));
-        let floats = |kernels: &[Kernel]| Core::CortexM4F.module_code_bytes(Numbers::Floats, kernels);
-        assert_eq!(floats(&[Kernel::ShortWindows, Kernel::HiddenWindows]), floats(&[Kernel::Windows]));
     }
 }

@@ -35,7 +35,7 @@ mod task;
 mod trained;
 mod write;
 
-pub(crate) use embed::{EMPTY_CHAIN, embedded_integers_len, embedded_layer_len, embedded_len};
+pub(crate) use embed::{EMPTY_CHAIN, embedded_integers_len, embedded_layer_len, embedded_len, tables_len};
 pub(crate) use integers::{EMPTY, dense_len};
 #[cfg(feature = "embedded-storage")]
 pub(crate) use sections::{Head, PIECE, Section, Sections};

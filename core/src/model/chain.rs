@@ -1,6 +1,6 @@
 //! Layers one behind the other, and their prediction.
 
-use super::{ALL_KERNELS, Blind, Input, Layer, MAX_LAYERS, Observer, Seeing};
+use super::{ALL_KERNELS, ALONE, Blind, DIRECT, FUSED, KEPT, Input, Layer, MAX_LAYERS, Observer, Seeing};
 use crate::error::{length, range, tri};
 use crate::{Error, Result};
 
@@ -46,7 +46,9 @@ impl Chain<'_> {
         while let [layer, behind @ ..] = left {
             (set, left) = (set | layer.kernel(), behind);
         }
-        set
+        let (body, tail) = split(layers);
+        set |= if body.is_empty() { DIRECT } else { KEPT };
+        set | if tail.len() > 1 { FUSED } else { ALONE }
     }
 }
 
@@ -175,7 +177,9 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
             Error::Budget { needed: needed.saturating_mul(size_of::<f32>()), got: size_of_val(scratch) };
         let scratch = scratch.get_mut(..needed).ok_or(short)?;
         let missing = Error::Length { what: "numbers of the row that is read", expected: x.len(), got: 0 };
-        self.forward(x, scratch, out, see).ok_or(missing)
+        // What is linked depends on the kernels alone, not on the numbers of a model that the compiler knows: `estimate` says
+        // how long it is.
+        core::hint::black_box(self).forward(x, scratch, out, see).ok_or(missing)
     }
 
     fn forward<X, O>(&self, x: &X, scratch: &mut [f32], out: &mut [f32], mut see: O) -> Option<()>
@@ -184,8 +188,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         O: Observer<f32>,
     {
         let (body, tail) = self.split();
-        let Some((first, rest)) = body.split_first() else {
-            return run_tail::<X, O, KERNELS>(tail, x, out, see);
+        let Some((first, rest)) = body.split_first().filter(|_| KERNELS & KEPT != 0) else {
+            return if KERNELS & DIRECT != 0 { run_tail::<X, O, KERNELS>(tail, x, out, see) } else { None };
         };
         let mut ends = Ends::new(scratch);
         let (_, next) = ends.step(first.outputs())?;
@@ -201,12 +205,17 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
 
     /// The layers whose activations go to the scratch, and those that give the prediction from them.
     const fn split(&self) -> (&'a [Layer<'a>], &'a [Layer<'a>]) {
-        let fused = matches!(self.layers, [.., Layer::Csr(_), Layer::Sum(_)]);
-        let tail = if fused { 2 } else { 1 };
-        match self.layers.split_at_checked(self.layers.len().saturating_sub(tail)) {
-            Some(parts) => parts,
-            None => (&[], &[]),
-        }
+        split(self.layers)
+    }
+}
+
+/// See [`Chain::split`].
+const fn split<'l, 'a>(layers: &'l [Layer<'a>]) -> (&'l [Layer<'a>], &'l [Layer<'a>]) {
+    let fused = matches!(layers, [.., Layer::Csr(_), Layer::Sum(_)]);
+    let tail = if fused { 2 } else { 1 };
+    match layers.split_at_checked(layers.len().saturating_sub(tail)) {
+        Some(parts) => parts,
+        None => (&[], &[]),
     }
 }
 
@@ -353,9 +362,7 @@ where
     O: Observer<f32>,
 {
     match tail {
-        [Layer::Csr(csr), Layer::Sum(sum)]
-            if KERNELS & (super::CSR | super::SUM) == super::CSR | super::SUM =>
-        {
+        [Layer::Csr(csr), Layer::Sum(sum)] if KERNELS & FUSED != 0 => {
             let y = out.first_mut()?;
             if O::SEES {
                 let mut neuron = 0;
@@ -373,12 +380,12 @@ where
             }
             Some(())
         }
-        [layer] if O::SEES => {
+        [layer] if O::SEES && KERNELS & ALONE != 0 => {
             layer.apply::<X, KERNELS>(x, out)?;
             see.layer(out.iter().copied());
             Some(())
         }
-        [layer] => layer.apply::<X, KERNELS>(x, out),
+        [layer] if KERNELS & ALONE != 0 => layer.apply::<X, KERNELS>(x, out),
         _ => None,
     }
 }

@@ -6,759 +6,643 @@
 //! - a prediction: prediction, byte, number, own factor, bias, relu, sum, sign, sum of the scratch, its sign, relu of the scratch
 //! - a layer: layer, row, first weight, weight, group, window, output, short row, copied byte
 
+use super::ways::Ways;
 use super::{Frame, Price, Prices};
 
 pub(super) static TABLE: [Prices; 6] = [
     // Cortex-M0
     Prices {
-        startup: 380,
+        startup: 380, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 0, 22_816, 380_739, 217_803, 89_980, 33_959],
-            file: 13320,
-            module: 2828,
+            instructions: [0, 0, 0, 0, 0, 0, 23_825, 380_740, 219_829, 89_978, 33_962],
         },
         integers: Frame {
-            instructions: [81_777, 58_932, 78_475, 7_326, 5_374, 8_375, 81_237, 12_023, 0, 0, 0],
-            file: 17604,
-            module: 1484,
+            instructions: [109_079, 83_501, 74_784, 1_988, 3_934, 7_763, 63_115, 9_212, 0, 0, 0],
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [146_443, 99_276, 176_885, 242_896, 217_540, 0, 0, 0, 0],
-                code: 784,
-                stack: 1284,
-                alone: 444,
+                instructions: [142_447, 99_275, 176_886, 242_891, 217_559, 0, 0, 0, 0],
+                stack: 1292,
+                alone: 452,
             },
             // f32 rows under a sum
             Price {
-                instructions: [0, 0, 0, 243_004, 218_384, 0, 0, 0, 0],
-                code: 784,
+                instructions: [0, 0, 0, 243_003, 218_387, 0, 0, 0, 0],
                 stack: 1228,
-                alone: 268,
+                alone: 276,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [300_481, 75_370, 130_082, 168_226, 181_510, 0, 0, 0, 0],
-                code: 784,
-                stack: 1284,
-                alone: 444,
+                instructions: [299_477, 75_375, 130_083, 168_219, 181_532, 0, 0, 0, 0],
+                stack: 1292,
+                alone: 452,
             },
             // f32 windows
             Price {
-                instructions: [0, 44_598, 141_256, 247_827, 173_980, 88_382, 34_666, 0, 0],
-                code: 904,
+                instructions: [0, 44_842, 140_293, 247_839, 173_949, 85_920, 35_086, 0, 0],
                 stack: 1228,
-                alone: 364,
+                alone: 372,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [0, 0, 0, 107_758, 361_578, 0, 251_699, 0, 0],
-                code: 904,
+                instructions: [0, 0, 0, 107_774, 361_531, 0, 251_738, 0, 0],
                 stack: 1228,
-                alone: 364,
+                alone: 372,
             },
             // f32 short window
             Price {
-                instructions: [204_039, 39_378, 174_419, 238_680, 0, 0, 0, 0, 0],
-                code: 904,
+                instructions: [199_080, 39_380, 174_407, 238_681, 0, 0, 0, 0, 0],
                 stack: 1228,
-                alone: 364,
+                alone: 372,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [430_345, 75_644, 14_241, 167_196, 0, 0, 0, 0, 0],
-                code: 904,
+                instructions: [429_311, 75_633, 14_271, 167_195, 0, 0, 0, 0, 0],
                 stack: 1228,
-                alone: 364,
+                alone: 372,
             },
             // f32 dense
             Price {
                 instructions: [431_654, 56_246, 248_916, 208_863, 903_116, 0, 0, 0, 0],
-                code: 2492,
                 stack: 236,
                 alone: 180,
             },
             // dense
             Price {
-                instructions: [212_439, 43_061, 12_550, 8_707, 29_937, 0, 0, 0, 0],
-                code: 476,
+                instructions: [243_442, 13_533, 33_669, 9_986, 32_807, 0, 0, 0, 0],
                 stack: 2512,
-                alone: 244,
+                alone: 288,
             },
             // dense, used inputs
             Price {
-                instructions: [194_474, 37_114, 0, 13_010, 0, 0, 0, 0, 0],
-                code: 404,
+                instructions: [161_219, 42_328, 0, 13_000, 0, 0, 0, 0, 0],
                 stack: 2512,
-                alone: 228,
+                alone: 192,
             },
             // bitmask
             Price {
-                instructions: [257_360, 28_313, 29_849, 33_100, 9_286, 0, 0, 0, 0],
-                code: 684,
+                instructions: [216_393, 30_735, 31_654, 33_112, 9_420, 0, 0, 0, 0],
                 stack: 2512,
-                alone: 288,
+                alone: 280,
             },
             // bitmask, used inputs
             Price {
-                instructions: [254_994, 27_113, 39_323, 42_045, 12_522, 0, 0, 0, 0],
-                code: 684,
+                instructions: [211_352, 30_764, 41_681, 42_001, 12_247, 0, 0, 0, 0],
                 stack: 2512,
-                alone: 288,
+                alone: 280,
             },
             // rows
             Price {
-                instructions: [110_803, 59_629, 13_681, 13_070, 0, 0, 0, 0, 0],
-                code: 0,
+                instructions: [72_949, 63_128, 16_145, 13_058, 0, 0, 0, 0, 0],
                 stack: 2512,
-                alone: 228,
+                alone: 192,
             },
             // distances
             Price {
-                instructions: [155_245, 32_620, 21_336, 25_068, 0, 0, 0, 0, 0],
-                code: 36,
+                instructions: [115_248, 33_540, 26_924, 25_011, 0, 0, 0, 0, 0],
                 stack: 2512,
-                alone: 240,
+                alone: 232,
             },
             // blocks
             Price {
-                instructions: [158_457, 20_722, 0, 7_415, 0, 69_358, 0, 50_522, 2_893],
-                code: 680,
+                instructions: [77_533, 41_666, 0, 5_796, 12_526, 76_620, 5_398, 132_229, 2_971],
                 stack: 2512,
-                alone: 508,
+                alone: 524,
             },
             // constant fan-in
             Price {
-                instructions: [397_403, 47_457, 0, 13_167, 13_147, 0, 0, 0, 0],
-                code: 660,
+                instructions: [362_995, 51_221, 0, 13_182, 13_194, 0, 0, 0, 0],
                 stack: 2512,
-                alone: 228,
+                alone: 192,
             },
         ],
     },
     // Cortex-M3
     Prices {
-        startup: 1232,
+        startup: 1232, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 0, 0, 255_796, 126_958, 71_482, 27_699],
-            file: 12932,
-            module: 2716,
+            instructions: [0, 0, 0, 0, 0, 0, 0, 255_657, 126_973, 71_481, 27_699],
         },
         integers: Frame {
-            instructions: [44_112, 10_004, 20_598, 3_386, 4_915, 5_636, 63_868, 10_158, 0, 0, 0],
-            file: 16276,
-            module: 1284,
+            instructions: [69_593, 25_273, 23_542, 0, 4_277, 5_254, 57_380, 8_070, 0, 0, 0],
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [97_494, 79_564, 97_296, 138_083, 138_141, 0, 0, 0, 0],
-                code: 648,
+                instructions: [96_490, 79_563, 97_299, 138_081, 138_147, 0, 0, 0, 0],
                 stack: 1112,
                 alone: 280,
             },
             // f32 rows under a sum
             Price {
-                instructions: [0, 0, 0, 140_143, 132_438, 0, 0, 0, 0],
-                code: 648,
+                instructions: [0, 0, 0, 140_271, 132_048, 0, 0, 0, 0],
                 stack: 1112,
                 alone: 184,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [181_383, 71_718, 84_228, 104_334, 123_987, 0, 0, 0, 0],
-                code: 648,
+                instructions: [181_394, 71_717, 84_230, 104_328, 123_997, 0, 0, 0, 0],
                 stack: 1112,
                 alone: 280,
             },
             // f32 windows
             Price {
-                instructions: [105_537, 40_294, 39_939, 140_575, 115_119, 41_867, 42_589, 0, 0],
-                code: 896,
+                instructions: [104_500, 40_288, 40_060, 140_579, 115_107, 41_876, 42_475, 0, 0],
                 stack: 1112,
                 alone: 200,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [461_501, 0, 0, 94_617, 145_901, 0, 146_659, 0, 0],
-                code: 896,
+                instructions: [462_062, 0, 0, 94_619, 145_895, 0, 146_655, 0, 0],
                 stack: 1112,
                 alone: 200,
             },
             // f32 short window
             Price {
-                instructions: [157_826, 31_889, 96_245, 139_451, 0, 0, 0, 0, 0],
-                code: 896,
+                instructions: [156_829, 31_891, 96_241, 139_451, 0, 0, 0, 0, 0],
                 stack: 1112,
                 alone: 200,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [265_909, 45_657, 41_056, 109_404, 0, 0, 0, 0, 0],
-                code: 896,
+                instructions: [265_918, 45_654, 41_065, 109_404, 0, 0, 0, 0, 0],
                 stack: 1112,
                 alone: 200,
             },
             // f32 dense
             Price {
                 instructions: [43_393, 0, 130_826, 137_285, 530_738, 0, 0, 0, 0],
-                code: 1852,
                 stack: 168,
                 alone: 120,
             },
             // dense
             Price {
-                instructions: [132_318, 33_753, 11_151, 5_931, 13_974, 0, 0, 0, 0],
-                code: 184,
-                stack: 2332,
-                alone: 220,
-            },
-            // dense, used inputs
-            Price {
-                instructions: [119_062, 28_658, 0, 8_009, 0, 0, 0, 0, 0],
-                code: 108,
-                stack: 2332,
-                alone: 168,
-            },
-            // bitmask
-            Price {
-                instructions: [155_481, 19_509, 14_617, 14_049, 6_417, 0, 0, 0, 0],
-                code: 284,
-                stack: 2332,
-                alone: 200,
-            },
-            // bitmask, used inputs
-            Price {
-                instructions: [163_515, 22_194, 16_955, 17_027, 8_125, 0, 0, 0, 0],
-                code: 288,
-                stack: 2332,
-                alone: 204,
-            },
-            // rows
-            Price {
-                instructions: [110_585, 37_861, 8_285, 8_034, 0, 0, 0, 0, 0],
-                code: 108,
-                stack: 2332,
-                alone: 168,
-            },
-            // distances
-            Price {
-                instructions: [140_773, 20_053, 17_617, 19_026, 0, 0, 0, 0, 0],
-                code: 184,
+                instructions: [126_965, 14_610, 10_507, 6_609, 13_996, 0, 0, 0, 0],
                 stack: 2332,
                 alone: 192,
             },
+            // dense, used inputs
+            Price {
+                instructions: [87_409, 30_518, 0, 8_000, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 160,
+            },
+            // bitmask
+            Price {
+                instructions: [120_547, 20_122, 15_182, 14_060, 6_454, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 192,
+            },
+            // bitmask, used inputs
+            Price {
+                instructions: [123_766, 23_996, 17_784, 17_020, 7_781, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 196,
+            },
+            // rows
+            Price {
+                instructions: [85_590, 38_657, 8_811, 8_002, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 160,
+            },
+            // distances
+            Price {
+                instructions: [106_168, 19_255, 21_098, 19_000, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 184,
+            },
             // blocks
             Price {
-                instructions: [176_245, 11_866, 0, 5_084, 0, 27_009, 2_694, 4_592, 917],
-                code: 784,
-                stack: 2388,
-                alone: 476,
+                instructions: [74_181, 27_014, 0, 3_905, 7_899, 61_253, 1_909, 120_320, 992],
+                stack: 2416,
+                alone: 504,
             },
             // constant fan-in
             Price {
-                instructions: [136_003, 34_438, 0, 8_017, 7_971, 0, 0, 0, 0],
-                code: 284,
+                instructions: [100_018, 35_526, 0, 8_040, 8_006, 0, 0, 0, 0],
                 stack: 2332,
-                alone: 168,
+                alone: 160,
             },
         ],
     },
     // Cortex-M4F
     Prices {
-        startup: 1256,
+        startup: 1256, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 168, 111_991, 67_253, 143_830, 8_608, 8_008],
-            file: 12388,
-            module: 1744,
+            instructions: [0, 0, 0, 0, 0, 132, 106_677, 68_721, 143_838, 8_608, 8_008],
         },
         integers: Frame {
-            instructions: [45_468, 9_012, 20_619, 3_357, 4_911, 5_624, 64_427, 10_177, 0, 0, 0],
-            file: 16260,
-            module: 1280,
+            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0, 0],
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [91_674, 38_329, 16_487, 11_447, 3_191, 0, 0, 0, 0],
-                code: 1012,
+                instructions: [90_690, 38_336, 16_509, 11_438, 3_219, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 72,
             },
             // f32 rows under a sum
-            Price { instructions: [0, 16, 0, 9_160, 5_818, 0, 0, 0, 0], code: 1012, stack: 1120, alone: 84 },
+            Price { instructions: [0, 14, 0, 9_570, 4_661, 0, 0, 0, 0], stack: 1120, alone: 92 },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [139_933, 35_905, 14_021, 11_322, 417, 0, 0, 0, 0],
-                code: 1012,
+                instructions: [140_059, 35_913, 14_005, 11_344, 372, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 72,
             },
             // f32 windows
             Price {
-                instructions: [122_230, 28_477, 8_805, 7_704, 0, 43_783, 0, 0, 0],
-                code: 868,
+                instructions: [121_212, 28_477, 8_806, 7_704, 0, 43_791, 0, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [0, 26_879, 3_772, 6_902, 2_442, 53_908, 10_174, 0, 0],
-                code: 868,
+                instructions: [0, 26_884, 3_758, 6_902, 2_443, 53_859, 10_179, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window
             Price {
-                instructions: [168_149, 23_320, 14_880, 12_007, 0, 0, 0, 0, 0],
-                code: 868,
+                instructions: [167_141, 23_321, 14_879, 12_007, 0, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [190_954, 25_379, 13_457, 11_950, 0, 0, 0, 0, 0],
-                code: 868,
+                instructions: [190_955, 25_380, 13_456, 11_949, 0, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [54_366, 13_605, 11_366, 4_540, 16_009, 0, 0, 0, 0],
-                code: 760,
+                instructions: [54_366, 13_641, 11_366, 4_540, 16_009, 0, 0, 0, 0],
                 stack: 96,
                 alone: 48,
             },
             // dense
             Price {
-                instructions: [132_911, 33_742, 11_172, 5_910, 13_975, 0, 0, 0, 0],
-                code: 188,
+                instructions: [124_294, 13_683, 13_433, 6_584, 13_996, 0, 0, 0, 0],
                 stack: 2332,
-                alone: 220,
+                alone: 196,
             },
             // dense, used inputs
             Price {
-                instructions: [118_678, 27_647, 0, 8_010, 0, 0, 0, 0, 0],
-                code: 104,
+                instructions: [84_454, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
                 stack: 2332,
-                alone: 168,
+                alone: 160,
             },
             // bitmask
             Price {
-                instructions: [155_165, 19_499, 14_620, 14_049, 6_417, 0, 0, 0, 0],
-                code: 284,
-                stack: 2332,
-                alone: 200,
-            },
-            // bitmask, used inputs
-            Price {
-                instructions: [163_423, 22_174, 16_958, 17_026, 8_126, 0, 0, 0, 0],
-                code: 284,
-                stack: 2332,
-                alone: 204,
-            },
-            // rows
-            Price {
-                instructions: [109_331, 36_870, 8_276, 8_033, 0, 0, 0, 0, 0],
-                code: 108,
-                stack: 2332,
-                alone: 168,
-            },
-            // distances
-            Price {
-                instructions: [142_357, 20_039, 17_650, 19_026, 0, 0, 0, 0, 0],
-                code: 180,
+                instructions: [117_551, 20_130, 15_173, 14_060, 6_455, 0, 0, 0, 0],
                 stack: 2332,
                 alone: 192,
             },
+            // bitmask, used inputs
+            Price {
+                instructions: [120_835, 23_998, 17_785, 17_020, 7_781, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 196,
+            },
+            // rows
+            Price {
+                instructions: [82_579, 37_662, 8_807, 8_003, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 160,
+            },
+            // distances
+            Price {
+                instructions: [103_218, 19_254, 21_101, 19_000, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 184,
+            },
             // blocks
             Price {
-                instructions: [174_342, 11_848, 0, 5_084, 0, 27_269, 2_723, 5_775, 919],
-                code: 788,
-                stack: 2388,
-                alone: 476,
+                instructions: [71_444, 30_996, 0, 3_912, 7_849, 60_140, 1_924, 121_120, 993],
+                stack: 2424,
+                alone: 512,
             },
             // constant fan-in
             Price {
-                instructions: [135_683, 33_422, 0, 8_018, 7_973, 0, 0, 0, 0],
-                code: 284,
+                instructions: [97_109, 34_524, 0, 8_040, 8_005, 0, 0, 0, 0],
                 stack: 2332,
-                alone: 168,
+                alone: 160,
             },
         ],
     },
     // Cortex-M7
     Prices {
-        startup: 1256,
+        startup: 1256, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 168, 111_991, 67_253, 143_830, 8_608, 8_008],
-            file: 12388,
-            module: 1744,
+            instructions: [0, 0, 0, 0, 0, 132, 106_677, 68_721, 143_838, 8_608, 8_008],
         },
         integers: Frame {
-            instructions: [45_468, 9_012, 20_619, 3_357, 4_911, 5_624, 64_427, 10_177, 0, 0, 0],
-            file: 16260,
-            module: 1280,
+            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0, 0],
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [91_674, 38_329, 16_487, 11_447, 3_191, 0, 0, 0, 0],
-                code: 1012,
+                instructions: [90_690, 38_336, 16_509, 11_438, 3_219, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 72,
             },
             // f32 rows under a sum
-            Price { instructions: [0, 16, 0, 9_160, 5_818, 0, 0, 0, 0], code: 1012, stack: 1120, alone: 84 },
+            Price { instructions: [0, 14, 0, 9_570, 4_661, 0, 0, 0, 0], stack: 1120, alone: 92 },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [139_933, 35_905, 14_021, 11_322, 417, 0, 0, 0, 0],
-                code: 1012,
+                instructions: [140_059, 35_913, 14_005, 11_344, 372, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 72,
             },
             // f32 windows
             Price {
-                instructions: [122_230, 28_477, 8_805, 7_704, 0, 43_783, 0, 0, 0],
-                code: 868,
+                instructions: [121_212, 28_477, 8_806, 7_704, 0, 43_791, 0, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [0, 26_879, 3_772, 6_902, 2_442, 53_908, 10_174, 0, 0],
-                code: 868,
+                instructions: [0, 26_884, 3_758, 6_902, 2_443, 53_859, 10_179, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window
             Price {
-                instructions: [168_149, 23_320, 14_880, 12_007, 0, 0, 0, 0, 0],
-                code: 868,
+                instructions: [167_141, 23_321, 14_879, 12_007, 0, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [190_954, 25_379, 13_457, 11_950, 0, 0, 0, 0, 0],
-                code: 868,
+                instructions: [190_955, 25_380, 13_456, 11_949, 0, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [54_366, 13_605, 11_366, 4_540, 16_009, 0, 0, 0, 0],
-                code: 760,
+                instructions: [54_366, 13_641, 11_366, 4_540, 16_009, 0, 0, 0, 0],
                 stack: 96,
                 alone: 48,
             },
             // dense
             Price {
-                instructions: [132_911, 33_742, 11_172, 5_910, 13_975, 0, 0, 0, 0],
-                code: 188,
+                instructions: [124_294, 13_683, 13_433, 6_584, 13_996, 0, 0, 0, 0],
                 stack: 2332,
-                alone: 220,
+                alone: 196,
             },
             // dense, used inputs
             Price {
-                instructions: [118_678, 27_647, 0, 8_010, 0, 0, 0, 0, 0],
-                code: 104,
+                instructions: [84_454, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
                 stack: 2332,
-                alone: 168,
+                alone: 160,
             },
             // bitmask
             Price {
-                instructions: [155_165, 19_499, 14_620, 14_049, 6_417, 0, 0, 0, 0],
-                code: 284,
-                stack: 2332,
-                alone: 200,
-            },
-            // bitmask, used inputs
-            Price {
-                instructions: [163_423, 22_174, 16_958, 17_026, 8_126, 0, 0, 0, 0],
-                code: 284,
-                stack: 2332,
-                alone: 204,
-            },
-            // rows
-            Price {
-                instructions: [109_331, 36_870, 8_276, 8_033, 0, 0, 0, 0, 0],
-                code: 108,
-                stack: 2332,
-                alone: 168,
-            },
-            // distances
-            Price {
-                instructions: [142_357, 20_039, 17_650, 19_026, 0, 0, 0, 0, 0],
-                code: 180,
+                instructions: [117_551, 20_130, 15_173, 14_060, 6_455, 0, 0, 0, 0],
                 stack: 2332,
                 alone: 192,
             },
+            // bitmask, used inputs
+            Price {
+                instructions: [120_835, 23_998, 17_785, 17_020, 7_781, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 196,
+            },
+            // rows
+            Price {
+                instructions: [82_579, 37_662, 8_807, 8_003, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 160,
+            },
+            // distances
+            Price {
+                instructions: [103_218, 19_254, 21_101, 19_000, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 184,
+            },
             // blocks
             Price {
-                instructions: [174_342, 11_848, 0, 5_084, 0, 27_269, 2_723, 5_775, 919],
-                code: 788,
-                stack: 2388,
-                alone: 476,
+                instructions: [71_444, 30_996, 0, 3_912, 7_849, 60_140, 1_924, 121_120, 993],
+                stack: 2424,
+                alone: 512,
             },
             // constant fan-in
             Price {
-                instructions: [135_683, 33_422, 0, 8_018, 7_973, 0, 0, 0, 0],
-                code: 284,
+                instructions: [97_109, 34_524, 0, 8_040, 8_005, 0, 0, 0, 0],
                 stack: 2332,
-                alone: 168,
+                alone: 160,
             },
         ],
     },
     // Cortex-M33
     Prices {
-        startup: 2216,
+        startup: 2216, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 166, 112_001, 65_248, 141_492, 8_649, 8_022],
-            file: 12380,
-            module: 1760,
+            instructions: [0, 0, 0, 0, 0, 130, 106_696, 66_710, 141_498, 8_649, 8_022],
         },
         integers: Frame {
-            instructions: [46_997, 9_991, 20_604, 3_369, 4_915, 5_638, 63_748, 10_183, 0, 0, 0],
-            file: 16252,
-            module: 1284,
+            instructions: [68_585, 25_274, 23_541, 0, 4_276, 5_253, 57_359, 8_071, 0, 0, 0],
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [91_678, 37_336, 16_477, 11_439, 3_218, 0, 0, 0, 0],
-                code: 988,
+                instructions: [90_694, 37_342, 16_499, 11_430, 3_245, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 72,
             },
             // f32 rows under a sum
-            Price { instructions: [0, 16, 0, 9_146, 5_865, 0, 0, 0, 0], code: 988, stack: 1120, alone: 84 },
+            Price { instructions: [0, 13, 0, 9_562, 4_689, 0, 0, 0, 0], stack: 1120, alone: 92 },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [139_887, 34_920, 14_012, 11_330, 388, 0, 0, 0, 0],
-                code: 988,
+                instructions: [140_013, 34_928, 13_996, 11_352, 342, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 72,
             },
             // f32 windows
             Price {
-                instructions: [122_586, 28_427, 8_950, 7_703, 0, 43_725, 17, 0, 0],
-                code: 868,
+                instructions: [121_568, 28_426, 8_951, 7_703, 0, 43_732, 17, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [0, 26_999, 3_308, 6_894, 2_465, 52_928, 10_409, 0, 0],
-                code: 868,
+                instructions: [0, 27_004, 3_293, 6_894, 2_465, 52_878, 10_415, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window
             Price {
-                instructions: [168_041, 23_313, 14_881, 12_007, 0, 0, 0, 0, 0],
-                code: 868,
+                instructions: [167_033, 23_314, 14_881, 12_007, 0, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [190_985, 25_385, 13_434, 11_949, 0, 0, 0, 0, 0],
-                code: 868,
+                instructions: [190_985, 25_386, 13_434, 11_949, 0, 0, 0, 0, 0],
                 stack: 1120,
                 alone: 104,
             },
             // f32 dense
             Price {
-                instructions: [54_366, 13_607, 11_366, 4_540, 16_009, 0, 0, 0, 0],
-                code: 760,
+                instructions: [54_366, 13_643, 11_366, 4_540, 16_009, 0, 0, 0, 0],
                 stack: 96,
                 alone: 48,
             },
             // dense
             Price {
-                instructions: [133_512, 33_751, 11_163, 5_922, 13_974, 0, 0, 0, 0],
-                code: 188,
-                stack: 2332,
-                alone: 220,
-            },
-            // dense, used inputs
-            Price {
-                instructions: [120_179, 27_658, 0, 8_010, 0, 0, 0, 0, 0],
-                code: 104,
-                stack: 2332,
-                alone: 168,
-            },
-            // bitmask
-            Price {
-                instructions: [156_546, 19_509, 14_624, 14_049, 6_418, 0, 0, 0, 0],
-                code: 284,
-                stack: 2332,
-                alone: 200,
-            },
-            // bitmask, used inputs
-            Price {
-                instructions: [164_660, 22_183, 16_963, 17_026, 8_129, 0, 0, 0, 0],
-                code: 288,
-                stack: 2332,
-                alone: 204,
-            },
-            // rows
-            Price {
-                instructions: [110_551, 36_870, 8_284, 8_035, 0, 0, 0, 0, 0],
-                code: 108,
-                stack: 2332,
-                alone: 168,
-            },
-            // distances
-            Price {
-                instructions: [143_842, 20_047, 17_635, 19_026, 0, 0, 0, 0, 0],
-                code: 184,
+                instructions: [126_982, 14_609, 10_507, 6_609, 13_996, 0, 0, 0, 0],
                 stack: 2332,
                 alone: 192,
             },
+            // dense, used inputs
+            Price {
+                instructions: [87_426, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 160,
+            },
+            // bitmask
+            Price {
+                instructions: [120_556, 20_123, 15_180, 14_060, 6_454, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 192,
+            },
+            // bitmask, used inputs
+            Price {
+                instructions: [123_779, 23_998, 17_782, 17_020, 7_781, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 196,
+            },
+            // rows
+            Price {
+                instructions: [85_573, 37_659, 8_809, 8_003, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 160,
+            },
+            // distances
+            Price {
+                instructions: [106_181, 19_256, 21_098, 19_000, 0, 0, 0, 0, 0],
+                stack: 2332,
+                alone: 184,
+            },
             // blocks
             Price {
-                instructions: [177_166, 11_857, 0, 5_085, 0, 27_101, 2_702, 4_835, 916],
-                code: 788,
-                stack: 2388,
-                alone: 476,
+                instructions: [74_255, 28_009, 0, 3_907, 7_885, 61_219, 1_913, 120_254, 992],
+                stack: 2420,
+                alone: 508,
             },
             // constant fan-in
             Price {
-                instructions: [135_231, 33_431, 0, 8_019, 7_972, 0, 0, 0, 0],
-                code: 280,
+                instructions: [100_037, 34_525, 0, 8_040, 8_006, 0, 0, 0, 0],
                 stack: 2332,
-                alone: 168,
+                alone: 160,
             },
         ],
     },
     // RV32IMAC
     Prices {
-        startup: 698,
+        startup: 698, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
         floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 0, 52_209, 253_898, 181_206, 59_594, 24_241],
-            file: 11992,
-            module: 3248,
+            instructions: [0, 0, 0, 0, 0, 0, 53_220, 253_898, 183_115, 59_606, 24_246],
         },
         integers: Frame {
-            instructions: [70_520, 14_510, 19_991, 3_718, 6_118, 8_278, 59_094, 11_340, 0, 0, 0],
-            file: 15208,
-            module: 1346,
+            instructions: [97_560, 26_818, 20_821, 872, 5_312, 8_121, 44_631, 9_246, 0, 0, 0],
         },
         kernels: [
             // f32 rows
             Price {
-                instructions: [129_332, 100_138, 94_460, 135_625, 104_984, 0, 0, 0, 0],
-                code: 796,
+                instructions: [131_320, 100_136, 94_468, 135_624, 104_985, 0, 0, 0, 0],
                 stack: 1064,
                 alone: 264,
             },
             // f32 rows under a sum
             Price {
-                instructions: [0, 0, 0, 140_517, 91_369, 0, 0, 0, 0],
-                code: 796,
+                instructions: [0, 0, 0, 140_516, 91_372, 0, 0, 0, 0],
                 stack: 1056,
                 alone: 152,
             },
             // f32 rows behind a hidden layer
             Price {
-                instructions: [217_421, 86_067, 68_503, 105_786, 67_405, 0, 0, 0, 0],
-                code: 796,
+                instructions: [219_459, 86_058, 68_511, 105_772, 67_423, 0, 0, 0, 0],
                 stack: 1064,
                 alone: 264,
             },
             // f32 windows
             Price {
-                instructions: [0, 37_615, 88_971, 140_523, 72_177, 69_789, 7_162, 0, 0],
-                code: 396,
+                instructions: [0, 37_523, 89_207, 140_513, 72_204, 70_820, 7_120, 0, 0],
                 stack: 1056,
                 alone: 180,
             },
             // f32 windows behind a hidden layer
             Price {
-                instructions: [42_082, 14_107, 0, 69_817, 179_660, 59_822, 123_620, 0, 0],
-                code: 396,
+                instructions: [42_270, 14_102, 0, 69_813, 179_671, 59_800, 123_639, 0, 0],
                 stack: 1056,
                 alone: 180,
             },
             // f32 short window
             Price {
-                instructions: [195_197, 29_910, 91_461, 131_222, 0, 0, 0, 0, 0],
-                code: 396,
+                instructions: [197_167, 29_904, 91_468, 131_222, 0, 0, 0, 0, 0],
                 stack: 1056,
                 alone: 180,
             },
             // f32 short window behind a hidden layer
             Price {
-                instructions: [341_174, 49_265, 0, 97_183, 0, 0, 0, 0, 0],
-                code: 396,
+                instructions: [343_137, 49_265, 0, 97_182, 0, 0, 0, 0, 0],
                 stack: 1056,
                 alone: 180,
             },
             // f32 dense
             Price {
                 instructions: [347_768, 68_055, 143_409, 102_178, 481_497, 0, 0, 0, 0],
-                code: 2512,
                 stack: 132,
                 alone: 84,
             },
             // dense
             Price {
-                instructions: [124_209, 37_391, 9_976, 8_079, 18_975, 0, 0, 0, 0],
-                code: 186,
+                instructions: [119_299, 12_854, 13_367, 6_933, 18_996, 0, 0, 0, 0],
                 stack: 2288,
-                alone: 172,
+                alone: 148,
             },
             // dense, used inputs
             Price {
-                instructions: [98_366, 25_167, 0, 11_008, 0, 0, 0, 0, 0],
-                code: 114,
+                instructions: [70_753, 27_988, 0, 11_000, 0, 0, 0, 0, 0],
                 stack: 2288,
-                alone: 120,
+                alone: 112,
             },
             // bitmask
             Price {
-                instructions: [138_788, 14_677, 20_228, 19_060, 5_342, 0, 0, 0, 0],
-                code: 358,
+                instructions: [107_174, 15_514, 20_298, 19_070, 5_404, 0, 0, 0, 0],
                 stack: 2288,
-                alone: 156,
+                alone: 140,
             },
             // bitmask, used inputs
             Price {
-                instructions: [148_746, 13_374, 23_004, 23_029, 6_133, 0, 0, 0, 0],
-                code: 366,
+                instructions: [112_220, 15_137, 23_771, 23_009, 5_824, 0, 0, 0, 0],
                 stack: 2288,
-                alone: 156,
+                alone: 140,
             },
             // rows
             Price {
-                instructions: [95_633, 33_869, 10_916, 11_012, 0, 0, 0, 0, 0],
-                code: 122,
+                instructions: [71_628, 35_740, 11_286, 10_992, 0, 0, 0, 0, 0],
                 stack: 2288,
-                alone: 120,
+                alone: 112,
             },
             // distances
             Price {
-                instructions: [125_272, 18_502, 11_871, 14_034, 0, 0, 0, 0, 0],
-                code: 114,
+                instructions: [92_481, 17_937, 15_045, 14_002, 0, 0, 0, 0, 0],
                 stack: 2288,
-                alone: 144,
+                alone: 128,
             },
             // blocks
             Price {
-                instructions: [151_285, 15_046, 0, 7_252, 0, 24_951, 1_453, 534_128, 2_674],
-                code: 1014,
-                stack: 2324,
-                alone: 420,
+                instructions: [66_237, 47_519, 0, 6_025, 8_041, 58_522, 2_396, 236_435, 2_745],
+                stack: 2360,
+                alone: 456,
             },
             // constant fan-in
             Price {
-                instructions: [107_235, 36_154, 0, 11_038, 10_986, 0, 0, 0, 0],
-                code: 278,
+                instructions: [76_386, 38_127, 0, 11_053, 10_997, 0, 0, 0, 0],
                 stack: 2288,
-                alone: 120,
+                alone: 112,
             },
         ],
     },

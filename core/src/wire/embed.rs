@@ -38,6 +38,13 @@ pub(crate) fn embedded_integers_len(model: &quantised::Model<'_>) -> usize {
     layers.fold(EMPTY_CHAIN.saturating_add(sum), usize::saturating_add)
 }
 
+/// Bytes of the arrays alone.
+pub(crate) fn tables_len(model: &quantised::Model<'_>) -> usize {
+    let layers = model.layers().iter();
+    let layers = layers.map(|layer| layer_len(layer, Choice::Keep).saturating_sub(SECTION + INT_HEADER));
+    layers.fold(model.sum().map_or(0, |sum| size_of_val(sum.signs())), usize::saturating_add)
+}
+
 /// Of a layer of integers that takes so many bytes in a file.
 pub(crate) const fn embedded_layer_len(len: usize) -> usize {
     len.saturating_sub(SECTION + INT_HEADER).saturating_add(INTEGER_LAYER)

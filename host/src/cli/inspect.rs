@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
+use tamis::price::Way;
 
 use super::console::{self, bytes, count, percent};
 use super::{Console, parse};
@@ -20,6 +21,7 @@ Examples:
   tamis inspect model.tamis
   tamis inspect small.tamis --target nRF52840
   tamis inspect small.tamis --target cortex-m0 --fail-above ram=16K,flash=32K,instructions=50000
+  tamis inspect small.tamis --target cortex-m0 --deploy embedded --fail-above flash=8K
   tamis inspect --targets")]
 pub(super) struct Inspect {
     /// The model
@@ -28,13 +30,43 @@ pub(super) struct Inspect {
     /// The part, or the kind of processor, that it is for; a part must have room for it [default: all kinds of processors]
     #[arg(long, value_name = "PART", value_parser = parse::target)]
     target: Option<Target>,
+    /// How the program has the model; what is said of the target is of that
+    #[arg(long, value_name = "WAY", value_enum, default_value_t = Deploy::File)]
+    deploy: Deploy,
     /// Exit with code 3 if the model takes more on the target: flash, ram and stack in bytes, instructions of a prediction; K and M
     /// are 1024 and 1024² bytes, or 1000 and 1000² instructions
     #[arg(long, value_name = "WHAT=N,…", value_delimiter = ',', requires = "target", value_parser = parse::limit)]
     fail_above: Vec<(Limited, u64)>,
     /// List the targets
-    #[arg(long, conflicts_with_all = ["model", "target", "fail_above"])]
+    #[arg(long, conflicts_with_all = ["model", "target", "deploy", "fail_above"])]
     targets: bool,
+}
+
+/// `--deploy`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Deploy {
+    /// The file, read in place when the program starts: include_model!
+    File,
+    /// The file, read by the compiler: embed_model!, embed_quantised!
+    Embedded,
+    /// Tables of Rust: tamis export --format rust
+    Rust,
+    /// Code without tables: tamis export --format rust --straight-line
+    Straight,
+    /// Tables of C: tamis export --format c
+    C,
+}
+
+impl From<Deploy> for Way {
+    fn from(deploy: Deploy) -> Self {
+        match deploy {
+            Deploy::File => Self::File,
+            Deploy::Embedded => Self::Embedded,
+            Deploy::Rust => Self::Rust,
+            Deploy::Straight => Self::Straight,
+            Deploy::C => Self::C,
+        }
+    }
 }
 
 /// What the verb prints.
@@ -61,13 +93,13 @@ impl Inspect {
         let model = ModelFile::load(path)?;
         let cost = model.cost()?;
         if let Some(target) = &self.target {
-            let on = model.on(&cost, target, &self.fail_above)?;
+            let on = model.on(&cost, target, self.deploy.into(), &self.fail_above)?;
             let report = Report { cost: &cost, target: Some(&on), targets: &[] };
             console.result(&report, || on_target(&cost, &on))?;
             return on.check();
         }
         let kinds = Target::all().filter(|target| target.part().is_none());
-        let targets = kinds.map(|target| model.on(&cost, &target, &[])).collect::<Result<Vec<_>>>()?;
+        let targets = kinds.map(|target| model.on(&cost, &target, self.deploy.into(), &[])).collect::<Result<Vec<_>>>()?;
         let report = Report { cost: &cost, target: None, targets: &targets };
         console.result(&report, || summary(&cost, &targets))
     }
@@ -203,7 +235,7 @@ fn on_target(cost: &ModelCost, on: &TargetCost) -> String {
         ),
         None => on.core.to_owned(),
     };
-    let mut parts = vec![format!("{}\non {place}", title(cost)), layers(cost, on), networks(on)];
+    let mut parts = vec![format!("{}\non {place}", title(cost)), layers(cost, on), ways(on), networks(on)];
     parts.push(
         [("int8", &on.dense_int8), ("f32", &on.dense_f32)]
             .map(|(name, dense)| against(name, dense, &on.model))
@@ -253,8 +285,34 @@ fn milliseconds([least, most]: [f64; 2]) -> String {
     }
 }
 
+/// The ways side by side.
+fn ways(on: &TargetCost) -> String {
+    let heading = ["deployed as", "flash", "model", "code", "RAM", "scratch, output", "stack"];
+    let mut rows = vec![heading.map(String::from).to_vec()];
+    rows.extend(on.ways.iter().map(|way| {
+        let name = match way.way {
+            "file" => "file: include_model!",
+            "embedded" => "embedded: embed_model!, embed_quantised!",
+            "rust" => "rust: export --format rust",
+            "straight" => "straight: export --format rust --straight-line",
+            _ => "c: export --format c (GCC, -O2)",
+        };
+        vec![
+            name.into(),
+            long(way.flash_bytes),
+            long(way.model_bytes),
+            long(way.code_bytes),
+            long(way.ram_bytes),
+            long(way.scratch_bytes + way.output_bytes),
+            long(way.stack_bytes),
+        ]
+    }));
+    console::table(&rows)
+}
+
 fn networks(on: &TargetCost) -> String {
-    let heading = ["network", "flash", "model", "code", "RAM", "scratch, output", "stack", "instructions"];
+    let deployed = format!("deployed as {}", on.deploy);
+    let heading = [deployed.as_str(), "flash", "model", "code", "RAM", "scratch, output", "stack", "instructions"];
     let mut rows = vec![heading.map(String::from).to_vec()];
     let all = [("this model", &on.model), ("dense int8", &on.dense_int8), ("dense f32", &on.dense_f32)];
     rows.extend(all.map(|(name, needs)| {
@@ -321,14 +379,12 @@ fn notes(on: &TargetCost) -> String {
         }
     }
     lines.push(format!(
-        "The program's own code and data come on top, and {} for an input row where it lies in RAM. Exported as a Rust module, or \
-         embedded by embed_model!, the code takes {} in place of {}, the model {}, and the stack {}.",
-        long(on.model.row_bytes),
-        long(on.model.module_code_bytes),
-        long(on.model.code_bytes),
-        long(on.model.module_model_bytes),
-        long(on.model.module_stack_bytes)
+        "The program's own code and data come on top, and {} for an input row where it lies in RAM.",
+        long(on.model.row_bytes)
     ));
+    if on.deploy == "straight" || on.deploy == "c" {
+        lines.push("Instructions are those of the crate's kernels.".into());
+    }
     if !on.has_float_unit && on.model_has_floats() {
         lines.push("There is no float unit: instructions depend on the numbers, and integers (tamis quantize) are faster.".into());
     }

@@ -1,8 +1,8 @@
 //! Parts that models are made for, and what a model takes on one against dense layers in its place.
 
 use serde::Serialize;
-use tamis::estimate::{Estimate, float_layers, integer_layers};
-use tamis::price::{Core, Numbers};
+use tamis::estimate::{Estimate, Memory, float_layers, integer_layers};
+use tamis::price::{Core, Numbers, Way};
 
 use super::model::Opened;
 use super::{ModelCost, ModelFile};
@@ -162,14 +162,8 @@ pub struct Needs {
     pub flash_bytes: usize,
     /// The encoded model; of dense f32 the weights.
     pub model_bytes: usize,
-    /// Code that reads the model file in place and predicts.
+    /// Code that predicts, and of a file that reads it in place.
     pub code_bytes: usize,
-    /// Code that predicts with a model that the compiler has read instead.
-    pub module_code_bytes: usize,
-    /// Arrays and layers of that, in place of the encoded model.
-    pub module_model_bytes: usize,
-    /// The deepest stack of that.
-    pub module_stack_bytes: usize,
     /// Scratch, output and stack.
     pub ram_bytes: usize,
     /// Activations between layers.
@@ -189,22 +183,55 @@ pub struct Needs {
 }
 
 impl Needs {
-    fn new(estimate: &Estimate, target: &Target) -> Self {
+    fn new(estimate: &Estimate, memory: &Memory, target: &Target) -> Self {
         Self {
-            flash_bytes: estimate.flash_bytes(),
-            model_bytes: estimate.model_bytes,
-            code_bytes: estimate.code_bytes,
-            module_code_bytes: estimate.module_code_bytes,
-            module_model_bytes: estimate.module_model_bytes,
-            module_stack_bytes: estimate.module_stack_bytes,
-            ram_bytes: estimate.ram_bytes(),
-            scratch_bytes: estimate.scratch_bytes,
-            output_bytes: estimate.output_bytes,
-            stack_bytes: estimate.stack_bytes,
+            flash_bytes: memory.flash_bytes(),
+            model_bytes: memory.model_bytes,
+            code_bytes: memory.code_bytes,
+            ram_bytes: memory.ram_bytes(),
+            scratch_bytes: memory.scratch_bytes,
+            output_bytes: memory.output_bytes,
+            stack_bytes: memory.stack_bytes,
             row_bytes: estimate.row_bytes,
             macs: estimate.macs,
             instructions: estimate.instructions,
             milliseconds: target.milliseconds(estimate.instructions),
+        }
+    }
+}
+
+/// What the model takes in one way of deploying it, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WayNeeds {
+    /// `file`, `embedded`, `rust`, `straight` or `c`.
+    pub way: &'static str,
+    /// Model and code.
+    pub flash_bytes: usize,
+    /// The encoded model, or its arrays and layers; 0 of code without tables.
+    pub model_bytes: usize,
+    /// Code that predicts, and of a file that reads it.
+    pub code_bytes: usize,
+    /// Scratch, output and stack.
+    pub ram_bytes: usize,
+    /// Activations between layers.
+    pub scratch_bytes: usize,
+    /// The prediction.
+    pub output_bytes: usize,
+    /// The deepest stack besides both.
+    pub stack_bytes: usize,
+}
+
+impl WayNeeds {
+    fn new(way: Way, memory: &Memory) -> Self {
+        Self {
+            way: way.name(),
+            flash_bytes: memory.flash_bytes(),
+            model_bytes: memory.model_bytes,
+            code_bytes: memory.code_bytes,
+            ram_bytes: memory.ram_bytes(),
+            scratch_bytes: memory.scratch_bytes,
+            output_bytes: memory.output_bytes,
+            stack_bytes: memory.stack_bytes,
         }
     }
 }
@@ -282,9 +309,13 @@ pub struct TargetCost {
     pub startup_flash_bytes: usize,
     /// Instructions of each layer.
     pub layer_instructions: Vec<u64>,
-    /// The model.
+    /// Every way of deploying the model; code without tables is of models of integers only.
+    pub ways: Vec<WayNeeds>,
+    /// The way that `model`, `fits` and the bounds are of.
+    pub deploy: &'static str,
+    /// The model; instructions are those of the crate's kernels.
     pub model: Needs,
-    /// Dense layers of 8-bit integers of the shape asked for in training.
+    /// Dense layers of 8-bit integers of the shape asked for in training; where there is no such way, embedded.
     pub dense_int8: Needs,
     /// Dense layers of floats of that shape.
     pub dense_f32: Needs,
@@ -299,11 +330,18 @@ pub struct TargetCost {
 }
 
 impl ModelFile {
-    /// What the model takes on a target, whose costs are `cost`, held to bounds besides those of the part.
+    /// What the model takes on a target if it is deployed in one way, whose costs are `cost`, held to bounds besides those of the
+    /// part.
     ///
     /// # Errors
-    /// As [`cost`](Self::cost).
-    pub fn on(&self, cost: &ModelCost, target: &Target, limits: &[(Limited, u64)]) -> Result<TargetCost> {
+    /// As [`cost`](Self::cost), and where the model cannot be deployed so.
+    pub fn on(
+        &self,
+        cost: &ModelCost,
+        target: &Target,
+        deploy: Way,
+        limits: &[(Limited, u64)],
+    ) -> Result<TargetCost> {
         let core = target.core;
         let (numbers, estimate, layers): (_, _, Vec<u64>) = match &self.open()? {
             Opened::Floats(view) => {
@@ -314,8 +352,19 @@ impl ModelFile {
                 ("integers", Estimate::of_integers(view, core), layers)
             }
         };
-        let dense = |numbers| Needs::new(&Estimate::of_dense(dense_shape(cost), numbers, core), target);
-        let model = Needs::new(&estimate, target);
+        let dense = |numbers| {
+            let dense = Estimate::of_dense(dense_shape(cost), numbers, core);
+            let memory = dense.memory(deploy).or_else(|| dense.memory(Way::Embedded)).unwrap_or_default();
+            Needs::new(&dense, &memory, target)
+        };
+        let memory = estimate.memory(deploy).ok_or_else(|| {
+            Error::new("a model of floats cannot be deployed so")
+                .expected("a way for floats: file, embedded, rust or c")
+                .got(deploy.name())
+                .help("quantize the model first, or choose another way")
+        })?;
+        let model = Needs::new(&estimate, &memory, target);
+        let ways = Way::ALL.into_iter().filter_map(|way| Some(WayNeeds::new(way, &estimate.memory(way)?)));
         let (dense_int8, dense_f32) = (dense(Numbers::Integers), dense(Numbers::Floats));
         let limits = bounds(target, limits).map(|(what, limit, from)| {
             let got = what.of(&model) + if from == FAIL_ABOVE { 0 } else { startup(target, what) };
@@ -332,6 +381,8 @@ impl ModelFile {
             assumed_cycles_per_instruction: target.cycles(),
             startup_flash_bytes: core.startup_bytes() as usize,
             layer_instructions: layers,
+            ways: ways.collect(),
+            deploy: deploy.name(),
             dense_int8_wins: wins(&dense_int8, &model),
             dense_f32_wins: wins(&dense_f32, &model),
             fits: target.part.map(|_| limits.iter().filter(own).all(|limit| !limit.exceeded)),

@@ -22,6 +22,7 @@ pub(crate) struct Cmd {
     inner: Command,
     limit: Option<Duration>,
     log: Option<PathBuf>,
+    quiet: bool,
 }
 
 impl Cmd {
@@ -34,7 +35,7 @@ impl Cmd {
                 inner.env_remove(name);
             }
         }
-        Self { inner, limit: None, log: None }
+        Self { inner, limit: None, log: None, quiet: false }
     }
 
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
@@ -63,6 +64,12 @@ impl Cmd {
         self
     }
 
+    /// One of very many: it is not printed.
+    pub(crate) fn quietly(mut self) -> Self {
+        self.quiet = true;
+        self
+    }
+
     /// Sends both output streams to a file.
     pub(crate) fn log(mut self, path: &Path) -> Self {
         self.log = Some(path.to_path_buf());
@@ -71,7 +78,9 @@ impl Cmd {
 
     /// Runs the command; anything but success is a failure.
     pub(crate) fn run(mut self) -> Result<(), Stop> {
-        println!("$ {}", self.shown());
+        if !self.quiet {
+            println!("$ {}", self.shown());
+        }
         let name = self.name();
         match self.status() {
             Ok(Some(status)) if status.success() => Ok(()),

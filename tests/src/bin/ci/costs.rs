@@ -3,15 +3,15 @@
 //!
 //! An encoding takes part as soon as `tamis::price` counts it and `tests/firmware/src/flash.rs` has a program for it.
 
-mod draw;
-mod fit;
+pub(crate) mod draw;
+pub(crate) mod fit;
 mod table;
 
 use crate::command::{Cmd, root};
 use crate::part::{Context, Outcome, Stop};
 use crate::qemu::boards::{BOARDS, Board};
 use crate::qemu::{self, WORK};
-use crate::{cross, install};
+use crate::{cross, install, ways};
 use draw::Drawn;
 use std::fs;
 use std::path::Path;
@@ -48,13 +48,15 @@ struct Took {
 /// Measures, fits, and writes the table.
 pub(crate) fn run(_: &Context) -> Outcome {
     install::programs(&qemu::EMULATORS)?;
-    let programs: Vec<String> = flash_programs().map(|(name, _)| name).collect();
-    let names: Vec<&str> = programs.iter().map(String::as_str).chain(["costs"]).collect();
-    qemu::build_plain(&["flash"], &names)?;
+    install::programs(&ways::c::COMPILERS)?;
+    qemu::build_plain(&["flash"], &["flash-empty", "flash-dense-floats", "costs"])?;
     let plugin = qemu::build_plugin()?;
+    ways::build_tool()?;
+    let entries = ways::fit::entries();
+    let memory = ways::measure(BOARDS, &plugin, &entries.programs())?;
     let models = draw::models(FIT_SEED, FIT);
     let mut parts = Vec::new();
-    for board in BOARDS {
+    for (board, memory) in BOARDS.iter().zip(&memory) {
         let took = measure(board, &plugin, &models, "costs")?;
         let (prices, errors) = fitted(&models, &took);
         let mut order: Vec<_> = errors.iter().zip(&models).zip(&took).collect();
@@ -63,7 +65,7 @@ pub(crate) fn run(_: &Context) -> Outcome {
         for ((error, model), took) in order.into_iter().take(9) {
             println!("{:>9.1} %  {}, {} instructions", 100.0 * error, model.name, took.instructions);
         }
-        parts.push(sized(board, &prices, &models, &took)?);
+        parts.push(sized(board, &prices, &models, &took, entries.prices(memory))?);
     }
     let command = format!("cargo ci costs ({})", cross::version(&[BOARDS[0].target])?);
     let path = root().join(TABLE);
@@ -118,16 +120,6 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
             let buffers = (estimate.scratch_bytes + estimate.output_bytes) as u64;
             let ram = off(estimate.ram_bytes() as u64, took.stack + buffers);
             worst_ram = if ram.abs() > worst_ram.abs() { ram } else { worst_ram };
-            // Of blocks a short row is copied to the stack, and of other rows that is too much.
-            let module = estimate.module_ram_bytes() as u64;
-            if off(module, took.alone + buffers) < -MOST_BYTES && module + FRAME < took.alone + buffers {
-                problems.push(format!(
-                    "{}, {}: {module} bytes of RAM estimated for an embedded model, {} taken",
-                    board.core,
-                    model.name,
-                    took.alone + buffers
-                ));
-            }
             let bytes = (estimate.ram_bytes() as u64).abs_diff(took.stack + buffers);
             if ram.abs() > MOST_BYTES && bytes > FRAME {
                 problems.push(format!(
@@ -177,7 +169,7 @@ pub(crate) fn off(estimate: u64, measured: u64) -> f64 {
 }
 
 impl Drawn {
-    fn estimate(&self, core: Core) -> Estimate {
+    pub(crate) fn estimate(&self, core: Core) -> Estimate {
         self.read(
             |inputs, outputs| {
                 // The loop has ReLU, as a hidden layer; an estimate takes a last layer for one without.
@@ -269,56 +261,16 @@ fn fitted(models: &[Drawn], took: &[Took]) -> (Vec<f64>, Vec<f64>) {
     (prices, errors)
 }
 
-/// The programs of `tests/firmware/src/flash.rs` and what they run, if one kernel.
-fn flash_programs() -> impl Iterator<Item = (String, Option<Kernel>)> {
-    let fixed = ["empty", "file-floats", "file-integers", "all-floats", "integers"].map(|name| (name, None));
-    let kernels = Kernel::all().map(|kernel| (program(kernel), Some(kernel)));
-    let own = kernels.filter(|(_, kernel)| kernel.is_some_and(|kernel| kernel.code() == kernel));
-    fixed.into_iter().chain(own).map(|(name, kernel)| (format!("flash-{name}"), kernel))
-}
-
-/// A new encoding gets a program: a name here, and an arm in `flash.rs`.
-fn program(kernel: Kernel) -> &'static str {
-    use tamis::quantised::Encoding;
-    match kernel.code() {
-        Kernel::Floats => "floats",
-        Kernel::Windows => "windows",
-        Kernel::DenseFloats => "dense-floats",
-        Kernel::Integers(encoding) => match encoding {
-            Encoding::Dense => "dense",
-            Encoding::DenseUsed => "dense-used",
-            Encoding::Mask => "mask",
-            Encoding::MaskUsed => "mask-used",
-            Encoding::Csr => "csr",
-            Encoding::Delta => "delta",
-            Encoding::Blocks => "blocks",
-            Encoding::Fan => "fan",
-            _ => "empty",
-        },
-        _ => "empty",
-    }
-}
-
 /// Adds what the images and the stacks say.
-fn sized(board: &Board, prices: &[f64], models: &[Drawn], took: &[Took]) -> Result<Measured, Stop> {
+fn sized(
+    board: &Board,
+    prices: &[f64],
+    models: &[Drawn],
+    took: &[Took],
+    ways: ways::fit::Prices,
+) -> Result<Measured, Stop> {
     let size = |name: &str| qemu::flash(&qemu::plain_image(board, &format!("flash-{name}")));
     let empty = size("empty")?;
-    let over = |name: &str| size(name).map(|size| size.saturating_sub(empty));
-    let own = Kernel::all().map(|kernel| over(program(kernel))).collect::<Result<Vec<_>, _>>()?;
-    let of = |numbers: Numbers| {
-        // Each program once; the plain loop is no model's.
-        let own = Kernel::all().zip(&own).filter(move |(kernel, _)| {
-            kernel.numbers() == numbers && kernel.code() == *kernel && *kernel != Kernel::DenseFloats
-        });
-        own.map(|(_, &size)| size).collect::<Vec<u64>>()
-    };
-    let floats = common(&of(Numbers::Floats), over("all-floats")?);
-    let integers = common(&of(Numbers::Integers), over("integers")?);
-    let code = Kernel::all().zip(&own).map(|(kernel, &size)| match kernel.numbers() {
-        Numbers::Integers => size - integers,
-        Numbers::Floats if kernel == Kernel::DenseFloats => size,
-        Numbers::Floats => size - floats,
-    });
     let deepest = |kernel: Kernel, stack: fn(&Took) -> u64| {
         // No other kernel may run; but what is behind a hidden layer is never alone.
         let alone = |model: &Drawn| {
@@ -330,23 +282,14 @@ fn sized(board: &Board, prices: &[f64], models: &[Drawn], took: &[Took]) -> Resu
     Ok(Measured {
         core: board.core,
         startup: empty,
-        file: [over("file-floats")?, over("file-integers")?],
-        module: [floats, integers],
-        code: code.collect(),
+        plain: size("dense-floats")?.saturating_sub(empty),
+        ways,
         stack: Kernel::all().map(|kernel| deepest(kernel, |took| took.stack)).collect(),
         alone: Kernel::all().map(|kernel| deepest(kernel, |took| took.alone)).collect(),
         around: [Numbers::Floats, Numbers::Integers]
             .map(|numbers| prices[around(numbers)..][..Around::COUNT].to_vec()),
         work: Kernel::all().map(|kernel| prices[place(kernel)..][..Work::COUNT].to_vec()).collect(),
     })
-}
-
-/// What programs of one kernel each have in common, where one of all kernels takes `all`: the sizes are `common + own_k`, and
-/// `all` is `common + sum_k own_k`.
-fn common(sizes: &[u64], all: u64) -> u64 {
-    let (sum, least) = (sizes.iter().sum::<u64>(), sizes.iter().min().copied().unwrap_or(0));
-    let others = sizes.len().saturating_sub(1).max(1) as u64;
-    (sum.saturating_sub(all) / others).min(least)
 }
 
 #[cfg(test)]
@@ -357,27 +300,6 @@ mod tests {
     fn boards_are_the_parts_in_their_order() {
         let names: Vec<_> = BOARDS.iter().map(|board| board.core).collect();
         assert_eq!(names, Core::ALL.map(Core::name));
-    }
-
-    #[test]
-    fn every_kernel_has_a_program_of_its_own() {
-        let mut names: Vec<_> = flash_programs().map(|(name, _)| name).collect();
-        let programs = names.len();
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), programs);
-        for kernel in Kernel::all() {
-            assert!(names.contains(&format!("flash-{}", program(kernel))), "{kernel:?}");
-        }
-    }
-
-    #[test]
-    fn what_programs_share_is_told_from_what_is_their_own() {
-        // 100 in common; 10, 20 and 30 of their own.
-        assert_eq!(common(&[110, 120, 130], 160), 100);
-        // All kernels are in every program.
-        assert_eq!(common(&[500, 500, 500], 500), 500);
-        assert_eq!(common(&[], 0), 0);
     }
 
     #[test]

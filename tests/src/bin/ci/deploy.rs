@@ -8,7 +8,7 @@ use crate::{cross, elf, install, qemu};
 use std::fs;
 use std::path::Path;
 use tamis::estimate::Estimate;
-use tamis::price::Core;
+use tamis::price::{Core, Way};
 use tamis::wire::{Aligned, View};
 
 const CRATE: &str = "examples/firmware/deploy";
@@ -110,10 +110,12 @@ fn estimate(folder: &Path) -> Result<Estimate, Stop> {
 /// Of an embedded model they are the most that it may take: the compiler knows all of its layers and leaves out more code than the
 /// kernels that it lacks, and a prediction takes less stack than printing, so that only the deeper of both counts.
 fn judge(measured: &Memory, estimate: &Estimate, held: Held) -> Result<String, String> {
-    let estimates = match held {
-        Held::Embedded => [estimate.module_flash_bytes(), estimate.module_ram_bytes()],
-        Held::File => [estimate.flash_bytes(), estimate.ram_bytes()],
+    let way = match held {
+        Held::Embedded => Way::Embedded,
+        Held::File => Way::File,
     };
+    let memory = estimate.memory(way).unwrap_or_default();
+    let estimates = [memory.flash_bytes(), memory.ram_bytes()];
     let estimates = estimates.map(|bytes| bytes as u64);
     let mut lines = Vec::new();
     for (at, what) in ["flash", "RAM"].into_iter().enumerate() {

@@ -24,6 +24,7 @@ mod part;
 mod qemu;
 mod sizes;
 mod tools;
+mod ways;
 
 use part::{Context, PARTS, Part, Stop, Verdict};
 use std::process::ExitCode;

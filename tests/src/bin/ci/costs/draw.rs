@@ -122,6 +122,11 @@ enum Kind {
 fn rows(rng: &mut Rng, inputs: usize, outputs: usize, kind: Kind) -> Rows {
     let density = pick(rng, &[0.03_f32, 0.05, 0.1, 0.2, 0.35, 0.6]);
     let used = pick(rng, &[1.0_f32, 1.0, 0.7, 0.4]);
+    rows_of(rng, inputs, outputs, kind, density, used)
+}
+
+/// The same with a part of the columns that have weights, and a part of the weights of those.
+fn rows_of(rng: &mut Rng, inputs: usize, outputs: usize, kind: Kind, density: f32, used: f32) -> Rows {
     let mut columns: Vec<u16> = (0..inputs as u16).filter(|_| rng.uniform() < used).collect();
     if columns.is_empty() {
         columns.push(0);
@@ -191,7 +196,7 @@ fn dense_floats(rng: &mut Rng) -> Drawn {
 
 /// How a layer of floats is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FloatLayer {
+pub(crate) enum FloatLayer {
     Rows,
     Windows,
 }
@@ -321,7 +326,8 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
             })
             .collect();
         // A layer that this encoding cannot hold is drawn again.
-        if let Some(model) = integer_file(rng, &drawn, encodings, sum) {
+        let plan: Vec<_> = encodings.iter().map(|_| Besides::drawn(rng)).collect();
+        if let Some(model) = integer_file(rng, &drawn, encodings, sum, &plan) {
             return model;
         }
     }
@@ -330,6 +336,10 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
 /// A file of one layer in an encoding, or in another where that cannot hold it.
 fn weights(rng: &mut Rng, [inputs, outputs]: [usize; 2], kind: Kind, encoding: Encoding) -> Vec<u8> {
     let rows = rows(rng, inputs, outputs, kind);
+    weights_of(rng, rows, encoding)
+}
+
+fn weights_of(rng: &mut Rng, rows: Rows, encoding: Encoding) -> Vec<u8> {
     let values: Vec<i8> = (0..rows.nonzeros()).map(|_| rng.bits() as i8 | 1).collect();
     let csr = quantised::Csr::new(rows.inputs, &rows.counts, &rows.columns, &values);
     let csr = Weights::Csr(csr.expect("drawn in order"));
@@ -354,8 +364,96 @@ fn aligned(bytes: &[u8]) -> Box<Aligned<[u8; LONGEST]>> {
     buffer
 }
 
+/// What layers of integers have besides weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Besides {
+    /// Factors of a hidden layer for each output, not one for all.
+    pub(crate) own_factors: bool,
+    pub(crate) biases: bool,
+    /// A last layer that is scaled, and one with `ReLU`.
+    pub(crate) scaled: bool,
+    pub(crate) relu: bool,
+    pub(crate) sum: bool,
+}
+
+impl Besides {
+    /// As `tamis quantize` leaves models for several classes: one factor for each hidden layer.
+    pub(crate) const PLAIN: Self =
+        Self { own_factors: false, biases: false, scaled: false, relu: false, sum: false };
+
+    fn drawn(rng: &mut Rng) -> Self {
+        let mut coin = || rng.below(2) == 0;
+        let [own_factors, biases, scaled, relu] = [coin(), coin(), coin(), coin()];
+        Self { own_factors, biases, scaled, relu, sum: false }
+    }
+}
+
+/// A model of integers with these widths and encodings.
+pub(crate) fn planned(
+    rng: &mut Rng,
+    widths: &[usize],
+    encodings: &[Encoding],
+    density: f32,
+    besides: Besides,
+) -> Drawn {
+    loop {
+        let drawn: Vec<_> = encodings
+            .iter()
+            .zip(widths.windows(2))
+            .map(|(&encoding, pair)| {
+                let kind = if encoding == Encoding::Fan { Kind::Equal } else { Kind::Hidden };
+                let used = matches!(encoding, Encoding::DenseUsed | Encoding::MaskUsed);
+                let rows = rows_of(rng, pair[0], pair[1], kind, density, if used { 0.4 } else { 1.0 });
+                weights_of(rng, rows, encoding)
+            })
+            .collect();
+        let plan = vec![besides; encodings.len()];
+        if let Some(model) = integer_file(rng, &drawn, encodings, besides.sum, &plan) {
+            return model;
+        }
+    }
+}
+
+/// A model of floats with these widths, in rows or windows, and a sum behind it if wanted.
+pub(crate) fn planned_floats(
+    rng: &mut Rng,
+    widths: &[usize],
+    kinds: &[FloatLayer],
+    density: f32,
+    sum: bool,
+) -> Drawn {
+    let tables: Vec<_> = widths
+        .windows(2)
+        .map(|pair| {
+            let rows = rows_of(rng, pair[0], pair[1], Kind::Hidden, density, 1.0);
+            Tables::new(rng, rows)
+        })
+        .collect();
+    let count = tables.len();
+    let mut layers: Vec<_> = (tables.iter().zip(kinds).enumerate())
+        .map(|(at, (tables, &kind))| {
+            let relu = at + 1 < count || sum;
+            tables.layer(kind, if relu { Activation::Relu } else { Activation::Identity })
+        })
+        .collect();
+    let outputs = widths.last().copied().unwrap_or(0);
+    let signs = signs(rng, outputs);
+    if sum {
+        layers.push(model::Layer::Sum(Sum::new(outputs, &signs).expect("one bit each")));
+    }
+    let names: Vec<_> = widths.iter().map(ToString::to_string).collect();
+    let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+    float_file(rng, format!("{}, {}", names.join("-"), kinds.join(" and ")), &layers)
+}
+
 /// The layers of these files with factors and biases at random, one after the other, and a `sum` behind them.
-fn integer_file(rng: &mut Rng, files: &[Vec<u8>], encodings: &[Encoding], sum: bool) -> Option<Drawn> {
+fn integer_file(
+    rng: &mut Rng,
+    files: &[Vec<u8>],
+    encodings: &[Encoding],
+    sum: bool,
+    plan: &[Besides],
+) -> Option<Drawn> {
     let buffers: Vec<_> = files.iter().map(|file| (aligned(file), file.len())).collect();
     let views: Vec<_> = buffers
         .iter()
@@ -372,12 +470,18 @@ fn integer_file(rng: &mut Rng, files: &[Vec<u8>], encodings: &[Encoding], sum: b
     for (at, weights) in weights.iter().enumerate() {
         let hidden = at + 1 < files.len() || sum.is_some();
         let many = weights.outputs();
-        let count = pick(rng, &[usize::from(hidden), 1, many]);
+        let besides = plan.get(at)?;
+        let count = match (hidden || besides.scaled, besides.own_factors) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => many,
+        };
         let factors: Vec<u32> =
             (0..count).map(|_| (30 + rng.below(6)) << 24 | 1 << 23 | rng.below(1 << 23)).collect();
-        let biases: Vec<i32> =
-            (0..pick(rng, &[0, many])).map(|_| rng.below(20_000) as i32 - 10_000).collect();
-        let relu = hidden || rng.below(4) == 0;
+        let biases: Vec<i32> = (0..if besides.biases { many } else { 0 })
+            .map(|_| rng.below(20_000) as i32 - 10_000)
+            .collect();
+        let relu = hidden || besides.relu;
         tables.push((factors, biases, if relu { Activation::Relu } else { Activation::Identity }));
     }
     let layers: Vec<_> = weights

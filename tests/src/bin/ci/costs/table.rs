@@ -1,6 +1,8 @@
 //! The text of the generated table.
 
+use crate::ways::fit::Prices;
 use std::fmt::Write as _;
+use tamis::price::ways::Straight;
 use tamis::price::{Around, Kernel, PER_INSTRUCTION, Work};
 
 /// Everything of one part; kernels in the order of [`Kernel::all`], floats before integers.
@@ -8,9 +10,9 @@ use tamis::price::{Around, Kernel, PER_INSTRUCTION, Work};
 pub(crate) struct Measured {
     pub(crate) core: &'static str,
     pub(crate) startup: u64,
-    pub(crate) file: [u64; 2],
-    pub(crate) module: [u64; 2],
-    pub(crate) code: Vec<u64>,
+    /// Of the plain loop over floats.
+    pub(crate) plain: u64,
+    pub(crate) ways: Prices,
     pub(crate) stack: Vec<u64>,
     pub(crate) alone: Vec<u64>,
     pub(crate) around: [Vec<f64>; 2],
@@ -22,10 +24,11 @@ pub(crate) fn text(command: &str, parts: &[Measured]) -> String {
     let mut text = format!(
         "//! Generated: prices in thousandths of an instruction, code and stack in bytes, one entry for each of `Core::ALL`.\n\
          //!\n//! Made by `{command}`.\n//! Do not edit: run that again.\n//!\n\
-         //! - a prediction: {}\n//! - a layer: {}\n\nuse super::{{Frame, Price, Prices}};\n\n\
+         //! - a prediction: {}\n//! - a layer: {}\n//! - code without tables: {}\n\nuse super::ways::Ways;\nuse super::{{Frame, Price, Prices}};\n\n\
          pub(super) static TABLE: [Prices; {}] = [\n",
         Around::NAMES.join(", "),
         Work::NAMES.join(", "),
+        Straight::NAMES.join(", "),
         parts.len()
     );
     parts.iter().for_each(|part| text += &entry(part));
@@ -33,27 +36,44 @@ pub(crate) fn text(command: &str, parts: &[Measured]) -> String {
 }
 
 fn entry(part: &Measured) -> String {
-    let mut text = format!("// {}\nPrices {{ startup: {},\n", part.core, part.startup);
+    let mut text = format!("// {}\nPrices {{ startup: {}, plain: {},\n", part.core, part.startup, part.plain);
+    text += &ways(&part.ways);
     for (at, name) in ["floats", "integers"].into_iter().enumerate() {
         let prices = list(&part.around[at]);
         let _ = writeln!(
             text,
-            "{name}: Frame {{ instructions: {prices}, file: {}, module: {} }},",
-            part.file[at], part.module[at]
+            "{name}: Frame {{ instructions: {prices} }},"
         );
     }
     text += "kernels: [\n";
     for (kernel, work) in Kernel::all().zip(&part.work) {
         let at = kernel.place();
-        let [code, stack, alone] = [part.code[at], part.stack[at], part.alone[at]];
+        let [stack, alone] = [part.stack[at], part.alone[at]];
         let _ = writeln!(
             text,
-            "// {}\nPrice {{ instructions: {}, code: {code}, stack: {stack}, alone: {alone} }},",
+            "// {}\nPrice {{ instructions: {}, stack: {stack}, alone: {alone} }},",
             kernel.name(),
             list(work)
         );
     }
     text + "] },\n"
+}
+
+/// Bytes of the ways; pairs are code and stack.
+fn ways(ways: &Prices) -> String {
+    let Prices { floats, float_file, integers, besides, integer_file, straight, c, c_stack } = ways;
+    let pairs = |pairs: &[[i64; 2]]| pairs.iter().map(|pair| format!("{pair:?}")).collect::<Vec<_>>().join(", ");
+    let both = |prices: &[Vec<f64>; 2]| format!("[{}, {}]", list(&prices[0]), list(&prices[1]));
+    format!(
+        "ways: Ways {{ floats: [{}], float_file: [{}], integers: [{}], besides: [{}], integer_file: {integer_file:?},\n\
+         straight: {}, c: {}, c_stack: {c_stack:?} }},\n",
+        pairs(floats),
+        pairs(float_file),
+        pairs(integers),
+        pairs(besides),
+        both(straight),
+        both(c),
+    )
 }
 
 fn list(prices: &[f64]) -> String {
@@ -83,9 +103,8 @@ mod tests {
         let part = Measured {
             core: "Cortex-M0",
             startup: 200,
-            file: [1, 2],
-            module: [3, 4],
-            code: vec![5; Kernel::COUNT],
+            plain: 7,
+            ways: Prices { floats: vec![[11, 12]], ..Prices::default() },
             stack: vec![6; Kernel::COUNT],
             alone: vec![7; Kernel::COUNT],
             around: [vec![1.5; Around::COUNT], vec![0.0; Around::COUNT]],

@@ -1,0 +1,283 @@
+//! The programs that the prices of ways come from, and the prices.
+
+use super::Taken;
+use super::programs::Program;
+use crate::costs::draw::{Besides, Drawn, FloatLayer, planned, planned_floats};
+use crate::costs::fit;
+use tamis::price::Way;
+use tamis::price::ways::{self, BESIDES, C, FLOAT_SETS, INTEGER_KINDS, STRAIGHT, Straight};
+use tamis::quantised::Encoding;
+use tamis::rng::{Rng, stream};
+
+const SEED: u64 = 11;
+/// Of the kernels of integers, in the order of [`ways::integer_kind`]; the two of blocks have one.
+const ENCODINGS: [Encoding; INTEGER_KINDS] = [
+    Encoding::Dense,
+    Encoding::DenseUsed,
+    Encoding::Mask,
+    Encoding::Csr,
+    Encoding::Delta,
+    Encoding::Blocks,
+    Encoding::Blocks,
+    Encoding::Fan,
+];
+const WIDE: usize = 5;
+const SHORT: usize = 6;
+
+/// A program and the model in it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) program: Program,
+    pub(crate) model: Drawn,
+}
+
+/// All of them, by what they are for.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    pub(crate) all: Vec<Entry>,
+    /// Where those of floats, sets of integers, what they have besides, files, code without tables and C begin.
+    starts: [usize; 6],
+}
+
+fn entry(name: &str, way: Way, model: &Drawn) -> Entry {
+    let name = format!("{name}_{}", way.name()).replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    Entry { program: Program::of(name, way, model), model: model.clone() }
+}
+
+/// One model of each set of floats, in their order.
+fn floats(rng: &mut Rng) -> Vec<Drawn> {
+    use FloatLayer::{Rows, Windows};
+    let (wide, short, three) = ([300, 20, 10], [100, 20, 10], [300, 20, 12, 10]);
+    let sets: [(&[usize], &[FloatLayer], bool); FLOAT_SETS] = [
+        (&wide, &[Rows, Rows], false),
+        (&wide, &[Windows, Windows], false),
+        (&short, &[Windows, Windows], false),
+        (&wide, &[Windows, Rows], false),
+        (&short, &[Windows, Rows], false),
+        (&wide, &[Windows, Windows], true),
+        (&short, &[Windows, Windows], true),
+        (&three, &[Windows, Rows, Windows], true),
+        (&wide, &[Rows, Windows], true),
+        (&wide, &[Rows, Rows], true),
+        (&wide, &[Windows, Rows], true),
+        (&short, &[Windows, Rows], true),
+        (&[300, 10], &[Rows], false),
+        (&[300, 10], &[Windows], false),
+        (&[100, 10], &[Windows], false),
+        (&[300, 20], &[Rows], true),
+    ];
+    sets.map(|(widths, kinds, sum)| planned_floats(rng, widths, kinds, 0.1, sum)).to_vec()
+}
+
+/// One model of each set of kernels of integers, in their order.
+fn integers(rng: &mut Rng) -> Vec<Drawn> {
+    let mut models = Vec::new();
+    for b in 0..INTEGER_KINDS {
+        for a in 0..=b {
+            let widths: &[usize] = match (a, b) {
+                (WIDE, WIDE) => &[300, 260, 6],
+                (SHORT, SHORT) => &[60, 12, 6],
+                _ => &[300, 12, 6],
+            };
+            // Blocks are wide on the row, and short behind it.
+            let (first, last) = if b == WIDE || b == Encoding::ALL.len() - 1 && a != WIDE || a == SHORT && b != SHORT {
+                (b, a)
+            } else {
+                (a, b)
+            };
+            let density = if widths[1] == 260 { 0.01 } else { 0.05 };
+            let encodings = [ENCODINGS[first], ENCODINGS[last]];
+            models.push(planned(rng, widths, &encodings, density, Besides::PLAIN));
+        }
+    }
+    models
+}
+
+/// Rows and rows with one more thing each, in the order of [`ways::besides`].
+fn besides(rng: &mut Rng) -> Vec<Drawn> {
+    let plain = Besides::PLAIN;
+    let with = [
+        Besides { biases: true, ..plain },
+        Besides { scaled: true, ..plain },
+        Besides { relu: true, ..plain },
+        Besides { sum: true, ..plain },
+    ];
+    let two = [Encoding::Csr; 2];
+    let mut models: Vec<_> = with.map(|with| planned(rng, &[300, 12, 6], &two, 0.05, with)).to_vec();
+    models.push(planned(rng, &[300, 12], &two[..1], 0.05, plain));
+    models
+}
+
+/// Models to write without tables.
+fn straight(rng: &mut Rng) -> Vec<Drawn> {
+    let plain = Besides::PLAIN;
+    let shapes: [(&[usize], f32, Besides); 7] = [
+        (&[784, 10, 10], 0.03, plain),
+        (&[784, 24, 10], 0.04, Besides { biases: true, ..plain }),
+        (&[60, 16, 5], 0.4, Besides { own_factors: true, scaled: true, ..plain }),
+        (&[200, 20, 12, 8], 0.1, Besides { relu: true, scaled: true, ..plain }),
+        (&[1000, 12], 0.04, Besides { sum: true, ..plain }),
+        (&[30, 24, 2], 0.5, Besides { biases: true, relu: true, ..plain }),
+        (&[400, 32, 10], 0.06, Besides { own_factors: true, ..plain }),
+    ];
+    let rows = |widths: &[usize]| vec![Encoding::Csr; widths.len() - 1];
+    shapes.map(|(widths, density, besides)| planned(rng, widths, &rows(widths), density, besides)).to_vec()
+}
+
+/// Every program.
+pub(crate) fn entries() -> Entries {
+    let mut rng = Rng::new(SEED, stream::USER);
+    let (floats, integers, besides) = (floats(&mut rng), integers(&mut rng), besides(&mut rng));
+    let straight = straight(&mut rng);
+    let mut all = Vec::new();
+    let add = |all: &mut Vec<Entry>, name: &str, way, models: &[&Drawn]| {
+        let start = all.len();
+        all.extend(models.iter().enumerate().map(|(at, model)| entry(&format!("{name}{at}"), way, model)));
+        start
+    };
+    let refs = |models: &'_ [Drawn]| -> Vec<Drawn> { models.to_vec() };
+    let (f, i, b, s) = (refs(&floats), refs(&integers), refs(&besides), refs(&straight));
+    let c: Vec<&Drawn> = i.iter().chain(&b).chain(&f).collect();
+    let files = [&f[15], &f[2], &f[0], &i[ways::integer_set(0, WIDE)]];
+    let starts = [
+        add(&mut all, "f", Way::Rust, &f.iter().collect::<Vec<_>>()),
+        add(&mut all, "i", Way::Rust, &i.iter().collect::<Vec<_>>()),
+        add(&mut all, "b", Way::Rust, &b.iter().collect::<Vec<_>>()),
+        add(&mut all, "file", Way::File, &files),
+        add(&mut all, "s", Way::Straight, &s.iter().collect::<Vec<_>>()),
+        add(&mut all, "c", Way::C, &c),
+    ];
+    Entries { all, starts }
+}
+
+/// What the table has of one part.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prices {
+    pub(crate) floats: Vec<[i64; 2]>,
+    pub(crate) float_file: Vec<[i64; 2]>,
+    pub(crate) integers: Vec<[i64; 2]>,
+    pub(crate) besides: Vec<[i64; 2]>,
+    pub(crate) integer_file: [i64; 2],
+    pub(crate) straight: [Vec<f64>; 2],
+    pub(crate) c: [Vec<f64>; 2],
+    pub(crate) c_stack: [Vec<i64>; 2],
+}
+
+impl Entries {
+    pub(crate) fn programs(&self) -> Vec<Program> {
+        self.all.iter().map(|entry| entry.program.clone()).collect()
+    }
+
+    /// The prices of a part on which the programs took this.
+    pub(crate) fn prices(&self, took: &[Taken]) -> Prices {
+        let own: Vec<[i64; 2]> = self.all.iter().zip(took).map(|(entry, took)| entry.own(*took)).collect();
+        let [_, i, b, file, s, c] = self.starts;
+        let base = own[i + ways::integer_set(3, 3)];
+        let more = |of: &[i64; 2]| [of[0] - base[0], of[1] - base[1]];
+        let mut prices = Prices {
+            floats: own[..i].to_vec(),
+            integers: own[i..b].to_vec(),
+            besides: own[b..b + BESIDES].iter().map(more).collect(),
+            float_file: own[file..file + 3].to_vec(),
+            integer_file: own[file + 3],
+            ..Prices::default()
+        };
+        let counts: Vec<Vec<f64>> = self.all[s..c].iter().map(|entry| numbers(&entry.straight())).collect();
+        let of = |of: fn(&Taken) -> u64| took[s..c].iter().map(|took| of(took) as f64).collect::<Vec<_>>();
+        let ram: Vec<Vec<f64>> = counts.iter().map(|counts| ram_counts(counts)).collect();
+        prices.straight = [
+            fit::prices(&counts, &of(|took| took.flash)),
+            fit::prices(&ram, &of(|took| took.ram)),
+        ];
+        // Of C integers come first.
+        let floats = self.all.len() - FLOAT_SETS;
+        for (at, range) in [c..floats, floats..self.all.len()].into_iter().enumerate() {
+            let counts: Vec<_> = self.all[range.clone()].iter().map(|entry| entry.c()).collect();
+            let code: Vec<f64> = own[range.clone()].iter().map(|own| own[0] as f64).collect();
+            prices.c[at] = fit::prices(&counts.iter().map(|counts| numbers(counts)).collect::<Vec<_>>(), &code);
+            prices.c_stack[at] = stacks(&counts, &own[range]);
+        }
+        prices
+    }
+}
+
+/// Of RAM only what is in it: the prediction itself, layers, and what they give.
+fn ram_counts(counts: &[f64]) -> Vec<f64> {
+    let held = |name: &&str| ["prediction", "layer", "byte", "output"].contains(name);
+    let counts = counts.iter().zip(&Straight::NAMES);
+    counts.map(|(&count, name)| if held(&name) { count } else { 0.0 }).collect()
+}
+
+fn numbers(counts: &[u64]) -> Vec<f64> {
+    counts.iter().map(|&count| count as f64).collect()
+}
+
+/// The deepest stack that any count explains: each has the least of the programs that have it.
+fn stacks(counts: &[[u64; C]], own: &[[i64; 2]]) -> Vec<i64> {
+    (0..C)
+        .map(|at| {
+            let with = counts.iter().zip(own).filter(|(counts, _)| counts[at] > 0);
+            with.map(|(_, own)| own[1]).min().unwrap_or(0).max(0)
+        })
+        .collect()
+}
+
+impl Entry {
+    /// Code, and stack besides what is known exactly.
+    fn own(&self, took: Taken) -> [i64; 2] {
+        let estimate = self.model.estimate(tamis::price::Core::CortexM4F);
+        let known = estimate.memory(self.program.way).unwrap_or_default();
+        let buffers = known.scratch_bytes + known.output_bytes;
+        [took.flash as i64 - known.model_bytes as i64, took.ram as i64 - buffers as i64]
+    }
+
+    fn straight(&self) -> [u64; STRAIGHT] {
+        self.model.read(
+            |_, _| [0; STRAIGHT],
+            |_| [0; STRAIGHT],
+            |view| Straight::of(view.model()).0,
+        )
+    }
+
+    fn c(&self) -> [u64; C] {
+        self.model.read(
+            |_, _| [0; C],
+            |view| ways::c_floats(view.model()),
+            |view| ways::c_integers(view.model()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_has_a_model_of_its_own_at_its_place() {
+        let mut rng = Rng::new(1, 1);
+        for (at, model) in floats(&mut rng).iter().enumerate() {
+            let set = model.read(|_, _| 99, |view| ways::float_set(view.model().layers()), |_| 99);
+            assert_eq!(set, at, "{}", model.name);
+        }
+        for (at, model) in integers(&mut rng).iter().enumerate() {
+            let set = model.read(
+                |_, _| 99,
+                |_| 99,
+                |view| {
+                    let kinds: Vec<_> = view.model().layers().iter().map(|l| ways::integer_kind(l.weights())).collect();
+                    ways::integer_set(kinds[0], kinds[1])
+                },
+            );
+            assert_eq!(set, at, "{}", model.name);
+        }
+        for (at, model) in besides(&mut rng).iter().enumerate() {
+            let there = model.read(
+                |_, _| [false; BESIDES],
+                |_| [false; BESIDES],
+                |view| ways::besides(view.model().layers(), view.model().sum().is_some()),
+            );
+            let only: Vec<_> = (0..BESIDES).map(|k| k == at).collect();
+            assert_eq!(there.to_vec(), only, "{}", model.name);
+        }
+    }
+}
