@@ -79,12 +79,21 @@ pub(crate) fn run(_: &Context) -> Outcome {
 pub(crate) fn estimates(_: &Context) -> Outcome {
     install::programs(&qemu::EMULATORS)?;
     qemu::build_plain(&[], &["costs", "integers"])?;
-    let problems = check(&qemu::build_plugin()?)?;
+    let plugin = qemu::build_plugin()?;
+    let mut problems = check(&plugin)?;
+    problems.extend(check_ways(&plugin)?);
     problems.iter().for_each(|problem| println!("{problem}"));
     match problems.len() {
         0 => Ok("estimates are within their bounds".into()),
         count => Err(Stop::Failed(format!("{count} estimates are not"))),
     }
+}
+
+/// Every problem of the estimates of flash and RAM in each way of deploying a model.
+pub(crate) fn check_ways(plugin: &Path) -> Result<Vec<String>, Stop> {
+    install::programs(&ways::c::COMPILERS)?;
+    ways::build_tool()?;
+    ways::check::check(plugin)
 }
 
 /// Every problem of the estimates of models that were not in the fit.
@@ -141,26 +150,8 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
             100.0 * worst_ram,
             worst.1
         );
-        problems.extend(check_flash(board, core)?);
     }
     Ok(problems)
-}
-
-/// The program `integers` reads a model and classifies; no price comes from it.
-fn check_flash(board: &Board, core: Core) -> Result<Option<String>, Stop> {
-    /// Room for a model, a row, and their lengths.
-    const DATA: u64 = 1024 + 784 + 8;
-    let flash = qemu::flash(&qemu::plain_image(board, "integers"))?;
-    let estimate =
-        u64::from(core.startup_bytes()) + u64::from(core.file_code_bytes(Numbers::Integers)) + DATA;
-    let error = off(estimate, flash);
-    println!(
-        "{:<11} program `integers`: {estimate} bytes of flash estimated, {flash} linked: {:+.1} %",
-        "",
-        100.0 * error
-    );
-    Ok((error.abs() > MOST_BYTES)
-        .then(|| format!("{}: {estimate} bytes of flash estimated, {flash} linked", board.core)))
 }
 
 /// How far an estimate is from what was measured, as a part of that.

@@ -40,6 +40,7 @@ pub(crate) fn run(_: &Context) -> Outcome {
     build_sized()?;
     problems.extend(sizes::check(IMAGES)?);
     problems.extend(costs::check(&plugin)?);
+    problems.extend(costs::check_ways(&plugin)?);
     problems.iter().for_each(|problem| println!("{problem}"));
     match problems.len() {
         0 => Ok(format!(

@@ -2,6 +2,7 @@
 //! and run, and its sections and its deepest stack are those of the way, less those of a program that predicts nothing.
 
 pub(crate) mod c;
+pub(crate) mod check;
 pub(crate) mod fit;
 pub(crate) mod programs;
 

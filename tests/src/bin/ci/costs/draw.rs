@@ -510,6 +510,13 @@ fn integer_file(
 }
 
 impl Drawn {
+    /// Of the bytes of a file of either kind, to estimate only.
+    pub(crate) fn of_file(name: String, bytes: Vec<u8>) -> Self {
+        let is_integers = QuantisedView::parse(&aligned(&bytes).0[..bytes.len()]).is_ok();
+        let content = if is_integers { Content::Integers(bytes) } else { Content::Floats(bytes) };
+        Self { name, kernels: Vec::new(), content, row: Vec::new(), digest: 0 }
+    }
+
     /// The model in memory as its kind asks for.
     pub(crate) fn read<T>(
         &self,

@@ -1,0 +1,65 @@
+//! Models that no price comes from, in every way of deploying them, against what `tamis inspect` says.
+
+use super::programs::Program;
+use crate::command::root;
+use crate::costs::draw::Drawn;
+use crate::costs::{MOST_BYTES, off};
+use crate::part::Stop;
+use crate::qemu;
+use crate::qemu::boards::BOARDS;
+use std::path::Path;
+use tamis::price::{Core, Way};
+
+/// Of `tests/src/deployed`: of integers in one encoding and in two, of floats in windows and in rows.
+const MODELS: &[(&str, &[Way])] = &[
+    ("tables_1000", &Way::ALL),
+    ("tables_500", &[Way::File, Way::Embedded, Way::Straight, Way::C]),
+    ("blocks_1000", &[Way::Rust, Way::C]),
+    ("floats_1000", &[Way::File, Way::Rust, Way::C]),
+    ("floats_500", &[Way::Embedded]),
+    ("rows_500", &[Way::File, Way::Embedded, Way::C]),
+];
+/// The smallest core, one with a float unit, and another architecture; the others differ from them by little.
+const CORES: [Core; 3] = [Core::CortexM0, Core::CortexM4F, Core::Rv32imac];
+
+/// Every estimate that is off by more than a twentieth.
+pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
+    let boards: Vec<_> =
+        BOARDS.iter().filter(|board| CORES.iter().any(|core| core.name() == board.core)).copied().collect();
+    let mut entries = Vec::new();
+    for (name, ways) in MODELS {
+        let bytes = qemu::read(&root().join(format!("tests/src/deployed/{name}.tamis")))?;
+        let model = Drawn::of_file((*name).to_owned(), bytes);
+        for &way in *ways {
+            let program = Program::of(format!("{name}_{}", way.name()), way, &model);
+            entries.push((program, model.clone()));
+        }
+    }
+    let programs: Vec<_> = entries.iter().map(|(program, _)| program.clone()).collect();
+    let took = super::measure(&boards, plugin, &programs)?;
+    let mut problems = Vec::new();
+    println!(
+        "\n{:<11} {:<22} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "core", "model and way", "flash", "linked", "", "RAM", "taken", ""
+    );
+    for ((board, took), core) in boards.iter().zip(&took).zip(CORES) {
+        for ((program, model), took) in entries.iter().zip(took) {
+            let memory = model.estimate(core).memory(program.way).unwrap_or_default();
+            let both = [
+                ("flash", memory.flash_bytes() as u64, took.flash),
+                ("RAM", memory.ram_bytes() as u64, took.ram),
+            ];
+            let errors = both.map(|(_, estimated, taken)| 100.0 * off(estimated, taken));
+            println!(
+                "{:<11} {:<22} {:>8} {:>8} {:>+6.1} % {:>8} {:>8} {:>+6.1} %",
+                board.core, program.name, both[0].1, both[0].2, errors[0], both[1].1, both[1].2, errors[1]
+            );
+            let far = both.iter().zip(errors).filter(|(_, error)| error.abs() > 100.0 * MOST_BYTES);
+            problems.extend(far.map(|((what, estimated, taken), error)| {
+                let name = &program.name;
+                format!("{}, {name}: {estimated} bytes of {what} estimated, {taken} taken: {error:+.1} %", board.core)
+            }));
+        }
+    }
+    Ok(problems)
+}
