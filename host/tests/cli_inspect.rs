@@ -129,6 +129,38 @@ fn limits_exit_with_3_and_name_what_is_over() {
 }
 
 #[test]
+fn ways_of_deploying_stand_side_by_side_and_one_is_held_to_the_limits() {
+    let folder = prepared();
+    let line = "inspect m.tamis --target cortex-m4f";
+    let text = ok(folder.path(), line);
+    for words in
+        ["include_model!", "embed_model!", "export --format rust", "export --format c", "deployed as file"]
+    {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    assert!(!text.contains("--straight-line"), "code without tables is of integers\n{text}");
+    let cost = json(folder.path(), line);
+    let on = &cost["target"];
+    let ways = on["ways"].as_array().unwrap();
+    let names: Vec<_> = ways.iter().map(|way| way["way"].as_str().unwrap()).collect();
+    assert_eq!((names, &on["deploy"]), (vec!["file", "embedded", "rust", "c"], &json!("file")));
+    for way in ways {
+        assert_eq!(number(way, "flash_bytes"), number(way, "model_bytes") + number(way, "code_bytes"));
+    }
+    assert_eq!(on["model"]["flash_bytes"], ways[0]["flash_bytes"]);
+    let [file, embedded] = [0, 1].map(|at| number(&ways[at], "flash_bytes"));
+    assert!(embedded < file, "{cost}");
+    // What a file takes is too much where the embedded model is not.
+    let limit = format!("{line} --json --fail-above flash={embedded}");
+    assert_eq!(judged(folder.path(), &limit).0, Some(3));
+    let (code, cost, _) = judged(folder.path(), &format!("{limit} --deploy embedded"));
+    assert_eq!((code, &cost["target"]["deploy"]), (Some(0), &json!("embedded")));
+    assert_eq!(number(&cost["target"]["model"], "flash_bytes"), embedded);
+    let refused = fails(folder.path(), &format!("{line} --deploy straight"));
+    assert!(refused.contains("quantize"), "{refused}");
+}
+
+#[test]
 fn a_model_that_its_part_cannot_hold_is_over_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     full(&folder.path().join("large.tamis"), 784, 32);

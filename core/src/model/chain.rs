@@ -1,6 +1,6 @@
 //! Layers one behind the other, and their prediction.
 
-use super::{ALL_KERNELS, ALONE, Blind, DIRECT, FUSED, KEPT, Input, Layer, MAX_LAYERS, Observer, Seeing};
+use super::{ALL_KERNELS, ALONE, Blind, DIRECT, FUSED, Input, KEPT, Layer, MAX_LAYERS, Observer, Seeing};
 use crate::error::{length, range, tri};
 use crate::{Error, Result};
 

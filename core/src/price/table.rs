@@ -12,10 +12,21 @@ use super::{Frame, Price, Prices};
 pub(super) static TABLE: [Prices; 6] = [
     // Cortex-M0
     Prices {
-        startup: 380, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
-        floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 0, 23_825, 380_740, 219_829, 89_978, 33_962],
+        startup: 380,
+        plain: 1000,
+        ways: Ways {
+            floats: [[1000, 100]; 16],
+            float_file: [[10000, 1000]; 4],
+            integers: [[1000, 100]; 36],
+            besides: [[10, 0]; 5],
+            integer_file: [14000, 1700],
+            straight: [[1000; 12]; 2],
+            rust: [[0, 0]; 2],
+            c_floats: [[1000, 100]; 16],
+            c_integers: [[1000, 100]; 36],
+            c_besides: [[10, 0]; 5],
         },
+        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 23_825, 380_740, 219_829, 89_978, 33_962] },
         integers: Frame {
             instructions: [109_079, 83_501, 74_784, 1_988, 3_934, 7_763, 63_115, 9_212, 0, 0, 0],
         },
@@ -27,11 +38,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 452,
             },
             // f32 rows under a sum
-            Price {
-                instructions: [0, 0, 0, 243_003, 218_387, 0, 0, 0, 0],
-                stack: 1228,
-                alone: 276,
-            },
+            Price { instructions: [0, 0, 0, 243_003, 218_387, 0, 0, 0, 0], stack: 1228, alone: 276 },
             // f32 rows behind a hidden layer
             Price {
                 instructions: [299_477, 75_375, 130_083, 168_219, 181_532, 0, 0, 0, 0],
@@ -45,11 +52,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 372,
             },
             // f32 windows behind a hidden layer
-            Price {
-                instructions: [0, 0, 0, 107_774, 361_531, 0, 251_738, 0, 0],
-                stack: 1228,
-                alone: 372,
-            },
+            Price { instructions: [0, 0, 0, 107_774, 361_531, 0, 251_738, 0, 0], stack: 1228, alone: 372 },
             // f32 short window
             Price {
                 instructions: [199_080, 39_380, 174_407, 238_681, 0, 0, 0, 0, 0],
@@ -75,11 +78,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 288,
             },
             // dense, used inputs
-            Price {
-                instructions: [161_219, 42_328, 0, 13_000, 0, 0, 0, 0, 0],
-                stack: 2512,
-                alone: 192,
-            },
+            Price { instructions: [161_219, 42_328, 0, 13_000, 0, 0, 0, 0, 0], stack: 2512, alone: 192 },
             // bitmask
             Price {
                 instructions: [216_393, 30_735, 31_654, 33_112, 9_420, 0, 0, 0, 0],
@@ -93,17 +92,9 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 280,
             },
             // rows
-            Price {
-                instructions: [72_949, 63_128, 16_145, 13_058, 0, 0, 0, 0, 0],
-                stack: 2512,
-                alone: 192,
-            },
+            Price { instructions: [72_949, 63_128, 16_145, 13_058, 0, 0, 0, 0, 0], stack: 2512, alone: 192 },
             // distances
-            Price {
-                instructions: [115_248, 33_540, 26_924, 25_011, 0, 0, 0, 0, 0],
-                stack: 2512,
-                alone: 232,
-            },
+            Price { instructions: [115_248, 33_540, 26_924, 25_011, 0, 0, 0, 0, 0], stack: 2512, alone: 232 },
             // blocks
             Price {
                 instructions: [77_533, 41_666, 0, 5_796, 12_526, 76_620, 5_398, 132_229, 2_971],
@@ -111,22 +102,27 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 524,
             },
             // constant fan-in
-            Price {
-                instructions: [362_995, 51_221, 0, 13_182, 13_194, 0, 0, 0, 0],
-                stack: 2512,
-                alone: 192,
-            },
+            Price { instructions: [362_995, 51_221, 0, 13_182, 13_194, 0, 0, 0, 0], stack: 2512, alone: 192 },
         ],
     },
     // Cortex-M3
     Prices {
-        startup: 1232, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
-        floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 0, 0, 255_657, 126_973, 71_481, 27_699],
+        startup: 1232,
+        plain: 1000,
+        ways: Ways {
+            floats: [[1000, 100]; 16],
+            float_file: [[10000, 1000]; 4],
+            integers: [[1000, 100]; 36],
+            besides: [[10, 0]; 5],
+            integer_file: [14000, 1700],
+            straight: [[1000; 12]; 2],
+            rust: [[0, 0]; 2],
+            c_floats: [[1000, 100]; 16],
+            c_integers: [[1000, 100]; 36],
+            c_besides: [[10, 0]; 5],
         },
-        integers: Frame {
-            instructions: [69_593, 25_273, 23_542, 0, 4_277, 5_254, 57_380, 8_070, 0, 0, 0],
-        },
+        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 0, 255_657, 126_973, 71_481, 27_699] },
+        integers: Frame { instructions: [69_593, 25_273, 23_542, 0, 4_277, 5_254, 57_380, 8_070, 0, 0, 0] },
         kernels: [
             // f32 rows
             Price {
@@ -135,11 +131,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 280,
             },
             // f32 rows under a sum
-            Price {
-                instructions: [0, 0, 0, 140_271, 132_048, 0, 0, 0, 0],
-                stack: 1112,
-                alone: 184,
-            },
+            Price { instructions: [0, 0, 0, 140_271, 132_048, 0, 0, 0, 0], stack: 1112, alone: 184 },
             // f32 rows behind a hidden layer
             Price {
                 instructions: [181_394, 71_717, 84_230, 104_328, 123_997, 0, 0, 0, 0],
@@ -183,11 +175,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 192,
             },
             // dense, used inputs
-            Price {
-                instructions: [87_409, 30_518, 0, 8_000, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [87_409, 30_518, 0, 8_000, 0, 0, 0, 0, 0], stack: 2332, alone: 160 },
             // bitmask
             Price {
                 instructions: [120_547, 20_122, 15_182, 14_060, 6_454, 0, 0, 0, 0],
@@ -201,17 +189,9 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 196,
             },
             // rows
-            Price {
-                instructions: [85_590, 38_657, 8_811, 8_002, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [85_590, 38_657, 8_811, 8_002, 0, 0, 0, 0, 0], stack: 2332, alone: 160 },
             // distances
-            Price {
-                instructions: [106_168, 19_255, 21_098, 19_000, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 184,
-            },
+            Price { instructions: [106_168, 19_255, 21_098, 19_000, 0, 0, 0, 0, 0], stack: 2332, alone: 184 },
             // blocks
             Price {
                 instructions: [74_181, 27_014, 0, 3_905, 7_899, 61_253, 1_909, 120_320, 992],
@@ -219,22 +199,27 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 504,
             },
             // constant fan-in
-            Price {
-                instructions: [100_018, 35_526, 0, 8_040, 8_006, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [100_018, 35_526, 0, 8_040, 8_006, 0, 0, 0, 0], stack: 2332, alone: 160 },
         ],
     },
     // Cortex-M4F
     Prices {
-        startup: 1256, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
-        floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 132, 106_677, 68_721, 143_838, 8_608, 8_008],
+        startup: 1256,
+        plain: 1000,
+        ways: Ways {
+            floats: [[1000, 100]; 16],
+            float_file: [[10000, 1000]; 4],
+            integers: [[1000, 100]; 36],
+            besides: [[10, 0]; 5],
+            integer_file: [14000, 1700],
+            straight: [[1000; 12]; 2],
+            rust: [[0, 0]; 2],
+            c_floats: [[1000, 100]; 16],
+            c_integers: [[1000, 100]; 36],
+            c_besides: [[10, 0]; 5],
         },
-        integers: Frame {
-            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0, 0],
-        },
+        floats: Frame { instructions: [0, 0, 0, 0, 0, 132, 106_677, 68_721, 143_838, 8_608, 8_008] },
+        integers: Frame { instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0, 0] },
         kernels: [
             // f32 rows
             Price {
@@ -263,23 +248,11 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 104,
             },
             // f32 short window
-            Price {
-                instructions: [167_141, 23_321, 14_879, 12_007, 0, 0, 0, 0, 0],
-                stack: 1120,
-                alone: 104,
-            },
+            Price { instructions: [167_141, 23_321, 14_879, 12_007, 0, 0, 0, 0, 0], stack: 1120, alone: 104 },
             // f32 short window behind a hidden layer
-            Price {
-                instructions: [190_955, 25_380, 13_456, 11_949, 0, 0, 0, 0, 0],
-                stack: 1120,
-                alone: 104,
-            },
+            Price { instructions: [190_955, 25_380, 13_456, 11_949, 0, 0, 0, 0, 0], stack: 1120, alone: 104 },
             // f32 dense
-            Price {
-                instructions: [54_366, 13_641, 11_366, 4_540, 16_009, 0, 0, 0, 0],
-                stack: 96,
-                alone: 48,
-            },
+            Price { instructions: [54_366, 13_641, 11_366, 4_540, 16_009, 0, 0, 0, 0], stack: 96, alone: 48 },
             // dense
             Price {
                 instructions: [124_294, 13_683, 13_433, 6_584, 13_996, 0, 0, 0, 0],
@@ -287,11 +260,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 196,
             },
             // dense, used inputs
-            Price {
-                instructions: [84_454, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [84_454, 29_518, 0, 8_000, 0, 0, 0, 0, 0], stack: 2332, alone: 160 },
             // bitmask
             Price {
                 instructions: [117_551, 20_130, 15_173, 14_060, 6_455, 0, 0, 0, 0],
@@ -305,17 +274,9 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 196,
             },
             // rows
-            Price {
-                instructions: [82_579, 37_662, 8_807, 8_003, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [82_579, 37_662, 8_807, 8_003, 0, 0, 0, 0, 0], stack: 2332, alone: 160 },
             // distances
-            Price {
-                instructions: [103_218, 19_254, 21_101, 19_000, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 184,
-            },
+            Price { instructions: [103_218, 19_254, 21_101, 19_000, 0, 0, 0, 0, 0], stack: 2332, alone: 184 },
             // blocks
             Price {
                 instructions: [71_444, 30_996, 0, 3_912, 7_849, 60_140, 1_924, 121_120, 993],
@@ -323,22 +284,27 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 512,
             },
             // constant fan-in
-            Price {
-                instructions: [97_109, 34_524, 0, 8_040, 8_005, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [97_109, 34_524, 0, 8_040, 8_005, 0, 0, 0, 0], stack: 2332, alone: 160 },
         ],
     },
     // Cortex-M7
     Prices {
-        startup: 1256, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
-        floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 132, 106_677, 68_721, 143_838, 8_608, 8_008],
+        startup: 1256,
+        plain: 1000,
+        ways: Ways {
+            floats: [[1000, 100]; 16],
+            float_file: [[10000, 1000]; 4],
+            integers: [[1000, 100]; 36],
+            besides: [[10, 0]; 5],
+            integer_file: [14000, 1700],
+            straight: [[1000; 12]; 2],
+            rust: [[0, 0]; 2],
+            c_floats: [[1000, 100]; 16],
+            c_integers: [[1000, 100]; 36],
+            c_besides: [[10, 0]; 5],
         },
-        integers: Frame {
-            instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0, 0],
-        },
+        floats: Frame { instructions: [0, 0, 0, 0, 0, 132, 106_677, 68_721, 143_838, 8_608, 8_008] },
+        integers: Frame { instructions: [70_548, 26_272, 23_542, 0, 4_274, 5_248, 55_341, 8_074, 0, 0, 0] },
         kernels: [
             // f32 rows
             Price {
@@ -367,23 +333,11 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 104,
             },
             // f32 short window
-            Price {
-                instructions: [167_141, 23_321, 14_879, 12_007, 0, 0, 0, 0, 0],
-                stack: 1120,
-                alone: 104,
-            },
+            Price { instructions: [167_141, 23_321, 14_879, 12_007, 0, 0, 0, 0, 0], stack: 1120, alone: 104 },
             // f32 short window behind a hidden layer
-            Price {
-                instructions: [190_955, 25_380, 13_456, 11_949, 0, 0, 0, 0, 0],
-                stack: 1120,
-                alone: 104,
-            },
+            Price { instructions: [190_955, 25_380, 13_456, 11_949, 0, 0, 0, 0, 0], stack: 1120, alone: 104 },
             // f32 dense
-            Price {
-                instructions: [54_366, 13_641, 11_366, 4_540, 16_009, 0, 0, 0, 0],
-                stack: 96,
-                alone: 48,
-            },
+            Price { instructions: [54_366, 13_641, 11_366, 4_540, 16_009, 0, 0, 0, 0], stack: 96, alone: 48 },
             // dense
             Price {
                 instructions: [124_294, 13_683, 13_433, 6_584, 13_996, 0, 0, 0, 0],
@@ -391,11 +345,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 196,
             },
             // dense, used inputs
-            Price {
-                instructions: [84_454, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [84_454, 29_518, 0, 8_000, 0, 0, 0, 0, 0], stack: 2332, alone: 160 },
             // bitmask
             Price {
                 instructions: [117_551, 20_130, 15_173, 14_060, 6_455, 0, 0, 0, 0],
@@ -409,17 +359,9 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 196,
             },
             // rows
-            Price {
-                instructions: [82_579, 37_662, 8_807, 8_003, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [82_579, 37_662, 8_807, 8_003, 0, 0, 0, 0, 0], stack: 2332, alone: 160 },
             // distances
-            Price {
-                instructions: [103_218, 19_254, 21_101, 19_000, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 184,
-            },
+            Price { instructions: [103_218, 19_254, 21_101, 19_000, 0, 0, 0, 0, 0], stack: 2332, alone: 184 },
             // blocks
             Price {
                 instructions: [71_444, 30_996, 0, 3_912, 7_849, 60_140, 1_924, 121_120, 993],
@@ -427,22 +369,27 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 512,
             },
             // constant fan-in
-            Price {
-                instructions: [97_109, 34_524, 0, 8_040, 8_005, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [97_109, 34_524, 0, 8_040, 8_005, 0, 0, 0, 0], stack: 2332, alone: 160 },
         ],
     },
     // Cortex-M33
     Prices {
-        startup: 2216, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
-        floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 130, 106_696, 66_710, 141_498, 8_649, 8_022],
+        startup: 2216,
+        plain: 1000,
+        ways: Ways {
+            floats: [[1000, 100]; 16],
+            float_file: [[10000, 1000]; 4],
+            integers: [[1000, 100]; 36],
+            besides: [[10, 0]; 5],
+            integer_file: [14000, 1700],
+            straight: [[1000; 12]; 2],
+            rust: [[0, 0]; 2],
+            c_floats: [[1000, 100]; 16],
+            c_integers: [[1000, 100]; 36],
+            c_besides: [[10, 0]; 5],
         },
-        integers: Frame {
-            instructions: [68_585, 25_274, 23_541, 0, 4_276, 5_253, 57_359, 8_071, 0, 0, 0],
-        },
+        floats: Frame { instructions: [0, 0, 0, 0, 0, 130, 106_696, 66_710, 141_498, 8_649, 8_022] },
+        integers: Frame { instructions: [68_585, 25_274, 23_541, 0, 4_276, 5_253, 57_359, 8_071, 0, 0, 0] },
         kernels: [
             // f32 rows
             Price {
@@ -471,23 +418,11 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 104,
             },
             // f32 short window
-            Price {
-                instructions: [167_033, 23_314, 14_881, 12_007, 0, 0, 0, 0, 0],
-                stack: 1120,
-                alone: 104,
-            },
+            Price { instructions: [167_033, 23_314, 14_881, 12_007, 0, 0, 0, 0, 0], stack: 1120, alone: 104 },
             // f32 short window behind a hidden layer
-            Price {
-                instructions: [190_985, 25_386, 13_434, 11_949, 0, 0, 0, 0, 0],
-                stack: 1120,
-                alone: 104,
-            },
+            Price { instructions: [190_985, 25_386, 13_434, 11_949, 0, 0, 0, 0, 0], stack: 1120, alone: 104 },
             // f32 dense
-            Price {
-                instructions: [54_366, 13_643, 11_366, 4_540, 16_009, 0, 0, 0, 0],
-                stack: 96,
-                alone: 48,
-            },
+            Price { instructions: [54_366, 13_643, 11_366, 4_540, 16_009, 0, 0, 0, 0], stack: 96, alone: 48 },
             // dense
             Price {
                 instructions: [126_982, 14_609, 10_507, 6_609, 13_996, 0, 0, 0, 0],
@@ -495,11 +430,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 192,
             },
             // dense, used inputs
-            Price {
-                instructions: [87_426, 29_518, 0, 8_000, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [87_426, 29_518, 0, 8_000, 0, 0, 0, 0, 0], stack: 2332, alone: 160 },
             // bitmask
             Price {
                 instructions: [120_556, 20_123, 15_180, 14_060, 6_454, 0, 0, 0, 0],
@@ -513,17 +444,9 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 196,
             },
             // rows
-            Price {
-                instructions: [85_573, 37_659, 8_809, 8_003, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [85_573, 37_659, 8_809, 8_003, 0, 0, 0, 0, 0], stack: 2332, alone: 160 },
             // distances
-            Price {
-                instructions: [106_181, 19_256, 21_098, 19_000, 0, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 184,
-            },
+            Price { instructions: [106_181, 19_256, 21_098, 19_000, 0, 0, 0, 0, 0], stack: 2332, alone: 184 },
             // blocks
             Price {
                 instructions: [74_255, 28_009, 0, 3_907, 7_885, 61_219, 1_913, 120_254, 992],
@@ -531,22 +454,27 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 508,
             },
             // constant fan-in
-            Price {
-                instructions: [100_037, 34_525, 0, 8_040, 8_006, 0, 0, 0, 0],
-                stack: 2332,
-                alone: 160,
-            },
+            Price { instructions: [100_037, 34_525, 0, 8_040, 8_006, 0, 0, 0, 0], stack: 2332, alone: 160 },
         ],
     },
     // RV32IMAC
     Prices {
-        startup: 698, plain: 1000, ways: Ways { floats: [[1000, 100]; 16], float_file: [[10000, 1000]; 3], integers: [[1000, 100]; 36], besides: [[10, 0]; 5], integer_file: [14000, 1700], straight: [[1000; 15]; 2], c: [[1000; 18]; 2], c_stack: [[100; 18]; 2] },
-        floats: Frame {
-            instructions: [0, 0, 0, 0, 0, 0, 53_220, 253_898, 183_115, 59_606, 24_246],
+        startup: 698,
+        plain: 1000,
+        ways: Ways {
+            floats: [[1000, 100]; 16],
+            float_file: [[10000, 1000]; 4],
+            integers: [[1000, 100]; 36],
+            besides: [[10, 0]; 5],
+            integer_file: [14000, 1700],
+            straight: [[1000; 12]; 2],
+            rust: [[0, 0]; 2],
+            c_floats: [[1000, 100]; 16],
+            c_integers: [[1000, 100]; 36],
+            c_besides: [[10, 0]; 5],
         },
-        integers: Frame {
-            instructions: [97_560, 26_818, 20_821, 872, 5_312, 8_121, 44_631, 9_246, 0, 0, 0],
-        },
+        floats: Frame { instructions: [0, 0, 0, 0, 0, 0, 53_220, 253_898, 183_115, 59_606, 24_246] },
+        integers: Frame { instructions: [97_560, 26_818, 20_821, 872, 5_312, 8_121, 44_631, 9_246, 0, 0, 0] },
         kernels: [
             // f32 rows
             Price {
@@ -555,11 +483,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 264,
             },
             // f32 rows under a sum
-            Price {
-                instructions: [0, 0, 0, 140_516, 91_372, 0, 0, 0, 0],
-                stack: 1056,
-                alone: 152,
-            },
+            Price { instructions: [0, 0, 0, 140_516, 91_372, 0, 0, 0, 0], stack: 1056, alone: 152 },
             // f32 rows behind a hidden layer
             Price {
                 instructions: [219_459, 86_058, 68_511, 105_772, 67_423, 0, 0, 0, 0],
@@ -585,11 +509,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 180,
             },
             // f32 short window behind a hidden layer
-            Price {
-                instructions: [343_137, 49_265, 0, 97_182, 0, 0, 0, 0, 0],
-                stack: 1056,
-                alone: 180,
-            },
+            Price { instructions: [343_137, 49_265, 0, 97_182, 0, 0, 0, 0, 0], stack: 1056, alone: 180 },
             // f32 dense
             Price {
                 instructions: [347_768, 68_055, 143_409, 102_178, 481_497, 0, 0, 0, 0],
@@ -603,11 +523,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 148,
             },
             // dense, used inputs
-            Price {
-                instructions: [70_753, 27_988, 0, 11_000, 0, 0, 0, 0, 0],
-                stack: 2288,
-                alone: 112,
-            },
+            Price { instructions: [70_753, 27_988, 0, 11_000, 0, 0, 0, 0, 0], stack: 2288, alone: 112 },
             // bitmask
             Price {
                 instructions: [107_174, 15_514, 20_298, 19_070, 5_404, 0, 0, 0, 0],
@@ -621,17 +537,9 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 140,
             },
             // rows
-            Price {
-                instructions: [71_628, 35_740, 11_286, 10_992, 0, 0, 0, 0, 0],
-                stack: 2288,
-                alone: 112,
-            },
+            Price { instructions: [71_628, 35_740, 11_286, 10_992, 0, 0, 0, 0, 0], stack: 2288, alone: 112 },
             // distances
-            Price {
-                instructions: [92_481, 17_937, 15_045, 14_002, 0, 0, 0, 0, 0],
-                stack: 2288,
-                alone: 128,
-            },
+            Price { instructions: [92_481, 17_937, 15_045, 14_002, 0, 0, 0, 0, 0], stack: 2288, alone: 128 },
             // blocks
             Price {
                 instructions: [66_237, 47_519, 0, 6_025, 8_041, 58_522, 2_396, 236_435, 2_745],
@@ -639,11 +547,7 @@ pub(super) static TABLE: [Prices; 6] = [
                 alone: 456,
             },
             // constant fan-in
-            Price {
-                instructions: [76_386, 38_127, 0, 11_053, 10_997, 0, 0, 0, 0],
-                stack: 2288,
-                alone: 112,
-            },
+            Price { instructions: [76_386, 38_127, 0, 11_053, 10_997, 0, 0, 0, 0], stack: 2288, alone: 112 },
         ],
     },
 ];

@@ -4,8 +4,8 @@
 //! every set of floats, and of integers of every kernel and every two of them together; more of them add up.
 
 use super::{Core, Numbers, Way};
-use crate::model::{self, WINDOW};
 use crate::model::Activation;
+use crate::model::{self, WINDOW};
 use crate::quantised::{self, Encoding, Weights};
 
 /// Bytes of code, and of stack besides the scratch and the prediction.
@@ -26,17 +26,14 @@ pub const INTEGER_SETS: usize = INTEGER_KINDS * (INTEGER_KINDS + 1) / 2;
 /// What a chain of integers may have besides: biases, a last layer with factors, one with `ReLU`, a sum, and no hidden layer.
 pub const BESIDES: usize = 5;
 /// What is counted for code without tables, see [`Straight`].
-pub const STRAIGHT: usize = 15;
-/// What is counted for code of C, see [`c_integers`] and [`c_floats`].
-pub const C: usize = 18;
-
+pub const STRAIGHT: usize = 12;
 /// Everything measured of one kind of part.
 #[derive(Debug)]
 pub(super) struct Ways {
     /// Chains of floats, code and stack.
     pub(super) floats: [[u16; 2]; FLOAT_SETS],
-    /// Files of floats: rows under a sum, windows on short rows only, all others.
-    pub(super) float_file: [[u16; 2]; 3],
+    /// Files of floats: rows under a sum, windows on short rows only, others with rows, windows.
+    pub(super) float_file: [[u16; 2]; 4],
     /// Chains of integers with a hidden layer.
     pub(super) integers: [[u16; 2]; INTEGER_SETS],
     /// What they have besides.
@@ -45,9 +42,12 @@ pub(super) struct Ways {
     pub(super) integer_file: [u16; 2],
     /// Thousandths of a byte of code and of all RAM for each count of code without tables.
     pub(super) straight: [[u32; STRAIGHT]; 2],
-    /// Thousandths of a byte of code of C, of integers and floats, and the deepest stack with each count.
-    pub(super) c: [[u32; C]; 2],
-    pub(super) c_stack: [[u16; C]; 2],
+    /// What a module of Rust takes beyond an embedded model, with at most eight outputs and with more.
+    pub(super) rust: [[i16; 2]; 2],
+    /// Of C what `floats`, `integers` and `besides` are of chains.
+    pub(super) c_floats: [[u16; 2]; FLOAT_SETS],
+    pub(super) c_integers: [[u16; 2]; INTEGER_SETS],
+    pub(super) c_besides: [[i16; 2]; BESIDES],
 }
 
 /// The place of the set of kernels of these layers of floats, below [`FLOAT_SETS`].
@@ -75,11 +75,12 @@ pub fn float_set(layers: &[model::Layer<'_>]) -> usize {
     }
 }
 
-/// The place of the file's program among three.
+/// The place of the file's program among four.
 fn float_file(layers: &[model::Layer<'_>]) -> usize {
     match float_set(layers) {
         15 => 0,
         2 | 6 | 14 => 1,
+        1 | 5 | 13 => 3,
         _ => 2,
     }
 }
@@ -124,19 +125,16 @@ pub fn besides(layers: &[quantised::Layer<'_>], sum: bool) -> [bool; BESIDES] {
 pub struct Straight(pub [u64; STRAIGHT]);
 
 impl Straight {
-    /// What is counted: the prediction itself, layers, rows with weights, weights of columns below 32, below 256 and from there on,
-    /// and besides of them those that are positive, negative and powers of two, outputs that become bytes, those of the last layer that
-    /// are scaled, biases, outputs with `ReLU`, what a sum adds, and outputs.
+    /// What is counted: the prediction itself, rows with weights, weights, once more those of columns from 32 on and from 256 on and
+    /// those that are negative, outputs that become bytes, those of the last layer that are scaled, biases, outputs with `ReLU`,
+    /// what a sum adds, and outputs.
     pub const NAMES: [&str; STRAIGHT] = [
         "prediction",
-        "layer",
         "row",
-        "near column",
-        "column",
-        "far column",
-        "positive weight",
-        "negative weight",
-        "power of two",
+        "weight",
+        "column from 32",
+        "column from 256",
+        "negative",
         "byte",
         "number",
         "bias",
@@ -161,23 +159,24 @@ impl Straight {
             let mut before = usize::MAX;
             layer.weights().entries(&mut |row, column, weight| {
                 if row != before {
-                    (before, _) = (row, add(2, 1));
+                    before = row;
+                    add(1, 1);
                 }
-                add(if column < 32 { 3 } else if column < 256 { 4 } else { 5 }, 1);
-                let power = weight.unsigned_abs().is_power_of_two();
-                add(if power { 8 } else if weight < 0 { 7 } else { 6 }, 1);
+                add(2, 1);
+                add(3, usize::from(column >= 32));
+                add(4, usize::from(column >= 256));
+                add(5, usize::from(weight < 0));
             });
-            add(1, 1);
-            add(if hidden { 9 } else { 14 }, layer.outputs());
+            add(if hidden { 6 } else { 11 }, layer.outputs());
             if !hidden && !layer.rescale().is_empty() {
-                add(10, layer.outputs());
+                add(7, layer.outputs());
             }
-            add(11, layer.bias().iter().filter(|&&bias| bias != 0).count());
+            add(8, layer.bias().iter().filter(|&&bias| bias != 0).count());
             if !hidden && layer.activation() == Activation::Relu {
-                add(12, layer.outputs());
+                add(9, layer.outputs());
             }
         }
-        add(13, model.sum().map_or(0, model::Sum::inputs));
+        add(10, model.sum().map_or(0, model::Sum::inputs));
         Self(counts)
     }
 }
@@ -194,60 +193,6 @@ pub fn straight_scratch(model: &quantised::Model<'_>) -> usize {
     most
 }
 
-/// What is linked of the exported C of a model of integers: the prediction, layers, and each kernel once.
-#[must_use]
-pub fn c_integers(model: &quantised::Model<'_>) -> [u64; C] {
-    let mut counts = [0; C];
-    let mut set = |at: usize, n: usize| {
-        if let Some(count) = counts.get_mut(at) {
-            *count = n as u64;
-        }
-    };
-    let (layers, sum) = (model.layers(), model.sum().is_some());
-    set(0, 1);
-    set(1, layers.len().saturating_sub(1));
-    for layer in layers {
-        set(
-            match layer.weights().encoding() {
-                Encoding::Dense => 2,
-                Encoding::DenseUsed => 3,
-                Encoding::Mask => 4,
-                Encoding::MaskUsed => 5,
-                Encoding::Csr => 6,
-                Encoding::Delta => 7,
-                Encoding::Blocks => 8,
-                Encoding::Fan if layer.inputs() <= WINDOW => 9,
-                Encoding::Fan => 10,
-            },
-            1,
-        );
-        set(if layer.bias().is_empty() { 11 } else { 12 }, 1);
-    }
-    let [_, scaled, relu, ..] = besides(layers, sum);
-    set(13, usize::from(layers.len() > 1 || sum));
-    set(14, usize::from(scaled));
-    set(15, usize::from(relu));
-    set(16, usize::from(sum));
-    counts
-}
-
-/// The same of a model of floats: the prediction, layers, rows, `ReLU`, a sum.
-#[must_use]
-pub fn c_floats(model: &model::Model<'_>) -> [u64; C] {
-    let layers = model.layers();
-    let relu = |layer: &model::Layer<'_>| match layer {
-        model::Layer::Csr(csr) => csr.activation() == Activation::Relu,
-        model::Layer::Blocks(blocks) => blocks.activation() == Activation::Relu,
-        model::Layer::Sum(_) => false,
-    };
-    let sum = matches!(layers, [.., model::Layer::Sum(_)]);
-    let weighted = layers.len().saturating_sub(usize::from(sum));
-    let mut counts = [0; C];
-    let found = [1, weighted.saturating_sub(1), 1, usize::from(layers.iter().any(relu)), usize::from(sum)];
-    counts.iter_mut().zip(found).for_each(|(count, n)| *count = n as u64);
-    counts
-}
-
 fn bytes([code, stack]: [u16; 2]) -> Bytes {
     Bytes { code: code.into(), stack: stack.into() }
 }
@@ -258,10 +203,11 @@ fn whole(counts: &[u64], prices: &[u32]) -> u32 {
     u32::try_from(sum).unwrap_or(u32::MAX)
 }
 
-/// The deepest of what is there.
-fn deepest(counts: &[u64], stacks: &[u16]) -> u32 {
-    let there = counts.iter().zip(stacks).filter(|(count, _)| **count > 0);
-    there.map(|(_, &stack)| stack).max().unwrap_or(0).into()
+impl Bytes {
+    fn and(self, [code, stack]: [i16; 2]) -> Self {
+        let more = |bytes: u32, more: i16| bytes.saturating_add_signed(more.into());
+        Self { code: more(self.code, code), stack: more(self.stack, stack) }
+    }
 }
 
 impl Core {
@@ -273,14 +219,13 @@ impl Core {
     #[must_use]
     pub fn floats(self, model: &model::Model<'_>, way: Way) -> Option<Bytes> {
         let (ways, layers) = (self.ways(), model.layers());
+        let chain = bytes(*ways.floats.get(float_set(layers))?);
         Some(match way {
             Way::File => bytes(*ways.float_file.get(float_file(layers))?),
-            Way::Embedded | Way::Rust => bytes(*ways.floats.get(float_set(layers))?),
+            Way::Embedded => chain,
+            Way::Rust => chain.and(ways.module(model.outputs())),
             Way::Straight => return None,
-            Way::C => {
-                let (counts, [_, prices], [_, stacks]) = (c_floats(model), &ways.c, &ways.c_stack);
-                Bytes { code: whole(&counts, prices), stack: deepest(&counts, stacks) }
-            }
+            Way::C => bytes(*ways.c_floats.get(float_set(layers))?),
         })
     }
 
@@ -288,70 +233,35 @@ impl Core {
     #[must_use]
     pub fn integers(self, model: &quantised::Model<'_>, way: Way) -> Bytes {
         let ways = self.ways();
-        match way {
-            Way::File => bytes(ways.integer_file),
-            Way::Embedded | Way::Rust => self.chain(model.layers(), model.sum().is_some()),
-            Way::Straight => {
-                let (counts, [code, ram]) = (Straight::of(model).0, &ways.straight);
-                let buffers = straight_scratch(model).saturating_add(model.outputs().saturating_mul(4));
-                let buffers = u32::try_from(buffers).unwrap_or(u32::MAX);
-                Bytes { code: whole(&counts, code), stack: whole(&counts, ram).saturating_sub(buffers) }
-            }
-            Way::C => {
-                let (counts, [prices, _], [stacks, _]) = (c_integers(model), &ways.c, &ways.c_stack);
-                Bytes { code: whole(&counts, prices), stack: deepest(&counts, stacks) }
-            }
-        }
-    }
-
-    /// Of a chain of integers.
-    fn chain(self, layers: &[quantised::Layer<'_>], sum: bool) -> Bytes {
+        let (layers, sum) = (model.layers(), model.sum().is_some());
         let mut there = [false; INTEGER_KINDS];
         for layer in layers {
             if let Some(there) = there.get_mut(integer_kind(layer.weights())) {
                 *there = true;
             }
         }
-        self.kinds(&there, besides(layers, sum))
+        let besides = besides(layers, sum);
+        let chain = kinds(&ways.integers, &ways.besides, there, besides);
+        match way {
+            Way::File => bytes(ways.integer_file),
+            Way::Embedded => chain,
+            Way::Rust => chain.and(ways.module(model.outputs())),
+            Way::Straight => {
+                let (counts, [code, ram]) = (Straight::of(model).0, &ways.straight);
+                let buffers = straight_scratch(model).saturating_add(model.outputs().saturating_mul(4));
+                let buffers = u32::try_from(buffers).unwrap_or(u32::MAX);
+                Bytes { code: whole(&counts, code), stack: whole(&counts, ram).saturating_sub(buffers) }
+            }
+            Way::C => kinds(&ways.c_integers, &ways.c_besides, there, besides),
+        }
     }
 
     /// Of dense layers of integers with these many hidden ones.
     pub(crate) fn dense_chain(self, hidden: usize) -> Bytes {
         let mut there = [false; INTEGER_KINDS];
         there[0] = true;
-        self.kinds(&there, [false, false, false, false, hidden == 0])
-    }
-
-    /// One kernel or two as measured. Where more are there, what all programs share and what each kernel adds follow from the sums over
-    /// ones and over twos.
-    fn kinds(self, there: &[bool; INTEGER_KINDS], besides: [bool; BESIDES]) -> Bytes {
-        let ways = self.ways();
-        let of = |a: usize, b: usize| ways.integers.get(integer_set(a, b)).copied().unwrap_or_default();
-        let has = |kind: usize| there.get(kind).copied().unwrap_or(false);
-        let (mut n, mut ones, mut twos) = (0_i64, 0_i64, 0_i64);
-        let mut stack = 0_i64;
-        for a in (0..INTEGER_KINDS).filter(|&a| has(a)) {
-            n += 1;
-            ones += i64::from(of(a, a)[0]);
-            stack = stack.max(of(a, a)[1].into());
-            for b in (0..a).filter(|&b| has(b)) {
-                twos += i64::from(of(a, b)[0]);
-                stack = stack.max(of(a, b)[1].into());
-            }
-        }
-        let mut code = match n {
-            0 | 1 => ones,
-            2 => twos,
-            _ => {
-                let own = 2 * twos / (n - 1) - ones;
-                own + (ones - own) / n
-            }
-        };
-        for (_, [more, deeper]) in besides.iter().zip(ways.besides).filter(|(there, _)| **there) {
-            (code, stack) = (code + i64::from(more), stack + i64::from(deeper));
-        }
-        let unsigned = |bytes: i64| u32::try_from(bytes.max(0)).unwrap_or(u32::MAX);
-        Bytes { code: unsigned(code), stack: unsigned(stack) }
+        let besides = [false, false, false, false, hidden == 0];
+        kinds(&self.ways().integers, &self.ways().besides, there, besides)
     }
 
     /// Code that reads a file of these numbers in place, checks it, and predicts; of floats the most.
@@ -362,4 +272,45 @@ impl Core {
             Numbers::Integers => self.ways().integer_file[0] as u32,
         }
     }
+}
+
+impl Ways {
+    /// What a module has beyond an embedded model with so many outputs: an array of more is cleared by a routine.
+    const fn module(&self, outputs: usize) -> [i16; 2] {
+        let [few, many] = self.rust;
+        if outputs > 8 { many } else { few }
+    }
+}
+
+/// One kernel or two as measured. Where more are there, what all programs share and what each kernel adds follow from the sums over
+/// ones and over twos.
+fn kinds(
+    sets: &[[u16; 2]; INTEGER_SETS],
+    extras: &[[i16; 2]; BESIDES],
+    there: [bool; INTEGER_KINDS],
+    besides: [bool; BESIDES],
+) -> Bytes {
+    let of = |a: usize, b: usize| sets.get(integer_set(a, b)).copied().unwrap_or_default();
+    let has = |kind: usize| there.get(kind).copied().unwrap_or(false);
+    let (mut n, mut ones, mut twos) = (0_u32, 0_u32, 0_u32);
+    let mut stack = 0;
+    for a in (0..INTEGER_KINDS).filter(|&a| has(a)) {
+        let [code, deep] = of(a, a);
+        (n, ones, stack) = (n + 1, ones + u32::from(code), stack.max(deep));
+        for b in (0..a).filter(|&b| has(b)) {
+            let [code, deep] = of(a, b);
+            (twos, stack) = (twos + u32::from(code), stack.max(deep));
+        }
+    }
+    let code = match n {
+        0 | 1 => ones,
+        2 => twos,
+        _ => {
+            let own = (2 * twos / (n - 1)).saturating_sub(ones);
+            own + ones.saturating_sub(own) / n
+        }
+    };
+    let measured = Bytes { code, stack: stack.into() };
+    let there = besides.iter().zip(extras).filter(|(there, _)| **there);
+    there.fold(measured, |bytes, (_, &more)| bytes.and(more))
 }

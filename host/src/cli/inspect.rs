@@ -99,7 +99,9 @@ impl Inspect {
             return on.check();
         }
         let kinds = Target::all().filter(|target| target.part().is_none());
-        let targets = kinds.map(|target| model.on(&cost, &target, self.deploy.into(), &[])).collect::<Result<Vec<_>>>()?;
+        let targets = kinds
+            .map(|target| model.on(&cost, &target, self.deploy.into(), &[]))
+            .collect::<Result<Vec<_>>>()?;
         let report = Report { cost: &cost, target: None, targets: &targets };
         console.result(&report, || summary(&cost, &targets))
     }
@@ -312,7 +314,8 @@ fn ways(on: &TargetCost) -> String {
 
 fn networks(on: &TargetCost) -> String {
     let deployed = format!("deployed as {}", on.deploy);
-    let heading = [deployed.as_str(), "flash", "model", "code", "RAM", "scratch, output", "stack", "instructions"];
+    let heading =
+        [deployed.as_str(), "flash", "model", "code", "RAM", "scratch, output", "stack", "instructions"];
     let mut rows = vec![heading.map(String::from).to_vec()];
     let all = [("this model", &on.model), ("dense int8", &on.dense_int8), ("dense f32", &on.dense_f32)];
     rows.extend(all.map(|(name, needs)| {

@@ -81,6 +81,6 @@ pub(crate) use recover::is_sum;
 pub use recover::{RecoverOptions, Search, recover, recover_from, recover_plan, resume};
 pub use score::{MAX_PSNR_DB, Score};
 pub use single::LayerRecipe;
-pub use target::{Limit, Limited, Needs, PARTS, Part, Target, TargetCost};
+pub use target::{Limit, Limited, Needs, PARTS, Part, Target, TargetCost, WayNeeds};
 pub use train::{Options, Outcome, Report, Size, resume_train, train, train_from};
 pub(crate) use train::{check_dims, check_recipe};

@@ -31,7 +31,11 @@ pub(crate) struct Taken {
 }
 
 /// What every program takes on every board; the order is that of both.
-pub(crate) fn measure(boards: &[Board], plugin: &Path, programs: &[Program]) -> Result<Vec<Vec<Taken>>, Stop> {
+pub(crate) fn measure(
+    boards: &[Board],
+    plugin: &Path,
+    programs: &[Program],
+) -> Result<Vec<Vec<Taken>>, Stop> {
     let folder = root().join(qemu::WORK).join(FOLDER);
     write(&folder, programs)?;
     let rust: Vec<_> = programs.iter().filter(|program| program.way != Way::C).collect();
@@ -51,7 +55,10 @@ pub(crate) fn measure(boards: &[Board], plugin: &Path, programs: &[Program]) -> 
         let mut took = BTreeMap::new();
         let nothing = taken(board, &image(NOTHING), plugin)?;
         for program in &rust {
-            took.insert(program.name.as_str(), less(taken(board, &image(&program.name), plugin)?, nothing, program));
+            took.insert(
+                program.name.as_str(),
+                less(taken(board, &image(&program.name), plugin)?, nothing, program),
+            );
         }
         let c: Vec<_> = programs.iter().filter(|program| program.way == Way::C).collect();
         if !c.is_empty() {

@@ -400,7 +400,10 @@ pub(crate) fn planned(
         let drawn: Vec<_> = encodings
             .iter()
             .zip(widths.windows(2))
-            .map(|(&encoding, pair)| {
+            .enumerate()
+            .map(|(at, (&encoding, pair))| {
+                // Of what no later layer reads the compiler would leave code out.
+                let density = if at > 0 { density.max(0.6) } else { density };
                 let kind = if encoding == Encoding::Fan { Kind::Equal } else { Kind::Hidden };
                 let used = matches!(encoding, Encoding::DenseUsed | Encoding::MaskUsed);
                 let rows = rows_of(rng, pair[0], pair[1], kind, density, if used { 0.4 } else { 1.0 });
@@ -478,9 +481,8 @@ fn integer_file(
         };
         let factors: Vec<u32> =
             (0..count).map(|_| (30 + rng.below(6)) << 24 | 1 << 23 | rng.below(1 << 23)).collect();
-        let biases: Vec<i32> = (0..if besides.biases { many } else { 0 })
-            .map(|_| rng.below(20_000) as i32 - 10_000)
-            .collect();
+        let biases: Vec<i32> =
+            (0..if besides.biases { many } else { 0 }).map(|_| rng.below(20_000) as i32 - 10_000).collect();
         let relu = hidden || besides.relu;
         tables.push((factors, biases, if relu { Activation::Relu } else { Activation::Identity }));
     }

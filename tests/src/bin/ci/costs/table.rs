@@ -40,10 +40,7 @@ fn entry(part: &Measured) -> String {
     text += &ways(&part.ways);
     for (at, name) in ["floats", "integers"].into_iter().enumerate() {
         let prices = list(&part.around[at]);
-        let _ = writeln!(
-            text,
-            "{name}: Frame {{ instructions: {prices} }},"
-        );
+        let _ = writeln!(text, "{name}: Frame {{ instructions: {prices} }},");
     }
     text += "kernels: [\n";
     for (kernel, work) in Kernel::all().zip(&part.work) {
@@ -61,18 +58,22 @@ fn entry(part: &Measured) -> String {
 
 /// Bytes of the ways; pairs are code and stack.
 fn ways(ways: &Prices) -> String {
-    let Prices { floats, float_file, integers, besides, integer_file, straight, c, c_stack } = ways;
-    let pairs = |pairs: &[[i64; 2]]| pairs.iter().map(|pair| format!("{pair:?}")).collect::<Vec<_>>().join(", ");
+    let Prices { floats, float_file, integers, besides, integer_file, straight, .. } = ways;
+    let Prices { rust, c_floats, c_integers, c_besides, .. } = ways;
+    let pairs =
+        |pairs: &[[i64; 2]]| pairs.iter().map(|pair| format!("{pair:?}")).collect::<Vec<_>>().join(", ");
     let both = |prices: &[Vec<f64>; 2]| format!("[{}, {}]", list(&prices[0]), list(&prices[1]));
     format!(
         "ways: Ways {{ floats: [{}], float_file: [{}], integers: [{}], besides: [{}], integer_file: {integer_file:?},\n\
-         straight: {}, c: {}, c_stack: {c_stack:?} }},\n",
+         straight: {}, rust: {rust:?}, c_floats: [{}], c_integers: [{}], c_besides: [{}] }},\n",
         pairs(floats),
         pairs(float_file),
         pairs(integers),
         pairs(besides),
         both(straight),
-        both(c),
+        pairs(c_floats),
+        pairs(c_integers),
+        pairs(c_besides),
     )
 }
 

@@ -25,7 +25,8 @@ pub(super) fn build(folder: &Path, board: &Board, program: Option<&Program>) -> 
     std::fs::create_dir_all(&out).map_err(|error| Stop::Failed(format!("{}: {error}", out.display())))?;
     let image = out.join(name);
     let script = out.join("link.ld");
-    std::fs::write(&script, linked(board)).map_err(|error| Stop::Failed(format!("{}: {error}", script.display())))?;
+    std::fs::write(&script, linked(board))
+        .map_err(|error| Stop::Failed(format!("{}: {error}", script.display())))?;
     let (compiler, options) = options(board.target)?;
     let mut build = Cmd::new(compiler)
         .words(options)

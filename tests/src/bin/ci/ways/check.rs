@@ -57,7 +57,10 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
             let far = both.iter().zip(errors).filter(|(_, error)| error.abs() > 100.0 * MOST_BYTES);
             problems.extend(far.map(|((what, estimated, taken), error)| {
                 let name = &program.name;
-                format!("{}, {name}: {estimated} bytes of {what} estimated, {taken} taken: {error:+.1} %", board.core)
+                format!(
+                    "{}, {name}: {estimated} bytes of {what} estimated, {taken} taken: {error:+.1} %",
+                    board.core
+                )
             }));
         }
     }

@@ -5,7 +5,7 @@ use super::programs::Program;
 use crate::costs::draw::{Besides, Drawn, FloatLayer, planned, planned_floats};
 use crate::costs::fit;
 use tamis::price::Way;
-use tamis::price::ways::{self, BESIDES, C, FLOAT_SETS, INTEGER_KINDS, STRAIGHT, Straight};
+use tamis::price::ways::{self, BESIDES, FLOAT_SETS, INTEGER_KINDS, STRAIGHT, Straight};
 use tamis::quantised::Encoding;
 use tamis::rng::{Rng, stream};
 
@@ -21,6 +21,8 @@ const ENCODINGS: [Encoding; INTEGER_KINDS] = [
     Encoding::Blocks,
     Encoding::Fan,
 ];
+/// The set of integers and that of floats that modules are measured with: dense and rows, and rows behind rows.
+const MODULES: [usize; 2] = [ways::integer_set(0, 3), 0];
 const WIDE: usize = 5;
 const SHORT: usize = 6;
 
@@ -35,8 +37,8 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Entries {
     pub(crate) all: Vec<Entry>,
-    /// Where those of floats, sets of integers, what they have besides, files, code without tables and C begin.
-    starts: [usize; 6],
+    /// Where those of floats, sets of integers, what they have besides, files, modules, code without tables and C begin.
+    starts: [usize; 7],
 }
 
 fn entry(name: &str, way: Way, model: &Drawn) -> Entry {
@@ -80,11 +82,12 @@ fn integers(rng: &mut Rng) -> Vec<Drawn> {
                 _ => &[300, 12, 6],
             };
             // Blocks are wide on the row, and short behind it.
-            let (first, last) = if b == WIDE || b == Encoding::ALL.len() - 1 && a != WIDE || a == SHORT && b != SHORT {
-                (b, a)
-            } else {
-                (a, b)
-            };
+            let (first, last) =
+                if b == WIDE || b == Encoding::ALL.len() - 1 && a != WIDE || a == SHORT && b != SHORT {
+                    (b, a)
+                } else {
+                    (a, b)
+                };
             let density = if widths[1] == 260 { 0.01 } else { 0.05 };
             let encodings = [ENCODINGS[first], ENCODINGS[last]];
             models.push(planned(rng, widths, &encodings, density, Besides::PLAIN));
@@ -111,14 +114,25 @@ fn besides(rng: &mut Rng) -> Vec<Drawn> {
 /// Models to write without tables.
 fn straight(rng: &mut Rng) -> Vec<Drawn> {
     let plain = Besides::PLAIN;
-    let shapes: [(&[usize], f32, Besides); 7] = [
+    let (biases, relu) = (Besides { biases: true, ..plain }, Besides { relu: true, ..plain });
+    let (own_factors, scaled) = (Besides { own_factors: true, ..plain }, Besides { scaled: true, ..plain });
+    let sum = Besides { sum: true, ..plain };
+    let shapes: [(&[usize], f32, Besides); 15] = [
         (&[784, 10, 10], 0.03, plain),
-        (&[784, 24, 10], 0.04, Besides { biases: true, ..plain }),
-        (&[60, 16, 5], 0.4, Besides { own_factors: true, scaled: true, ..plain }),
-        (&[200, 20, 12, 8], 0.1, Besides { relu: true, scaled: true, ..plain }),
-        (&[1000, 12], 0.04, Besides { sum: true, ..plain }),
-        (&[30, 24, 2], 0.5, Besides { biases: true, relu: true, ..plain }),
-        (&[400, 32, 10], 0.06, Besides { own_factors: true, ..plain }),
+        (&[784, 24, 10], 0.04, biases),
+        (&[784, 16, 10], 0.1, plain),
+        (&[60, 16, 5], 0.4, scaled),
+        (&[30, 24, 2], 0.5, relu),
+        (&[30, 10, 10], 0.6, plain),
+        (&[30, 40, 10], 0.3, plain),
+        (&[200, 20, 12, 8], 0.1, scaled),
+        (&[200, 12, 20], 0.1, own_factors),
+        (&[1000, 12], 0.04, sum),
+        (&[100, 30], 0.1, sum),
+        (&[400, 32, 10], 0.06, own_factors),
+        (&[250, 20, 20], 0.2, relu),
+        (&[28, 8, 4], 0.5, biases),
+        (&[500, 40, 3], 0.03, plain),
     ];
     let rows = |widths: &[usize]| vec![Encoding::Csr; widths.len() - 1];
     shapes.map(|(widths, density, besides)| planned(rng, widths, &rows(widths), density, besides)).to_vec()
@@ -138,12 +152,15 @@ pub(crate) fn entries() -> Entries {
     let refs = |models: &'_ [Drawn]| -> Vec<Drawn> { models.to_vec() };
     let (f, i, b, s) = (refs(&floats), refs(&integers), refs(&besides), refs(&straight));
     let c: Vec<&Drawn> = i.iter().chain(&b).chain(&f).collect();
-    let files = [&f[15], &f[2], &f[0], &i[ways::integer_set(0, WIDE)]];
+    let files = [&f[15], &f[2], &f[0], &f[1], &i[ways::integer_set(0, WIDE)]];
+    // With six outputs and with ten.
+    let modules = [&i[MODULES[0]], &f[MODULES[1]]];
     let starts = [
-        add(&mut all, "f", Way::Rust, &f.iter().collect::<Vec<_>>()),
-        add(&mut all, "i", Way::Rust, &i.iter().collect::<Vec<_>>()),
-        add(&mut all, "b", Way::Rust, &b.iter().collect::<Vec<_>>()),
+        add(&mut all, "f", Way::Embedded, &f.iter().collect::<Vec<_>>()),
+        add(&mut all, "i", Way::Embedded, &i.iter().collect::<Vec<_>>()),
+        add(&mut all, "b", Way::Embedded, &b.iter().collect::<Vec<_>>()),
         add(&mut all, "file", Way::File, &files),
+        add(&mut all, "m", Way::Rust, &modules),
         add(&mut all, "s", Way::Straight, &s.iter().collect::<Vec<_>>()),
         add(&mut all, "c", Way::C, &c),
     ];
@@ -159,8 +176,10 @@ pub(crate) struct Prices {
     pub(crate) besides: Vec<[i64; 2]>,
     pub(crate) integer_file: [i64; 2],
     pub(crate) straight: [Vec<f64>; 2],
-    pub(crate) c: [Vec<f64>; 2],
-    pub(crate) c_stack: [Vec<i64>; 2],
+    pub(crate) rust: [[i64; 2]; 2],
+    pub(crate) c_floats: Vec<[i64; 2]>,
+    pub(crate) c_integers: Vec<[i64; 2]>,
+    pub(crate) c_besides: Vec<[i64; 2]>,
 }
 
 impl Entries {
@@ -171,55 +190,41 @@ impl Entries {
     /// The prices of a part on which the programs took this.
     pub(crate) fn prices(&self, took: &[Taken]) -> Prices {
         let own: Vec<[i64; 2]> = self.all.iter().zip(took).map(|(entry, took)| entry.own(*took)).collect();
-        let [_, i, b, file, s, c] = self.starts;
-        let base = own[i + ways::integer_set(3, 3)];
-        let more = |of: &[i64; 2]| [of[0] - base[0], of[1] - base[1]];
+        let [_, i, b, file, m, s, c] = self.starts;
+        let less = |of: [i64; 2], base: [i64; 2]| [of[0] - base[0], of[1] - base[1]];
+        let rows = ways::integer_set(3, 3);
+        let more = |of: &[[i64; 2]], base| of.iter().map(|&of| less(of, base)).collect::<Vec<_>>();
+        let (c_besides, c_floats) = (c + ways::INTEGER_SETS, self.all.len() - FLOAT_SETS);
         let mut prices = Prices {
             floats: own[..i].to_vec(),
             integers: own[i..b].to_vec(),
-            besides: own[b..b + BESIDES].iter().map(more).collect(),
-            float_file: own[file..file + 3].to_vec(),
-            integer_file: own[file + 3],
+            besides: more(&own[b..file], own[i + rows]),
+            float_file: own[file..file + 4].to_vec(),
+            integer_file: own[file + 4],
+            rust: [less(own[m], own[i + MODULES[0]]), less(own[m + 1], own[MODULES[1]])],
+            c_integers: own[c..c_besides].to_vec(),
+            c_besides: more(&own[c_besides..c_floats], own[c + rows]),
+            c_floats: own[c_floats..].to_vec(),
             ..Prices::default()
         };
         let counts: Vec<Vec<f64>> = self.all[s..c].iter().map(|entry| numbers(&entry.straight())).collect();
         let of = |of: fn(&Taken) -> u64| took[s..c].iter().map(|took| of(took) as f64).collect::<Vec<_>>();
         let ram: Vec<Vec<f64>> = counts.iter().map(|counts| ram_counts(counts)).collect();
-        prices.straight = [
-            fit::prices(&counts, &of(|took| took.flash)),
-            fit::prices(&ram, &of(|took| took.ram)),
-        ];
-        // Of C integers come first.
-        let floats = self.all.len() - FLOAT_SETS;
-        for (at, range) in [c..floats, floats..self.all.len()].into_iter().enumerate() {
-            let counts: Vec<_> = self.all[range.clone()].iter().map(|entry| entry.c()).collect();
-            let code: Vec<f64> = own[range.clone()].iter().map(|own| own[0] as f64).collect();
-            prices.c[at] = fit::prices(&counts.iter().map(|counts| numbers(counts)).collect::<Vec<_>>(), &code);
-            prices.c_stack[at] = stacks(&counts, &own[range]);
-        }
+        prices.straight =
+            [fit::prices(&counts, &of(|took| took.flash)), fit::prices(&ram, &of(|took| took.ram))];
         prices
     }
 }
 
 /// Of RAM only what is in it: the prediction itself, layers, and what they give.
 fn ram_counts(counts: &[f64]) -> Vec<f64> {
-    let held = |name: &&str| ["prediction", "layer", "byte", "output"].contains(name);
+    let held = |name: &&str| ["prediction", "byte", "output", "sign"].contains(name);
     let counts = counts.iter().zip(&Straight::NAMES);
     counts.map(|(&count, name)| if held(&name) { count } else { 0.0 }).collect()
 }
 
 fn numbers(counts: &[u64]) -> Vec<f64> {
     counts.iter().map(|&count| count as f64).collect()
-}
-
-/// The deepest stack that any count explains: each has the least of the programs that have it.
-fn stacks(counts: &[[u64; C]], own: &[[i64; 2]]) -> Vec<i64> {
-    (0..C)
-        .map(|at| {
-            let with = counts.iter().zip(own).filter(|(counts, _)| counts[at] > 0);
-            with.map(|(_, own)| own[1]).min().unwrap_or(0).max(0)
-        })
-        .collect()
 }
 
 impl Entry {
@@ -232,19 +237,7 @@ impl Entry {
     }
 
     fn straight(&self) -> [u64; STRAIGHT] {
-        self.model.read(
-            |_, _| [0; STRAIGHT],
-            |_| [0; STRAIGHT],
-            |view| Straight::of(view.model()).0,
-        )
-    }
-
-    fn c(&self) -> [u64; C] {
-        self.model.read(
-            |_, _| [0; C],
-            |view| ways::c_floats(view.model()),
-            |view| ways::c_integers(view.model()),
-        )
+        self.model.read(|_, _| [0; STRAIGHT], |_| [0; STRAIGHT], |view| Straight::of(view.model()).0)
     }
 }
 
@@ -264,7 +257,8 @@ mod tests {
                 |_, _| 99,
                 |_| 99,
                 |view| {
-                    let kinds: Vec<_> = view.model().layers().iter().map(|l| ways::integer_kind(l.weights())).collect();
+                    let kinds: Vec<_> =
+                        view.model().layers().iter().map(|l| ways::integer_kind(l.weights())).collect();
                     ways::integer_set(kinds[0], kinds[1])
                 },
             );
