@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use tamis::estimate::{Estimate, float_layers, integer_layers};
 use tamis::model::{self, Activation, Sum};
-use tamis::price::{Around, Core, Kernel, Numbers, PER_INSTRUCTION, Shape, Work};
+use tamis::price::{Around, Core, Kernel, Numbers, PER_INSTRUCTION, Shape, Way, Work};
 use tamis::quantised::{Csr, Encoding, Layer, Model, Scales, Weights};
 use tamis::wire::{Choice, QuantisedView, View};
 
@@ -149,5 +149,32 @@ fn the_fastest_encoding_is_that_of_the_least_price() {
             let (held, instructions) = read(Choice::Prefer(encoding));
             assert!(held != encoding || fastest <= instructions, "{inputs}-{outputs}: {encoding:?}");
         }
+    }
+}
+
+#[test]
+fn every_way_of_deploying_a_model_has_its_own_flash_and_ram() {
+    let csr = model::Csr::new(3, &[2, 1], &[0, 2, 1], &[1.0, -0.5, 2.0], Activation::Relu).unwrap();
+    let layers = [model::Layer::Csr(csr), model::Layer::Sum(Sum::new(2, &[0b10]).unwrap())];
+    let floats = View::new(model::Model::new(&layers).unwrap());
+    let factor = [30 << 24 | 1 << 23];
+    let layer = |inputs, activation| {
+        let weights = Weights::Csr(Csr::new(inputs, &[2, 1], &[0, 1, 1], &[100, -50, 7]).unwrap());
+        Layer::new(weights, if activation == Activation::Relu { &factor } else { &[] }, &[], activation).unwrap()
+    };
+    let two = [layer(3, Activation::Relu), layer(2, Activation::Identity)];
+    let scales = Scales::new(1.0, 1.0, 0, 0).unwrap();
+    let integers = QuantisedView::new(Model::new(&two, None, scales).unwrap());
+    for core in Core::ALL {
+        let floats = Estimate::of_floats(&floats, core);
+        assert_eq!(floats.memory(Way::Straight), None, "code without tables is of integers");
+        let integers = Estimate::of_integers(&integers, core);
+        for estimate in [floats, integers] {
+            let flash = |way| estimate.memory(way).map_or(0, |memory| memory.flash_bytes());
+            assert_eq!((flash(Way::File), flash(Way::Embedded) > 0), (estimate.flash_bytes(), true));
+            assert!(flash(Way::Embedded) < flash(Way::File) && flash(Way::C) < flash(Way::File), "{core:?}");
+        }
+        let straight = integers.memory(Way::Straight).unwrap();
+        assert_eq!((straight.model_bytes, straight.scratch_bytes, straight.output_bytes), (0, 2, 8));
     }
 }
