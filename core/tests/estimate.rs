@@ -160,7 +160,8 @@ fn every_way_of_deploying_a_model_has_its_own_flash_and_ram() {
     let factor = [30 << 24 | 1 << 23];
     let layer = |inputs, activation| {
         let weights = Weights::Csr(Csr::new(inputs, &[2, 1], &[0, 1, 1], &[100, -50, 7]).unwrap());
-        Layer::new(weights, if activation == Activation::Relu { &factor } else { &[] }, &[], activation).unwrap()
+        Layer::new(weights, if activation == Activation::Relu { &factor } else { &[] }, &[], activation)
+            .unwrap()
     };
     let two = [layer(3, Activation::Relu), layer(2, Activation::Identity)];
     let scales = Scales::new(1.0, 1.0, 0, 0).unwrap();

@@ -5,7 +5,7 @@ use super::programs::Program;
 use crate::costs::draw::{Besides, Drawn, FloatLayer, planned, planned_floats};
 use crate::costs::fit;
 use tamis::price::Way;
-use tamis::price::ways::{self, BESIDES, FLOAT_SETS, INTEGER_KINDS, STRAIGHT, Straight};
+use tamis::price::ways::{self, FLOAT_SETS, INTEGER_KINDS, STRAIGHT, Straight};
 use tamis::quantised::Encoding;
 use tamis::rng::{Rng, stream};
 
@@ -244,6 +244,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tamis::price::ways::BESIDES;
 
     #[test]
     fn every_set_has_a_model_of_its_own_at_its_place() {
