@@ -45,9 +45,9 @@ pub(super) struct Inspect {
 /// `--deploy`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Deploy {
-    /// The file, read in place when the program starts: include_model!
+    /// The file, read in place when the program starts
     File,
-    /// The file, read by the compiler: embed_model!, embed_quantised!
+    /// The file, read by the compiler
     Embedded,
     /// Tables of Rust: tamis export --format rust
     Rust,
