@@ -336,10 +336,10 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
 /// A file of one layer in an encoding, or in another where that cannot hold it.
 fn weights(rng: &mut Rng, [inputs, outputs]: [usize; 2], kind: Kind, encoding: Encoding) -> Vec<u8> {
     let rows = rows(rng, inputs, outputs, kind);
-    weights_of(rng, rows, encoding)
+    weights_of(rng, &rows, encoding)
 }
 
-fn weights_of(rng: &mut Rng, rows: Rows, encoding: Encoding) -> Vec<u8> {
+fn weights_of(rng: &mut Rng, rows: &Rows, encoding: Encoding) -> Vec<u8> {
     let values: Vec<i8> = (0..rows.nonzeros()).map(|_| rng.bits() as i8 | 1).collect();
     let csr = quantised::Csr::new(rows.inputs, &rows.counts, &rows.columns, &values);
     let csr = Weights::Csr(csr.expect("drawn in order"));
@@ -407,7 +407,7 @@ pub(crate) fn planned(
                 let kind = if encoding == Encoding::Fan { Kind::Equal } else { Kind::Hidden };
                 let used = matches!(encoding, Encoding::DenseUsed | Encoding::MaskUsed);
                 let rows = rows_of(rng, pair[0], pair[1], kind, density, if used { 0.4 } else { 1.0 });
-                weights_of(rng, rows, encoding)
+                weights_of(rng, &rows, encoding)
             })
             .collect();
         let plan = vec![besides; encodings.len()];

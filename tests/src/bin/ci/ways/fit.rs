@@ -220,7 +220,7 @@ impl Entries {
 fn ram_counts(counts: &[f64]) -> Vec<f64> {
     let held = |name: &&str| ["prediction", "byte", "output", "sign"].contains(name);
     let counts = counts.iter().zip(&Straight::NAMES);
-    counts.map(|(&count, name)| if held(&name) { count } else { 0.0 }).collect()
+    counts.map(|(&count, name)| if held(name) { count } else { 0.0 }).collect()
 }
 
 fn numbers(counts: &[u64]) -> Vec<f64> {
