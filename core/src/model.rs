@@ -45,14 +45,34 @@ const ALONE: u16 = 1 << 7;
 pub const ALL_KERNELS: u16 = (1 << 8) - 1;
 
 /// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as long as they should be,
-/// and unrolled again they would take more flash than the weights, and time before every short run.
+/// and unrolled again they would take more flash than the weights, and time before every short run. How often a loop runs is
+/// known where the model is a constant, and loops of few turns are unrolled whatever stands in them, if only that is short: so
+/// the compiler is given many nothings to count.
 #[inline(always)]
 pub(crate) fn rolled() {
+    macro_rules! often {
+        ($($of:tt)*) => { $( { let _ = $of; nothings(); } )* };
+    }
+    often!(0 0 0 0 0 0 0 0 0 0);
+}
+
+/// Sixteen.
+#[inline(always)]
+fn nothings() {
+    macro_rules! often {
+        ($($of:tt)*) => { $( { let _ = $of; apart(); } )* };
+    }
+    often!(0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0);
+}
+
+/// Keeps what stands before it apart from what stands behind it, at no instruction.
+#[inline(always)]
+pub(crate) fn apart() {
     core::hint::black_box(());
 }
 
-/// An array of zeros that a loop makes: the routine that clears memory, which `[0; N]` calls, takes more flash than that. Modules
-/// of integers that `tamis export --format rust` writes have their scratch from here.
+/// An array of zeros. The routine that clears memory, which `[0; N]` calls, takes more flash than short arrays do without it. Modules
+/// that `tamis export --format rust` writes have their scratch from here, and programs that embed a model may, too.
 ///
 /// ```
 /// assert_eq!(tamis::model::zeros::<i32, 33>(), [0; 33]);
@@ -60,13 +80,15 @@ pub(crate) fn rolled() {
 #[must_use]
 #[inline(always)]
 pub fn zeros<T: Copy + Default, const N: usize>() -> [T; N] {
+    if N.saturating_mul(size_of::<T>()) > ROUTINE {
+        return [T::default(); N];
+    }
     // Of a number that it does not know the compiler makes no call.
-    let zero = core::hint::black_box(T::default());
-    core::array::from_fn(|_| {
-        rolled();
-        zero
-    })
+    [core::hint::black_box(T::default()); N]
 }
+
+/// Bytes beyond which the routine takes less flash than a store for each word.
+pub(crate) const ROUTINE: usize = 256;
 
 /// One layer of a [`Model`].
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -57,8 +57,11 @@ const NARROW_FAN: u16 = 1 << 8;
 const BIASES: u16 = 1 << 9;
 const LAST_FACTORS: u16 = 1 << 10;
 const LAST_RELU: u16 = 1 << 11;
+/// Layers that give bytes by one factor, and by one for each output.
+const ONE_FACTOR: u16 = 1 << 12;
+const OWN_FACTORS: u16 = 1 << 13;
 /// The set of all kernels and of what may follow them.
-pub const ALL_KERNELS: u16 = (1 << 12) - 1;
+pub const ALL_KERNELS: u16 = (1 << 14) - 1;
 
 /// The weights of a layer, in one of the encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +207,7 @@ impl Weights<'_> {
         }
     }
 
-    /// `sums[outputs] += W x`; `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the
+    /// `sums[outputs] += W x`; `None` only if `x` is not as long as the inputs or the kernel not one of `KERNELS`: the
     /// others are not linked.
     #[inline(always)]
     fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {

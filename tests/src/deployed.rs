@@ -3,6 +3,7 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p tamis-tests --test deployed` writes all of it anew.
 
+use tamis::model::zeros;
 use tamis::trace::{Kind, Trace};
 use tamis::wire::{self, QuantisedView, View};
 
@@ -37,8 +38,8 @@ pub static FLOATS: &[u8] = tamis::include_model!("deployed/floats_1000.tamis");
 #[must_use]
 pub fn embedded(row: &[u8; INPUTS]) -> [i32; OUTPUTS] {
     let model = tamis::embed_quantised!("deployed/tables_1000.tamis");
-    let mut y = [0; OUTPUTS];
-    let done = model.predict(row, &mut [0; 13], &mut y);
+    let mut y = zeros();
+    let done = model.predict(row, &mut zeros::<_, 13>(), &mut y);
     debug_assert!(done.is_ok(), "the scratch is that of ten hidden neurons");
     y
 }

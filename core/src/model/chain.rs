@@ -177,9 +177,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
             Error::Budget { needed: needed.saturating_mul(size_of::<f32>()), got: size_of_val(scratch) };
         let scratch = scratch.get_mut(..needed).ok_or(short)?;
         let missing = Error::Length { what: "numbers of the row that is read", expected: x.len(), got: 0 };
-        // What is linked depends on the kernels alone, not on the numbers of a model that the compiler knows: `estimate` says
-        // how long it is.
-        core::hint::black_box(self).forward(x, scratch, out, see).ok_or(missing)
+        self.forward(x, scratch, out, see).ok_or(missing)
     }
 
     fn forward<X, O>(&self, x: &X, scratch: &mut [f32], out: &mut [f32], mut see: O) -> Option<()>

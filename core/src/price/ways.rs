@@ -23,10 +23,11 @@ pub const FLOAT_SETS: usize = 16;
 pub const INTEGER_KINDS: usize = 8;
 /// Sets of one of them or two.
 pub const INTEGER_SETS: usize = INTEGER_KINDS * (INTEGER_KINDS + 1) / 2;
-/// What a chain of integers may have besides: biases, a last layer with factors, one with `ReLU`, a sum, and no hidden layer.
-pub const BESIDES: usize = 5;
+/// What a chain of integers may have besides: biases, a last layer with factors, one with `ReLU`, a sum, no hidden layer, and hidden
+/// layers with a factor for each output.
+pub const BESIDES: usize = 6;
 /// What is counted for code without tables, see [`Straight`].
-pub const STRAIGHT: usize = 12;
+pub const STRAIGHT: usize = 14;
 /// Everything measured of one kind of part.
 #[derive(Debug)]
 pub(super) struct Ways {
@@ -42,8 +43,10 @@ pub(super) struct Ways {
     pub(super) integer_file: [u16; 2],
     /// Thousandths of a byte of code and of all RAM for each count of code without tables.
     pub(super) straight: [[u32; STRAIGHT]; 2],
-    /// What a module of Rust takes beyond an embedded model, with at most eight outputs and with more.
-    pub(super) rust: [[i16; 2]; 2],
+    /// What a module of Rust takes beyond an embedded model: of floats and of integers, with at most eight outputs and with more.
+    pub(super) rust: [[[i16; 2]; 2]; 2],
+    /// See [`zeros`].
+    pub(super) zeros: [u16; 2],
     /// Of C what `floats`, `integers` and `besides` are of chains.
     pub(super) c_floats: [[u16; 2]; FLOAT_SETS],
     pub(super) c_integers: [[u16; 2]; INTEGER_SETS],
@@ -117,7 +120,18 @@ pub fn besides(layers: &[quantised::Layer<'_>], sum: bool) -> [bool; BESIDES] {
         last.is_some_and(|last| !sum && last.activation() == Activation::Relu),
         sum,
         layers.len() < 2 && !sum,
+        layers.iter().take(layers.len().saturating_sub(usize::from(!sum))).any(|layer| layer.rescale().len() > 1),
     ]
+}
+
+/// Bytes of code that make buffers of so many words by [`zeros`](crate::model::zeros): `few` for 64 of them, and where one is longer a
+/// `routine`.
+#[must_use]
+pub fn zeros([few, routine]: [u16; 2], words: [usize; 2]) -> u32 {
+    const MOST: usize = crate::model::ROUTINE / 4;
+    let stores = words.iter().filter(|&&words| words <= MOST).fold(0_u32, |sum, &words| sum.saturating_add(words as u32));
+    let call = if words.iter().any(|&words| words > MOST) { routine } else { 0 };
+    stores.saturating_mul(few.into()).div_ceil(64).saturating_add(call.into())
 }
 
 /// What is counted of code without tables.
@@ -125,8 +139,8 @@ pub fn besides(layers: &[quantised::Layer<'_>], sum: bool) -> [bool; BESIDES] {
 pub struct Straight(pub [u64; STRAIGHT]);
 
 impl Straight {
-    /// What is counted: the prediction itself, rows with weights, weights, once more those of columns from 32 on and from 256 on and
-    /// those that are negative, outputs that become bytes, those of the last layer that are scaled, biases, outputs with `ReLU`,
+    /// What is counted: the prediction itself, rows with weights, weights, once more those of columns from 32 on and from 256 on,
+    /// those that are negative, beyond 31 in size and no power of two, outputs that become bytes, those of the last layer that are scaled, biases, outputs with `ReLU`,
     /// what a sum adds, and outputs.
     pub const NAMES: [&str; STRAIGHT] = [
         "prediction",
@@ -135,6 +149,8 @@ impl Straight {
         "column from 32",
         "column from 256",
         "negative",
+        "large",
+        "product",
         "byte",
         "number",
         "bias",
@@ -166,17 +182,19 @@ impl Straight {
                 add(3, usize::from(column >= 32));
                 add(4, usize::from(column >= 256));
                 add(5, usize::from(weight < 0));
+                add(6, usize::from(weight.unsigned_abs() > 31));
+                add(7, usize::from(!weight.unsigned_abs().is_power_of_two()));
             });
-            add(if hidden { 6 } else { 11 }, layer.outputs());
+            add(if hidden { 8 } else { 13 }, layer.outputs());
             if !hidden && !layer.rescale().is_empty() {
-                add(7, layer.outputs());
-            }
-            add(8, layer.bias().iter().filter(|&&bias| bias != 0).count());
-            if !hidden && layer.activation() == Activation::Relu {
                 add(9, layer.outputs());
             }
+            add(10, layer.bias().iter().filter(|&&bias| bias != 0).count());
+            if !hidden && layer.activation() == Activation::Relu {
+                add(11, layer.outputs());
+            }
         }
-        add(10, model.sum().map_or(0, model::Sum::inputs));
+        add(12, model.sum().map_or(0, model::Sum::inputs));
         Self(counts)
     }
 }
@@ -223,7 +241,7 @@ impl Core {
         Some(match way {
             Way::File => bytes(*ways.float_file.get(float_file(layers))?),
             Way::Embedded => chain,
-            Way::Rust => chain.and(ways.module(model.outputs())),
+            Way::Rust => chain.and(ways.module(Numbers::Floats, model.outputs())),
             Way::Straight => return None,
             Way::C => bytes(*ways.c_floats.get(float_set(layers))?),
         })
@@ -241,11 +259,12 @@ impl Core {
             }
         }
         let besides = besides(layers, sum);
-        let chain = kinds(&ways.integers, &ways.besides, there, besides);
+        let mut chain = kinds(&ways.integers, &ways.besides, there, besides);
+        chain.code = chain.code.saturating_add(zeros(ways.zeros, [model.scratch_len(), model.outputs()]));
         match way {
             Way::File => bytes(ways.integer_file),
             Way::Embedded => chain,
-            Way::Rust => chain.and(ways.module(model.outputs())),
+            Way::Rust => chain.and(ways.module(Numbers::Integers, model.outputs())),
             Way::Straight => {
                 let (counts, [code, ram]) = (Straight::of(model).0, &ways.straight);
                 let buffers = straight_scratch(model).saturating_add(model.outputs().saturating_mul(4));
@@ -260,7 +279,7 @@ impl Core {
     pub(crate) fn dense_chain(self, hidden: usize) -> Bytes {
         let mut there = [false; INTEGER_KINDS];
         there[0] = true;
-        let besides = [false, false, false, false, hidden == 0];
+        let besides = [false, false, false, false, hidden == 0, false];
         kinds(&self.ways().integers, &self.ways().besides, there, besides)
     }
 
@@ -275,9 +294,12 @@ impl Core {
 }
 
 impl Ways {
-    /// What a module has beyond an embedded model with so many outputs: an array of more is cleared by a routine.
-    const fn module(&self, outputs: usize) -> [i16; 2] {
-        let [few, many] = self.rust;
+    /// What a module has beyond an embedded model with so many outputs: more of them some parts return by a routine.
+    const fn module(&self, numbers: Numbers, outputs: usize) -> [i16; 2] {
+        let [few, many] = self.rust[match numbers {
+            Numbers::Floats => 0,
+            Numbers::Integers => 1,
+        }];
         if outputs > 8 { many } else { few }
     }
 }

@@ -7,7 +7,7 @@
 use super::{NARROW_BLOCKS, WIDE_BLOCKS, product, rolled};
 use crate::Result;
 use crate::error::{range, tri};
-use crate::model::{Runs, WINDOW, start};
+use crate::model::{Runs, WINDOW, apart, start};
 
 /// Windows of columns, and in each the pairs of row after row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,11 +97,12 @@ impl<'a> Blocks<'a> {
     #[inline(never)]
     fn copied(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
         // Routines that clear and copy take more flash than these loops.
-        let mut window = core::array::from_fn::<[u8; 16], 16, _>(|_| {
+        let zero = core::hint::black_box(0);
+        let mut window = core::array::from_fn::<[u32; 4], 16, _>(|_| {
             rolled();
-            [0; 16]
+            [zero; 4]
         });
-        let window = window.as_flattened_mut();
+        let window: &mut [u8] = bytemuck::cast_slice_mut(window.as_flattened_mut());
         let ((to, more), (from, rest)) =
             (window.get_mut(..x.len())?.as_chunks_mut::<4>(), x.as_chunks::<4>());
         for (to, from) in to.iter_mut().zip(from) {
@@ -118,10 +119,14 @@ impl<'a> Blocks<'a> {
 
     #[inline(always)]
     fn windows(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        let mut pairs = self.pairs;
-        for (window, counts) in self.counts.chunks(self.outputs.max(1)).enumerate() {
-            let x = x.get(start(self.inputs, window)..)?.first_chunk::<WINDOW>()?;
-            pairs = run(x, sums, counts, pairs)?;
+        let (mut counts, mut pairs, mut window) = (self.counts, self.pairs, 0);
+        // Where there are no outputs, there are no counts.
+        while !counts.is_empty() {
+            let (now, rest) = counts.split_at_checked(self.outputs)?;
+            let x = x.get(start(x.len(), window)..)?.first_chunk::<WINDOW>()?;
+            pairs = run(x, sums, now, pairs)?;
+            (counts, window) = (rest, window.wrapping_add(1));
+            rolled();
         }
         Some(())
     }
@@ -133,7 +138,7 @@ fn run<'p>(x: &[u8; WINDOW], sums: &mut [i32], counts: &[u8], pairs: &'p [[u8; 2
     let mut pairs = pairs;
     for (sum, &count) in sums.iter_mut().zip(counts) {
         if count == 0 {
-            rolled();
+            apart();
             continue;
         }
         let (run, rest) = pairs.split_at_checked(usize::from(count))?;
@@ -166,12 +171,12 @@ fn dot(x: &[u8; WINDOW], run: &[[u8; 2]], mut sum: i32) -> i32 {
             let x = x.get(usize::from(index)).copied().unwrap_or_default();
             sum = sum.wrapping_add(product(x, weight as i8));
             // One after the other, in few registers.
-            rolled();
+            apart();
         };
         last!(left.len(), add: 'p14 14 'p13 13 'p12 12 'p11 11 'p10 10 'p9 9 'p8 8 'p7 7 'p6 6 'p5 5 'p4 4 'p3 3 'p2 2 'p1 1 'p0 0);
         let Some((_, behind)) = left.split_first_chunk::<15>() else { return sum };
         left = behind;
-        rolled();
+        apart();
     }
 }
 

@@ -1,7 +1,6 @@
 //! Layers one behind the other, and their prediction.
 
-use super::rescale::Parts;
-use super::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, Rescale, Scales, rolled};
+use super::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, ONE_FACTOR, OWN_FACTORS, Rescale, Scales, rolled};
 use crate::error::{length, range, tri};
 use crate::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum};
 use crate::{Error, Result};
@@ -58,6 +57,14 @@ impl Chain<'_> {
         let (mut set, mut left) = (0, layers);
         while let [layer, behind @ ..] = left {
             set |= layer.weights.kernel() | if layer.bias.is_empty() { 0 } else { BIASES };
+            // A last layer of this kind may give bytes to a sum.
+            if matches!(layer.activation, Activation::Relu) {
+                set |= match layer.rescale {
+                    [] => 0,
+                    [_] => ONE_FACTOR,
+                    _ => OWN_FACTORS,
+                };
+            }
             if behind.is_empty() {
                 set |= if layer.rescale.is_empty() { 0 } else { LAST_FACTORS };
                 set |= if matches!(layer.activation, Activation::Relu) { LAST_RELU } else { 0 };
@@ -155,9 +162,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         length("prediction", out.len(), self.outputs())?;
         let needed = self.scratch_len().saturating_mul(size_of::<i32>());
         let short = Error::Budget { needed, got: size_of_val(scratch) };
-        // What is linked depends on the kernels alone, not on the numbers of a model that the compiler knows: `estimate` says
-        // how long it is.
-        core::hint::black_box(self).forward(x, scratch, out, see).ok_or(short)
+        self.forward(x, scratch, out, see).ok_or(short)
     }
 
     /// `None` only if the scratch is too short.
@@ -169,13 +174,15 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         let (sums, bytes) = scratch.split_at_mut_checked(self.widest)?;
         let bytes: &mut [u8] = bytemuck::try_cast_slice_mut(bytes).ok()?;
         for (k, layer) in self.layers.iter().enumerate() {
+            rolled();
             let last = self.sum.is_none() && k + 1 == self.layers.len();
             let x = if k == 0 { x } else { bytes.get(..layer.inputs)? };
-            let sums = if last { &mut *out } else { sums.get_mut(..layer.outputs)? };
+            let sums = if last { &mut *out } else { &mut *sums };
+            let sums = sums.get_mut(..layer.outputs)?;
             layer.sums::<KERNELS>(x, sums)?;
             if !last {
                 // The inputs of this layer are done with, so its outputs may take their place.
-                cut(layer.rescale, sums, bytes.get_mut(..layer.outputs)?);
+                cut::<KERNELS>(layer.rescale, sums, bytes);
                 if O::SEES {
                     see.layer(bytes.get(..layer.outputs)?.iter().map(|&byte| byte.into()));
                 }
@@ -357,16 +364,17 @@ const fn check(layers: &[Layer<'_>], sum: Option<Sum<'_>>) -> Result<usize> {
 
 /// Sums to bytes, by one factor for all or one for each.
 #[inline(always)]
-fn cut(factors: &[u32], sums: &[i32], bytes: &mut [u8]) {
+fn cut<const KERNELS: u16>(factors: &[u32], sums: &[i32], bytes: &mut [u8]) {
     match factors {
-        // The parts of a factor are an argument, so that none is computed where the model is a constant.
-        [factor] => cut_by(Rescale::known(*factor).parts(), sums, bytes),
-        _ => cut_by_each(factors, sums, bytes),
+        [factor] if KERNELS & ONE_FACTOR != 0 => cut_by(*factor, sums, bytes),
+        _ if KERNELS & OWN_FACTORS != 0 => cut_by_each(factors, sums, bytes),
+        _ => {}
     }
 }
 
 #[inline(never)]
-fn cut_by(factor: Parts, sums: &[i32], bytes: &mut [u8]) {
+fn cut_by(factor: u32, sums: &[i32], bytes: &mut [u8]) {
+    let factor = Rescale::known(factor).parts();
     for (byte, &sum) in bytes.iter_mut().zip(sums) {
         *byte = factor.byte(sum);
         rolled();

@@ -83,10 +83,13 @@ impl<'a> Dense<'a> {
     #[inline(always)]
     pub(super) fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
         if KERNELS & DENSE != 0 && (KERNELS & DENSE_USED == 0 || self.used.is_empty()) {
-            rows(x, self.values, self.width().max(1), sums);
+            rows(x, self.values, sums);
             return Some(());
         }
-        for (sum, row) in sums.iter_mut().zip(self.values.chunks_exact(self.width().max(1))) {
+        let mut values = self.values;
+        for sum in sums {
+            let (row, rest) = values.split_at_checked(self.used.len())?;
+            values = rest;
             *sum = super::csr::dot(x, self.used, row, *sum)?;
             rolled();
         }
@@ -94,17 +97,21 @@ impl<'a> Dense<'a> {
     }
 }
 
-/// Rows of `width` values.
+/// Rows as long as `x`, which is as long as the inputs, cut off one by one: an iterator of chunks divides to know how many there are, by a routine on the smallest
+/// parts.
 #[inline(never)]
-fn rows(x: &[u8], values: &[i8], width: usize, sums: &mut [i32]) {
-    for (sum, row) in sums.iter_mut().zip(values.chunks_exact(width)) {
+fn rows(x: &[u8], values: &[i8], sums: &mut [i32]) {
+    let mut values = values;
+    for sum in sums {
+        let Some((row, rest)) = values.split_at_checked(x.len()) else { return };
+        values = rest;
         *sum = dot(x, row, *sum);
         rolled();
     }
 }
 
-/// One row: four values a turn. Within the loop over rows the compiler would write it several times.
-#[inline(never)]
+/// One row: four values a turn.
+#[inline(always)]
 fn dot(x: &[u8], row: &[i8], mut sum: i32) -> i32 {
     let shared = x.len().min(row.len());
     let (x, row) = (x.get(..shared).unwrap_or_default(), row.get(..shared).unwrap_or_default());

@@ -44,6 +44,8 @@ impl Columns<'_> {
 pub struct Fan<'a> {
     inputs: usize,
     outputs: usize,
+    /// Held, since a prediction would divide for it.
+    fan_in: usize,
     columns: Columns<'a>,
     values: &'a [i8],
 }
@@ -61,8 +63,11 @@ impl<'a> Fan<'a> {
         tri!(length("columns", columns.len(), values.len()));
         let wide = matches!(columns, Columns::U16(_)) as usize;
         tri!(length("bytes of a column", 1 + wide, 1 + (inputs > super::WINDOW) as usize));
-        let this = Self { inputs, outputs, columns, values };
-        let fan_in = this.fan_in();
+        // There is an output.
+        let fan_in = match values.len().checked_div(outputs) {
+            Some(fan_in) => fan_in,
+            None => 0,
+        };
         tri!(length("values", values.len(), fan_in.saturating_mul(outputs)));
         let (mut left, mut rising, mut within) = (columns, Rising::from(0), 0);
         while let Some((column, behind)) = left.split_first() {
@@ -73,7 +78,7 @@ impl<'a> Fan<'a> {
                 (rising.least, within) = (0, 0);
             }
         }
-        Ok(this)
+        Ok(Self { inputs, outputs, fan_in, columns, values })
     }
 
     /// Numbers that the layer takes.
@@ -97,10 +102,7 @@ impl<'a> Fan<'a> {
     /// Weights of each row.
     #[must_use]
     pub const fn fan_in(&self) -> usize {
-        match self.values.len().checked_div(self.outputs) {
-            Some(fan_in) => fan_in,
-            None => 0,
-        }
+        self.fan_in
     }
 
     /// Column of each weight.
@@ -144,10 +146,12 @@ impl<'a> Fan<'a> {
     where
         usize: From<C>,
     {
-        let fan_in = self.fan_in().max(1);
-        let rows = columns.chunks_exact(fan_in).zip(self.values.chunks_exact(fan_in));
-        for (sum, (columns, values)) in sums.iter_mut().zip(rows) {
-            *sum = dot(x, columns, values, *sum)?;
+        let (mut columns, mut values, fan_in) = (columns, self.values, self.fan_in());
+        for sum in sums {
+            let (row, rest) = columns.split_at_checked(fan_in)?;
+            let (weights, left) = values.split_at_checked(fan_in)?;
+            (columns, values) = (rest, left);
+            *sum = dot(x, row, weights, *sum)?;
             rolled();
         }
         Some(())

@@ -107,8 +107,10 @@ impl<'a> Mask<'a> {
 
     #[inline(never)]
     pub(super) fn accumulate(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        let mut values = self.values.iter();
-        for (sum, row) in sums.iter_mut().zip(self.bits.chunks_exact(self.words().max(1))) {
+        let (mut values, mut bits, words) = (self.values.iter(), self.bits, self.words());
+        for sum in sums {
+            let (row, rest) = bits.split_at_checked(words)?;
+            bits = rest;
             let (mut total, mut first) = (*sum, 0_usize);
             for &word in row {
                 let mut word = word;

@@ -63,6 +63,7 @@ pub(super) fn files(network: Network<'_>, head: &Head, name: &str, header: &str)
     }
     text.push('\n');
     text += &source.tables;
+    text += kernels::ALONE;
     for kernel in kernels::ALL.iter().copied().filter(wanted).filter(|kernel| *kernel != kernels::PAIR) {
         text += kernel;
     }

@@ -1,5 +1,15 @@
 //! The kernels of C: those that a model needs are copied into its file. Their order is that in which they are written.
 
+/// Stands before the loops over weights: each is a function of its own, or what it holds in registers would lie on the stack of all
+/// the prediction.
+pub(super) const ALONE: &str = "
+#if defined(__GNUC__)
+#define ALONE __attribute__((noinline))
+#else
+#define ALONE
+#endif
+";
+
 /// Sums that start at 0.
 pub(super) const ZEROS: &str = "
 static void zeros(int32_t *sums, uint32_t n)
@@ -39,8 +49,8 @@ struct pair {
 /// One window: fifteen pairs a turn, or as many as are left, by one jump, which passes empty runs by, too. A function of its
 /// own has all that its loop needs in registers.
 pub(super) const BLOCKS: &str = "
-static const struct pair *window(const uint8_t *x, const uint8_t *counts, const struct pair *pairs,
-                                 int32_t *sums, uint32_t outputs)
+ALONE static const struct pair *window(const uint8_t *x, const uint8_t *counts, const struct pair *pairs,
+                                       int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         uint32_t n = counts[j];
@@ -87,8 +97,8 @@ static void blocks(const uint8_t *x, uint32_t inputs, const uint8_t *counts, con
 
 /// Rows of columns of 16 bits.
 pub(super) const ROWS: &str = "
-static void rows(const uint8_t *x, const uint16_t *counts, const uint16_t *columns, const int8_t *values,
-                 int32_t *sums, uint32_t outputs)
+ALONE static void rows(const uint8_t *x, const uint16_t *counts, const uint16_t *columns, const int8_t *values,
+                       int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         int32_t sum = sums[j];
@@ -102,8 +112,8 @@ static void rows(const uint8_t *x, const uint16_t *counts, const uint16_t *colum
 
 /// Distances of 8 bits; 255 only skips.
 pub(super) const DISTANCES: &str = "
-static void distances(const uint8_t *x, const uint16_t *counts, const uint8_t *steps, const int8_t *values,
-                      int32_t *sums, uint32_t outputs)
+ALONE static void distances(const uint8_t *x, const uint16_t *counts, const uint8_t *steps, const int8_t *values,
+                            int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         const uint8_t *next = x;
@@ -124,7 +134,7 @@ static void distances(const uint8_t *x, const uint16_t *counts, const uint8_t *s
 
 /// All weights of all inputs.
 pub(super) const DENSE: &str = "
-static void dense(const uint8_t *x, uint32_t inputs, const int8_t *values, int32_t *sums, uint32_t outputs)
+ALONE static void dense(const uint8_t *x, uint32_t inputs, const int8_t *values, int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         int32_t sum = sums[j];
@@ -138,8 +148,8 @@ static void dense(const uint8_t *x, uint32_t inputs, const int8_t *values, int32
 
 /// All weights of some inputs.
 pub(super) const DENSE_USED: &str = "
-static void dense_used(const uint8_t *x, const uint16_t *used, uint32_t width, const int8_t *values,
-                       int32_t *sums, uint32_t outputs)
+ALONE static void dense_used(const uint8_t *x, const uint16_t *used, uint32_t width, const int8_t *values,
+                             int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         int32_t sum = sums[j];
@@ -169,8 +179,8 @@ static inline uint32_t lowest(uint32_t word)
 
 /// A bit for each weight that could be.
 pub(super) const MASK: &str = "
-static void mask(const uint8_t *x, uint32_t width, const uint32_t *bits, const int8_t *values,
-                 int32_t *sums, uint32_t outputs)
+ALONE static void mask(const uint8_t *x, uint32_t width, const uint32_t *bits, const int8_t *values,
+                       int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         int32_t sum = sums[j];
@@ -186,8 +196,8 @@ static void mask(const uint8_t *x, uint32_t width, const uint32_t *bits, const i
 
 /// The same for some inputs.
 pub(super) const MASK_USED: &str = "
-static void mask_used(const uint8_t *x, const uint16_t *used, uint32_t width, const uint32_t *bits,
-                      const int8_t *values, int32_t *sums, uint32_t outputs)
+ALONE static void mask_used(const uint8_t *x, const uint16_t *used, uint32_t width, const uint32_t *bits,
+                            const int8_t *values, int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         int32_t sum = sums[j];
@@ -203,8 +213,8 @@ static void mask_used(const uint8_t *x, const uint16_t *used, uint32_t width, co
 
 /// As many weights in every row, columns of 8 bits.
 pub(super) const FAN_8: &str = "
-static void fan_8(const uint8_t *x, uint32_t fan_in, const uint8_t *columns, const int8_t *values,
-                  int32_t *sums, uint32_t outputs)
+ALONE static void fan_8(const uint8_t *x, uint32_t fan_in, const uint8_t *columns, const int8_t *values,
+                        int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         int32_t sum = sums[j];
@@ -218,8 +228,8 @@ static void fan_8(const uint8_t *x, uint32_t fan_in, const uint8_t *columns, con
 
 /// The same with columns of 16 bits.
 pub(super) const FAN_16: &str = "
-static void fan_16(const uint8_t *x, uint32_t fan_in, const uint16_t *columns, const int8_t *values,
-                   int32_t *sums, uint32_t outputs)
+ALONE static void fan_16(const uint8_t *x, uint32_t fan_in, const uint16_t *columns, const int8_t *values,
+                         int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         int32_t sum = sums[j];
@@ -244,7 +254,7 @@ static inline int32_t scaled(int32_t sum, uint32_t factor)
 
 /// Sums to bytes: relu, and a cut at 255. `step` is 0 where all have one factor.
 pub(super) const CUT: &str = "
-static void cut(const int32_t *sums, const uint32_t *factors, uint32_t step, uint8_t *bytes, uint32_t n)
+ALONE static void cut(const int32_t *sums, const uint32_t *factors, uint32_t step, uint8_t *bytes, uint32_t n)
 {
     for (uint32_t j = 0; j < n; j++) {
         const int32_t number = scaled(sums[j], factors[j * step]);
@@ -288,8 +298,8 @@ static int32_t signed_sum(const uint32_t *signs, const uint8_t *x, uint32_t n)
 
 /// Rows of floats: product by product, in their order.
 pub(super) const FLOAT_ROWS: &str = "
-static void rows(const float *x, const uint16_t *counts, const uint16_t *columns, const float *values,
-                 float *y, uint32_t outputs)
+ALONE static void rows(const float *x, const uint16_t *counts, const uint16_t *columns, const float *values,
+                       float *y, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         float sum = 0.0f;

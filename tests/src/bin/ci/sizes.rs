@@ -35,7 +35,7 @@ pub(crate) const LIMITS: &[Limit] = &[
     limit("size-tables-200", 200, 1100, 2.2),
     limit("size-embedded", 1000, 1200, 2.0),
     limit("size-straight", 1000, 10_500, 0.0),
-    limit("size-floats", 1000, 1400, 5.2),
+    limit("size-floats", 1000, 1300, 5.2),
     limit("size-file", 1000, 13_800, 3.0),
     limit("size-file-floats", 1000, 9_800, 6.0),
 ];

@@ -59,13 +59,13 @@ fn entry(part: &Measured) -> String {
 /// Bytes of the ways; pairs are code and stack.
 fn ways(ways: &Prices) -> String {
     let Prices { floats, float_file, integers, besides, integer_file, straight, .. } = ways;
-    let Prices { rust, c_floats, c_integers, c_besides, .. } = ways;
+    let Prices { rust, zeros, c_floats, c_integers, c_besides, .. } = ways;
     let pairs =
         |pairs: &[[i64; 2]]| pairs.iter().map(|pair| format!("{pair:?}")).collect::<Vec<_>>().join(", ");
     let both = |prices: &[Vec<f64>; 2]| format!("[{}, {}]", list(&prices[0]), list(&prices[1]));
     format!(
         "ways: Ways {{ floats: [{}], float_file: [{}], integers: [{}], besides: [{}], integer_file: {integer_file:?},\n\
-         straight: {}, rust: {rust:?}, c_floats: [{}], c_integers: [{}], c_besides: [{}] }},\n",
+         straight: {}, rust: {rust:?}, zeros: {zeros:?}, c_floats: [{}], c_integers: [{}], c_besides: [{}] }},\n",
         pairs(floats),
         pairs(float_file),
         pairs(integers),

@@ -4,7 +4,7 @@ use super::Taken;
 use super::programs::Program;
 use crate::costs::draw::{Besides, Drawn, FloatLayer, planned, planned_floats};
 use crate::costs::fit;
-use tamis::price::Way;
+use tamis::price::{Numbers, Way};
 use tamis::price::ways::{self, FLOAT_SETS, INTEGER_KINDS, STRAIGHT, Straight};
 use tamis::quantised::Encoding;
 use tamis::rng::{Rng, stream};
@@ -21,8 +21,10 @@ const ENCODINGS: [Encoding; INTEGER_KINDS] = [
     Encoding::Blocks,
     Encoding::Fan,
 ];
-/// The set of integers and that of floats that modules are measured with: dense and rows, and rows behind rows.
-const MODULES: [usize; 2] = [ways::integer_set(0, 3), 0];
+/// Rows and rows: what else there may be is measured with those.
+const ROWS: usize = ways::integer_set(3, 3);
+/// Hidden neurons of models whose buffers [`tamis::model::zeros`] makes by few stores, by many, and by a routine.
+const BUFFERS: [usize; 3] = [12, 50, 90];
 const WIDE: usize = 5;
 const SHORT: usize = 6;
 
@@ -37,8 +39,8 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Entries {
     pub(crate) all: Vec<Entry>,
-    /// Where those of floats, sets of integers, what they have besides, files, modules, code without tables and C begin.
-    starts: [usize; 7],
+    /// Where those of floats, sets of integers, what they have besides, files, modules, buffers, code without tables and C begin.
+    starts: [usize; 8],
 }
 
 fn entry(name: &str, way: Way, model: &Drawn) -> Entry {
@@ -108,6 +110,7 @@ fn besides(rng: &mut Rng) -> Vec<Drawn> {
     let two = [Encoding::Csr; 2];
     let mut models: Vec<_> = with.map(|with| planned(rng, &[300, 12, 6], &two, 0.05, with)).to_vec();
     models.push(planned(rng, &[300, 12], &two[..1], 0.05, plain));
+    models.push(planned(rng, &[300, 12, 6], &two, 0.05, Besides { own_factors: true, ..plain }));
     models
 }
 
@@ -135,7 +138,8 @@ fn straight(rng: &mut Rng) -> Vec<Drawn> {
         (&[500, 40, 3], 0.03, plain),
     ];
     let rows = |widths: &[usize]| vec![Encoding::Csr; widths.len() - 1];
-    shapes.map(|(widths, density, besides)| planned(rng, widths, &rows(widths), density, besides)).to_vec()
+    let twice = shapes.iter().chain(&shapes);
+    twice.map(|(widths, density, besides)| planned(rng, widths, &rows(widths), *density, *besides)).collect()
 }
 
 /// Every program.
@@ -154,13 +158,17 @@ pub(crate) fn entries() -> Entries {
     let c: Vec<&Drawn> = i.iter().chain(&b).chain(&f).collect();
     let files = [&f[15], &f[2], &f[0], &f[1], &i[ways::integer_set(0, WIDE)]];
     // With six outputs and with ten.
-    let modules = [&i[MODULES[0]], &f[MODULES[1]]];
+    let rows = |rng: &mut Rng, m| planned(rng, &[300, 12, m], &[Encoding::Csr; 2], 0.05, Besides::PLAIN);
+    let float_rows = |rng: &mut Rng, m| planned_floats(rng, &[300, 20, m], &[FloatLayer::Rows; 2], 0.1, false);
+    let modules = [float_rows(&mut rng, 6), float_rows(&mut rng, 10), rows(&mut rng, 6), rows(&mut rng, 10)];
+    let buffers = BUFFERS.map(|m| planned(&mut rng, &[300, m, 6], &[Encoding::Csr; 2], 0.05, Besides::PLAIN));
     let starts = [
         add(&mut all, "f", Way::Embedded, &f.iter().collect::<Vec<_>>()),
         add(&mut all, "i", Way::Embedded, &i.iter().collect::<Vec<_>>()),
         add(&mut all, "b", Way::Embedded, &b.iter().collect::<Vec<_>>()),
         add(&mut all, "file", Way::File, &files),
-        add(&mut all, "m", Way::Rust, &modules),
+        add(&mut all, "m", Way::Rust, &modules.each_ref()),
+        add(&mut all, "z", Way::Embedded, &buffers.each_ref()),
         add(&mut all, "s", Way::Straight, &s.iter().collect::<Vec<_>>()),
         add(&mut all, "c", Way::C, &c),
     ];
@@ -176,7 +184,8 @@ pub(crate) struct Prices {
     pub(crate) besides: Vec<[i64; 2]>,
     pub(crate) integer_file: [i64; 2],
     pub(crate) straight: [Vec<f64>; 2],
-    pub(crate) rust: [[i64; 2]; 2],
+    pub(crate) rust: [[[i64; 2]; 2]; 2],
+    pub(crate) zeros: [i64; 2],
     pub(crate) c_floats: Vec<[i64; 2]>,
     pub(crate) c_integers: Vec<[i64; 2]>,
     pub(crate) c_besides: Vec<[i64; 2]>,
@@ -189,21 +198,28 @@ impl Entries {
 
     /// The prices of a part on which the programs took this.
     pub(crate) fn prices(&self, took: &[Taken]) -> Prices {
-        let own: Vec<[i64; 2]> = self.all.iter().zip(took).map(|(entry, took)| entry.own(*took)).collect();
-        let [_, i, b, file, m, s, c] = self.starts;
+        let mut own: Vec<[i64; 2]> =
+            self.all.iter().zip(took).map(|(entry, took)| entry.own(*took)).collect();
+        let [_, i, b, file, m, _, s, c] = self.starts;
+        let zeros = self.zeros(&own);
+        for (entry, own) in self.all.iter().zip(&mut own) {
+            own[0] -= i64::from(ways::zeros(zeros.map(|bytes| bytes as u16), entry.buffers()));
+        }
         let less = |of: [i64; 2], base: [i64; 2]| [of[0] - base[0], of[1] - base[1]];
-        let rows = ways::integer_set(3, 3);
         let more = |of: &[[i64; 2]], base| of.iter().map(|&of| less(of, base)).collect::<Vec<_>>();
         let (c_besides, c_floats) = (c + ways::INTEGER_SETS, self.all.len() - FLOAT_SETS);
+        let base = [own[0], own[i + ROWS]];
+        let module = |at: usize| [0, 1].map(|many| less(own[m + 2 * at + many], base[at]));
         let mut prices = Prices {
             floats: own[..i].to_vec(),
             integers: own[i..b].to_vec(),
-            besides: more(&own[b..file], own[i + rows]),
+            besides: more(&own[b..file], own[i + ROWS]),
             float_file: own[file..file + 4].to_vec(),
             integer_file: own[file + 4],
-            rust: [less(own[m], own[i + MODULES[0]]), less(own[m + 1], own[MODULES[1]])],
+            rust: [module(0), module(1)],
+            zeros,
             c_integers: own[c..c_besides].to_vec(),
-            c_besides: more(&own[c_besides..c_floats], own[c + rows]),
+            c_besides: more(&own[c_besides..c_floats], own[c + ROWS]),
             c_floats: own[c_floats..].to_vec(),
             ..Prices::default()
         };
@@ -213,6 +229,17 @@ impl Entries {
         prices.straight =
             [fit::prices(&counts, &of(|took| took.flash)), fit::prices(&ram, &of(|took| took.ram))];
         prices
+    }
+}
+
+impl Entries {
+    /// Bytes of code for buffers of 64 words, and of the routine for longer ones.
+    fn zeros(&self, own: &[[i64; 2]]) -> [i64; 2] {
+        let z = self.starts[5];
+        let [few, many, routine] = [0, 1, 2].map(|at| own[z + at][0]);
+        let [short, long, _] = [0, 1, 2].map(|at| self.all[z + at].buffers()[0] as i64);
+        let of_64 = (64 * (many - few) + (long - short) / 2) / (long - short);
+        [of_64.max(0), (routine - few + of_64 * short / 64).max(0)]
     }
 }
 
@@ -234,6 +261,13 @@ impl Entry {
         let known = estimate.memory(self.program.way).unwrap_or_default();
         let buffers = known.scratch_bytes + known.output_bytes;
         [took.flash as i64 - known.model_bytes as i64, took.ram as i64 - buffers as i64]
+    }
+
+    /// Words of scratch and outputs that [`tamis::model::zeros`] makes.
+    fn buffers(&self) -> [usize; 2] {
+        let by_zeros = self.program.numbers == Numbers::Integers
+            && matches!(self.program.way, Way::Embedded | Way::Rust);
+        if by_zeros { [self.program.scratch, self.program.outputs] } else { [0; 2] }
     }
 
     fn straight(&self) -> [u64; STRAIGHT] {

@@ -71,11 +71,16 @@ impl Program {
         let (n, m, s) = (self.inputs, self.outputs, self.scratch);
         let place = format!("{}/models/{}", folder.display(), self.name);
         let is_floats = self.numbers == Numbers::Floats;
-        let (zero, row) = if is_floats { ("0.0", "f32") } else { ("0", "u8") };
+        let row = if is_floats { "f32" } else { "u8" };
         let one = if is_floats { "1.0" } else { "1" };
         let view = if is_floats { "View" } else { "QuantisedView" };
         let embed = if is_floats { "embed_model" } else { "embed_quantised" };
-        let buffers = format!("let (mut scratch, mut y) = ([{zero}; {s}], [{zero}; {m}]);");
+        // As README and the examples have them.
+        let buffers = if is_floats {
+            format!("let (mut scratch, mut y) = ([0.0; {s}], [0.0; {m}]);")
+        } else {
+            format!("let (mut scratch, mut y) = (zeros::<i32, {s}>(), zeros::<i32, {m}>());")
+        };
         let fold = format!("way::fold_{row}(core::hint::black_box(&y))");
         let body = match self.way {
             Way::File => format!(
@@ -89,12 +94,14 @@ impl Program {
             ),
             _ => format!("    let y = model::predict(row);\n    {fold}\n"),
         };
+        let own_buffers = matches!(self.way, Way::File | Way::Embedded) && !is_floats;
+        let uses = if own_buffers { "use tamis::model::zeros;\n\n" } else { "" };
         let module = match self.way {
             Way::Rust | Way::Straight => format!("#[path = \"{place}.rs\"]\nmod model;\n\n"),
             _ => String::new(),
         };
         format!(
-            "{}{module}static ROW: [{row}; {n}] = [{one}; {n}];\n\nfn run() -> i32 {{\n    let row = way::unknown(&ROW);\n{body}}}\n",
+            "{}{uses}{module}static ROW: [{row}; {n}] = [{one}; {n}];\n\nfn run() -> i32 {{\n    let row = way::unknown(&ROW);\n{body}}}\n",
             front(root)
         )
     }
