@@ -2,13 +2,15 @@
 
 use super::programs::Program;
 use crate::command::root;
-use crate::costs::draw::Drawn;
+use crate::costs::draw::{Besides, Drawn, FloatLayer, planned, planned_floats};
 use crate::costs::{MOST_BYTES, off};
 use crate::part::Stop;
 use crate::qemu;
 use crate::qemu::boards::BOARDS;
 use std::path::Path;
 use tamis::price::{Core, Way};
+use tamis::quantised::Encoding;
+use tamis::rng::{Rng, stream};
 
 /// Of `tests/src/deployed`: of integers in one encoding and in two, of floats in windows and in rows.
 const MODELS: &[(&str, &[Way])] = &[
@@ -19,8 +21,46 @@ const MODELS: &[(&str, &[Way])] = &[
     ("floats_500", &[Way::Embedded]),
     ("rows_500", &[Way::File, Way::Embedded, Way::C]),
 ];
+/// Seed of the models that are drawn; no price is fitted to those.
+const SEED: u64 = 29;
 /// The smallest core, one with a float unit, and another architecture; the others differ from them by little.
 const CORES: [Core; 3] = [Core::CortexM0, Core::CortexM4F, Core::Rv32imac];
+
+/// Models of other shapes, encodings and numbers than those that prices come from.
+fn drawn() -> Vec<(&'static [Way], Drawn)> {
+    use Encoding::{Blocks, Csr, Delta, Dense, Fan, Mask};
+    const TABLES: &[Way] = &[Way::Embedded, Way::Rust, Way::C];
+    let mut rng = Rng::new(SEED, stream::USER);
+    let plain = Besides::PLAIN;
+    let (biases, sum) = (Besides { biases: true, ..plain }, Besides { sum: true, ..plain });
+    let own = Besides { own_factors: true, scaled: true, ..plain };
+    type Plan = (&'static [Way], &'static [usize], &'static [Encoding], f32, Besides);
+    let integers: [Plan; 8] = [
+        (TABLES, &[784, 30, 10], &[Csr, Csr], 0.03, plain),
+        (TABLES, &[300, 10, 10], &[Delta, Delta], 0.08, plain),
+        (&[Way::File, Way::Embedded, Way::C], &[500, 40, 5], &[Blocks, Mask], 0.04, biases),
+        (TABLES, &[400, 24, 12, 10], &[Fan, Delta, Csr], 0.05, plain),
+        (&[Way::File, Way::Embedded], &[200, 70, 4], &[Csr, Dense], 0.05, own),
+        (TABLES, &[150, 40], &[Delta], 0.1, sum),
+        (&[Way::Straight], &[784, 16, 10], &[Csr, Csr], 0.05, biases),
+        (&[Way::Straight], &[200, 20, 8], &[Csr, Csr], 0.1, own),
+    ];
+    let mut models: Vec<_> = integers
+        .map(|(ways, widths, kinds, density, besides)| (ways, planned(&mut rng, widths, kinds, density, besides)))
+        .into();
+    type Floats = (&'static [Way], &'static [usize], &'static [FloatLayer], f32, bool);
+    let floats: [Floats; 3] = [
+        (TABLES, &[784, 30, 10], &[FloatLayer::Rows, FloatLayer::Rows], 0.03, false),
+        (&[Way::File, Way::Embedded, Way::Rust], &[400, 12, 4], &[FloatLayer::Windows, FloatLayer::Windows], 0.1, false),
+        (TABLES, &[500, 24], &[FloatLayer::Windows], 0.05, true),
+    ];
+    models.extend(
+        floats.map(|(ways, widths, kinds, density, sum)| {
+            (ways, planned_floats(&mut rng, widths, kinds, density, sum))
+        }),
+    );
+    models
+}
 
 /// Every estimate that is off by more than a twentieth.
 pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
@@ -34,6 +74,12 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
             let program = Program::of(format!("{name}_{}", way.name()), way, &model);
             entries.push((program, model.clone()));
         }
+    }
+    for (at, (ways, model)) in drawn().into_iter().enumerate() {
+        entries.extend(ways.iter().map(|way| {
+            let model = Drawn { name: format!("drawn_{at}"), ..model.clone() };
+            (Program::of(format!("drawn_{at}_{}", way.name()), *way, &model), model)
+        }));
     }
     let programs: Vec<_> = entries.iter().map(|(program, _)| program.clone()).collect();
     let took = super::measure(&boards, plugin, &programs)?;
