@@ -116,6 +116,18 @@ impl Way {
             Self::C => "c",
         }
     }
+
+    /// Flash is an upper bound, not an estimate: how a compiler orders code without tables depends on all of its numbers.
+    #[must_use]
+    pub const fn bounds_flash(self) -> bool {
+        matches!(self, Self::Straight)
+    }
+
+    /// RAM is an upper bound: of code without tables, and of C, whose compiler makes functions for the numbers of one model.
+    #[must_use]
+    pub const fn bounds_ram(self) -> bool {
+        matches!(self, Self::Straight | Self::C)
+    }
 }
 
 /// What runs a layer: one kernel for floats, and one for each encoding of integers.

@@ -23,9 +23,9 @@ pub const FLOAT_SETS: usize = 16;
 pub const INTEGER_KINDS: usize = 8;
 /// Sets of one of them or two.
 pub const INTEGER_SETS: usize = INTEGER_KINDS * (INTEGER_KINDS + 1) / 2;
-/// What a chain of integers may have besides: biases, a last layer with factors, one with `ReLU`, a sum, no hidden layer, and hidden
-/// layers with a factor for each output.
-pub const BESIDES: usize = 6;
+/// What a chain of integers may have besides: biases, a last layer with factors, one with `ReLU`, a sum of several layers and of one,
+/// no hidden layer, hidden layers with a factor for each output, and more than two layers.
+pub const BESIDES: usize = 8;
 /// What is counted for code without tables, see [`Straight`].
 pub const STRAIGHT: usize = 14;
 /// Everything measured of one kind of part.
@@ -41,13 +41,13 @@ pub(super) struct Ways {
     pub(super) besides: [[i16; 2]; BESIDES],
     /// Files of integers.
     pub(super) integer_file: [u16; 2],
-    /// Thousandths of a byte of code and of all RAM for each count of code without tables.
+    /// Thousandths of a byte of code and of all RAM for each count of code without tables: bounds of both.
     pub(super) straight: [[u32; STRAIGHT]; 2],
     /// What a module of Rust takes beyond an embedded model: of floats and of integers, with at most eight outputs and with more.
     pub(super) rust: [[[i16; 2]; 2]; 2],
     /// See [`zeros`].
     pub(super) zeros: [u16; 2],
-    /// Of C what `floats`, `integers` and `besides` are of chains.
+    /// Of C what `floats`, `integers` and `besides` are of chains; bytes of stack are bounds.
     pub(super) c_floats: [[u16; 2]; FLOAT_SETS],
     pub(super) c_integers: [[u16; 2]; INTEGER_SETS],
     pub(super) c_besides: [[i16; 2]; BESIDES],
@@ -113,14 +113,16 @@ pub const fn integer_set(a: usize, b: usize) -> usize {
 /// What a chain of integers has besides its kernels: a bit of each of [`BESIDES`].
 #[must_use]
 pub fn besides(layers: &[quantised::Layer<'_>], sum: bool) -> [bool; BESIDES] {
-    let last = layers.last();
+    let (last, hidden) = (layers.last(), layers.len().saturating_sub(usize::from(!sum)));
     [
         layers.iter().any(|layer| !layer.bias().is_empty()),
         last.is_some_and(|last| !sum && !last.rescale().is_empty()),
         last.is_some_and(|last| !sum && last.activation() == Activation::Relu),
-        sum,
-        layers.len() < 2 && !sum,
-        layers.iter().take(layers.len().saturating_sub(usize::from(!sum))).any(|layer| layer.rescale().len() > 1),
+        sum && layers.len() > 1,
+        sum && layers.len() < 2,
+        !sum && hidden == 0,
+        layers.iter().take(hidden).any(|layer| layer.rescale().len() > 1),
+        layers.len() > 2,
     ]
 }
 
@@ -279,7 +281,7 @@ impl Core {
     pub(crate) fn dense_chain(self, hidden: usize) -> Bytes {
         let mut there = [false; INTEGER_KINDS];
         there[0] = true;
-        let besides = [false, false, false, false, hidden == 0, false];
+        let besides = [false, false, false, false, false, hidden == 0, false, hidden > 1];
         kinds(&self.ways().integers, &self.ways().besides, there, besides)
     }
 

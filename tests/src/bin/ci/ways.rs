@@ -5,7 +5,6 @@ pub(crate) mod c;
 pub(crate) mod check;
 pub(crate) mod fit;
 pub(crate) mod programs;
-pub(crate) mod study;
 
 use crate::command::{Cmd, root};
 use crate::part::Stop;

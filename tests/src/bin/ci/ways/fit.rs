@@ -4,8 +4,8 @@ use super::Taken;
 use super::programs::Program;
 use crate::costs::draw::{Besides, Drawn, FloatLayer, planned, planned_floats};
 use crate::costs::fit;
-use tamis::price::{Numbers, Way};
 use tamis::price::ways::{self, FLOAT_SETS, INTEGER_KINDS, STRAIGHT, Straight};
+use tamis::price::{Numbers, Way};
 use tamis::quantised::Encoding;
 use tamis::rng::{Rng, stream};
 
@@ -25,6 +25,10 @@ const ENCODINGS: [Encoding; INTEGER_KINDS] = [
 const ROWS: usize = ways::integer_set(3, 3);
 /// Hidden neurons of models whose buffers [`tamis::model::zeros`] makes by few stores, by many, and by a routine.
 const BUFFERS: [usize; 3] = [12, 50, 90];
+/// Bytes of stack that frames of C differ by from model to model.
+const FRAME: i64 = 16;
+/// What a bound is above the most that was measured.
+const MARGIN: f64 = 0.02;
 const WIDE: usize = 5;
 const SHORT: usize = 6;
 
@@ -73,26 +77,30 @@ fn floats(rng: &mut Rng) -> Vec<Drawn> {
     sets.map(|(widths, kinds, sum)| planned_floats(rng, widths, kinds, 0.1, sum)).to_vec()
 }
 
-/// One model of each set of kernels of integers, in their order.
+/// Models of two shapes of each set of kernels of integers, all of one before all of the other, in their order.
 fn integers(rng: &mut Rng) -> Vec<Drawn> {
     let mut models = Vec::new();
-    for b in 0..INTEGER_KINDS {
-        for a in 0..=b {
-            let widths: &[usize] = match (a, b) {
-                (WIDE, WIDE) => &[300, 260, 6],
-                (SHORT, SHORT) => &[60, 12, 6],
-                _ => &[300, 12, 6],
-            };
-            // Blocks are wide on the row, and short behind it.
-            let (first, last) =
-                if b == WIDE || b == Encoding::ALL.len() - 1 && a != WIDE || a == SHORT && b != SHORT {
-                    (b, a)
-                } else {
-                    (a, b)
+    let shapes: [[&[usize]; 3]; 2] =
+        [[&[300, 260, 6], &[60, 12, 6], &[300, 12, 6]], [&[400, 258, 10], &[90, 20, 10], &[700, 10, 10]]];
+    for [both_wide, both_short, others] in shapes {
+        for b in 0..INTEGER_KINDS {
+            for a in 0..=b {
+                let widths: &[usize] = match (a, b) {
+                    (WIDE, WIDE) => both_wide,
+                    (SHORT, SHORT) => both_short,
+                    _ => others,
                 };
-            let density = if widths[1] == 260 { 0.01 } else { 0.05 };
-            let encodings = [ENCODINGS[first], ENCODINGS[last]];
-            models.push(planned(rng, widths, &encodings, density, Besides::PLAIN));
+                // Blocks are wide on the row, and short behind it.
+                let (first, last) =
+                    if b == WIDE || b == Encoding::ALL.len() - 1 && a != WIDE || a == SHORT && b != SHORT {
+                        (b, a)
+                    } else {
+                        (a, b)
+                    };
+                let density = if widths[1] > 256 { 0.01 } else { 0.05 };
+                let encodings = [ENCODINGS[first], ENCODINGS[last]];
+                models.push(planned(rng, widths, &encodings, density, Besides::PLAIN));
+            }
         }
     }
     models
@@ -107,10 +115,13 @@ fn besides(rng: &mut Rng) -> Vec<Drawn> {
         Besides { relu: true, ..plain },
         Besides { sum: true, ..plain },
     ];
-    let two = [Encoding::Csr; 2];
-    let mut models: Vec<_> = with.map(|with| planned(rng, &[300, 12, 6], &two, 0.05, with)).to_vec();
-    models.push(planned(rng, &[300, 12], &two[..1], 0.05, plain));
-    models.push(planned(rng, &[300, 12, 6], &two, 0.05, Besides { own_factors: true, ..plain }));
+    let three = [Encoding::Csr; 3];
+    let (one, two) = (&three[..1], &three[..2]);
+    let mut models: Vec<_> = with.map(|with| planned(rng, &[300, 12, 6], two, 0.05, with)).to_vec();
+    models.push(planned(rng, &[300, 12], one, 0.05, Besides { sum: true, ..plain }));
+    models.push(planned(rng, &[300, 12], one, 0.05, plain));
+    models.push(planned(rng, &[300, 12, 6], two, 0.05, Besides { own_factors: true, ..plain }));
+    models.push(planned(rng, &[300, 12, 12, 6], &three, 0.05, plain));
     models
 }
 
@@ -159,7 +170,8 @@ pub(crate) fn entries() -> Entries {
     let files = [&f[15], &f[2], &f[0], &f[1], &i[ways::integer_set(0, WIDE)]];
     // With six outputs and with ten.
     let rows = |rng: &mut Rng, m| planned(rng, &[300, 12, m], &[Encoding::Csr; 2], 0.05, Besides::PLAIN);
-    let float_rows = |rng: &mut Rng, m| planned_floats(rng, &[300, 20, m], &[FloatLayer::Rows; 2], 0.1, false);
+    let float_rows =
+        |rng: &mut Rng, m| planned_floats(rng, &[300, 20, m], &[FloatLayer::Rows; 2], 0.1, false);
     let modules = [float_rows(&mut rng, 6), float_rows(&mut rng, 10), rows(&mut rng, 6), rows(&mut rng, 10)];
     let buffers = BUFFERS.map(|m| planned(&mut rng, &[300, m, 6], &[Encoding::Csr; 2], 0.05, Besides::PLAIN));
     let starts = [
@@ -207,27 +219,26 @@ impl Entries {
         }
         let less = |of: [i64; 2], base: [i64; 2]| [of[0] - base[0], of[1] - base[1]];
         let more = |of: &[[i64; 2]], base| of.iter().map(|&of| less(of, base)).collect::<Vec<_>>();
-        let (c_besides, c_floats) = (c + ways::INTEGER_SETS, self.all.len() - FLOAT_SETS);
+        let (c_besides, c_floats) = (c + 2 * ways::INTEGER_SETS, self.all.len() - FLOAT_SETS);
         let base = [own[0], own[i + ROWS]];
         let module = |at: usize| [0, 1].map(|many| less(own[m + 2 * at + many], base[at]));
         let mut prices = Prices {
             floats: own[..i].to_vec(),
-            integers: own[i..b].to_vec(),
+            integers: means(&own[i..b]),
             besides: more(&own[b..file], own[i + ROWS]),
             float_file: own[file..file + 4].to_vec(),
             integer_file: own[file + 4],
             rust: [module(0), module(1)],
             zeros,
-            c_integers: own[c..c_besides].to_vec(),
+            c_integers: bounds(&own[c..c_besides]),
             c_besides: more(&own[c_besides..c_floats], own[c + ROWS]),
-            c_floats: own[c_floats..].to_vec(),
+            c_floats: own[c_floats..].iter().map(|&[code, stack]| [code, stack + FRAME]).collect(),
             ..Prices::default()
         };
         let counts: Vec<Vec<f64>> = self.all[s..c].iter().map(|entry| numbers(&entry.straight())).collect();
         let of = |of: fn(&Taken) -> u64| took[s..c].iter().map(|took| of(took) as f64).collect::<Vec<_>>();
         let ram: Vec<Vec<f64>> = counts.iter().map(|counts| ram_counts(counts)).collect();
-        prices.straight =
-            [fit::prices(&counts, &of(|took| took.flash)), fit::prices(&ram, &of(|took| took.ram))];
+        prices.straight = [bounding(&counts, &of(|took| took.flash)), bounding(&ram, &of(|took| took.ram))];
         prices
     }
 }
@@ -241,6 +252,29 @@ impl Entries {
         let of_64 = (64 * (many - few) + (long - short) / 2) / (long - short);
         [of_64.max(0), (routine - few + of_64 * short / 64).max(0)]
     }
+}
+
+/// Of both shapes.
+fn pairs(own: &[[i64; 2]]) -> impl Iterator<Item = ([i64; 2], [i64; 2])> + '_ {
+    let (first, second) = own.split_at(own.len() / 2);
+    first.iter().copied().zip(second.iter().copied())
+}
+
+fn means(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
+    pairs(own).map(|(a, b)| [0, 1].map(|k| (a[k] + b[k] + 1) / 2)).collect()
+}
+
+/// The same, and a bound of stack.
+fn bounds(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
+    pairs(own).map(|(a, b)| [(a[0] + b[0] + 1) / 2, a[1].max(b[1]) + FRAME]).collect()
+}
+
+/// Prices that no measured model takes more than.
+fn bounding(counts: &[Vec<f64>], took: &[f64]) -> Vec<f64> {
+    let prices = fit::prices(counts, took);
+    let of = |counts: &[f64]| counts.iter().zip(&prices).map(|(count, price)| count * price).sum::<f64>();
+    let most = counts.iter().zip(took).map(|(counts, took)| took / of(counts)).fold(1.0, f64::max);
+    prices.iter().map(|price| price * most * (1.0 + MARGIN)).collect()
 }
 
 /// Of RAM only what is in it: the prediction itself, layers, and what they give.
@@ -297,7 +331,7 @@ mod tests {
                     ways::integer_set(kinds[0], kinds[1])
                 },
             );
-            assert_eq!(set, at, "{}", model.name);
+            assert_eq!(set, at % ways::INTEGER_SETS, "{}", model.name);
         }
         for (at, model) in besides(&mut rng).iter().enumerate() {
             let there = model.read(

@@ -71,7 +71,7 @@ impl Program {
         let (n, m, s) = (self.inputs, self.outputs, self.scratch);
         let place = format!("{}/models/{}", folder.display(), self.name);
         let is_floats = self.numbers == Numbers::Floats;
-        let row = if is_floats { "f32" } else { "u8" };
+        let [row, number] = if is_floats { ["f32"; 2] } else { ["u8", "i32"] };
         let one = if is_floats { "1.0" } else { "1" };
         let view = if is_floats { "View" } else { "QuantisedView" };
         let embed = if is_floats { "embed_model" } else { "embed_quantised" };
@@ -84,9 +84,7 @@ impl Program {
         let fold = format!("way::fold_{row}(core::hint::black_box(&y))");
         let body = match self.way {
             Way::File => format!(
-                "    static MODEL: &[u8] = tamis::include_model!(\"{place}.tamis\");\n    {buffers}\n\
-                 \x20   let done = tamis::wire::{view}::parse(MODEL).and_then(|view| view.model().predict(row, &mut scratch, &mut y));\n\
-                 \x20   {fold}.wrapping_add(way::looked_at(done))\n"
+                "    {buffers}\n    let done = predict(row, &mut scratch, &mut y);\n    {fold}.wrapping_add(way::looked_at(done))\n"
             ),
             Way::Embedded => format!(
                 "    let model = tamis::{embed}!(\"{place}.tamis\");\n    {buffers}\n\
@@ -94,10 +92,17 @@ impl Program {
             ),
             _ => format!("    let y = model::predict(row);\n    {fold}\n"),
         };
+        // As README has it.
+        let reads = format!(
+            "static MODEL: &[u8] = tamis::include_model!(\"{place}.tamis\");\n\n#[inline(always)]\n\
+             fn predict(row: &[{row}], scratch: &mut [{number}], y: &mut [{number}]) -> tamis::Result<()> {{\n\
+             \x20   let view = tamis::wire::{view}::parse(MODEL)?;\n    view.model().predict(row, scratch, y)\n}}\n\n"
+        );
         let own_buffers = matches!(self.way, Way::File | Way::Embedded) && !is_floats;
         let uses = if own_buffers { "use tamis::model::zeros;\n\n" } else { "" };
         let module = match self.way {
             Way::Rust | Way::Straight => format!("#[path = \"{place}.rs\"]\nmod model;\n\n"),
+            Way::File => reads,
             _ => String::new(),
         };
         format!(
