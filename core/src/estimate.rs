@@ -28,7 +28,8 @@ use crate::price::{Around, Core, Kernel, Numbers, PER_INSTRUCTION, Shape, Way};
 use crate::quantised;
 use crate::wire::{self, Choice, QuantisedView, View};
 
-/// Bytes of a model in one way of deploying it.
+/// Bytes of a model in one way of deploying it: code and stack of linked programs within 5 % of all flash and all RAM, of RAM within
+/// 16 bytes where that is more; upper bounds where [`Way::bounds_flash`] and [`Way::bounds_ram`] say so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
     /// The encoded model, or the arrays and layers that the compiler makes of it; 0 of code without tables.
@@ -228,7 +229,7 @@ impl Estimate {
             output_bytes: dense.output_bytes,
             stack_bytes: dense.stack_bytes,
         };
-        let chain = core.dense_chain(hidden);
+        let chain = core.dense_chain(hidden, [dense.scratch_bytes / 4, dense.output_bytes / 4]);
         let (code_bytes, stack_bytes) = (chain.code as usize, chain.stack as usize);
         dense.ways[0] = Some(file);
         dense.ways[1] = Some(match numbers {

@@ -146,7 +146,10 @@ fn ways_of_deploying_stand_side_by_side_and_one_is_held_to_the_limits() {
     assert_eq!((names, &on["deploy"]), (vec!["file", "embedded", "rust", "c"], &json!("file")));
     for way in ways {
         assert_eq!(number(way, "flash_bytes"), number(way, "model_bytes") + number(way, "code_bytes"));
+        let bounds = [&way["flash_is_bound"], &way["ram_is_bound"]];
+        assert_eq!(bounds, [&json!(false), &json!(way["way"] == "c")], "{way}");
     }
+    assert!(text.contains("<= ") && text.contains("upper bounds"), "{text}");
     assert_eq!(on["model"]["flash_bytes"], ways[0]["flash_bytes"]);
     let [file, embedded] = [0, 1].map(|at| number(&ways[at], "flash_bytes"));
     assert!(embedded < file, "{cost}");

@@ -277,12 +277,14 @@ impl Core {
         }
     }
 
-    /// Of dense layers of integers with these many hidden ones.
-    pub(crate) fn dense_chain(self, hidden: usize) -> Bytes {
+    /// Of dense layers of integers with these many hidden ones, and buffers of so many words.
+    pub(crate) fn dense_chain(self, hidden: usize, words: [usize; 2]) -> Bytes {
         let mut there = [false; INTEGER_KINDS];
         there[0] = true;
         let besides = [false, false, false, false, false, hidden == 0, false, hidden > 1];
-        kinds(&self.ways().integers, &self.ways().besides, there, besides)
+        let mut chain = kinds(&self.ways().integers, &self.ways().besides, there, besides);
+        chain.code = chain.code.saturating_add(zeros(self.ways().zeros, words));
+        chain
     }
 
     /// Code that reads a file of these numbers in place, checks it, and predicts; of floats the most.

@@ -299,14 +299,15 @@ fn ways(on: &TargetCost) -> String {
             "straight" => "straight: export --format rust --straight-line",
             _ => "c: export --format c (GCC, -O2)",
         };
+        let of = |bytes, is_bound| if is_bound { format!("<= {}", long(bytes)) } else { long(bytes) };
         vec![
             name.into(),
-            long(way.flash_bytes),
+            of(way.flash_bytes, way.flash_is_bound),
             long(way.model_bytes),
-            long(way.code_bytes),
-            long(way.ram_bytes),
+            of(way.code_bytes, way.flash_is_bound),
+            of(way.ram_bytes, way.ram_is_bound),
             long(way.scratch_bytes + way.output_bytes),
-            long(way.stack_bytes),
+            of(way.stack_bytes, way.ram_is_bound),
         ]
     }));
     console::table(&rows)
@@ -385,6 +386,9 @@ fn notes(on: &TargetCost) -> String {
         "The program's own code and data come on top, and {} for an input row where it lies in RAM.",
         long(on.model.row_bytes)
     ));
+    if on.ways.iter().any(|way| way.flash_is_bound || way.ram_is_bound) {
+        lines.push("Figures with <= are upper bounds, the others estimates within 5 %.".into());
+    }
     if on.deploy == "straight" || on.deploy == "c" {
         lines.push("Instructions are those of the crate's kernels.".into());
     }

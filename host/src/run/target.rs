@@ -207,12 +207,16 @@ pub struct WayNeeds {
     pub way: &'static str,
     /// Model and code.
     pub flash_bytes: usize,
+    /// That is an upper bound; otherwise it is an estimate within 5 %.
+    pub flash_is_bound: bool,
     /// The encoded model, or its arrays and layers; 0 of code without tables.
     pub model_bytes: usize,
     /// Code that predicts, and of a file that reads it.
     pub code_bytes: usize,
     /// Scratch, output and stack.
     pub ram_bytes: usize,
+    /// That is an upper bound; otherwise it is an estimate within 5 % or 16 bytes.
+    pub ram_is_bound: bool,
     /// Activations between layers.
     pub scratch_bytes: usize,
     /// The prediction.
@@ -225,6 +229,8 @@ impl WayNeeds {
     fn new(way: Way, memory: &Memory) -> Self {
         Self {
             way: way.name(),
+            flash_is_bound: way.bounds_flash(),
+            ram_is_bound: way.bounds_ram(),
             flash_bytes: memory.flash_bytes(),
             model_bytes: memory.model_bytes,
             code_bytes: memory.code_bytes,
