@@ -131,7 +131,10 @@ pub fn besides(layers: &[quantised::Layer<'_>], sum: bool) -> [bool; BESIDES] {
 #[must_use]
 pub fn zeros([few, routine]: [u16; 2], words: [usize; 2]) -> u32 {
     const MOST: usize = crate::model::ROUTINE / 4;
-    let stores = words.iter().filter(|&&words| words <= MOST).fold(0_u32, |sum, &words| sum.saturating_add(words as u32));
+    let stores = words
+        .iter()
+        .filter(|&&words| words <= MOST)
+        .fold(0_u32, |sum, &words| sum.saturating_add(words as u32));
     let call = if words.iter().any(|&words| words > MOST) { routine } else { 0 };
     stores.saturating_mul(few.into()).div_ceil(64).saturating_add(call.into())
 }
@@ -271,7 +274,12 @@ impl Core {
                 let (counts, [code, ram]) = (Straight::of(model).0, &ways.straight);
                 let buffers = straight_scratch(model).saturating_add(model.outputs().saturating_mul(4));
                 let buffers = u32::try_from(buffers).unwrap_or(u32::MAX);
-                Bytes { code: whole(&counts, code), stack: whole(&counts, ram).saturating_sub(buffers) }
+                let code = whole(&counts, code);
+                // No fit to some models bounds all others; a margin of 1/32 does those that it was held to.
+                Bytes {
+                    code: code.saturating_add(code / 32),
+                    stack: whole(&counts, ram).saturating_sub(buffers),
+                }
             }
             Way::C => kinds(&ways.c_integers, &ways.c_besides, there, besides),
         }
@@ -294,6 +302,13 @@ impl Core {
             Numbers::Floats => self.ways().float_file[2][0] as u32,
             Numbers::Integers => self.ways().integer_file[0] as u32,
         }
+    }
+}
+
+impl Core {
+    /// Stack of reading a file of integers and predicting.
+    pub(crate) const fn integer_file_stack(self) -> u32 {
+        self.ways().integer_file[1] as u32
     }
 }
 

@@ -1,6 +1,8 @@
 //! Layers one behind the other, and their prediction.
 
-use super::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, ONE_FACTOR, OWN_FACTORS, Rescale, Scales, rolled};
+use super::{
+    ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, ONE_FACTOR, OWN_FACTORS, Rescale, Scales, rolled,
+};
 use crate::error::{length, range, tri};
 use crate::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum};
 use crate::{Error, Result};

@@ -207,7 +207,7 @@ pub struct WayNeeds {
     pub way: &'static str,
     /// Model and code.
     pub flash_bytes: usize,
-    /// That is an upper bound; otherwise it is an estimate within 5 %.
+    /// That is an upper bound; otherwise it is an estimate within 5 %, of C within 6 %.
     pub flash_is_bound: bool,
     /// The encoded model, or its arrays and layers; 0 of code without tables.
     pub model_bytes: usize,
@@ -215,7 +215,7 @@ pub struct WayNeeds {
     pub code_bytes: usize,
     /// Scratch, output and stack.
     pub ram_bytes: usize,
-    /// That is an upper bound; otherwise it is an estimate within 5 % or 16 bytes.
+    /// That is an upper bound; otherwise it is an estimate within 5 % or 24 bytes.
     pub ram_is_bound: bool,
     /// Activations between layers.
     pub scratch_bytes: usize,

@@ -26,8 +26,14 @@ static const uint32_t signs_2[1] = {
     9u,
 };
 
-static void rows(const float *x, const uint16_t *counts, const uint16_t *columns, const float *values,
-                 float *y, uint32_t outputs)
+#if defined(__GNUC__)
+#define ALONE __attribute__((noinline))
+#else
+#define ALONE
+#endif
+
+ALONE static void rows(const float *x, const uint16_t *counts, const uint16_t *columns, const float *values,
+                       float *y, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         float sum = 0.0f;

@@ -27,6 +27,12 @@ static const struct pair pairs_2[6] = {
     {0, -25}, {3, -108}, {1, 89}, {3, -60}, {1, 70}, {3, -39},
 };
 
+#if defined(__GNUC__)
+#define ALONE __attribute__((noinline))
+#else
+#define ALONE
+#endif
+
 static void zeros(int32_t *sums, uint32_t n)
 {
     for (uint32_t j = 0; j < n; j++) {
@@ -39,8 +45,8 @@ static inline int32_t product(uint8_t x, int8_t weight)
     return (int32_t)x * (int32_t)weight;
 }
 
-static const struct pair *window(const uint8_t *x, const uint8_t *counts, const struct pair *pairs,
-                                 int32_t *sums, uint32_t outputs)
+ALONE static const struct pair *window(const uint8_t *x, const uint8_t *counts, const struct pair *pairs,
+                                       int32_t *sums, uint32_t outputs)
 {
     for (uint32_t j = 0; j < outputs; j++) {
         uint32_t n = counts[j];
@@ -92,7 +98,7 @@ static inline int32_t scaled(int32_t sum, uint32_t factor)
     return high < 0 ? ~(~high >> shift) : high >> shift;
 }
 
-static void cut(const int32_t *sums, const uint32_t *factors, uint32_t step, uint8_t *bytes, uint32_t n)
+ALONE static void cut(const int32_t *sums, const uint32_t *factors, uint32_t step, uint8_t *bytes, uint32_t n)
 {
     for (uint32_t j = 0; j < n; j++) {
         const int32_t number = scaled(sums[j], factors[j * step]);
