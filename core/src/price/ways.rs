@@ -315,10 +315,11 @@ impl Core {
 impl Ways {
     /// What a module has beyond an embedded model with so many outputs: more of them some parts return by a routine.
     const fn module(&self, numbers: Numbers, outputs: usize) -> [i16; 2] {
-        let [few, many] = self.rust[match numbers {
-            Numbers::Floats => 0,
-            Numbers::Integers => 1,
-        }];
+        let [floats, integers] = self.rust;
+        let [few, many] = match numbers {
+            Numbers::Floats => floats,
+            Numbers::Integers => integers,
+        };
         if outputs > 8 { many } else { few }
     }
 }
