@@ -8,7 +8,7 @@
 //! Windows run one after the other and the columns of a row rise, so each output is the sum of the same products in the same
 //! order as that of [`Csr`](super::Csr): the same bits.
 
-use super::{Activation, Input, MAX_INPUTS, NARROW_BLOCKS, WIDE_BLOCKS, rolled};
+use super::{Activation, Input, MAX_INPUTS, NARROW_BLOCKS, WIDE_BLOCKS, apart};
 use crate::error::{finite, length, range, tri};
 use crate::{Error, Result};
 
@@ -243,7 +243,7 @@ impl Entries<'_> {
         self.runs(counts, out, |indices, values, mut sum| {
             for (&index, value) in indices.iter().zip(values) {
                 sum += value * at(usize::from(index))?;
-                rolled();
+                apart();
             }
             Some(sum)
         })
@@ -296,11 +296,11 @@ fn dot<T: Copy>(
         sum += v1 * at(i1);
         sum += v2 * at(i2);
         sum += v3 * at(i3);
-        rolled();
+        apart();
     }
     for (&index, value) in more_indices.iter().zip(more_values) {
         sum += value * at(index);
-        rolled();
+        apart();
     }
     sum
 }
