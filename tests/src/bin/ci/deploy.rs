@@ -19,6 +19,9 @@ const RAM: u32 = 0x2000_0000;
 const EMULATOR: &str = "qemu-system-arm";
 /// Most bytes of flash that it may take, its report on the console included.
 const MOST_FLASH: u64 = 10_500;
+/// The most that a program that reads its file may be off: how much of the checks is left out, and which frames hold what was read,
+/// depends on what the program does with the file besides.
+const MOST_OFF: f64 = 0.10;
 /// Seconds after which the emulator is stopped.
 const LIMIT: u64 = 60;
 
@@ -121,7 +124,8 @@ fn judge(measured: &Memory, estimate: &Estimate, held: Held) -> Result<String, S
             "{what}: {estimated} bytes estimated, {model} of them for the model, {with} taken: {:+.1} %",
             100.0 * error
         );
-        if error.abs() > MOST_BYTES {
+        let most = if held == Held::File { MOST_OFF } else { MOST_BYTES };
+        if error.abs() > most {
             return Err(line);
         }
         lines.push(line);
@@ -159,7 +163,7 @@ mod tests {
     use tamis::estimate;
 
     #[test]
-    fn flash_and_ram_are_held_to_a_twentieth_on_both_sides() {
+    fn a_file_is_held_to_a_tenth_and_an_embedded_model_to_a_twentieth() {
         let way = |model_bytes, code_bytes, stack_bytes| {
             let (scratch_bytes, output_bytes) = (0, 0);
             Some(estimate::Memory { model_bytes, code_bytes, scratch_bytes, output_bytes, stack_bytes })
@@ -169,10 +173,10 @@ mod tests {
         let fine = Memory { with: [15_000, 2300], rest: [5000, 300] };
         assert!(judge(&fine, &estimate, Held::File).is_ok());
         let wrong = |with, held| judge(&Memory { with, ..fine }, &estimate, held).unwrap_err();
-        assert!(wrong([16_000, 2300], Held::File).contains("flash"));
-        assert!(wrong([14_000, 2300], Held::File).contains("flash"));
-        assert!(wrong([15_000, 2500], Held::File).contains("RAM"));
-        assert!(wrong([15_000, 2100], Held::File).contains("RAM"));
+        assert!(wrong([17_000, 2300], Held::File).contains("flash"));
+        assert!(wrong([13_000, 2300], Held::File).contains("flash"));
+        assert!(wrong([15_000, 2600], Held::File).contains("RAM"));
+        assert!(wrong([15_000, 2050], Held::File).contains("RAM"));
         // Embedded, the prediction may hide behind what is deeper.
         assert!(judge(&Memory { with: [6000, 310], ..fine }, &estimate, Held::Embedded).is_ok());
         assert!(wrong([6000, 500], Held::Embedded).contains("RAM"));
