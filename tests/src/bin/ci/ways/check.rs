@@ -69,7 +69,7 @@ fn drawn() -> Vec<(&'static [Way], Drawn)> {
 }
 
 /// What a bound may be above what was taken, as a part of that.
-const MOST_ABOVE: f64 = 1.5;
+const MOST_ABOVE: f64 = 3.0;
 /// The most that flash of C may be off.
 const MOST_C: f64 = 0.06;
 /// Bytes of stack that frames may differ by, where a twentieth is less: parts cut them to 8 or 16.
