@@ -5,7 +5,7 @@
 #![no_main]
 
 use semihosting::{eprintln, println, process};
-use tamis::model::{Model, Scaled};
+use tamis::model::Model;
 use tamis::wire::View;
 
 /// Stays in flash.
@@ -46,6 +46,10 @@ fn run() -> tamis::Result<()> {
 fn classify(model: &Model<'_>, bytes: &[u8]) -> tamis::Result<(u8, f32)> {
     // One hidden layer needs no scratch; for deeper models give `model.scratch_len()` floats.
     let mut prediction = [0.0];
-    model.predict_from(&Scaled { bytes, scale: SCALE }, &mut [], &mut prediction)?;
+    let mut row = [0.0; PIXELS];
+    for (x, &byte) in row.iter_mut().zip(bytes) {
+        *x = f32::from(byte) * SCALE;
+    }
+    model.predict(&row, &mut [], &mut prediction)?;
     Ok((u8::from(prediction[0] > 0.5), prediction[0]))
 }
