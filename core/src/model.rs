@@ -153,7 +153,6 @@ impl Layer<'_> {
     }
 
     /// `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the others are not linked.
-    #[inline(never)]
     fn apply<X: Input + ?Sized, const KERNELS: u16>(&self, x: &X, out: &mut [f32]) -> Option<()> {
         match self {
             Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply(x, out),
