@@ -84,7 +84,6 @@ fn row_1_0(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[237], -69);
     let sum = add(sum, x[244], 43);
     let sum = add(sum, x[248], 106);
-    core::hint::black_box(());
     let sum = add(sum, x[260], -8);
     let sum = add(sum, x[270], -66);
     let sum = add(sum, x[272], -61);
@@ -182,7 +181,6 @@ fn row_1_1(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[233], 36);
     let sum = add(sum, x[241], -21);
     let sum = add(sum, x[255], 110);
-    core::hint::black_box(());
     let sum = add(sum, x[261], 50);
     let sum = add(sum, x[267], -17);
     let sum = add(sum, x[278], 17);
@@ -280,7 +278,6 @@ fn row_1_2(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[238], 13);
     let sum = add(sum, x[244], -33);
     let sum = add(sum, x[249], 41);
-    core::hint::black_box(());
     let sum = add(sum, x[256], -110);
     let sum = add(sum, x[266], -102);
     let sum = add(sum, x[277], 3);
@@ -378,7 +375,6 @@ fn row_1_3(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[237], -67);
     let sum = add(sum, x[247], -127);
     let sum = add(sum, x[249], -46);
-    core::hint::black_box(());
     let sum = add(sum, x[257], 118);
     let sum = add(sum, x[267], -10);
     let sum = add(sum, x[274], 127);
@@ -476,7 +472,6 @@ fn row_1_4(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[234], -87);
     let sum = add(sum, x[243], -114);
     let sum = add(sum, x[249], 87);
-    core::hint::black_box(());
     let sum = add(sum, x[261], -59);
     let sum = add(sum, x[264], 90);
     let sum = add(sum, x[276], -18);
@@ -574,7 +569,6 @@ fn row_1_5(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[233], -1);
     let sum = add(sum, x[245], -83);
     let sum = add(sum, x[252], -29);
-    core::hint::black_box(());
     let sum = add(sum, x[261], -26);
     let sum = add(sum, x[271], -90);
     let sum = add(sum, x[273], -116);
@@ -672,7 +666,6 @@ fn row_1_6(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[239], 39);
     let sum = add(sum, x[245], -115);
     let sum = add(sum, x[252], -78);
-    core::hint::black_box(());
     let sum = add(sum, x[258], -6);
     let sum = add(sum, x[270], -49);
     let sum = add(sum, x[279], -112);
@@ -770,7 +763,6 @@ fn row_1_7(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[232], 13);
     let sum = add(sum, x[242], 101);
     let sum = add(sum, x[248], 37);
-    core::hint::black_box(());
     let sum = add(sum, x[259], -94);
     let sum = add(sum, x[271], 117);
     let sum = add(sum, x[278], -45);
@@ -868,7 +860,6 @@ fn row_1_8(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[238], 101);
     let sum = add(sum, x[242], 15);
     let sum = add(sum, x[249], -53);
-    core::hint::black_box(());
     let sum = add(sum, x[260], -122);
     let sum = add(sum, x[264], 61);
     let sum = add(sum, x[276], -63);
@@ -966,7 +957,6 @@ fn row_1_9(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[232], -49);
     let sum = add(sum, x[242], -101);
     let sum = add(sum, x[251], -19);
-    core::hint::black_box(());
     let sum = add(sum, x[259], -89);
     let sum = add(sum, x[265], 67);
     let sum = add(sum, x[274], 28);

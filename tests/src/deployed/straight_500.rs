@@ -84,7 +84,6 @@ fn row_1_0(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[564], -84);
     let sum = add(sum, x[581], -85);
     let sum = add(sum, x[591], 10);
-    core::hint::black_box(());
     let sum = add(sum, x[617], -109);
     let sum = add(sum, x[642], -50);
     let sum = add(sum, x[648], 90);
@@ -131,7 +130,6 @@ fn row_1_1(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[564], -124);
     let sum = add(sum, x[576], -3);
     let sum = add(sum, x[595], -74);
-    core::hint::black_box(());
     let sum = add(sum, x[623], -59);
     let sum = add(sum, x[634], 109);
     let sum = add(sum, x[647], 35);
@@ -178,7 +176,6 @@ fn row_1_2(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[554], -1);
     let sum = add(sum, x[577], 11);
     let sum = add(sum, x[607], -118);
-    core::hint::black_box(());
     let sum = add(sum, x[622], -28);
     let sum = add(sum, x[633], -31);
     let sum = add(sum, x[653], -78);
@@ -225,7 +222,6 @@ fn row_1_3(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[568], -100);
     let sum = add(sum, x[580], -74);
     let sum = add(sum, x[589], -21);
-    core::hint::black_box(());
     let sum = add(sum, x[608], 52);
     let sum = add(sum, x[634], -19);
     let sum = add(sum, x[660], 41);
@@ -272,7 +268,6 @@ fn row_1_4(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[551], 43);
     let sum = add(sum, x[576], 56);
     let sum = add(sum, x[599], -28);
-    core::hint::black_box(());
     let sum = add(sum, x[608], -20);
     let sum = add(sum, x[634], -121);
     let sum = add(sum, x[662], 43);
@@ -319,7 +314,6 @@ fn row_1_5(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[562], 3);
     let sum = add(sum, x[579], -69);
     let sum = add(sum, x[606], -47);
-    core::hint::black_box(());
     let sum = add(sum, x[612], -99);
     let sum = add(sum, x[635], -70);
     let sum = add(sum, x[657], -41);
@@ -366,7 +360,6 @@ fn row_1_6(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[569], 37);
     let sum = add(sum, x[580], -45);
     let sum = add(sum, x[591], -3);
-    core::hint::black_box(());
     let sum = add(sum, x[617], 48);
     let sum = add(sum, x[636], -87);
     let sum = add(sum, x[651], 21);
@@ -413,7 +406,6 @@ fn row_1_7(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[559], 38);
     let sum = add(sum, x[584], 2);
     let sum = add(sum, x[597], 48);
-    core::hint::black_box(());
     let sum = add(sum, x[623], 28);
     let sum = add(sum, x[627], 73);
     let sum = add(sum, x[648], 25);
@@ -460,7 +452,6 @@ fn row_1_8(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[567], 36);
     let sum = add(sum, x[575], -90);
     let sum = add(sum, x[593], 10);
-    core::hint::black_box(());
     let sum = add(sum, x[611], -49);
     let sum = add(sum, x[638], 66);
     let sum = add(sum, x[651], 58);
@@ -507,7 +498,6 @@ fn row_1_9(x: &[u8; 784]) -> i32 {
     let sum = add(sum, x[556], 61);
     let sum = add(sum, x[577], -76);
     let sum = add(sum, x[592], -13);
-    core::hint::black_box(());
     let sum = add(sum, x[620], -41);
     let sum = add(sum, x[629], -35);
     let sum = add(sum, x[657], -127);

@@ -11,7 +11,7 @@ use super::{Classes, Files, Head, Network};
 
 /// Weights of a row that the compiler may put into another order, to load many inputs before it adds: of all of a row it would have as
 /// many on the stack. What keeps them apart is no instruction.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 64;
 
 /// One factor of a [`tamis::quantised::Rescale`] as the code has it: 31 bits, and what is shifted behind the high word.
 fn factor(bits: u32) -> (u32, u32) {

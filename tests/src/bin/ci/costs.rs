@@ -81,7 +81,7 @@ pub(crate) fn estimates(_: &Context) -> Outcome {
     qemu::build_plain(&[], &["costs", "integers"])?;
     let plugin = qemu::build_plugin()?;
     let mut problems = check(&plugin)?;
-    problems.extend(check_ways(&plugin)?);
+    problems.extend(check_ways(&plugin, &Core::ALL)?);
     problems.iter().for_each(|problem| println!("{problem}"));
     match problems.len() {
         0 => Ok("estimates are within their bounds".into()),
@@ -90,10 +90,10 @@ pub(crate) fn estimates(_: &Context) -> Outcome {
 }
 
 /// Every problem of the estimates of flash and RAM in each way of deploying a model.
-pub(crate) fn check_ways(plugin: &Path) -> Result<Vec<String>, Stop> {
+pub(crate) fn check_ways(plugin: &Path, cores: &[Core]) -> Result<Vec<String>, Stop> {
     install::programs(&ways::c::COMPILERS)?;
     ways::build_tool()?;
-    ways::check::check(plugin)
+    ways::check::check(plugin, cores)
 }
 
 /// Every problem of the estimates of models that were not in the fit.

@@ -4,6 +4,7 @@
 use crate::command::{Cmd, root};
 use crate::matrix::{self, Run};
 use crate::part::{Context, Outcome, Stop};
+use crate::ways::check::SOME;
 use crate::{costs, cross, elf, install, sizes};
 use boards::{BOARDS, Board};
 use std::fs;
@@ -40,7 +41,7 @@ pub(crate) fn run(_: &Context) -> Outcome {
     build_sized()?;
     problems.extend(sizes::check(IMAGES)?);
     problems.extend(costs::check(&plugin)?);
-    problems.extend(costs::check_ways(&plugin)?);
+    problems.extend(costs::check_ways(&plugin, SOME)?);
     problems.iter().for_each(|problem| println!("{problem}"));
     match problems.len() {
         0 => Ok(format!(

@@ -25,6 +25,9 @@ const ENCODINGS: [Encoding; INTEGER_KINDS] = [
 const ROWS: usize = ways::integer_set(3, 3);
 /// Hidden neurons of models whose buffers [`tamis::model::zeros`] makes by few stores, by many, and by a routine.
 const BUFFERS: [usize; 3] = [12, 50, 90];
+/// Inputs and hidden neurons of models that become modules, and their outputs, of which eight are few.
+const MODULES: [[usize; 2]; 2] = [[300, 12], [700, 20]];
+const OUTPUTS: [usize; 2] = [6, 10];
 /// Bytes of stack that frames of C differ by from model to model.
 const FRAME: i64 = 16;
 /// What a bound is above the most that was measured.
@@ -52,10 +55,16 @@ fn entry(name: &str, way: Way, model: &Drawn) -> Entry {
     Entry { program: Program::of(name, way, model), model: model.clone() }
 }
 
-/// One model of each set of floats, in their order.
+/// Models of two shapes of each set of floats, all of one before all of the other, in their order.
 fn floats(rng: &mut Rng) -> Vec<Drawn> {
+    let shapes =
+        [([300, 20, 10], [100, 20, 10], [300, 20, 12, 10]), ([700, 12, 6], [60, 12, 6], [700, 12, 8, 6])];
+    shapes.map(|(wide, short, three)| floats_of(rng, wide, short, three)).concat()
+}
+
+/// Of one shape: rows longer than a window, shorter ones, and three layers.
+fn floats_of(rng: &mut Rng, wide: [usize; 3], short: [usize; 3], three: [usize; 4]) -> Vec<Drawn> {
     use FloatLayer::{Rows, Windows};
-    let (wide, short, three) = ([300, 20, 10], [100, 20, 10], [300, 20, 12, 10]);
     let sets: [(&[usize], &[FloatLayer], bool); FLOAT_SETS] = [
         (&wide, &[Rows, Rows], false),
         (&wide, &[Windows, Windows], false),
@@ -69,10 +78,10 @@ fn floats(rng: &mut Rng) -> Vec<Drawn> {
         (&wide, &[Rows, Rows], true),
         (&wide, &[Windows, Rows], true),
         (&short, &[Windows, Rows], true),
-        (&[300, 10], &[Rows], false),
-        (&[300, 10], &[Windows], false),
-        (&[100, 10], &[Windows], false),
-        (&[300, 20], &[Rows], true),
+        (&wide[..2], &[Rows], false),
+        (&wide[..2], &[Windows], false),
+        (&short[..2], &[Windows], false),
+        (&wide[..2], &[Rows], true),
     ];
     sets.map(|(widths, kinds, sum)| planned_floats(rng, widths, kinds, 0.1, sum)).to_vec()
 }
@@ -106,8 +115,13 @@ fn integers(rng: &mut Rng) -> Vec<Drawn> {
     models
 }
 
-/// Rows and rows with one more thing each, in the order of [`ways::besides`].
+/// Rows and rows with one more thing each, in the order of [`ways::besides`], of the two shapes of [`integers`].
 fn besides(rng: &mut Rng) -> Vec<Drawn> {
+    [[300, 12, 6], [700, 10, 10]].map(|widths| besides_of(rng, widths)).concat()
+}
+
+fn besides_of(rng: &mut Rng, widths: [usize; 3]) -> Vec<Drawn> {
+    let [inputs, hidden, outputs] = widths;
     let plain = Besides::PLAIN;
     let with = [
         Besides { biases: true, ..plain },
@@ -117,11 +131,21 @@ fn besides(rng: &mut Rng) -> Vec<Drawn> {
     ];
     let three = [Encoding::Csr; 3];
     let (one, two) = (&three[..1], &three[..2]);
-    let mut models: Vec<_> = with.map(|with| planned(rng, &[300, 12, 6], two, 0.05, with)).to_vec();
-    models.push(planned(rng, &[300, 12], one, 0.05, Besides { sum: true, ..plain }));
-    models.push(planned(rng, &[300, 12], one, 0.05, plain));
-    models.push(planned(rng, &[300, 12, 6], two, 0.05, Besides { own_factors: true, ..plain }));
-    models.push(planned(rng, &[300, 12, 12, 6], &three, 0.05, plain));
+    let mut models: Vec<_> = with.map(|with| planned(rng, &widths, two, 0.05, with)).to_vec();
+    models.push(planned(rng, &widths[..2], one, 0.05, Besides { sum: true, ..plain }));
+    models.push(planned(rng, &widths[..2], one, 0.05, plain));
+    models.push(planned(rng, &widths, two, 0.05, Besides { own_factors: true, ..plain }));
+    models.push(planned(rng, &[inputs, hidden, hidden, outputs], &three, 0.05, plain));
+    models
+}
+
+/// Floats with few and with many outputs, and integers: rows and rows each.
+fn modules(rng: &mut Rng, inputs: usize, hidden: usize) -> Vec<Drawn> {
+    let mut models = OUTPUTS
+        .map(|m| planned_floats(rng, &[inputs, hidden, m], &[FloatLayer::Rows; 2], 0.1, false))
+        .to_vec();
+    let rows = [Encoding::Csr; 2];
+    models.extend(OUTPUTS.map(|m| planned(rng, &[inputs, hidden, m], &rows, 0.05, Besides::PLAIN)));
     models
 }
 
@@ -168,18 +192,14 @@ pub(crate) fn entries() -> Entries {
     let (f, i, b, s) = (refs(&floats), refs(&integers), refs(&besides), refs(&straight));
     let c: Vec<&Drawn> = i.iter().chain(&b).chain(&f).collect();
     let files = [&f[15], &f[2], &f[0], &f[1], &i[ways::integer_set(0, WIDE)]];
-    // With six outputs and with ten.
-    let rows = |rng: &mut Rng, m| planned(rng, &[300, 12, m], &[Encoding::Csr; 2], 0.05, Besides::PLAIN);
-    let float_rows =
-        |rng: &mut Rng, m| planned_floats(rng, &[300, 20, m], &[FloatLayer::Rows; 2], 0.1, false);
-    let modules = [float_rows(&mut rng, 6), float_rows(&mut rng, 10), rows(&mut rng, 6), rows(&mut rng, 10)];
+    let modules = MODULES.map(|[inputs, hidden]| modules(&mut rng, inputs, hidden)).concat();
     let buffers = BUFFERS.map(|m| planned(&mut rng, &[300, m, 6], &[Encoding::Csr; 2], 0.05, Besides::PLAIN));
     let starts = [
         add(&mut all, "f", Way::Embedded, &f.iter().collect::<Vec<_>>()),
         add(&mut all, "i", Way::Embedded, &i.iter().collect::<Vec<_>>()),
         add(&mut all, "b", Way::Embedded, &b.iter().collect::<Vec<_>>()),
         add(&mut all, "file", Way::File, &files),
-        add(&mut all, "m", Way::Rust, &modules.each_ref()),
+        add(&mut all, "m", Way::Rust, &modules.iter().collect::<Vec<_>>()),
         add(&mut all, "z", Way::Embedded, &buffers.each_ref()),
         add(&mut all, "s", Way::Straight, &s.iter().collect::<Vec<_>>()),
         add(&mut all, "c", Way::C, &c),
@@ -218,21 +238,29 @@ impl Entries {
             own[0] -= i64::from(ways::zeros(zeros.map(|bytes| bytes as u16), entry.buffers()));
         }
         let less = |of: [i64; 2], base: [i64; 2]| [of[0] - base[0], of[1] - base[1]];
-        let more = |of: &[[i64; 2]], base| of.iter().map(|&of| less(of, base)).collect::<Vec<_>>();
-        let (c_besides, c_floats) = (c + 2 * ways::INTEGER_SETS, self.all.len() - FLOAT_SETS);
-        let base = [own[0], own[i + ROWS]];
-        let module = |at: usize| [0, 1].map(|many| less(own[m + 2 * at + many], base[at]));
+        // What each has beyond rows and rows of the same shape.
+        let more = |of: &[[i64; 2]], rows: [usize; 2]| {
+            let (first, second) = of.split_at(ways::BESIDES);
+            let pair = [(first, rows[0]), (second, rows[1])];
+            pair.map(|(of, rows)| of.iter().map(|&of| less(of, own[rows])).collect::<Vec<_>>()).concat()
+        };
+        let both = |start: usize| [start + ROWS, start + ways::INTEGER_SETS + ROWS];
+        let (c_besides, c_floats) = (c + 2 * ways::INTEGER_SETS, self.all.len() - 2 * FLOAT_SETS);
+        let (floats, integers) = (means(&own[..i]), means(&own[i..b]));
+        let modules = means(&own[m..m + 4 * MODULES.len()]);
+        let base = [floats[0], integers[ROWS]];
+        let module = |at: usize| [0, 1].map(|many| less(modules[2 * at + many], base[at]));
         let mut prices = Prices {
-            floats: own[..i].to_vec(),
-            integers: means(&own[i..b]),
-            besides: more(&own[b..file], own[i + ROWS]),
+            besides: means(&more(&own[b..file], both(i))),
             float_file: own[file..file + 4].to_vec(),
             integer_file: own[file + 4],
             rust: [module(0), module(1)],
+            floats,
+            integers,
             zeros,
             c_integers: bounds(&own[c..c_besides]),
-            c_besides: more(&own[c_besides..c_floats], own[c + ROWS]),
-            c_floats: own[c_floats..].iter().map(|&[code, stack]| [code, stack + FRAME]).collect(),
+            c_besides: most(&more(&own[c_besides..c_floats], both(c))),
+            c_floats: bounds(&own[c_floats..]),
             ..Prices::default()
         };
         let counts: Vec<Vec<f64>> = self.all[s..c].iter().map(|entry| numbers(&entry.straight())).collect();
@@ -260,13 +288,23 @@ fn pairs(own: &[[i64; 2]]) -> impl Iterator<Item = ([i64; 2], [i64; 2])> + '_ {
     first.iter().copied().zip(second.iter().copied())
 }
 
+/// Between both.
+const fn mean(a: i64, b: i64) -> i64 {
+    (a + b + 1).div_euclid(2)
+}
+
 fn means(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
-    pairs(own).map(|(a, b)| [0, 1].map(|k| (a[k] + b[k] + 1) / 2)).collect()
+    pairs(own).map(|(a, b)| [0, 1].map(|k| mean(a[k], b[k]))).collect()
+}
+
+/// The same, and the most stack.
+fn most(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
+    pairs(own).map(|(a, b)| [mean(a[0], b[0]), a[1].max(b[1])]).collect()
 }
 
 /// The same, and a bound of stack.
 fn bounds(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
-    pairs(own).map(|(a, b)| [(a[0] + b[0] + 1) / 2, a[1].max(b[1]) + FRAME]).collect()
+    most(own).into_iter().map(|[code, stack]| [code, stack + FRAME]).collect()
 }
 
 /// Prices that no measured model takes more than.
@@ -319,7 +357,7 @@ mod tests {
         let mut rng = Rng::new(1, 1);
         for (at, model) in floats(&mut rng).iter().enumerate() {
             let set = model.read(|_, _| 99, |view| ways::float_set(view.model().layers()), |_| 99);
-            assert_eq!(set, at, "{}", model.name);
+            assert_eq!(set, at % FLOAT_SETS, "{}", model.name);
         }
         for (at, model) in integers(&mut rng).iter().enumerate() {
             let set = model.read(
@@ -339,7 +377,7 @@ mod tests {
                 |_| [false; BESIDES],
                 |view| ways::besides(view.model().layers(), view.model().sum().is_some()),
             );
-            let only: Vec<_> = (0..BESIDES).map(|k| k == at).collect();
+            let only: Vec<_> = (0..BESIDES).map(|k| k == at % BESIDES).collect();
             assert_eq!(there.to_vec(), only, "{}", model.name);
         }
     }
