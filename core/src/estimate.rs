@@ -29,7 +29,7 @@ use crate::quantised;
 use crate::wire::{self, Choice, QuantisedView, View};
 
 /// Bytes of a model in one way of deploying it: code and stack of linked programs within 5 % of all flash and all RAM, of RAM within
-/// 24 bytes where that is more, flash of C within 6 %; upper bounds where [`Way::bounds_flash`] and [`Way::bounds_ram`] say so.
+/// 24 bytes where that is more; upper bounds where [`Way::is_bound`] says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
     /// The encoded model, or the arrays and layers that the compiler makes of it; 0 of code without tables.

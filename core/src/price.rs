@@ -117,16 +117,10 @@ impl Way {
         }
     }
 
-    /// Flash is an upper bound, not an estimate: how a compiler orders code without tables depends on all of its numbers.
+    /// Flash and RAM are upper bounds, not estimates: how a compiler orders code without tables depends on all of its numbers.
     #[must_use]
-    pub const fn bounds_flash(self) -> bool {
+    pub const fn is_bound(self) -> bool {
         matches!(self, Self::Straight)
-    }
-
-    /// RAM is an upper bound: of code without tables, and of C, whose compiler makes functions for the numbers of one model.
-    #[must_use]
-    pub const fn bounds_ram(self) -> bool {
-        matches!(self, Self::Straight | Self::C)
     }
 }
 

@@ -146,10 +146,9 @@ fn ways_of_deploying_stand_side_by_side_and_one_is_held_to_the_limits() {
     assert_eq!((names, &on["deploy"]), (vec!["file", "embedded", "rust", "c"], &json!("file")));
     for way in ways {
         assert_eq!(number(way, "flash_bytes"), number(way, "model_bytes") + number(way, "code_bytes"));
-        let bounds = [&way["flash_is_bound"], &way["ram_is_bound"]];
-        assert_eq!(bounds, [&json!(false), &json!(way["way"] == "c")], "{way}");
+        assert_eq!(way["is_bound"], json!(false), "{way}");
     }
-    assert!(text.contains("<= ") && text.contains("upper bounds"), "{text}");
+    assert!(!text.contains("<= "), "{text}");
     assert_eq!(on["model"]["flash_bytes"], ways[0]["flash_bytes"]);
     let [file, embedded] = [0, 1].map(|at| number(&ways[at], "flash_bytes"));
     assert!(embedded < file, "{cost}");
@@ -161,6 +160,21 @@ fn ways_of_deploying_stand_side_by_side_and_one_is_held_to_the_limits() {
     assert_eq!(number(&cost["target"]["model"], "flash_bytes"), embedded);
     let refused = fails(folder.path(), &format!("{line} --deploy straight"));
     assert!(refused.contains("quantize"), "{refused}");
+}
+
+#[test]
+fn code_without_tables_is_bounded_and_marked_so() {
+    let folder = prepared();
+    ok(folder.path(), "quantize m.tamis --data p/X.npy -o q.tamis -q");
+    let line = "inspect q.tamis --target cortex-m0";
+    let cost = json(folder.path(), line);
+    let ways = cost["target"]["ways"].as_array().unwrap();
+    let bounds: Vec<_> = ways.iter().filter(|way| way["is_bound"] == json!(true)).collect();
+    assert_eq!((ways.len(), bounds.len(), &bounds[0]["way"]), (5, 1, &json!("straight")));
+    let text = ok(folder.path(), line);
+    let marked: Vec<_> = text.lines().filter(|line| line.contains("<= ")).collect();
+    assert!(marked.iter().any(|line| line.contains("--straight-line")), "{text}");
+    assert!(marked.len() == 2 && marked[1].contains("upper bounds"), "{text}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(super) struct Ways {
     pub(super) rust: [[[i16; 2]; 2]; 2],
     /// See [`zeros`].
     pub(super) zeros: [u16; 2],
-    /// Of C what `floats`, `integers` and `besides` are of chains; bytes of stack are bounds.
+    /// Of C what `floats`, `integers` and `besides` are of chains.
     pub(super) c_floats: [[u16; 2]; FLOAT_SETS],
     pub(super) c_integers: [[u16; 2]; INTEGER_SETS],
     pub(super) c_besides: [[i16; 2]; BESIDES],

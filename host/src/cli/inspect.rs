@@ -299,15 +299,15 @@ fn ways(on: &TargetCost) -> String {
             "straight" => "straight: export --format rust --straight-line",
             _ => "c: export --format c (GCC, -O2)",
         };
-        let of = |bytes, is_bound| if is_bound { format!("<= {}", long(bytes)) } else { long(bytes) };
+        let of = |bytes| if way.is_bound { format!("<= {}", long(bytes)) } else { long(bytes) };
         vec![
             name.into(),
-            of(way.flash_bytes, way.flash_is_bound),
+            of(way.flash_bytes),
             long(way.model_bytes),
-            of(way.code_bytes, way.flash_is_bound),
-            of(way.ram_bytes, way.ram_is_bound),
+            of(way.code_bytes),
+            of(way.ram_bytes),
             long(way.scratch_bytes + way.output_bytes),
-            of(way.stack_bytes, way.ram_is_bound),
+            of(way.stack_bytes),
         ]
     }));
     console::table(&rows)
@@ -386,8 +386,8 @@ fn notes(on: &TargetCost) -> String {
         "The program's own code and data come on top, and {} for an input row where it lies in RAM.",
         long(on.model.row_bytes)
     ));
-    if on.ways.iter().any(|way| way.flash_is_bound || way.ram_is_bound) {
-        lines.push("Figures with <= are upper bounds, the others estimates within 5 %.".into());
+    if on.ways.iter().any(|way| way.is_bound) {
+        lines.push("Figures with <= are upper bounds, the others estimates within 5 %, RAM within 24 bytes where that is more.".into());
     }
     if on.deploy == "straight" || on.deploy == "c" {
         lines.push("Instructions are those of the crate's kernels.".into());

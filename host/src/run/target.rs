@@ -205,18 +205,16 @@ impl Needs {
 pub struct WayNeeds {
     /// `file`, `embedded`, `rust`, `straight` or `c`.
     pub way: &'static str,
+    /// Flash and RAM are upper bounds; otherwise they are estimates within 5 %, RAM within 24 bytes where that is more.
+    pub is_bound: bool,
     /// Model and code.
     pub flash_bytes: usize,
-    /// That is an upper bound; otherwise it is an estimate within 5 %, of C within 6 %.
-    pub flash_is_bound: bool,
     /// The encoded model, or its arrays and layers; 0 of code without tables.
     pub model_bytes: usize,
     /// Code that predicts, and of a file that reads it.
     pub code_bytes: usize,
     /// Scratch, output and stack.
     pub ram_bytes: usize,
-    /// That is an upper bound; otherwise it is an estimate within 5 % or 24 bytes.
-    pub ram_is_bound: bool,
     /// Activations between layers.
     pub scratch_bytes: usize,
     /// The prediction.
@@ -229,8 +227,7 @@ impl WayNeeds {
     fn new(way: Way, memory: &Memory) -> Self {
         Self {
             way: way.name(),
-            flash_is_bound: way.bounds_flash(),
-            ram_is_bound: way.bounds_ram(),
+            is_bound: way.is_bound(),
             flash_bytes: memory.flash_bytes(),
             model_bytes: memory.model_bytes,
             code_bytes: memory.code_bytes,

@@ -70,8 +70,6 @@ fn drawn() -> Vec<(&'static [Way], Drawn)> {
 
 /// What a bound may be above what was taken, as a part of that.
 const MOST_ABOVE: f64 = 3.0;
-/// The most that flash of C may be off.
-const MOST_C: f64 = 0.06;
 /// Bytes of stack that frames may differ by, where a twentieth is less: parts cut them to 8 or 16.
 const FRAME: u64 = 24;
 
@@ -113,20 +111,15 @@ pub(crate) fn check(plugin: &Path, cores: &[Core]) -> Result<Vec<String>, Stop> 
                 "{:<11} {:<22} {:>8} {:>8} {:>+6.1} % {:>8} {:>8} {:>+6.1} %",
                 board.core, program.name, both[0].1, both[0].2, errors[0], both[1].1, both[1].2, errors[1]
             );
-            let bounds = [program.way.bounds_flash(), program.way.bounds_ram()];
-            let far = both.iter().zip(errors).zip(bounds).filter(|((both, error), bound)| {
-                let (_, estimated, taken) = **both;
-                if *bound {
+            let far = both.iter().zip(errors).filter(|(both, error)| {
+                let (what, estimated, taken) = **both;
+                if program.way.is_bound() {
                     return estimated < taken || *error > 100.0 * MOST_ABOVE;
                 }
-                let (most, frame) = match both.0 {
-                    "flash" if program.way == Way::C => (MOST_C, 0),
-                    "flash" => (MOST_BYTES, 0),
-                    _ => (MOST_BYTES, FRAME),
-                };
-                error.abs() > 100.0 * most && estimated.abs_diff(taken) > frame
+                let frame = if what == "flash" { 0 } else { FRAME };
+                error.abs() > 100.0 * MOST_BYTES && estimated.abs_diff(taken) > frame
             });
-            problems.extend(far.map(|(((what, estimated, taken), error), _)| {
+            problems.extend(far.map(|((what, estimated, taken), error)| {
                 let name = &program.name;
                 format!(
                     "{}, {name}: {estimated} bytes of {what} estimated, {taken} taken: {error:+.1} %",

@@ -28,8 +28,6 @@ const BUFFERS: [usize; 3] = [12, 50, 90];
 /// Inputs and hidden neurons of models that become modules, and their outputs, of which eight are few.
 const MODULES: [[usize; 2]; 2] = [[300, 12], [700, 20]];
 const OUTPUTS: [usize; 2] = [6, 10];
-/// Bytes of stack that frames of C differ by from model to model.
-const FRAME: i64 = 16;
 /// What a bound is above the most that was measured.
 const MARGIN: f64 = 0.02;
 const WIDE: usize = 5;
@@ -258,9 +256,9 @@ impl Entries {
             floats,
             integers,
             zeros,
-            c_integers: bounds(&own[c..c_besides]),
-            c_besides: most(&more(&own[c_besides..c_floats], both(c))),
-            c_floats: bounds(&own[c_floats..]),
+            c_integers: means(&own[c..c_besides]),
+            c_besides: means(&more(&own[c_besides..c_floats], both(c))),
+            c_floats: means(&own[c_floats..]),
             ..Prices::default()
         };
         let counts: Vec<Vec<f64>> = self.all[s..c].iter().map(|entry| numbers(&entry.straight())).collect();
@@ -295,16 +293,6 @@ const fn mean(a: i64, b: i64) -> i64 {
 
 fn means(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
     pairs(own).map(|(a, b)| [0, 1].map(|k| mean(a[k], b[k]))).collect()
-}
-
-/// The same, and the most stack.
-fn most(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
-    pairs(own).map(|(a, b)| [mean(a[0], b[0]), a[1].max(b[1])]).collect()
-}
-
-/// The same, and a bound of stack.
-fn bounds(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
-    most(own).into_iter().map(|[code, stack]| [code, stack + FRAME]).collect()
 }
 
 /// Prices that no measured model takes more than.
