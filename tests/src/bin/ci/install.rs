@@ -16,6 +16,11 @@ pub(crate) fn programs(wanted: &[(&str, &str)]) -> Result<(), Stop> {
     if packages.is_empty() { Ok(()) } else { debian(&packages) }
 }
 
+/// Whether all of the programs are there.
+pub(crate) fn found(wanted: &[(&str, &str)]) -> bool {
+    missing(wanted, |program| find(program).is_some()).is_empty()
+}
+
 /// Installs Debian packages; only as root, for others the reason names the command.
 pub(crate) fn debian(packages: &[&str]) -> Result<(), Stop> {
     let list = packages.join(" ");

@@ -73,8 +73,8 @@ const MOST_ABOVE: f64 = 3.0;
 /// Bytes of stack that frames may differ by, where a twentieth is less: parts cut them to 8 or 16.
 const FRAME: u64 = 24;
 
-/// Every estimate for some cores that is off by more than a twentieth, of RAM by more than a frame too, and every bound that is below.
-pub(crate) fn check(plugin: &Path, cores: &[Core]) -> Result<Vec<String>, Stop> {
+/// Every estimate for some cores, but for a way that is left out, that is off by more than a twentieth, of RAM by more than a frame too, and every bound that is below.
+pub(crate) fn check(plugin: &Path, cores: &[Core], left_out: Option<Way>) -> Result<Vec<String>, Stop> {
     let boards: Vec<_> =
         BOARDS.iter().filter(|board| cores.iter().any(|core| core.name() == board.core)).copied().collect();
     let mut entries = Vec::new();
@@ -92,6 +92,7 @@ pub(crate) fn check(plugin: &Path, cores: &[Core]) -> Result<Vec<String>, Stop> 
                 .map(|way| (Program::of(format!("drawn_{at}_{}", way.name()), *way, &model), model.clone())),
         );
     }
+    entries.retain(|(program, _)| Some(program.way) != left_out);
     let programs: Vec<_> = entries.iter().map(|(program, _)| program.clone()).collect();
     let took = super::measure(&boards, plugin, &programs)?;
     let mut problems = Vec::new();
