@@ -51,7 +51,7 @@ pub(crate) fn run(_: &Context) -> Outcome {
     }
     let manifest = ["--manifest-path", WORKSPACE];
     let fetch = Cmd::new("cargo").words("fetch --locked").args(manifest).run();
-    fetch.map_err(|_| Stop::Missing("the crates of the chips' drivers cannot be fetched".into()))?;
+    fetch.map_err(|_| Stop::Excused("the crates of the chips' drivers cannot be fetched".into()))?;
     println!("{:<16} {:<10} {:>7} {:>7}", "program", "weights", "flash", "RAM");
     let mut problems = Vec::new();
     for chip in &here {
