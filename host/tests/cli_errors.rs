@@ -161,9 +161,10 @@ fn damaged_models() {
         ("version", &version, "version"),
         ("crc", &crc, "checksum"),
         ("body", &body, "checksum"),
-        ("short", &good[..good.len() - 4], "length"),
-        ("head", &good[..20], "length"),
-        ("empty", &[], "bytes left"),
+        ("short", &good[..good.len() - 4], &*format!("expected: {} bytes", good.len())),
+        ("head", &good[..20], "got: 20 bytes"),
+        ("two", &good[..2], "got: \"\\x89T\""),
+        ("empty", &[], "an empty file"),
         ("longer", &longer, "length"),
     ] {
         fs::write(folder.path().join("bad.tamis"), bytes).unwrap();
@@ -174,6 +175,7 @@ fn damaged_models() {
         ] {
             let error = fails(folder.path(), line);
             assert!(error.contains(says) && error.contains("bad.tamis"), "{name}: {error}");
+            assert!(!error.contains("0x"), "{name}: {error}");
         }
     }
     let later = fails_with(&folder, &version);
@@ -438,6 +440,7 @@ fn a_full_or_closed_standard_output() {
     let (_, err) = texts(&output);
     assert_eq!(output.status.code(), Some(1));
     assert!(err.starts_with("error: cannot write to standard output"), "{err}");
+    assert!(err.contains("help: files that the command writes are written and whole"), "{err}");
     let script = format!("{} inspect m.tamis | true", env!("CARGO_BIN_EXE_tamis"));
     let piped = std::process::Command::new("sh").current_dir(folder.path()).args(["-c", &script]).output();
     assert_eq!(texts(&piped.unwrap()).1, "");

@@ -5,6 +5,7 @@ mod cli_common;
 use cli_common::*;
 use serde_json::json;
 use tamis::wire::{Aligned, QuantisedView};
+use tamis_host::convert::{Dense, onnx};
 use tamis_host::data;
 
 const PLANTED: &str = "generate planted --samples 600 --inputs 12 --hidden 4 --nnz 16 --seed 3 -o p -q";
@@ -51,6 +52,16 @@ fn every_encoding_of_a_classifier_predicts_the_same() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), DIGITS);
     ok(folder.path(), CLASSES);
+    // Labels that would be other classes than those of the model.
+    for keep in ["3,7", "1,0", "0,1,2,3,4,5,6,7,9"] {
+        let error = fails(
+            folder.path(),
+            &format!("eval c.tamis --data d/X.npy --labels d/y.npy --keep-labels {keep}"),
+        );
+        assert!(error.contains("number some classes of the model anew"), "{error}");
+        assert!(error.contains("expected: 10 labels") && error.contains("d/y.npy"), "{error}");
+    }
+    ok(folder.path(), "eval c.tamis --data d/X.npy --labels d/y.npy --keep-labels 0,1");
     let mut seen: Option<(Vec<f32>, usize)> = None;
     for encoding in ["smallest", "fastest", "dense", "bitmask", "rows", "distances", "blocks"] {
         let line =
@@ -81,6 +92,48 @@ fn every_encoding_of_a_classifier_predicts_the_same() {
     }
 }
 
+/// Weights of a network on bytes are 255 times smaller than its biases: rounded to the same 8 bits they would all be lost.
+#[test]
+fn biases_of_an_imported_network_do_not_take_the_bits_of_its_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut state = 1_u32;
+    let mut draw = |count: usize, size: f32| -> Vec<f32> {
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            size * ((state >> 8) as f32 / (1 << 23) as f32 - 1.0)
+        };
+        (0..count).map(|_| next()).collect()
+    };
+    let (weights, bias) = (draw(6 * 9, 1.0 / 255.0), draw(6, 1.0));
+    let hidden = Dense { name: "0".into(), inputs: 9, outputs: 6, weights, bias, relu: true };
+    let (weights, bias) = (draw(3 * 6, 1.0), draw(3, 1.0));
+    let last = Dense { name: "2".into(), inputs: 6, outputs: 3, weights, bias, relu: false };
+    let file = onnx::write(&[hidden, last], None).unwrap();
+    std::fs::write(folder.path().join("m.onnx"), file).unwrap();
+    let mut rows = |ones: bool| -> String {
+        let byte = |x: f32| ((x + 1.0) * 127.5).round().to_string();
+        let mut bytes = draw(9 * 200, 1.0).into_iter();
+        let last = |k: usize| if ones || k > 0 { "1".to_owned() } else { "2".to_owned() };
+        let row = |k| bytes.by_ref().take(9).map(byte).chain([last(k)]).collect::<Vec<_>>();
+        (0..200).map(row).map(|row| row.join(",") + "\n").collect()
+    };
+    std::fs::write(folder.path().join("ones.csv"), rows(true)).unwrap();
+    std::fs::write(folder.path().join("others.csv"), rows(false)).unwrap();
+    ok(folder.path(), "import m.onnx --task multiclass -o m.tamis -q");
+    for scales in ["--per-layer", "--per-neuron"] {
+        let report = json(folder.path(), &format!("quantize m.tamis --data ones.csv {scales} -o q.tamis"));
+        assert_eq!((&report["biases"], &report["bytes_as_they_are"]), (&json!(9), &json!(true)), "{report}");
+        assert!(number(&report, "outputs_psnr_db") > 45.0, "{report}");
+        // The neuron that handed on the 1 is not needed.
+        assert_eq!(report["layers"][0]["outputs"], 6, "{report}");
+    }
+    // What differs from row to row is no bias.
+    let report = json(folder.path(), "quantize m.tamis --data others.csv -o q.tamis");
+    assert_eq!((&report["biases"], &report["layers"][0]["outputs"]), (&json!(0), &json!(7)), "{report}");
+    let text = ok(folder.path(), "quantize m.tamis --data others.csv -o q.tamis");
+    assert!(text.contains("far from those of the floats"), "{text}");
+}
+
 #[test]
 fn what_cannot_be_rounded_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -99,8 +152,8 @@ fn what_cannot_be_rounded_is_refused() {
     wrong("quantize m.tamis --data p/X.npy --keep-labels 0,1 -o n.tamis", "--labels or --target");
     wrong("quantize m.tamis --data p/X.npy -o m.tamis", "m.tamis");
     let zeros = "0,".repeat(11) + "0\n";
-    std::fs::write(folder.path().join("zeros.csv"), zeros.repeat(5)).unwrap();
-    wrong("quantize m.tamis --data zeros.csv -o n.tamis", "scale");
+    std::fs::write(folder.path().join("others.csv"), zeros.repeat(5)).unwrap();
+    wrong("quantize m.tamis --data others.csv -o n.tamis", "scale");
     let mut later = std::fs::read(folder.path().join("q.tamis")).unwrap();
     later[48] = 99;
     let crc = tamis::wire::checksum(&later).to_le_bytes();

@@ -19,9 +19,9 @@ impl Console {
     pub(super) fn result(&self, object: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
         if self.json {
             let json = serde_json::to_string(object);
-            return print(&json.map_err(|error| Error::new("cannot write JSON").source(error))?);
+            return report(&json.map_err(|error| Error::new("cannot write JSON").source(error))?);
         }
-        if self.quiet { Ok(()) } else { print(&text()) }
+        if self.quiet { Ok(()) } else { report(&text()) }
     }
 
     /// A line that belongs to the report but comes before the end.
@@ -33,6 +33,13 @@ impl Console {
     pub(super) fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }
+}
+
+/// Prints what a verb says at its end, when its files are written.
+fn report(text: &str) -> Result<()> {
+    print(text).map_err(|error| {
+        error.help("files that the command writes are written and whole: only this report of them is lost")
+    })
 }
 
 /// Prints to standard output; a reader that has gone away is no error.

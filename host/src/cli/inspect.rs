@@ -342,7 +342,10 @@ fn against(name: &str, dense: &Needs, model: &Needs) -> String {
         ("RAM", model.ram_bytes as u64, dense.ram_bytes as u64),
         ("instructions", model.instructions, dense.instructions),
     ];
-    let times = |more: u64, less: u64| format!("{:.1} times less", more as f64 / less.max(1) as f64);
+    let times = |more: u64, less: u64| match more as f64 / less.max(1) as f64 {
+        ratio if ratio < 1.05 => "by less than a twentieth".into(),
+        ratio => format!("{ratio:.1} times less"),
+    };
     let (mut sparse_wins, mut dense_wins) = (Vec::new(), Vec::new());
     for (what, sparse, dense) in both {
         if sparse < dense {

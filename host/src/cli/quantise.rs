@@ -54,6 +54,9 @@ pub(super) struct Quantise {
     encoding: EncodingName,
 }
 
+/// The PSNR of outputs against those before, in dB, below which a model of integers is not what it was made of.
+const FAR: f64 = 25.0;
+
 /// `--encoding`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum EncodingName {
@@ -152,6 +155,13 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
                 format!("rounded to steps of {:e}, 0 is byte {}", r.input_scale, r.input_zero)
             },
         ),
+        (
+            "biases",
+            match r.biases {
+                0 => "none".into(),
+                some => format!("{}, of a last input that is 1 in every row", count(some as u64)),
+            },
+        ),
         ("outputs", format!("{} against those before", decibel(r.outputs_psnr_db))),
     ];
     for layer in &r.layers {
@@ -170,6 +180,11 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
         if let (Some(now), Some(before)) = (after.accuracy, before.accuracy) {
             rows.push(("accuracy", format!("{} of these rows, {} before", percent(now), percent(before))));
         }
+    }
+    if r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR) {
+        let far = "the outputs are far from those of the floats: the weights of a layer, or the inputs, differ too much in \
+                   size for 8 bits; bring the inputs to one unit and train again, or try --per-neuron";
+        rows.push(("warning", far.into()));
     }
     facts(&title, &rows)
 }

@@ -23,7 +23,8 @@ pub(super) struct SourceArgs {
     /// Keep only the rows with these labels; for classes A becomes 0, B becomes 1, and so on
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     keep_labels: Option<Vec<f32>>,
-    /// Keep only the occurrences A to B-1 of each label, counted from 0, ordered by label
+    /// Keep only the occurrences A to B-1 of each label, counted from 0, ordered by label; of a label that occurs less often,
+    /// those there are
     #[arg(long, value_name = "A..B", allow_hyphen_values = true, value_parser = parse::range)]
     rows_per_label: Option<Range<usize>>,
 }

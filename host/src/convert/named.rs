@@ -217,7 +217,7 @@ fn is_in_out(pairs: &[Pair], layout: Layout) -> Result<(bool, Option<String>)> {
         (true, true, None) => Err(Error::new("the weights fit both ways round")
             .expected("arrays whose sizes or names say whether they are outputs × inputs or inputs × outputs")
             .got(format_args!(
-                "square or single weights, such as {}",
+                "square or single weights, such as layer {:?}",
                 pairs.first().map_or("", |pair| &pair.name)
             ))
             .help("pass --layout out-in (PyTorch) or --layout in-out (Keras, scikit-learn)")),

@@ -45,7 +45,8 @@ pub(super) fn check(labels: &[f32], classes: usize) -> Result<()> {
 /// Checks labels that a model of `classes` outputs is scored on; they may be positions in `keep`.
 ///
 /// # Errors
-/// A label is none of the model's classes, or more labels are kept than it has classes.
+/// A label is none of the model's classes, more labels are kept than it has classes, or fewer that become other classes than
+/// they are.
 pub(super) fn check_known(labels: &[f32], keep: Option<&[f32]>, classes: usize) -> Result<()> {
     if let Some(keep) = keep
         && keep.len() > classes
@@ -54,6 +55,15 @@ pub(super) fn check_known(labels: &[f32], keep: Option<&[f32]>, classes: usize) 
             .expected(format_args!("--keep-labels with at most {classes} labels"))
             .got(format_args!("{} labels", keep.len()))
             .help("pass the --keep-labels of the training, in the same order"));
+    }
+    let is_anew = |keep: &[f32]| (0_u16..).zip(keep).any(|(k, &label)| label != f32::from(k));
+    if let Some(keep) = keep.filter(|keep| keep.len() < classes && is_anew(keep)) {
+        return Err(Error::new("--keep-labels would number some classes of the model anew")
+            .expected(format_args!("{classes} labels, each at the place of its class"))
+            .got(format_args!("{} labels, of which {} would be class 0", keep.len(), keep[0]))
+            .help(
+                "name all labels that the model was trained with, in their order, or leave --keep-labels out",
+            ));
     }
     match labels.iter().position(|&label| label as usize >= classes) {
         None => Ok(()),

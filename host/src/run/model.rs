@@ -164,10 +164,40 @@ impl ModelFile {
             tamis::Error::Newer { .. } => {
                 Error::from(error).at(&self.path).help("update tamis, or train the model again with this one")
             }
-            _ => Error::from(error).at(&self.path).help(
-                "this is no .tamis model, or it is damaged or cut off: copy it again, or train it again",
-            ),
+            error => self.damaged(error).at(&self.path),
         })
+    }
+
+    /// What is wrong with bytes that are no model, in numbers that a reader can compare with the file.
+    fn damaged(&self, error: tamis::Error) -> Error {
+        const NONE: &str = "this is no .tamis model: tamis import reads models of other programs";
+        const CUT: &str = "the file is cut off or damaged: copy it again, or train it again";
+        let (len, head) = (self.bytes.len(), &self.bytes[..self.bytes.len().min(4)]);
+        match error {
+            _ if len == 0 => Error::new("the model is an empty file").help(CUT),
+            tamis::Error::Format { at: 0, .. } => Error::new("the file is no model")
+                .expected("the magic \"\\x89TAM\" at its start")
+                .got(format_args!("\"{}\"", head.escape_ascii()))
+                .help(NONE),
+            tamis::Error::Format { what: "length of the model", expected, got, .. }
+                if got as usize == len =>
+            {
+                Error::new("the model does not have the length that it says")
+                    .expected(format_args!("{expected} bytes"))
+                    .got(format_args!("{len} bytes"))
+                    .help(CUT)
+            }
+            tamis::Error::Format { what: "checksum", expected, got, .. } => {
+                Error::new("the model is damaged")
+                    .expected(format_args!("checksum {got:08x}, as the file says"))
+                    .got(format_args!("checksum {expected:08x}, that of its bytes"))
+                    .help(CUT)
+            }
+            tamis::Error::Format { what, at, expected, got } => {
+                Error::new(format!("{what} at byte {at}")).expected(expected).got(got).help(CUT)
+            }
+            error => Error::from(error).help(CUT),
+        }
     }
 
     /// What the model was trained for: as the file says, or several classes where it does not say and has several outputs;

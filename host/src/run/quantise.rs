@@ -1,11 +1,14 @@
 //! A model of floats to one of integers: scales from rows, rounded weights, and what it costs in accuracy.
 
+mod biases;
+
 use rayon::prelude::*;
 use serde::Serialize;
 use tamis::model::{Activation, Layer as FloatLayer, Model as FloatModel, Sum};
 use tamis::quantised::{Csr, Layer, Model, Rescale, Scales, Weights};
 use tamis::wire::{self, Choice, QuantisedView, View};
 
+use self::biases::Fixed;
 use super::predict::{predict_integers, predict_rows};
 use super::{ModelFile, Score, Task};
 use crate::data::{Matrix, Values};
@@ -75,6 +78,8 @@ pub struct QuantiseReport {
     pub input_zero: u8,
     /// Whether the data are bytes as they are, without rounding.
     pub bytes_as_they_are: bool,
+    /// Biases of 32 bits, made of the weights from a last input that is 1 in every row, and of what hands it on.
+    pub biases: usize,
     /// Nonzeros before.
     pub nnz_before: usize,
     /// Nonzeros: weights that are rounded to 0, and those of neurons without use, are left out.
@@ -110,6 +115,8 @@ struct Rounded {
     rows: Vec<Vec<(usize, i8)>>,
     /// What a 1 of a weight stands for, row by row.
     scales: Vec<f32>,
+    /// What is the same for every row of data and goes into the bias, row by row.
+    offsets: Vec<f64>,
 }
 
 /// Makes a model of integers of `model`, with scales from the rows of `data`, and compares the two; `labels` with a task score both.
@@ -130,8 +137,9 @@ pub fn quantise(
     if data.rows == 0 {
         return Err(Error::new("there are no rows to find scales from").help("pass rows like those in use"));
     }
-    let (mut layers, mut signs) = round(view.model(), options.granularity)?;
+    let (mut layers, mut signs) = round(view.model(), options.granularity, Fixed::of(data))?;
     let kept = prune(&mut layers, &mut signs);
+    let biased = layers.iter().flat_map(|layer| &layer.offsets).filter(|offset| **offset != 0.0).count();
     let input = input_scale(data, &layers)?;
     let few = spread(data);
     let activations = activations(view.model(), &few, &kept)?;
@@ -184,6 +192,7 @@ pub fn quantise(
         input_scale: input.scale,
         input_zero: input.zero,
         bytes_as_they_are: input.exact,
+        biases: biased,
         nnz_before: view.model().cost().nonzeros,
         nnz: layers.iter().map(|layer| layer.nnz).sum(),
         model_bytes_before: view.encoded_len(),
@@ -195,8 +204,12 @@ pub fn quantise(
     Ok(QuantiseOutcome { model: bytes, report })
 }
 
-/// Rounded weights of every layer, and the signs of the sum behind them.
-fn round(model: &FloatModel<'_>, granularity: Granularity) -> Result<(Vec<Rounded>, Option<Vec<bool>>)> {
+/// Rounded weights of every layer, and the signs of the sum behind them; weights from inputs that are `fixed` are biases.
+fn round(
+    model: &FloatModel<'_>,
+    granularity: Granularity,
+    mut fixed: Fixed,
+) -> Result<(Vec<Rounded>, Option<Vec<bool>>)> {
     let (mut layers, mut signs) = (Vec::new(), None);
     for (at, layer) in model.layers().iter().enumerate() {
         let csr = match layer {
@@ -216,29 +229,35 @@ fn round(model: &FloatModel<'_>, granularity: Granularity) -> Result<(Vec<Rounde
                 .got(format_args!("layer {} without an activation", at + 1))
                 .help("use the model of floats, or train one with relu"));
         }
-        let most = |values: &[f32]| values.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
-        let whole = most(csr.values());
+        let (free, offsets) = fixed.part(csr);
+        let most = |row: &[(usize, f32)]| row.iter().fold(0.0_f32, |most, (_, value)| most.max(value.abs()));
+        let whole = free.iter().map(|row| most(row)).fold(0.0, f32::max);
         if whole == 0.0 || !(whole / 127.0).is_normal() {
             return Err(Error::new("the weights of a layer have no scale")
                 .expected("weights that are not 0")
                 .got(format_args!("{whole:e} as the largest of layer {}", at + 1))
                 .help("train the model again"));
         }
-        let (mut from, mut rows, mut scales) = (0, Vec::new(), Vec::new());
-        for &count in csr.counts() {
-            let range = from..from + usize::from(count);
-            from = range.end;
-            let values = &csr.values()[range.clone()];
-            let own = most(values);
+        let (mut rows, mut scales) = (Vec::new(), Vec::new());
+        for row in &free {
+            let own = most(row);
             let scale =
                 if granularity == Granularity::PerLayer || !(own / 127.0).is_normal() { whole } else { own }
                     / 127.0;
-            let rounded = values.iter().map(|value| (value / scale).round().clamp(-127.0, 127.0) as i8);
-            let columns = csr.columns()[range].iter().map(|&column| usize::from(column));
-            rows.push(columns.zip(rounded).filter(|(_, weight)| *weight != 0).collect());
+            let rounded = |value: f32| (value / scale).round().clamp(-127.0, 127.0) as i8;
+            let entries = row.iter().map(|&(column, value)| (column, rounded(value)));
+            rows.push(entries.filter(|(_, weight)| *weight != 0).collect());
             scales.push(scale);
         }
-        layers.push(Rounded { inputs: csr.inputs(), requested: csr.requested(), relu, rows, scales });
+        fixed = Fixed::behind(&free, &offsets);
+        layers.push(Rounded {
+            inputs: csr.inputs(),
+            requested: csr.requested(),
+            relu,
+            rows,
+            scales,
+            offsets,
+        });
     }
     if layers.is_empty() {
         return Err(Error::new("the model has no layer with weights").help("train one"));
@@ -246,7 +265,7 @@ fn round(model: &FloatModel<'_>, granularity: Granularity) -> Result<(Vec<Rounde
     Ok((layers, signs))
 }
 
-/// Leaves out neurons without weights, and those that nothing behind them uses; gives the neurons that stay, of every layer whose
+/// Leaves out neurons without weights and biases, and those that nothing behind them uses; gives the neurons that stay, of every layer whose
 /// outputs are neurons.
 fn prune(layers: &mut [Rounded], signs: &mut Option<Vec<bool>>) -> Vec<Vec<usize>> {
     let hidden = layers.len() - usize::from(signs.is_none());
@@ -259,8 +278,8 @@ fn prune(layers: &mut [Rounded], signs: &mut Option<Vec<bool>>) -> Vec<Vec<usize
                 Some(next) => next.rows.iter().flatten().any(|&(column, _)| column == j),
                 None => true,
             };
-            let alive: Vec<usize> =
-                (0..layers[at].rows.len()).filter(|&j| !layers[at].rows[j].is_empty() && used(j)).collect();
+            let gives = |j: usize| !layers[at].rows[j].is_empty() || layers[at].offsets[j] > 0.0;
+            let alive: Vec<usize> = (0..layers[at].rows.len()).filter(|&j| gives(j) && used(j)).collect();
             if alive.len() == layers[at].rows.len() {
                 continue;
             }
@@ -268,6 +287,7 @@ fn prune(layers: &mut [Rounded], signs: &mut Option<Vec<bool>>) -> Vec<Vec<usize
             let layer = &mut layers[at];
             layer.rows = alive.iter().map(|&j| layer.rows[j].clone()).collect();
             layer.scales = alive.iter().map(|&j| layer.scales[j]).collect();
+            layer.offsets = alive.iter().map(|&j| layer.offsets[j]).collect();
             kept[at] = alive.iter().map(|&j| kept[at][j]).collect();
             match layers.get_mut(at + 1) {
                 Some(next) => {
@@ -420,13 +440,18 @@ fn build(
                 taken.iter().map(|sum| factor(sum / next)).collect::<Result<_>>()?
             }
         };
-        let bias = |row: &Vec<(usize, i8)>| row.iter().map(|&(_, w)| -zero * i32::from(w)).sum::<i32>();
+        let bias = |(j, row): (usize, &Vec<(usize, i8)>)| {
+            let shifted: i32 = row.iter().map(|&(_, w)| -zero * i32::from(w)).sum();
+            // Beyond what an `i32` holds it stays at the end of them, and the layer refuses it.
+            shifted.saturating_add((layer.offsets[j] / f64::from(sums[j])).round() as i32)
+        };
+        let biased = zero != 0 || layer.offsets.iter().any(|offset| *offset != 0.0);
         parts.push(Parts {
             counts: layer.rows.iter().map(|row| row.len() as u16).collect(),
             columns: entries().map(|&(column, _)| column as u16).collect(),
             values: entries().map(|&(_, weight)| weight).collect(),
             factors,
-            bias: if zero == 0 { vec![] } else { layer.rows.iter().map(bias).collect() },
+            bias: if biased { layer.rows.iter().enumerate().map(bias).collect() } else { vec![] },
         });
         scale = next.unwrap_or(most);
     }

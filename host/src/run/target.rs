@@ -472,7 +472,10 @@ impl TargetCost {
         Err(Error::over_limit(format!("the model takes more than it may on {}", self.target))
             .expected(list(&most))
             .got(list(&got))
-            .help("train it with fewer nonzeros or neurons, make integers of it (tamis quantize), or take a larger part"))
+            .help(format!(
+                "train it with fewer nonzeros or neurons, {}or take a larger part",
+                if self.model_has_floats() { "make integers of it (tamis quantize), " } else { "" }
+            )))
     }
 }
 

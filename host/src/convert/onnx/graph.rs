@@ -222,7 +222,8 @@ impl<'g> Walk<'g, '_, '_> {
                 format_args!("{}, which is not", shown(name)),
             )
         })?;
-        self.charge(constant.len())?;
+        // One with fewer values than its axes say is refused as that, whatever they say.
+        self.charge(constant.len().min(constant.stored().unwrap_or(usize::MAX)))?;
         constant.floats(self.beside)
     }
 

@@ -78,6 +78,13 @@ impl Constant<'_> {
         self.dims().ok().and_then(|dims| elements(&dims)).unwrap_or(0)
     }
 
+    /// Numbers that it holds at the most; none where they lie in another file.
+    pub(super) fn stored(&self) -> Option<usize> {
+        let tensor = self.tensor;
+        let lists = tensor.float_data.len().max(tensor.double_data.len()).max(tensor.int32_data.len());
+        (tensor.data_location != EXTERNAL).then(|| lists.max(tensor.raw_data.len()))
+    }
+
     /// Its floats, decoded; `beside` opens files that hold weights of their own.
     ///
     /// # Errors

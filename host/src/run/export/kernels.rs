@@ -1,9 +1,11 @@
 //! The kernels of C: those that a model needs are copied into its file. Their order is that in which they are written.
 
 /// Stands before the loops over weights: each is a function of its own, or what it holds in registers would lie on the stack of all
-/// the prediction.
+/// the prediction; and its code is that of any model, which `tamis inspect` knows, not of the numbers of this one.
 pub(super) const ALONE: &str = "
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define ALONE __attribute__((noipa))
+#elif defined(__GNUC__)
 #define ALONE __attribute__((noinline))
 #else
 #define ALONE

@@ -1,12 +1,14 @@
-//! The example firmware of four chips: built for each with its weights in the program and in a flash chip, and held to what
-//! flash and RAM that may take. `cargo ci qemu` runs what they share, as the case `monitor`.
+//! The example firmware of four chips: linted and built for each with its weights in the program and in a flash chip, and held
+//! to what flash and RAM that may take. `cargo ci qemu` runs what they share, as the case `monitor`.
 
 use crate::command::{Cmd, root};
 use crate::part::{Context, Outcome, Stop};
-use crate::{cross, elf, qemu};
+use crate::{cross, elf, install, qemu};
 
 const WORKSPACE: &str = "examples/firmware/chips/Cargo.toml";
 const TARGETS: &str = "examples/firmware/chips/target";
+/// The compiler with clippy's lints.
+const CLIPPY: &str = "clippy-driver";
 /// The feature that leaves the weights in a flash chip.
 const STREAMED: &str = "spi-flash";
 
@@ -44,15 +46,19 @@ pub(crate) fn run(_: &Context) -> Outcome {
         // Drivers want the toolchain's own targets: Debian's compiler is older than some of them.
         return Err(Stop::Excused("rustup cannot get the targets of the chips".into()));
     }
+    if install::find(CLIPPY).is_none() {
+        return Err(Stop::Missing("no clippy: rustup component add clippy".into()));
+    }
     let manifest = ["--manifest-path", WORKSPACE];
     let fetch = Cmd::new("cargo").words("fetch --locked").args(manifest).run();
-    fetch.map_err(|_| Stop::Missing("the crates of the chips' drivers cannot be fetched".into()))?;
+    fetch.map_err(|_| Stop::Excused("the crates of the chips' drivers cannot be fetched".into()))?;
     println!("{:<16} {:<10} {:>7} {:>7}", "program", "weights", "flash", "RAM");
     let mut problems = Vec::new();
     for chip in &here {
         for (features, place, most) in
             [("", "embedded", chip.flash[0]), (STREAMED, "streamed", chip.flash[1])]
         {
+            lint(chip, features)?;
             let sizes = build(chip, features)?;
             println!("{:<16} {place:<10} {:>7} {:>7}", chip.package, sizes[0], sizes[1]);
             problems.extend(too_large(&format!("{}, {place}", chip.package), sizes, [most, chip.ram]));
@@ -69,19 +75,35 @@ pub(crate) fn run(_: &Context) -> Outcome {
     Ok(note)
 }
 
+/// Lints a program, with warnings denied.
+///
+/// `cargo clippy` would check all drivers once more, beside building them. Here clippy compiles the program alone, against the
+/// drivers that [`build`] takes too, which costs a second. It leaves out optimisations, so its image is not the one to measure.
+fn lint(chip: &Chip, features: &str) -> Result<(), Stop> {
+    cargo("rustc", chip, features)
+        .env("RUSTC_WORKSPACE_WRAPPER", CLIPPY)
+        .args(["--bin", chip.package])
+        .words("-- -D warnings")
+        .run()
+}
+
 /// Builds a program; its bytes in flash and in RAM.
 fn build(chip: &Chip, features: &str) -> Result<[u64; 2], Stop> {
-    Cmd::new("cargo")
-        .words("build --locked --release --manifest-path")
-        .args([WORKSPACE, "--target-dir", TARGETS, "--target", chip.target, "--package", chip.package])
-        .args(["--features", features])
-        // Cargo reads the folder's own settings only from within.
-        .env("DEFMT_LOG", "info")
-        .run()?;
+    cargo("build", chip, features).run()?;
     let image = root().join(TARGETS).join(chip.target).join("release").join(chip.package);
     let bytes = qemu::read(&image)?;
     let ram = IN_RAM.iter().filter_map(|name| elf::section_bytes(&bytes, name)).sum();
     Ok([qemu::flash(&image)?, ram])
+}
+
+fn cargo(verb: &str, chip: &Chip, features: &str) -> Cmd {
+    Cmd::new("cargo")
+        .words(verb)
+        .words("--locked --release --manifest-path")
+        .args([WORKSPACE, "--target-dir", TARGETS, "--target", chip.target, "--package", chip.package])
+        .args(["--features", features])
+        // Cargo reads the folder's own settings only from within.
+        .env("DEFMT_LOG", "info")
 }
 
 fn too_large(program: &str, taken: [u64; 2], most: [u64; 2]) -> Vec<String> {

@@ -67,15 +67,13 @@ pub(crate) const PARTS: &[Part] = &[
     part("msrv", "the workspace builds with its minimum Rust version", checks::msrv),
     part("qemu", "the conformance cases on emulated microcontrollers", qemu::run),
     part("deploy", "the deploy example's firmware predicts as the host does", deploy::run),
+    part(
+        "firmware",
+        "the example firmware of four chips lints and builds, within its flash and RAM",
+        firmware::run,
+    ),
     part("gpu", "the GPU backend's suite", checks::gpu),
     part("deny", "bans, licenses and sources of dependencies", tools::deny),
-    // Drivers of four chips take minutes to build where nothing is built yet.
-    Part {
-        name: "firmware",
-        about: "the example firmware of four chips builds, within its flash and RAM",
-        default: false,
-        run: firmware::run,
-    },
     Part {
         name: "costs",
         about: "measures what models take on each board, and writes core/src/price/table.rs",

@@ -68,8 +68,9 @@ fn drawn() -> Vec<(&'static [Way], Drawn)> {
     models
 }
 
-/// What a bound may be above what was taken, as a part of that.
-const MOST_ABOVE: f64 = 3.0;
+/// What a bound of flash may be above what was taken, as a part of that, and one of RAM in bytes.
+const MOST_ABOVE: f64 = 0.25;
+const MOST_BYTES_ABOVE: u64 = 512;
 /// Bytes of stack that frames may differ by, where a twentieth is less: parts cut them to 8 or 16.
 const FRAME: u64 = 24;
 
@@ -115,7 +116,11 @@ pub(crate) fn check(plugin: &Path, cores: &[Core], left_out: Option<Way>) -> Res
             let far = both.iter().zip(errors).filter(|(both, error)| {
                 let (what, estimated, taken) = **both;
                 if program.way.is_bound() {
-                    return estimated < taken || *error > 100.0 * MOST_ABOVE;
+                    let far = match what {
+                        "flash" => *error > 100.0 * MOST_ABOVE,
+                        _ => estimated > taken + MOST_BYTES_ABOVE,
+                    };
+                    return estimated < taken || far;
                 }
                 let frame = if what == "flash" { 0 } else { FRAME };
                 error.abs() > 100.0 * MOST_BYTES && estimated.abs_diff(taken) > frame

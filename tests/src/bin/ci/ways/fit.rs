@@ -21,8 +21,9 @@ const ENCODINGS: [Encoding; INTEGER_KINDS] = [
     Encoding::Blocks,
     Encoding::Fan,
 ];
-/// Rows and rows: what else there may be is measured with those.
+/// Rows and rows, and distances and distances: what else there may be is measured with those.
 const ROWS: usize = ways::integer_set(3, 3);
+const DISTANCES: usize = ways::integer_set(4, 4);
 /// Hidden neurons of models whose buffers [`tamis::model::zeros`] makes by few stores, by many, and by a routine.
 const BUFFERS: [usize; 3] = [12, 50, 90];
 /// Inputs and hidden neurons of models that become modules, and their outputs, of which eight are few.
@@ -113,12 +114,15 @@ fn integers(rng: &mut Rng) -> Vec<Drawn> {
     models
 }
 
-/// Rows and rows with one more thing each, in the order of [`ways::besides`], of the two shapes of [`integers`].
+/// Rows and rows, and distances and distances, with one more thing each, in the order of [`ways::besides`]: one of each of the two
+/// shapes of [`integers`].
 fn besides(rng: &mut Rng) -> Vec<Drawn> {
-    [[300, 12, 6], [700, 10, 10]].map(|widths| besides_of(rng, widths)).concat()
+    [([300, 12, 6], Encoding::Csr), ([700, 10, 10], Encoding::Delta)]
+        .map(|(widths, encoding)| besides_of(rng, widths, encoding))
+        .concat()
 }
 
-fn besides_of(rng: &mut Rng, widths: [usize; 3]) -> Vec<Drawn> {
+fn besides_of(rng: &mut Rng, widths: [usize; 3], encoding: Encoding) -> Vec<Drawn> {
     let [inputs, hidden, outputs] = widths;
     let plain = Besides::PLAIN;
     let with = [
@@ -127,7 +131,7 @@ fn besides_of(rng: &mut Rng, widths: [usize; 3]) -> Vec<Drawn> {
         Besides { relu: true, ..plain },
         Besides { sum: true, ..plain },
     ];
-    let three = [Encoding::Csr; 3];
+    let three = [encoding; 3];
     let (one, two) = (&three[..1], &three[..2]);
     let mut models: Vec<_> = with.map(|with| planned(rng, &widths, two, 0.05, with)).to_vec();
     models.push(planned(rng, &widths[..2], one, 0.05, Besides { sum: true, ..plain }));
@@ -236,20 +240,19 @@ impl Entries {
             own[0] -= i64::from(ways::zeros(zeros.map(|bytes| bytes as u16), entry.buffers()));
         }
         let less = |of: [i64; 2], base: [i64; 2]| [of[0] - base[0], of[1] - base[1]];
-        // What each has beyond rows and rows of the same shape.
-        let more = |of: &[[i64; 2]], rows: [usize; 2]| {
+        // What each has beyond the model of the same shape and encoding.
+        let more = |of: &[[i64; 2]], start: usize| {
             let (first, second) = of.split_at(ways::BESIDES);
-            let pair = [(first, rows[0]), (second, rows[1])];
-            pair.map(|(of, rows)| of.iter().map(|&of| less(of, own[rows])).collect::<Vec<_>>()).concat()
+            let pair = [(first, start + ROWS), (second, start + ways::INTEGER_SETS + DISTANCES)];
+            pair.map(|(of, plain)| of.iter().map(|&of| less(of, own[plain])).collect::<Vec<_>>()).concat()
         };
-        let both = |start: usize| [start + ROWS, start + ways::INTEGER_SETS + ROWS];
         let (c_besides, c_floats) = (c + 2 * ways::INTEGER_SETS, self.all.len() - 2 * FLOAT_SETS);
         let (floats, integers) = (means(&own[..i]), means(&own[i..b]));
         let modules = means(&own[m..m + 4 * MODULES.len()]);
         let base = [floats[0], integers[ROWS]];
         let module = |at: usize| [0, 1].map(|many| less(modules[2 * at + many], base[at]));
         let mut prices = Prices {
-            besides: means(&more(&own[b..file], both(i))),
+            besides: means(&more(&own[b..file], i)),
             float_file: own[file..file + 4].to_vec(),
             integer_file: own[file + 4],
             rust: [module(0), module(1)],
@@ -257,7 +260,7 @@ impl Entries {
             integers,
             zeros,
             c_integers: means(&own[c..c_besides]),
-            c_besides: means(&more(&own[c_besides..c_floats], both(c))),
+            c_besides: means(&more(&own[c_besides..c_floats], c)),
             c_floats: means(&own[c_floats..]),
             ..Prices::default()
         };
