@@ -26,7 +26,9 @@ static const uint32_t signs_2[1] = {
     9u,
 };
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define ALONE __attribute__((noipa))
+#elif defined(__GNUC__)
 #define ALONE __attribute__((noinline))
 #else
 #define ALONE

@@ -27,7 +27,9 @@ static const struct pair pairs_2[6] = {
     {0, -25}, {3, -108}, {1, 89}, {3, -60}, {1, 70}, {3, -39},
 };
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define ALONE __attribute__((noipa))
+#elif defined(__GNUC__)
 #define ALONE __attribute__((noinline))
 #else
 #define ALONE
