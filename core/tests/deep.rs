@@ -344,7 +344,7 @@ fn a_full_network_is_brought_down_to_the_weights_that_made_the_labels() {
                 Wish::GoOn
             })
             .unwrap();
-        assert_eq!((info.levels, info.scored, info.epochs as usize, info.stopped), (6, 6, epochs, false));
+        assert_eq!((info.levels, info.epochs as usize, info.stopped), (6, epochs, false));
         let cubic = |level: usize| s + ((from - s) * (6 - level).pow(3)).div_ceil(216);
         assert_eq!(counts, (0..6).map(cubic).collect::<Vec<_>>());
         let power = labels.iter().map(|y| y * y).sum::<f32>() / labels.len() as f32;

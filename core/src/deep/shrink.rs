@@ -49,7 +49,7 @@ impl Params {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Levels done.
+    /// Levels done, and passes for what weights are worth.
     pub level: u32,
     /// Nonzeros that there are.
     pub nnz: usize,
@@ -76,12 +76,10 @@ pub enum Wish {
 pub struct Info {
     /// Loss before, as [`tune::Info::before`]; none where there was nothing to drop.
     pub before: Option<f32>,
-    /// Levels done.
+    /// Levels done, and passes for what weights are worth.
     pub levels: u32,
     /// Epochs of all fits.
     pub epochs: u32,
-    /// Passes for what weights are worth.
-    pub scored: u32,
     /// Whether the observer ended the run ([`Wish::End`]).
     pub stopped: bool,
 }
@@ -129,7 +127,7 @@ pub fn run<X: Samples>(
     mut observe: impl FnMut(&Progress) -> Wish,
 ) -> Result<Info, X::Source> {
     let from = stack.nnz();
-    let mut info = Info { before: None, levels: 0, epochs: 0, scored: 0, stopped: false };
+    let mut info = Info { before: None, levels: 0, epochs: 0, stopped: false };
     while stack.nnz() > nnz && info.levels < params.levels.max(1) {
         let seed = seed_of(params.tune.seed, stream::SUPPORT, info.levels);
         let (level, count) = (info.levels, stack.nnz());
@@ -145,7 +143,6 @@ pub fn run<X: Samples>(
         let level = if info.stopped { params.levels } else { info.levels };
         let mut parts = Memory::new(memory, stack).map_err(error::Error::widen)?;
         score(rows, &goal, stack, seed, &mut parts)?;
-        info.scored += 1;
         drop_least(parts.gradient, params.count((from, nnz), level).max(nnz));
         let scores = &*parts.gradient;
         stack.retain(|at| scores.get(at).is_some_and(|score| *score != DROPPED));

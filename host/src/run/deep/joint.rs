@@ -157,7 +157,7 @@ fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress)
             tune::run(&mut rows, goal, stack, &tune, memory, |now| watch.goes_on(&now.of(epochs, epochs)))?;
         done = done.saturating_add(info.epochs);
     }
-    let scored = shrunk.map_or(0.0, |info| 2.0 * f64::from(info.scored) + f64::from(info.levels));
+    let scored = shrunk.map_or(0.0, |info| 3.0 * f64::from(info.levels));
     let epochs = done;
     Ok(Fitted {
         before: shrunk.and_then(|info| info.before).unwrap_or(before),
