@@ -39,12 +39,12 @@
 //! | each bit done or not, for good: what most parts show | any number of cuts |
 //! | each bit read anew in each read: cells at their threshold | any number of cuts, but for chances of 2⁻¹⁹: all bits of a mark look erased |
 //! | words that cannot be read: error correction | any number of cuts |
-//! | words that are whole or as before, and change between the two at resets | up to three cuts after the last acknowledged payload |
+//! | words that are read as before or as they should be, and change between the two at resets | any number of cuts, unless a slot comes back |
 //!
-//! In the last row, of which we know no part, four cuts in a row can do harm: in the first mark, in the third, in the erase of
-//! the slot for the copy, and in the save after that. Even then every word of the older payload must come back, and both marks
-//! must fade, together: with w words in its first sector that is a chance of 2⁻⁽ʷ⁺²⁾. No scheme of words that are written once can do
-//! away with it: whatever is written to make certain may itself be cut.
+//! In the last row, of which we know no part, a slot whose erase was cut *comes back*: its head, one mark and all words of its
+//! payload are read as before, all together, and not at a later reset. With w words that is a chance of 2⁻ʷ, and it does harm only
+//! to a payload that is newer than the other one or the source of a copy, so after a cut in a mark. No scheme of
+//! words that are written once does away with it: whatever is written to make certain may itself be cut.
 //!
 //! Reading believes nothing. Whatever is wrong with a slot is reported by [`Slots::state`], and the other one is used.
 //!

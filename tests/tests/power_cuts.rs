@@ -40,6 +40,8 @@ fn held<const B: usize, const W: usize, const S: usize>(
 struct Bounds {
     least: Option<u32>,
     most: Option<u32>,
+    /// Less than that was found, after a sector had come back from its erase as only [`Tear::Drifting`] allows.
+    is_lost: bool,
 }
 
 /// A session: opens the store and writes payloads from the next one to `last`, until power fails.
@@ -56,6 +58,11 @@ fn session<const B: usize, const W: usize, const S: usize>(
         return;
     }
     let first = held(&mut slots);
+    // One mark of the three is enough to pass for whole.
+    bounds.is_lost |= first < bounds.least && slots.flash().has_come_back(2);
+    if bounds.is_lost {
+        return;
+    }
     assert!((bounds.least..=bounds.most).contains(&first), "{first:?}, {bounds:?}");
     bounds.least = first;
     for k in first.map_or(0, |k| k + 1)..=last {
@@ -94,7 +101,7 @@ fn cut_everywhere<const B: usize, const W: usize, const S: usize>(tear: Tear) {
                 flash.restart();
                 session(&mut flash, &mut bounds, last);
             }
-            assert_eq!(bounds.least, Some(last + 2));
+            assert!(bounds.is_lost || bounds.least == Some(last + 2));
         }
     }
 }
@@ -114,17 +121,17 @@ fn the_same_holds_for_wide_words() {
 }
 
 /// Sessions of `each` payloads, with a reset between two of them, up to payload `last`. Power fails in the operations that
-/// `next_cut` gives, which is told how many were done.
+/// `next_cut` gives, which is told how many were done. Whether a payload was lost because a sector came back.
 fn history<const B: usize, const W: usize, const S: usize>(
     tear: Tear,
     seed: u64,
     each: u32,
     last: u32,
     mut next_cut: impl FnMut(u32) -> Option<u32>,
-) {
+) -> bool {
     let (mut flash, mut bounds) = (Nor::<B, W, S>::new(seed, tear), Bounds::default());
     let mut cut = next_cut(0);
-    while bounds.least != Some(last) {
+    while bounds.least != Some(last) && !bounds.is_lost {
         if let Some(cut) = cut {
             flash.cut_in(cut);
         }
@@ -136,7 +143,8 @@ fn history<const B: usize, const W: usize, const S: usize>(
         flash.restart();
     }
     session(&mut flash, &mut bounds, last + 2);
-    assert_eq!(bounds.least, Some(last + 2));
+    assert!(bounds.is_lost || bounds.least == Some(last + 2));
+    bounds.is_lost
 }
 
 /// Operations of a history without a cut.
@@ -152,7 +160,8 @@ fn cut_in_pairs<const B: usize, const W: usize, const S: usize>(tear: Tear, last
     for (first, second) in (0..all).flat_map(|first| (first + 1..all + 20).map(move |second| (first, second))) {
         for each in 1..3 {
             let mut cuts = [first, second].into_iter();
-            history::<B, W, S>(tear, u64::from(first << 16 | second), each, last, |_| cuts.next());
+            let seed = u64::from(first << 16 | second);
+            assert!(!history::<B, W, S>(tear, seed, each, last, |_| cuts.next()), "{first}, {second}");
         }
     }
 }
@@ -165,22 +174,24 @@ fn no_pair_of_cuts_loses_what_was_seen_before() {
     }
 }
 
-/// Histories of three to `most` cuts: the first in or near the marks of a payload, each further one within the next few
-/// operations or, one in eight, anywhere in the next payload.
-fn cut_in_bunches<const B: usize, const W: usize, const S: usize>(tear: Tear, histories: u64, most: u32) {
+/// Histories of three to six cuts: the first in or near the marks of a payload, each further one within the next few
+/// operations or, one in eight, anywhere in the next payload. How many lost a payload because a sector came back.
+fn cut_in_bunches<const B: usize, const W: usize, const S: usize>(tear: Tear, histories: u64) -> u64 {
+    let mut lost = 0;
     let ends: Vec<u32> = (0..6).map(operations::<B, W, S>).collect();
     for seed in 0..histories {
         let mut rng = Rng::new(seed, stream::USER);
         let mut below = move |n: u32| (u64::from(rng.bits()) * u64::from(n) >> 32) as u32;
-        let mut left = 3 + below(most - 2);
+        let mut left = 3 + below(4);
         let (payload, back, each) = (1 + below(5), 1 + below(4), 1 + below(3));
         let first = ends[payload as usize] - back;
-        history::<B, W, S>(tear, seed, each, 6, |done| {
+        lost += u64::from(history::<B, W, S>(tear, seed, each, 6, |done| {
             left = left.checked_sub(1)?;
             let within = if below(8) == 0 { 60 } else { 5 };
             Some(if done == 0 { first } else { done + below(within) })
-        });
+        }));
     }
+    lost
 }
 
 /// How many histories of each kind: `TAMIS_HISTORIES`, or few enough for every day.
@@ -191,10 +202,10 @@ fn histories() -> u64 {
 #[test]
 fn no_bunch_of_cuts_at_the_marks_loses_what_was_seen_before() {
     for tear in Tear::ALL {
-        // Of words that come and go it is known that four cuts in a row may lose a payload.
-        let most = if tear == Tear::Drifting { 3 } else { 6 };
-        cut_in_bunches::<1024, 4, 128>(tear, histories(), most);
-        cut_in_bunches::<1024, 32, 256>(tear, histories(), most);
+        assert_eq!(cut_in_bunches::<1024, 4, 128>(tear, histories()), 0);
+        let lost = cut_in_bunches::<1024, 32, 256>(tear, histories());
+        // A slot has few words of 32 bytes, so all of them come back at times.
+        assert!(lost <= if tear == Tear::Drifting { histories() / 1000 } else { 0 }, "{tear:?}: {lost}");
     }
 }
 
