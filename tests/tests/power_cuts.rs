@@ -157,7 +157,8 @@ fn operations<const B: usize, const W: usize, const S: usize>(last: u32) -> u32 
 /// Every pair of operations in a history of sessions of one and of two payloads.
 fn cut_in_pairs<const B: usize, const W: usize, const S: usize>(tear: Tear, last: u32) {
     let all = operations::<B, W, S>(last);
-    for (first, second) in (0..all).flat_map(|first| (first + 1..all + 20).map(move |second| (first, second))) {
+    for (first, second) in (0..all).flat_map(|first| (first + 1..all + 20).map(move |second| (first, second)))
+    {
         for each in 1..3 {
             let mut cuts = [first, second].into_iter();
             let seed = u64::from(first << 16 | second);

@@ -62,6 +62,7 @@ proptest! {
             }
             since += 1;
             prop_assert_eq!((window.len(), window.is_full()), (last.len(), last.len() == rows));
+            prop_assert_eq!(window.pushed() as usize, k + 1);
             prop_assert_eq!(window.labels(), other.labels());
             let (expected, labels): (Vec<_>, Vec<_>) = last.iter().cloned().unzip();
             prop_assert_eq!(in_order(window.labels(), since), labels);
@@ -74,7 +75,7 @@ proptest! {
 
     #[test]
     fn words_of_any_kind_open_as_a_window_or_are_refused(
-        at in 0_usize..12, word in prop_oneof![any::<u32>(), 0_u32..4, Just(f32::NAN.to_bits())], pushed in 0_u8..6
+        at in 0_usize..15, word in prop_oneof![any::<u32>(), 0_u32..4, Just(f32::NAN.to_bits())], pushed in 0_u8..6
     ) {
         let mut memory = [0; Window::<f32>::words(3, 2)];
         let mut window = Window::<f32>::new(&mut memory, 3, 2).unwrap();
@@ -92,13 +93,16 @@ proptest! {
 #[test]
 fn windows_of_other_kinds_and_sizes_are_refused() {
     let mut memory = [0; Window::<u8>::words(4, 4)];
-    assert_eq!(memory.len(), 5 + 4 + 4);
+    assert_eq!(memory.len(), 6 + 4 + 4);
     assert!(matches!(Window::<u8>::open(&mut memory, 4, 4), Err(Error::Format { at: 0, .. })), "never begun");
     Window::<u8>::new(&mut memory, 4, 4).unwrap();
     assert!(matches!(Window::<f32>::open(&mut memory, 1, 1), Err(Error::Format { at: 0, .. })));
-    assert!(matches!(Window::<u8>::open(&mut memory, 2, 4), Err(Error::Format { at: 4, got: 4, expected: 2, .. })));
+    assert!(matches!(
+        Window::<u8>::open(&mut memory, 2, 4),
+        Err(Error::Format { at: 4, got: 4, expected: 2, .. })
+    ));
     assert!(matches!(Window::<u8>::open(&mut memory, 4, 3), Err(Error::Format { at: 8, .. })));
-    assert!(matches!(Window::<u8>::new(&mut memory, 4, 5), Err(Error::Budget { needed: 56, got: 52 })));
+    assert!(matches!(Window::<u8>::new(&mut memory, 4, 5), Err(Error::Budget { needed: 60, got: 56 })));
     assert!(matches!(Window::<u8>::new(&mut memory, 0, 5), Err(Error::Range { .. })));
     assert!(matches!(Window::<u8>::new(&mut memory, 5, 0), Err(Error::Range { .. })));
     assert!(Window::<f32>::new(&mut memory, usize::MAX, usize::MAX).is_err());

@@ -40,8 +40,8 @@ mod sealed {
     }
 }
 
-/// Words before the labels: kind, rows, inputs, rows that are held, place of the next one.
-const HEAD: usize = 5;
+/// Words before the labels: kind, rows, inputs, rows that were pushed, rows that are held, place of the next one.
+const HEAD: usize = 6;
 
 /// The last n rows that were pushed, with a label each: a ring in words that the caller owns.
 ///
@@ -77,7 +77,7 @@ pub struct Window<'m, T> {
 }
 
 impl<'m, T: Value> Window<'m, T> {
-    /// Words that a window of `rows` rows of `inputs` numbers takes: 5, one a row, and the numbers.
+    /// Words that a window of `rows` rows of `inputs` numbers takes: 6, one a row, and the numbers.
     #[must_use]
     pub const fn words(rows: usize, inputs: usize) -> usize {
         let values = rows.saturating_mul(inputs).saturating_mul(size_of::<T>()).div_ceil(size_of::<u32>());
@@ -91,7 +91,7 @@ impl<'m, T: Value> Window<'m, T> {
     pub fn new(memory: &'m mut [u32], rows: usize, inputs: usize) -> Result<Self> {
         let mut window = Self::over(memory, rows, inputs)?;
         window.words.fill(0);
-        window.set([T::KIND, rows as u32, inputs as u32, 0, 0]);
+        window.set([T::KIND, rows as u32, inputs as u32, 0, 0, 0]);
         Ok(window)
     }
 
@@ -102,11 +102,11 @@ impl<'m, T: Value> Window<'m, T> {
     /// [`Error::NotFinite`] for labels and samples that are no numbers.
     pub fn open(memory: &'m mut [u32], rows: usize, inputs: usize) -> Result<Self> {
         let window = Self::over(memory, rows, inputs)?;
-        let [.., held, next] = window.head();
+        let [.., pushed, held, next] = window.head();
         let most = rows as u32;
         // Until all places are taken the next one is the first that is free.
         let next_held = if held < most { held } else { next.min(most - 1) };
-        let expected = [T::KIND, most, inputs as u32, held.min(most), next_held];
+        let expected = [T::KIND, most, inputs as u32, pushed, held.min(most), next_held];
         for (k, (expected, got)) in expected.into_iter().zip(window.head()).enumerate() {
             if expected != got {
                 return Err(Error::Format { what: "head of a window of samples", at: 4 * k, expected, got });
@@ -134,7 +134,7 @@ impl<'m, T: Value> Window<'m, T> {
         error::length("row", row.len(), self.inputs)?;
         T::check(row)?;
         error::finite("label", &[label])?;
-        let [kind, rows, inputs, held, next] = self.head();
+        let [kind, rows, inputs, pushed, held, next] = self.head();
         let place = next as usize;
         let (labels, values) = self.parts_mut();
         if let Some(to) = labels.get_mut(place) {
@@ -144,14 +144,21 @@ impl<'m, T: Value> Window<'m, T> {
             to.copy_from_slice(row);
         }
         let next = if next + 1 < rows { next + 1 } else { 0 };
-        self.set([kind, rows, inputs, (held + 1).min(rows), next]);
+        self.set([kind, rows, inputs, pushed.wrapping_add(1), held.saturating_add(1).min(rows), next]);
         Ok(())
     }
 
-    /// Forgets all rows.
+    /// Forgets all rows, but not how many there were.
     pub fn clear(&mut self) {
-        let [kind, rows, inputs, ..] = self.head();
-        self.set([kind, rows, inputs, 0, 0]);
+        let [kind, rows, inputs, pushed, ..] = self.head();
+        self.set([kind, rows, inputs, pushed, 0, 0]);
+    }
+
+    /// Rows that were ever pushed, modulo 2³²: where in the stream the window is.
+    #[must_use]
+    pub fn pushed(&self) -> u32 {
+        let [.., pushed, _, _] = self.head();
+        pushed
     }
 
     /// Rows that are held.

@@ -88,7 +88,17 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
     pub fn new(seed: u64, tear: Tear) -> Self {
         let rng = Rng::new(seed, 0);
         let (bytes, weak, marks) = ([0xff; BYTES], [0; BYTES], [0; BYTES]);
-        Self { bytes, weak, marks, least_missing: usize::MAX, rng, tear, operations: 0, cut: None, is_on: true }
+        Self {
+            bytes,
+            weak,
+            marks,
+            least_missing: usize::MAX,
+            rng,
+            tear,
+            operations: 0,
+            cut: None,
+            is_on: true,
+        }
     }
 
     /// Power will fail in the operation of this number, from 0, counted from [`Self::new`].
@@ -135,7 +145,9 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
         self.marks[sector.clone()].iter().find(|&marks| marks & ERASING != 0)?;
         let words = sector.step_by(WORD).map(|word| word..word + WORD);
         let is_missing = |mut word: core::ops::Range<usize>| {
-            word.any(|at| self.marks[at] & (ERASING | LOOSE) == ERASING && self.bytes[at] & self.weak[at] != 0)
+            word.any(|at| {
+                self.marks[at] & (ERASING | LOOSE) == ERASING && self.bytes[at] & self.weak[at] != 0
+            })
         };
         Some(words.filter(|word| is_missing(word.clone())).count())
     }
