@@ -182,7 +182,7 @@ fn cut_in_bunches<const B: usize, const W: usize, const S: usize>(tear: Tear, hi
     let ends: Vec<u32> = (0..6).map(operations::<B, W, S>).collect();
     for seed in 0..histories {
         let mut rng = Rng::new(seed, stream::USER);
-        let mut below = move |n: u32| (u64::from(rng.bits()) * u64::from(n) >> 32) as u32;
+        let mut below = move |n: u32| ((u64::from(rng.bits()) * u64::from(n)) >> 32) as u32;
         let mut left = 3 + below(4);
         let (payload, back, each) = (1 + below(5), 1 + below(4), 1 + below(3));
         let first = ends[payload as usize] - back;
