@@ -50,7 +50,8 @@ const MODEL: usize = wire::max_len(HIDDEN, NNZ);
 pub enum How {
     /// The weights there are: their values are tuned and the support stays. Without weights as [`Self::Anew`].
     Support = 1,
-    /// Zero: hard thresholding finds a support for these rows.
+    /// Zero: hard thresholding finds a support for these rows. On so few of them it depends on its random start, and may end
+    /// with neurons that are closed everywhere and scores of 0: look at what it gives before it decides anything.
     Anew,
 }
 
