@@ -19,14 +19,32 @@
 //! | | | payload | |
 //!
 //! U is the largest of 4 and the flash's `WRITE_SIZE` and `READ_SIZE`. [`Save`] erases the sectors that it needs, writes the
-//! payload page by page, then the head, reads both back, and writes the mark last. Every word is written once between two
+//! payload page by page, then the head, reads both back, and writes two marks last. Every word is written once between two
 //! erases, as flash with error correction asks for.
 //!
-//! **Why further marks.** A word whose write was cut may be read one way now and another way after the next reset. A payload
-//! that was there when power came back might therefore hang on a mark that fades, so [`Slots::open`] gives it a further one
-//! before it is believed; one mark is enough. Where power fails in that too, there is another, due before the other slot is
-//! erased. So what has been opened stays readable until a newer payload is whole: at most the checkpoint that was being
-//! written is lost.
+//! **Why more than one mark.** A mark is begun when all before it is written and read back. So a payload whose head and
+//! checksum are right counts as soon as any of its marks is no longer erased, even a torn one. But a word whose write was cut may
+//! be read one way now and another way after the next reset. The second mark is begun when the first is done: where both are
+//! there, the first is there for good, and nothing more is needed. Where only one is, [`Slots::open`] writes the third before the
+//! payload is believed; if power has failed in that too, it copies the payload to the other slot first. It does so, too, with a
+//! payload without any mark if there is no other: so the other slot may be erased at any time that a copy is being made.
+//!
+//! **What holds.** *Acknowledged* is a payload that [`Save::commit`] has returned; *reported* is one that was the newest after
+//! [`Slots::open`]. Neither is lost before a newer one is whole, and what is found is never a part of a payload. It depends on
+//! what a cut leaves behind how far that goes:
+//!
+//! | in the word or sector in which power failed | holds for |
+//! |---|---|
+//! | nothing done, or all done: a supply that lasts for one operation | any number of cuts |
+//! | each bit done or not, for good: what most parts show | any number of cuts |
+//! | each bit read anew in each read: cells at their threshold | any number of cuts, but for chances of 2⁻¹⁹: all bits of a mark look erased |
+//! | words that cannot be read: error correction | any number of cuts |
+//! | words that are read as before or as they should be, and change between the two at resets | any number of cuts, unless a slot comes back |
+//!
+//! In the last row, of which we know no part, a slot whose erase was cut *comes back*: its head, one mark and all words of its
+//! payload are read as before, all together, and not at a later reset. With w words that is a chance of 2⁻ʷ, and it does harm only
+//! to a payload that is newer than the other one or the source of a copy, so after a cut in a mark. No scheme of
+//! words that are written once does away with it: whatever is written to make certain may itself be cut.
 //!
 //! Reading believes nothing. Whatever is wrong with a slot is reported by [`Slots::state`], and the other one is used.
 //!
@@ -78,6 +96,7 @@
 //! ```
 
 mod save;
+mod settle;
 mod slot;
 
 pub use save::Save;
@@ -103,11 +122,11 @@ pub struct Slots<F: NorFlash, const PAGE: usize> {
     page: [u8; PAGE],
     state: [Slot<F::Error>; 2],
     newest: Option<usize>,
-    /// Whether a mark of the newest payload was written since power is on.
+    /// Whether the newest payload will be there after every reset to come.
     is_settled: bool,
 }
 
-/// Marks of a slot.
+/// Marks of a slot: two of each save, and one for what is found with one of them.
 const MARKS: usize = 3;
 
 impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
@@ -132,8 +151,9 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         payload.saturating_add(Self::HEAD).div_ceil(F::ERASE_SIZE).saturating_mul(F::ERASE_SIZE)
     }
 
-    /// Reads all of both slots of `range`, whose halves are whole sectors. Nothing is written but a mark, the first time
-    /// that a payload is found after a reset.
+    /// Reads all of both slots of `range`, whose halves are whole sectors. Nothing is written unless power has failed between
+    /// the head and the last mark of the newest payload: then one mark is, or the payload once more to the other slot. If the
+    /// flash takes neither, the payload is the newest all the same, and the next save fails with the reason.
     ///
     /// # Errors
     /// [`Error::Range`] for a range beyond the flash, [`Error::Length`] where its halves are no whole sectors,
@@ -151,9 +171,11 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
                 Err(Error::Source(error))
             }
             state => {
-                (slots.newest, slots.state) = (slot::newest(&state), state);
-                let found = slots.newest.filter(|&slot| slots.marks(slot) < 2);
-                slots.is_settled = found.is_some_and(|slot| slots.settle(slot));
+                slots.state = state;
+                slots.choose();
+                if !slots.is_settled {
+                    slots.is_settled = slots.settle().is_ok();
+                }
                 Ok(slots)
             }
         }
@@ -246,12 +268,7 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
             return Err(Error::Budget { needed: len, got: self.capacity() });
         }
         let (slot, sequence) = self.next()?;
-        let from = self.at(slot);
-        if let Some(state) = self.state.get_mut(slot) {
-            *state = Slot::Empty;
-        }
-        // Never spared, not even where all reads as erased: an erase that was cut may look like one that was not.
-        self.flash.erase(from, from + Self::slot_bytes(len) as u32).map_err(Error::Source)?;
+        self.clear(slot, len)?;
         Ok(Save::new(self, slot, Header { sequence, tag, len: len as u32, checksum: 0 }))
     }
 
@@ -285,31 +302,17 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         self.flash
     }
 
-    /// The slot to write next and its sequence number.
+    /// The slot to write next and its sequence number. The newest payload is certain when the other slot is erased.
     fn next(&mut self) -> Result<(usize, u32), F::Error> {
-        let Some((newest, entry)) = self.newest.zip(self.newest().copied()) else {
+        if !self.is_settled {
+            self.settle()?;
+        }
+        let Some((newest, entry)) = self.newest.zip(self.newest()) else {
             // One that cannot be read now might be read later, and pass for newer than what is written now.
             let unread = |slot: &Slot<F::Error>| matches!(slot, Slot::Refused(Error::Source(_)));
             return Ok((self.state.iter().position(unread).unwrap_or(0), 0));
         };
-        let (other, sequence) = (1 - newest, entry.sequence().wrapping_add(1));
-        self.is_settled = self.is_settled || self.settle(newest);
-        let is_spare = matches!(self.state.get(other), Some(Slot::Held(_)));
-        if self.is_settled || !is_spare {
-            return Ok((other, sequence));
-        }
-        // Power has failed in every one of its marks: it may be gone tomorrow, so the one before it is what must stay.
-        self.newest = Some(other);
-        Ok((newest, sequence))
-    }
-
-    /// Writes a further mark to a slot, where one is left; whether that was done.
-    fn settle(&mut self, slot: usize) -> bool {
-        let marks = self.at(slot) + Self::MARKS as u32;
-        (1..MARKS).any(|k| {
-            let at = marks + (k * Self::UNIT) as u32;
-            self.mark(at) == Mark::Erased && self.write_mark(at).is_ok()
-        })
+        Ok((1 - newest, entry.sequence().wrapping_add(1)))
     }
 
     /// Where a slot starts.
@@ -325,10 +328,15 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
             Ok(None) => return Slot::Empty,
             Err(error) => return Slot::Refused(error),
         };
-        if self.marks(slot) == 0 {
+        if self.marks(slot) == [Mark::Erased; MARKS] {
             return Slot::Unfinished;
         }
-        let at = at + Self::HEAD as u32;
+        self.read(slot, header)
+    }
+
+    /// Reads the payload of a slot.
+    fn read(&mut self, slot: usize, header: Header) -> Slot<F::Error> {
+        let at = self.at(slot) + Self::HEAD as u32;
         match self.payload(&header, at, |_| ()) {
             Ok(()) => Slot::Held(Entry { header, at }),
             Err(error) => Slot::Refused(error),
@@ -346,18 +354,6 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         Header::parse(head, at as usize, room).map(Some).map_err(Error::widen)
     }
 
-    /// Whole marks of a slot.
-    fn marks(&mut self, slot: usize) -> usize {
-        let at = self.at(slot) + Self::MARKS as u32;
-        (0..MARKS).filter(|k| self.mark(at + (k * Self::UNIT) as u32) == Mark::Whole).count()
-    }
-
-    fn mark(&mut self, at: u32) -> Mark {
-        let mark = self.page.get_mut(..Self::UNIT).unwrap_or_default();
-        // What cannot be read was written to, or is damaged: either way it is not erased.
-        if self.flash.read(at, mark).is_ok() { Mark::of(mark) } else { Mark::Torn }
-    }
-
     /// Gives the payload at `at` to `take`, piece by piece, and checks it.
     fn payload(&mut self, header: &Header, at: u32, mut take: impl FnMut(&[u8])) -> Result<(), F::Error> {
         let (mut digest, mut done) = (CRC.digest(), 0);
@@ -373,11 +369,5 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         let (expected, got) = (header.checksum, digest.finalize());
         let what = "checksum of the payload in flash";
         if expected == got { Ok(()) } else { Err(Error::Format { what, at: at as usize, expected, got }) }
-    }
-
-    fn write_mark(&mut self, at: u32) -> Result<(), F::Error> {
-        let mark = self.page.get_mut(..Self::UNIT).unwrap_or_default();
-        Mark::fill(mark);
-        self.flash.write(at, mark).map_err(Error::Source)
     }
 }

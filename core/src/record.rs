@@ -14,6 +14,7 @@
 
 use crate::error::{self, Result};
 use crate::factored::Net;
+use crate::samples::{Value, Window};
 use crate::weights::Weights;
 use core::convert::Infallible;
 
@@ -22,7 +23,7 @@ pub const MAX_NETS: usize = 3;
 /// The most vectors of a checkpoint.
 pub const MAX_VECTORS: usize = 2;
 
-/// A checkpoint of any recipe, to be written down.
+/// A checkpoint of any recipe, or a window of samples, to be written down.
 ///
 /// ```
 /// use tamis::{factored::Net, record::Record, train::Checkpoint, weights::Weights};
@@ -59,6 +60,27 @@ pub trait Record {
             Ok(()) => words,
             Err(never) => match never {},
         }
+    }
+}
+
+/// The samples that a run is of, beside its checkpoints.
+impl<T: Value> Record for Window<'_, T> {
+    fn write<E>(
+        &self,
+        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        put(self.as_words())
+    }
+}
+
+/// One behind the other: what belongs together, in one payload.
+impl<A: Record, B: Record> Record for (&A, &B) {
+    fn write<E>(
+        &self,
+        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        self.0.write(put)?;
+        self.1.write(put)
     }
 }
 

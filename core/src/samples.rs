@@ -1,7 +1,11 @@
 //! Where the rows of the data come from: a slice, bytes in flash, a seed, a sensor, an SPI flash chip.
 //!
 //! An algorithm asks for one row at a time and gives the buffer; a source keeps nothing of its own. Reading rows on
-//! demand is what lets a part train on more data than its RAM holds.
+//! demand is what lets a part train on more data than its RAM holds. What comes only once, from a sensor, goes to a [`Window`].
+
+mod window;
+
+pub use window::{Value, Window};
 
 use crate::error::{self, Error, Result};
 use crate::rng::{Permutation, Rng, stream};

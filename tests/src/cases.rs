@@ -74,7 +74,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "float-tables", pinned: 0x71b4_0e55, ram: 1920, run: deployed::floats::<P> },
         Self { name: "file", pinned: 0x9119_856b, ram: 3072, run: deployed::file::<P> },
         Self { name: "float-file", pinned: 0x1225_82a8, ram: 2304, run: deployed::file_of_floats::<P> },
-        Self { name: "learn", pinned: 0xb8e6_4e51, ram: 10_240, run: learn::learn::<P> },
+        Self { name: "learn", pinned: 0xb8e6_4e51, ram: 12_288, run: learn::learn::<P> },
         Self { name: "stream", pinned: 0xec12_3eb8, ram: 11_264, run: streamed::predict::<P> },
     ];
 

@@ -1,7 +1,7 @@
 //! Writing a payload.
 
 use super::Slots;
-use super::slot::{Entry, Header, Slot};
+use super::slot::{Entry, Header};
 use crate::error::{self, Error, Result};
 use crate::wire::{CRC, Table};
 use embedded_storage::nor_flash::NorFlash;
@@ -56,7 +56,7 @@ impl<'s, F: NorFlash, const PAGE: usize> Save<'s, F, PAGE> {
     }
 
     /// Ends the payload: writes the head, reads all of it back and, where it is right, marks it; from here on it is the
-    /// newest.
+    /// newest, whatever comes.
     ///
     /// # Errors
     /// [`Error::Length`] for fewer bytes than were announced, [`Error::Source`] if the flash fails, [`Error::Format`] if it
@@ -72,28 +72,7 @@ impl<'s, F: NorFlash, const PAGE: usize> Save<'s, F, PAGE> {
         self.flush(unit)?;
         self.header.checksum = self.digest.finalize();
         let Self { slots, slot, header, .. } = self;
-        let (at, marks) = (slots.at(slot), Slots::<F, PAGE>::MARKS);
-        let head = slots.page.get_mut(..marks).unwrap_or_default();
-        header.fill(head);
-        slots.flash.write(at, head).map_err(Error::Source)?;
-        let payload = at + Slots::<F, PAGE>::HEAD as u32;
-        if slots.header(at)? != Some(header) {
-            let (expected, got) = (header.checksum, 0);
-            return Err(Error::Format {
-                what: "head of a slot just written",
-                at: at as usize,
-                expected,
-                got,
-            });
-        }
-        slots.payload(&header, payload, |_| ())?;
-        slots.write_mark(at + marks as u32)?;
-        let entry = Entry { header, at: payload };
-        if let Some(state) = slots.state.get_mut(slot) {
-            *state = Slot::Held(entry);
-        }
-        (slots.newest, slots.is_settled) = (Some(slot), true);
-        Ok(entry)
+        slots.seal(slot, header)
     }
 
     /// Checks that the last page was written: no word may be written again.

@@ -22,7 +22,7 @@ pub enum Slot<E> {
     Held(Entry),
     /// No header: erased, or being written.
     Empty,
-    /// A header without a mark: power was lost before all was written.
+    /// A header without a mark: power was lost before all was known to be written.
     Unfinished,
     /// Damage, or something else: [`Error::Format`] with its place in the flash, [`Error::Version`], [`Error::Range`] for a
     /// payload that is longer than the slot; [`Error::Source`] where the flash could not be read.
@@ -45,7 +45,7 @@ impl Entry {
         self.header.tag
     }
 
-    /// How many payloads were written before, modulo 2³².
+    /// How many payloads were written before, modulo 2³²; a copy that [`super::Slots::open`] makes counts as one.
     #[must_use]
     pub const fn sequence(&self) -> u32 {
         self.header.sequence

@@ -1,5 +1,6 @@
 //! Training on the part, with its state in flash: a full run from zero on a stream of samples, a fit of the same support to
-//! a later stream, and the model. Whatever session it takes, the model has the bits of a run without a break.
+//! a later stream, and the model. A row of the stream is there once, and goes to a window in RAM. Whatever session it takes, the
+//! model has the bits of a run without a break.
 
 use super::{Digest, Probe};
 use crate::simulated::{Nor, Tear};
@@ -11,7 +12,7 @@ use tamis::flash::{Entry, Slots};
 use tamis::gated::Gated;
 use tamis::iht::{Params, Refine};
 use tamis::record::Form;
-use tamis::samples::{NormalRows, Samples as _};
+use tamis::samples::{NormalRows, Samples as _, Window};
 use tamis::train::{self, Checkpoint, Progress, Schedule};
 use tamis::weights::Weights;
 use tamis::wire::{self, Aligned, Task, View};
@@ -125,9 +126,10 @@ fn run_phase<F: NorFlash>(
 ) -> Result<bool, F::Error> {
     let mut memory = Memory::<WORDS>::new();
     let mut row_memory = [0.0; gated_words(INPUTS, HIDDEN)];
-    let stream = NormalRows::new(phase as u64, ROWS, INPUTS);
-    let labels = labels(stream, phase).map_err(Error::widen)?;
-    let mut sensing = Gated::new(stream, HIDDEN, 1, &mut row_memory).map_err(Error::widen)?;
+    let mut samples = [0; Window::<f32>::words(ROWS, INPUTS)];
+    let window = sample(phase, &mut samples).map_err(Error::widen)?;
+    let labels = window.labels();
+    let mut sensing = Gated::new(window.rows(), HIDDEN, 1, &mut row_memory).map_err(Error::widen)?;
     // What must be kept is all there is: the support stays.
     let support = match (phase, &from) {
         (Phase::Tuning, Some(from)) => from.net.w().index(),
@@ -149,8 +151,8 @@ fn run_phase<F: NorFlash>(
         failed.is_none() && !is_unplugged
     };
     let trained = match &from {
-        Some(from) => train::resume(&mut sensing, &labels, nnz, &schedule, from, memory.words(), observe),
-        None => train::run(&mut sensing, &labels, nnz, &schedule, memory.words(), observe),
+        Some(from) => train::resume(&mut sensing, labels, nnz, &schedule, from, memory.words(), observe),
+        None => train::run(&mut sensing, labels, nnz, &schedule, memory.words(), observe),
     };
     let weights = trained.map_err(Error::widen)?.weights;
     if let Some(failed) = failed {
@@ -185,15 +187,19 @@ fn fetch<F: NorFlash>(slots: &mut Slots<F, PAGE>, model: &mut [u8; MODEL]) -> Re
     Ok(len)
 }
 
-/// What the samples are labelled with: two neurons of which one drifts.
-fn labels(mut stream: NormalRows, phase: Phase) -> Result<[f32; ROWS]> {
+/// The rows of a phase, one by one, as a sensor gives them, and what each is labelled with: two neurons of which one drifts. A part
+/// that has lost its window is given the same again.
+#[inline(never)]
+fn sample(phase: Phase, memory: &mut [u32]) -> Result<Window<'_, f32>> {
     let drift = if phase == Phase::Training { 0.0 } else { 0.5 };
-    let (mut labels, mut row) = ([0.0; ROWS], [0.0; INPUTS]);
-    for (k, label) in labels.iter_mut().enumerate() {
-        stream.row(k, &mut row)?;
-        *label = (2.0 * row[1] - row[7]).max(0.0) + ((1.0 + drift) * row[4] + row[8] - row[10]).max(0.0);
+    let (mut sensor, mut row) = (NormalRows::new(phase as u64, ROWS, INPUTS), [0.0; INPUTS]);
+    let mut window = Window::new(memory, ROWS, INPUTS)?;
+    for k in 0..ROWS {
+        sensor.row(k, &mut row)?;
+        let label = (2.0 * row[1] - row[7]).max(0.0) + ((1.0 + drift) * row[4] + row[8] - row[10]).max(0.0);
+        window.push(&row, label)?;
     }
-    Ok(labels)
+    Ok(window)
 }
 
 /// Trains in one session, and in many that end by the plug or in the midst of an operation of the flash. Digest of the model

@@ -16,8 +16,10 @@ pub struct Nor<const BYTES: usize, const WORD: usize, const SECTOR: usize> {
     bytes: [u8; BYTES],
     /// Bits that an operation was cut in: they are read one way or the other.
     weak: [u8; BYTES],
-    /// Whether a byte was written since its sector was erased.
-    used: [bool; BYTES],
+    /// What became of a byte since its sector was erased: [`USED`] and what follows there.
+    marks: [u8; BYTES],
+    /// See [`Self::has_come_back`].
+    least_missing: usize,
     rng: Rng,
     tear: Tear,
     /// Operations so far.
@@ -26,6 +28,13 @@ pub struct Nor<const BYTES: usize, const WORD: usize, const SECTOR: usize> {
     cut: Option<u32>,
     is_on: bool,
 }
+
+/// Of a byte: it was written.
+const USED: u8 = 1;
+/// Power failed in an erase of it.
+const ERASING: u8 = 2;
+/// It was not the same at every reset even before that.
+const LOOSE: u8 = 4;
 
 /// What an operation leaves behind in which power failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +87,18 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
     #[must_use]
     pub fn new(seed: u64, tear: Tear) -> Self {
         let rng = Rng::new(seed, 0);
-        let (bytes, weak, used) = ([0xff; BYTES], [0; BYTES], [false; BYTES]);
-        Self { bytes, weak, used, rng, tear, operations: 0, cut: None, is_on: true }
+        let (bytes, weak, marks) = ([0xff; BYTES], [0; BYTES], [0; BYTES]);
+        Self {
+            bytes,
+            weak,
+            marks,
+            least_missing: usize::MAX,
+            rng,
+            tear,
+            operations: 0,
+            cut: None,
+            is_on: true,
+        }
     }
 
     /// Power will fail in the operation of this number, from 0, counted from [`Self::new`].
@@ -108,7 +127,29 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
                 let other = if self.rng.bits() & 1 == 0 { 0 } else { 0xff };
                 word.iter_mut().zip(weak).for_each(|(byte, weak)| *byte ^= weak & other);
             }
+            let missing = (0..BYTES).step_by(SECTOR).filter_map(|sector| self.missing(sector)).min();
+            self.least_missing = self.least_missing.min(missing.unwrap_or(usize::MAX));
         }
+    }
+
+    /// Whether a sector in whose erase power failed was ever found after a reset with all its words as they were before, but for
+    /// `words`: with [`Tear::Drifting`] that happens.
+    #[must_use]
+    pub fn has_come_back(&self, words: usize) -> bool {
+        self.least_missing <= words
+    }
+
+    /// How many words are erased of those that a sector had for certain when power failed in its erase.
+    fn missing(&self, sector: usize) -> Option<usize> {
+        let sector = sector..sector + SECTOR;
+        self.marks[sector.clone()].iter().find(|&marks| marks & ERASING != 0)?;
+        let words = sector.step_by(WORD).map(|word| word..word + WORD);
+        let is_missing = |mut word: core::ops::Range<usize>| {
+            word.any(|at| {
+                self.marks[at] & (ERASING | LOOSE) == ERASING && self.bytes[at] & self.weak[at] != 0
+            })
+        };
+        Some(words.filter(|word| is_missing(word.clone())).count())
     }
 
     /// All bytes, to look at and to damage.
@@ -129,7 +170,7 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
 
     /// Changes the byte at `at` to `to`, which is to write or to erase it, or leaves what is left of that.
     fn change(&mut self, at: usize, to: u8, is_write: bool, tear: Option<Tear>) {
-        let (random, byte) = (self.rng.bits() as u8, &mut self.bytes[at]);
+        let (random, was_weak, byte) = (self.rng.bits() as u8, self.weak[at] != 0, &mut self.bytes[at]);
         let changed = *byte ^ to;
         match tear {
             Some(Tear::Before) => return,
@@ -142,7 +183,14 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
             Some(Tear::Unreadable) => self.weak[at] = 0xff,
         }
         let is_done = matches!(tear, None | Some(Tear::After));
-        self.used[at] = is_write || (!is_done && self.used[at]);
+        match (is_write, is_done) {
+            (true, _) => self.marks[at] |= USED,
+            (_, true) => self.marks[at] = 0,
+            (_, false) if self.marks[at] & ERASING == 0 && (changed != 0 || was_weak) => {
+                self.marks[at] |= ERASING | if was_weak { LOOSE } else { 0 };
+            }
+            _ => {}
+        }
     }
 }
 
@@ -194,7 +242,7 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> NorFlash for No
     fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Fault> {
         check_write(self, offset, bytes.len()).map_err(Fault::Place)?;
         for (word, at) in bytes.chunks(WORD).zip((offset as usize..).step_by(WORD)) {
-            if self.is_on && self.used[at..at + WORD].contains(&true) {
+            if self.is_on && self.marks[at..at + WORD].iter().any(|marks| marks & USED != 0) {
                 return Err(Fault::Twice(at as u32));
             }
             let tear = self.begin()?;

@@ -5,6 +5,7 @@
 //! LIS3DH ──I²C──> Lis3dh ──96 bytes──> Classifier ──Class──> Monitor ──> pin: high while the machine may run
 //!                                      Embedded: weights in the program, read by the compiler
 //!                                      Streamed: weights in a chip on SPI, read while predicting
+//!                                      Learner: weights that the part has learned, kept in NOR flash
 //! ```
 //!
 //! The pin is low from the start, in every fault, and after a reset if the board pulls it down. The crates of
@@ -24,6 +25,8 @@
 #![no_std]
 
 mod classifier;
+#[cfg(feature = "learn")]
+mod learner;
 mod lis3dh;
 #[cfg(feature = "defmt")]
 pub mod log;
@@ -34,6 +37,8 @@ pub mod simulated;
 mod streamed;
 
 pub use classifier::{Class, Classifier, Embedded, MODEL_FILE};
+#[cfg(feature = "learn")]
+pub use learner::{FLASH, How, Learner, ROWS, STRIDE};
 pub use lis3dh::{Lis3dh, SensorError};
 pub use monitor::{CONFIRM, Fault, Monitor, Status, TRIES};
 #[cfg(feature = "spi-flash")]
