@@ -20,6 +20,7 @@ mod dense;
 mod fan;
 mod mask;
 mod rescale;
+pub mod straight;
 
 #[cfg(feature = "embedded-storage")]
 pub(crate) use chain::{class, signed_sum};
