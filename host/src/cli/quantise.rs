@@ -267,7 +267,7 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
     }
     if r.samples < FEW {
         let few = format!(
-            "{} rows say little about the range of inputs and activations: pass {FEW} or more, better hundreds",
+            "scales of so few rows ({}) are those of chance: pass {FEW} or more, better hundreds",
             count(r.samples as u64)
         );
         rows.push(("warning", few));

@@ -22,8 +22,8 @@ const MOST_CUT: f64 = 0.05;
 const NEAR: f32 = 1e-3;
 /// The grid of scales: each is so much of the one before.
 const STEP: f64 = 0.97;
-/// Scales of the grid; the least is 1e-4 of the largest.
-const SCALES: u32 = 300;
+/// Scales of the grid; the least is 1e-8 of the largest.
+const SCALES: usize = 600;
 /// The least scale of a neuron in parts of the largest of its layer. What such a neuron gives is far below a step of the bytes or
 /// sums that all neurons of the layer share, so that finer weights would change nothing.
 const LEAST: f32 = 1.0 / 4096.0;
@@ -45,15 +45,12 @@ pub(super) fn searched(layer: &Sparse<f32>, granularity: Granularity, squares: &
             });
             off.sum()
         };
-        let mut best = (error(most), most);
-        let mut part = 1.0;
-        for _ in 0..SCALES {
-            part *= STEP;
-            let scale = (f64::from(most) * part) as f32;
-            if !scale.is_normal() {
-                break;
-            }
-            let error = error(scale);
+        let parts = std::iter::successors(Some(1.0), |part| Some(part * STEP)).take(SCALES);
+        let grid = parts.map(|part: f64| (f64::from(most) * part) as f32);
+        let grid: Vec<f32> = grid.take_while(|scale| scale.is_normal()).collect();
+        let errors: Vec<f64> = grid.par_iter().map(|&scale| error(scale)).collect();
+        let mut best = (f64::INFINITY, most);
+        for (&scale, &error) in grid.iter().zip(&errors) {
             if error < best.0 {
                 best = (error, scale);
             }
@@ -212,4 +209,53 @@ pub(super) fn part_cut(activations: &[Vec<f32>], cuts: &[f32]) -> f64 {
     let above = |(sorted, cut): (&Vec<f32>, &f32)| sorted.len() - sorted.partition_point(|a| a <= cut);
     let cut: usize = activations.iter().zip(cuts).map(above).sum();
     cut as f64 / activations.iter().map(Vec::len).sum::<usize>().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(rows: &[&[f32]]) -> Sparse<f32> {
+        let row = |row: &&[f32]| row.iter().copied().enumerate().filter(|(_, w)| *w != 0.0).collect();
+        let rows: Vec<Vec<(usize, f32)>> = rows.iter().map(row).collect();
+        let (scales, offsets) = (vec![1.0; rows.len()], vec![0.0; rows.len()]);
+        Sparse { inputs: 3, requested: rows.len(), relu: true, rows, scales, offsets }
+    }
+
+    #[test]
+    fn the_largest_weight_sets_the_scale_where_that_is_best() {
+        let layer = layer(&[&[127.0, -3.0, 8.0], &[0.0, 64.0, -127.0]]);
+        for granularity in [Granularity::PerLayer, Granularity::PerNeuron] {
+            assert_eq!(searched(&layer, granularity, &[1.0, 1.0, 1.0]), [1.0, 1.0]);
+            assert_eq!(by_largest(&layer, granularity), [1.0, 1.0]);
+        }
+    }
+
+    #[test]
+    fn a_weight_of_an_input_that_is_all_but_0_does_not_set_the_scale() {
+        let layer = layer(&[&[1e6, 1.0, -0.4], &[0.0, 0.7, 0.2]]);
+        for granularity in [Granularity::PerLayer, Granularity::PerNeuron] {
+            let scales = searched(&layer, granularity, &[1e-18, 4.0, 1.0]);
+            assert!(
+                scales.iter().all(|&scale| scale > 0.9 / 127.0 * 0.6 && scale < 1.1 / 127.0),
+                "{scales:?}"
+            );
+            // Were the input as large as the others, the weight would count.
+            let scales = searched(&layer, granularity, &[1.0, 1.0, 1.0]);
+            assert!(scales[0] > 0.9e6 / 127.0, "{scales:?}");
+        }
+    }
+
+    #[test]
+    fn scales_of_neurons_are_bounded_from_below_by_those_of_their_layer() {
+        let layer = layer(&[&[127.0, 1.0, 0.0], &[1e-9, 0.0, 0.0], &[0.0, 12.7, 0.0], &[0.0, 0.0, 0.0]]);
+        assert_eq!(by_largest(&layer, Granularity::PerNeuron), [1.0, LEAST, 0.1, 1.0]);
+    }
+
+    #[test]
+    fn squares_are_means_over_rows() {
+        let data = |values| Matrix { rows: 2, cols: 2, values };
+        assert_eq!(mean_squares(&data(Values::U8(vec![1, 2, 3, 200]))), [5.0, 20002.0]);
+        assert_eq!(mean_squares(&data(Values::F32(vec![-1.0, 0.0, 1.0, 0.5]))), [1.0, 0.125]);
+    }
 }
