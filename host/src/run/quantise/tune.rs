@@ -129,7 +129,9 @@ pub(super) fn tune(
             }
             let rounded: Vec<_> = layers.iter().map(|layer| layer.rounded(true)).collect();
             let built = Built::new(&rounded, signs.as_deref(), frame)?;
-            let gradient = gradient(&built.model(&built.layers()?)?, data, rows, &goal, state.value.len())?;
+            // Steps that make biases beyond 32 bits lead nowhere.
+            let Ok(integers) = built.layers() else { break 'epochs };
+            let gradient = gradient(&built.model(&integers)?, data, rows, &goal, state.value.len())?;
             let (_, cosine) = math::sin_cos(step as f32 / steps as f32 * core::f32::consts::PI);
             state.step(&gradient, params.rate * 0.5 * (1.0 + cosine), rows.len());
             state.write(&mut layers);
