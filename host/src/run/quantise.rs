@@ -172,7 +172,7 @@ pub fn quantise_until(
         return Err(Error::new("there are no rows to find scales from").help("pass rows like those in use"));
     }
     let (plain, signs) = layers_of(view.model(), Fixed::of(data))?;
-    let chosen = Chooser::new(&view, data, &signs, options)?.best(plain)?;
+    let chosen = Chooser::new(&view, data, &signs, options)?.best(&plain)?;
     let score = |predictions: &[f32]| -> Result<Option<Score>> {
         labels.map(|(task, labels)| model.score(task, labels, predictions)).transpose()
     };
@@ -253,7 +253,7 @@ impl<'a> Chooser<'a> {
 
     /// The best of the scales by the largest weights, those of the least error, and both in turn layer by layer; of equal ones
     /// the first.
-    fn best(&self, plain: Vec<Sparse<f32>>) -> Result<Choosing> {
+    fn best(&self, plain: &[Sparse<f32>]) -> Result<Choosing> {
         let granularity = self.options.granularity;
         let squares = std::iter::once(&self.few).chain(&self.given).map(mean_squares);
         let scales: Vec<_> = plain
@@ -262,7 +262,7 @@ impl<'a> Chooser<'a> {
             .map(|(layer, squares)| [by_largest(layer, granularity), searched(layer, granularity, &squares)])
             .collect();
         let made = |which: &[usize]| {
-            let mut layers = plain.clone();
+            let mut layers = plain.to_vec();
             for ((layer, scales), &which) in layers.iter_mut().zip(&scales).zip(which) {
                 layer.scales.clone_from(&scales[which]);
             }

@@ -22,11 +22,11 @@ pub(super) struct Sparse<W> {
     pub(super) offsets: Vec<f64>,
 }
 
-/// The layers of a model without scales, and the signs of the sum behind them; weights from inputs that are `fixed` are biases.
-pub(super) fn layers_of(
-    model: &FloatModel<'_>,
-    mut fixed: Fixed,
-) -> Result<(Vec<Sparse<f32>>, Option<Vec<bool>>)> {
+/// Layers, and the signs of the sum behind them, where there is one: true for what is taken away.
+pub(super) type Layers = (Vec<Sparse<f32>>, Option<Vec<bool>>);
+
+/// The layers of a model with scales by their largest weight, and the signs of the sum behind them; weights from inputs that are `fixed` are biases.
+pub(super) fn layers_of(model: &FloatModel<'_>, mut fixed: Fixed) -> Result<Layers> {
     let (mut layers, mut signs) = (Vec::new(), None);
     for (at, layer) in model.layers().iter().enumerate() {
         let csr = match layer {

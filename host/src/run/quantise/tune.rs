@@ -72,7 +72,7 @@ pub struct TuneReport {
     pub stopped: bool,
     /// Seconds of it.
     pub seconds: f64,
-    /// Bytes from step to step: weights and biases, and two moments of each.
+    /// Bytes from step to step: of each weight and bias its value, two moments, the length of its step and its bound.
     pub state_bytes: u64,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn tune(
         limit: None,
         stopped: false,
         seconds: 0.0,
-        state_bytes: 12 * state.value.len() as u64,
+        state_bytes: 20 * state.value.len() as u64,
     };
     let late = |limit: Option<Duration>| limit.is_some_and(|limit| began.elapsed() >= limit);
     let mut step = 0_usize;
