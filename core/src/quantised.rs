@@ -10,6 +10,8 @@
 //! is made. No sum can overflow: a layer has at most 65536 inputs, 65536 · 255 · 128 is below 2³¹, and what a bias adds is
 //! held to the room that is left.
 //!
+//! [`straight`] gives the derivatives that weights are trained by before they are rounded.
+//!
 //! Sums of integers are the same in any order, so a prediction has the same bits everywhere, whatever the encoding.
 
 mod blocks;
@@ -20,6 +22,7 @@ mod dense;
 mod fan;
 mod mask;
 mod rescale;
+pub mod straight;
 
 #[cfg(feature = "embedded-storage")]
 pub(crate) use chain::{class, signed_sum};

@@ -58,7 +58,7 @@ done
 cat <<'EOT'
 
 Bytes are those of the whole file. The smallest encoding holds distances, the fastest windows of 256 columns wherever they are
-faster than what is smaller; both give the same predictions.
+faster than what is smaller; both give the same predictions. What `--tune` adds is in [tune.md](tune.md).
 EOT
 } | tee "$work/out.md"
 mv "$work/out.md" "$out"

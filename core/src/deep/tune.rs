@@ -302,9 +302,44 @@ pub(super) fn backwards(stack: &Stack<'_>, memory: &mut Memory<'_>, add: impl Fn
     }
 }
 
+/// Adam's two moments of a weight after some steps: what is left of their start at 0.
+///
+/// ```
+/// use tamis::deep::tune::Decay;
+/// let (mut decay, mut w, mut mean, mut square) = (Decay::START, 1.0, 0.0, 0.0);
+/// decay.step();
+/// decay.update(&mut w, 5.0, &mut mean, &mut square, 0.25);
+/// assert!((w - 1.25_f32).abs() < 1e-6); // the first step is one rate long, whatever the gradient's size
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decay {
+    first: f32,
+    second: f32,
+}
+
+impl Decay {
+    /// Before the first step.
+    pub const START: Self = Self { first: 1.0, second: 1.0 };
+
+    /// One more step, whose weights are updated behind this.
+    pub fn step(&mut self) {
+        (self.first, self.second) = (self.first * BETA1, self.second * BETA2);
+    }
+
+    /// Moves a weight along `gradient`, the negative derivative of the loss, by about `rate`.
+    #[inline]
+    pub fn update(&self, weight: &mut f32, gradient: f32, mean: &mut f32, square: &mut f32, rate: f32) {
+        *mean = BETA1 * *mean + (1.0 - BETA1) * gradient;
+        *square = BETA2 * *square + (1.0 - BETA2) * gradient * gradient;
+        let step = (*mean / (1.0 - self.first)) / (sqrt(*square / (1.0 - self.second)) + EPSILON);
+        // Squares below the range of floats count as 0.
+        *weight += rate * step.clamp(-LONGEST, LONGEST);
+    }
+}
+
 /// The moments' decay so far, and the size of each layer's weights at the start.
 struct Adam {
-    decay: [f32; 2],
+    decay: Decay,
     sizes: heapless::Vec<(usize, f32), { super::MAX_LAYERS }>,
 }
 
@@ -312,24 +347,17 @@ impl Adam {
     fn new(stack: &Stack<'_>) -> Self {
         let size = |w: &[f32]| sqrt(math::norm2(w) / w.len().max(1) as f32);
         let sizes = stack.layers().map(|w| (w.nnz(), size(w.value()))).collect();
-        Self { decay: [1.0; 2], sizes }
+        Self { decay: Decay::START, sizes }
     }
 
     /// A step along the gradient's sum over `count` rows.
     fn step(&mut self, stack: &mut Stack<'_>, memory: &mut Memory<'_>, rate: f32, count: f32) {
-        let [first, second] = &mut self.decay;
-        (*first, *second) = (*first * BETA1, *second * BETA2);
-        let (first, second) = (1.0 - *first, 1.0 - *second);
+        self.decay.step();
         let moments = memory.mean.iter_mut().zip(&mut *memory.square);
         let rates = self.sizes.iter().flat_map(|&(nnz, size)| core::iter::repeat_n(rate * size, nnz));
         let all = stack.values_mut().iter_mut().zip(&*memory.gradient).zip(moments).zip(rates);
         for (((w, g), (mean, square)), rate) in all {
-            let g = g / count;
-            *mean = BETA1 * *mean + (1.0 - BETA1) * g;
-            *square = BETA2 * *square + (1.0 - BETA2) * g * g;
-            let step = (*mean / first) / (sqrt(*square / second) + EPSILON);
-            // Squares below the range of floats count as 0.
-            *w += rate * step.clamp(-LONGEST, LONGEST);
+            self.decay.update(w, g / count, mean, square, rate);
         }
     }
 }

@@ -36,6 +36,18 @@ impl Rescale {
         self.0
     }
 
+    /// The number that it is, exactly.
+    ///
+    /// ```
+    /// use tamis::quantised::Rescale;
+    /// assert_eq!(Rescale::near(0.01)?.value(), 0.01);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn value(self) -> f32 {
+        f32::from_bits(150_u32.wrapping_sub(self.0 >> 24) << 23 | self.0 & (Self::ONE - 1))
+    }
+
     /// The factor that a word stands for.
     ///
     /// # Errors

@@ -59,6 +59,8 @@ struct Dumped {
 struct Compared<'a> {
     #[serde(flatten)]
     report: &'a Comparison,
+    /// Numbers of the data beyond the range of the input bytes; none for a model of floats.
+    inputs_cut: Option<usize>,
     device: String,
 }
 
@@ -86,7 +88,8 @@ impl Compare {
         let path = self.device.as_deref().unwrap_or(Path::new(""));
         let log = TraceLog::parse(&read(path)?).map_err(|error| error.at(path))?;
         let report = model.compare(&samples, self.first, &log)?;
-        let object = Compared { report: &report, device: path.display().to_string() };
+        let inputs_cut = model.inputs_cut(&samples)?;
+        let object = Compared { report: &report, inputs_cut, device: path.display().to_string() };
         console.result(&object, || summary(&object))?;
         report.check()
     }
@@ -128,7 +131,8 @@ fn summary(object: &Compared<'_>) -> String {
         || format!("All {} numbers agree, to the bit.", count(report.numbers as u64)),
         |first| difference(report, first),
     );
-    format!("{title}\n\n{}\n\n{first}", console::table(&rows))
+    let warning = console::cut_fact(object.inputs_cut).map(|(name, text)| format!("\n{name}: {text}"));
+    format!("{title}\n\n{}\n\n{first}{}", console::table(&rows), warning.unwrap_or_default())
 }
 
 fn difference(report: &Comparison, first: &Difference) -> String {

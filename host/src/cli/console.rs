@@ -124,6 +124,17 @@ pub(super) fn percent(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)
 }
 
+/// A warning, where numbers of the data lie beyond what the bytes of a model of integers can stand for.
+pub(super) fn cut_fact(inputs: Option<usize>) -> Option<(&'static str, String)> {
+    let inputs = inputs.filter(|inputs| *inputs > 0)?;
+    let text = format!(
+        "{} numbers of the data are beyond the range that the model was calibrated to, and cut to its ends; if that is usual, \
+         quantize again on rows that hold such numbers",
+        count(inputs as u64)
+    );
+    Some(("warning", text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,6 +38,8 @@ struct Object {
     model: String,
     task: Task,
     task_from: TaskFrom,
+    /// Numbers of the data beyond the range of the input bytes; none for a model of floats.
+    inputs_cut: Option<usize>,
     #[serde(flatten)]
     score: Score,
 }
@@ -66,7 +68,9 @@ impl Eval {
         model.check_fit(&source, &problem)?;
         let predictions = common.on_pool(|| model.predict(&problem.data))??;
         let score = model.score(problem.task, &problem.labels, &predictions)?;
-        let object = Object { model: self.model.display().to_string(), task: problem.task, task_from, score };
+        let inputs_cut = common.on_pool(|| model.inputs_cut(&problem.data))??;
+        let (model, task) = (self.model.display().to_string(), problem.task);
+        let object = Object { model, task, task_from, inputs_cut, score };
         console.result(&object, || summary(&object))
     }
 }
@@ -83,6 +87,7 @@ fn summary(object: &Object) -> String {
     rows.push(("loss", format!("{:.4e} mean {}", score.loss, score.loss_kind)));
     rows.extend(score.psnr_db.map(|_| console::psnr_fact(score.psnr_db, score.zero_psnr_db)));
     rows.extend(score.accuracy.map(|part| ("accuracy", console::percent(part))));
+    rows.extend(console::cut_fact(object.inputs_cut));
     let facts = console::facts(&title, &rows);
     match &score.confusion {
         Some(rows) if rows.len() <= WIDEST => format!("{facts}\n\n{}", confusion(rows)),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::console::count;
+use super::console::{count, cut_fact};
 use super::{Common, Console, interrupt};
 use crate::data;
 use crate::run::{ModelFile, Task};
@@ -40,6 +40,8 @@ struct Object {
     outputs: usize,
     /// Columns of the file: the outputs, after the class where there are several.
     columns: usize,
+    /// Numbers of the data beyond the range of the input bytes; none for a model of floats.
+    inputs_cut: Option<usize>,
     output: String,
 }
 
@@ -56,6 +58,7 @@ impl Predict {
         };
         let n = samples.rows;
         let predictions = common.on_pool(|| model.predict(&samples))??;
+        let inputs_cut = common.on_pool(|| model.inputs_cut(&samples))??;
         let outputs = predictions.len() / n.max(1);
         let (table, columns) = match model.task()? {
             Some(Task::Multiclass) => (with_classes(&predictions, outputs), outputs + 1),
@@ -63,9 +66,14 @@ impl Predict {
         };
         interrupt::saving(|| data::save(&self.output, &table, columns))?;
         let (model, output) = (self.model.display().to_string(), self.output.display().to_string());
-        let object = Object { model, n, outputs, columns, output };
-        console
-            .result(&object, || format!("Saved {}: predictions for {} rows", object.output, count(n as u64)))
+        let object = Object { model, n, outputs, columns, inputs_cut, output };
+        console.result(&object, || {
+            let saved = format!("Saved {}: predictions for {} rows", object.output, count(n as u64));
+            match cut_fact(inputs_cut) {
+                Some((name, text)) => format!("{saved}\n{name}: {text}"),
+                None => saved,
+            }
+        })
     }
 }
 

@@ -1,17 +1,21 @@
 //! `tamis quantize`
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tamis::deep::tune;
 use tamis::quantised::Encoding;
 use tamis::wire::Choice;
 
 use super::console::{bytes, count, decibel, facts, percent};
-use super::saved::Object;
+use super::progress::Bar;
+use super::saved::{Object, limit_fact};
 use super::train::save;
-use super::{Common, Console, parse};
+use super::{Common, Console, interrupt, parse};
 use crate::run::{
-    Granularity, Labels, ModelFile, Problem, QuantiseOptions, QuantiseReport, Source, quantise,
+    Granularity, Labels, Limits, ModelFile, Problem, QuantiseOptions, QuantiseReport, Score, Source,
+    TuneOptions, quantise_until,
 };
 use crate::{Error, Result, data, file};
 
@@ -20,7 +24,8 @@ use crate::{Error, Result, data, file};
 #[command(after_help = "\
 Examples:
   tamis quantize model.tamis --data X.npy --labels y.npy -o small.tamis
-  tamis quantize digits.tamis --data train-images-idx3-ubyte.gz --per-neuron --encoding fastest -o digits-int8.tamis")]
+  tamis quantize digits.tamis --data train-images-idx3-ubyte.gz --per-neuron --encoding fastest -o digits-int8.tamis
+  tamis quantize model.tamis --data X.npy --labels y.npy --tune 10 -o small.tamis")]
 pub(super) struct Quantise {
     /// The model
     #[arg(value_name = "M.tamis")]
@@ -49,6 +54,19 @@ pub(super) struct Quantise {
     /// Part of the activations above 0 that is not cut, such as 0.999 [default: the one with the least error of the outputs]
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     part: Option<f64>,
+    /// Train the weights as they are rounded, for so many passes over the rows, which need labels; of the states after each
+    /// pass and the one before all, that with the least loss of integers on these rows is saved
+    #[arg(long, value_name = "EPOCHS", value_parser = parse::whole::<u32>)]
+    tune: Option<u32>,
+    /// Rows of a batch of --tune; 0 for all rows [default: 256]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>, requires = "tune")]
+    batch: Option<usize>,
+    /// The first step of a weight of --tune, in parts of the size of its layer's weights [default: 0.01]
+    #[arg(long, value_name = "RATE", value_parser = parse::number, requires = "tune")]
+    rate: Option<f64>,
+    /// Seconds after which --tune ends, looked at after every batch
+    #[arg(long, value_name = "SECONDS", value_parser = parse::number, requires = "tune")]
+    time_limit: Option<f64>,
     /// How weights are held
     #[arg(long, value_enum, default_value_t = EncodingName::Smallest)]
     encoding: EncodingName,
@@ -56,6 +74,12 @@ pub(super) struct Quantise {
 
 /// The PSNR of outputs against those before, in dB, below which a model of integers is not what it was made of.
 const FAR: f64 = 25.0;
+
+/// Rows below which scales are those of chance.
+const FEW: usize = 32;
+
+/// Part of the activations that may be cut without a word.
+const MUCH: f64 = 0.0101;
 
 /// `--encoding`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -107,14 +131,61 @@ impl Quantise {
             granularity: if self.per_neuron { Granularity::PerNeuron } else { Granularity::PerLayer },
             part: self.part,
             choice: self.encoding.into(),
+            tune: self.tuning(common)?,
         };
         let labels = scored.as_ref().map(|problem| (problem.task, problem.labels.as_slice()));
         let rows = data.as_ref().or(scored.as_ref().map(|problem| &problem.data));
         let rows = rows.ok_or_else(|| Error::new("there are no rows").help("pass rows with --data"))?;
-        let outcome = common.on_pool(|| quantise(&model, rows, labels, &options))??;
+        let bar = Bar::new(console);
+        let run = || {
+            quantise_until(&model, rows, labels, &options, interrupt::stop(), |progress| {
+                bar.show(progress.epoch, progress.epochs, progress.best);
+                true
+            })
+        };
+        let outcome = match options.tune {
+            Some(_) => interrupt::training(|| common.on_pool(run)),
+            None => common.on_pool(run),
+        };
+        bar.clear();
+        let outcome = outcome??;
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
         console.result(&object, || summary(&object))
+    }
+
+    /// How to tune, if that is asked for.
+    fn tuning(&self, common: &Common) -> Result<Option<TuneOptions>> {
+        let Some(epochs) = self.tune else { return Ok(None) };
+        if epochs == 0 {
+            return Err(Error::new("tuning needs an epoch")
+                .expected("--tune 1 or more")
+                .got(0)
+                .help("10 are usual; leave --tune out to round only"));
+        }
+        if self.labels.is_none() && self.target.is_none() {
+            return Err(Error::new("tuning needs labels")
+                .expected("--labels or --target")
+                .got("--tune alone")
+                .help("pass the labels of the rows, or leave --tune out"));
+        }
+        for (flag, value) in [("--rate", self.rate), ("--time-limit", self.time_limit)] {
+            if let Some(value) = value.filter(|value| !(*value >= 0.0 && value.is_finite())) {
+                return Err(Error::new("a setting is out of bounds")
+                    .expected(format_args!("{flag} 0 or more"))
+                    .got(value)
+                    .help(format!("leave {flag} out")));
+            }
+        }
+        let usual = tune::Params::DEFAULT;
+        let batch = match self.batch {
+            Some(0) => usize::MAX,
+            batch => batch.unwrap_or(usual.batch),
+        };
+        let rate = self.rate.map_or(TuneOptions::RATE, |rate| rate as f32);
+        let time = self.time_limit.map(|time| Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX));
+        let params = tune::Params { epochs, batch, rate, seed: common.seed };
+        Ok(Some(TuneOptions { params, limits: Limits { time, ..Limits::NONE } }))
     }
 
     /// Rows alone, or a problem to score as well.
@@ -140,7 +211,7 @@ impl Quantise {
 
 fn summary(object: &Object<'_, QuantiseReport>) -> String {
     let r = object.report;
-    let title = object.title(false);
+    let title = object.title(r.tune.as_ref().is_some_and(|tune| tune.stopped));
     let mut rows = vec![
         (
             "model",
@@ -169,21 +240,47 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
         let held = format!("{} weights as {}", count(layer.nnz as u64), layer.encoding);
         rows.push(("layer", format!("{shape}: {held}, {}", bytes(layer.flash_bytes as u64))));
     }
+    if let Some(tune) = &r.tune {
+        let best = match tune.best_epoch {
+            0 => "none better than without".into(),
+            best => format!("best after {}", count(best)),
+        };
+        let limit = limit_fact(tune.limit);
+        rows.push(("tuned", format!("{:.3} s, {} epochs, {best}{limit}", tune.seconds, count(tune.epochs))));
+    }
     if let (Some(before), Some(after)) = (&r.before, &r.after) {
-        rows.push((
-            "loss",
-            format!("{:.4e} mean {}, {:.4e} before", after.loss, after.loss_kind, before.loss),
-        ));
+        // Of the floats, and of integers that were not tuned.
+        let others = |of: &dyn Fn(&Score) -> String| match &r.untuned {
+            Some(untuned) => format!("{} untuned, {} of floats", of(untuned), of(before)),
+            None => format!("{} before", of(before)),
+        };
+        let loss = others(&|score| format!("{:.4e}", score.loss));
+        rows.push(("loss", format!("{:.4e} mean {}, {loss}", after.loss, after.loss_kind)));
         if after.psnr_db.is_some() {
-            rows.push(("PSNR", format!("{}, {} before", decibel(after.psnr_db), decibel(before.psnr_db))));
+            let psnr = others(&|score| decibel(score.psnr_db));
+            rows.push(("PSNR", format!("{}, {psnr}", decibel(after.psnr_db))));
         }
-        if let (Some(now), Some(before)) = (after.accuracy, before.accuracy) {
-            rows.push(("accuracy", format!("{} of these rows, {} before", percent(now), percent(before))));
+        if let Some(now) = after.accuracy {
+            let accuracy = others(&|score| score.accuracy.map_or("none".into(), percent));
+            rows.push(("accuracy", format!("{} of these rows, {accuracy}", percent(now))));
         }
     }
-    if r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR) {
+    if r.samples < FEW {
+        let few = format!(
+            "scales of so few rows ({}) are those of chance: pass {FEW} or more, better hundreds",
+            count(r.samples as u64)
+        );
+        rows.push(("warning", few));
+    }
+    if r.part_cut > MUCH {
+        rows.push((
+            "warning",
+            format!("{} of the activations are cut: pass a larger --part", percent(r.part_cut)),
+        ));
+    }
+    if r.tune.is_none() && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR) {
         let far = "the outputs are far from those of the floats: the weights of a layer, or the inputs, differ too much in \
-                   size for 8 bits; bring the inputs to one unit and train again, or try --per-neuron";
+                   size for 8 bits; try --per-neuron, or --tune 10 with labels, or bring the inputs to one unit and train again";
         rows.push(("warning", far.into()));
     }
     facts(&title, &rows)

@@ -75,7 +75,10 @@ pub(crate) use plan::pool;
 pub use plan::{Memory, Plan};
 pub use predict::score_model;
 pub use problem::{Labels, Problem, Source, Task};
-pub use quantise::{Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer, quantise};
+pub use quantise::{
+    Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer, TuneOptions, TuneProgress,
+    TuneReport, quantise, quantise_until,
+};
 pub use recipe::{published, usual_recipe};
 pub(crate) use recover::is_sum;
 pub use recover::{RecoverOptions, Search, recover, recover_from, recover_plan, resume};

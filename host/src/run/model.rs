@@ -7,7 +7,7 @@ use tamis::model::{Activation, Layer};
 use tamis::quantised;
 use tamis::wire::{self, Choice, Cost, QuantisedView, View, checksum};
 
-use super::predict::{predict_integers, predict_rows, score};
+use super::predict::{inputs_cut, predict_integers, predict_rows, score};
 use super::{Problem, Score, Source, Task, classes};
 use crate::data::Matrix;
 use crate::file::{self, Aligned};
@@ -241,6 +241,19 @@ impl ModelFile {
             Opened::Integers(view) => predict_integers(view.model(), data),
         }
         .map_err(|error| error.at(&self.path))
+    }
+
+    /// Numbers of these rows, in the columns that a model of integers reads, that lie beyond what its input bytes can stand for:
+    /// each is cut to the end of that range. None for a model of floats.
+    ///
+    /// # Errors
+    /// The data has not as many columns as the model has inputs.
+    pub fn inputs_cut(&self, data: &Matrix) -> Result<Option<usize>> {
+        self.check_columns(data)?;
+        Ok(match self.open()? {
+            Opened::Floats(_) => None,
+            Opened::Integers(view) => Some(inputs_cut(view.model(), data)),
+        })
     }
 
     /// Whether the data has as many columns as the model has inputs.

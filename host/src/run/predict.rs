@@ -107,6 +107,31 @@ pub(super) fn integer_row(scales: Scales, data: &Matrix, at: usize, row: &mut [u
     }
 }
 
+/// Numbers of the data, in the columns that the model reads, that lie beyond what its input bytes can stand for.
+pub(super) fn inputs_cut(model: &quantised::Model<'_>, data: &Matrix) -> usize {
+    let scales = model.scales();
+    let mut used = vec![false; data.cols];
+    if let Some(first) = model.layers().first() {
+        first.weights().entries(&mut |_, column, weight| {
+            if let Some(used) = used.get_mut(usize::from(column)) {
+                *used |= weight != 0;
+            }
+        });
+    }
+    let is_cut = |x: f32| {
+        let byte = f64::from(x) / f64::from(scales.input()) + f64::from(scales.zero);
+        !(-0.5..255.5).contains(&byte)
+    };
+    fn count<T: Copy + Sync>(values: &[T], used: &[bool], is_cut: impl Fn(T) -> bool + Sync) -> usize {
+        let row = |row: &[T]| row.iter().zip(used).filter(|&(&x, &used)| used && is_cut(x)).count();
+        values.par_chunks(used.len().max(1)).map(row).sum()
+    }
+    match &data.values {
+        Values::F32(values) => count(values, &used, is_cut),
+        Values::U8(values) => count(values, &used, |x| is_cut(x.into())),
+    }
+}
+
 /// The prediction of a model for every row, on the current rayon pool.
 pub(super) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
     let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
