@@ -336,11 +336,20 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
 /// A file of one layer in an encoding, or in another where that cannot hold it.
 fn weights(rng: &mut Rng, [inputs, outputs]: [usize; 2], kind: Kind, encoding: Encoding) -> Vec<u8> {
     let rows = rows(rng, inputs, outputs, kind);
-    weights_of(rng, &rows, encoding)
+    weights_of(rng, &rows, encoding, false)
 }
 
-fn weights_of(rng: &mut Rng, rows: &Rows, encoding: Encoding) -> Vec<u8> {
-    let values: Vec<i8> = (0..rows.nonzeros()).map(|_| rng.bits() as i8 | 1).collect();
+/// A weight that is not 0, any of 8 bits or, as training leaves them, most of them small.
+fn weight(rng: &mut Rng, trained: bool) -> i8 {
+    if !trained {
+        return rng.bits() as i8 | 1;
+    }
+    let size = (127.0 * rng.uniform().powi(3)).max(1.0) as i8;
+    if rng.below(2) == 0 { size } else { -size }
+}
+
+fn weights_of(rng: &mut Rng, rows: &Rows, encoding: Encoding, trained: bool) -> Vec<u8> {
+    let values: Vec<i8> = (0..rows.nonzeros()).map(|_| weight(rng, trained)).collect();
     let csr = quantised::Csr::new(rows.inputs, &rows.counts, &rows.columns, &values);
     let csr = Weights::Csr(csr.expect("drawn in order"));
     let layer = quantised::Layer::new(csr, &[], &[], Activation::Identity).expect("sums cannot overflow");
@@ -374,17 +383,19 @@ pub(crate) struct Besides {
     pub(crate) scaled: bool,
     pub(crate) relu: bool,
     pub(crate) sum: bool,
+    /// Most weights are small, as training leaves them.
+    pub(crate) trained: bool,
 }
 
 impl Besides {
     /// As `tamis quantize` leaves models for several classes: one factor for each hidden layer.
     pub(crate) const PLAIN: Self =
-        Self { own_factors: false, biases: false, scaled: false, relu: false, sum: false };
+        Self { own_factors: false, biases: false, scaled: false, relu: false, sum: false, trained: false };
 
     fn drawn(rng: &mut Rng) -> Self {
         let mut coin = || rng.below(2) == 0;
         let [own_factors, biases, scaled, relu] = [coin(), coin(), coin(), coin()];
-        Self { own_factors, biases, scaled, relu, sum: false }
+        Self { own_factors, biases, scaled, relu, ..Self::PLAIN }
     }
 }
 
@@ -407,7 +418,7 @@ pub(crate) fn planned(
                 let kind = if encoding == Encoding::Fan { Kind::Equal } else { Kind::Hidden };
                 let used = matches!(encoding, Encoding::DenseUsed | Encoding::MaskUsed);
                 let rows = rows_of(rng, pair[0], pair[1], kind, density, if used { 0.4 } else { 1.0 });
-                weights_of(rng, &rows, encoding)
+                weights_of(rng, &rows, encoding, besides.trained)
             })
             .collect();
         let plan = vec![besides; encodings.len()];

@@ -35,7 +35,8 @@ fn drawn() -> Vec<(&'static [Way], Drawn)> {
     let (biases, sum) = (Besides { biases: true, ..plain }, Besides { sum: true, ..plain });
     let own = Besides { own_factors: true, scaled: true, ..plain };
     type Plan = (&'static [Way], &'static [usize], &'static [Encoding], f32, Besides);
-    let integers: [Plan; 8] = [
+    let trained = Besides { trained: true, ..plain };
+    let integers: [Plan; 10] = [
         (TABLES, &[784, 30, 10], &[Csr, Csr], 0.03, plain),
         (TABLES, &[300, 10, 10], &[Delta, Delta], 0.08, plain),
         (&[Way::File, Way::Embedded, Way::C], &[500, 40, 5], &[Blocks, Mask], 0.04, biases),
@@ -44,6 +45,8 @@ fn drawn() -> Vec<(&'static [Way], Drawn)> {
         (TABLES, &[150, 40], &[Delta], 0.1, sum),
         (&[Way::Straight], &[784, 16, 10], &[Csr, Csr], 0.05, biases),
         (&[Way::Straight], &[200, 20, 8], &[Csr, Csr], 0.1, own),
+        (&[Way::Straight], &[784, 27, 10], &[Csr, Csr], 0.022, trained),
+        (&[Way::Straight], &[64, 30, 4], &[Blocks, Dense], 0.2, Besides { biases: true, ..trained }),
     ];
     let mut models: Vec<_> = integers
         .map(|(ways, widths, kinds, density, besides)| {

@@ -175,8 +175,13 @@ fn straight(rng: &mut Rng) -> Vec<Drawn> {
         (&[500, 40, 3], 0.03, plain),
     ];
     let rows = |widths: &[usize]| vec![Encoding::Csr; widths.len() - 1];
-    let twice = shapes.iter().chain(&shapes);
-    twice.map(|(widths, density, besides)| planned(rng, widths, &rows(widths), *density, *besides)).collect()
+    // Weights of any size, and most of them small.
+    let twice = shapes.iter().map(|shape| (shape, false)).chain(shapes.iter().map(|shape| (shape, true)));
+    twice
+        .map(|((widths, density, besides), trained)| {
+            planned(rng, widths, &rows(widths), *density, Besides { trained, ..*besides })
+        })
+        .collect()
 }
 
 /// Every program.
