@@ -1,5 +1,5 @@
-//! The part that learns, of `examples/firmware/monitor`: a stream from its sensor goes through the window, power fails in every
-//! operation of its flash, and the weights have the bits of a life without a break.
+//! The part that learns, of `examples/firmware/monitor`: a stream from its sensor goes through the window, power fails all over the
+//! operations of its flash, and the weights have the bits of a life without a break.
 
 use tamis::rng::{Rng, stream};
 use tamis_monitor::simulated::{Accelerometer, Clock, Pin, window};
@@ -158,6 +158,29 @@ fn tuning_keeps_the_support_and_a_run_from_zero_may_find_another() {
     let (learned, _) = whole(SEED, How::Anew);
     let [_, (_, anew)] = &learned[..] else { panic!("two runs") };
     assert_ne!(tuned, anew);
+}
+
+#[test]
+fn a_label_that_nothing_can_be_learned_from_ends_one_run_alone() {
+    let mut flash = Flash::new(0, Tear::Before);
+    live(SEED, &mut flash, How::Support, &mut 0, &mut Vec::new(), u32::MAX).unwrap();
+    let mut learner = Learner::open(&mut flash, 0).unwrap();
+    let (before, mut rng) = (bits(&learner), Rng::new(4, stream::USER));
+    let mut take = |learner: &mut Learner<&mut Flash>, label| {
+        learner.take(&window(Class::Running, &mut rng), label).unwrap()
+    };
+    take(&mut learner, 1e30);
+    while !take(&mut learner, 0.36) {}
+    let result = learner.learn(How::Support, |_| true);
+    assert!(matches!(result, Err(tamis::Error::Diverged { .. })), "{result:?}");
+    assert!(!learner.is_learning() && bits(&learner) == before);
+    // Behind the label that was wrong it learns again, after a reset, too.
+    let mut learner = Learner::open(learner.release(), 0).unwrap();
+    assert_eq!(bits(&learner), before);
+    for _ in 0..ROWS {
+        take(&mut learner, 0.36);
+    }
+    assert_eq!(learner.learn(How::Support, |_| true), Ok(true));
 }
 
 #[test]

@@ -342,7 +342,8 @@ fn against(name: &str, dense: &Needs, model: &Needs) -> String {
         ("RAM", model.ram_bytes as u64, dense.ram_bytes as u64),
         ("instructions", model.instructions, dense.instructions),
     ];
-    let times = |more: u64, less: u64| match more as f64 / less.max(1) as f64 {
+    let times = |more: u64, less: u64| match more as f64 / less as f64 {
+        _ if less == 0 => "all of it".into(),
         ratio if ratio < 1.05 => "by less than a twentieth".into(),
         ratio => format!("{ratio:.1} times less"),
     };

@@ -1,5 +1,6 @@
 //! A network that learns on the part: from windows that somebody who stands beside the machine has labelled, on and on, with
-//! all that it knows in NOR flash.
+//! all that it knows in NOR flash. While a run from zero is under way, the flash has that run and its rows, and no longer the
+//! weights before it: after a loss of power there are none until it has come to its end, and the machine may not run.
 
 use crate::{AXES, Class, Classifier, SAMPLES, Window};
 use embedded_storage::nor_flash::NorFlash;
@@ -134,7 +135,8 @@ impl<F: NorFlash> Learner<F> {
     /// follows the last checkpoint is done again if it says no.
     ///
     /// # Errors
-    /// Those of the flash; [`Error::Diverged`] for rows that nothing can be learned from.
+    /// Those of the flash; [`Error::Diverged`] for rows that nothing can be learned from, such as a label that is far too large:
+    /// the run is given up then, the weights stay, and the next run is due after as many new rows as ever.
     pub fn learn(&mut self, how: How, go_on: impl FnMut(u32) -> bool) -> Result<bool, F::Error> {
         if self.run.is_none() {
             // Where the run begins: with all its rows, so that it ends with the same bits wherever power fails.
@@ -227,10 +229,18 @@ impl<F: NorFlash> Learner<F> {
             }
             None => train::run(&mut sensing, rows.labels(), nnz, &schedule, memory.words(), observe),
         };
-        let weights = trained.map_err(Error::widen)?.weights;
         if let Some(failed) = failed {
             return Err(failed);
         }
+        let weights = match trained {
+            Ok(trained) => trained.weights,
+            Err(error) => {
+                // Nothing can be learned from these rows: the weights stay as they were, and the next run waits for other rows.
+                (self.run, self.fresh) = (None, 0);
+                self.keep()?;
+                return Err(error.widen());
+            }
+        };
         if is_over {
             let learned = Checkpoint::starting(Net::single(weights));
             self.slots.keep(self::tag(None, 0, true), &(&rows, &learned))?;
