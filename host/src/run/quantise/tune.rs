@@ -62,7 +62,7 @@ pub struct TuneProgress {
 pub struct TuneReport {
     /// Epochs done.
     pub epochs: u32,
-    /// The epoch after which the model was best; 0 for the model without tuning.
+    /// The epoch after which the model was best, perhaps one that was ended early; 0 for the model without tuning.
     pub best_epoch: u32,
     /// Seed of the order of the rows.
     pub seed: u64,
@@ -117,27 +117,40 @@ pub(super) fn tune(
         state_bytes: 20 * state.value.len() as u64,
     };
     let late = |limit: Option<Duration>| limit.is_some_and(|limit| began.elapsed() >= limit);
+    // Steps shorten over the planned epochs, or over the time where that ends first.
+    let part = |step: usize| {
+        let of_steps = step as f32 / steps as f32;
+        options.limits.time.map_or(of_steps, |limit| {
+            of_steps.max(began.elapsed().as_secs_f32() / limit.as_secs_f32().max(f32::MIN_POSITIVE)).min(1.0)
+        })
+    };
     let mut step = 0_usize;
-    'epochs: while report.epochs < params.epochs {
+    let mut is_over = false;
+    while report.epochs < params.epochs && !is_over {
         let order = Permutation::new(params.seed, stream::ROWS + u64::from(report.epochs), data.rows);
         let order: Vec<usize> = (0..data.rows).map(|at| order.get(at)).collect();
         for rows in order.chunks(batch) {
             report.limit = late(options.limits.time).then_some("time");
             report.stopped = stop.asked();
             if report.limit.is_some() || report.stopped {
-                break 'epochs;
+                is_over = true;
+                break;
             }
             let rounded: Vec<_> = layers.iter().map(|layer| layer.rounded(true)).collect();
             let built = Built::new(&rounded, signs.as_deref(), frame)?;
             // Steps that make biases beyond 32 bits lead nowhere.
-            let Ok(integers) = built.layers() else { break 'epochs };
+            let Ok(integers) = built.layers() else {
+                is_over = true;
+                break;
+            };
             let gradient = gradient(&built.model(&integers)?, data, rows, &goal, state.value.len())?;
-            let (_, cosine) = math::sin_cos(step as f32 / steps as f32 * core::f32::consts::PI);
+            let (_, cosine) = math::sin_cos(part(step) * core::f32::consts::PI);
             state.step(&gradient, params.rate * 0.5 * (1.0 + cosine), rows.len());
             state.write(&mut layers);
             step += 1;
         }
-        report.epochs += 1;
+        // An epoch that was ended early is scored, too.
+        let epoch = report.epochs + 1;
         let (mut pruned, mut left) =
             (layers.iter().map(|layer| layer.rounded(false)).collect::<Vec<_>>(), signs.clone());
         prune(&mut pruned, &mut left);
@@ -148,13 +161,13 @@ pub(super) fn tune(
         {
             let now = loss(&bytes)?;
             if now < best.0 {
-                best = (now, report.epochs, bytes);
+                best = (now, epoch, bytes);
             }
         }
-        let (epoch, epochs) = (report.epochs, params.epochs);
-        report.stopped = !observe(&TuneProgress { epoch, epochs, best: best.0 as f32 });
-        if report.stopped {
-            break;
+        if !is_over {
+            report.epochs = epoch;
+            report.stopped = !observe(&TuneProgress { epoch, epochs: params.epochs, best: best.0 as f32 });
+            is_over = report.stopped;
         }
     }
     report.best_epoch = best.1;
