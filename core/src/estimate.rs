@@ -23,7 +23,7 @@
 //! ```
 
 use crate::model::{self, MAX_LAYERS, Model};
-use crate::price::ways::straight_scratch;
+use crate::price::ways::{Bytes, straight_scratch};
 use crate::price::{Around, Core, Kernel, Numbers, PER_INSTRUCTION, Shape, Way};
 use crate::quantised;
 use crate::wire::{self, Choice, QuantisedView, View};
@@ -45,6 +45,17 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// With so many outputs of 4 bytes.
+    const fn new(bytes: Bytes, model_bytes: usize, scratch_bytes: usize, outputs: usize) -> Self {
+        Self {
+            model_bytes,
+            code_bytes: bytes.code as usize,
+            scratch_bytes,
+            output_bytes: outputs.saturating_mul(4),
+            stack_bytes: bytes.stack as usize,
+        }
+    }
+
     /// Flash: model and code.
     #[must_use]
     pub const fn flash_bytes(&self) -> usize {
@@ -95,13 +106,7 @@ impl Estimate {
                 Way::C => (tables, between),
                 _ => (wire::embedded_len(model), model.scratch_len().saturating_mul(4)),
             };
-            Some(Memory {
-                model_bytes,
-                code_bytes: bytes.code as usize,
-                scratch_bytes,
-                output_bytes: model.outputs().saturating_mul(4),
-                stack_bytes: bytes.stack as usize,
-            })
+            Some(Memory::new(bytes, model_bytes, scratch_bytes, model.outputs()))
         };
         Self {
             row_bytes: model.inputs().saturating_mul(4),
@@ -117,23 +122,16 @@ impl Estimate {
         let model = view.model();
         let price = (0..=MAX_LAYERS).filter_map(|at| integer_price(model, at, core));
         let macs = model.layers().iter().map(integer_macs).fold(0, usize::saturating_add);
-        let (tables, between) = c_integers(model);
         let memory = |way| {
             let bytes = core.integers(model, way);
             let scratch = model.scratch_len().saturating_mul(4);
             let (model_bytes, scratch_bytes) = match way {
                 Way::File => (view.encoded_len(Choice::Keep), scratch),
                 Way::Straight => (0, straight_scratch(model)),
-                Way::C => (tables, between),
+                Way::C => (wire::tables_len(model), scratch),
                 _ => (wire::embedded_integers_len(model), scratch),
             };
-            Some(Memory {
-                model_bytes,
-                code_bytes: bytes.code as usize,
-                scratch_bytes,
-                output_bytes: model.outputs().saturating_mul(4),
-                stack_bytes: bytes.stack as usize,
-            })
+            Some(Memory::new(bytes, model_bytes, scratch_bytes, model.outputs()))
         };
         Self {
             row_bytes: model.inputs(),
@@ -279,12 +277,6 @@ fn c_floats(model: &Model<'_>) -> (usize, usize) {
     let hidden = layers.iter().take(layers.len().saturating_sub(1)).map(model::Layer::outputs);
     let between = hidden.fold(0, usize::saturating_add).saturating_mul(4);
     (layers.iter().map(table).fold(0, usize::saturating_add), between)
-}
-
-/// The same of integers: sums of the widest hidden layer and its bytes.
-fn c_integers(model: &quantised::Model<'_>) -> (usize, usize) {
-    let tables = wire::tables_len(model);
-    (tables, model.scratch_len().saturating_mul(4))
 }
 
 /// Multiplications with addition of a layer of integers.

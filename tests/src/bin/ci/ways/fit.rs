@@ -195,9 +195,8 @@ pub(crate) fn entries() -> Entries {
         all.extend(models.iter().enumerate().map(|(at, model)| entry(&format!("{name}{at}"), way, model)));
         start
     };
-    let refs = |models: &'_ [Drawn]| -> Vec<Drawn> { models.to_vec() };
-    let (f, i, b, s) = (refs(&floats), refs(&integers), refs(&besides), refs(&straight));
-    let c: Vec<&Drawn> = i.iter().chain(&b).chain(&f).collect();
+    let (f, i, b, s) = (&floats, &integers, &besides, &straight);
+    let c: Vec<&Drawn> = i.iter().chain(b).chain(f).collect();
     let files = [&f[15], &f[2], &f[0], &f[1], &i[ways::integer_set(0, WIDE)]];
     let modules = MODULES.map(|[inputs, hidden]| modules(&mut rng, inputs, hidden)).concat();
     let buffers = BUFFERS.map(|m| planned(&mut rng, &[300, m, 6], &[Encoding::Csr; 2], 0.05, Besides::PLAIN));
