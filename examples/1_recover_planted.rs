@@ -5,18 +5,21 @@
 //!
 //! Run: `cargo run --release -p tamis-examples --example 1_recover_planted`
 
-use tamis::dims::Dims;
-use tamis::gates::Signs;
-use tamis::sensing::Sensing;
-use tamis::train::{self, Schedule, Trials};
-use tamis::weights::{Block, Weights};
+use std::ops::ControlFlow::Continue;
+use tamis::base::dims::Dims;
+use tamis::learn::loss::Labels;
+use tamis::learn::start::Start;
+use tamis::learn::train::{self, OneOutput, Schedule, Trials};
+use tamis::network::gates::Signs;
+use tamis::network::weights::{Block, Weights};
+use tamis::operator::sensing::Sensing;
 use tamis_host::data::planted;
 use tamis_host::operator::{Blocked, Layout};
 
 /// Samples, inputs, hidden neurons, nonzero weights.
 const DIMS: Dims = Dims::new(20_000, 100, 10, 10);
 /// The published schedule, from the best of up to 32 random starts on 2000 of the samples.
-const SCHEDULE: Schedule<'_> = Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER };
+const SCHEDULE: Schedule<'_, OneOutput> = Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER };
 /// Another seed, another problem.
 const SEED: u64 = 0;
 
@@ -29,10 +32,12 @@ fn main() -> anyhow::Result<()> {
     let mut sensing = Blocked::new(planted.data.clone(), DIMS.hidden, DIMS.nnz, layout)?;
     let budget = SCHEDULE.budget(DIMS, sensing.panel(), sensing.scratch(DIMS.samples));
     let mut memory = vec![0; budget.words()];
-    let trained = train::run(&mut sensing, &planted.labels, DIMS.nnz, &SCHEDULE, &mut memory, |_| true)?;
+    let (labels, s) = (Labels::Values(&planted.labels), DIMS.nnz);
+    let trained = train::run(&mut sensing, labels, s, Start::Zero, &SCHEDULE, &mut memory, |_| Continue(()))?;
+    let w = trained.network.w();
 
     println!("planted:   {}", show(truth));
-    println!("recovered: {}", show(trained.weights));
+    println!("recovered: {}", show(w));
     println!(
         "{} starts, {} steps, {} bytes of state",
         trained.info.trials,
@@ -40,7 +45,7 @@ fn main() -> anyhow::Result<()> {
         budget.state_bytes()
     );
     let psnr = psnr(&planted.labels, trained.info.loss);
-    println!("{} of {} weights found, PSNR {psnr:.0} dB", found(truth, trained.weights), DIMS.nnz);
+    println!("{} of {} weights found, PSNR {psnr:.0} dB", found(truth, w), DIMS.nnz);
     Ok(())
 }
 

@@ -1,18 +1,20 @@
-//! Fits training into the RAM of a microcontroller: from the bytes that a part can spare follows how many nonzero
+//! Fits training into the RAM of a microcontroller: from the bytes that a device can spare follows how many nonzero
 //! weights it can train, and training then takes exactly the bytes that were computed, not one more.
 //!
-//! The part holds 200 pictures of 8×8 bytes in flash and tells the digit 1 from 0. Everything here but the printing
-//! also runs on the part, with the same bits: the reference operator, and memory that the caller owns.
+//! The device holds 200 pictures of 8×8 bytes in flash and tells the digit 1 from 0. Everything here but the printing
+//! also runs on the device, with the same bits: the reference operator, and memory that the caller owns.
 //!
 //! Run: `cargo run --release -p tamis-examples --example 3_fit_a_byte_budget`
 
-use tamis::budget::{self, Memory, WORD, Workspace};
-use tamis::dims::Dims;
-use tamis::gated::Gated;
-use tamis::model::Scaled;
-use tamis::samples::ByteRows;
-use tamis::train::{self, Schedule};
-use tamis::wire::{OwnedModel, Task, max_len};
+use std::ops::ControlFlow::Continue;
+use tamis::base::budget::{self, Memory, WORD, Workspace};
+use tamis::base::dims::Dims;
+use tamis::data::samples::ByteRows;
+use tamis::infer::model::Scaled;
+use tamis::learn::train::{self, OneOutput, Schedule};
+use tamis::learn::{loss::Labels, start::Start};
+use tamis::operator::gated::Gated;
+use tamis::store::wire::{OwnedModel, Task, max_len};
 use tamis_examples::{PIXELS, zeros_and_ones};
 
 const SAMPLES: usize = 200;
@@ -21,11 +23,11 @@ const HIDDEN: usize = 10;
 const SCALE: f32 = 1.0 / 255.0;
 /// One neuron's gradient at a time takes the least memory.
 const PANEL: usize = 1;
-const SCHEDULE: Schedule<'_> = Schedule::PAPER;
+const SCHEDULE: Schedule<'_, OneOutput> = Schedule::PAPER;
 
-/// RAM that the part can spare, in bytes.
+/// RAM that the device can spare, in bytes.
 const RAM: usize = 4096;
-/// What fits, known at compile time, so that a part can lay its memory out statically.
+/// What fits, known at compile time, so that a device can lay its memory out statically.
 const NNZ: usize = largest_nnz(RAM);
 const WORDS: usize = words(NNZ);
 /// Bytes of them that are the operator's own.
@@ -56,11 +58,8 @@ fn main() -> anyhow::Result<()> {
     let (pixels, labels) = zeros_and_ones(SAMPLES, 1)?;
     let mut memory = Memory::<WORDS>::new();
     let model = train_within(&pixels, &labels, memory.words())?;
-    println!(
-        "trained {NNZ} nonzeros in {} bytes; flash of the model: {} bytes",
-        WORDS * WORD,
-        model.as_bytes().len()
-    );
+    let (ram, flash) = (WORDS * WORD, model.as_bytes().len());
+    println!("trained {NNZ} nonzeros in {ram} bytes; flash of the model: {flash} bytes");
 
     // One byte less holds one word less.
     let mut memory = vec![0; (WORDS * WORD - 1) / WORD];
@@ -92,6 +91,7 @@ fn train_within(
     let rows = ByteRows::new(pixels, PIXELS, SCALE)?;
     let operator = Workspace::new(operator).floats(split)?;
     let mut sensing = Gated::new(rows, HIDDEN, PANEL, operator)?;
-    let trained = train::run(&mut sensing, labels, NNZ, &SCHEDULE, run, |_| true)?;
-    OwnedModel::from_trained(trained.weights, SCHEDULE.signs, trained.weights.hidden(), Some(Task::BINARY))
+    let labels = Labels::Values(labels);
+    let trained = train::run(&mut sensing, labels, NNZ, Start::Zero, &SCHEDULE, run, |_| Continue(()))?;
+    OwnedModel::from_trained(trained.network, HIDDEN, Some(Task::BINARY))
 }

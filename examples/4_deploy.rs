@@ -9,17 +9,20 @@
 
 use anyhow::Context;
 use std::io::Write;
+use std::ops::ControlFlow::Continue;
 use std::path::PathBuf;
-use tamis::budget;
-use tamis::dims::Dims;
-use tamis::gated::Gated;
-use tamis::model::{Model, Scaled};
-use tamis::samples::ByteRows;
-use tamis::sensing::Sensing;
-use tamis::train::{self, Schedule};
-use tamis::wire::{self, Task, View};
+use tamis::base::budget;
+use tamis::base::dims::Dims;
+use tamis::data::samples::ByteRows;
+use tamis::infer::model::{Model, Scaled};
+use tamis::learn::loss::Labels;
+use tamis::learn::start::Start;
+use tamis::learn::train::{self, Schedule};
+use tamis::operator::gated::Gated;
+use tamis::operator::sensing::Sensing;
+use tamis::store::wire::{self, Task, View};
 use tamis_examples::{PIXELS, zeros_and_ones};
-use tamis_host::file::{Aligned, write_folder};
+use tamis_host::base::file::{Aligned, write_folder};
 
 /// Pictures to train on, neurons, nonzero weights.
 const DIMS: Dims = Dims::new(1000, PIXELS, 10, 40);
@@ -61,11 +64,11 @@ fn train() -> anyhow::Result<Aligned> {
     let schedule = Schedule::PAPER;
     let budget = schedule.budget(DIMS, sensing.panel(), sensing.scratch(DIMS.samples));
     let mut memory = vec![0; budget.words()];
-    let trained = train::run(&mut sensing, &labels, DIMS.nnz, &schedule, &mut memory, |_| true)?;
+    let (labels, s) = (Labels::Values(&labels), DIMS.nnz);
+    let trained = train::run(&mut sensing, labels, s, Start::Zero, &schedule, &mut memory, |_| Continue(()))?;
     let task = Some(Task::BINARY);
-    let mut bytes = vec![0; wire::trained_len(trained.weights, task)?];
-    wire::encode(trained.weights, schedule.signs, trained.weights.hidden(), task, &mut bytes)
-        .context("cannot encode the model")?;
+    let mut bytes = vec![0; wire::trained_len(trained.network, task)?];
+    wire::encode(trained.network, DIMS.hidden, task, &mut bytes).context("cannot encode the model")?;
     Ok(Aligned::new(&bytes))
 }
 

@@ -2,48 +2,22 @@
 //!
 //! `tamis` trains, prunes and runs networks of which only the nonzero weights exist. Everything here is `no_std`,
 //! needs no allocator, contains no `unsafe`, and gives the same bits on an x86-64 host and on every Cortex-M.
-//! Memory belongs to the caller; [`budget`] says in `const fn` how much each algorithm needs.
+//! Memory belongs to the caller; [`base::budget`] says in `const fn` how much each algorithm needs.
 //!
-//! Data flows one way, and a module may use only those before it in this list:
+//! A folder is a room, and a file may use files of rooms before its own. Two paths meet only where a trained network
+//! becomes a model:
 //!
-//! `error → math → rng → dims → budget → spi → samples → weights → top → sketch → gates → sensing → factored → record →
-//! gated → gaussian → loss → spectrum → iht → lm → anneal → train → deep → model → quantised → trace → price → wire → estimate →
-//! flash → stream`
+//! - `base → data → network → operator → learn`
+//! - `base → infer → store`
+//! - `network → store`
 #![no_std]
 
-pub mod anneal;
-pub mod budget;
-pub mod deep;
-pub mod dims;
-pub mod error;
-pub mod estimate;
-pub mod factored;
-#[cfg(feature = "embedded-storage")]
-pub mod flash;
-pub mod gated;
-pub mod gates;
-pub mod gaussian;
-pub mod iht;
-pub mod lm;
-pub mod loss;
-pub mod math;
-pub mod model;
-pub mod price;
-pub mod quantised;
-pub mod record;
-pub mod rng;
-pub mod samples;
-pub mod sensing;
-pub mod sketch;
-pub mod spectrum;
-#[cfg(feature = "embedded-hal")]
-pub mod spi;
-#[cfg(feature = "embedded-storage")]
-pub mod stream;
-pub mod top;
-pub mod trace;
-pub mod train;
-pub mod weights;
-pub mod wire;
+pub mod base;
+pub mod data;
+pub mod infer;
+pub mod learn;
+pub mod network;
+pub mod operator;
+pub mod store;
 
-pub use error::{Error, Result};
+pub use base::error::{Error, Result};

@@ -57,8 +57,7 @@ for cell in ${CELLS:-200,15 500,25 1000,35 2000,50}; do
 done
 cat <<'EOT'
 
-Bytes are those of the whole file. The smallest encoding holds distances, the fastest windows of 256 columns wherever they are
-faster than what is smaller; both give the same predictions. What `--tune` adds is in [tune.md](tune.md).
+Bytes are those of the whole file. Both encodings give the same predictions. What `--tune` adds is in [tune.md](tune.md).
 EOT
 } | tee "$work/out.md"
 mv "$work/out.md" "$out"

@@ -6,13 +6,10 @@
 //! | `2_train_on_csv` | a table in, a model file out, and predictions from the file |
 //! | `3_fit_a_byte_budget` | the largest network that a part's RAM can train, and training within exactly those bytes |
 //! | `4_deploy` | a model into the firmware of `examples/firmware/deploy` |
-//! | `5_recovery_study` | where the recovery recipe finds networks again, measured with a checkpoint after every run |
-//! | `6_firmware` | a network of integers for the firmware of four chips, `examples/firmware/chips` |
+//! | `5_firmware` | a network of integers for the firmware of four chips, `examples/firmware/chips` |
 //!
 //! Run one with `cargo run --release -p tamis-examples --example 1_recover_planted`. This library holds the
-//! data that examples 3 and 4 share, and the study of example 5.
-
-pub mod study;
+//! data that examples 3 and 4 share.
 
 use tamis_host::Result;
 use tamis_host::data::{Values, digits, select};

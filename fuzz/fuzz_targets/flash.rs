@@ -5,8 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tamis::flash::Slots;
-use tamis::train::{Checkpoint, Schedule};
+use tamis::learn::train::{Checkpoint, Schedule};
+use tamis::store::flash::Slots;
 use tamis_tests::simulated::{Nor, Tear};
 
 const BYTES: usize = 1024;
@@ -34,7 +34,7 @@ fn check(mut flash: Flash) {
         let words = slots.load(&mut words).expect("what was checked").expect("a payload");
         assert_eq!(words.len(), entry.len().div_ceil(4));
         // A checkpoint is read from any words, or refused.
-        let budget = Schedule::PAPER.budget(tamis::dims::Dims::new(20, 6, 3, 9), 1, 0);
+        let budget = Schedule::PAPER.budget(tamis::base::dims::Dims::new(20, 6, 3, 9), 1, 0);
         let form = Checkpoint::form(&budget);
         assert!(Checkpoint::read(&form, words).is_err() || words.len() <= form.most_words());
     }

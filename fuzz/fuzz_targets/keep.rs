@@ -4,15 +4,18 @@
 //! these put right.
 #![no_main]
 
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use tamis::dims::Dims;
-use tamis::gates::Signs;
-use tamis::lm::Params;
+use tamis::base::dims::Dims;
+use tamis::learn::lm::Params;
+use tamis::network::gates::Signs;
 use tamis_host::data::planted;
+use tamis_host::data::{Problem, Task};
 use tamis_host::operator::Stop;
-use tamis_host::run::{self, Keep, Problem, RecoverOptions, Size, Task};
+use tamis_host::train::{CheckpointFile, CheckpointOptions, LmOptions, Start, checkpoint_file, train_with};
+use tamis_host::{Budget, Options, Recipe};
 
 /// The longest input; what fits the searches is shorter.
 const MOST: usize = 4096;
@@ -22,8 +25,8 @@ const CALLS: u32 = 6;
 /// A search, its keeper, and the bytes of a whole checkpoint of it up to where its state begins.
 struct Search {
     problem: Problem,
-    options: RecoverOptions,
-    keep: Keep,
+    options: Options,
+    file: CheckpointFile,
     head: Vec<u8>,
 }
 
@@ -34,23 +37,28 @@ static SEARCHES: LazyLock<[Search; 3]> = LazyLock::new(|| {
     let dims = Dims::new(12, 3, 2, 4);
     let one = |signs| planted::network(dims, signs, 1).map(|made| (made.data, made.labels)).unwrap();
     let several = planted::factored(dims, 2, 1).map(|made| (made.data, made.labels)).unwrap();
-    let free = RecoverOptions { signs: Some(Signs::Free), validation: 0.25, ..usual() };
+    let free = LmOptions { signs: Some(Signs::Free), validation: 0.25, ..usual() };
     [search(one(Signs::Positive), usual()), search(one(Signs::Balanced), free), search(several, usual())]
 });
 
-fn usual() -> RecoverOptions {
+fn usual() -> LmOptions {
     let params = Params { kicks: 2, steps: 30, ..Params::DEFAULT };
-    RecoverOptions { params, threads: 1, ..RecoverOptions::new(2, Size::Nonzeros(4)) }
+    LmOptions { params, ..LmOptions::default() }
 }
 
-fn search((data, labels): (tamis_host::data::Matrix, Vec<f32>), options: RecoverOptions) -> Search {
+fn search((data, labels): (tamis_host::data::Matrix, Vec<f32>), lm: LmOptions) -> Search {
     let problem = Problem { data, labels, task: Task::Regression };
-    let mut keep = Keep::new("never written", &problem, &options).unwrap();
-    run::recover(problem.clone(), &options, &Stop::new(), |progress| keep.see(progress).is_ok()).unwrap();
-    let whole = keep.bytes().to_vec();
-    keep.parse(&whole).unwrap();
+    let usual = Options::new(Budget::nnz(4));
+    let options = Options { hidden: vec![2], recipe: Recipe::Lm(lm), threads: 1, ..usual };
+    let path = std::env::temp_dir().join(format!("tamis-fuzz-{}", std::process::id()));
+    let kept = Options { checkpoint: Some(CheckpointOptions::resume(&path)), ..options.clone() };
+    tamis_host::train(&problem, kept).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let file = checkpoint_file(&path, &problem, &options).unwrap();
+    file.parse(&whole).unwrap();
     let head = whole[..HEAD].to_vec();
-    Search { problem, options, keep, head }
+    Search { problem, options, file, head }
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -59,7 +67,7 @@ fuzz_target!(|bytes: &[u8]| {
         search.check(bytes);
         if mended.len() >= HEAD {
             mended[..HEAD].copy_from_slice(&search.head);
-            let sum = Keep::checksum(&mended);
+            let sum = CheckpointFile::checksum(&mended);
             mended[12..16].copy_from_slice(&sum.to_le_bytes());
             search.check(&mended);
         }
@@ -68,15 +76,16 @@ fuzz_target!(|bytes: &[u8]| {
 
 impl Search {
     fn check(&self, bytes: &[u8]) {
-        let Ok(kept) = self.keep.parse(bytes) else { return };
+        let Ok(kept) = self.file.parse(bytes) else { return };
         let mut left = CALLS;
-        let outcome = run::resume(self.problem.clone(), &self.options, &kept, &Stop::new(), |_| {
-            // Steps after its end are told too.
-            left = left.saturating_sub(1);
-            left > 0
-        });
+        let outcome =
+            train_with(self.problem.clone(), &self.options, Start::Checkpoint(&kept), &Stop::new(), |_| {
+                // Steps after its end are told too.
+                left = left.saturating_sub(1);
+                if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
         // Weights beyond the range of floats are an error, and so is a number of rows that there are not.
         let Ok(outcome) = outcome else { return };
-        assert!(outcome.report.nnz <= 4 && outcome.report.live <= 2, "{:?}", outcome.report);
+        assert!(outcome.report.nnz <= 4 && outcome.report.live.first() <= 2, "{:?}", outcome.report);
     }
 }

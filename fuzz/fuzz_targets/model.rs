@@ -6,11 +6,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tamis::model::{Model, Scaled};
-use tamis::quantised::Encoding;
-use tamis::spi::SpiFlash;
-use tamis::stream;
-use tamis::wire::{Aligned, Choice, MAGIC, OwnedModel, QuantisedView, VERSION, View, checksum, encoded_len};
+use tamis::data::spi::SpiFlash;
+use tamis::infer::model::{Model, Scaled};
+use tamis::infer::quantised::Encoding;
+use tamis::store::stream;
+use tamis::store::wire::{
+    Aligned, Choice, MAGIC, OwnedModel, QuantisedView, VERSION, View, checksum, encoded_len,
+};
 use tamis_tests::simulated::Chip;
 
 /// The longest input; scratch and predictions of what fits are small.
@@ -53,7 +55,7 @@ fn chip(bytes: &[u8]) -> SpiFlash<Chip<'_>> {
 
 /// Whether an error is that of a sound layer in an encoding that cannot be streamed.
 fn is_of_encoding<S>(error: &tamis::Error<S>) -> bool {
-    matches!(error, tamis::Error::Format { what, .. } if what.starts_with("layer in rows"))
+    matches!(error, tamis::Error::Format { what, .. } if what.starts_with("layer in "))
 }
 
 /// Checks that a chip with these bytes predicts so, or is refused where memory is.
@@ -116,7 +118,7 @@ fn check_integers(bytes: &[u8]) {
         let mut again = vec![0xAA; len];
         assert_eq!(view.encode(choice, &mut again), Ok(len));
         assert!(choice != Choice::Keep || again == bytes);
-        let again = tamis_host::file::Aligned::new(&again);
+        let again = tamis_host::base::file::Aligned::new(&again);
         assert_eq!(predict(&QuantisedView::parse(&again).expect("what was written")), expected);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use libfuzzer_sys::fuzz_target;
-use tamis_host::experiment::Spec;
+use tamis_host::lab::experiment::Spec;
 
 fuzz_target!(|text: &str| {
     for profile in [None, Some("smoke"), Some("reduced")] {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tamis_host::run::TraceLog;
+use tamis_host::model::TraceLog;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(log) = TraceLog::parse(bytes) else { return };

@@ -1,4 +1,4 @@
-//! The sensing operator on a GPU: the plan for an implementation of [`tamis::sensing::Sensing`] on wgpu.
+//! The sensing operator on a GPU: the plan for an implementation of [`tamis::operator::sensing::Sensing`] on wgpu.
 //!
 //! **This crate holds a plan and no code yet.** The trait, its provided bodies and the conformance suite were shaped
 //! with this page at hand; until its own tests have passed on a device, nothing here is claimed to work. Figures
@@ -21,9 +21,9 @@
 //!
 //! At n = 50 000, d = 100, m = 100, s = 500 that is 20 MB of X resident; per step 0.2 MB down for the outputs, 0.2 MB
 //! up for the residual and 40 kB down for the gradient; and 2 kB each way per refinement. Top-s, step sizes and the
-//! schedule stay in [`tamis::iht`] on the host, unchanged: the optimiser does not know where its operator runs. The
-//! caller's scratch is not needed, so [`scratch`](tamis::sensing::Sensing::scratch) will be 0, and
-//! [`panel`](tamis::sensing::Sensing::panel) will be m as long as m·d floats fit beside X.
+//! schedule stay in [`tamis::learn::iht`] on the host, unchanged: the optimiser does not know where its operator runs. The
+//! caller's scratch is not needed, so [`scratch`](tamis::operator::sensing::Sensing::scratch) will be 0, and
+//! [`panel`](tamis::operator::sensing::Sensing::panel) will be m as long as m·d floats fit beside X.
 //!
 //! # How the calls become compute passes
 //!
@@ -33,7 +33,7 @@
 //! * `hold`: one pass. Each invocation computes `sign · w_i · x` for the neurons of the support, entry by entry in
 //!   the order of the weights, and packs the outcomes into words of 32 rows by a ballot in workgroup memory. With
 //!   random generators the pass is a product of a tile with the generators of a panel. The bits are valid while
-//!   [`Gates::key`](tamis::gates::Gates::key) and the neurons stay the same, as on the host.
+//!   the gates that it returns are used, as on the host.
 //! * `forward`: one pass. Each invocation adds `gate_i(x) (w_i · x)` over the neurons in rising order, with held bits
 //!   if they fit these gates and with computed ones otherwise. Nothing is reduced across rows; n floats come down.
 //! * `gradient`: two passes. The first is the product `X^T [gate_1 ∘ r, …, gate_p ∘ r]` of each group of tiles, the
@@ -59,7 +59,7 @@
 //!   those are added in a fixed order; which workgroup ran first cannot be seen.
 //! * The division into tiles and groups depends on n and d, not on the device's limits or occupancy.
 //! * No subgroup arithmetic, whose width differs from device to device.
-//! * Everything random is drawn by [`tamis::rng`] on the host and uploaded.
+//! * Everything random is drawn by [`tamis::base::rng`] on the host and uploaded.
 //!
 //! Between devices, and against the host, bits will differ: shaders may fuse a product with the sum it goes to, and
 //! the language does not let a program forbid it. For products that is a matter of tolerance. For gates it is not:

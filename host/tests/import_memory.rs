@@ -5,9 +5,10 @@ use std::path::Path;
 
 use peak_alloc::PeakAlloc;
 use prost::encoding::encode_varint;
+use tamis_host::base::HeapPeak;
 use tamis_host::convert::{Dense, MEMORY_FACTOR, MEMORY_ROOM, onnx, safetensors};
+use tamis_host::convert::{ImportOptions, import};
 use tamis_host::data::{Array, npz};
-use tamis_host::run::{HeapPeak, ImportOptions, import};
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;

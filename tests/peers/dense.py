@@ -1,10 +1,9 @@
 """Brings a dense network from a safetensors file to every engine: tables in C and Rust, TensorFlow Lite, emlearn.
 
-usage: dense.py score|write WORK        (needs WORK/dense.safetensors, WORK/train.bin, WORK/test.bin, WORK/labels.bin)
+usage: dense.py FOLDER        (FOLDER/dense.safetensors and the rows of data.py)
 
-`score` prints the test accuracy of floats and of 8-bit integers. `write` writes dense.h, dense.rs, dense.tflite, emlearn_*.h
-and the classes that the host gives: dense_f32.txt (in double precision), dense_sums.txt (integers up to the last sums),
-dense_int8.txt (with outputs of 8 bits).
+Writes dense.h, dense.rs, dense.tflite, emlearn_*.h and the classes that the host gives: dense_f32.txt (in double precision),
+dense_sums.txt (integers up to the last sums), dense_int8.txt (with outputs of 8 bits). choose.py asks for its accuracy.
 
 Integers are those of TensorFlow Lite with one scale for a layer: weights without a zero point, input and hidden bytes less
 128, scales of activations from all rows of training.
@@ -27,12 +26,6 @@ def weights(path):
         layers.append(np.frombuffer(data[8 + length + start : 8 + length + end], "<f4").reshape(head[name]["shape"]))
     first, last = layers
     return first, last
-
-
-def rows(path):
-    data = open(path, "rb").read()
-    (count,) = struct.unpack_from("<I", data)
-    return np.frombuffer(data, np.uint8, count * 784, 16).reshape(count, 784)
 
 
 def multiplier(real):
@@ -87,7 +80,7 @@ def tables(work, first, last, q):
     whole = lambda v: str(int(v))
     names = [("W1", "i8", q.w1, whole), ("W2", "i8", q.w2, whole)]
     names += [("F1", "f32", first, float_text), ("F2", "f32", last, float_text)]
-    numbers = [("MULTIPLIER_1", "i32", q.m1[0]), ("SHIFT_1", "u32", q.m1[1]), ("MULTIPLIER_2", "i32", q.m2[0]),
+    numbers = [("INPUTS", "usize", first.shape[1]), ("MULTIPLIER_1", "i32", q.m1[0]), ("SHIFT_1", "u32", q.m1[1]), ("MULTIPLIER_2", "i32", q.m2[0]),
                ("SHIFT_2", "u32", q.m2[1]), ("HIDDEN", "usize", len(first)), ("OUTPUTS", "usize", len(last))]
     ctypes = {"i8": "int8_t", "f32": "float"}
     with open(f"{work}/dense.h", "w") as c, open(f"{work}/dense.rs", "w") as rust:
@@ -135,8 +128,8 @@ def tflite(path, q):
     int8, int32 = t.TensorType.INT8, t.TensorType.INT32
     tensors = []
     for name, shape, kind, buffer, scale, zero in [
-        ("input", [1, 784], int8, 0, 1.0, -128),
-        ("w1", [m, 784], int8, 1, q.s1, 0),
+        ("input", [1, q.w1.shape[1]], int8, 0, 1.0, -128),
+        ("w1", [m, q.w1.shape[1]], int8, 1, q.s1, 0),
         ("b1", [m], int32, 2, q.s1, 0),
         ("hidden", [1, m], int8, 0, q.sh, -128),
         ("w2", [outputs, m], int8, 3, q.s2, 0),
@@ -215,21 +208,29 @@ def write(path, classes):
     open(path, "w").write("".join(str(int(c)) for c in classes))
 
 
-def main(verb, work):
-    first, last = weights(f"{work}/dense.safetensors")
-    q = Integers(first, last, rows(f"{work}/train.bin"))
-    test = rows(f"{work}/test.bin")
-    floats = (np.maximum(test.astype(np.float64) @ first.T.astype(np.float64), 0) @ last.T.astype(np.float64)).argmax(1)
+def floats(first, last, x):
+    return (np.maximum(x.astype(np.float64) @ first.T.astype(np.float64), 0) @ last.T.astype(np.float64)).argmax(1)
+
+
+def score(file, folder, part):
+    """Accuracy with floats and with 8-bit integers."""
+    first, last = weights(file)
+    x, y = np.load(f"{folder}/{part}_x.npy"), np.load(f"{folder}/{part}_y.npy")
+    q = Integers(first, last, np.load(f"{folder}/train_x.npy"))
+    return [float((floats(first, last, x) == y).mean()), float((q.outputs(x).argmax(1) == y).mean())]
+
+
+def main(folder):
+    first, last = weights(f"{folder}/dense.safetensors")
+    q = Integers(first, last, np.load(f"{folder}/train_x.npy"))
+    test = np.load(f"{folder}/test_x.npy")
+    tables(folder, first, last, q)
+    tflite(f"{folder}/dense.tflite", q)
     sums, outputs = q.sums(test).argmax(1), q.outputs(test).argmax(1)
-    if verb == "score":
-        labels = np.frombuffer(open(f"{work}/labels.bin", "rb").read(), np.uint8)
-        print(f"{(floats == labels).mean():.4f} {(outputs == labels).mean():.4f}")
-        return
-    tables(work, first, last, q)
-    tflite(f"{work}/dense.tflite", q)
-    for name, classes in [("dense_f32", floats), ("dense_sums", sums), ("dense_int8", outputs)]:
-        write(f"{work}/{name}.txt", classes)
-    emlearn(work, first, last)
+    for name, classes in [("dense_f32", floats(first, last, test)), ("dense_sums", sums), ("dense_int8", outputs)]:
+        write(f"{folder}/{name}.txt", classes)
+    emlearn(folder, first, last)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,35 +1,40 @@
-"""Runs every program on all test rows in QEMU and prints the table, as Markdown.
+"""Runs every program on all test rows in QEMU and prints the tables, as Markdown.
 
-usage: measure.py WORK DATA SPARSE DENSE LEAST      (called by run.sh)
+usage: measure.py WORK DATA FLAGS      (called by run.sh; FLAGS are those of all programs in C)
 
 Each program must print the classes that the host gives. For integers one other class ends the script; for floats, whose sums
 are rounded in other orders, and for MicroFlow, which rounds in floats, the rows that differ are counted in the table.
 """
+import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 
-# Name, image, the image of its language that does nothing, classes of the host, whether some may differ.
-TAMIS, DENSE = "tamis", "dense"
+# Name, network, image, classes of the host, whether some may differ, what it is built with.
+TAMIS, DENSE = "sparse", "dense"
+RUST, C = "rustc, opt-level 3", "gcc -O2"
 ENGINES = [
-    ("Tamis, int8, code without tables", TAMIS, "rust-tamis-straight", "tamis_int8", False),
-    ("Tamis, int8, tables, Rust", TAMIS, "rust-tamis-int8", "tamis_int8", False),
-    ("Tamis, int8, tables, C", TAMIS, "c-tamis-int8", "tamis_int8", False),
-    ("Tamis, int8, model file", TAMIS, "rust-tamis-file", "tamis_int8", False),
-    ("Tamis, f32, tables, Rust", TAMIS, "rust-tamis-f32", "tamis_f32", False),
-    ("CMSIS-NN, int8", DENSE, "c-cmsis-int8", "dense_int8", False),
-    ("embedded-nn, int8", DENSE, "rust-embedded-nn", "dense_int8", False),
-    ("MicroFlow, int8", DENSE, "rust-microflow", "dense_int8", True),
-    ("emlearn, f32, loadable (its default)", DENSE, "c-emlearn-loadable", "emlearn_loadable", True),
-    ("emlearn, f32, inline", DENSE, "c-emlearn-inline", "emlearn_inline", True),
-    ("plain loops, int8, C", DENSE, "c-dense-int8", "dense_sums", False),
-    ("plain loops, int8, Rust", DENSE, "rust-dense-int8", "dense_sums", False),
-    ("plain loops, f32, C", DENSE, "c-dense-f32", "dense_f32", True),
-    ("plain loops, f32, Rust", DENSE, "rust-dense-f32", "dense_f32", True),
+    ("Tamis, int8, code without tables", TAMIS, "rust-tamis-straight", "tamis_int8", False, RUST),
+    ("Tamis, int8, tables, Rust", TAMIS, "rust-tamis-int8", "tamis_int8", False, RUST),
+    ("Tamis, int8, tables, C", TAMIS, "c-tamis-int8", "tamis_int8", False, C),
+    ("Tamis, int8, model file", TAMIS, "rust-tamis-file", "tamis_int8", False, RUST),
+    ("Tamis, f32, tables, Rust", TAMIS, "rust-tamis-f32", "tamis_f32", False, RUST),
+    ("CMSIS-NN, int8", DENSE, "c-cmsis-int8", "dense_int8", False, "gcc -O3"),
+    ("embedded-nn, int8", DENSE, "rust-embedded-nn", "dense_int8", False, RUST),
+    ("MicroFlow, int8", DENSE, "rust-microflow", "dense_int8", True, RUST),
+    ("emlearn, f32, loadable (its default)", DENSE, "c-emlearn-loadable", "emlearn_loadable", True, C),
+    ("emlearn, f32, inline", DENSE, "c-emlearn-inline", "emlearn_inline", True, C),
+    ("plain loops, int8, C", DENSE, "c-dense-int8", "dense_sums", False, C),
+    ("plain loops, int8, Rust", DENSE, "rust-dense-int8", "dense_sums", False, RUST),
+    ("plain loops, f32, C", DENSE, "c-dense-f32", "dense_f32", True, C),
+    ("plain loops, f32, Rust", DENSE, "rust-dense-f32", "dense_f32", True, RUST),
 ]
+PICTURES = {"full": 784, "pooled": 196}
 REFERENCE = "rust-tamis-int8"
-LIMIT = 1800
+LIMIT = 7200
+QEMU = os.environ.get("QEMU", "qemu-system-arm")
 
 
 def output(*command):
@@ -48,31 +53,36 @@ def memory(image):
     return sum(sizes.values()) - sizes[".bss"], static, symbols["__sheap"], symbols["_stack_start"]
 
 
-def run(work, image):
+def run(work, pictures, image):
     """Its classes, the instructions of every row, bytes of flash, static data and stack."""
-    path, counts = f"{work}/images/{image}", f"{work}/images/{image}.counts"
+    path = f"{work}/{pictures}/images/{image}"
+    counts = f"{path}.counts"
     flash, static, heap, top = memory(path)
-    qemu = ["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-serial", "null", "-monitor", "none"]
+    qemu = [QEMU, "-M", "mps2-an386", "-display", "none", "-serial", "null", "-monitor", "none"]
     qemu += ["-semihosting-config", "enable=on,target=native"]
     qemu += ["-plugin", f"{work}/insncount.so,out={counts},floor={heap:#x}"]
     qemu += ["-device", f"loader,file={work}/test.bin,addr=0x21000000,force-raw=on", "-kernel", path]
     done = subprocess.run(qemu, check=True, capture_output=True, text=True, timeout=LIMIT)
     text = open(counts).read()
     instructions = [int(n) for n in re.findall(r"insns=(\d+)", text)]
+    if pictures == "pooled":
+        # Averaging, and the engine.
+        instructions = [sum(pair) for pair in zip(instructions[::2], instructions[1::2], strict=True)]
     stack = top - int(re.search(r"lowest=(\d+)", text)[1])
     return done.stdout + done.stderr, instructions, flash, static, stack
 
 
-def lines(work, labels):
-    """One line per engine: name, model, mean and most instructions, flash, RAM, accuracy, rows that differ."""
+def measured(work, pictures, labels):
+    """For each image: mean and most instructions, flash, RAM, accuracy, rows that differ; None where there is no image."""
     # The call between the markers is a part of every engine, so only the memory of a program that does nothing counts off.
-    nothing = {language: run(work, f"{language}-none") for language in ["c", "rust"]}
-    for name, model, image, host, loose in ENGINES:
-        if not os.path.exists(f"{work}/images/{image}"):
-            yield name, model, image, None
+    nothing = {language: run(work, pictures, f"{language}-none") for language in ["c", "rust"]}
+    results = {}
+    for name, _, image, host, loose, _ in ENGINES:
+        results[image] = None
+        if not os.path.exists(f"{work}/{pictures}/images/{image}"):
             continue
-        classes, instructions, flash, static, stack = run(work, image)
-        expected = open(f"{work}/{host}.txt").read()
+        classes, instructions, flash, static, stack = run(work, pictures, image)
+        expected = open(f"{work}/{pictures}/{host}.txt").read()
         if len(classes) != len(labels) or len(instructions) != len(labels):
             sys.exit(f"{image}: {len(classes)} classes and {len(instructions)} counts for {len(labels)} rows")
         differ = sum(a != b for a, b in zip(classes, expected, strict=True))
@@ -82,8 +92,9 @@ def lines(work, labels):
         right = sum(a == b for a, b in zip(classes, labels)) / len(labels)
         mean = sum(instructions) / len(instructions)
         ram = max(0, static - none[3]) + max(0, stack - none[4])
-        yield name, model, image, (mean, max(instructions), flash - none[2], ram, right, differ)
-        print(f"{name}: {mean:.0f} instructions", file=sys.stderr)
+        results[image] = (mean, max(instructions), flash - none[2], ram, right, differ)
+        print(f"{pictures}, {name}: {mean:.0f} instructions", file=sys.stderr)
+    return results
 
 
 # Dense engines as measured elsewhere: instructions for 784-10-10, 784-32-10 and 784-100-10, bytes of code, bytes of RAM at 32.
@@ -115,77 +126,118 @@ def version(crate):
     return crate + " " + re.search(rf'name = "{crate}"\nversion = "([^"]+)"', text)[1]
 
 
-def main(work, data, sparse, dense, least):
+def described(network, inputs, chosen):
+    """What a network is: of Tamis's what it has after rounding, which may be less than was asked for."""
+    if network == DENSE:
+        return f"{inputs}-{chosen['size']}-10, dense"
+    left = chosen["left"]
+    return f"{inputs}-{left['neurons']}-10, {left['nonzeros']} nonzeros"
+
+
+def percent(values):
+    spread = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{100 * statistics.mean(values):.2f}{spread}"
+
+
+def networks(chosen):
+    print("| pictures | network | validation, int8 | test, f32 | test, int8 | size asked for | seed measured |")
+    print("|---|---|---|---|---|---|---|")
+    for pictures, inputs in PICTURES.items():
+        for network in [TAMIS, DENSE]:
+            of = chosen[pictures][network]
+            floats, integers = zip(*of["test"])
+            cells = [pictures, described(network, inputs, of), f"{100 * of['validation'][1]:.2f}"]
+            print_row(*cells, percent(floats), percent(integers), of["size"].replace(",", " on "), of["seed"])
+
+
+def engines(pictures, chosen, results, skipped):
+    base = results[REFERENCE]
+    print(f"""
+## {"Full pictures, 784 inputs" if pictures == "full" else "Averaged over 2x2 pixels, 196 inputs"}
+
+| engine | network | built with | instructions | most | ratio | flash, bytes | ratio | RAM, bytes | accuracy | differ |
+|---|---|---|---|---|---|---|---|---|---|---|""")
+    for name, network, image, _, _, flags in ENGINES:
+        if results[image] is None:
+            continue
+        mean, most, flash, ram, right, differ = results[image]
+        what = described(network, PICTURES[pictures], chosen[network])
+        cells = [name, what, flags, number(mean), number(most), f"{mean / base[0]:.2f}", number(flash)]
+        print_row(*cells, f"{flash / base[2]:.2f}", number(ram), f"{100 * right:.2f} %", differ)
+    for name, reason in skipped:
+        print_row(name, "", "", f"SKIPPED({reason})", *[""] * 7)
+
+
+def leads(pictures, chosen, results):
+    """How many times less Tamis takes than others, at the accuracy of the table of networks."""
+    rows = [(name, results[image]) for name, _, image, *_ in ENGINES if results[image]]
+    others = [(name, result) for name, result in rows if name.startswith(("CMSIS", "emlearn"))]
+    if pictures == "full" and not results["c-cmsis-int8"]:
+        name, instructions, flash, _ = next(quoted(int(chosen[DENSE]["size"])))
+        others.insert(0, (f"{name} (quoted)", (instructions, None, flash)))
+    best = min((row for row in rows if row[0].startswith("plain loops, int8")), key=lambda row: row[1][0])
+    others.append(best)
+    print("\nHow many times less Tamis takes, instructions and flash:\n")
+    print_row("Tamis", *(name for name, _ in others))
+    print("|---" * (len(others) + 1) + "|")
+    for name, result in rows:
+        if name.startswith("Tamis"):
+            ratios = (f"{other[0] / result[0]:.1f}, {other[2] / result[2]:.1f}" for _, other in others)
+            print_row(name, *ratios)
+
+
+def main(work, data, flags):
     labels = "".join(str(b) for b in open(f"{work}/labels.bin", "rb").read())
-    nonzeros, neurons, *of_sparse = sparse.split()
-    hidden, *of_dense = dense.split()
-    measured = list(lines(work, labels))
-    base = next(result for _, _, image, result in measured if image == REFERENCE)
+    chosen = {pictures: json.load(open(f"{work}/{pictures}/chosen.json")) for pictures in PICTURES}
+    results = {pictures: measured(work, pictures, labels) for pictures in PICTURES}
     packages = re.findall(r"^(\w+)==(\S+)", open("tests/peers/requirements.txt").read(), re.M)
     commit = output("git", "rev-parse", "--short", "HEAD").strip()
     if output("git", "status", "--porcelain", "core", "host", "tests/peers"):
         commit += " with changes"
-    in_sparse, in_dense = ([f"{100 * float(part):.2f} %" for part in parts] for parts in (of_sparse, of_dense))
+    skipped = [line.split("|") for line in open(f"{work}/skipped.txt").read().splitlines()]
     print(f"""# Tamis and other engines on a Cortex-M4F
 
 Made by `cargo build --release && tests/peers/run.sh` at commit {commit}.
 Data: {data}.
 
-Each side has the smallest network of a list of sizes, one seed, that reaches {100 * float(least):g} % of the test rows with floats and with 8-bit
-integers: Tamis {nonzeros} nonzeros on {neurons} neurons (recipe `anneal`: {in_sparse[0]} with floats, {in_sparse[1]} with integers), the others a
-dense 784-{hidden}-10 (`tamis train --recipe imp` with nothing pruned, 40 epochs of Adam: {in_dense[0]} and {in_dense[1]}). Networks
-have no biases. Sizes were chosen by the test rows, on both sides alike. Every program classified all test rows in QEMU.
-
-Instructions are of one row, mean and most over all rows, exactly counted by `tests/plugin/insncount.c`; they are not cycles.
-Bringing a byte to what an engine takes (a float, or a byte less 128) is not counted for anybody. Flash is that of the image, RAM
-static data and the deepest stack, both less those of a program that predicts nothing; the row itself is not counted. Ratios are
-to Tamis's tables in Rust. "Differ" counts rows with another class than on the host.
-
-| engine | network | instructions | most | ratio | flash, bytes | ratio | RAM, bytes | accuracy | differ |
-|---|---|---|---|---|---|---|---|---|---|""")
-    network = {TAMIS: f"{nonzeros} nonzeros", DENSE: f"784-{hidden}-10"}
-    for name, model, image, result in measured:
-        if result is None:
-            continue
-        mean, most, flash, ram, right, differ = result
-        cells = [name, network[model], number(mean), number(most), f"{mean / base[0]:.2f}", number(flash)]
-        print_row(*cells, f"{flash / base[2]:.2f}", number(ram), f"{100 * right:.2f} %", differ)
-    skipped = [line.split("|") for line in open(f"{work}/skipped.txt").read().splitlines()]
-    for name, reason in skipped:
-        print_row(name, "", f"SKIPPED({reason})", *[""] * 7)
-    of_cmsis = {image: result for _, _, image, result in measured}["c-cmsis-int8"]
-    cmsis = (of_cmsis[0], of_cmsis[2]) if of_cmsis else next(quoted(int(hidden)))[1:3]
-    how = "" if of_cmsis else " (quoted)"
-    emlearn = {image: result for _, _, image, result in measured}["c-emlearn-loadable"]
+The other engines run the smallest dense network of a list of sizes whose mean validation accuracy over {len(chosen["full"]["dense"]["test"])} seeds reaches
+{100 * chosen["full"]["least"]:g} % with floats and with 8-bit integers (`tamis train --recipe imp` with nothing pruned, 40 epochs of Adam). Tamis runs
+the smallest sparse one that reaches what that dense network did (recipe `anneal`, default settings), so it is compared at an
+equal or better validation accuracy. Test rows choose nothing. Networks have no biases. Of the seeds the one in the middle is
+measured; a sparse network has what is left after rounding. Accuracies are in per cent, mean and standard deviation of the seeds.
+""")
+    networks(chosen)
     print(f"""
-How many times less Tamis takes than CMSIS-NN int8{how} and emlearn:
-
-| Tamis | instructions, CMSIS-NN | flash, CMSIS-NN | instructions, emlearn | flash, emlearn |
-|---|---|---|---|---|""")
-    for name, model, _, result in measured:
-        if model == TAMIS:
-            mean, flash = result[0], result[2]
-            ratios = [cmsis[0] / mean, cmsis[1] / flash, emlearn[0] / mean, emlearn[2] / flash]
-            print_row(name, *(f"{ratio:.1f}" for ratio in ratios))
+Every program classified all test rows in QEMU. Instructions are of one row, mean and most over all rows, exactly counted by
+`tests/plugin/insncount.c`; they are not cycles. Bringing a byte to what an engine takes (a float, or a byte less 128) is not
+counted for anybody; averaging 2x2 pixels is, for everybody, by a plain loop in the engine's language. Flash is that of the image,
+RAM static data and the deepest stack, both less those of a program that predicts nothing; the row itself is not counted, nor
+are its 196 averages. Ratios are to Tamis's tables in Rust. "Differ" counts rows with another class than on the host.""")
+    for pictures in PICTURES:
+        engines(pictures, chosen[pictures], results[pictures], skipped)
+        leads(pictures, chosen[pictures], results[pictures])
     if any(name.startswith("CMSIS") for name, _ in skipped):
+        hidden, base = int(chosen["full"]["dense"]["size"]), results["full"][REFERENCE]
         print(f"""
 ## Quoted, not measured here
 
 From measurements made for this project elsewhere, in QEMU with exact counts, of 784-10-10, 784-32-10 and 784-100-10. Instructions for
-784-{hidden}-10 lie on the line between the two sizes around it (the line through the first two gives 784-100-10 to 1 %); flash is the
-code that was measured, and weights and biases of {hidden} neurons; RAM is that of 784-32-10.
+784-{hidden}-10 lie on the line between the two sizes around it (the line through the first two gives 784-100-10 to 1 %, and
+784-16-10 was measured since: 25 471 for 25 532); flash is the code that was measured, and weights and biases of {hidden} neurons;
+RAM is that of 784-32-10. Averaged pictures, 196-16-10 in CMSIS-NN int8: 10 144 instructions with averaging counted.
 
 | engine | network | instructions | ratio | flash, bytes | ratio | RAM, bytes |
 |---|---|---|---|---|---|---|""")
-        for name, instructions, flash, ram in quoted(int(hidden)):
+        for name, instructions, flash, ram in quoted(hidden):
             cells = [name, f"784-{hidden}-10", number(instructions), f"{instructions / base[0]:.2f}", number(flash)]
             print_row(*cells, f"{flash / base[2]:.2f}", number(ram))
+    flags = " ".join(flag for flag in flags.split() if not flag.startswith(("-I", "-T", "-W", "tests/", "/")))
     print(f"""
 ## Versions
 
-{output("arm-none-eabi-gcc", "--version").splitlines()[0]}, `-O2` (CMSIS-NN `-O3`);
-{output("rustc", "--version").strip()}, `opt-level = 3`, fat LTO;
-{output("qemu-system-arm", "--version").splitlines()[0]}, mps2-an386. {", ".join(" ".join(package) for package in packages)};
+{output("arm-none-eabi-gcc", "--version").splitlines()[0]} with newlib, `{flags}` and what the tables say;
+{output("rustc", "--version").strip()}, `opt-level = 3`, fat LTO, one codegen unit;
+{output(QEMU, "--version").splitlines()[0]}, mps2-an386. {", ".join(" ".join(package) for package in packages)};
 {", ".join(version(crate) for crate in ["embedded-nn", "microflow", "microflow-macros"])}.""")
 
 

@@ -6,26 +6,37 @@
  *
  *     insns=DECIMAL loads=DECIMAL stores=DECIMAL
  *
- * With the argument `floor`, an address, a last line follows when the program ends: the lowest address from there on that was
- * stored to, which is how far the stack grew down where `floor` is the end of static data.
+ * When the program ends, a line says how many instructions it ran in all. With the argument `floor`, an address, another
+ * follows: the lowest address from there on that was stored to, which is how far the stack grew down where `floor` is the
+ * end of static data.
  *
+ *     total=DECIMAL
  *     lowest=DECIMAL
+ *
+ * With the argument `most`, a number of instructions, a program that runs more is stopped, as is one that runs none for
+ * `naps` (600) naps of 0.1 s. A thread that naps looks after that, so a busy machine makes both come later, never sooner.
+ *
+ *     stopped=REASON
  *
  * Markers are not counted, nor are those of inner regions. Loads and stores are accesses, so an instruction that
  * moves four registers counts four. One guest processor is assumed.
  *
- *     cc -O2 -fPIC -shared -o insncount.so insncount.c
+ *     cc -O2 -pthread -fPIC -shared -o insncount.so insncount.c
  *     qemu-system-arm ... -plugin ./insncount.so,out=counts.txt
  *
  * QEMU's header is not packaged everywhere, so the part of its plugin interface (version 1) that is used here is
  * declared below.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 typedef uint64_t plugin_id;
 struct qemu_plugin_tb;
@@ -85,6 +96,7 @@ static struct counts total;            /* since the start of the program, marker
 static struct counts began[DEEPEST];   /* totals when each open region started */
 static unsigned depth;
 static uint64_t floor_address, lowest = UINT64_MAX;
+static uint64_t most, naps = 600;
 static FILE *out;
 
 static void region_starts(unsigned cpu, void *data)
@@ -123,8 +135,36 @@ static void access_happens(unsigned cpu, uint32_t access, uint64_t address, void
 static void program_ends(plugin_id id, void *data)
 {
     (void)id, (void)data;
-    fprintf(out, "lowest=%" PRIu64 "\n", lowest);
+    fprintf(out, "total=%" PRIu64 "\n", total.insns);
+    if (floor_address != 0)
+        fprintf(out, "lowest=%" PRIu64 "\n", lowest);
     fflush(out);
+}
+
+static void stop(const char *reason)
+{
+    fprintf(out, "stopped=%s\n", reason);
+    fflush(out);
+    _exit(3);
+}
+
+/* Stops a program that does not come to its end. */
+static void *watch(void *data)
+{
+    const struct timespec nap = {0, 100000000};
+    uint64_t before = 0, still = 0;
+    (void)data;
+    for (;;) {
+        nanosleep(&nap, NULL);
+        uint64_t now = __atomic_load_n(&total.insns, __ATOMIC_RELAXED);
+        still = now == before ? still + 1 : 0;
+        before = now;
+        if (now > most)
+            stop("it ran more instructions than it may");
+        if (still >= naps)
+            stop("it waits for what never comes");
+    }
+    return NULL;
 }
 
 /* QEMU 7.2 takes the halfword behind the last but one of a page, which it peeks at, for a part of the instruction before
@@ -168,13 +208,19 @@ __attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, con
             out = fopen(argv[i] + 4, "w");
         if (strncmp(argv[i], "floor=", 6) == 0)
             floor_address = strtoull(argv[i] + 6, NULL, 0);
+        if (strncmp(argv[i], "most=", 5) == 0)
+            most = strtoull(argv[i] + 5, NULL, 0);
+        if (strncmp(argv[i], "naps=", 5) == 0)
+            naps = strtoull(argv[i] + 5, NULL, 0);
     }
     if (markers == NULL || out == NULL) {
         fprintf(stderr, "insncount: needs an arm or riscv32 guest and out=FILE\n");
         return -1;
     }
-    if (floor_address != 0)
-        qemu_plugin_register_atexit_cb(id, program_ends, NULL);
+    pthread_t watcher;
+    if (most != 0 && pthread_create(&watcher, NULL, watch, NULL) != 0)
+        return -1;
+    qemu_plugin_register_atexit_cb(id, program_ends, NULL);
     qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);
     return 0;
 }

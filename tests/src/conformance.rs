@@ -1,4 +1,4 @@
-//! What every operator of the trait [`Sensing`] must do, as one table of checks.
+//! What every operator of the trait [`Sensing`](tamis::operator::sensing::Sensing) must do, as one table of checks.
 //!
 //! An operator is held against an *oracle* on the same data, in situations that are drawn from the table of
 //! [`Situation`]: kinds of gates, supports and batches. Oracles are the operator's own provided bodies
@@ -9,10 +9,12 @@
 //! much, and what is wrong comes back as a [`Failure`].
 
 mod checks;
+mod device;
 mod recovery;
 mod situation;
 mod spy;
 
+pub use device::{Device, REGISTERS, Registers, Transfers};
 pub use recovery::{recover, recovery_words};
 pub use situation::{Situation, fill_support};
 pub use spy::{Calls, Spy};
@@ -21,8 +23,8 @@ use checks::{Scale, Trial};
 use core::ops::Range;
 use situation::Vectors;
 use tamis::Error;
-use tamis::budget::Workspace;
-use tamis::sensing::Sensing;
+use tamis::base::budget::Workspace;
+use tamis::operator::sensing::HostSensing;
 
 /// How closely an operator must follow its oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +94,7 @@ const GRADIENT: &str = "relative to |v| times the largest column norm: roundings
 
 /// The table. `O` is the oracle, `S` the operator.
 #[must_use]
-pub fn table<O: Sensing, S: Sensing>() -> [Check<O, S>; 13] {
+pub fn table<O: HostSensing, S: HostSensing>() -> [Check<O, S>; 13] {
     let check = |name, tolerance, why, run| Check { name, tolerance, why, run };
     [
         check(
@@ -132,7 +134,7 @@ pub fn table<O: Sensing, S: Sensing>() -> [Check<O, S>; 13] {
 }
 
 /// Words of memory that [`run`] needs for n rows, d inputs, m neurons and the operators' larger
-/// [`Sensing::scratch`].
+/// [`Sensing::scratch`](tamis::operator::sensing::Sensing::scratch).
 #[must_use]
 pub const fn words(rows: usize, inputs: usize, hidden: usize, scratch: usize) -> usize {
     let parameters = hidden * inputs;
@@ -148,7 +150,7 @@ pub const fn words(rows: usize, inputs: usize, hidden: usize, scratch: usize) ->
 ///
 /// # Errors
 /// The first failure. A failure named "memory" says that `memory` is shorter than [`words`].
-pub fn run<O: Sensing, S: Sensing>(
+pub fn run<O: HostSensing, S: HostSensing>(
     oracle: &mut O,
     sensing: &mut S,
     agreement: Agreement,
@@ -170,12 +172,12 @@ pub fn run<O: Sensing, S: Sensing>(
     Ok(passed)
 }
 
-fn select<O: Sensing, S: Sensing>(oracle: &mut O, sensing: &mut S, rows: Range<usize>) -> Outcome {
+fn select<O: HostSensing, S: HostSensing>(oracle: &mut O, sensing: &mut S, rows: Range<usize>) -> Outcome {
     oracle.select(rows.clone()).map_err(Failure::refused)?;
     sensing.select(rows).map_err(Failure::refused)
 }
 
-fn trials<O: Sensing, S: Sensing>(
+fn trials<O: HostSensing, S: HostSensing>(
     oracle: &mut O,
     sensing: &mut S,
     situation: Situation,

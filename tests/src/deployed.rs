@@ -1,11 +1,11 @@
 //! Models as they are put on a part: files, and what `tamis export` makes of them. 784 inputs, ten hidden neurons, ten
 //! outputs, 1000, 500 or 200 weights, of which the last layer has 100 each time.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p tamis-tests --test deployed` writes all of it anew.
+//! `UPDATE_GOLDEN=1 cargo test -p tamis-tests --test all deployed` writes all of it anew.
 
-use tamis::model::zeros;
-use tamis::trace::{Kind, Trace};
-use tamis::wire::{self, QuantisedView, View};
+use tamis::infer::model::zeros;
+use tamis::infer::trace::{Kind, Trace};
+use tamis::store::wire::{self, QuantisedView, View};
 
 /// Modules that were exported.
 macro_rules! exported {

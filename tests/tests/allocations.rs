@@ -3,15 +3,19 @@
 mod counting;
 
 use counting::{bytes, calls};
-use tamis::anneal;
-use tamis::budget::Recovery;
-use tamis::dims::Dims;
-use tamis::factored::Factored;
-use tamis::gates::{Empty, Signs};
-use tamis::iht::{Params, Refine, Step};
-use tamis::lm;
-use tamis::sensing::Sensing;
-use tamis::train::{self, Refresh, Schedule};
+use std::ops::ControlFlow::Continue;
+use tamis::base::budget::Recovery;
+use tamis::base::dims::Dims;
+use tamis::learn::anneal;
+use tamis::learn::iht::{Refine, Step};
+use tamis::learn::lm;
+use tamis::learn::lm::Goal;
+use tamis::learn::loss::{Classes, Labels};
+use tamis::learn::start::Start;
+use tamis::learn::train::{self, OneOutput, Refresh, Schedule};
+use tamis::network::gates::{Empty, Signs};
+use tamis::operator::factored::Factored;
+use tamis::operator::sensing::Sensing;
 use tamis_host::data::{Matrix, Values, planted};
 use tamis_host::operator::{Blocked, Layout};
 
@@ -23,19 +27,14 @@ const DIMS: Dims = Dims::new(3000, 40, 24, 90);
 /// A search.
 const SEARCH: Dims = Dims::new(900, 20, 6, 24);
 
-fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule<'static> {
-    Schedule {
-        params: Params { step, refine, must_keep: &[] },
-        batch,
-        empty,
-        refresh: Refresh::Every(2),
-        signs: Signs::Balanced,
-        ..Schedule::PAPER
-    }
+fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule<'static, OneOutput> {
+    let (refresh, signs) = (Refresh::Every(2), Signs::Balanced);
+    let head = OneOutput { step, refine, empty, refresh, signs, ..OneOutput::PAPER };
+    Schedule { batch, head, ..Schedule::PAPER }
 }
 
 /// Every operation of the operator occurs: products, norms, and gates of every kind.
-fn schedules() -> [Schedule<'static>; 4] {
+fn schedules() -> [Schedule<'static, OneOutput>; 4] {
     let armijo = Refine::Armijo { steps: 3, decrease: 0.9, halvings: 10 };
     let cg = Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 };
     [
@@ -51,7 +50,7 @@ fn allocations(
     pool: &rayon::ThreadPool,
     sensing: &mut Blocked,
     labels: &[f32],
-    schedule: &Schedule<'_>,
+    schedule: &Schedule<'_, OneOutput>,
     epochs: u32,
 ) -> usize {
     let schedule = Schedule { epochs, ..*schedule };
@@ -60,7 +59,8 @@ fn allocations(
     let mut memory = vec![0; words];
     pool.install(|| {
         let before = calls();
-        train::run(sensing, labels, DIMS.nnz, &schedule, &mut memory, |_| true).unwrap();
+        let labels = Labels::Values(labels);
+        train::run(sensing, labels, DIMS.nnz, Start::Zero, &schedule, &mut memory, |_| Continue(())).unwrap();
         calls() - before
     })
 }
@@ -74,7 +74,8 @@ fn annealed(pool: &rayon::ThreadPool, sensing: &mut Blocked, labels: &[u16], epo
     let mut memory = vec![0; budget.words()];
     pool.install(|| {
         let before = calls();
-        anneal::run(sensing, labels, CLASSES, DIMS.nnz, &params, &mut memory, |_| true).unwrap();
+        let classes = Classes { labels, outputs: CLASSES };
+        anneal::run(sensing, classes, DIMS.nnz, Start::Zero, &params, &mut memory, |_| Continue(())).unwrap();
         calls() - before
     })
 }
@@ -95,10 +96,17 @@ fn searched(
     let mut memory = vec![0; budget.words()];
     pool.install(|| {
         let before = calls();
-        let info = match signs {
-            Some(_) => lm::run(sensing, labels, SEARCH, &params, &mut memory, |_| true).unwrap().1,
-            None => lm::run_net(sensing, labels, SEARCH, &params, &mut memory, |_| true).unwrap().1,
+        let (start, memory) = (Start::Zero, &mut memory);
+        let found = match signs {
+            Some(_) => {
+                lm::run(sensing, labels, Goal::one_output(SEARCH), start, &params, memory, |_| Continue(()))
+            }
+            None => {
+                let goal = Goal::several_outputs(SEARCH);
+                lm::run(sensing, labels, goal, start, &params, memory, |_| Continue(()))
+            }
         };
+        let info = found.unwrap().info;
         (calls() - before, info)
     })
 }
@@ -151,7 +159,10 @@ fn searches_of_few_rows_allocate_nothing(pool: &rayon::ThreadPool) {
         let mut runs = (0..3).map(|_| {
             pool.install(|| {
                 let before = calls();
-                let info = lm::run(&mut sensing, &labels, dims, &params, &mut memory, |_| true).unwrap().1;
+                let (goal, start) = (Goal::one_output(dims), Start::Zero);
+                let found =
+                    lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, |_| Continue(()));
+                let info = found.unwrap().info;
                 assert!(info.trials > 0, "no search: {info:?}");
                 calls() - before
             })

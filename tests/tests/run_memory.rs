@@ -2,39 +2,51 @@
 
 mod counting;
 
+use std::ops::ControlFlow;
+
 use counting::{bytes, settle};
-use tamis::deep::{shrink, tune};
-use tamis::dims::Dims;
-use tamis::gates::Signs;
-use tamis::train::{Schedule, Trials};
+use tamis::base::dims::Dims;
+use tamis::learn::deep::tune;
+use tamis::learn::train::{Schedule, Trials};
+use tamis::network::gates::Signs;
 use tamis_host::data::planted;
+use tamis_host::data::{Problem, Task};
 use tamis_host::operator::Stop;
-use tamis_host::run::{
-    self, DeepOptions, LayerRecipe, Limits, Memory, Options, OutputsOptions, Plan, Problem, RecoverOptions,
-    Size, Task,
-};
+use tamis_host::train::{LayersOptions, Memory, OutputsOptions, PaperOptions, Plan, Start, train_with};
+use tamis_host::{Budget, Options, Recipe, Result, Trained};
 
 /// Model bytes, the report, and the order of the rows while they are shuffled into place (given back before training).
 const SLACK: usize = 32 << 10;
+
+/// Three epochs of the published method, from two random starts.
+fn published() -> PaperOptions {
+    let usual = PaperOptions::default();
+    let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
+    PaperOptions { schedule, ..usual }
+}
+
+fn options(dims: Dims, memory: Memory, recipe: Recipe) -> Options {
+    Options { hidden: vec![dims.hidden], recipe, memory, threads: 1, ..Options::new(Budget::nnz(dims.nnz)) }
+}
+
+fn run(problem: Problem, options: &Options, mut see: impl FnMut() + Send) -> Result<Trained> {
+    train_with(problem, options, Start::Zero, &Stop::new(), |_| {
+        see();
+        ControlFlow::Continue(())
+    })
+}
 
 /// Bytes at the peak of a run, above what was there before it, and what its plan states.
 fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let planted = planted::network(dims, Signs::Positive, 0).unwrap();
     let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-    let usual = Options::new(dims.hidden, Size::Nonzeros(dims.nnz));
-    let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
-    let options = Options { memory, threads: 1, schedule, ..usual };
-    let plan = Plan::new(dims, false, &options.schedule, memory).unwrap();
+    let plan = Plan::new(dims, false, &published().schedule, memory).unwrap();
+    let options = options(dims, memory, Recipe::Paper(published()));
     settle();
     let mut held = Vec::with_capacity(1000);
-    let (outcome, peak) = counting::peak(|| {
-        run::train(problem, &options, &Stop::new(), |_| {
-            held.push(bytes());
-            true
-        })
-    });
+    let (outcome, peak) = counting::peak(|| run(problem, &options, || held.push(bytes())));
     let outcome = outcome.unwrap();
-    assert_eq!(outcome.report.plan, plan, "{memory:?}");
+    assert_eq!(outcome.report.plan, Some(plan), "{memory:?}");
     assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step: {held:?}");
     (peak, plan.total_bytes() as usize)
 }
@@ -43,42 +55,31 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
 fn peak_of_search(dims: Dims, outputs: usize, memory: Memory) -> (usize, usize) {
     let planted = planted::factored(dims, outputs, 0).unwrap();
     let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-    let usual = RecoverOptions::new(dims.hidden, Size::Nonzeros(dims.nnz));
-    let options = RecoverOptions { memory, threads: 1, ..usual };
+    let options = options(dims, memory, Recipe::Auto);
     settle();
     let mut held = Vec::with_capacity(10_000);
-    let (outcome, peak) = counting::peak(|| {
-        run::recover(problem, &options, &Stop::new(), |_| {
-            held.push(bytes());
-            true
-        })
-    });
+    let (outcome, peak) = counting::peak(|| run(problem, &options, || held.push(bytes())));
     assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step: {held:?}");
-    (peak, outcome.unwrap().report.plan.total_bytes() as usize)
+    (peak, outcome.unwrap().report.total_bytes() as usize)
 }
 
 /// The same of two hidden layers, one by one, of networks of one output or of several.
 fn peak_of_layers(rows: usize, outputs: usize, memory: Memory) -> (usize, usize) {
     let problem = layered(rows, outputs);
-    let one = Options { memory, ..Options::new(1, Size::Nonzeros(1)) };
-    let trials = Trials { count: 2, rows: 1000 };
-    let one = Options { schedule: Schedule { epochs: 3, trials, ..one.schedule }, ..one };
-    let several =
-        OutputsOptions { memory, safe: true, epochs: 3, ..OutputsOptions::new(1, Size::Nonzeros(1)) };
-    let options = DeepOptions {
+    let tune = tune::Params { epochs: 2, ..tune::Params::DEFAULT };
+    let safe = OutputsOptions { safe: outputs > 1, epochs: 3, ..OutputsOptions::PUBLISHED };
+    let options = Options {
         hidden: vec![12, 10],
-        size: Size::Nonzeros(80),
-        recipe: LayerRecipe::Paper(one, several),
-        grow: vec![1.0],
-        shrink: shrink::Params::DEFAULT,
-        tune: tune::Params { epochs: 2, ..tune::Params::DEFAULT },
-        limits: Limits::NONE,
+        recipe: Recipe::Paper(PaperOptions { outputs: safe, ..published() }),
+        layers: Some(LayersOptions { tune, ..LayersOptions::default() }),
+        memory,
         threads: 1,
+        ..Options::new(Budget::nnz(80))
     };
     settle();
-    let (outcome, peak) = counting::peak(|| run::train_deep(problem, &options, &Stop::new(), |_| true));
+    let (outcome, peak) = counting::peak(|| run(problem, &options, || ()));
     let report = outcome.unwrap().report;
-    (peak, (report.mapped_bytes + report.state_bytes + report.workspace_bytes) as usize)
+    (peak, (report.layers().unwrap().mapped_bytes + report.total_bytes()) as usize)
 }
 
 fn layered(rows: usize, outputs: usize) -> Problem {

@@ -3,15 +3,19 @@
 
 mod counting;
 
+use std::ops::ControlFlow;
+
 use counting::{bytes, bytes_of_numbers, calls, settle};
-use tamis::anneal;
-use tamis::budget::Recovery;
-use tamis::dims::Dims;
-use tamis::gates::Signs;
-use tamis::lm;
+use tamis::base::budget::Recovery;
+use tamis::base::dims::Dims;
+use tamis::learn::anneal;
+use tamis::learn::lm;
+use tamis::network::gates::Signs;
+use tamis_host::data::{Problem, Task};
 use tamis_host::data::{Values, planted};
 use tamis_host::operator::Stop;
-use tamis_host::run::{self, AnnealOptions, Memory, Plan, Problem, RecoverOptions, Size, Task};
+use tamis_host::train::{AnnealOptions, LmOptions, Memory, Plan, Start, train_with};
+use tamis_host::{Budget, Options, Recipe};
 
 /// What an observer saw at one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,6 +99,16 @@ struct Held {
 }
 
 impl Case {
+    fn options(&self, recipe: Recipe) -> Options {
+        Options {
+            hidden: [Some(self.dims.hidden), self.second].into_iter().flatten().collect(),
+            recipe,
+            memory: self.memory,
+            threads: self.threads,
+            ..Options::new(Budget::nnz(self.dims.nnz))
+        }
+    }
+
     /// Runs, and checks that nothing is asked for and nothing given back from the first step to the last.
     fn run(self) -> Held {
         let mut seen = Seen(Vec::with_capacity(20_000));
@@ -103,29 +117,26 @@ impl Case {
             let problem = classes(self.dims, self.outputs, self.dims.inputs % 2 == 1);
             settle();
             let before = Mark::now();
-            let usual = AnnealOptions::new(self.dims.hidden, Size::Nonzeros(self.dims.nnz));
+            let usual = AnnealOptions::default();
             let params = anneal::Params { epochs: self.steps, ..usual.params };
-            let options =
-                AnnealOptions { params, least_steps: 0, memory: self.memory, threads: self.threads, ..usual };
-            let outcome = run::anneal(problem, &options, &stop, |_| {
+            let recipe = Recipe::Anneal(AnnealOptions { params, least_steps: 0, ..usual });
+            let outcome = train_with(problem, &self.options(recipe), Start::Zero, &stop, |_| {
                 seen.mark();
-                true
+                ControlFlow::Continue(())
             });
             // A class takes two bytes while it trains, and four before.
-            (before, outcome.unwrap().report.plan, 2 * self.dims.samples)
+            (before, outcome.unwrap().report.plan.unwrap(), 2 * self.dims.samples)
         } else {
             let problem = regression(self.dims, self.outputs, self.second);
             settle();
             let before = Mark::now();
-            let usual = RecoverOptions::new(self.dims.hidden, Size::Nonzeros(self.dims.nnz));
-            let params = lm::Params { steps: self.steps, ..usual.params };
-            let (memory, threads, second) = (self.memory, self.threads, self.second);
-            let options = RecoverOptions { params, memory, threads, second, ..usual };
-            let outcome = run::recover(problem, &options, &stop, |_| {
+            let params = lm::Params { steps: self.steps, ..lm::Params::DEFAULT };
+            let recipe = Recipe::Lm(LmOptions { params, ..LmOptions::default() });
+            let outcome = train_with(problem, &self.options(recipe), Start::Zero, &stop, |_| {
                 seen.mark();
-                true
+                ControlFlow::Continue(())
             });
-            (before, outcome.unwrap().report.plan, 0)
+            (before, outcome.unwrap().report.plan.unwrap(), 0)
         };
         let Seen(marks) = seen;
         assert!(marks.len() > 3, "{self:?}: {} steps", marks.len());

@@ -2,9 +2,11 @@
 
 use clap::Args;
 
-use super::{Common, Console, parse};
+use super::common::Common;
+use super::console::Console;
+use super::parse;
 use crate::Result;
-use crate::bench::{self, BenchOptions};
+use crate::lab::bench::{self, BenchOptions};
 
 /// Measure the fast operator against the reference and against plain matrix products, in one run.
 #[derive(Debug, Args)]

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::console::Console;
 use super::console::{self, count};
-use super::{Console, interrupt, parse};
-use crate::run::{Comparison, Difference, ModelFile, TraceLog};
-use crate::{Error, Result, data, file};
+use super::{interrupt, parse};
+use crate::base::file::{self, Kind};
+use crate::model::{Comparison, Difference, ModelFile, TraceLog};
+use crate::{Error, Result, data};
 
 /// Find the first number of a layer that a part has otherwise than this program: exit code 3 if there is one.
 ///
-/// The part predicts through `tamis::trace::Trace` and prints every number of every layer, on semihosting, a serial port or
+/// The part predicts through `tamis::infer::trace::Trace` and prints every number of every layer, on semihosting, a serial port or
 /// any log; other lines may stand between. Its first row is row --first of the data, and so on.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -67,8 +69,7 @@ struct Compared<'a> {
 impl Compare {
     pub(super) fn run(&self, console: &Console) -> Result<()> {
         if let Some(path) = &self.dump {
-            file::check(path)?;
-            file::check_distinct(path, [self.model.as_path(), self.data.as_path()])?;
+            file::check(path, Kind::TRACE, [self.model.as_path(), self.data.as_path()])?;
         }
         let model = ModelFile::load(&self.model)?;
         let table = data::load_table(&self.data)?;

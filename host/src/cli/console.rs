@@ -53,6 +53,16 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
+/// Says it where it can be said: a closed standard error is no reason to fail again.
+pub(super) fn say_error(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// The first flag that was given, if any.
+pub(super) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
+    flags.iter().find_map(|&(given, flag)| given.then_some(flag))
+}
+
 /// A block of names and values, aligned.
 pub(super) fn facts(title: &str, facts: &[(&str, String)]) -> String {
     let wide = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

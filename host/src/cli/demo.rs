@@ -1,22 +1,26 @@
 //! `tamis demo`: everything once, on a problem whose answer is known.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use tamis::dims::Dims;
-use tamis::gates::Signs;
-use tamis::lm;
+use tamis::base::dims::Dims;
+use tamis::network::gates::Signs;
 
+use super::common::Common;
+use super::console::Console;
 use super::console::{self, bytes, count, decibel};
-use super::history::History;
-use super::recover::Line;
-use super::{Common, Console, interrupt};
+use super::interrupt;
+use super::train::history::History;
 use crate::data::planted::{self, Planted};
 use crate::data::{Array, Matrix, Values, npy};
-use crate::plot::{self, Series};
-use crate::run::{self, Memory, ModelFile, Outcome, Plan, Problem, RecoverOptions, Score, Size, Task};
-use crate::{Result, file};
+use crate::data::{Problem, Task};
+use crate::lab::plot::{self, Series};
+use crate::model::{ModelFile, Score};
+use crate::train;
+use crate::train::{Budget, LmOptions, Memory, Options, Plan, Recipe, Start, Trained, train_with};
+use crate::{Result, base::file};
 
 /// Rows to learn from, and rows held back to predict.
 const ROWS: (usize, usize) = (5000, 500);
@@ -75,25 +79,28 @@ impl Demo {
         file::check_folder(&self.output)?;
         let (planted, unseen) = plant(common)?;
         let options = options(common);
-        let plan = run::recover_plan(DIMS, false, &options)?;
-        console.say(opening(&planted, &plan, common.seed))?;
+        let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+        let plan = train::plan(&problem, &options)?;
+        console.say(opening(planted.index.len(), &plan, common.seed))?;
 
         let mut history = History::losses_only();
-        let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-        let outcome = interrupt::training(|| {
-            run::recover(problem, &options, interrupt::stop(), |progress| {
-                history.see(progress, DIMS.samples);
-                true
+        let trained = interrupt::training(|| {
+            train_with(problem, &options, Start::Zero, interrupt::stop(), |progress| {
+                history.add(progress);
+                ControlFlow::Continue(())
             })
         })?;
 
         let truth = Weights { index: planted.index, value: planted.value };
-        let found = align(&truth, &Weights { index: outcome.index.clone(), value: outcome.value.clone() });
-        let model = self.save(&outcome, &unseen)?;
+        let found = align(
+            &truth,
+            &Weights { index: trained.network.index.clone(), value: trained.network.value.clone() },
+        );
+        let model = self.save(&trained, &unseen)?;
         let predictions = common.on_pool(|| model.predict(&unseen.data))??;
         let object =
-            self.object(&outcome, &truth, &found, Score::new(Task::Regression, &unseen.labels, &predictions));
-        let picture = draw(&object, &history, &truth, &found, (&unseen.labels, &predictions));
+            self.object(&trained, &truth, &found, Score::new(Task::Regression, &unseen.labels, &predictions));
+        let picture = draw(&object, &history, &truth, &found, &unseen.labels, &predictions);
         let path = self.path("demo.svg");
         interrupt::saving(|| file::write(&path, |w| std::io::Write::write_all(w, picture.as_bytes())))?;
         console.result(&object, || closing(&object, &history, &truth, &found, &self.output))
@@ -104,13 +111,13 @@ impl Demo {
     }
 
     /// Writes the model and the unseen rows, and reads the model back.
-    fn save(&self, outcome: &Outcome, unseen: &Problem) -> Result<ModelFile> {
+    fn save(&self, trained: &Trained, unseen: &Problem) -> Result<ModelFile> {
         let Values::F32(values) = &unseen.data.values else { unreachable!("planted samples are floats") };
         let samples = Array::new(&[unseen.data.rows, unseen.data.cols], &values[..])?;
         let labels = Array::new(&[unseen.labels.len()], &unseen.labels[..])?;
         interrupt::saving(|| {
             file::write_folder(&self.output, |folder| {
-                folder.write("demo.tamis", |w| std::io::Write::write_all(w, &outcome.model))?;
+                folder.write("demo.tamis", |w| std::io::Write::write_all(w, trained.model.bytes()))?;
                 folder.write("X.npy", |w| npy::write(w, &samples))?;
                 folder.write("y.npy", |w| npy::write(w, &labels))
             })
@@ -118,8 +125,8 @@ impl Demo {
         ModelFile::load(self.path("demo.tamis"))
     }
 
-    fn object(&self, outcome: &Outcome, truth: &Weights, found: &Weights, unseen: Score) -> Object {
-        let (report, search) = (&outcome.report, outcome.report.search);
+    fn object(&self, trained: &Trained, truth: &Weights, found: &Weights, unseen: Score) -> Object {
+        let (report, search) = (&trained.report, trained.report.search());
         let support_match = found.index.iter().filter(|j| truth.get(**j).is_some()).count();
         let errors =
             union(truth, found).map(|j| (truth.get(j).unwrap_or(0.0) - found.get(j).unwrap_or(0.0)).abs());
@@ -134,13 +141,13 @@ impl Demo {
             psnr_db: report.psnr_db,
             unseen,
             budget_bytes: BUDGET,
-            budget_kept: report.plan.total_bytes() <= BUDGET,
-            state_bytes: report.plan.state_bytes,
-            workspace_bytes: report.plan.workspace_bytes,
+            budget_kept: report.total_bytes() <= BUDGET,
+            state_bytes: report.state_bytes,
+            workspace_bytes: report.workspace_bytes,
             data_bytes: report.data_bytes,
             peak_rss_bytes: report.peak_rss_bytes,
             exact: search.is_some_and(|search| search.exact),
-            steps: report.steps,
+            steps: report.epochs,
             moves: search.map_or(0, |search| search.moves),
             tried: search.map_or(0, |search| search.tried),
             kicks: search.map_or(0, |search| search.kicks),
@@ -148,7 +155,7 @@ impl Demo {
             seconds: report.seconds,
             seed: report.seed,
             model: self.path("demo.tamis").display().to_string(),
-            model_bytes: outcome.model.len(),
+            model_bytes: trained.model.bytes().len(),
             picture: self.path("demo.svg").display().to_string(),
         }
     }
@@ -193,14 +200,14 @@ fn plant(common: &Common) -> Result<(Planted, Problem)> {
     Ok((all, Problem { data, labels, task: Task::Regression }))
 }
 
-fn options(common: &Common) -> RecoverOptions {
-    let usual = RecoverOptions::new(DIMS.hidden, Size::Nonzeros(DIMS.nnz));
-    RecoverOptions {
-        params: lm::Params { seed: common.seed, ..usual.params },
-        signs: Some(Signs::Positive),
+fn options(common: &Common) -> Options {
+    Options {
+        hidden: vec![DIMS.hidden],
+        recipe: Recipe::Lm(LmOptions { signs: Some(Signs::Positive), ..LmOptions::default() }),
+        seed: common.seed,
         memory: Memory::Ram(BUDGET),
         threads: common.threads(),
-        ..usual
+        ..Options::new(Budget::nnz(DIMS.nnz))
     }
 }
 
@@ -230,13 +237,13 @@ fn align(truth: &Weights, found: &Weights) -> Weights {
     Weights { index, value }
 }
 
-fn opening(planted: &Planted, plan: &Plan, seed: u64) -> String {
+fn opening(planted: usize, plan: &Plan, seed: u64) -> String {
     let facts = [
         (
             "planted",
             format!(
                 "{} weights other than zero, of {} hidden neurons × {} inputs = {}",
-                planted.index.len(),
+                planted,
                 DIMS.hidden,
                 DIMS.inputs,
                 count(DIMS.parameters() as u64)
@@ -257,13 +264,7 @@ fn opening(planted: &Planted, plan: &Plan, seed: u64) -> String {
     console::facts(&format!("Recover a sparse network from what it computes (seed {seed})"), &facts)
 }
 
-fn closing(
-    object: &Object,
-    history: &History<Line>,
-    truth: &Weights,
-    found: &Weights,
-    folder: &Path,
-) -> String {
+fn closing(object: &Object, history: &History, truth: &Weights, found: &Weights, folder: &Path) -> String {
     let verdict = verdict(object.recovered, object.support_match, object.max_error);
     let dir = folder.display();
     let used = object.state_bytes + object.workspace_bytes;
@@ -323,10 +324,11 @@ fn comparison(truth: &Weights, found: &Weights) -> String {
 
 fn draw(
     object: &Object,
-    history: &History<Line>,
+    history: &History,
     truth: &Weights,
     found: &Weights,
-    (labels, predictions): (&[f32], &[f32]),
+    labels: &[f32],
+    predictions: &[f32],
 ) -> String {
     let used = object.state_bytes + object.workspace_bytes;
     let facts = [

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use super::common::Common;
+use super::console::Console;
 use super::console::{self, count};
 use super::parse::TaskName;
 use super::source::SourceArgs;
-use super::{Common, Console};
 use crate::Result;
-use crate::run::{ModelFile, Score, Task};
+use crate::data::Task;
+use crate::model::{ModelFile, Score};
 
 /// Score a model on labelled data: loss and PSNR; for classes loss, accuracy and confusion matrix.
 #[derive(Debug, Args)]

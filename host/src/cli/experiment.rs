@@ -5,17 +5,20 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::HumanDuration;
 use serde::Serialize;
 
+use super::common::Common;
+use super::console::Console;
 use super::console::{self, count};
-use super::{Common, Console, interrupt, parse};
-use crate::experiment::environment::{COMMIT_VARIABLE, commit};
-use crate::experiment::runner::{self, RunOptions, Summary};
-use crate::experiment::{Cell, Record, Shard, Spec, Store, figures, problem};
+use super::{interrupt, parse, progress};
+use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
+use crate::lab::experiment::runner::{self, RunOptions, Summary};
+use crate::lab::experiment::{Cell, Record, Shard, Spec, Store, figures, problem};
 use crate::{Error, Result};
 
-/// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory, or a spec file of your own.
+/// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory, the
+/// tables of docs/results, or a spec file of your own.
 ///
 /// Every cell of the grid runs in a process of its own and leaves one small file in the folder of the results. Where the folder
 /// has results of the same spec already, the run goes on with what is missing; killed at any point, it loses the cells on their
@@ -23,7 +26,8 @@ use crate::{Error, Result};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes, references,
-  theory-assumption, theory-curvature, theory-convergence, theory-sensing
+  theory-assumption, theory-curvature, theory-convergence, theory-sensing, recovery, lm-recipe, lm-vector, two-layers, paper-recipe, images,
+  binary, multiclass, memory
 Examples:
   tamis run figure-3-right --profile smoke -o smoke
   tamis run figure-3-left --profile reduced --data-dir data -o results/figure-3-left --jobs 2
@@ -36,7 +40,7 @@ pub(super) struct Run {
     #[arg(value_name = "NAME|SPEC.toml")]
     experiment: String,
     /// smoke: seconds, without any files; reduced: under an hour on two cores; paper: the full grid [default: paper]
-    #[arg(long, value_name = "PROFILE", value_parser = crate::experiment::spec::PROFILES)]
+    #[arg(long, value_name = "PROFILE", value_parser = crate::lab::experiment::spec::PROFILES)]
     profile: Option<String>,
     /// The folder of the results
     #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
@@ -175,10 +179,13 @@ impl Run {
             }
             command
         };
-        let bar = bar(console, todo.len());
+        let template = "  {bar:12} {pos}/{len}, {elapsed} {wide_msg}";
+        let bar = progress::line(console, Some(todo.len() as u64), template);
+        bar.enable_steady_tick(Duration::from_millis(500));
         let observe = |record: &Record| {
-            bar.set_message(format!("{} {}", record.id, record.status.name()));
             bar.inc(1);
+            let left = HumanDuration(bar.eta());
+            bar.set_message(format!("{left:#} left, {} {}", record.id, record.status.name()));
         };
         let summary =
             interrupt::training(|| runner::run(store, options, command, interrupt::stop(), observe));
@@ -247,21 +254,8 @@ fn own_cells(spec: &Spec, shard: Option<Shard>) -> Vec<Cell> {
     spec.cells().into_iter().enumerate().filter(|(at, _)| own(*at)).map(|(_, cell)| cell).collect()
 }
 
-/// Progress over cells; hidden where nobody watches.
-fn bar(console: &Console, cells: usize) -> ProgressBar {
-    if !console.shows_progress() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::with_draw_target(Some(cells as u64), ProgressDrawTarget::stderr());
-    bar.enable_steady_tick(Duration::from_millis(500));
-    match ProgressStyle::with_template("  {bar:30} cell {pos} of {len}, {elapsed}, {eta} left, {msg}") {
-        Ok(style) => bar.with_style(style.progress_chars("━╸·")),
-        Err(_) => bar,
-    }
-}
-
 fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {
-    let mut files: Vec<String> = spec.part.iter().flat_map(|part| problem::files(&part.data)).collect();
+    let mut files: Vec<String> = spec.part.iter().flat_map(problem::files_of).collect();
     files.sort();
     files.dedup();
     files.retain(|name| folder.is_none_or(|folder| !folder.join(name).exists()));

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::console::Console;
 use super::console::{bytes, count, facts};
+use super::interrupt;
 use super::quantise::EncodingName;
-use super::{Console, interrupt};
-use crate::run::{ExportForm, ExportReport, ModelFile, check_name, export};
-use crate::{Error, Result, file};
+use crate::base::file::{self, Kind};
+use crate::convert::{ExportForm, ExportReport, check_name, export};
+use crate::model::ModelFile;
+use crate::{Error, Result};
 
 /// Write a model as source code (Rust without std, or C99), for other programs (ONNX, safetensors), or in other encodings.
 ///
@@ -98,11 +101,11 @@ impl Export {
         let (form, place) = match self.format {
             Format::Rust => self.rust()?,
             Format::C => self.c()?,
-            Format::Onnx => self.dense(ExportForm::Onnx, "onnx")?,
-            Format::Safetensors => self.dense(ExportForm::Safetensors, "safetensors")?,
+            Format::Onnx => self.dense(ExportForm::Onnx, "onnx", Kind::ONNX)?,
+            Format::Safetensors => self.dense(ExportForm::Safetensors, "safetensors", Kind::SAFETENSORS)?,
             Format::Tamis => {
                 let encoding = self.encoding.unwrap_or(EncodingName::Smallest);
-                self.dense(ExportForm::Tamis(encoding.into()), "tamis")?
+                self.dense(ExportForm::Tamis(encoding.into()), "tamis", Kind::MODEL)?
             }
         };
         if let Some(folder) = &place.folder {
@@ -142,21 +145,21 @@ impl Export {
 
     fn rust(&self) -> Result<(ExportForm, Place)> {
         let form = if self.straight_line { ExportForm::StraightLine } else { ExportForm::Rust };
-        self.file(form, "rs")
+        self.file(form, "rs", Kind::RUST)
     }
 
-    fn dense(&self, form: ExportForm, ending: &str) -> Result<(ExportForm, Place)> {
+    fn dense(&self, form: ExportForm, ending: &str, kind: Kind) -> Result<(ExportForm, Place)> {
         if self.straight_line {
             return Err(Error::new("code without tables is written as Rust")
                 .expected("--straight-line with --format rust")
                 .got(format_args!("--format {ending}"))
                 .help("leave --straight-line out"));
         }
-        self.file(form, ending)
+        self.file(form, ending, kind)
     }
 
     /// A form that is one file with this ending, or none.
-    fn file(&self, form: ExportForm, ending: &str) -> Result<(ExportForm, Place)> {
+    fn file(&self, form: ExportForm, ending: &str, kind: Kind) -> Result<(ExportForm, Place)> {
         if let Some(name) = &self.name {
             return Err(Error::new("only functions of C are named; a module of Rust is named by its file")
                 .expected("--name with --format c")
@@ -167,7 +170,7 @@ impl Export {
             Some(other) if other != ending => {
                 return Err(wrong_ending(&self.output, other, &format!("a name that ends in .{ending}")));
             }
-            _ => file::check(&self.output)?,
+            _ => file::check(&self.output, kind, [self.model.as_path()])?,
         }
         Ok((form, Place { folder: None, path: self.output.clone() }))
     }
@@ -194,7 +197,9 @@ impl Export {
         let name = self.name.clone().unwrap_or_else(|| header.clone());
         check_name(&name)?;
         let path = self.output.with_extension("");
-        ["c", "h"].iter().try_for_each(|ending| file::check(with_ending(&path, ending)))?;
+        ["c", "h"].iter().try_for_each(|ending| {
+            file::check(with_ending(&path, ending), Kind::C, [self.model.as_path()])
+        })?;
         Ok((ExportForm::C { name, header }, Place { folder: None, path }))
     }
 }

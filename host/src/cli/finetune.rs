@@ -4,17 +4,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tamis::deep::tune;
+use tamis::learn::deep::tune;
 
 use super::console::{bytes, count, decibel, facts, percent};
 use super::parse;
 use super::progress::Bar;
-use super::saved::{Object, limit_fact, peak_fact};
+use super::saved::{Object, limit_fact, peak_fact, save};
 use super::source::SourceArgs;
-use super::train::{first_given, save};
-use super::{Common, Console, interrupt};
-use crate::run::{self, FinetuneMethod, FinetuneOptions, FinetuneReport, Limits, ModelFile};
-use crate::{Error, Result, file};
+
+use super::common::Common;
+use super::console::{Console, first_given};
+use super::interrupt;
+use crate::base::Limits;
+use crate::base::file::{self, Kind};
+use crate::model::ModelFile;
+use crate::train;
+use crate::train::{FinetuneMethod, FinetuneOptions, FinetuneReport};
+use crate::{Error, Result};
 
 /// Fit all layers of a model together, on the weights that it has (debiasing).
 #[derive(Debug, Args)]
@@ -83,8 +89,8 @@ impl Finetune {
                 .got(flag)
                 .help(format!("leave {flag} out, or pass --method adam")));
         }
-        file::check(&self.output)?;
-        file::check_distinct(&self.output, self.source.inputs())?;
+        let inputs = self.source.inputs().chain([self.model.as_path()]);
+        file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
         let source = self.source.source();
         let task = model.task()?;
@@ -92,7 +98,7 @@ impl Finetune {
         model.check_fit(&source, &problem)?;
         let bar = Bar::new(console);
         let outcome = interrupt::training(|| {
-            run::finetune(&model, problem, &options, interrupt::stop(), |progress| {
+            train::finetune(&model, problem, &options, interrupt::stop(), |progress| {
                 bar.show(progress.epoch, progress.epochs, progress.best);
                 true
             })

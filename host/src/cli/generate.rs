@@ -4,15 +4,18 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use tamis::dims::Dims;
+use tamis::base::dims::Dims;
 
+use super::common::Common;
+use super::console::Console;
 use super::console::count;
+use super::interrupt;
 use super::parse::{self, SignsName};
-use super::{Common, Console, interrupt};
+use crate::base::file::{self, Folder};
+use crate::base::room_for;
 use crate::data::planted::{self, Planted};
 use crate::data::{Array, Matrix, Values, digits, npy, npz};
-use crate::file::{self, Folder};
-use crate::run::{check_dims, room_for};
+use crate::train::check_dims;
 use crate::{Error, Result};
 
 /// Make data sets from a seed: X.npy and y.npy, and the planted weights where there are any.

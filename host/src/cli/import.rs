@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::console::Console;
 use super::console::{count, facts, percent};
+use super::parse;
 use super::saved::Object;
-use super::train::save;
-use super::{Console, parse};
+use super::saved::save;
+use crate::Result;
+use crate::base::file::{self, Kind};
 use crate::convert::named::Layout;
-use crate::run::{Cut, ImportOptions, ImportReport, Size, import};
-use crate::{Result, file};
+use crate::convert::{Cut, ImportOptions, ImportReport, import};
+use crate::train::Budget;
 
 /// Make a model of one that another program has trained: ONNX, safetensors or NPZ.
 ///
@@ -76,11 +79,10 @@ impl From<LayoutName> for Layout {
 
 impl Import {
     pub(super) fn run(&self, console: &Console) -> Result<()> {
-        file::check(&self.output)?;
-        file::check_distinct(&self.output, [self.file.as_path()])?;
+        file::check(&self.output, Kind::MODEL, [self.file.as_path()])?;
         let cut = match (self.nnz, self.density, self.threshold) {
-            (Some(nnz), ..) => Cut::Size(Size::Nonzeros(nnz)),
-            (_, Some(density), _) => Cut::Size(Size::Density(density)),
+            (Some(nnz), ..) => Cut::Size(Budget::Nonzeros(nnz)),
+            (_, Some(density), _) => Cut::Size(Budget::Density(density)),
             (.., Some(least)) => Cut::Threshold(least as f32),
             (None, None, None) => Cut::None,
         };

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tamis::price::Way;
 
+use super::console::Console;
 use super::console::{self, bytes, count, percent};
-use super::{Console, parse};
+use super::parse;
 use crate::Result;
-use crate::run::{Bytes, Limited, ModelCost, ModelFile, Needs, PARTS, Part, Score, Target, TargetCost, Task};
+use crate::data::Task;
+use crate::model::cost::Way;
+use crate::model::{Bytes, Limited, ModelCost, ModelFile, Needs, PARTS, Part, Score, Target, TargetCost};
 
 /// Show what a model holds and costs: flash, RAM, operations and instructions on a part, against dense networks in its place.
 ///
-/// Bytes of the model are exact. Code, stack and instructions are estimates from measured prices, for firmware at optimisation level 3;
-/// counted are instructions, not cycles.
+/// Bytes of the model are exact. Code, stack and instructions are sums of measured ones, for firmware at optimisation level 3; those
+/// with <= are upper bounds. Counted are instructions, not cycles.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +33,7 @@ pub(super) struct Inspect {
     #[arg(long, value_name = "PART", value_parser = parse::target)]
     target: Option<Target>,
     /// How the program has the model; what is said of the target is of that
-    #[arg(long, value_name = "WAY", value_enum, default_value_t = Deploy::File)]
+    #[arg(long, value_name = "WAY", value_enum, default_value_t = Deploy::Auto)]
     deploy: Deploy,
     /// Exit with code 3 if the model takes more on the target: flash, ram and stack in bytes, instructions of a prediction; K and M
     /// are 1024 and 1024² bytes, or 1000 and 1000² instructions
@@ -45,6 +47,8 @@ pub(super) struct Inspect {
 /// `--deploy`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Deploy {
+    /// Whichever takes the least flash
+    Auto,
     /// The file, read in place when the program starts
     File,
     /// The file, read by the compiler
@@ -57,14 +61,16 @@ enum Deploy {
     C,
 }
 
-impl From<Deploy> for Way {
-    fn from(deploy: Deploy) -> Self {
-        match deploy {
-            Deploy::File => Self::File,
-            Deploy::Embedded => Self::Embedded,
-            Deploy::Rust => Self::Rust,
-            Deploy::Straight => Self::Straight,
-            Deploy::C => Self::C,
+impl Deploy {
+    /// The way; none where the least flash decides.
+    const fn way(self) -> Option<Way> {
+        match self {
+            Self::Auto => None,
+            Self::File => Some(Way::File),
+            Self::Embedded => Some(Way::Embedded),
+            Self::Rust => Some(Way::Rust),
+            Self::Straight => Some(Way::Straight),
+            Self::C => Some(Way::C),
         }
     }
 }
@@ -93,14 +99,14 @@ impl Inspect {
         let model = ModelFile::load(path)?;
         let cost = model.cost()?;
         if let Some(target) = &self.target {
-            let on = model.on(&cost, target, self.deploy.into(), &self.fail_above)?;
+            let on = model.on(&cost, target, self.deploy.way(), &self.fail_above)?;
             let report = Report { cost: &cost, target: Some(&on), targets: &[] };
             console.result(&report, || on_target(&cost, &on))?;
             return on.check();
         }
         let kinds = Target::all().filter(|target| target.part().is_none());
         let targets = kinds
-            .map(|target| model.on(&cost, &target, self.deploy.into(), &[]))
+            .map(|target| model.on(&cost, &target, self.deploy.way(), &[]))
             .collect::<Result<Vec<_>>>()?;
         let report = Report { cost: &cost, target: None, targets: &targets };
         console.result(&report, || summary(&cost, &targets))
@@ -159,14 +165,15 @@ fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
         rows.push(row(shape, &layer.cost));
     }
     rows.push(row("all of the file".into(), &cost.total));
-    let heading = ["processor", "code", "stack", "instructions", "dense int8", "dense f32"];
+    let heading = ["processor", "deployed as", "flash", "RAM", "instructions", "dense int8", "dense f32"];
     let mut kinds = vec![heading.map(String::from).to_vec()];
     kinds.extend(targets.iter().map(|on| {
         vec![
             on.target.clone(),
-            long(on.model.code_bytes),
-            long(on.model.stack_bytes),
-            count(on.model.instructions),
+            on.deploy.into(),
+            marked(on.model.is_bound, long(on.model.flash_bytes)),
+            marked(on.model.is_bound, long(on.model.ram_bytes)),
+            marked(on.model.instructions_are_bound, count(on.model.instructions)),
             count(on.dense_int8.instructions),
             count(on.dense_f32.instructions),
         ]
@@ -190,6 +197,11 @@ fn task(cost: &ModelCost) -> String {
         }
         (Some(Task::Multiclass), _) => format!("for {} classes", count(cost.outputs as u64)),
     }
+}
+
+/// Upper bounds.
+fn marked(is_bound: bool, text: String) -> String {
+    if is_bound { format!("<= {text}") } else { text }
 }
 
 fn long(n: usize) -> String {
@@ -299,7 +311,7 @@ fn ways(on: &TargetCost) -> String {
             "straight" => "straight: export --format rust --straight-line",
             _ => "c: export --format c (GCC, -O2)",
         };
-        let of = |bytes| if way.is_bound { format!("<= {}", long(bytes)) } else { long(bytes) };
+        let of = |bytes| marked(way.is_bound, long(bytes));
         vec![
             name.into(),
             of(way.flash_bytes),
@@ -320,15 +332,16 @@ fn networks(on: &TargetCost) -> String {
     let mut rows = vec![heading.map(String::from).to_vec()];
     let all = [("this model", &on.model), ("dense int8", &on.dense_int8), ("dense f32", &on.dense_f32)];
     rows.extend(all.map(|(name, needs)| {
+        let of = |bytes| marked(needs.is_bound, long(bytes));
         vec![
             name.into(),
-            long(needs.flash_bytes),
+            of(needs.flash_bytes),
             long(needs.model_bytes),
-            long(needs.code_bytes),
-            long(needs.ram_bytes),
+            of(needs.code_bytes),
+            of(needs.ram_bytes),
             long(needs.scratch_bytes + needs.output_bytes),
-            long(needs.stack_bytes),
-            count(needs.instructions),
+            of(needs.stack_bytes),
+            marked(needs.instructions_are_bound, count(needs.instructions)),
         ]
     }));
     console::table(&rows)
@@ -391,7 +404,7 @@ fn notes(on: &TargetCost) -> String {
         long(on.model.row_bytes)
     ));
     if on.ways.iter().any(|way| way.is_bound) {
-        lines.push("Figures with <= are upper bounds, the others estimates within 5 %, RAM within 24 bytes where that is more.".into());
+        lines.push("Figures with <= are upper bounds, the others measured, within 8 %, RAM within 24 bytes where that is more.".into());
     }
     if on.deploy == "straight" || on.deploy == "c" {
         lines.push("Instructions are those of the crate's kernels.".into());

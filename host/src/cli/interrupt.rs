@@ -1,10 +1,13 @@
-//! Ctrl-C: at once where nothing is lost, within a step of a training run, after a file that is being written.
+//! Ctrl-C: at once where nothing is lost, within a step of a training run, after a file that is being written; the third one always
+//! at once, since an output may wait for a reader.
 
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use super::{INTERRUPTED, say_error};
+use super::common::INTERRUPTED;
+use super::console::say_error;
 use crate::operator::Stop;
+use crate::train;
 use crate::{Error, Result};
 
 /// Nothing would be lost.
@@ -15,6 +18,8 @@ const TRAINING: u8 = 1;
 const SAVING: u8 = 2;
 
 static PHASE: AtomicU8 = AtomicU8::new(IDLE);
+/// How often Ctrl-C was pressed.
+static ASKED: AtomicU32 = AtomicU32::new(0);
 static STOP: LazyLock<Stop> = LazyLock::new(Stop::new);
 
 /// Listens from now on.
@@ -45,15 +50,16 @@ fn during<T>(phase: u8, work: impl FnOnce() -> T) -> T {
 }
 
 fn interrupted() {
-    let again = STOP.asked();
+    let before = ASKED.fetch_add(1, Ordering::SeqCst);
     STOP.ask();
     match PHASE.load(Ordering::SeqCst) {
-        TRAINING if !again => {
+        _ if train::is_writing() && before < 2 => {}
+        TRAINING if before == 0 => {
             say_error(format_args!(
                 "\ninterrupted: ending, to save what the steps so far have reached; once more to end at once"
             ));
         }
-        SAVING => {}
+        SAVING if before < 2 => {}
         _ => std::process::exit(i32::from(INTERRUPTED)),
     }
 }

@@ -5,48 +5,39 @@
 //! numbers on a part (`compare`); 130 interrupted (what training had reached is saved,
 //! if there was a step); 101 an internal error.
 
-mod anneal;
 mod bench;
+mod common;
 mod compare;
 mod console;
-mod deep;
 mod demo;
 mod eval;
 mod experiment;
 mod export;
 mod finetune;
 mod generate;
-mod history;
-mod imp;
 mod import;
 mod inspect;
 mod interrupt;
-mod keep;
-mod paper;
 mod parse;
-mod path;
 mod predict;
 mod progress;
 mod quantise;
-mod recover;
 mod report;
 mod saved;
+mod settings;
 mod source;
 mod train;
 
-use std::io::Write;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::Result;
-use console::Console;
-
-/// Exit code of a run that Ctrl-C or a signal ended: 128 + SIGINT, as shells count.
-const INTERRUPTED: u8 = 130;
-
-/// Exit code of a model that takes more than a limit allows, and of a part that predicts otherwise.
-const OVER_LIMIT: u8 = 3;
+use common::{Common, INTERRUPTED, OVER_LIMIT, USAGE};
+use console::{Console, say_error};
+use parse::RecipeName;
+use settings::Given;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -64,42 +55,11 @@ struct Cli {
     verb: Verb,
 }
 
-/// Flags of every verb.
-#[derive(Debug, Clone, Copy, Args)]
-struct Common {
-    /// Print one JSON object on standard output, and nothing else there
-    #[arg(long, global = true, help_heading = "Common options")]
-    json: bool,
-    /// No progress and no report, only errors (and the object of --json)
-    #[arg(long, short, global = true, help_heading = "Common options")]
-    quiet: bool,
-    /// Seed of everything that is drawn
-    #[arg(long, global = true, default_value_t = 0, value_name = "N", help_heading = "Common options",
-          value_parser = parse::whole::<u64>)]
-    seed: u64,
-    /// Threads to use [default: one per core]; never changes a result
-    #[arg(long, global = true, value_name = "T", help_heading = "Common options",
-          value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-}
-
-impl Common {
-    /// Threads as a pool takes them: 0 for one per core.
-    fn threads(&self) -> usize {
-        self.threads.map_or(0, usize::from)
-    }
-
-    /// Runs `work` on a pool of the threads asked for.
-    fn on_pool<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
-        Ok(crate::run::pool(self.threads())?.install(work))
-    }
-}
-
 #[derive(Debug, Subcommand)]
 enum Verb {
     Demo(demo::Demo),
     Generate(generate::Generate),
-    Train(Box<train::Train>),
+    Train(Box<train::args::Train>),
     Eval(eval::Eval),
     Finetune(finetune::Finetune),
     Predict(predict::Predict),
@@ -122,7 +82,13 @@ pub fn main() -> ExitCode {
         let what = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
         say_error(format_args!("internal error: {what} ({place}); please report this with the command"));
     }));
-    let cli = Cli::from_arg_matches(&flags().get_matches()).unwrap_or_else(|error| error.exit());
+    let matches = words(std::env::args_os());
+    let mut matches = flags_for(&matches).get_matches_from(matches);
+    let given = matches.subcommand_matches("train").map(Given::new);
+    let mut cli = Cli::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit());
+    if let (Verb::Train(train), Some(given)) = (&mut cli.verb, given) {
+        train.given = given;
+    }
     let console = Console { json: cli.common.json, quiet: cli.common.quiet };
     let done = interrupt::install().and_then(|()| run(&cli.verb, &cli.common, &console));
     match done {
@@ -133,10 +99,32 @@ pub fn main() -> ExitCode {
             match () {
                 () if error.is_interrupted() => ExitCode::from(INTERRUPTED),
                 () if error.is_over_limit() => ExitCode::from(OVER_LIMIT),
+                () if error.is_usage() => ExitCode::from(USAGE),
                 () => ExitCode::FAILURE,
             }
         }
     }
+}
+
+/// The words of the command line, but for `--help` behind `help`, whose own parser takes no flags.
+fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let words: Vec<OsString> = words.collect();
+    let is_flag = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+    let helps = words.iter().skip(1).find(|word| !is_flag(word)).is_some_and(|verb| verb == "help");
+    words.into_iter().filter(|word| !(helps && (word == "--help" || word == "-h"))).collect()
+}
+
+/// The command line, whose help of `tamis train` is that of the recipe that these words name, if they do.
+fn flags_for(words: &[OsString]) -> Command {
+    let text = words.iter().filter_map(|word| word.to_str());
+    let values = text.clone().skip(1).map(Some).chain([None]);
+    let named = text.zip(values).find_map(|(word, next)| match word.strip_prefix("--recipe")? {
+        "" => next,
+        value => value.strip_prefix('='),
+    });
+    let recipe = named.and_then(|name| RecipeName::from_str(name, false).ok());
+    let recipe = recipe.filter(|recipe| *recipe != RecipeName::Auto);
+    flags().mut_subcommand("train", |train| settings::shown(train, recipe))
 }
 
 /// The command line as it is read: the value of a flag may be a negative number, which the flag's own parser refuses by
@@ -170,11 +158,6 @@ fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
     }
 }
 
-/// Says it where it can be said: a closed standard error is no reason to fail again.
-fn say_error(text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +165,24 @@ mod tests {
     #[test]
     fn the_flags_contradict_nowhere() {
         flags().debug_assert();
+    }
+
+    #[test]
+    fn help_of_train_fits_a_screen_and_has_the_rest_by_recipe() {
+        let help = |text: &str| {
+            let words: Vec<OsString> = text.split_whitespace().map(Into::into).collect();
+            flags_for(&words).try_get_matches_from(words).unwrap_err().to_string()
+        };
+        let short = help("tamis train --help");
+        assert!(short.lines().count() <= 45, "{} lines: {short}", short.lines().count());
+        assert!(!short.contains("--kicks") && short.contains("--recipe lm"), "{short}");
+        for (recipe, own) in
+            [("lm", "--kicks"), ("anneal", "--drop"), ("paper", "--trials"), ("imp", "--rewind")]
+        {
+            let long = help(&format!("tamis train --help --recipe {recipe}"));
+            assert!(long.contains(own) && long.contains("--checkpoint"), "{recipe}: {long}");
+            assert!(recipe == "lm" || !long.contains("--kicks"), "{recipe}: {long}");
+        }
     }
 
     #[test]

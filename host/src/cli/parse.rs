@@ -4,11 +4,13 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use tamis::gates::{Empty, Signs};
-use tamis::iht::{Refine, Step};
-use tamis::train::Rank;
+use tamis::learn::iht::{Refine, Step};
+use tamis::learn::train::Rank;
+use tamis::network::gates::{Empty, Signs};
 
-use crate::run::{self, Limited, Size, Target, Task};
+use crate::data::Task;
+use crate::model::{Limited, Target};
+use crate::train;
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
@@ -78,7 +80,7 @@ impl From<EmptyName> for Empty {
 
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Recipe {
+pub(super) enum RecipeName {
     /// anneal for classes, else lm; and lm or paper where one of their settings is given
     Auto,
     /// Levenberg-Marquardt hard thresholding with tried moves: finds the exact network where there is one
@@ -102,12 +104,7 @@ pub(super) enum OptimiserName {
     Sgd,
 }
 
-impl Recipe {
-    /// What `auto` stands for.
-    pub(super) fn usual(task: Task, hidden: usize, size: Size) -> Self {
-        if run::usual_recipe(task, hidden, size) == "anneal" { Self::Anneal } else { Self::Lm }
-    }
-
+impl RecipeName {
     /// As `--recipe` calls it.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -187,16 +184,16 @@ pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
 
 /// Weights to keep, as `--must-keep` names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ToKeep {
+pub(super) enum ToPin {
     Weight(usize, usize),
     File(PathBuf),
 }
 
 /// `NEURON:INPUT`, a weight of the first layer, both counted from 0, or `@FILE` of such names.
-pub(super) fn to_keep(text: &str) -> Parsed<ToKeep> {
-    match (text.strip_prefix('@'), run::parse_weight(text)) {
-        (Some(path), _) if !path.is_empty() => Ok(ToKeep::File(path.into())),
-        (None, Some((neuron, input))) => Ok(ToKeep::Weight(neuron, input)),
+pub(super) fn to_pin(text: &str) -> Parsed<ToPin> {
+    match (text.strip_prefix('@'), train::parse_weight(text)) {
+        (Some(path), _) if !path.is_empty() => Ok(ToPin::File(path.into())),
+        (None, Some((neuron, input))) => Ok(ToPin::Weight(neuron, input)),
         _ => Err("a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3, or @FILE with such names".into()),
     }
 }
@@ -304,13 +301,13 @@ mod tests {
 
     #[test]
     fn weights_are_a_neuron_and_an_input_or_in_a_file() {
-        assert_eq!(to_keep("0:3"), Ok(ToKeep::Weight(0, 3)));
-        assert_eq!(to_keep(" 12 : 0 "), Ok(ToKeep::Weight(12, 0)));
-        assert_eq!(to_keep("@0:3"), Ok(ToKeep::File("0:3".into())));
+        assert_eq!(to_pin("0:3"), Ok(ToPin::Weight(0, 3)));
+        assert_eq!(to_pin(" 12 : 0 "), Ok(ToPin::Weight(12, 0)));
+        assert_eq!(to_pin("@0:3"), Ok(ToPin::File("0:3".into())));
         for wrong in
             ["", "@", "3", ":", "0:", ":3", "-1:3", "0:3:1", "a:b", "0;3", "1.5:2", "0:99999999999999999999"]
         {
-            assert!(to_keep(wrong).unwrap_err().contains("NEURON:INPUT"), "{wrong}");
+            assert!(to_pin(wrong).unwrap_err().contains("NEURON:INPUT"), "{wrong}");
         }
     }
 

@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::common::Common;
+use super::console::Console;
 use super::console::{count, cut_fact};
-use super::{Common, Console, interrupt};
+use super::interrupt;
+use crate::base::file::{self, Kind};
 use crate::data;
-use crate::run::{ModelFile, Task};
-use crate::{Error, Result, file};
+use crate::data::Task;
+use crate::model::ModelFile;
+use crate::{Error, Result};
 
 /// Predict every row of a file, into NPY or CSV.
 #[derive(Debug, Args)]
@@ -47,9 +51,8 @@ struct Object {
 
 impl Predict {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        check_ending(&self.output)?;
-        file::check(&self.output)?;
-        file::check_distinct(&self.output, [self.model.as_path(), self.data.as_path()])?;
+        let kind = kind(&self.output)?;
+        file::check(&self.output, kind, [self.model.as_path(), self.data.as_path()])?;
         let model = ModelFile::load(&self.model)?;
         let table = data::load_table(&self.data)?;
         let samples = match &self.target {
@@ -79,20 +82,21 @@ impl Predict {
 
 /// The class of the largest score before the scores of each row.
 fn with_classes(scores: &[f32], classes: usize) -> Vec<f32> {
-    let row = |scores| std::iter::once(tamis::loss::best(scores) as f32).chain(scores.iter().copied());
+    let row = |scores| std::iter::once(tamis::learn::loss::best(scores) as f32).chain(scores.iter().copied());
     scores.chunks(classes.max(1)).flat_map(row).collect()
 }
 
-/// Other endings would hold another format than they say.
-fn check_ending(path: &Path) -> Result<()> {
+/// The format that a name ends in, NPY where it has no ending; other endings would hold another format than they say.
+fn kind(path: &Path) -> Result<Kind> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some(ending) if !["npy", "csv"].contains(&ending.to_ascii_lowercase().as_str()) => {
+        Some(ending) if ending.eq_ignore_ascii_case("csv") => Ok(Kind::CSV),
+        Some(ending) if !ending.eq_ignore_ascii_case("npy") => {
             Err(Error::new("predictions are saved as NPY or CSV")
                 .at(path)
                 .expected("a name that ends in .npy or .csv")
                 .got(format_args!(".{ending}"))
                 .help("choose one of these endings"))
         }
-        _ => Ok(()),
+        _ => Ok(Kind::NPY),
     }
 }

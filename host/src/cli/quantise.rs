@@ -4,20 +4,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tamis::deep::tune;
-use tamis::quantised::Encoding;
-use tamis::wire::Choice;
+use tamis::infer::quantised::Encoding;
+use tamis::learn::deep::tune;
+use tamis::store::wire::Choice;
 
+use super::common::Common;
+use super::console::Console;
 use super::console::{bytes, count, decibel, facts, percent};
 use super::progress::Bar;
+use super::saved::save;
 use super::saved::{Object, limit_fact};
-use super::train::save;
-use super::{Common, Console, interrupt, parse};
-use crate::run::{
-    Granularity, Labels, Limits, ModelFile, Problem, QuantiseOptions, QuantiseReport, Score, Source,
-    TuneOptions, quantise_until,
+use super::{interrupt, parse};
+use crate::base::Limits;
+use crate::base::file::{self, Kind};
+use crate::data::{DataFiles, Labels, Problem};
+use crate::model::{
+    Encodings, Granularity, ModelFile, QuantiseOptions, QuantiseReport, Score, TuneOptions, quantise_until,
 };
-use crate::{Error, Result, data, file};
+use crate::{Error, Result, data};
 
 /// Make a model of 8-bit integers, for parts without a float unit, with scales from rows of data.
 #[derive(Debug, Args)]
@@ -88,28 +92,25 @@ pub(super) enum EncodingName {
     Smallest,
     /// The fewest instructions on a Cortex-M4
     Fastest,
-    /// All weights, zeros too
+    /// All weights, zeros too; of integers
     Dense,
-    /// A bit for each weight that could be
+    /// A bit for each weight that could be; of integers
     Bitmask,
-    /// Columns of 16 bits
+    /// Columns of 16 bits; of floats
     Rows,
-    /// Distances of 8 bits
-    Distances,
     /// Windows of 256 columns with pairs of index and weight
     Blocks,
 }
 
-impl From<EncodingName> for Choice {
+impl From<EncodingName> for Encodings {
     fn from(name: EncodingName) -> Self {
         match name {
-            EncodingName::Smallest => Self::Smallest,
-            EncodingName::Fastest => Self::Fastest,
-            EncodingName::Dense => Self::Prefer(Encoding::Dense),
-            EncodingName::Bitmask => Self::Prefer(Encoding::Mask),
-            EncodingName::Rows => Self::Prefer(Encoding::Csr),
-            EncodingName::Distances => Self::Prefer(Encoding::Delta),
-            EncodingName::Blocks => Self::Prefer(Encoding::Blocks),
+            EncodingName::Smallest => Self::Chosen(Choice::Smallest),
+            EncodingName::Fastest => Self::Chosen(Choice::Fastest),
+            EncodingName::Dense => Self::Chosen(Choice::Prefer(Encoding::Dense)),
+            EncodingName::Bitmask => Self::Chosen(Choice::Prefer(Encoding::Mask)),
+            EncodingName::Rows => Self::Rows,
+            EncodingName::Blocks => Self::Chosen(Choice::Prefer(Encoding::Blocks)),
         }
     }
 }
@@ -122,15 +123,14 @@ impl Quantise {
                 .got(part)
                 .help("leave --part out for the best of several"));
         }
-        file::check(&self.output)?;
         let inputs = [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
-        file::check_distinct(&self.output, inputs)?;
+        file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
         let (data, scored) = self.rows(&model)?;
         let options = QuantiseOptions {
             granularity: if self.per_neuron { Granularity::PerNeuron } else { Granularity::PerLayer },
             part: self.part,
-            choice: self.encoding.into(),
+            choice: Encodings::from(self.encoding).of_integers()?,
             tune: self.tuning(common)?,
         };
         let labels = scored.as_ref().map(|problem| (problem.task, problem.labels.as_slice()));
@@ -201,8 +201,12 @@ impl Quantise {
             }
             (None, None) => return Ok((Some(data::load_table(&self.data)?.matrix), None)),
         };
-        let source =
-            Source { data: self.data.clone(), labels, keep: self.keep_labels.clone(), rows_per_label: None };
+        let source = DataFiles {
+            data: self.data.clone(),
+            labels,
+            keep: self.keep_labels.clone(),
+            rows_per_label: None,
+        };
         let problem = source.load(model.task()?)?;
         model.check_fit(&source, &problem)?;
         Ok((None, Some(problem)))

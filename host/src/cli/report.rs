@@ -1,29 +1,32 @@
 //! `tamis report`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::console;
-use super::{Console, interrupt};
+use super::console::Console;
+use super::interrupt;
 use crate::Result;
-use crate::experiment::Store;
-use crate::experiment::report;
+use crate::lab::experiment::Store;
+use crate::lab::experiment::report;
 
 /// Report results of tamis run: one page, heat maps, curves, and tables in Markdown and CSV.
 ///
-/// index.html holds all of it and needs no other file; it follows the reader's light or dark setting.
+/// index.html holds all of it and needs no other file; it follows the reader's light or dark setting. With -o NAME.md there is one
+/// Markdown file of the summary tables that the specs ask for.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis report results/figure-3-left -o report
-  tamis report results/figure-1-left results/runtimes -o report")]
+  tamis report results/figure-1-left results/runtimes -o report
+  tamis report results/lm-recipe -o lm-recipe.md")]
 pub(super) struct Report {
     /// Folders that tamis run has made
     #[arg(value_name = "DIR", required = true)]
     results: Vec<PathBuf>,
-    /// The folder to write
+    /// The folder to write, or a file NAME.md
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -38,8 +41,14 @@ struct Object {
 impl Report {
     pub(super) fn run(&self, console: &Console) -> Result<()> {
         let stores = self.results.iter().map(|path| Store::read(path)).collect::<Result<Vec<_>>>()?;
-        let report = report::make(&stores)?;
-        let files = interrupt::saving(|| report.write(&self.output))?;
+        let name =
+            self.output.file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(".md"));
+        let (report, folder) = match name {
+            Some(name) => (report::summarise(&stores, name)?, self.output.parent().unwrap_or(&self.output)),
+            None => (report::make(&stores)?, self.output.as_path()),
+        };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let files = interrupt::saving(|| report.write(folder))?;
         let object = Object { folder: self.output.display().to_string(), cells: report.cells, files };
         console.result(&object, || {
             let facts = [("cells", object.cells.to_string()), ("files", object.files.join("\n         "))];

@@ -6,25 +6,24 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::parse;
-use crate::run::{Labels, Source};
+use crate::data::{DataFiles, Labels};
 
 /// Data and labels.
 #[derive(Debug, Args)]
 pub(super) struct SourceArgs {
-    /// Samples: idx, NPY, NPZ (FILE.npz#NAME) or CSV, also compressed with gzip; F,F2 appends the rows of F2
+    /// Samples: idx, NPY, NPZ (FILE.npz#NAME) or CSV, also gzipped; F,F2 appends rows
     #[arg(long, value_name = "F[,F2…]")]
     data: PathBuf,
-    /// Labels, one per sample, in any of these formats; for regression also several, a column each
+    /// Labels, one per sample, in these formats; for regression also several columns
     #[arg(long, value_name = "F[,F2…]", required_unless_present = "target", conflicts_with = "target")]
     labels: Option<PathBuf>,
-    /// The column of the data that holds the labels: its name, or its number counted from 1
+    /// The column of the data with the labels: its name, or its number from 1
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// Keep only the rows with these labels; for classes A becomes 0, B becomes 1, and so on
+    /// Keep only rows with these labels; for classes A becomes 0, B 1, and so on
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     keep_labels: Option<Vec<f32>>,
-    /// Keep only the occurrences A to B-1 of each label, counted from 0, ordered by label; of a label that occurs less often,
-    /// those there are
+    /// Keep only the occurrences A to B-1 of each label, from 0, ordered by label
     #[arg(long, value_name = "A..B", allow_hyphen_values = true, value_parser = parse::range)]
     rows_per_label: Option<Range<usize>>,
 }
@@ -35,12 +34,12 @@ impl SourceArgs {
         std::iter::once(self.data.as_path()).chain(self.labels.as_deref())
     }
 
-    pub(super) fn source(&self) -> Source {
+    pub(super) fn source(&self) -> DataFiles {
         let labels = match (&self.labels, &self.target) {
             (Some(path), _) => Labels::File(path.clone()),
             (None, target) => Labels::Column(target.clone().unwrap_or_default()),
         };
-        Source {
+        DataFiles {
             data: self.data.clone(),
             labels,
             keep: self.keep_labels.clone(),

@@ -9,17 +9,22 @@
 //! A reader gives a [`Network`]: each layer's weights as `outputs × inputs` floats, its biases, and whether relu follows.
 //! Formats that hold arrays alone give [`Tensor`]s, which [`named::network`] makes layers of by their names and shapes.
 //!
-//! Files are not believed: a reader, and `run::import` with it, takes no more memory than [`MEMORY_FACTOR`] times the bytes
+//! Files are not believed: a reader, and `convert::import` with it, takes no more memory than [`MEMORY_FACTOR`] times the bytes
 //! that it is given, and [`MEMORY_ROOM`] beside that. Compressed archives count as what they unpack to, which is
 //! [`npz::LIMIT`] at the most.
 
+pub(crate) mod export;
+pub(crate) mod import;
 pub mod named;
 pub mod npz;
 pub mod onnx;
 pub mod safetensors;
 
+pub use export::{ExportForm, ExportReport, Exported, check_name, export};
+pub use import::{Cut, ImportOptions, ImportOutcome, ImportReport, ImportedLayer, import};
+
 use serde::{Deserialize, Serialize};
-use tamis::model::{MAX_INPUTS, MAX_LAYERS};
+use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 
 use crate::{Error, Result};
 

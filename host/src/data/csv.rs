@@ -9,10 +9,11 @@ use std::io::{BufRead, BufReader, Read};
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
+use super::Source;
 use super::element::not_finite;
 use super::matrix::Incoming;
 use super::source::unreadable;
-use super::{Source, Table};
+use super::table::Table;
 use crate::{Error, Result};
 
 /// Reads a CSV file.

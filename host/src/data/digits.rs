@@ -10,12 +10,12 @@
 //! and its ink is the share of a pixel that the pen covers at the distance from the nearest stroke.
 //!
 //! Image `i` is a function of (seed, i) alone: a longer data set starts with the shorter one, and threads change
-//! nothing. Maths comes from [`tamis::math`], so the bytes are the same on every machine.
+//! nothing. Maths comes from [`tamis::base::math`], so the bytes are the same on every machine.
 
 use crate::{Error, Result};
 use rayon::prelude::*;
-use tamis::math;
-use tamis::rng::{Rng, stream};
+use tamis::base::math;
+use tamis::base::rng::{Rng, stream};
 
 use super::{Matrix, Values, spare};
 

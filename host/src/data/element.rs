@@ -52,11 +52,18 @@ impl Element {
     }
 }
 
+/// Rows, and numbers of each.
+#[derive(Clone, Copy)]
+struct Shape {
+    rows: usize,
+    cols: usize,
+}
+
 impl Layout {
     /// Appends the values that `source` still holds to `into`: one row per index of the first axis, the other axes
     /// flattened in C order.
     pub(super) fn append<R: Read>(&self, mut source: Source<R>, into: &mut Incoming<'_>) -> Result<()> {
-        let shape @ (rows, cols) = self.shape()?;
+        let shape @ Shape { rows, cols } = self.shape()?;
         let bytes = self.bytes(rows, cols)?;
         source.expect(bytes)?;
         into.announce(rows, cols, self.element.is_byte())?;
@@ -78,7 +85,7 @@ impl Layout {
     }
 
     /// Rows and columns: the first axis, and the product of the others.
-    fn shape(&self) -> Result<(usize, usize)> {
+    fn shape(&self) -> Result<Shape> {
         let Some((&rows, rest)) = self.dims.split_first() else {
             return Err(Error::new("the array is a single number")
                 .expected("at least one axis, of rows")
@@ -93,7 +100,8 @@ impl Layout {
         }
         let cols = rest.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
         let fits = |n: u64| usize::try_from(n).ok();
-        fits(rows).zip(cols.and_then(fits)).ok_or_else(|| self.too_large())
+        let shape = fits(rows).zip(cols.and_then(fits)).map(|(rows, cols)| Shape { rows, cols });
+        shape.ok_or_else(|| self.too_large())
     }
 
     fn bytes(&self, rows: usize, cols: usize) -> Result<u64> {
@@ -114,7 +122,7 @@ impl Layout {
         source: &mut Source<R>,
         into: &Incoming<'_>,
         out: &mut Vec<T>,
-        (rows, cols): (usize, usize),
+        Shape { rows, cols }: Shape,
         decode: impl Fn(&[u8], &mut Vec<T>),
     ) -> Result<()> {
         let (size, total) = (self.element.size(), rows * cols);
@@ -135,7 +143,7 @@ impl Layout {
             }
             part.clear();
             decode(chunk, &mut part);
-            self.finite(&part, chunk, done, (rows, cols))?;
+            self.finite(&part, chunk, done, Shape { rows, cols })?;
             match &scatter {
                 Some(scatter) => {
                     for (k, &value) in part.iter().enumerate() {
@@ -176,7 +184,7 @@ impl Layout {
         values: &[T],
         chunk: &[u8],
         first: usize,
-        (rows, cols): (usize, usize),
+        Shape { rows, cols }: Shape,
     ) -> Result<()> {
         let Some(at) = values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
         let (row, column) = self.place(first + at, rows, cols);

@@ -5,18 +5,18 @@
 //!
 //! `x = [sin 2π v·b_1, …, sin 2π v·b_k, cos 2π v·b_1, …, cos 2π v·b_k]`, `y = brightness / 255`.
 //!
-//! The turns `v·b` are computed and reduced to one turn in double precision, sine and cosine by [`tamis::math`].
+//! The turns `v·b` are computed and reduced to one turn in double precision, sine and cosine by [`tamis::base::math`].
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
 use png::{ColorType, DecodeOptions, Decoder, Limits, Transformations};
 use rayon::prelude::*;
-use tamis::math;
-use tamis::rng::{Rng, stream};
+use tamis::base::math;
+use tamis::base::rng::{Rng, stream};
 
 use super::{Matrix, Values, spare};
-use crate::{Error, Result, file};
+use crate::{Error, Result, base::file};
 
 /// Stream of the frequencies.
 const FREQUENCIES: u64 = stream::USER + (0xd4 << 32);

@@ -1,77 +1,14 @@
 //! Files into memory: which format, compressed or not, one file or several.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::GzDecoder;
-
+use super::gzip::Members;
 use super::matrix::Incoming;
-use super::source::Trailing;
+use super::table::Table;
 use super::{Matrix, Size, Source, Values, csv, idx, npy, npz, select};
-use crate::{Error, Result, file};
-
-/// A matrix with the names of its columns, where the file has them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Table {
-    /// The rows.
-    pub matrix: Matrix,
-    /// One name per column.
-    pub names: Option<Vec<String>>,
-}
-
-impl Table {
-    /// Takes the column `target`, a name or a number counted from 1, out of the table: inputs and labels. In place.
-    ///
-    /// # Errors
-    /// No such column, several of that name, or no other column.
-    ///
-    /// ```
-    /// use tamis_host::data::{Source, csv};
-    /// let table = csv::read(Source::bytes(b"width,height,class\n1.5,2,0\n3,4,1\n")).unwrap();
-    /// let (inputs, labels) = table.split("class").unwrap();
-    /// assert_eq!((inputs.cols, labels), (2, vec![0.0, 1.0]));
-    /// ```
-    pub fn split(self, target: &str) -> Result<(Matrix, Vec<f32>)> {
-        let column = self.column(target)?;
-        let Self { mut matrix, .. } = self;
-        let labels = matrix.take_column(column)?;
-        Ok((matrix, labels))
-    }
-
-    /// The column that `target` means, counted from 0.
-    fn column(&self, target: &str) -> Result<usize> {
-        let names = self.names.as_deref().unwrap_or_default();
-        let mut named = (0..names.len()).filter(|&i| names[i] == target);
-        match (named.next(), named.next()) {
-            (Some(column), None) => return Ok(column),
-            (Some(_), Some(_)) => {
-                return Err(Error::new(format!("several columns are named {target:?}"))
-                    .help("pass the number of the column, counted from 1"));
-            }
-            _ => {}
-        }
-        match target.parse::<usize>() {
-            Ok(number) if (1..=self.matrix.cols).contains(&number) => Ok(number - 1),
-            _ => Err(self.no_column(target)),
-        }
-    }
-
-    fn no_column(&self, target: &str) -> Error {
-        let numbers = format!("a number from 1 to {}", self.matrix.cols);
-        let names = self.names.as_deref().unwrap_or_default();
-        let listed = names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-        let expected = match names.len() {
-            0 => numbers,
-            1..=20 => format!("{listed} or {numbers}"),
-            _ => format!("{listed}, … or {numbers}"),
-        };
-        Error::new("no such column")
-            .expected(expected)
-            .got(format_args!("{target:?}"))
-            .help("pass the name of a column, or its number, to --target")
-    }
-}
+use crate::{Error, Result, base::file};
 
 /// Loads samples, one row each, from a file of any format that [`data`](super) lists.
 ///
@@ -268,43 +205,11 @@ fn append_compressed(
     let head = head(&mut reader)?;
     let gz = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
     let path = if gz { path.with_extension("") } else { path.to_owned() };
-    // Only text does not say how long it is.
     let binary = npy::matches(&head) || idx::matches(&head);
-    let left = if binary { u64::MAX } else { len.saturating_mul(TEXT_RATIO).max(TEXT_FLOOR) };
-    let whole = Limited { reader: Cursor::new(head.clone()).chain(reader), left };
-    append_plain(&path, &head, Source::new(whole, Size::expanded(len)), rows)
+    let reader = if binary { reader } else { reader.limited() };
+    let whole = Cursor::new(head.clone()).chain(reader);
+    append_plain(&path, &head, Source::new(whole, Size::limited(len)), rows)
 }
-
-/// The members of a gzip file one after the other, as `gzip -d` gives them; what follows the last is an error of its own.
-struct Members<R>(Option<GzDecoder<R>>);
-
-impl<R: BufRead> Members<R> {
-    fn new(reader: R) -> Self {
-        Self(Some(GzDecoder::new(reader)))
-    }
-}
-
-impl<R: BufRead> Read for Members<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.0 {
-            let n = member.read(buffer)?;
-            if n > 0 || buffer.is_empty() {
-                return Ok(n);
-            }
-            let rest = member.get_mut().fill_buf()?;
-            match rest {
-                [] => return Ok(0),
-                [0x1f] | [0x1f, 0x8b, ..] => self.0 = self.0.take().map(|m| GzDecoder::new(m.into_inner())),
-                _ => return Err(io::Error::other(Trailing(rest[..rest.len().min(8)].to_vec()))),
-            }
-        }
-        Ok(0)
-    }
-}
-
-/// Compressed text may expand to this many times its size, or to `TEXT_FLOOR` bytes if that is more.
-const TEXT_RATIO: u64 = 100;
-const TEXT_FLOOR: u64 = 64 << 20;
 
 /// Appends rows in a format that is known from `head`, else from the ending of `path`.
 fn append_plain<R: Read>(
@@ -350,22 +255,4 @@ fn head(reader: &mut impl Read) -> Result<Vec<u8>> {
     let mut head = [0; HEAD];
     let n = Source::new(reader, Size::AtMost(HEAD as u64)).fill(&mut head)?;
     Ok(head[..n].to_vec())
-}
-
-/// Stops at a number of bytes, with an error.
-struct Limited<R> {
-    reader: R,
-    left: u64,
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.reader.read(buffer)?;
-        self.left = self.left.checked_sub(n as u64).ok_or_else(|| {
-            io::Error::other(
-                "the compressed text expands too far to be a table: decompress it first if it is one",
-            )
-        })?;
-        Ok(n)
-    }
 }

@@ -146,7 +146,7 @@ impl Matrix {
         for row in values.chunks_exact(self.cols.max(1)) {
             scales.iter_mut().zip(row).for_each(|(scale, x)| *scale = scale.max(x.abs()));
         }
-        scales.iter_mut().for_each(|scale| *scale = 0.5 * tamis::math::unit_scale(&[*scale]));
+        scales.iter_mut().for_each(|scale| *scale = 0.5 * tamis::base::math::unit_scale(&[*scale]));
         for row in values.chunks_exact_mut(self.cols.max(1)) {
             row.iter_mut().zip(&scales).for_each(|(x, scale)| *x *= scale);
         }

@@ -15,9 +15,12 @@
 //! Headers are not believed: nothing is allocated that the file could not fill. Values go straight into their final
 //! place, through one buffer of 64 KiB. Every value must be finite.
 
+mod array;
+pub(crate) mod classes;
 pub mod csv;
 pub mod digits;
 mod element;
+mod gzip;
 pub mod idx;
 pub mod image;
 mod load;
@@ -25,12 +28,17 @@ mod matrix;
 pub mod npy;
 pub mod npz;
 pub mod planted;
+pub(crate) mod problem;
 mod save;
 pub mod select;
 mod source;
+mod table;
 
-pub use load::{Table, load, load_beside, load_chosen, load_labelled, load_labels, load_table};
+pub use array::{Array, Numbers};
+pub use load::{load, load_beside, load_chosen, load_labelled, load_labels, load_table};
 pub(crate) use matrix::{LINE, shrink, spare};
 pub use matrix::{Matrix, Values};
-pub use save::{Array, Numbers, save, save_csv, save_npy, save_npz};
+pub use problem::{DataFiles, Labels, Problem, Task};
+pub use save::{save, save_csv, save_npy, save_npz};
 pub use source::{Size, Source};
+pub use table::Table;

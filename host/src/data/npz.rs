@@ -56,7 +56,7 @@ pub(crate) fn read_all<R: Read + Seek>(
     }
     for name in names {
         let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
-        let size = size(&file, len);
+        let size = size(&file, len, Size::expanded);
         let name = name.strip_suffix(SUFFIX).unwrap_or(&name);
         let read = npy::read_shaped(Source::new(file, size), bytes);
         let (dims, matrix) = read.map_err(|error| error.of(list(&[Cow::Borrowed(name)])))?;
@@ -99,7 +99,7 @@ pub(super) fn append<R: Read + Seek>(
     let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
     let name = choose(&archive, member)?;
     let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
-    let size = size(&file, len);
+    let size = size(&file, len, Size::limited);
     npy::append(Source::new(file, size), rows)
 }
 
@@ -146,11 +146,11 @@ fn list(names: &[Cow<'_, str>]) -> String {
 }
 
 /// What the array can hold: neither the size nor the compressed size in the archive is believed beyond the file.
-fn size<R: Read>(file: &ZipFile<'_, R>, len: u64) -> Size {
+fn size<R: Read>(file: &ZipFile<'_, R>, len: u64, expanded: impl Fn(u64) -> Size) -> Size {
     let stored = file.compressed_size().min(len);
     match file.compression() {
         CompressionMethod::Stored => Size::AtMost(stored),
-        _ => Size::expanded(stored),
+        _ => expanded(stored),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use super::{Matrix, Values, spare};
 use rayon::prelude::*;
-use tamis::dims::Dims;
-use tamis::error::Result;
-use tamis::factored::Net;
-use tamis::gates::Signs;
-use tamis::rng::{Rng, stream};
-use tamis::samples::{NormalRows, Samples};
-use tamis::weights::{Block, Weights};
+use tamis::base::dims::Dims;
+use tamis::base::error::Result;
+use tamis::base::rng::{Rng, stream};
+use tamis::data::samples::{NormalRows, Samples};
+use tamis::network::gates::Signs;
+use tamis::network::net::Network;
+use tamis::network::weights::{Block, Weights};
 
 /// Stream of the planted positions and values.
 const WEIGHTS: u64 = stream::USER;
@@ -68,7 +68,7 @@ pub fn linear(samples: usize, inputs: usize, nnz: usize, seed: u64) -> Result<Pl
 /// [`tamis::Error::Range`] if a size is out of bounds, and another error if a label is not finite.
 ///
 /// ```
-/// use tamis::gates::Signs;
+/// use tamis::network::gates::Signs;
 /// use tamis_host::data::{Matrix, Values, planted};
 /// let rows = Matrix::new(2, 3, Values::F32(vec![1.0, 0.0, 2.0, 0.5, 1.0, 0.0]))?;
 /// let planted = planted::network_on(rows, 2, 6, Signs::Positive, 0)?;
@@ -84,7 +84,7 @@ pub fn network_on(
 ) -> crate::Result<Planted> {
     let dims = Dims::new(data.rows, data.cols, hidden, nnz);
     let planted = label(data, dims, signs, seed, relu)?;
-    let finite: Result<()> = tamis::error::finite("labels", &planted.labels);
+    let finite: Result<()> = tamis::base::error::finite("labels", &planted.labels);
     finite?;
     Ok(planted)
 }
@@ -115,8 +115,8 @@ impl PlantedNet {
     ///
     /// # Errors
     /// None for what [`factored`] makes.
-    pub fn net(&self) -> Result<Net<'_>> {
-        Net::new(
+    pub fn net(&self) -> Result<Network<'_>> {
+        Network::new(
             Weights::new(self.data.cols, self.hidden, &self.index, &self.value)?,
             Weights::new(self.outputs, self.hidden, &self.out_index, &self.out_value)?,
         )
@@ -131,7 +131,7 @@ impl PlantedNet {
 /// [`tamis::Error::Range`] if a size is out of bounds.
 ///
 /// ```
-/// use tamis::dims::Dims;
+/// use tamis::base::dims::Dims;
 /// let planted = tamis_host::data::planted::factored(Dims::new(20, 6, 4, 9), 3, 0)?;
 /// assert_eq!((planted.labels.len(), planted.index.len(), planted.out_index.len()), (60, 5, 4));
 /// # Ok::<(), tamis::Error>(())
@@ -140,8 +140,8 @@ pub fn factored(dims: Dims, outputs: usize, seed: u64) -> Result<PlantedNet> {
     let Dims { samples: n, inputs: d, hidden: m, nnz, .. } = dims;
     let (w, wt) = (Dims::new(n, d, m, nnz - nnz / 2), Dims::new(n, outputs, m, nnz / 2));
     w.check()?;
-    tamis::error::range("outputs", outputs, 1, u32::MAX as usize / m)?;
-    tamis::error::range("nonzero weights of the outputs", wt.nnz, 0, m * outputs)?;
+    tamis::base::error::range("outputs", outputs, 1, u32::MAX as usize / m)?;
+    tamis::base::error::range("nonzero weights of the outputs", wt.nnz, 0, m * outputs)?;
     let data = samples(&w, seed)?;
     let (index, value) = draw_weights(&w, seed, WEIGHTS);
     let (out_index, out_value) = draw_weights(&wt, seed, OUTPUTS);
@@ -215,7 +215,7 @@ pub fn deep(
         widths.push(outputs);
     }
     let parts = widths.len() - 1;
-    tamis::error::range("hidden layers", hidden.len(), 1, 64)?;
+    tamis::base::error::range("hidden layers", hidden.len(), 1, 64)?;
     let mut layers = Vec::with_capacity(parts);
     for (l, pair) in widths.windows(2).enumerate() {
         let dims = Dims::new(samples_n, pair[0], pair[1], share(nnz, parts, l));

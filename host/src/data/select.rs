@@ -112,14 +112,14 @@ pub fn occurrences(labels: &[f32], range: Range<usize>) -> Result<Vec<usize>> {
 pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
     let kept = rows.len();
     let order = complete(rows, matrix.rows)?;
-    fn kept_of<T: Copy>(values: &mut Vec<T>, (cols, kept): (usize, usize), order: &[usize]) {
+    fn kept_of<T: Copy>(values: &mut Vec<T>, cols: usize, kept: usize, order: &[usize]) {
         permute(values, cols, order.len(), |place| order[place]);
         values.truncate(kept * cols);
         shrink(values);
     }
     match &mut matrix.values {
-        Values::F32(v) => kept_of(v, (matrix.cols, kept), &order),
-        Values::U8(v) => kept_of(v, (matrix.cols, kept), &order),
+        Values::F32(v) => kept_of(v, matrix.cols, kept, &order),
+        Values::U8(v) => kept_of(v, matrix.cols, kept, &order),
     }
     matrix.rows = kept;
     Ok(matrix)

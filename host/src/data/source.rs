@@ -12,6 +12,23 @@ pub enum Size {
     Exact(u64),
     /// No more than this: what a compressed file can expand to.
     AtMost(u64),
+    /// The same, and no more than `limit` of them are taken.
+    Limited {
+        /// What there can be.
+        most: u64,
+        /// What is taken.
+        limit: u64,
+    },
+}
+
+/// Compressed data may expand to this many times their size, or to [`FLOOR`] bytes if that is more: tables and pictures stay far
+/// below, a file that is made to fill the memory goes up to 1032 times.
+const EXPANSION: u64 = 100;
+const FLOOR: u64 = 64 << 20;
+
+/// The most bytes that `compressed` bytes may expand to.
+pub(super) fn expansion_limit(compressed: u64) -> u64 {
+    compressed.saturating_mul(EXPANSION).max(FLOOR)
 }
 
 impl Size {
@@ -21,9 +38,15 @@ impl Size {
         Self::AtMost(compressed.saturating_mul(1032))
     }
 
+    /// The same for data, which may expand to 100 times their compressed size, or to 64 MiB if that is more.
+    #[must_use]
+    pub fn limited(compressed: u64) -> Self {
+        Self::Limited { most: Self::expanded(compressed).most(), limit: expansion_limit(compressed) }
+    }
+
     fn most(self) -> u64 {
         match self {
-            Self::Exact(n) | Self::AtMost(n) => n,
+            Self::Exact(n) | Self::AtMost(n) | Self::Limited { most: n, .. } => n,
         }
     }
 
@@ -31,6 +54,9 @@ impl Size {
         match self {
             Self::Exact(n) => Self::Exact(n.saturating_sub(taken)),
             Self::AtMost(n) => Self::AtMost(n.saturating_sub(taken)),
+            Self::Limited { most, limit } => {
+                Self::Limited { most: most.saturating_sub(taken), limit: limit.saturating_sub(taken) }
+            }
         }
     }
 }
@@ -39,7 +65,7 @@ impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact(n) => write!(f, "{n} bytes"),
-            Self::AtMost(n) => write!(f, "at most {n} bytes"),
+            Self::AtMost(n) | Self::Limited { most: n, .. } => write!(f, "at most {n} bytes"),
         }
     }
 }
@@ -107,6 +133,9 @@ impl<R: Read> Source<R> {
         match left {
             Size::Exact(n) if n > bytes => Err(oversized(bytes, left)),
             _ if left.most() < bytes => Err(truncated(bytes, left)),
+            Size::Limited { limit, .. } if limit < bytes => {
+                Err(TooFar { limit: limit + self.taken, bytes: bytes + self.taken }.into())
+            }
             _ => Ok(()),
         }
     }
@@ -161,7 +190,35 @@ impl fmt::Display for Trailing {
 
 impl std::error::Error for Trailing {}
 
+/// Compressed data that expand to more than they may: at least to `bytes`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TooFar {
+    pub(super) limit: u64,
+    pub(super) bytes: u64,
+}
+
+impl fmt::Display for TooFar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the compressed data expand too far")
+    }
+}
+
+impl std::error::Error for TooFar {}
+
+impl From<TooFar> for Error {
+    fn from(too_far: TooFar) -> Self {
+        let TooFar { limit, bytes } = too_far;
+        Self::new(too_far.to_string())
+            .expected(format_args!("at most {limit} bytes: {EXPANSION} times what is compressed, or 64 MiB"))
+            .got(format_args!("{bytes} bytes or more"))
+            .help("if you trust the file, decompress it first: gzip -d, or numpy.savez in place of savez_compressed")
+    }
+}
+
 pub(super) fn unreadable(e: io::Error) -> Error {
+    if let Some(too_far) = e.get_ref().and_then(|inner| inner.downcast_ref::<TooFar>()) {
+        return (*too_far).into();
+    }
     if let Some(trailing) = e.get_ref().and_then(|inner| inner.downcast_ref::<Trailing>()) {
         return Error::new("bytes follow the end of the compressed data")
             .expected("the end of the file, or more data in gzip format")

@@ -9,8 +9,8 @@
 use super::kernel::{Element, Piece, activate};
 use super::{Group, Shared};
 use std::ops::Range;
-use tamis::gates::{Gate, Gates};
-use tamis::weights::{Block, Weights, runs};
+use tamis::network::gates::{Gate, Gates};
+use tamis::network::weights::{Block, Weights, runs};
 
 /// All of them take at most so many bytes, unless a layout says otherwise.
 const USUAL_BYTES: usize = 4 << 20;
@@ -189,10 +189,10 @@ mod tests {
     use super::*;
     use crate::data::planted;
     use crate::operator::{Blocked, Layout, Stop};
-    use tamis::dims::Dims;
-    use tamis::gates::Signs;
-    use tamis::sensing::Sensing;
-    use tamis::weights::check_support;
+    use tamis::base::dims::Dims;
+    use tamis::network::gates::Signs;
+    use tamis::network::weights::check_support;
+    use tamis::operator::sensing::Sensing;
 
     const DIMS: Dims = Dims::new(700, 20, 6, 40);
 
@@ -248,7 +248,7 @@ mod tests {
                     check_support(d, m, &index).unwrap();
                     let w = Weights::new(d, m, &index, &value).unwrap();
                     let key = (100 * round + turn + 1) as u32;
-                    let gates = Gates::of(w, signs, tamis::gates::Empty::Freeze, 0, key);
+                    let gates = Gates::of(w, signs, tamis::network::gates::Empty::Freeze, 0, key);
                     let [mut expected, mut got] = [vec![0.0; rows.len()], vec![f32::NAN; rows.len()]];
                     plain.forward(gates, w, &mut expected).unwrap();
                     kept.forward(gates, w, &mut got).unwrap();
@@ -257,8 +257,8 @@ mod tests {
                     plain.gradient(gates, labels, 0..m, &mut expected).unwrap();
                     kept.gradient(gates, labels, 0..m, &mut got).unwrap();
                     assert_eq!(expected, got, "gradient, {floats} {rows:?} {turn}");
-                    plain.hold(gates, &index).unwrap();
-                    kept.hold(gates, &index).unwrap();
+                    let _ = plain.hold(gates, &index).unwrap();
+                    let _ = kept.hold(gates, &index).unwrap();
                     let used = plain.shared.tiles.pieces(&rows) * plain.shared.held.neurons.len();
                     let used = used * plain.shared.held.words;
                     assert_eq!(plain.shared.held.bits[..used], kept.shared.held.bits[..used]);

@@ -9,20 +9,21 @@ use super::piece::{add_gated, interleaved_product, mask, own, widen};
 use super::tiles::View;
 use super::{Blocked, Group, PAD, Shared};
 use std::ops::Range;
-use tamis::error::{self, Result};
-use tamis::factored::{Factored, Net, open_words, provided};
-use tamis::gates::{Gate, Gates};
-use tamis::weights::Block;
+use tamis::base::error::{self, Result};
+use tamis::network::gates::{Gate, Gates};
+use tamis::network::net::Network;
+use tamis::network::weights::Block;
+use tamis::operator::factored::{Factored, open_words, provided};
 
 impl Blocked {
-    fn check_net(&self, gates: Gates<'_>, net: Net<'_>) -> Result<()> {
+    fn check_net(&self, gates: Gates<'_>, net: Network<'_>) -> Result<()> {
         self.check(gates)?;
         net.check(self.shared.tiles.cols, self.hidden)?;
         error::range("outputs", net.outputs(), 1, self.outputs)?;
         error::range("nonzeros", net.nnz(), 0, self.nnz)
     }
 
-    fn check_residual(&self, net: Net<'_>, r: &[f32]) -> Result<()> {
+    fn check_residual(&self, net: Network<'_>, r: &[f32]) -> Result<()> {
         error::length("residual", r.len(), self.shared.batch.len().saturating_mul(net.outputs()))
     }
 
@@ -37,10 +38,11 @@ impl Blocked {
     fn net_panel(
         &mut self,
         gates: Gates<'_>,
-        net: Net<'_>,
+        net: Network<'_>,
         r: &[f32],
         blocks: Range<usize>,
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        dw: &mut [f32],
+        dwt: &mut [f32],
     ) -> Result<()> {
         self.go_on()?;
         let (d, c) = (self.shared.tiles.cols, net.outputs());
@@ -71,11 +73,9 @@ impl Blocked {
         }
         Ok(())
     }
-}
 
-impl Blocked {
     /// Adds the groups' products for both sides, in order.
-    fn reduce_net(&self, groups: usize, (dw, dwt): (&mut [f32], &mut [f32])) {
+    fn reduce_net(&self, groups: usize, dw: &mut [f32], dwt: &mut [f32]) {
         dw.fill(0.0);
         dwt.fill(0.0);
         for group in &self.groups[..groups] {
@@ -90,7 +90,7 @@ impl Factored for Blocked {
     fn net_forward(
         &mut self,
         gates: Gates<'_>,
-        net: Net<'_>,
+        net: Network<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
@@ -110,8 +110,8 @@ impl Factored for Blocked {
     fn net_along(
         &mut self,
         gates: Gates<'_>,
-        net: Net<'_>,
-        p: Net<'_>,
+        net: Network<'_>,
+        p: Network<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
@@ -137,7 +137,7 @@ impl Factored for Blocked {
     fn net_gradient(
         &mut self,
         gates: Gates<'_>,
-        net: Net<'_>,
+        net: Network<'_>,
         r: &[f32],
         blocks: Range<usize>,
         (dw, dwt): (&mut [f32], &mut [f32]),
@@ -153,8 +153,8 @@ impl Factored for Blocked {
         error::length("gradient panel", dw.len(), blocks.len() * d)?;
         error::length("gradient panel of the outputs", dwt.len(), blocks.len() * c)?;
         let panels = dw.chunks_mut(p * d).zip(dwt.chunks_mut(p * c));
-        for (first, out) in blocks.clone().step_by(p).zip(panels) {
-            self.net_panel(gates, net, r, first..(first + p).min(blocks.end), out)?;
+        for (first, (dw, dwt)) in blocks.clone().step_by(p).zip(panels) {
+            self.net_panel(gates, net, r, first..(first + p).min(blocks.end), dw, dwt)?;
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Factored for Blocked {
     fn net_gradient_at(
         &mut self,
         gates: Gates<'_>,
-        net: Net<'_>,
+        net: Network<'_>,
         r: &[f32],
         (dw, dwt): (&mut [f32], &mut [f32]),
         scratch: &mut [f32],
@@ -185,15 +185,15 @@ impl Factored for Blocked {
                 });
             });
         })?;
-        self.reduce_net(groups, (dw, dwt));
+        self.reduce_net(groups, dw, dwt);
         Ok(())
     }
 
     fn net_normal_at(
         &mut self,
         gates: Gates<'_>,
-        net: Net<'_>,
-        p: Net<'_>,
+        net: Network<'_>,
+        p: Network<'_>,
         (dw, dwt): (&mut [f32], &mut [f32]),
         image: &mut [f32],
         scratch: &mut [f32],
@@ -216,14 +216,14 @@ impl Factored for Blocked {
                 });
             });
         })?;
-        self.reduce_net(groups, (dw, dwt));
+        self.reduce_net(groups, dw, dwt);
         Ok(())
     }
 
     fn net_sum_normal_at(
         &mut self,
         gates: Gates<'_>,
-        (net, p): (Net<'_>, Net<'_>),
+        (net, p): (Network<'_>, Network<'_>),
         open: &[u32],
         (dw, dwt): (&mut [f32], &mut [f32]),
         image: &mut [f32],
@@ -250,7 +250,7 @@ impl Factored for Blocked {
                 });
             });
         })?;
-        self.reduce_net(groups, (dw, dwt));
+        self.reduce_net(groups, dw, dwt);
         Ok(())
     }
 }
@@ -280,7 +280,7 @@ fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
 fn forward<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    net: Net<'_>,
+    net: Network<'_>,
     group: &mut Group,
     out: &mut [f32],
 ) {
@@ -307,7 +307,7 @@ fn forward<T: Element>(
 fn along<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    (net, p): (Net<'_>, Net<'_>),
+    (net, p): (Network<'_>, Network<'_>),
     group: &mut Group,
     outputs: &mut [f32],
 ) {
@@ -358,7 +358,7 @@ fn add_scaled(value: f32, x: &[f32], out: &mut [f32]) {
 fn add_restricted<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    net: Net<'_>,
+    net: Network<'_>,
     residual: &[f32],
     group: &mut Group,
 ) {
@@ -427,7 +427,7 @@ fn add_panel<T: Element>(
     shared: &Shared,
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    net: Net<'_>,
+    net: Network<'_>,
     r: &[f32],
     padded: usize,
     group: &mut Group,

@@ -11,7 +11,7 @@ use super::piece::interleave;
 use super::through::Mapped;
 use super::tiles::View;
 use super::{PAD, Pieces, Shared};
-use tamis::weights::runs;
+use tamis::network::weights::runs;
 
 /// Groups that the pieces are divided into, each with a matrix of its own.
 const GROUPS: usize = 4;
@@ -193,9 +193,9 @@ impl Part {
 mod tests {
     use crate::data::{Matrix, Values, planted};
     use crate::operator::{Blocked, Layout, Stop};
-    use tamis::dims::Dims;
-    use tamis::gates::{Gates, Signs};
-    use tamis::sensing::Sensing;
+    use tamis::base::dims::Dims;
+    use tamis::network::gates::{Gates, Signs};
+    use tamis::operator::sensing::Sensing;
 
     /// 300 nonzeros: three products without a matrix, which the fourth one makes.
     const DIMS: Dims = Dims::new(700, 60, 8, 300);
@@ -208,11 +208,11 @@ mod tests {
         let layout = Layout { tile: 128, gram: usize::MAX, ..Layout::new(DIMS.hidden, DIMS.inputs) };
         let mut plain = Blocked::new(planted.data.clone(), 8, 300, Layout { gram: 0, ..layout }).unwrap();
         let mut kept = Blocked::new(planted.data.clone(), 8, 300, layout).unwrap();
-        let products = |plain: &mut Blocked, kept: &mut Blocked, made: [bool; 5]| {
+        let products = |plain: &mut Blocked, kept: &mut Blocked, gates: [Gates<'_>; 2], made: [bool; 5]| {
             for made in made {
                 let (mut expected, mut got) = ([0.0; 300], [f32::NAN; 300]);
-                plain.normal_at(gates, w, &mut expected, &mut []).unwrap();
-                kept.normal_at(gates, w, &mut got, &mut []).unwrap();
+                plain.normal_at(gates[0], w, &mut expected, &mut []).unwrap();
+                kept.normal_at(gates[1], w, &mut got, &mut []).unwrap();
                 assert_eq!((kept.gram.made, plain.gram.made), (made, false));
                 let scale = expected.iter().fold(0.0_f32, |most, e| most.max(e.abs()));
                 for (expected, got) in expected.iter().zip(got) {
@@ -222,16 +222,18 @@ mod tests {
         };
         let fourth = [false, false, false, true, true];
         for rows in [0..700, 100..650] {
-            for operator in [&mut plain, &mut kept] {
+            let held = [&mut plain, &mut kept].map(|operator| {
                 operator.select(rows.clone()).unwrap();
-                operator.hold(gates, w.index()).unwrap();
-            }
-            products(&mut plain, &mut kept, fourth);
-            kept.hold(gates, w.index()).unwrap();
-            products(&mut plain, &mut kept, fourth);
-            // Gates that nobody holds: as often as may be, no matrix.
+                operator.hold(gates, w.index()).unwrap()
+            });
+            products(&mut plain, &mut kept, held, fourth);
+            let again = [held[0], kept.hold(gates, w.index()).unwrap()];
+            products(&mut plain, &mut kept, again, fourth);
+            // Gates that nobody holds, or held no more, are computed without the matrix, which stays that of the held ones.
+            products(&mut plain, &mut kept, held, [true; 5]);
+            products(&mut plain, &mut kept, [gates; 2], [true; 5]);
             kept.select(rows).unwrap();
-            products(&mut plain, &mut kept, [false; 5]);
+            products(&mut plain, &mut kept, again, [false; 5]);
         }
     }
 
@@ -242,7 +244,7 @@ mod tests {
         let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
         let layout = Layout { gram: usize::MAX, ..Layout::new(DIMS.hidden, DIMS.inputs) };
         let mut operator = Blocked::new(planted.data.clone(), 8, 300, layout).unwrap();
-        operator.hold(gates, w.index()).unwrap();
+        let gates = operator.hold(gates, w.index()).unwrap();
         let mut out = [0.0; 300];
         for _ in 0..3 {
             operator.normal_at(gates, w, &mut out, &mut []).unwrap();
@@ -262,9 +264,9 @@ mod tests {
         let mut operator =
             Blocked::new(Matrix::new(30, 3, values).unwrap(), 2, 1, Layout { gram: 1, ..Layout::new(2, 3) })
                 .unwrap();
-        let w = tamis::weights::Weights::new(3, 2, &[4], &[0.5]).unwrap();
+        let w = tamis::network::weights::Weights::new(3, 2, &[4], &[0.5]).unwrap();
         let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
-        operator.hold(gates, w.index()).unwrap();
+        let gates = operator.hold(gates, w.index()).unwrap();
         let mut out = [0.0];
         operator.normal_at(gates, w, &mut out, &mut []).unwrap();
         assert!(operator.gram.made);

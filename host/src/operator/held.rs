@@ -1,11 +1,14 @@
 //! Gates kept between products, as bits.
 
-use tamis::gates::{Gates, Key};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tamis::network::gates::Gates;
 
 /// Gates computed ahead for the restricted products: one bit per row and neuron of the support.
 #[derive(Debug)]
 pub(super) struct Held {
-    pub(super) key: Option<Key>,
+    /// What the gates that they are of are marked with.
+    pub(super) ticket: Option<NonZeroU32>,
     pub(super) neurons: Vec<u32>,
     /// By piece of the batch, then neuron, then word of 32 rows.
     pub(super) bits: Vec<u32>,
@@ -22,6 +25,14 @@ impl Held {
 
     /// Whether these are the gates of exactly these neurons.
     pub(super) fn fits(&self, gates: Gates<'_>, neurons: impl Iterator<Item = usize>) -> bool {
-        self.key == Some(gates.key()) && neurons.eq(self.neurons.iter().map(|&i| i as usize))
+        self.ticket.is_some()
+            && self.ticket == gates.ticket()
+            && neurons.eq(self.neurons.iter().map(|&i| i as usize))
     }
+}
+
+/// A number that no operator has given out before.
+pub(super) fn ticket() -> Option<NonZeroU32> {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    NonZeroU32::new(LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
 }

@@ -5,7 +5,7 @@
 //! of one neuron are taken in the order of the reference operator and without fused multiply-add, so activations,
 //! gates and outputs have its bits on every machine.
 
-use tamis::weights::Block;
+use tamis::network::weights::Block;
 
 /// Lanes of a chunk: sixteen 128-bit, eight 256-bit or four 512-bit registers of floats, so that as many additions
 /// are under way at once.

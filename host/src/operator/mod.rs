@@ -1,4 +1,4 @@
-//! The blocked parallel operator: the core's [`Sensing`](tamis::sensing::Sensing) at the speed of the machine.
+//! The blocked parallel operator: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the speed of the machine.
 //!
 //! The data lies in tiles of rows that stay in cache while all neurons of a panel pass over them
 //! ([`tiles`](self)). Sparse products run along the columns of a tile; the dense gradient of a panel,
@@ -18,10 +18,11 @@ mod kernel;
 mod layout;
 mod piece;
 mod sensing;
-mod stop;
+
 mod through;
 mod tiles;
 
+pub use crate::base::Stop;
 use crate::data::{Matrix, Values};
 use activations::Activations;
 use buffer::Buffer;
@@ -31,11 +32,11 @@ use held::Held;
 pub use layout::Layout;
 use pulp::Arch;
 use std::ops::Range;
-pub use stop::Stop;
-use tamis::dims::Dims;
-use tamis::error::{self, Result};
-use tamis::gates::Gates;
-use tamis::weights::check_support;
+use tamis::base::dims::Dims;
+use tamis::base::error::{self, Result};
+use tamis::network::gates::Gates;
+use tamis::network::weights::check_support;
+use tamis::operator::machine::Host;
 use through::Mapped;
 pub use through::Through;
 use tiles::Tiles;
@@ -54,6 +55,7 @@ pub struct Blocked {
     shared: Shared,
     groups: Vec<Group>,
     gram: Gram,
+    host: Host,
 }
 
 /// What all groups read.
@@ -159,7 +161,7 @@ impl Blocked {
             live: Vec::with_capacity(layout.panel),
             // A batch may begin and end within a tile, and so have one piece more than its rows fill.
             held: Held {
-                key: None,
+                ticket: None,
                 neurons: Vec::with_capacity(held),
                 bits: vec![0; (tiles + 1) * held * words],
                 words,
@@ -173,7 +175,7 @@ impl Blocked {
             stop: None,
         };
         let gram = Gram::new(layout.gram.min(nnz));
-        Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups, gram })
+        Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups, gram, host: Host })
     }
 
     /// Gives the data back, as they came.
@@ -182,7 +184,7 @@ impl Blocked {
         self.shared.tiles.into_matrix()
     }
 
-    /// Makes room for networks of up to `outputs` outputs ([`tamis::factored`]).
+    /// Makes room for networks of up to `outputs` outputs ([`tamis::operator::factored`]).
     #[must_use]
     pub fn with_outputs(mut self, outputs: usize) -> Self {
         let padded = self.layout.panel.next_multiple_of(PAD);

@@ -3,8 +3,8 @@
 use super::kernel::{Element, Piece, activate, add_product, pack, project, unpack, vectorise};
 use super::{Group, PAD, Shared};
 use std::ops::Range;
-use tamis::gates::{Gate, Gates};
-use tamis::weights::{Block, Weights, runs};
+use tamis::network::gates::{Gate, Gates};
+use tamis::network::weights::{Block, Weights, runs};
 
 /// Rows of one matrix product: a strip of the left factor then stays in the first cache.
 const DEPTH: usize = 128;

@@ -1,24 +1,30 @@
 //! The core's trait on the blocked operator.
 
-use super::held::Held;
+use super::held::{self, Held};
 use super::kernel::vectorise;
 use super::tiles::View;
 use super::{Blocked, PAD, activations, piece, with_piece};
 use std::convert::Infallible;
 use std::ops::Range;
-use tamis::error::{self, Result};
-use tamis::gates::{Gate, Gates};
-use tamis::sensing::{Sensing, provided};
-use tamis::weights::{Block, Weights, runs};
+use tamis::base::error::{self, Result};
+use tamis::network::gates::{Gate, Gates};
+use tamis::network::weights::{Block, Weights, runs};
+use tamis::operator::machine::Host;
+use tamis::operator::sensing::{Sensing, provided};
 
 impl Sensing for Blocked {
     type Source = Infallible;
+    type Machine = Host;
+
+    fn machine(&mut self) -> &mut Host {
+        &mut self.host
+    }
 
     fn rows(&self) -> usize {
         self.shared.tiles.rows
     }
 
-    fn samples(&self) -> usize {
+    fn local_rows(&self) -> usize {
         self.shared.batch.len()
     }
 
@@ -44,13 +50,13 @@ impl Sensing for Blocked {
             self.shared.activations.forget();
         }
         self.shared.batch = rows;
-        self.shared.held.key = None;
+        self.shared.held.ticket = None;
         self.gram.forget();
         Ok(())
     }
 
     fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<()> {
-        error::length("apply output", out.len(), self.samples())?;
+        error::length("apply output", out.len(), self.local_rows())?;
         self.check(gates)?;
         w.check(self.shared.tiles.cols, self.hidden)?;
         let gate = gates.gate(w.neuron());
@@ -64,7 +70,7 @@ impl Sensing for Blocked {
 
     fn adjoint(&mut self, gates: Gates<'_>, i: usize, v: &[f32], out: &mut [f32]) -> Result<()> {
         error::range("block", i, 0, self.hidden - 1)?;
-        error::length("adjoint input", v.len(), self.samples())?;
+        error::length("adjoint input", v.len(), self.local_rows())?;
         let d = self.shared.tiles.cols;
         error::length("adjoint output", out.len(), d)?;
         self.check(gates)?;
@@ -83,14 +89,14 @@ impl Sensing for Blocked {
         Ok(())
     }
 
-    fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<()> {
+    fn hold<'g>(&mut self, gates: Gates<'g>, support: &[u32]) -> Result<Gates<'g>> {
         self.check(gates)?;
         self.check_support(support)?;
         let (d, words, panel) = (self.shared.tiles.cols, self.shared.held.words, self.layout.panel);
-        self.shared.held.key = None;
+        self.shared.held.ticket = None;
         self.gram.forget();
         if !self.layout.hold {
-            return Ok(());
+            return Ok(gates);
         }
         self.shared.held.neurons.clear();
         self.shared.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
@@ -118,13 +124,13 @@ impl Sensing for Blocked {
                 break;
             }
         }
-        let key = done.is_ok().then(|| gates.key());
-        self.shared.held = Held { key, neurons, bits, words };
-        done
+        let ticket = done.is_ok().then(held::ticket).flatten();
+        self.shared.held = Held { ticket, neurons, bits, words };
+        done.map(|()| ticket.map_or(gates, |ticket| gates.held(ticket)))
     }
 
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
-        error::length("forward output", out.len(), self.samples())?;
+        error::length("forward output", out.len(), self.local_rows())?;
         self.check(gates)?;
         w.check(self.shared.tiles.cols, self.hidden)?;
         let held = self.shared.held.fits(gates, w.blocks().map(|block| block.neuron()));
@@ -157,7 +163,7 @@ impl Sensing for Blocked {
     fn gradient(&mut self, gates: Gates<'_>, r: &[f32], blocks: Range<usize>, out: &mut [f32]) -> Result<()> {
         let d = self.shared.tiles.cols;
         error::range("block", blocks.end, blocks.start, self.hidden)?;
-        error::length("residual", r.len(), self.samples())?;
+        error::length("residual", r.len(), self.local_rows())?;
         error::length("gradient panel", out.len(), blocks.len() * d)?;
         self.check(gates)?;
         for (first, out) in
@@ -176,7 +182,7 @@ impl Sensing for Blocked {
         out: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
-        error::length("residual", r.len(), self.samples())?;
+        error::length("residual", r.len(), self.local_rows())?;
         error::length("restricted gradient", out.len(), support.len())?;
         self.check(gates)?;
         self.check_support(support)?;

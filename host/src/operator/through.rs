@@ -1,16 +1,16 @@
 //! Finished layers before those that are trained: what they make of the rows, a tile at a time.
 //!
 //! Their sparse products run along the columns of a tile, as all products of the operator do, and have the bits of
-//! [`tamis::deep::Stack`]. A group holds what the layers make of one tile, and makes that of another one when it comes to
+//! [`tamis::learn::deep::Stack`]. A group holds what the layers make of one tile, and makes that of another one when it comes to
 //! it: in strips of a tile to each group, once a strip.
 
 use super::Layout;
 use super::buffer::{self, Buffer};
 use super::kernel::{Element, Piece, activate, vectorise};
 use pulp::Arch;
-use tamis::deep::{Head, Stack};
-use tamis::error::{self, Result};
-use tamis::weights::Weights;
+use tamis::base::error::{self, Result};
+use tamis::learn::deep::{Head, Stack};
+use tamis::network::weights::Weights;
 
 /// Hidden layers that are finished, whose activations are the inputs of an operator ([`super::Blocked::through`]).
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ impl Through {
     /// [`error::Error::Range`] for a stack without layers, or one that has ended.
     ///
     /// ```
-    /// use tamis::{deep::Stack, gates::{Gates, Signs}, sensing::Sensing, weights::Weights};
+    /// use tamis::{learn::deep::Stack, network::gates::{Gates, Signs}, operator::sensing::Sensing, network::weights::Weights};
     /// use tamis_host::data::{Matrix, Values};
     /// use tamis_host::operator::{Blocked, Layout, Through};
     /// // Two neurons, relu(x_0) and relu(-x_1), and the product of one above them with the rows.

@@ -3,10 +3,10 @@
 #include "dense.h"
 #include "arm_nnfunctions.h"
 
-void prepare(const uint8_t row[784], void *input)
+void prepare(const uint8_t row[INPUTS], void *input)
 {
     int8_t *x = input;
-    for (int i = 0; i < 784; i++)
+    for (int i = 0; i < INPUTS; i++)
         x[i] = (int8_t)(row[i] - 128);
 }
 
@@ -23,7 +23,7 @@ static void layer(const int8_t *x, const int8_t *w, int inputs, int outputs, int
 int predict(const void *input)
 {
     int8_t h[HIDDEN], y[OUTPUTS];
-    layer(input, W1[0], 784, HIDDEN, MULTIPLIER_1, SHIFT_1, -128, h);
+    layer(input, W1[0], INPUTS, HIDDEN, MULTIPLIER_1, SHIFT_1, -128, h);
     layer(h, W2[0], HIDDEN, OUTPUTS, MULTIPLIER_2, SHIFT_2, 0, y);
     int best = 0;
     for (int k = 1; k < OUTPUTS; k++)

@@ -2,10 +2,10 @@
 #include "engine.h"
 #include "dense.h"
 
-void prepare(const uint8_t row[784], void *input)
+void prepare(const uint8_t row[INPUTS], void *input)
 {
     float *x = input;
-    for (int i = 0; i < 784; i++)
+    for (int i = 0; i < INPUTS; i++)
         x[i] = row[i];
 }
 
@@ -15,7 +15,7 @@ int predict(const void *input)
     float h[HIDDEN], y[OUTPUTS];
     for (int j = 0; j < HIDDEN; j++) {
         float sum = 0;
-        for (int i = 0; i < 784; i++)
+        for (int i = 0; i < INPUTS; i++)
             sum += x[i] * F1[j][i];
         h[j] = sum > 0 ? sum : 0;
     }

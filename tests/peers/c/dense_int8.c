@@ -2,10 +2,10 @@
 #include "engine.h"
 #include "dense.h"
 
-void prepare(const uint8_t row[784], void *input)
+void prepare(const uint8_t row[INPUTS], void *input)
 {
     uint8_t *x = input;
-    for (int i = 0; i < 784; i++)
+    for (int i = 0; i < INPUTS; i++)
         x[i] = row[i];
 }
 
@@ -24,7 +24,7 @@ int predict(const void *input)
     int32_t y[OUTPUTS];
     for (int j = 0; j < HIDDEN; j++) {
         int32_t sum = 0;
-        for (int i = 0; i < 784; i++)
+        for (int i = 0; i < INPUTS; i++)
             sum += (int32_t)x[i] * W1[j][i];
         sum = requantise(sum, MULTIPLIER_1, SHIFT_1);
         h[j] = (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);

@@ -7,14 +7,14 @@
 #include "emlearn_inline.h"
 #endif
 
-void prepare(const uint8_t row[784], void *input)
+void prepare(const uint8_t row[INPUTS], void *input)
 {
     float *x = input;
-    for (int i = 0; i < 784; i++)
+    for (int i = 0; i < INPUTS; i++)
         x[i] = row[i] / 255.0f;
 }
 
 int predict(const void *input)
 {
-    return net_predict(input, 784);
+    return net_predict(input, INPUTS);
 }

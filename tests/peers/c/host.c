@@ -4,8 +4,8 @@
 
 int main(int count, char **arguments)
 {
-    static uint8_t row[784];
-    static float input[784];
+    static uint8_t row[PIXELS], pooled[PIXELS / 4];
+    static float input[INPUTS];
     uint32_t head[4];
     FILE *file = count == 2 ? fopen(arguments[1], "rb") : NULL;
     if (file == NULL || fread(head, sizeof head, 1, file) != 1)
@@ -13,7 +13,9 @@ int main(int count, char **arguments)
     for (uint32_t i = 0; i < head[0]; i++) {
         if (fread(row, sizeof row, 1, file) != 1)
             return 1;
-        prepare(row, input);
+        if (INPUTS != PIXELS)
+            pool(row, pooled);
+        prepare(INPUTS == PIXELS ? row : pooled, input);
         putchar('0' + predict(input));
     }
     return 0;

@@ -1,7 +1,7 @@
 /* Nothing: what it takes is that of the program itself. */
 #include "engine.h"
 
-void prepare(const uint8_t row[784], void *input)
+void prepare(const uint8_t row[INPUTS], void *input)
 {
     (void)row, (void)input;
 }

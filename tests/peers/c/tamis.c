@@ -2,10 +2,10 @@
 #include "engine.h"
 #include "tamis_int8.h"
 
-void prepare(const uint8_t row[784], void *input)
+void prepare(const uint8_t row[INPUTS], void *input)
 {
     uint8_t *x = input;
-    for (int i = 0; i < 784; i++)
+    for (int i = 0; i < INPUTS; i++)
         x[i] = row[i];
 }
 

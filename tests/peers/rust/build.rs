@@ -6,16 +6,20 @@ use std::{env, fs};
 fn main() {
     println!("cargo:rerun-if-env-changed=PEERS");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let work = PathBuf::from(env::var("PEERS").expect("tests/peers/run.sh sets PEERS to the folder of its models"));
+    let work =
+        PathBuf::from(env::var("PEERS").expect("tests/peers/run.sh sets PEERS to the folder of its models"));
     let file = |name: &str| {
         let path = work.join(name);
         println!("cargo:rerun-if-changed={}", path.display());
         path
     };
     let mut text = String::new();
-    for (module, name) in
-        [("tables", "tamis_int8.rs"), ("straight", "tamis_straight.rs"), ("floats", "tamis_f32.rs"), ("dense", "dense.rs")]
-    {
+    for (module, name) in [
+        ("tables", "tamis_int8.rs"),
+        ("straight", "tamis_straight.rs"),
+        ("floats", "tamis_f32.rs"),
+        ("dense", "dense.rs"),
+    ] {
         text += &format!("#[path = {:?}]\npub mod {module};\n", file(name));
     }
     let net = "#[microflow_macros::model(NAME)]\npub struct MicroFlow;\n";

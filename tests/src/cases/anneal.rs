@@ -2,17 +2,19 @@
 //!
 //! The network becomes a model of two sparse layers in RAM, which is read back and predicts every picture.
 
+use super::digest::{Digest, Probe};
 use super::train::{IMAGES, LABELS, PIXELS};
-use super::{Digest, Probe};
 use core::hint::black_box;
-use tamis::anneal::{self, Params};
-use tamis::budget::{Memory, gated_words};
-use tamis::dims::Dims;
-use tamis::factored::provided;
-use tamis::gated::Gated;
-use tamis::loss;
-use tamis::samples::ByteRows;
-use tamis::wire::{self, Aligned, Task, View};
+use core::ops::ControlFlow::Continue;
+use tamis::base::budget::{Memory, gated_words};
+use tamis::base::dims::Dims;
+use tamis::data::samples::ByteRows;
+use tamis::learn::anneal::{self, Params};
+use tamis::learn::loss::{self, Classes};
+use tamis::learn::start::Start;
+use tamis::operator::factored::provided;
+use tamis::operator::gated::Gated;
+use tamis::store::wire::{self, Aligned, Task, View};
 
 const INPUTS: usize = 64;
 const HIDDEN: usize = 5;
@@ -59,15 +61,16 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
     let rows = ByteRows::new(black_box(PIXELS), INPUTS, 1.0)?;
     let mut sensing = Gated::new(rows, HIDDEN, 1, &mut row_memory)?;
     probe.start();
-    let trained = anneal::run(&mut sensing, &labels, CLASSES, NNZ, &PARAMS, memory.words(), |_| true)?;
+    let (classes, memory) = (Classes { labels: &labels, outputs: CLASSES }, memory.words());
+    let trained = anneal::run(&mut sensing, classes, NNZ, Start::Zero, &PARAMS, memory, |_| Continue(()))?;
     probe.stop("annealing, a step", trained.info.steps);
-    tamis::error::length("nonzeros", trained.net.nnz(), NNZ)?;
-    for side in [trained.net.w(), trained.net.wt()] {
+    tamis::base::error::length("nonzeros", trained.network.nnz(), NNZ)?;
+    for side in [trained.network.w(), trained.network.wt()] {
         side.index().iter().for_each(|&j| digest.word(j));
         side.value().iter().for_each(|&value| digest.float(value));
     }
     digest.float(trained.info.training.loss);
-    wire::encode_net(trained.net, Some(Task::Multiclass), model)
+    wire::encode(trained.network, HIDDEN, Some(Task::Multiclass), model)
 }
 
 /// Reads the model and predicts every picture; how many are right.

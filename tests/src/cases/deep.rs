@@ -1,17 +1,20 @@
 //! Two hidden layers on a part: each trained by the published method on what the layer before it makes of the rows, then both
 //! together on the weights that they have; and a network of twice the weights brought down to those that it needs.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use core::hint::black_box;
-use tamis::budget::{Memory, gated_words};
-use tamis::deep::{Stack, Through, share, shrink, tune};
-use tamis::dims::Dims;
-use tamis::gated::Gated;
-use tamis::gates::Signs;
-use tamis::rng::{Rng, stream};
-use tamis::samples::{Rows, Samples};
-use tamis::train::{self, Goal, Schedule};
-use tamis::weights::Weights;
+use core::ops::ControlFlow::Continue;
+use tamis::base::budget::{Memory, gated_words};
+use tamis::base::dims::Dims;
+use tamis::base::rng::{Rng, stream};
+use tamis::data::samples::{Rows, Samples};
+use tamis::learn::deep::{Stack, Through, share, shrink, tune};
+use tamis::learn::loss::Labels;
+use tamis::learn::start::Start;
+use tamis::learn::train::{self, OneOutput, Schedule};
+use tamis::network::gates::Signs;
+use tamis::network::weights::Weights;
+use tamis::operator::gated::Gated;
 
 const ROWS: usize = 80;
 const INPUTS: usize = 12;
@@ -20,7 +23,7 @@ const NNZ: usize = 36;
 /// Numbers of a row and of all neurons.
 const ACTIVATIONS: usize = INPUTS + HIDDEN[0] + HIDDEN[1];
 const DATA_SEED: u64 = 21;
-const SCHEDULE: Schedule<'_> = Schedule { epochs: 15, ..Schedule::PAPER };
+const SCHEDULE: Schedule<'_, OneOutput> = Schedule { epochs: 15, ..Schedule::PAPER };
 const TUNE: tune::Params = tune::Params { epochs: 12, batch: 15, rate: 0.05, seed: 4 };
 /// The first layer has the larger memory.
 const WORDS: usize = SCHEDULE.budget(Dims::new(ROWS, INPUTS, HIDDEN[0], NNZ / 2), 1, ROWS + INPUTS).words();
@@ -68,12 +71,11 @@ fn bring_down<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<boo
     // The last weight of the first layer leads nowhere.
     let shown = || FIRST.0.iter().take(FIRST.0.len() - 1).chain(&SECOND.0);
     let nnz = shown().count();
-    let goal = || Goal::Values(&labels);
+    let goal = || Labels::Values(&labels);
     probe.start();
-    let shrunk =
-        shrink::run(&mut rows, goal(), &mut stack, nnz, &SHRINK, &mut memory, |_| shrink::Wish::GoOn)?;
+    let shrunk = shrink::run(&mut rows, goal(), &mut stack, nnz, &SHRINK, &mut memory, |_| Continue(()))?;
     probe.stop("bringing down, an epoch", shrunk.epochs);
-    let info = tune::run(&mut rows, goal(), &mut stack, &TUNE, &mut memory, |_| true)?;
+    let info = tune::run(&mut rows, goal(), &mut stack, &TUNE, &mut memory, |_| Continue(()))?;
     for w in stack.layers() {
         w.index().iter().for_each(|&j| digest.word(j));
         w.value().iter().for_each(|&value| digest.float(value));
@@ -124,7 +126,8 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
     stack.end_sum(&[])?;
     let mut memory = [0; tune::words(NNZ, ACTIVATIONS, 1)];
     probe.start();
-    let info = tune::run(&mut rows, Goal::Values(&labels), &mut stack, &TUNE, &mut memory, |_| true)?;
+    let info =
+        tune::run(&mut rows, Labels::Values(&labels), &mut stack, &TUNE, &mut memory, |_| Continue(()))?;
     probe.stop("joint fit, an epoch", info.epochs);
     for w in stack.layers() {
         w.index().iter().for_each(|&j| digest.word(j));
@@ -148,12 +151,13 @@ fn layer<P: Probe>(
     let mut row_memory = [0.0; gated_words(INPUTS, HIDDEN[0])];
     let mut scratch = [0.0; ACTIVATIONS];
     let below = Through::new(rows, stack, &mut scratch)?;
-    let inputs = below.inputs();
+    let (inputs, labels) = (below.inputs(), Labels::Values(labels));
     let mut sensing = Gated::new(below, hidden, 1, &mut row_memory)?;
     probe.start();
-    let trained = train::run(&mut sensing, labels, nnz, &SCHEDULE, memory.words(), |_| true)?;
+    let trained =
+        train::run(&mut sensing, labels, nnz, Start::Zero, &SCHEDULE, memory.words(), |_| Continue(()))?;
     probe.stop("a layer, an epoch", trained.info.epochs);
-    let w = trained.weights;
+    let w = trained.network.w();
     stack.push(Weights::new(inputs, hidden, w.index(), w.value())?, Signs::Positive)
 }
 
@@ -170,7 +174,7 @@ fn label(mut rows: Rows<'_>, labels: &mut [f32]) -> tamis::Result<f32> {
         rows.row(k, &mut row)?;
         planted.predict(&row, &mut scratch, core::slice::from_mut(label))?;
     }
-    Ok(tamis::math::norm2(labels) / labels.len() as f32)
+    Ok(tamis::base::math::norm2(labels) / labels.len() as f32)
 }
 
 #[inline(never)]

@@ -1,12 +1,12 @@
 //! A model as it is deployed: exported as tables and as code, and read from its file. All give the same numbers.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use crate::deployed::{
     self, FLOAT_ROW, FLOATS, INTEGERS, OUTPUTS, ROW, blocks_1000, floats_500, floats_1000, rows_500,
     rows_1000, straight_500, straight_1000, tables_200, tables_500, tables_1000,
 };
 use core::hint::black_box;
-use tamis::wire::{QuantisedView, View};
+use tamis::store::wire::{QuantisedView, View};
 
 /// Counts one call; its outputs go into the digest.
 macro_rules! counted {

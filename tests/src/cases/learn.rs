@@ -2,20 +2,22 @@
 //! a later stream, and the model. A row of the stream is there once, and goes to a window in RAM. Whatever session it takes, the
 //! model has the bits of a run without a break.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use crate::simulated::{Nor, Tear};
+use core::ops::ControlFlow::Continue;
 use embedded_storage::nor_flash::NorFlash;
-use tamis::budget::{Memory, gated_words};
-use tamis::dims::Dims;
-use tamis::factored::Net;
-use tamis::flash::{Entry, Slots};
-use tamis::gated::Gated;
-use tamis::iht::{Params, Refine};
-use tamis::record::Form;
-use tamis::samples::{NormalRows, Samples as _, Window};
-use tamis::train::{self, Checkpoint, Progress, Schedule};
-use tamis::weights::Weights;
-use tamis::wire::{self, Aligned, Task, View};
+use tamis::base::budget::{Memory, gated_words};
+use tamis::base::dims::Dims;
+use tamis::data::samples::{NormalRows, Samples as _, Window};
+use tamis::learn::checkpoint::Form;
+use tamis::learn::iht::Refine;
+use tamis::learn::loss::Labels;
+use tamis::learn::start::{Start, continue_if};
+use tamis::learn::train::{self, Checkpoint, OneOutput, Progress, Schedule};
+use tamis::network::net::Network;
+use tamis::operator::gated::Gated;
+use tamis::store::flash::{Entry, Slots};
+use tamis::store::wire::{self, Aligned, Task, View};
 use tamis::{Error, Result};
 
 /// Steps between two checkpoints.
@@ -31,16 +33,15 @@ const HIDDEN: usize = 2;
 const NNZ: usize = 5;
 const PAGE: usize = 32;
 const DIMS: Dims = Dims::new(ROWS, INPUTS, HIDDEN, NNZ);
-const SCHEDULE: Schedule<'_> = Schedule {
+const SCHEDULE: Schedule<'_, OneOutput> = Schedule {
     epochs: 6,
     batch: 16,
-    convex_epochs: 1,
     seed: 43,
-    params: Params { refine: Refine::None, ..Params::PAPER },
+    head: OneOutput { convex_epochs: 1, refine: Refine::None, ..OneOutput::PAPER },
     ..Schedule::PAPER
 };
 const WORDS: usize = SCHEDULE.budget(DIMS, 1, ROWS + INPUTS).words();
-const FORM: Form = Checkpoint::form(&SCHEDULE.budget(DIMS, 1, 0));
+const FORM: Form = Checkpoint::form(&SCHEDULE.budget(DIMS, 1, 0), SCHEDULE.head.signs);
 
 /// What a payload is: a phase, under these settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,7 +129,7 @@ fn run_phase<F: NorFlash>(
     let mut row_memory = [0.0; gated_words(INPUTS, HIDDEN)];
     let mut samples = [0; Window::<f32>::words(ROWS, INPUTS)];
     let window = sample(phase, &mut samples).map_err(Error::widen)?;
-    let labels = window.labels();
+    let labels = Labels::Values(window.labels());
     let mut sensing = Gated::new(window.rows(), HIDDEN, 1, &mut row_memory).map_err(Error::widen)?;
     // What must be kept is all there is: the support stays.
     let support = match (phase, &from) {
@@ -136,11 +137,11 @@ fn run_phase<F: NorFlash>(
         _ => &[],
     };
     let nnz = if support.is_empty() { NNZ } else { support.len() };
-    let schedule = Schedule { params: Params { must_keep: support, ..SCHEDULE.params }, ..SCHEDULE };
+    let schedule = Schedule { must_keep: support, ..SCHEDULE };
     let (mut failed, mut is_unplugged, began) = (None, false, seen.ended.1);
     let observe = |progress: &Progress<'_>| {
         if progress.step == began {
-            return true;
+            return Continue(());
         }
         seen.ended = (phase, progress.step);
         if let Some(checkpoint) = progress.checkpoint.filter(|_| progress.step.is_multiple_of(EVERY)) {
@@ -148,13 +149,11 @@ fn run_phase<F: NorFlash>(
         }
         is_unplugged = *left <= 1;
         *left = left.saturating_sub(1);
-        failed.is_none() && !is_unplugged
+        continue_if(failed.is_none() && !is_unplugged)
     };
-    let trained = match &from {
-        Some(from) => train::resume(&mut sensing, labels, nnz, &schedule, from, memory.words(), observe),
-        None => train::run(&mut sensing, labels, nnz, &schedule, memory.words(), observe),
-    };
-    let weights = trained.map_err(Error::widen)?.weights;
+    let start = from.as_ref().map_or(Start::Zero, Start::Checkpoint);
+    let trained = train::run(&mut sensing, labels, nnz, start, &schedule, memory.words(), observe);
+    let network = trained.map_err(Error::widen)?.network;
     if let Some(failed) = failed {
         return Err(failed);
     }
@@ -162,17 +161,17 @@ fn run_phase<F: NorFlash>(
         return Ok(false);
     }
     match phase {
-        Phase::Training => slots.keep(Phase::Tuning as u32, &Checkpoint::starting(Net::single(weights)))?,
-        _ => finish(slots, weights)?,
+        Phase::Training => slots.keep(Phase::Tuning as u32, &Checkpoint::starting(network))?,
+        _ => finish(slots, network)?,
     };
     Ok(true)
 }
 
 /// Writes the model.
 #[inline(never)]
-fn finish<F: NorFlash>(slots: &mut Slots<F, PAGE>, weights: Weights<'_>) -> Result<Entry, F::Error> {
+fn finish<F: NorFlash>(slots: &mut Slots<F, PAGE>, network: Network<'_>) -> Result<Entry, F::Error> {
     let mut model = [0; MODEL];
-    let len = wire::encode(weights, SCHEDULE.signs, HIDDEN, Some(Task::Regression), &mut model);
+    let len = wire::encode(network, HIDDEN, Some(Task::Regression), &mut model);
     slots.store(Phase::Model as u32, model.get(..len.map_err(Error::widen)?).unwrap_or_default())
 }
 

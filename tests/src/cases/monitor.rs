@@ -1,7 +1,7 @@
 //! The vibration monitor of `examples/firmware` on a machine and an accelerometer that are computed, with its network in the
 //! program and in a chip on an SPI bus.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use crate::simulated::Chip;
 use core::hint::black_box;
 use tamis_monitor::simulated::{Accelerometer, Clock, Pin};

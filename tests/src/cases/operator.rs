@@ -1,15 +1,15 @@
 //! The conformance suite, in sizes that the smallest part has memory and time for.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use crate::conformance::{Agreement, Failure, Spy, recover, recovery_words, run, words};
-use tamis::budget::{Memory, gated_words};
-use tamis::dims::Dims;
-use tamis::gated::Gated;
-use tamis::gates::{Empty, Gates, Signs};
-use tamis::gaussian::Gaussian;
-use tamis::samples::{NormalRows, Rows};
-use tamis::sensing::Sensing;
-use tamis::weights::Weights;
+use tamis::base::budget::{Memory, gated_words};
+use tamis::base::dims::Dims;
+use tamis::data::samples::{NormalRows, Rows};
+use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::weights::Weights;
+use tamis::operator::gated::Gated;
+use tamis::operator::gaussian::Gaussian;
+use tamis::operator::sensing::HostSensing;
 
 const N: usize = 10;
 const D: usize = 5;
@@ -69,11 +69,11 @@ fn gaussian() -> Result<u32, u32> {
     held(&mut Spy::provided(&mut inner), &mut sensing, 9 * STRIDE)
 }
 
-fn hold<O: Sensing, S: Sensing>(oracle: &mut O, sensing: &mut S) -> Result<u32, u32> {
+fn hold<O: HostSensing, S: HostSensing>(oracle: &mut O, sensing: &mut S) -> Result<u32, u32> {
     held(oracle, sensing, STRIDE)
 }
 
-fn held<O: Sensing, S: Sensing>(oracle: &mut O, sensing: &mut S, stride: usize) -> Result<u32, u32> {
+fn held<O: HostSensing, S: HostSensing>(oracle: &mut O, sensing: &mut S, stride: usize) -> Result<u32, u32> {
     let mut memory = Memory::<{ words(N, D, M, N + D) }>::new();
     run(oracle, sensing, Agreement::Bits, stride, memory.words()).map_err(code)
 }

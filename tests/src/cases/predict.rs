@@ -2,9 +2,9 @@
 //!
 //! The two differ in nonzeros only, so that the difference of their instruction counts is the cost of nonzeros alone.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use core::hint::black_box;
-use tamis::model::{Activation, Csr, Layer, Model};
+use tamis::infer::model::{Activation, Csr, Layer, Model};
 
 const INPUTS: usize = 784;
 const OUTPUTS: usize = 10;

@@ -1,11 +1,11 @@
 //! Prediction by integers from a model in flash: 784-10-10 with 1000 weights, and 784-32-10 with a twentieth and a tenth of
 //! all weights, whose difference is the cost of weights alone. Then every encoding on the same small layers.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use core::hint::black_box;
-use tamis::model::{Activation, Sum};
-use tamis::quantised::{Blocks, Csr, Dense, Encoding, Layer, Model, Scales, WINDOW, Weights};
-use tamis::wire::{self, Aligned, Choice, QuantisedView};
+use tamis::infer::model::{Activation, Sum};
+use tamis::infer::quantised::{Blocks, Dense, Encoding, Layer, Mask, Model, Scales, WINDOW, Weights};
+use tamis::store::wire::{self, Aligned, Choice, QuantisedView};
 
 const INPUTS: usize = 784;
 const CLASSES: usize = 10;
@@ -116,7 +116,7 @@ impl<const ROWS: usize, const COUNTS: usize, const PAIRS: usize, const LAST: usi
 /// Digest of the outputs; 0 if a call failed.
 pub(super) fn predict<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
-    let dense = Dense::new(CLASSES, CLASSES, &[], black_box(&LAST)).map(Weights::Dense);
+    let dense = Dense::new(CLASSES, CLASSES, black_box(&LAST)).map(Weights::Dense);
     let small = dense.and_then(|last| run(probe, &mut digest, &SMALL, last, "int8, 784-10-10, 1000"));
     let twentieth =
         TWENTIETH.last().and_then(|last| run(probe, &mut digest, &TWENTIETH, last, "int8, 784-32-10, 5 %"));
@@ -144,9 +144,11 @@ fn every_encoding(digest: &mut Digest) -> tamis::Result<()> {
         33 << 24 | 1 << 23,
         30 << 24 | 0x9A_BCDE,
     ];
-    let first = Weights::Csr(Csr::new(WIDE, &[6; NARROW], &columns, &values)?);
-    let second =
-        Weights::Csr(Csr::new(NARROW, &[2, 1, 3], &[0, 4, 2, 0, 1, 3], &[100, -7, 90, 127, -128, 33])?);
+    let mut bits = [0; Mask::words(WIDE, NARROW)];
+    Mask::mark(WIDE, &[6; NARROW], &columns, &mut bits);
+    let first = Weights::Mask(Mask::new(WIDE, NARROW, &bits, &values)?);
+    let bits = [0b1_0001, 0b0_0100, 0b0_1011];
+    let second = Weights::Mask(Mask::new(NARROW, 3, &bits, &[100, -7, 90, 127, -128, 33])?);
     let layers = [
         Layer::new(first, &factors, &[5000, -400, 30, 2, 0], Activation::Relu)?,
         Layer::new(second, &[34 << 24 | 0xAA_AAAA], &[], Activation::Relu)?,

@@ -1,15 +1,17 @@
 //! Exact recovery on a part: rows are drawn from a seed whenever they are needed, labels come from a planted network, and
-//! the recipe of [`tamis::lm`] finds that network again.
+//! the recipe of [`tamis::learn::lm`] finds that network again.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use core::hint::black_box;
-use tamis::budget::{Memory, Recovery, gated_words};
-use tamis::dims::Dims;
-use tamis::gated::Gated;
-use tamis::gates::Signs;
-use tamis::lm::{self, Info, Params};
-use tamis::samples::{NormalRows, Samples};
-use tamis::weights::Weights;
+use core::ops::ControlFlow::Continue;
+use tamis::base::budget::{Memory, Recovery, gated_words};
+use tamis::base::dims::Dims;
+use tamis::data::samples::{NormalRows, Samples};
+use tamis::learn::lm::{self, Goal, Info, Params};
+use tamis::learn::start::Start;
+use tamis::network::gates::Signs;
+use tamis::network::weights::Weights;
+use tamis::operator::gated::Gated;
 
 const ROWS: usize = 150;
 const INPUTS: usize = 16;
@@ -45,7 +47,10 @@ fn find<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
     let mut sensing = Gated::new(rows, SLOTS, 1, &mut row_memory)?;
     let mut memory = Memory::<WORDS>::new();
     probe.start();
-    let (found, info) = lm::run(&mut sensing, &labels, DIMS, &Params::DEFAULT, memory.words(), |_| true)?;
+    let (goal, memory) = (Goal::one_output(DIMS), memory.words());
+    let found =
+        lm::run(&mut sensing, &labels, goal, Start::Zero, &Params::DEFAULT, memory, |_| Continue(()))?;
+    let (found, info) = (found.network.w(), found.info);
     probe.stop("recovery, a row read", info.rows_read as u32);
     found.index().iter().for_each(|&j| digest.word(j));
     found.value().iter().for_each(|&value| digest.float(value));

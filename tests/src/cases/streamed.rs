@@ -1,14 +1,14 @@
 //! Prediction from models that lie in a chip on an SPI bus, with the bits of models in memory.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use crate::simulated::{BusFault, Chip};
 use core::hint::black_box;
 use tamis::Error;
-use tamis::model::{Activation, Layer, Model, Scaled, Sum};
-use tamis::quantised;
-use tamis::spi::{ReadError, SpiFlash};
-use tamis::stream;
-use tamis::wire::{Aligned, Choice, QuantisedView, Task, View};
+use tamis::data::spi::{ReadError, SpiFlash};
+use tamis::infer::model::{Activation, Layer, Model, Scaled, Sum};
+use tamis::infer::quantised;
+use tamis::store::stream;
+use tamis::store::wire::{Aligned, Choice, QuantisedView, Task, View};
 
 const INPUTS: usize = 300;
 const HIDDEN: usize = 40;
@@ -91,52 +91,50 @@ fn floats<P: Probe>(probe: &mut P, digest: &mut Digest, file: &mut [u8; FILE]) -
 #[inline(never)]
 fn file_of_floats(out: &mut [u8; FILE]) -> Option<&[u8]> {
     let Weights { counts, columns, values, .. } = black_box(&WEIGHTS);
-    let hidden = tamis::model::Csr::new(INPUTS, counts, columns, values, Activation::Relu).ok()?;
+    let hidden = tamis::infer::model::Csr::new(INPUTS, counts, columns, values, Activation::Relu).ok()?;
     let sum = Sum::new(HIDDEN, &[0xdead_beef, 0x5a]).ok()?;
     let model = Model::new(&[Layer::Csr(hidden), Layer::Sum(sum)]).ok()?;
     let len = View::new(model).with_task(Task::BINARY).ok()?.encode(out).ok()?;
     out.get(..len)
 }
 
-/// A model of integers, its first layer in distances and in rows.
+/// A model of integers.
 #[inline(never)]
 fn integers<P: Probe>(probe: &mut P, digest: &mut Digest, file: &mut [u8; FILE]) -> Option<()> {
-    let names = ["distances over SPI, a weight", "rows over SPI, a weight"];
-    let encodings = [quantised::Encoding::Delta, quantised::Encoding::Csr];
-    for (name, encoding) in names.into_iter().zip(encodings) {
-        let file = file_of_integers(file, encoding)?;
-        let (mut scratch, mut expected, mut y) = ([0; HIDDEN + HIDDEN / 4], [0; 2], [0; 2]);
-        let view = QuantisedView::parse(file).ok()?;
-        view.model().predict(black_box(&ROW), &mut scratch, &mut expected).ok()?;
-        expected.iter().for_each(|&y| digest.word(y as u32));
+    let file = file_of_integers(file)?;
+    let (mut scratch, mut expected, mut y) = ([0; HIDDEN + HIDDEN / 4], [0; 2], [0; 2]);
+    let view = QuantisedView::parse(file).ok()?;
+    view.model().predict(black_box(&ROW), &mut scratch, &mut expected).ok()?;
+    expected.iter().for_each(|&y| digest.word(y as u32));
 
-        let mut buffer = [0; 24];
-        let flash = SpiFlash::new(Chip::new(file), file.len() as u32);
-        let mut model = stream::QuantisedModel::open(flash, 0, &mut buffer).ok()?;
-        probe.start();
-        let done = model.predict(black_box(&ROW), &mut buffer, &mut scratch, &mut y);
-        probe.stop(name, NNZ as u32 + HIDDEN as u32);
-        done.ok()?;
-        digest.word(model.release().release().reads());
-        (y == expected).then_some(())?;
-    }
-    Some(())
+    let mut buffer = [0; 24];
+    let flash = SpiFlash::new(Chip::new(file), file.len() as u32);
+    let mut model = stream::QuantisedModel::open(flash, 0, &mut buffer).ok()?;
+    probe.start();
+    let done = model.predict(black_box(&ROW), &mut buffer, &mut scratch, &mut y);
+    probe.stop("blocks over SPI, a weight", NNZ as u32 + HIDDEN as u32);
+    done.ok()?;
+    digest.word(model.release().release().reads());
+    (y == expected).then_some(())
 }
 
 #[inline(never)]
-fn file_of_integers(out: &mut [u8; FILE], encoding: quantised::Encoding) -> Option<&[u8]> {
-    use quantised::{Csr, Rescale, Scales, Weights};
+fn file_of_integers(out: &mut [u8; FILE]) -> Option<&[u8]> {
+    use quantised::{Encoding, Mask, Rescale, Scales, Weights};
     let all = black_box(&WEIGHTS);
     let factors = [Rescale::near(1.0 / 300.0).ok()?.bits()];
     let biases: [i32; HIDDEN] = core::array::from_fn(|k| 90 * k as i32 - 1000);
-    let hidden = Csr::new(INPUTS, &all.counts, &all.columns, &all.integers).ok()?;
-    let hidden = quantised::Layer::new(Weights::Csr(hidden), &factors, &biases, Activation::Relu).ok()?;
+    let mut bits = [0; Mask::words(INPUTS, HIDDEN)];
+    Mask::mark(INPUTS, &all.counts, &all.columns, &mut bits);
+    let hidden = Mask::new(INPUTS, HIDDEN, &bits, &all.integers).ok()?;
+    let hidden = quantised::Layer::new(Weights::Mask(hidden), &factors, &biases, Activation::Relu).ok()?;
     let columns: [u16; HIDDEN] = core::array::from_fn(|k| (2 * (k % 20) + k / 20) as u16);
-    let counts = [20, 20];
-    let last = Csr::new(HIDDEN, &counts, &columns, all.integers.first_chunk::<HIDDEN>()?).ok()?;
-    let last = quantised::Layer::new(Weights::Csr(last), &[], &[5, -6], Activation::Identity).ok()?;
+    let mut bits = [0; Mask::words(HIDDEN, 2)];
+    Mask::mark(HIDDEN, &[20, 20], &columns, &mut bits);
+    let last = Mask::new(HIDDEN, 2, &bits, all.integers.first_chunk::<HIDDEN>()?).ok()?;
+    let last = quantised::Layer::new(Weights::Mask(last), &[], &[5, -6], Activation::Identity).ok()?;
     let model = quantised::Model::new(&[hidden, last], None, Scales::new(0.1, 0.2, 0, 0).ok()?).ok()?;
     let view = QuantisedView::new(model).with_task(Task::Multiclass).ok()?;
-    let len = view.encode(Choice::Prefer(encoding), out).ok()?;
+    let len = view.encode(Choice::Prefer(Encoding::Blocks), out).ok()?;
     out.get(..len)
 }

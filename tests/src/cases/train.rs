@@ -2,16 +2,19 @@
 //!
 //! The trained weights become a model in RAM, the model is read back and predicts every picture.
 
-use super::{Digest, Probe};
+use super::digest::{Digest, Probe};
 use core::hint::black_box;
-use tamis::budget::{Memory, gated_words};
-use tamis::dims::Dims;
-use tamis::gated::Gated;
-use tamis::iht::{Params, Refine, Step};
-use tamis::model::Scaled;
-use tamis::samples::ByteRows;
-use tamis::train::{self, Schedule};
-use tamis::wire::{self, Aligned, Task, View};
+use core::ops::ControlFlow::Continue;
+use tamis::base::budget::{Memory, gated_words};
+use tamis::base::dims::Dims;
+use tamis::data::samples::ByteRows;
+use tamis::infer::model::Scaled;
+use tamis::learn::iht::{Refine, Step};
+use tamis::learn::loss::Labels;
+use tamis::learn::start::Start;
+use tamis::learn::train::{self, OneOutput, Schedule};
+use tamis::operator::gated::Gated;
+use tamis::store::wire::{self, Aligned, Task, View};
 
 /// Pictures.
 pub const IMAGES: usize = 200;
@@ -29,13 +32,13 @@ const SCALE: f32 = 1.0 / 255.0;
 /// Correct predictions of training pictures, 95 in 100.
 const ENOUGH: u32 = 190;
 
-const SCHEDULE: Schedule<'_> = Schedule {
+const SCHEDULE: Schedule<'_, OneOutput> = Schedule {
     epochs: 8,
-    convex_epochs: 1,
-    params: Params {
+    head: OneOutput {
+        convex_epochs: 1,
         step: Step::Normalised,
         refine: Refine::Armijo { steps: 5, decrease: 0.9, halvings: 10 },
-        must_keep: &[],
+        ..OneOutput::PAPER
     },
     ..Schedule::PAPER
 };
@@ -71,13 +74,14 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
     let rows = ByteRows::new(black_box(PIXELS), INPUTS, SCALE)?;
     let mut sensing = Gated::new(rows, HIDDEN, 1, &mut row_memory)?;
     probe.start();
-    let trained = train::run(&mut sensing, &LABELS, NNZ, &SCHEDULE, memory.words(), |_| true)?;
+    let (labels, memory) = (Labels::Values(&LABELS), memory.words());
+    let trained = train::run(&mut sensing, labels, NNZ, Start::Zero, &SCHEDULE, memory, |_| Continue(()))?;
     probe.stop("training, a step", trained.info.steps);
-    let weights = trained.weights;
+    let weights = trained.network.w();
     weights.index().iter().for_each(|&j| digest.word(j));
     weights.value().iter().for_each(|&value| digest.float(value));
     digest.float(trained.info.loss);
-    wire::encode(weights, SCHEDULE.signs, weights.hidden(), Some(Task::BINARY), model)
+    wire::encode(trained.network, HIDDEN, Some(Task::BINARY), model)
 }
 
 /// Reads the model and predicts every picture; how many are right.

@@ -1,9 +1,10 @@
 //! A model that was damaged on its way is refused on the part.
 
-use super::{Digest, Probe};
-use tamis::gates::Signs;
-use tamis::weights::Weights;
-use tamis::wire::{self, Aligned, Task, View};
+use super::digest::{Digest, Probe};
+use tamis::network::gates::Signs;
+use tamis::network::net::Network;
+use tamis::network::weights::Weights;
+use tamis::store::wire::{self, Aligned, Task, View};
 
 const INDEX: [u32; 12] = [0, 3, 4, 9, 11, 12, 17, 30, 31, 32, 38, 39];
 const VALUE: [f32; 12] = [0.5, -1.25, 3.0, 0.125, -0.75, 2.5, 1.0, -2.0, 0.25, 1.5, -0.5, 4.0];
@@ -51,7 +52,7 @@ fn sound<P: Probe>(probe: &mut P, digest: &mut Digest, bytes: &[u8]) -> tamis::R
 
 fn written(bytes: &mut [u8]) -> Option<usize> {
     let weights = Weights::new(INPUTS, HIDDEN, &INDEX, &VALUE).ok()?;
-    wire::encode(weights, Signs::Balanced, weights.hidden(), Some(Task::Regression), bytes).ok()
+    wire::encode(Network::signed(weights, Signs::Balanced), HIDDEN, Some(Task::Regression), bytes).ok()
 }
 
 fn flip(bytes: &mut [u8], bit: usize) {

@@ -3,13 +3,14 @@
 use super::situation::{Buffers, Room, Situation};
 use super::{Agreement, Failure, Outcome, Spy};
 use tamis::Error;
-use tamis::budget::Training;
-use tamis::dims::Dims;
-use tamis::gates::Gates;
-use tamis::iht::{self, Info, Params, Refine, Step};
-use tamis::math::{dot, norm2, sqrt};
-use tamis::sensing::{Sensing, Work};
-use tamis::weights::{Block, Weights};
+use tamis::base::budget::Training;
+use tamis::base::dims::Dims;
+use tamis::base::math::{dot, norm2, sqrt};
+use tamis::learn::iht::{self, Info, Params, Refine, Step};
+use tamis::network::gates::Gates;
+use tamis::network::net::EntriesMut;
+use tamis::network::weights::{Block, Weights};
+use tamis::operator::sensing::{HostSensing, Work};
 
 /// One check in one situation.
 pub(super) struct Trial<'t, O, S> {
@@ -36,13 +37,13 @@ pub(super) struct Scale {
 
 impl Scale {
     /// Of a batch, at weights and gates; draws `v` too.
-    pub(super) fn measure<O: Sensing>(
+    pub(super) fn measure<O: HostSensing>(
         oracle: &mut O,
         situation: Situation,
         (gates, w): (Gates<'_>, Weights<'_>),
         buffers: &mut Buffers<'_>,
     ) -> Result<Self, Failure> {
-        let (n, d, m) = (oracle.samples(), oracle.inputs(), oracle.blocks());
+        let (n, d, m) = (oracle.local_rows(), oracle.inputs(), oracle.blocks());
         let norms = part(buffers.expected, m * d)?;
         call(oracle.column_norms(gates, 0..m, norms, buffers.scratch))?;
         let column = sqrt(largest(norms));
@@ -80,7 +81,7 @@ const RULES: [Params<'_>; 3] = [
 /// Part of a support that must be common where it need not be the same.
 const OVERLAP: f32 = 0.9;
 
-impl<'t, O: Sensing, S: Sensing> Trial<'t, O, S> {
+impl<'t, O: HostSensing, S: HostSensing> Trial<'t, O, S> {
     pub(super) fn new(
         oracle: &'t mut O,
         sensing: &'t mut S,
@@ -94,7 +95,7 @@ impl<'t, O: Sensing, S: Sensing> Trial<'t, O, S> {
 
     /// n of the batch, d and m.
     fn sizes(&self) -> (usize, usize, usize) {
-        (self.sensing.samples(), self.sensing.inputs(), self.sensing.blocks())
+        (self.sensing.local_rows(), self.sensing.inputs(), self.sensing.blocks())
     }
 
     /// The difference allowed; `None` where every bit must agree.
@@ -110,7 +111,10 @@ impl<'t, O: Sensing, S: Sensing> Trial<'t, O, S> {
 }
 
 /// `<A_i w_i, v> = <w_i, A_i^T v>` for every block that has weights.
-pub(super) fn adjoint_identity<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn adjoint_identity<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (n, d, _) = t.sizes();
     let v = part(t.buffers.v, n)?;
     let image = part(t.buffers.expected, n)?;
@@ -133,7 +137,7 @@ pub(super) fn adjoint_identity<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, 
     Ok(())
 }
 
-pub(super) fn apply<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn apply<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (n, ..) = t.sizes();
     let limit = t.allow_output(tolerance * t.scale.output());
     for block in t.w.blocks() {
@@ -148,7 +152,7 @@ pub(super) fn apply<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: 
     Ok(())
 }
 
-pub(super) fn adjoint<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn adjoint<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (n, d, m) = t.sizes();
     let limit = t.allow(tolerance * t.scale.gradient());
     let v = part(t.buffers.v, n)?;
@@ -163,7 +167,7 @@ pub(super) fn adjoint<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance
     Ok(())
 }
 
-pub(super) fn forward<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn forward<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (n, ..) = t.sizes();
     let limit = t.allow_output(tolerance * t.scale.output());
     let (expected, got) = (part(t.buffers.expected, n)?, part(t.buffers.got, n)?);
@@ -175,7 +179,7 @@ pub(super) fn forward<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance
 }
 
 /// In panels of 1, 3 and m blocks.
-pub(super) fn gradient<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn gradient<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (n, d, m) = t.sizes();
     let limit = t.allow(tolerance * t.scale.gradient());
     let v = part(t.buffers.v, n)?;
@@ -191,7 +195,10 @@ pub(super) fn gradient<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, toleranc
     Ok(())
 }
 
-pub(super) fn gradient_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn gradient_at<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (n, ..) = t.sizes();
     let (limit, support) = (t.allow(tolerance * t.scale.gradient()), t.w.index());
     let v = part(t.buffers.v, n)?;
@@ -202,7 +209,7 @@ pub(super) fn gradient_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, toler
     agree("A_S^T r", expected, got, limit)
 }
 
-pub(super) fn normal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn normal_at<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let limit = t.allow(tolerance * t.scale.output() * t.scale.column);
     let (expected, got) = (part(t.buffers.expected, t.w.nnz())?, part(t.buffers.got, t.w.nnz())?);
     got.fill(f32::NAN);
@@ -211,7 +218,10 @@ pub(super) fn normal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, toleran
     agree("A_S^T A_S p", expected, got, limit)
 }
 
-pub(super) fn diagonal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn diagonal_at<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (limit, support) = (t.allow(tolerance * t.scale.column * t.scale.column), t.w.index());
     let (expected, got) = (part(t.buffers.expected, support.len())?, part(t.buffers.got, support.len())?);
     got.fill(f32::NAN);
@@ -223,10 +233,12 @@ pub(super) fn diagonal_at<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, toler
 /// Products on one support in a row: as conjugate gradients need them, an operator may prepare for.
 const PRODUCTS: usize = 8;
 
-/// Announced products: again and again on the support that was announced, on a part of it, and on another batch.
-pub(super) fn hold<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+/// Held gates: products again and again on the support that they are held for, on a part of it, on another batch, and once
+/// others are held.
+pub(super) fn hold<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (n, d, m) = t.sizes();
-    call(t.sensing.hold(t.gates, t.w.index()))?;
+    let gates = t.gates;
+    t.gates = call(t.sensing.hold(gates, t.w.index()))?;
     for _ in 0..PRODUCTS {
         normal_at(t, tolerance)?;
     }
@@ -249,15 +261,19 @@ pub(super) fn hold<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f
         diagonal_at(t, tolerance)?;
         normal_at(t, tolerance)?;
         // The rows are others now, the gates are not.
-        call(t.sensing.hold(t.gates, t.w.index()))?;
+        t.gates = call(t.sensing.hold(gates, t.w.index()))?;
         for _ in 0..PRODUCTS {
             normal_at(t, tolerance)?;
         }
     }
-    Ok(())
+    // Other gates are held now, and these are what they were.
+    let _ = call(t.sensing.hold(Gates::seeded(1), t.w.index()))?;
+    normal_at(t, tolerance)?;
+    gradient_at(t, tolerance)?;
+    diagonal_at(t, tolerance)
 }
 
-pub(super) fn norms<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn norms<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (_, d, m) = t.sizes();
     let limit = t.allow(tolerance * t.scale.column * t.scale.column);
     let (expected, got) = (part(t.buffers.expected, m * d)?, part(t.buffers.got, m * d)?);
@@ -273,7 +289,7 @@ pub(super) fn norms<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: 
 }
 
 /// A step under every rule with panels of 1, 3 and m blocks, against the oracle's step with its own panel.
-pub(super) fn step<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn step<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
     let (n, _, m) = t.sizes();
     let (limit, scale) = (t.allow(tolerance), t.scale);
     let s = new_nonzeros(t.w);
@@ -292,7 +308,7 @@ pub(super) fn step<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, tolerance: f
 }
 
 /// Steps use bulk operations only, and report how often they read the data. Nothing is learned from zero labels.
-pub(super) fn reads<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -> Outcome {
+pub(super) fn reads<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, _: f32) -> Outcome {
     let (n, d, m) = t.sizes();
     let s = new_nonzeros(t.w);
     for params in &RULES {
@@ -324,7 +340,7 @@ pub(super) fn reads<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -> 
 }
 
 /// Arguments of other lengths and blocks that are not there are errors.
-pub(super) fn lengths<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -> Outcome {
+pub(super) fn lengths<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, _: f32) -> Outcome {
     let (n, d, m) = t.sizes();
     let unit = [0];
     let block = t.w.blocks().next().unwrap_or(Block::unit(0, d, &unit));
@@ -360,7 +376,7 @@ pub(super) fn lengths<O: Sensing, S: Sensing>(t: &mut Trial<'_, O, S>, _: f32) -
     let rows = sensing.rows();
     for bad in [0..rows + 1, rows..rows, 0..0, rows..rows + 1] {
         refused("select", sensing.select(bad))?;
-        count("rows after a refused batch", n, sensing.samples())?;
+        count("rows after a refused batch", n, sensing.local_rows())?;
     }
     Ok(())
 }
@@ -371,7 +387,7 @@ fn new_nonzeros(w: Weights<'_>) -> usize {
 }
 
 /// One step with buffers exactly as long as the budget says.
-fn one_step<S: Sensing>(
+fn one_step<S: HostSensing>(
     sensing: &mut S,
     gates: Gates<'_>,
     labels: &[f32],
@@ -380,17 +396,17 @@ fn one_step<S: Sensing>(
     (s, new): (usize, &mut Room<'_>),
     (residual, panel, scratch): &mut (&mut [f32], &mut [f32], &mut [f32]),
 ) -> Result<Info, Failure> {
-    let n = sensing.samples();
+    let n = sensing.local_rows();
     let dims = Dims::new(n, sensing.inputs(), sensing.blocks(), s);
     let mut budget = Training::new(dims, n, sensing.panel(), sensing.scratch(n));
     budget.normalised_columns = matches!(params.step, Step::Theory { .. });
-    let mut work = Work {
+    let mut work: Work<'_> = Work {
         residual: part(residual, n)?,
         panel: part(panel, budget.panel_words())?,
         scratch: part(scratch, budget.scratch)?,
         strips: None,
     };
-    let new = (index_part(new.0, s)?, part(new.1, s)?);
+    let new = EntriesMut { index: index_part(new.0, s)?, value: part(new.1, s)? };
     call(iht::step(sensing, gates, labels, w, params, new, &mut work))
 }
 

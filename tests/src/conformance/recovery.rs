@@ -2,13 +2,14 @@
 
 use super::Failure;
 use tamis::Result as Core;
-use tamis::budget::{Training, Workspace};
-use tamis::dims::Dims;
-use tamis::gates::Gates;
-use tamis::iht::{self, Params, Refine, Step};
-use tamis::math::{norm2, sqrt};
-use tamis::sensing::{Sensing, Work, provided};
-use tamis::weights::Weights;
+use tamis::base::budget::{Training, Workspace};
+use tamis::base::dims::Dims;
+use tamis::base::math::{norm2, sqrt};
+use tamis::learn::iht::{self, Params, Refine, Step};
+use tamis::network::gates::Gates;
+use tamis::network::net::EntriesMut;
+use tamis::network::weights::Weights;
+use tamis::operator::sensing::{HostSensing, Work, provided};
 
 /// Normalised steps, conjugate gradients on each support.
 const PARAMS: Params<'_> = Params {
@@ -31,7 +32,7 @@ pub const fn recovery_words(dims: Dims, panel: usize, scratch: usize) -> usize {
 ///
 /// # Errors
 /// A call failed, or the support is another.
-pub fn recover<S: Sensing>(
+pub fn recover<S: HostSensing>(
     sensing: &mut S,
     gates: Gates<'_>,
     planted: Weights<'_>,
@@ -46,7 +47,7 @@ pub fn recover<S: Sensing>(
     let mut len = 0;
     for _ in 0..steps {
         let now = view(planted, &w, len)?;
-        let new = (&mut *next.0, &mut *next.1);
+        let new = EntriesMut { index: &mut *next.0, value: &mut *next.1 };
         len = iht::step(sensing, gates, labels, now, &PARAMS, new, &mut work).map_err(failed)?.nnz;
         core::mem::swap(&mut w, &mut next);
     }

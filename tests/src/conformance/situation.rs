@@ -2,10 +2,10 @@
 
 use core::ops::Range;
 use tamis::Result;
-use tamis::budget::Workspace;
-use tamis::gates::{Empty, Gates, Signs};
-use tamis::rng::{Rng, stream};
-use tamis::weights::Weights;
+use tamis::base::budget::Workspace;
+use tamis::base::rng::{Rng, stream};
+use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::weights::Weights;
 
 /// Where generators come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,8 @@
 //! An operator around another one: counts what is called, takes another panel, or falls back to provided bodies.
 
-use core::ops::Range;
 use tamis::Result;
-use tamis::gates::Gates;
-use tamis::sensing::{Sensing, provided};
-use tamis::weights::{Block, Weights};
+use tamis::operator::sensing::Sensing;
+use tamis::operator::wrapper::{Body, Call, Operation, Wrapper};
 
 /// How often each operation was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,12 +27,30 @@ pub struct Calls {
     pub norm_blocks: usize,
 }
 
+impl Calls {
+    fn count(&mut self, call: &Call) {
+        let (calls, number) = match call.operation {
+            Operation::Apply => (&mut self.apply, 1),
+            Operation::Adjoint => (&mut self.adjoint, 1),
+            Operation::Hold => (&mut self.hold, 1),
+            Operation::Forward => (&mut self.forward, 1),
+            Operation::Gradient => (&mut self.gradient_blocks, call.blocks),
+            Operation::GradientAt => (&mut self.gradient_at, 1),
+            Operation::NormalAt => (&mut self.normal_at, 1),
+            Operation::DiagonalAt => (&mut self.diagonal_at, 1),
+            Operation::ColumnNorms => (&mut self.norm_blocks, call.blocks),
+            _ => return,
+        };
+        *calls += number;
+    }
+}
+
 /// Passes every call on and counts it.
 #[derive(Debug)]
 pub struct Spy<'a, S: ?Sized> {
     inner: &'a mut S,
     panel: Option<usize>,
-    provided: bool,
+    body: Body,
     /// What was called.
     pub calls: Calls,
 }
@@ -42,7 +58,7 @@ pub struct Spy<'a, S: ?Sized> {
 impl<'a, S: Sensing + ?Sized> Spy<'a, S> {
     /// Counts the calls of `inner`.
     pub fn new(inner: &'a mut S) -> Self {
-        Self { inner, panel: None, provided: false, calls: Calls::default() }
+        Self { inner, panel: None, body: Body::Inner, calls: Calls::default() }
     }
 
     /// `inner` with another panel.
@@ -52,138 +68,27 @@ impl<'a, S: Sensing + ?Sized> Spy<'a, S> {
 
     /// `inner` with its required operations only; bulk operations run the provided bodies.
     pub fn provided(inner: &'a mut S) -> Self {
-        Self { provided: true, ..Self::new(inner) }
+        Self { body: Body::Provided, ..Self::new(inner) }
     }
 }
 
-impl<S: Sensing + ?Sized> Sensing for Spy<'_, S> {
-    type Source = S::Source;
+impl<S: Sensing + ?Sized> Wrapper for Spy<'_, S> {
+    type Inner = S;
 
-    fn rows(&self) -> usize {
-        self.inner.rows()
+    fn inner(&self) -> &S {
+        self.inner
     }
 
-    fn samples(&self) -> usize {
-        self.inner.samples()
+    fn inner_mut(&mut self) -> &mut S {
+        self.inner
     }
 
-    fn inputs(&self) -> usize {
-        self.inner.inputs()
-    }
-
-    fn blocks(&self) -> usize {
-        self.inner.blocks()
-    }
-
-    fn panel(&self) -> usize {
+    fn panel_blocks(&self) -> usize {
         self.panel.unwrap_or(self.inner.panel())
     }
 
-    fn scratch(&self, batch: usize) -> usize {
-        self.inner.scratch(batch).max(batch + self.inputs())
-    }
-
-    fn select(&mut self, rows: Range<usize>) -> Result<(), Self::Source> {
-        self.inner.select(rows)
-    }
-
-    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<(), Self::Source> {
-        self.calls.apply += 1;
-        self.inner.apply(gates, w, out)
-    }
-
-    fn adjoint(
-        &mut self,
-        gates: Gates<'_>,
-        i: usize,
-        v: &[f32],
-        out: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        self.calls.adjoint += 1;
-        self.inner.adjoint(gates, i, v, out)
-    }
-
-    fn hold(&mut self, gates: Gates<'_>, support: &[u32]) -> Result<(), Self::Source> {
-        self.calls.hold += 1;
-        if self.provided { Ok(()) } else { self.inner.hold(gates, support) }
-    }
-
-    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<(), Self::Source> {
-        self.calls.forward += 1;
-        if self.provided {
-            return provided::forward(self, gates, w, out);
-        }
-        self.inner.forward(gates, w, out)
-    }
-
-    fn gradient(
-        &mut self,
-        gates: Gates<'_>,
-        r: &[f32],
-        blocks: Range<usize>,
-        out: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        self.calls.gradient_blocks += blocks.len();
-        if self.provided {
-            return provided::gradient(self, gates, r, blocks, out);
-        }
-        self.inner.gradient(gates, r, blocks, out)
-    }
-
-    fn gradient_at(
-        &mut self,
-        gates: Gates<'_>,
-        support: &[u32],
-        r: &[f32],
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        self.calls.gradient_at += 1;
-        if self.provided {
-            return provided::gradient_at(self, gates, support, r, out, scratch);
-        }
-        self.inner.gradient_at(gates, support, r, out, scratch)
-    }
-
-    fn normal_at(
-        &mut self,
-        gates: Gates<'_>,
-        p: Weights<'_>,
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        self.calls.normal_at += 1;
-        if self.provided {
-            return provided::normal_at(self, gates, p, out, scratch);
-        }
-        self.inner.normal_at(gates, p, out, scratch)
-    }
-
-    fn diagonal_at(
-        &mut self,
-        gates: Gates<'_>,
-        support: &[u32],
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        self.calls.diagonal_at += 1;
-        if self.provided {
-            return provided::diagonal_at(self, gates, support, out, scratch);
-        }
-        self.inner.diagonal_at(gates, support, out, scratch)
-    }
-
-    fn column_norms(
-        &mut self,
-        gates: Gates<'_>,
-        blocks: Range<usize>,
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        self.calls.norm_blocks += blocks.len();
-        if self.provided {
-            return provided::column_norms(self, gates, blocks, out, scratch);
-        }
-        self.inner.column_norms(gates, blocks, out, scratch)
+    fn before(&mut self, call: &Call) -> Result<Body, S::Source> {
+        self.calls.count(call);
+        Ok(self.body)
     }
 }

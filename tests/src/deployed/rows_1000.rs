@@ -5,7 +5,7 @@
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
-use tamis::model::{Activation, Chain, Csr, Layer};
+use tamis::infer::model::{Activation, Chain, Csr, Layer};
 
 /// Numbers in one input row.
 pub const INPUTS: usize = 784;
@@ -253,5 +253,5 @@ pub fn predict(x: &[f32; INPUTS]) -> [f32; OUTPUTS] {
 /// The class of one row.
 #[must_use]
 pub fn classify(x: &[f32; INPUTS]) -> usize {
-    tamis::loss::best(&predict(x))
+    tamis::learn::loss::best(&predict(x))
 }

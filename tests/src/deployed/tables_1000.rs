@@ -5,8 +5,8 @@
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
-use tamis::model::{Activation, zeros};
-use tamis::quantised::{Blocks, Chain, Dense, Layer, Scales, Weights};
+use tamis::infer::model::{Activation, zeros};
+use tamis::infer::quantised::{Blocks, Chain, Dense, Layer, Scales, Weights};
 
 /// Numbers in one input row.
 pub const INPUTS: usize = 784;
@@ -155,7 +155,7 @@ const LAYERS: [Layer<'static>; 2] = [
         Activation::Relu,
     )),
     checked(Layer::new(
-        Weights::Dense(checked(Dense::new(10, 10, &[], &VALUES_2))),
+        Weights::Dense(checked(Dense::new(10, 10, &VALUES_2))),
         &[],
         &[],
         Activation::Identity,

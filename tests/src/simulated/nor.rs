@@ -3,7 +3,7 @@
 use embedded_storage::nor_flash::{
     ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash, check_erase, check_read, check_write,
 };
-use tamis::rng::Rng;
+use tamis::base::rng::Rng;
 
 /// Flash of `BYTES` bytes that is written in words of `WORD` bytes and erased in sectors of `SECTOR`.
 ///

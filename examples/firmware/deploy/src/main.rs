@@ -1,5 +1,5 @@
 //! A model in flash: checked by the compiler, then predicting from rows of bytes, without a copy and without a heap. For a
-//! model that changes without the program, `tamis::include_model!` and `tamis::wire::View` check and read its file at start.
+//! model that changes without the program, `tamis::include_model!` and `tamis::store::wire::View` check and read its file at start.
 //!
 //! The host makes the files of `model/` (`cargo run --release -p tamis-examples --example 4_deploy`); replace
 //! `digits.tamis` by a model of yours and the pictures by what your sensor reads. Then, with the target installed
@@ -12,7 +12,7 @@
 #![no_main]
 
 use semihosting::{eprintln, println, process};
-use tamis::model::{Chain, Scaled};
+use tamis::infer::model::{Chain, Scaled};
 
 /// Pictures to try the model on, each 8×8 bytes and its label.
 static PICTURES: &[[u8; PIXELS + 1]] = include_bytes!("../model/pictures.bin").as_chunks().0;

@@ -4,17 +4,19 @@
 
 use crate::{AXES, Class, Classifier, SAMPLES, Window};
 use embedded_storage::nor_flash::NorFlash;
-use tamis::budget::{Memory, gated_words};
-use tamis::dims::Dims;
-use tamis::factored::Net;
-use tamis::flash::Slots;
-use tamis::gated::Gated;
-use tamis::iht::{Params, Refine};
-use tamis::record::Form;
-use tamis::samples::Window as Rows;
-use tamis::train::{self, Checkpoint, Progress, Schedule, Trials};
-use tamis::weights::Weights;
-use tamis::wire::{self, Aligned, Task, View};
+use tamis::base::budget::{Memory, gated_words};
+use tamis::base::dims::Dims;
+use tamis::data::samples::Window as Rows;
+use tamis::learn::checkpoint::Form;
+use tamis::learn::iht::Refine;
+use tamis::learn::loss::Labels;
+use tamis::learn::start::{Start, continue_if};
+use tamis::learn::train::{self, Checkpoint, OneOutput, Progress, Schedule, Trials};
+use tamis::network::net::Network;
+use tamis::network::weights::Weights;
+use tamis::operator::gated::Gated;
+use tamis::store::flash::Slots;
+use tamis::store::wire::{self, Aligned, Task, View};
 use tamis::{Error, Result};
 
 /// Rows that a run learns from: the last that were taken.
@@ -40,17 +42,20 @@ const PAGE: usize = 64;
 const LIMIT: f32 = 0.5;
 
 const DIMS: Dims = Dims::new(ROWS, INPUTS, HIDDEN, NNZ);
-const SCHEDULE: Schedule<'_> = Schedule {
+const SCHEDULE: Schedule<'_, OneOutput> = Schedule {
     epochs: 20,
     batch: 0,
-    convex_epochs: 5,
     trials: STARTS,
     seed: 7,
-    params: Params { refine: Refine::ConjugateGradient { steps: 8, tolerance: 1e-3 }, ..Params::PAPER },
+    head: OneOutput {
+        convex_epochs: 5,
+        refine: Refine::ConjugateGradient { steps: 8, tolerance: 1e-3 },
+        ..OneOutput::PAPER
+    },
     ..Schedule::PAPER
 };
 const RUN: usize = SCHEDULE.budget(DIMS, 1, ROWS + INPUTS).words();
-const FORM: Form = Checkpoint::form(&SCHEDULE.budget(DIMS, 1, 0));
+const FORM: Form = Checkpoint::form(&SCHEDULE.budget(DIMS, 1, 0), SCHEDULE.head.signs);
 const WINDOW: usize = Rows::<f32>::words(ROWS, INPUTS);
 const PAYLOAD: usize = WINDOW + FORM.most_words();
 const MODEL: usize = wire::max_len(HIDDEN, NNZ);
@@ -155,7 +160,7 @@ impl<F: NorFlash> Learner<F> {
             return Ok(None);
         }
         let mut file = Aligned([0; MODEL]);
-        let len = wire::encode(self.weights()?, SCHEDULE.signs, HIDDEN, Some(Task::Regression), &mut file.0)?;
+        let len = wire::encode(network(self.weights()?), HIDDEN, Some(Task::Regression), &mut file.0)?;
         let mut score = [0.0];
         let view = View::parse(file.0.get(..len).unwrap_or_default())?;
         view.model().predict(&measures(window), &mut [], &mut score)?;
@@ -211,7 +216,7 @@ impl<F: NorFlash> Learner<F> {
         // What must be kept is all there is: the support stays.
         let support = from.filter(|_| run == How::Support).map_or(&[][..], |from| from.net.w().index());
         let nnz = if support.is_empty() { NNZ } else { support.len() };
-        let schedule = Schedule { params: Params { must_keep: support, ..SCHEDULE.params }, ..SCHEDULE };
+        let schedule = Schedule { must_keep: support, ..SCHEDULE };
         let tag = tag(Some(run), self.fresh, true);
         let (slots, mut failed, mut is_over) = (&mut self.slots, None, true);
         let observe = |progress: &Progress<'_>| {
@@ -220,20 +225,17 @@ impl<F: NorFlash> Learner<F> {
                 failed = slots.keep(tag, &(&rows, &checkpoint)).err();
             }
             is_over = failed.is_none() && go_on(progress.step);
-            is_over
+            continue_if(is_over)
         };
         let mut memory = Memory::<RUN>::new();
-        let trained = match &from {
-            Some(from) => {
-                train::resume(&mut sensing, rows.labels(), nnz, &schedule, from, memory.words(), observe)
-            }
-            None => train::run(&mut sensing, rows.labels(), nnz, &schedule, memory.words(), observe),
-        };
+        let (labels, memory) = (Labels::Values(rows.labels()), memory.words());
+        let start = from.as_ref().map_or(Start::Zero, Start::Checkpoint);
+        let trained = train::run(&mut sensing, labels, nnz, start, &schedule, memory, observe);
         if let Some(failed) = failed {
             return Err(failed);
         }
         let weights = match trained {
-            Ok(trained) => trained.weights,
+            Ok(trained) => trained.network.w(),
             Err(error) => {
                 // Nothing can be learned from these rows: the weights stay as they were, and the next run waits for other rows.
                 (self.run, self.fresh) = (None, 0);
@@ -242,7 +244,7 @@ impl<F: NorFlash> Learner<F> {
             }
         };
         if is_over {
-            let learned = Checkpoint::starting(Net::single(weights));
+            let learned = Checkpoint::starting(network(weights));
             self.slots.keep(self::tag(None, 0, true), &(&rows, &learned))?;
             (self.run, self.fresh) = (None, 0);
             self.nnz = store(weights, &mut self.index, &mut self.value);
@@ -259,8 +261,7 @@ impl<F: NorFlash> Learner<F> {
             return self.slots.keep(tag, &rows).map(|_| ());
         }
         let weights = view(&self.index, &self.value, self.nnz).map_err(Error::widen)?;
-        let net = Net::single(weights);
-        self.slots.keep(tag, &(&rows, &Checkpoint::starting(net))).map(|_| ())
+        self.slots.keep(tag, &(&rows, &Checkpoint::starting(network(weights)))).map(|_| ())
     }
 }
 
@@ -285,6 +286,11 @@ fn store(weights: Weights<'_>, index: &mut [u32; NNZ], value: &mut [f32; NNZ]) -
 fn view<'w>(index: &'w [u32], value: &'w [f32], nnz: usize) -> Result<Weights<'w>> {
     let (index, value) = (index.get(..nnz), value.get(..nnz));
     Weights::new(INPUTS, HIDDEN, index.unwrap_or_default(), value.unwrap_or_default())
+}
+
+/// The network with these weights.
+const fn network(weights: Weights<'_>) -> Network<'_> {
+    Network::signed(weights, SCHEDULE.head.signs)
 }
 
 /// What a payload is: the program, the run, rows that no run has seen, and whether weights stand behind the window.

@@ -13,8 +13,8 @@ use core::convert::Infallible;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{self, OutputPin};
 use embedded_hal::i2c::{self, ErrorKind, I2c, NoAcknowledgeSource, Operation};
-use tamis::math::sin_cos;
-use tamis::rng::{Rng, stream};
+use tamis::base::math::sin_cos;
+use tamis::base::rng::{Rng, stream};
 
 /// Steps of the accelerometer in one g.
 const G: f32 = 64.0;

@@ -3,9 +3,9 @@
 use crate::classifier::{Class, Classifier, SCRATCH, named};
 use crate::{INPUTS, Window};
 use embedded_hal::spi::{Error, ErrorKind, ErrorType, Operation, SpiDevice};
-use tamis::error::length;
-use tamis::spi::{ReadError, SpiFlash};
-use tamis::stream::QuantisedModel;
+use tamis::base::error::length;
+use tamis::data::spi::{ReadError, SpiFlash};
+use tamis::store::stream::QuantisedModel;
 
 /// Words of the buffer in which the weights pass by: a multiple of what a row of the network takes makes the reads few.
 const BUFFER: usize = 32;

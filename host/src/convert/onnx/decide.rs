@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::graph::{attribute, integer, unsupported};
+use super::node::{attribute, integer, unsupported};
 use super::proto::Node;
 use super::tensor::{Constant, is_float};
 use crate::convert::{Decision, shown};

@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tamis::model::MAX_LAYERS;
+use tamis::infer::model::MAX_LAYERS;
 
 use super::affine::{Affine, Op, Sums, no_vector, vector};
 use super::decide::End;
-use super::proto::{Attribute, Graph, Node};
-use super::tensor::{Array, Beside, Constant, is_float, is_single, transposed};
+use super::node::{attribute, integer, unsupported};
+use super::proto::{Graph, Node};
+use super::tensor::{Array, Beside, Constant, define, is_float, is_single, transposed};
 use crate::convert::{Dense, Network, shape, shown};
 use crate::{Error, Result};
 
@@ -64,9 +65,10 @@ pub(super) fn network(graph: &Graph, len: usize, beside: &mut Beside<'_>) -> Res
             .got(format_args!("{} sparse_initializer", graph.sparse_initializer.len()))
             .help("convert them to dense ones; zeros are left out here"));
     }
-    let tensors = graph.initializer.iter();
-    let constants: HashMap<&str, Constant<'_>> =
-        tensors.map(|tensor| (tensor.name.as_str(), Constant { tensor, transposed: false })).collect();
+    let mut constants = HashMap::new();
+    for tensor in &graph.initializer {
+        define(&mut constants, &tensor.name, Constant { tensor, transposed: false })?;
+    }
     let (value, input) = input(graph, &constants)?;
     let mut walk = Walk {
         constants,
@@ -115,24 +117,6 @@ fn called(node: &Node) -> String {
         ("", Some(output)) => format!("operator {op} (that gives {})", shown(output)),
         (name, _) => format!("operator {op} (node {})", shown(name)),
     }
-}
-
-/// The attribute of a name.
-pub(super) fn attribute<'g>(node: &'g Node, name: &str) -> Option<&'g Attribute> {
-    node.attribute.iter().find(|attribute| attribute.name == name)
-}
-
-/// An integer attribute, or what it is where it is not there.
-pub(super) fn integer(node: &Node, name: &str, usual: i64) -> i64 {
-    attribute(node, name).map_or(usual, |attribute| attribute.i)
-}
-
-/// An operator, or a use of one, that no MLP of Tamis has.
-pub(super) fn unsupported(expected: &str, got: impl std::fmt::Display) -> Error {
-    Error::new("not supported")
-        .expected(expected)
-        .got(got)
-        .help("export the layers of the MLP alone, or save its weights as safetensors or NPZ")
 }
 
 impl<'g> Walk<'g, '_, '_> {
@@ -209,8 +193,7 @@ impl<'g> Walk<'g, '_, '_> {
                 return Err(unsupported("Constant, Identity, Cast or Transpose of constants", shown(op)));
             }
         };
-        self.constants.insert(output, constant);
-        Ok(())
+        define(&mut self.constants, output, constant)
     }
 
     /// Input `at` of a node, which must be constant.

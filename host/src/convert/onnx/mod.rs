@@ -14,6 +14,7 @@
 mod affine;
 mod decide;
 mod graph;
+mod node;
 mod proto;
 mod tensor;
 mod write;

@@ -1,5 +1,7 @@
 //! Constants of a graph: initialisers and the values of `Constant` nodes, decoded when they are used.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use half::{bf16, f16};
 
@@ -196,6 +198,21 @@ impl Constant<'_> {
             .expected("a place within the file of weights")
             .got(shown(got))
             .help("the file of weights is cut off or of another model: export the network again")
+    }
+}
+
+/// Gives a constant its name, which no other one has.
+pub(super) fn define<'g>(
+    constants: &mut HashMap<&'g str, Constant<'g>>,
+    name: &'g str,
+    constant: Constant<'g>,
+) -> Result<()> {
+    match constants.insert(name, constant) {
+        None => Ok(()),
+        Some(_) => Err(Error::new("two constants have one name")
+            .expected("a name for each initializer and each constant")
+            .got(format_args!("{} twice", shown(name)))
+            .help("the file is damaged: export the network again")),
     }
 }
 

@@ -258,6 +258,8 @@ fn damaged_constants_are_named() {
     assert!(layer(proto::Tensor { dims: vec![6], ..w() }).contains("two axes"));
     assert!(layer(proto::Tensor { data_type: 3, ..w() }).contains("not of floats"));
     assert!(layer(floats("w", &[2, 1], &[1.0, f32::NAN])).contains("NaN at place 1"));
+    let twice = complaint(&[2], vec![node("MatMul", "x w", "y")], vec![w(), w()]);
+    assert!(twice.contains("two constants have one name") && twice.contains("w twice"), "{twice}");
     let gone = vec![node("MatMul", "x y", "z")];
     assert!(complaint(&[2], gone, vec![]).contains("a chain"));
 }
@@ -300,7 +302,7 @@ fn constants_that_are_used_over_and_over_end_in_an_error() {
 /// Layers of any sizes and weights.
 fn layers() -> impl Strategy<Value = Vec<Dense>> {
     (prop::collection::vec(1usize..6, 2..6), any::<u64>()).prop_map(|(sizes, seed)| {
-        let mut rng = tamis::rng::Rng::new(seed, 0);
+        let mut rng = tamis::base::rng::Rng::new(seed, 0);
         let count = sizes.len() - 1;
         let pairs = sizes.iter().zip(sizes.iter().skip(1)).enumerate();
         pairs

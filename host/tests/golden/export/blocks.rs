@@ -5,8 +5,8 @@
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
-use tamis::model::{Activation, zeros};
-use tamis::quantised::{Blocks, Chain, Layer, Scales, Weights};
+use tamis::infer::model::{Activation, zeros};
+use tamis::infer::quantised::{Blocks, Chain, Layer, Scales, Weights};
 
 /// Numbers in one input row.
 pub const INPUTS: usize = 300;

@@ -5,8 +5,8 @@
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
-use tamis::model::{Activation, zeros};
-use tamis::quantised::{Chain, Dense, Layer, Scales, Weights};
+use tamis::infer::model::{Activation, zeros};
+use tamis::infer::quantised::{Chain, Dense, Layer, Scales, Weights};
 
 /// Numbers in one input row.
 pub const INPUTS: usize = 300;
@@ -70,13 +70,13 @@ static VALUES_2: [i8; 12] = [
 
 const LAYERS: [Layer<'static>; 2] = [
     checked(Layer::new(
-        Weights::Dense(checked(Dense::new(300, 4, &[], &VALUES_1))),
+        Weights::Dense(checked(Dense::new(300, 4, &VALUES_1))),
         &FACTORS_1,
         &[],
         Activation::Relu,
     )),
     checked(Layer::new(
-        Weights::Dense(checked(Dense::new(4, 3, &[], &VALUES_2))),
+        Weights::Dense(checked(Dense::new(4, 3, &VALUES_2))),
         &[],
         &[],
         Activation::Identity,

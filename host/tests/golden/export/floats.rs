@@ -5,7 +5,7 @@
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
-use tamis::model::{Activation, Chain, Csr, Layer, Sum};
+use tamis::infer::model::{Activation, Chain, Csr, Layer, Sum};
 
 /// Numbers in one input row.
 pub const INPUTS: usize = 20;

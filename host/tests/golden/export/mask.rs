@@ -5,8 +5,8 @@
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
-use tamis::model::{Activation, zeros};
-use tamis::quantised::{Chain, Layer, Mask, Scales, Weights};
+use tamis::infer::model::{Activation, zeros};
+use tamis::infer::quantised::{Chain, Layer, Mask, Scales, Weights};
 
 /// Numbers in one input row.
 pub const INPUTS: usize = 300;
@@ -40,13 +40,13 @@ static VALUES_2: [i8; 6] = [
 
 const LAYERS: [Layer<'static>; 2] = [
     checked(Layer::new(
-        Weights::Mask(checked(Mask::new(300, 4, &[], &BITS_1, &VALUES_1))),
+        Weights::Mask(checked(Mask::new(300, 4, &BITS_1, &VALUES_1))),
         &FACTORS_1,
         &[],
         Activation::Relu,
     )),
     checked(Layer::new(
-        Weights::Mask(checked(Mask::new(4, 3, &[], &BITS_2, &VALUES_2))),
+        Weights::Mask(checked(Mask::new(4, 3, &BITS_2, &VALUES_2))),
         &[],
         &[],
         Activation::Identity,

@@ -1,4 +1,4 @@
-"""Models of other programs for host/tests/cli_import.rs, with rows and what those programs predict for them.
+"""Models of other programs for host/tests/cli/import.rs, with rows and what those programs predict for them.
 
     python3 -m venv V && V/bin/pip install torch onnxscript onnx safetensors && V/bin/python make.py torch
     python3 -m venv W && W/bin/pip install tensorflow-cpu tf2onnx             && W/bin/python make.py keras

@@ -26,7 +26,7 @@ mod stack;
 
 use console::Line;
 use core::slice;
-use tamis::wire::{QuantisedView, View};
+use tamis::store::wire::{QuantisedView, View};
 use tamis_tests::cases::Digest;
 
 /// Words of the scratch and of the output.

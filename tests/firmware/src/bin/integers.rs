@@ -9,7 +9,7 @@
 use core::panic::PanicInfo;
 use core::ptr;
 use semihosting::process::exit;
-use tamis::wire::{Aligned, QuantisedView};
+use tamis::store::wire::{Aligned, QuantisedView};
 
 /// Room for a model.
 static MODEL: Aligned<[u8; 1024]> = Aligned([0; 1024]);

@@ -12,10 +12,10 @@ use core::panic::PanicInfo;
 use core::ptr;
 use embedded_storage::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
 use semihosting::process::exit;
-use tamis::flash::Slots;
-use tamis::stream;
-use tamis::trace::{Kind, Trace};
-use tamis::wire::{Aligned, View};
+use tamis::infer::trace::{Kind, Trace};
+use tamis::store::flash::Slots;
+use tamis::store::stream;
+use tamis::store::wire::{Aligned, View};
 
 /// Room for a model.
 static MODEL: Aligned<[u8; 1024]> = Aligned([0; 1024]);

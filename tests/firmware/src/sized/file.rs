@@ -4,7 +4,7 @@
 
 mod common;
 
-use tamis::wire::QuantisedView;
+use tamis::store::wire::QuantisedView;
 use tamis_tests::deployed::{INTEGERS, OUTPUTS};
 
 fn predict(bytes: &[u8; 784], floats: &[f32; 784]) -> i32 {

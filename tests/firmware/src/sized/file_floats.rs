@@ -4,7 +4,7 @@
 
 mod common;
 
-use tamis::wire::View;
+use tamis::store::wire::View;
 use tamis_tests::deployed::{FLOATS, OUTPUTS};
 
 fn predict(bytes: &[u8; 784], floats: &[f32; 784]) -> i32 {

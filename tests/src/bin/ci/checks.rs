@@ -1,17 +1,16 @@
 //! Parts that need nothing but the Rust toolchain.
 
 use crate::command::{Cmd, root};
-use crate::part::{Context, Outcome, Stop};
+use crate::part::{Context, Outcome, Report, Stop};
 use std::fs;
 
 /// Features of the core, each tried alone and all together.
 const CORE_FEATURES: &[&str] = &[
-    "micromath",
     "embedded-hal",
     "embedded-storage",
     "embedded-hal,embedded-storage",
     "defmt",
-    "micromath,embedded-hal,embedded-storage,defmt",
+    "embedded-hal,embedded-storage,defmt",
 ];
 
 /// Crates outside the workspace that are formatted with it.
@@ -49,11 +48,6 @@ pub(crate) fn features(_: &Context) -> Outcome {
     passed()
 }
 
-pub(crate) fn host(_: &Context) -> Outcome {
-    cargo("test --workspace").run()?;
-    passed()
-}
-
 /// With the toolchain of the minimum version: the default one if it is that, else one that rustup has.
 pub(crate) fn msrv(context: &Context) -> Outcome {
     let minimum = minimum_version()?;
@@ -61,7 +55,7 @@ pub(crate) fn msrv(context: &Context) -> Outcome {
     if version.starts_with(&format!("rustc {minimum}.")) {
         // What clippy lints is what that compiler checks, so after the part `clippy` nothing is left to do.
         clippy(context)?;
-        return Ok(format!("the default toolchain is the minimum, {minimum}"));
+        return Ok(format!("the default toolchain is the minimum, {minimum}").into());
     }
     let Some(toolchain) =
         [minimum.clone(), format!("{minimum}.0")].into_iter().find(|name| has_toolchain(name))
@@ -74,11 +68,7 @@ pub(crate) fn msrv(context: &Context) -> Outcome {
         .args(["run", &toolchain])
         .words("cargo check --workspace --all-targets --target-dir target/msrv")
         .run()?;
-    Ok(format!("with Rust {toolchain}"))
-}
-
-pub(crate) fn gpu(_: &Context) -> Outcome {
-    Err(Stop::Excused("the GPU backend is not written yet".into()))
+    Ok(format!("with Rust {toolchain}").into())
 }
 
 /// True when rustup can run this toolchain.
@@ -90,12 +80,12 @@ pub(crate) fn has_toolchain(name: &str) -> bool {
     })
 }
 
-fn cargo(args: &str) -> Cmd {
+pub(crate) fn cargo(args: &str) -> Cmd {
     Cmd::new("cargo").words(args)
 }
 
 fn passed() -> Outcome {
-    Ok(String::new())
+    Ok(Report::default())
 }
 
 fn minimum_version() -> Result<String, Stop> {

@@ -3,7 +3,7 @@
 use crate::part::Stop;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -76,13 +76,42 @@ impl Cmd {
         self
     }
 
+    /// Runs the command in another folder than the repository's root.
+    pub(crate) fn within_folder(mut self, folder: &Path) -> Self {
+        self.inner.current_dir(folder);
+        self
+    }
+
     /// Runs the command; anything but success is a failure.
     pub(crate) fn run(mut self) -> Result<(), Stop> {
+        self.show();
+        let status = self.status();
+        self.judge(status)
+    }
+
+    /// Runs the command, and shows each line of its standard output to `read` as it is printed.
+    pub(crate) fn lines(mut self, mut read: impl FnMut(&str)) -> Result<(), Stop> {
+        self.show();
+        let status = self.inner.stdout(Stdio::piped()).spawn().and_then(|mut child| {
+            for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+                let line = line?;
+                println!("{line}");
+                read(&line);
+            }
+            child.wait()
+        });
+        self.judge(status.map(Some))
+    }
+
+    fn show(&self) {
         if !self.quiet {
             println!("$ {}", self.shown());
         }
+    }
+
+    fn judge(&self, status: io::Result<Option<ExitStatus>>) -> Result<(), Stop> {
         let name = self.name();
-        match self.status() {
+        match status {
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(Some(status)) => Err(Stop::Failed(format!("{name}: {status}"))),
             Ok(None) => Err(Stop::Failed(format!(
@@ -180,5 +209,14 @@ mod tests {
         );
         assert_eq!(Cmd::new("echo").words("word").ask().as_deref(), Some("word"));
         assert_eq!(Cmd::new("false").ask(), None);
+    }
+
+    #[test]
+    fn lines_are_read_as_they_are_printed() {
+        let mut lines = Vec::new();
+        let script = |text: &str| Cmd::new("sh").args(["-c", text]);
+        assert_eq!(script("echo a; echo b").lines(|line| lines.push(line.to_owned())), Ok(()));
+        assert_eq!(lines, ["a", "b"]);
+        assert!(script("echo a; exit 1").lines(|_| {}).is_err());
     }
 }

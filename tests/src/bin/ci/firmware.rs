@@ -2,8 +2,8 @@
 //! to what flash and RAM that may take. `cargo ci qemu` runs what they share, as the case `monitor`.
 
 use crate::command::{Cmd, root};
-use crate::part::{Context, Outcome, Stop};
-use crate::{cross, elf, install, qemu};
+use crate::part::{Context, Outcome, Report, Skipped, Stop};
+use crate::{cross, elf, images, install};
 
 const WORKSPACE: &str = "examples/firmware/chips/Cargo.toml";
 const TARGETS: &str = "examples/firmware/chips/target";
@@ -68,11 +68,13 @@ pub(crate) fn run(_: &Context) -> Outcome {
         problems.iter().for_each(|problem| println!("{problem}"));
         return Err(Stop::Failed(first.clone()));
     }
-    let mut note = format!("{} of {} chips within their flash and RAM", here.len(), CHIPS.len());
-    for chip in absent {
-        note += &format!("; not {}: no target {}", chip.package, chip.target);
-    }
-    Ok(note)
+    let note = format!("{} of {} chips within their flash and RAM", here.len(), CHIPS.len());
+    let skipped = absent.into_iter().map(|chip| Skipped {
+        count: 1,
+        why: format!("{}: no target {}", chip.package, chip.target),
+        installable: false,
+    });
+    Ok(Report { note, skipped: skipped.collect() })
 }
 
 /// Lints a program, with warnings denied.
@@ -91,9 +93,9 @@ fn lint(chip: &Chip, features: &str) -> Result<(), Stop> {
 fn build(chip: &Chip, features: &str) -> Result<[u64; 2], Stop> {
     cargo("build", chip, features).run()?;
     let image = root().join(TARGETS).join(chip.target).join("release").join(chip.package);
-    let bytes = qemu::read(&image)?;
+    let bytes = images::read(&image)?;
     let ram = IN_RAM.iter().filter_map(|name| elf::section_bytes(&bytes, name)).sum();
-    Ok([qemu::flash(&image)?, ram])
+    Ok([images::flash(&image)?, ram])
 }
 
 fn cargo(verb: &str, chip: &Chip, features: &str) -> Cmd {

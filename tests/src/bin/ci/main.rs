@@ -8,25 +8,43 @@
 //! ```
 //!
 //! Prints every command before running it, installs what is missing where it can, and ends with a table. A part that
-//! cannot run is skipped and counted; with `CI=true` in the environment, skipping what could have been installed is a
-//! failure.
+//! cannot run is skipped and counted, and so is each single check of a part, such as a test, that does not run; with
+//! `CI=true` in the environment, skipping what could have been installed is a failure.
 
 mod checks;
 mod command;
+#[path = "../../../../host/src/model/cost/mod.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "of the host, which this runner does not wait for"
+)]
+mod cost;
 mod costs;
 mod cross;
 mod deploy;
 mod elf;
+mod emulator;
 mod firmware;
+mod host;
+mod images;
 mod install;
 mod matrix;
+mod needs;
 mod part;
+mod parts;
 mod qemu;
 mod sizes;
 mod tools;
 mod ways;
 
-use part::{Context, PARTS, Part, Stop, Verdict};
+#[path = "../../../firmware/boards.rs"]
+#[allow(dead_code, unreachable_pub, reason = "shared with the build script of the firmware")]
+mod boards;
+
+use part::{Context, Outcome, Part, Runs, Skipped, Stop, Verdict};
+use parts::PARTS;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -41,7 +59,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match parse(&args) {
         Ok(Request::List) => {
-            list();
+            PARTS.iter().for_each(|part| println!("{}", listed(part)));
             ExitCode::SUCCESS
         }
         Ok(Request::Run { parts, context }) => run(&parts, &context),
@@ -62,60 +80,113 @@ fn parse(args: &[String]) -> Result<Request, String> {
             context.fuzz_seconds = seconds;
         } else {
             let part = PARTS.iter().find(|part| part.name == arg);
-            parts.push(part.ok_or_else(|| format!("no part '{arg}'; `cargo ci --list` shows them"))?);
+            let part = part.ok_or_else(|| format!("no part '{arg}'; `cargo ci --list` shows them"))?;
+            if matches!(part.runs, Runs::NotBuilt) {
+                return Err(format!("the part '{arg}' is not built yet"));
+            }
+            parts.push(part);
         }
     }
     context.named = !parts.is_empty();
     if parts.is_empty() {
-        parts = PARTS.iter().filter(|part| part.default).collect();
+        parts = PARTS.iter().filter(|part| matches!(part.runs, Runs::Always(_))).collect();
     }
     Ok(Request::Run { parts, context })
 }
 
-fn list() {
-    for part in PARTS {
-        println!("{:<9} {}{}", part.name, part.about, if part.default { "" } else { " (only when named)" });
-    }
+fn listed(part: &Part) -> String {
+    let when = match part.runs {
+        Runs::Always(_) => "",
+        Runs::WhenNamed(_) => " (only when named)",
+        Runs::NotBuilt => " (not built yet)",
+    };
+    format!("{:<9} {}{when}", part.name, part.about)
 }
 
 fn run(parts: &[&'static Part], context: &Context) -> ExitCode {
     let ci = std::env::var("CI").is_ok_and(|value| value == "true");
     let mut lines = Vec::new();
-    let mut counts = [0_usize; 3];
+    let mut counts = Counts::default();
     for part in parts {
+        let (Runs::Always(run) | Runs::WhenNamed(run)) = part.runs else { continue };
         println!("\n== {}: {}", part.name, part.about);
         let started = Instant::now();
-        let (verdict, note) = judge((part.run)(context), ci);
-        counts[verdict as usize] += 1;
+        let judged = judge(run(context), ci);
+        counts.add(&judged);
         let seconds = started.elapsed().as_secs_f64();
-        let line = format!("{:<9} {:<8} {seconds:>7.1} s  {note}", part.name, verdict.word());
+        let line = format!("{:<9} {:<8} {seconds:>7.1} s  {}", part.name, judged.verdict.word(), judged.note);
         println!("{}", line.trim_end());
         lines.push(line);
     }
     println!("\n{:<9} {:<8} {:>9}", "part", "result", "time");
     lines.iter().for_each(|line| println!("{}", line.trim_end()));
-    println!("{}", closing(counts));
-    if counts[Verdict::Failed as usize] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!("{}", counts.closing());
+    if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What counts, and what the table says about it.
-fn judge(outcome: part::Outcome, ci: bool) -> (Verdict, String) {
+/// What counts of a part, and what the table says about it.
+#[derive(Debug, PartialEq, Eq)]
+struct Judged {
+    verdict: Verdict,
+    /// Checks of a part that itself passed or failed.
+    skipped: usize,
+    note: String,
+}
+
+fn judge(outcome: Outcome, ci: bool) -> Judged {
+    let judged = |verdict, note| Judged { verdict, skipped: 0, note };
     match outcome {
-        Ok(note) => (Verdict::Passed, note),
-        Err(Stop::Failed(why)) => (Verdict::Failed, why),
-        Err(Stop::Missing(why)) if ci => (Verdict::Failed, format!("CI=true does not allow SKIPPED({why})")),
-        Err(Stop::Missing(why) | Stop::Excused(why)) => (Verdict::Skipped, format!("SKIPPED({why})")),
+        Ok(report) if report.skipped.is_empty() => judged(Verdict::Passed, report.note),
+        Ok(report) => {
+            let denied = ci && report.skipped.iter().any(|skipped| skipped.installable);
+            let verdict = if denied { Verdict::Failed } else { Verdict::Passed };
+            let notes = (!report.note.is_empty()).then_some(report.note).into_iter();
+            let notes = notes.chain(report.skipped.iter().map(|skipped| said(skipped, ci)));
+            let note = notes.collect::<Vec<_>>().join("; ");
+            Judged { verdict, skipped: report.skipped.iter().map(|skipped| skipped.count).sum(), note }
+        }
+        Err(Stop::Failed(why)) => judged(Verdict::Failed, why),
+        Err(Stop::Missing(why)) if ci => {
+            judged(Verdict::Failed, format!("CI=true does not allow SKIPPED({why})"))
+        }
+        Err(Stop::Missing(why) | Stop::Excused(why)) => judged(Verdict::Skipped, format!("SKIPPED({why})")),
     }
 }
 
+fn said(skipped: &Skipped, ci: bool) -> String {
+    let Skipped { count, why, installable } = skipped;
+    let denied = if ci && *installable { "CI=true does not allow " } else { "" };
+    format!("{denied}{count} SKIPPED({why})")
+}
+
 /// The last line; other programs read it.
-fn closing([passed, failed, skipped]: [usize; 3]) -> String {
-    format!("{passed} passed, {failed} failed, {skipped} skipped")
+#[derive(Debug, Default)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    /// Parts, and single checks of others.
+    skipped: usize,
+}
+
+impl Counts {
+    fn add(&mut self, judged: &Judged) {
+        match judged.verdict {
+            Verdict::Passed => self.passed += 1,
+            Verdict::Failed => self.failed += 1,
+            Verdict::Skipped => self.skipped += 1,
+        }
+        self.skipped += judged.skipped;
+    }
+
+    fn closing(&self) -> String {
+        format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use part::Report;
 
     fn parsed(args: &[&str]) -> Result<(Vec<&'static str>, u64, bool), String> {
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
@@ -142,11 +213,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_built_is_listed_and_not_run() {
+        assert!(parsed(&["gpu"]).unwrap_err().contains("not built yet"));
+        assert!(!parsed(&[]).unwrap().0.contains(&"gpu"));
+        let gpu = PARTS.iter().find(|part| part.name == "gpu").unwrap();
+        assert!(listed(gpu).ends_with("(not built yet)"));
+    }
+
+    #[test]
     fn only_what_could_have_been_installed_fails_in_ci() {
-        let verdict = |stop, ci| judge(Err(stop), ci).0;
+        let verdict = |stop, ci| judge(Err(stop), ci).verdict;
         assert_eq!(verdict(Stop::Missing("x".into()), false), Verdict::Skipped);
         assert_eq!(verdict(Stop::Missing("x".into()), true), Verdict::Failed);
         assert_eq!(verdict(Stop::Excused("x".into()), true), Verdict::Skipped);
-        assert_eq!(closing([3, 0, 1]), "3 passed, 0 failed, 1 skipped");
+    }
+
+    #[test]
+    fn single_checks_that_did_not_run_are_counted() {
+        let skipped = |count, installable| Skipped { count, why: "no x".into(), installable };
+        let report = Report { note: "n".into(), skipped: vec![skipped(3, false), skipped(1, true)] };
+        let mut counts = Counts::default();
+        for (ci, verdict) in [(false, Verdict::Passed), (true, Verdict::Failed)] {
+            let judged = judge(Ok(report.clone()), ci);
+            assert_eq!((judged.verdict, judged.skipped), (verdict, 4));
+            counts.add(&judged);
+        }
+        assert_eq!(judge(Ok(report), false).note, "n; 3 SKIPPED(no x); 1 SKIPPED(no x)");
+        counts.add(&judge(Err(Stop::Excused("x".into())), true));
+        assert_eq!(counts.closing(), "1 passed, 1 failed, 9 skipped");
     }
 }

@@ -33,11 +33,11 @@ pub(crate) const LIMITS: &[Limit] = &[
     limit("size-blocks", 1000, 1100, 2200),
     limit("size-tables", 1000, 1100, 2100),
     limit("size-tables-500", 500, 1100, 1100),
-    limit("size-tables-200", 200, 800, 600),
+    limit("size-tables-200", 200, 1100, 500),
     limit("size-embedded", 1000, 1100, 2150),
     limit("size-straight", 1000, 10_500, 0),
     limit("size-floats", 1000, 1350, 5150),
-    limit("size-file", 1000, 13_800, 3000),
+    limit("size-file", 1000, 10_300, 3000),
     limit("size-file-floats", 1000, 9_800, 6000),
 ];
 

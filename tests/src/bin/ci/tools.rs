@@ -3,7 +3,7 @@
 use crate::checks::has_toolchain;
 use crate::command::{Cmd, root};
 use crate::install;
-use crate::part::{Context, Outcome, Stop};
+use crate::part::{Context, Outcome, Report, Stop};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -29,7 +29,7 @@ pub(crate) fn deny(context: &Context) -> Outcome {
             .words("check bans licenses sources")
             .run()?;
     }
-    Ok(String::new())
+    Ok(Report::default())
 }
 
 pub(crate) fn fuzz(context: &Context) -> Outcome {
@@ -48,7 +48,7 @@ pub(crate) fn fuzz(context: &Context) -> Outcome {
         .lines()
         .map(|target| fuzz_one(&tool, target, context.fuzz_seconds))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(format!("{} s each: {}", context.fuzz_seconds, runs.join(", ")))
+    Ok(format!("{} s each: {}", context.fuzz_seconds, runs.join(", ")).into())
 }
 
 /// Runs one target from its grown corpus and its kept seeds; says how many inputs it tried.

@@ -6,20 +6,20 @@ pub(crate) mod check;
 pub(crate) mod fit;
 pub(crate) mod programs;
 
+use crate::boards::Board;
 use crate::command::{Cmd, root};
+use crate::cost::{Numbers, Way};
+use crate::emulator::{Emulation, Limits, WORK};
+use crate::images;
 use crate::part::Stop;
-use crate::qemu::{self, boards::Board};
 use crate::{cross, elf};
 use programs::Program;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tamis::price::{Numbers, Way};
 
 /// Where the crate is written, beside other work.
 const FOLDER: &str = "ways";
-/// Seconds after which a program is stopped.
-const LIMIT: u64 = 60;
 /// The program without a model.
 const NOTHING: &str = "nothing";
 
@@ -36,7 +36,7 @@ pub(crate) fn measure(
     plugin: &Path,
     programs: &[Program],
 ) -> Result<Vec<Vec<Taken>>, Stop> {
-    let folder = root().join(qemu::WORK).join(FOLDER);
+    let folder = root().join(WORK).join(FOLDER);
     write(&folder, programs)?;
     let rust: Vec<_> = programs.iter().filter(|program| program.way != Way::C).collect();
     let mut targets: Vec<_> = boards.iter().map(|board| board.target).collect();
@@ -84,36 +84,22 @@ fn less(with: Taken, without: Taken, program: &Program) -> Taken {
 
 /// Sections in flash; static data and the deepest stack.
 fn taken(board: &Board, image: &Path, plugin: &Path) -> Result<Taken, Stop> {
-    let bytes = qemu::read(image)?;
+    let bytes = images::read(image)?;
     let symbol = |name| {
-        let address = elf::address(&bytes, name).map(u64::from);
+        let address = elf::address(&bytes, name);
         address.ok_or_else(|| Stop::Failed(format!("{}: no symbol {name}", image.display())))
     };
     let (data, top) = (symbol("__sheap")?, symbol("_stack_start")?);
-    let work = root().join(qemu::WORK);
-    let file = |ending| work.join(format!("{}-way.{ending}", board.core));
-    let (log, counts) = (file("log"), file("counts"));
-    let _ = fs::remove_file(&counts);
-    let ran = Cmd::new(board.emulator)
-        .args(["-M", board.machine])
-        .args(board.options)
-        .words("-display none -serial null -monitor none -semihosting-config enable=on,target=native -plugin")
-        .args([format!("{},out={},floor={data:#x}", plugin.display(), counts.display())])
-        .args([Path::new("-kernel"), image])
-        .within(LIMIT)
-        .log(&log)
-        .quietly()
-        .run();
+    let (name, more, quiet, limits) = ("way", &[][..], true, Limits::USUAL);
+    let ran = Emulation { board, image, name, plugin, floor: Some(data), more, quiet, limits }.run();
     // The program ends with what it predicted as its status.
-    let text = fs::read_to_string(&counts).unwrap_or_default();
-    let lowest = text.lines().find_map(|line| line.strip_prefix("lowest=")?.parse::<u64>().ok());
-    let lowest = match (lowest, ran) {
+    let lowest = match (ran.lowest, ran.ended) {
         (Some(lowest), _) => lowest,
         (None, Err(stop)) => return Err(stop),
         (None, Ok(())) => return Err(Stop::Failed(format!("{}: no stack was measured", image.display()))),
     };
-    let data = data - u64::from(board.ram.origin);
-    Ok(Taken { flash: qemu::flash(image)?, ram: data + top.saturating_sub(lowest) })
+    let data = u64::from(data - board.ram.origin);
+    Ok(Taken { flash: images::flash(image)?, ram: data + u64::from(top).saturating_sub(lowest) })
 }
 
 /// Writes the crate: one program each, and one without a model.
@@ -135,7 +121,7 @@ fn write(folder: &Path, programs: &[Program]) -> Result<(), Stop> {
     put(folder.join("Cargo.toml"), programs::manifest(&root()).as_bytes())?;
     let lock = source.join("Cargo.lock");
     if !folder.join("Cargo.lock").exists() {
-        put(folder.join("Cargo.lock"), &qemu::read(&lock)?)?;
+        put(folder.join("Cargo.lock"), &images::read(&lock)?)?;
     }
     put(bins.join(format!("{NOTHING}.rs")), programs::nothing(&root()).as_bytes())?;
     for program in programs {
@@ -154,7 +140,6 @@ fn write(folder: &Path, programs: &[Program]) -> Result<(), Stop> {
                 export(folder, program, "rust", &to, straight)?;
                 put(bins.join(format!("{}.rs", program.name)), program.source(&root(), folder).as_bytes())?;
             }
-            _ => {}
         }
     }
     Ok(())
@@ -169,12 +154,13 @@ fn export(folder: &Path, program: &Program, format: &str, to: &Path, more: &[&st
         .args(["export".as_ref(), model.as_os_str(), "--format".as_ref(), format.as_ref()])
         .args(["--output".as_ref(), to.as_os_str()])
         .args(more)
-        .log(&root().join(qemu::WORK).join("export.log"))
+        .log(&root().join(WORK).join("export.log"))
         .quietly()
         .run()
 }
 
-/// Builds the program that exports, beside this one.
+/// Builds the program that exports, beside this one: as the tests of the workspace do, whose dependencies have more features than
+/// those of the program alone, so that the part `host` has compiled all of it.
 pub(crate) fn build_tool() -> Result<(), Stop> {
-    Cmd::new("cargo").words("build --quiet --package tamis-host --bin tamis").run()
+    Cmd::new("cargo").words("test --quiet --workspace --no-run --test import_memory").run()
 }

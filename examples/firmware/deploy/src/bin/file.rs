@@ -5,8 +5,8 @@
 #![no_main]
 
 use semihosting::{eprintln, println, process};
-use tamis::model::Model;
-use tamis::wire::View;
+use tamis::infer::model::Model;
+use tamis::store::wire::View;
 
 /// Stays in flash.
 static MODEL: &[u8] = tamis::include_model!("../../model/digits.tamis");

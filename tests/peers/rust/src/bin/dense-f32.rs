@@ -2,10 +2,11 @@
 #![no_std]
 #![no_main]
 
+use tamis_peers::INPUTS;
 use tamis_peers::models::dense::{F1, F2, HIDDEN, OUTPUTS};
 
 #[inline(never)]
-fn classify(x: &[f32; 784]) -> usize {
+fn classify(x: &[f32; INPUTS]) -> usize {
     let (mut h, mut y) = ([0.0_f32; HIDDEN], [0.0_f32; OUTPUTS]);
     for (h, row) in h.iter_mut().zip(&F1) {
         *h = x.iter().zip(row).map(|(x, w)| x * w).sum::<f32>().max(0.0);

@@ -2,10 +2,11 @@
 #![no_std]
 #![no_main]
 
+use tamis_peers::INPUTS;
 use tamis_peers::models::dense::{HIDDEN, MULTIPLIER_1, OUTPUTS, SHIFT_1, W1, W2};
 
 #[inline(never)]
-fn classify(x: &[u8; 784]) -> usize {
+fn classify(x: &[u8; INPUTS]) -> usize {
     let (mut h, mut y) = ([0_u8; HIDDEN], [0_i32; OUTPUTS]);
     for (h, row) in h.iter_mut().zip(&W1) {
         let sum = x.iter().zip(row).map(|(&x, &w)| i32::from(x) * i32::from(w)).sum();

@@ -4,6 +4,7 @@
 
 use embedded_nn::fully_connected::fully_connected_s8;
 use embedded_nn::types::{Activation, Dims, FcParams, PerTensorQuantParams};
+use tamis_peers::INPUTS;
 use tamis_peers::models::dense::{HIDDEN, MULTIPLIER_1, MULTIPLIER_2, OUTPUTS, SHIFT_1, SHIFT_2, W1, W2};
 
 fn layer(x: &[i8], w: &[i8], y: &mut [i8], (multiplier, shift): (i32, u32), zero: i32) -> bool {
@@ -17,7 +18,7 @@ fn layer(x: &[i8], w: &[i8], y: &mut [i8], (multiplier, shift): (i32, u32), zero
 }
 
 #[inline(never)]
-fn classify(x: &[i8; 784]) -> usize {
+fn classify(x: &[i8; INPUTS]) -> usize {
     let (mut h, mut y) = ([0_i8; HIDDEN], [0_i8; OUTPUTS]);
     let done = layer(x, W1.as_flattened(), &mut h, (MULTIPLIER_1, SHIFT_1), -128)
         && layer(&h, W2.as_flattened(), &mut y, (MULTIPLIER_2, SHIFT_2), 0);

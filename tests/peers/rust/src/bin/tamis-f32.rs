@@ -2,8 +2,10 @@
 #![no_std]
 #![no_main]
 
+use tamis_peers::INPUTS;
+
 #[inline(never)]
-fn classify(x: &[f32; 784]) -> usize {
+fn classify(x: &[f32; INPUTS]) -> usize {
     tamis_peers::models::floats::classify(x)
 }
 

@@ -3,7 +3,8 @@
 #![no_main]
 
 use core::cell::RefCell;
-use tamis::wire::QuantisedView;
+use tamis::store::wire::QuantisedView;
+use tamis_peers::INPUTS;
 
 /// The model after the start.
 struct Place(RefCell<Option<QuantisedView<'static>>>);
@@ -12,7 +13,7 @@ unsafe impl Sync for Place {}
 static MODEL: Place = Place(RefCell::new(None));
 
 #[inline(never)]
-fn classify(x: &[u8; 784]) -> usize {
+fn classify(x: &[u8; INPUTS]) -> usize {
     let (mut scratch, mut y) = ([0; 80], [0; 10]);
     match &*MODEL.0.borrow() {
         Some(view) => view.model().classify(x, &mut scratch, &mut y).unwrap_or(99),

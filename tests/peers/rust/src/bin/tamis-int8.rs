@@ -2,8 +2,10 @@
 #![no_std]
 #![no_main]
 
+use tamis_peers::INPUTS;
+
 #[inline(never)]
-fn classify(x: &[u8; 784]) -> usize {
+fn classify(x: &[u8; INPUTS]) -> usize {
     tamis_peers::models::tables::classify(x)
 }
 

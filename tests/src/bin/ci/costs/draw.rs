@@ -1,10 +1,11 @@
 //! Random models of every encoding, with a row each, and the words that put them into a part's flash.
 
-use tamis::model::{self, Activation, Sum, WINDOW};
-use tamis::price::{Around, Kernel, Numbers, Shape, Work};
-use tamis::quantised::{self, Encoding, Scales, Weights};
-use tamis::rng::{Rng, stream};
-use tamis::wire::{Aligned, Choice, QuantisedView, View};
+use crate::cost::{Around, Core, Estimate, Kernel, Numbers, Work, float_work, integer_work};
+use tamis::base::rng::{Rng, stream};
+use tamis::infer::model::{self, Activation, Sum, WINDOW};
+use tamis::infer::price::PER_INSTRUCTION;
+use tamis::infer::quantised::{self, Encoding, Mask, Scales, Weights};
+use tamis::store::wire::{Aligned, Choice, QuantisedView, View};
 use tamis_tests::cases::Digest;
 
 /// Bytes of the longest model.
@@ -45,29 +46,35 @@ pub(crate) struct Counts {
     pub(crate) layers: Vec<(Kernel, Work)>,
 }
 
-/// Models to fit prices to, or others of the same kinds.
+/// Models to fit prices to, or others of the same kinds; of floats a quarter have a hidden layer.
 pub(crate) fn models(seed: u64, per_kernel: usize) -> Vec<Drawn> {
     let mut rng = Rng::new(seed, stream::USER);
     let mut models = Vec::new();
-    for kernel in Kernel::all() {
+    for kernel in Kernel::ALL {
         for at in 0..2 * per_kernel {
-            let (wide, short) = ([WINDOW, 800], [8, WINDOW - 1]);
+            let (sum, is_hidden) = (at % 2 == 0, at % 4 == 3);
+            let (layer, range, hidden) = match kernel {
+                Kernel::Windows => (FloatLayer::Windows, [WINDOW, 800], [WINDOW, 300]),
+                Kernel::ShortWindows => (FloatLayer::Windows, [8, WINDOW - 1], HIDDEN),
+                _ => (FloatLayer::Rows, [8, 800], HIDDEN),
+            };
+            let encoding = match kernel {
+                Kernel::Dense => Encoding::Dense,
+                Kernel::Mask => Encoding::Mask,
+                _ => Encoding::Blocks,
+            };
             models.push(match kernel {
                 Kernel::DenseFloats => dense_floats(&mut rng),
-                Kernel::Floats => floats(&mut rng, [8, 800], FloatLayer::Rows, false),
-                Kernel::SummedFloats => floats(&mut rng, [8, 800], FloatLayer::Rows, true),
-                Kernel::Windows => floats(&mut rng, wide, FloatLayer::Windows, at % 2 == 0),
-                Kernel::ShortWindows => floats(&mut rng, short, FloatLayer::Windows, at % 2 == 0),
-                Kernel::HiddenFloats => two_of_floats(&mut rng, HIDDEN, FloatLayer::Rows),
-                Kernel::HiddenWindows => two_of_floats(&mut rng, [WINDOW, 300], FloatLayer::Windows),
-                Kernel::HiddenShortWindows => two_of_floats(&mut rng, HIDDEN, FloatLayer::Windows),
-                Kernel::Integers(encoding) if at < per_kernel => integers(&mut rng, &[encoding]),
-                Kernel::Integers(encoding) => {
+                _ if kernel.numbers() == Numbers::Floats && is_hidden => {
+                    two_of_floats(&mut rng, hidden, layer)
+                }
+                _ if kernel.numbers() == Numbers::Floats => floats(&mut rng, range, layer, sum),
+                _ if at < per_kernel => integers(&mut rng, &[encoding]),
+                _ => {
                     // The second layer is of any encoding.
                     let any = Encoding::ALL[rng.below(Encoding::ALL.len() as u32) as usize];
                     integers(&mut rng, &[encoding, any])
                 }
-                _ => continue,
             });
         }
     }
@@ -110,8 +117,6 @@ fn sizes(rng: &mut Rng, most: usize) -> (usize, usize) {
 /// Which weights a layer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// As many in every row.
-    Equal,
     /// One or more in every row, as writers of models leave hidden layers.
     Hidden,
     /// Rows may have none.
@@ -131,25 +136,13 @@ fn rows_of(rng: &mut Rng, inputs: usize, outputs: usize, kind: Kind, density: f3
     if columns.is_empty() {
         columns.push(0);
     }
-    let fan = ((columns.len() as f32 * density) as usize).max(1);
     let mut made = Rows { inputs, counts: Vec::new(), columns: Vec::new() };
     for row in 0..outputs {
         let before = made.columns.len();
-        if kind == Kind::Equal {
-            let mut shuffled = columns.clone();
-            for k in 0..fan {
-                let other = k + rng.below((shuffled.len() - k) as u32) as usize;
-                shuffled.swap(k, other);
-            }
-            shuffled.truncate(fan);
-            shuffled.sort_unstable();
-            made.columns.extend(shuffled);
-        } else {
-            made.columns.extend(columns.iter().filter(|_| rng.uniform() < density));
-            let none = made.columns.len() == before;
-            if none && (kind == Kind::Hidden || row == 0) {
-                made.columns.push(pick(rng, &columns));
-            }
+        made.columns.extend(columns.iter().filter(|_| rng.uniform() < density));
+        let none = made.columns.len() == before;
+        if none && (kind == Kind::Hidden || row == 0) {
+            made.columns.push(pick(rng, &columns));
         }
         made.counts.push((made.columns.len() - before) as u16);
     }
@@ -296,7 +289,7 @@ fn float_file(rng: &mut Rng, name: String, layers: &[model::Layer<'_>]) -> Drawn
     let view = View::new(model);
     let mut bytes = vec![0; view.encoded_len()];
     view.encode(&mut bytes).expect("as long as it says");
-    let kernels = (0..layers.len()).filter_map(|at| Kernel::of_floats(layers, at));
+    let kernels = layers.iter().filter_map(Kernel::of_floats);
     Drawn {
         name,
         kernels: kernels.collect(),
@@ -318,7 +311,6 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
             .enumerate()
             .map(|(at, (&encoding, pair))| {
                 let kind = match encoding {
-                    Encoding::Fan => Kind::Equal,
                     _ if at + 1 < encodings.len() || sum => Kind::Hidden,
                     _ => Kind::Last,
                 };
@@ -350,9 +342,11 @@ fn weight(rng: &mut Rng, trained: bool) -> i8 {
 
 fn weights_of(rng: &mut Rng, rows: &Rows, encoding: Encoding, trained: bool) -> Vec<u8> {
     let values: Vec<i8> = (0..rows.nonzeros()).map(|_| weight(rng, trained)).collect();
-    let csr = quantised::Csr::new(rows.inputs, &rows.counts, &rows.columns, &values);
-    let csr = Weights::Csr(csr.expect("drawn in order"));
-    let layer = quantised::Layer::new(csr, &[], &[], Activation::Identity).expect("sums cannot overflow");
+    let mut bits = vec![0; Mask::words(rows.inputs, rows.counts.len())];
+    Mask::mark(rows.inputs, &rows.counts, &rows.columns, &mut bits);
+    let mask = Mask::new(rows.inputs, rows.counts.len(), &bits, &values).expect("drawn in order");
+    let layer = quantised::Layer::new(Weights::Mask(mask), &[], &[], Activation::Identity);
+    let layer = layer.expect("sums cannot overflow");
     let model = quantised::Model::new(&[layer], None, scales()).expect("one layer");
     encoded(&QuantisedView::new(model), Choice::Prefer(encoding))
 }
@@ -415,9 +409,7 @@ pub(crate) fn planned(
             .map(|(at, (&encoding, pair))| {
                 // Of what no later layer reads the compiler would leave code out.
                 let density = if at > 0 { density.max(0.6) } else { density };
-                let kind = if encoding == Encoding::Fan { Kind::Equal } else { Kind::Hidden };
-                let used = matches!(encoding, Encoding::DenseUsed | Encoding::MaskUsed);
-                let rows = rows_of(rng, pair[0], pair[1], kind, density, if used { 0.4 } else { 1.0 });
+                let rows = rows_of(rng, pair[0], pair[1], Kind::Hidden, density, 1.0);
                 weights_of(rng, &rows, encoding, besides.trained)
             })
             .collect();
@@ -515,7 +507,7 @@ fn integer_file(
     let names: Vec<_> = encodings.iter().map(|encoding| encoding.name()).collect();
     Some(Drawn {
         name: format!("{}, {}", widths.join("-"), names.join(" and ")),
-        kernels: encodings.iter().copied().map(Kernel::Integers).collect(),
+        kernels: weights.iter().map(Kernel::of_integers).collect(),
         digest: digest(out.iter().map(|y: &i32| *y as u32)),
         row,
         content: Content::Integers(encoded(&QuantisedView::new(model), Choice::Keep)),
@@ -554,17 +546,14 @@ impl Drawn {
             |inputs, outputs| {
                 let mut around = Around::PREDICTION;
                 add(&mut around, Around::of_dense_floats(outputs, true));
-                let work = Shape::dense(inputs, outputs).work(Kernel::DenseFloats);
-                let layers = vec![(Kernel::DenseFloats, work)];
+                let layers = vec![(Kernel::DenseFloats, Work::dense(inputs, outputs))];
                 Counts { numbers: Numbers::Floats, around, layers }
             },
             |view| {
                 let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
                 for (at, layer) in view.model().layers().iter().enumerate() {
                     add(&mut around, Around::of_floats(view.model().layers(), at));
-                    if let Some(kernel) = Kernel::of_floats(view.model().layers(), at) {
-                        layers.push((kernel, Shape::of_floats(layer).work(kernel)));
-                    }
+                    layers.extend(Kernel::of_floats(layer).map(|kernel| (kernel, float_work(layer))));
                 }
                 Counts { numbers: Numbers::Floats, around, layers }
             },
@@ -572,15 +561,29 @@ impl Drawn {
                 let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
                 let (model, count) = (view.model(), view.model().layers().len());
                 for (at, layer) in model.layers().iter().enumerate() {
-                    let kernel = Kernel::Integers(layer.weights().encoding());
                     add(&mut around, Around::of_integers(layer, at + 1 == count && model.sum().is_none()));
-                    layers.push((kernel, Shape::of_integers(layer.weights()).work(kernel)));
+                    layers.push((Kernel::of_integers(layer.weights()), integer_work(layer.weights())));
                 }
                 if let Some(sum) = model.sum() {
                     add(&mut around, Around::of_sum(sum.inputs()));
                 }
                 Counts { numbers: Numbers::Integers, around, layers }
             },
+        )
+    }
+
+    /// What the host says of it on a core.
+    pub(crate) fn estimate(&self, core: Core) -> Estimate {
+        self.read(
+            |inputs, outputs| {
+                // The loop has ReLU, as a hidden layer; an estimate takes a last layer for one without.
+                let relu = Around::of_dense_floats(outputs, true).price(&core.prices().around[0]);
+                let mut estimate = Estimate::of_dense(&[[inputs, outputs]], Numbers::Floats, core);
+                estimate.instructions += relu / PER_INSTRUCTION;
+                estimate
+            },
+            |view| Estimate::of_floats(&view, core),
+            |view| Estimate::of_integers(&view, core),
         )
     }
 
@@ -632,7 +635,7 @@ mod tests {
     #[test]
     fn every_kernel_is_drawn_and_another_seed_gives_other_models() {
         let (models, others) = (models(1, 2), models(2, 2));
-        for kernel in Kernel::all() {
+        for kernel in Kernel::ALL {
             assert!(models.iter().any(|model| model.kernels.contains(&kernel)), "{kernel:?}");
         }
         let digests = |models: &[Drawn]| models.iter().map(|model| model.digest).collect::<Vec<_>>();

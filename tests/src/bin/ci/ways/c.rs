@@ -1,15 +1,25 @@
 //! Programs of C.
 
 use super::Program;
+use crate::boards::Board;
 use crate::command::{Cmd, root};
+use crate::cost::{Core, Numbers};
+use crate::install;
 use crate::part::Stop;
-use crate::qemu::boards::Board;
 use std::path::{Path, PathBuf};
-use tamis::price::Numbers;
 
 /// Compilers and the Debian packages that have them.
-pub(crate) const COMPILERS: [(&str, &str); 2] =
-    [("arm-none-eabi-gcc", "gcc-arm-none-eabi"), ("riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf")];
+const ARM: (&str, &str) = ("arm-none-eabi-gcc", "gcc-arm-none-eabi");
+const RISCV: (&str, &str) = ("riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf");
+
+/// Those that some cores need.
+pub(crate) fn compilers(cores: &[Core]) -> Vec<(&'static str, &'static str)> {
+    let is_riscv = |core: &Core| *core == Core::Rv32imac;
+    let mut compilers = Vec::new();
+    compilers.extend(cores.iter().any(|core| !is_riscv(core)).then_some(ARM));
+    compilers.extend(cores.iter().any(is_riscv).then_some(RISCV));
+    compilers
+}
 
 /// `model.c` and `model.h` in a folder of the program's name.
 pub(super) fn export(folder: &Path, program: &Program) -> Result<(), Stop> {
@@ -28,7 +38,7 @@ pub(super) fn build(folder: &Path, board: &Board, program: Option<&Program>) -> 
     std::fs::write(&script, linked(board))
         .map_err(|error| Stop::Failed(format!("{}: {error}", script.display())))?;
     let (compiler, options) = options(board.target)?;
-    let mut build = Cmd::new(compiler)
+    let mut build = Cmd::new(install::program(compiler))
         .words(options)
         .words("-std=c99 -O2 -ffunction-sections -fdata-sections -ffreestanding -nostartfiles -nostdlib -Wl,--gc-sections")
         .args([format!("-Wl,-T,{}", script.display())]);
@@ -51,7 +61,7 @@ pub(super) fn build(folder: &Path, board: &Board, program: Option<&Program>) -> 
 }
 
 fn options(target: &str) -> Result<(&'static str, &'static str), Stop> {
-    let [(arm, _), (riscv, _)] = COMPILERS;
+    let (arm, riscv) = (ARM.0, RISCV.0);
     Ok(match target {
         "thumbv6m-none-eabi" => (arm, "-mcpu=cortex-m0 -mthumb"),
         "thumbv7m-none-eabi" => (arm, "-mcpu=cortex-m3 -mthumb"),

@@ -1,16 +1,16 @@
 //! Models that no price comes from, in every way of deploying them, against what `tamis inspect` says.
 
 use super::programs::Program;
+use crate::boards::BOARDS;
 use crate::command::root;
+use crate::cost::{Core, Way};
 use crate::costs::draw::{Besides, Drawn, FloatLayer, planned, planned_floats};
 use crate::costs::{MOST_BYTES, off};
+use crate::images;
 use crate::part::Stop;
-use crate::qemu;
-use crate::qemu::boards::BOARDS;
 use std::path::Path;
-use tamis::price::{Core, Way};
-use tamis::quantised::Encoding;
-use tamis::rng::{Rng, stream};
+use tamis::base::rng::{Rng, stream};
+use tamis::infer::quantised::Encoding;
 
 /// Of `tests/src/deployed`: of integers in one encoding and in two, of floats in windows and in rows.
 const MODELS: &[(&str, &[Way])] = &[
@@ -28,7 +28,7 @@ pub(crate) const SOME: &[Core] = &[Core::CortexM4F];
 
 /// Models of other shapes, encodings and numbers than those that prices come from.
 fn drawn() -> Vec<(&'static [Way], Drawn)> {
-    use Encoding::{Blocks, Csr, Delta, Dense, Fan, Mask};
+    use Encoding::{Blocks, Dense, Mask};
     const TABLES: &[Way] = &[Way::Embedded, Way::Rust, Way::C];
     let mut rng = Rng::new(SEED, stream::USER);
     let plain = Besides::PLAIN;
@@ -37,15 +37,15 @@ fn drawn() -> Vec<(&'static [Way], Drawn)> {
     type Plan = (&'static [Way], &'static [usize], &'static [Encoding], f32, Besides);
     let trained = Besides { trained: true, ..plain };
     let integers: [Plan; 10] = [
-        (TABLES, &[784, 30, 10], &[Csr, Csr], 0.03, plain),
-        (TABLES, &[300, 10, 10], &[Delta, Delta], 0.08, plain),
+        (TABLES, &[784, 30, 10], &[Blocks, Blocks], 0.03, plain),
+        (TABLES, &[300, 10, 10], &[Mask, Mask], 0.08, plain),
         (&[Way::File, Way::Embedded, Way::C], &[500, 40, 5], &[Blocks, Mask], 0.04, biases),
-        (TABLES, &[400, 24, 12, 10], &[Fan, Delta, Csr], 0.05, plain),
-        (&[Way::File, Way::Embedded], &[200, 70, 4], &[Csr, Dense], 0.05, own),
-        (TABLES, &[150, 40], &[Delta], 0.1, sum),
-        (&[Way::Straight], &[784, 16, 10], &[Csr, Csr], 0.05, biases),
-        (&[Way::Straight], &[200, 20, 8], &[Csr, Csr], 0.1, own),
-        (&[Way::Straight], &[784, 27, 10], &[Csr, Csr], 0.022, trained),
+        (TABLES, &[400, 24, 12, 10], &[Blocks, Mask, Dense], 0.05, plain),
+        (&[Way::File, Way::Embedded], &[200, 70, 4], &[Blocks, Dense], 0.05, own),
+        (TABLES, &[150, 40], &[Mask], 0.1, sum),
+        (&[Way::Straight], &[784, 16, 10], &[Mask, Mask], 0.05, biases),
+        (&[Way::Straight], &[200, 20, 8], &[Mask, Mask], 0.1, own),
+        (&[Way::Straight], &[784, 27, 10], &[Mask, Mask], 0.022, trained),
         (&[Way::Straight], &[64, 30, 4], &[Blocks, Dense], 0.2, Besides { biases: true, ..trained }),
     ];
     let mut models: Vec<_> = integers
@@ -83,7 +83,7 @@ pub(crate) fn check(plugin: &Path, cores: &[Core], left_out: Option<Way>) -> Res
         BOARDS.iter().filter(|board| cores.iter().any(|core| core.name() == board.core)).copied().collect();
     let mut entries = Vec::new();
     for (name, ways) in MODELS {
-        let bytes = qemu::read(&root().join(format!("tests/src/deployed/{name}.tamis")))?;
+        let bytes = images::read(&root().join(format!("tests/src/deployed/{name}.tamis")))?;
         let model = Drawn::of_file((*name).to_owned(), bytes);
         for &way in *ways {
             let program = Program::of(format!("{name}_{}", way.name()), way, &model);
@@ -118,7 +118,7 @@ pub(crate) fn check(plugin: &Path, cores: &[Core], left_out: Option<Way>) -> Res
             );
             let far = both.iter().zip(errors).filter(|(both, error)| {
                 let (what, estimated, taken) = **both;
-                if program.way.is_bound() {
+                if memory.is_bound {
                     let far = match what {
                         "flash" => *error > 100.0 * MOST_ABOVE,
                         _ => estimated > taken + MOST_BYTES_ABOVE,

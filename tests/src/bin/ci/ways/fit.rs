@@ -1,305 +1,306 @@
-//! The programs that the prices of ways come from, and the prices.
+//! The programs that the bytes of ways come from, and the bytes.
 
 use super::Taken;
 use super::programs::Program;
+use crate::cost::{Core, EXTRAS, Kernel, Numbers, STRAIGHT, Straight, Way, zeros};
 use crate::costs::draw::{Besides, Drawn, FloatLayer, planned, planned_floats};
 use crate::costs::fit;
-use tamis::price::ways::{self, FLOAT_SETS, INTEGER_KINDS, STRAIGHT, Straight};
-use tamis::price::{Numbers, Way};
-use tamis::quantised::Encoding;
-use tamis::rng::{Rng, stream};
+use tamis::base::rng::{Rng, stream};
+use tamis::infer::quantised::Encoding;
 
 const SEED: u64 = 11;
-/// Of the kernels of integers, in the order of [`ways::integer_kind`]; the two of blocks have one.
-const ENCODINGS: [Encoding; INTEGER_KINDS] = [
-    Encoding::Dense,
-    Encoding::DenseUsed,
-    Encoding::Mask,
-    Encoding::Csr,
-    Encoding::Delta,
-    Encoding::Blocks,
-    Encoding::Blocks,
-    Encoding::Fan,
-];
-/// Rows and rows, and distances and distances: what else there may be is measured with those.
-const ROWS: usize = ways::integer_set(3, 3);
-const DISTANCES: usize = ways::integer_set(4, 4);
-/// Hidden neurons of models whose buffers [`tamis::model::zeros`] makes by few stores, by many, and by a routine.
-const BUFFERS: [usize; 3] = [12, 50, 90];
-/// Inputs and hidden neurons of models that become modules, and their outputs, of which eight are few.
-const MODULES: [[usize; 2]; 2] = [[300, 12], [700, 20]];
-const OUTPUTS: [usize; 2] = [6, 10];
 /// What a bound is above the most that was measured.
 const MARGIN: f64 = 0.02;
-const WIDE: usize = 5;
-const SHORT: usize = 6;
+/// Of [`EXTRAS`], those that floats have: sums of several layers and of one, and one layer alone.
+const OF_FLOATS: [usize; 3] = [3, 4, 5];
+/// The last of them, another kernel, comes from models of two.
+const ANOTHER: usize = EXTRAS.len() - 1;
+/// Hidden neurons of models whose buffers [`tamis::infer::model::zeros`] makes by few stores, by many, and by a routine.
+const BUFFERS: [usize; 3] = [12, 50, 90];
+/// Outputs of models that become modules: more than eight some processors return by a routine.
+const OUTPUTS: [usize; 2] = [6, 10];
+/// In both languages, in the order of the table.
+const LANGUAGES: [Way; 2] = [Way::Embedded, Way::C];
 
-/// A program and the model in it.
+/// Code and stack.
+type Pair = [i64; 2];
+
+/// What a program is measured for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Two layers that a kernel runs.
+    Kernel(Kernel),
+    /// The same with one of [`EXTRAS`].
+    Extra(usize, Kernel),
+    /// A layer of each.
+    Two(Kernel, Kernel),
+    File(Numbers),
+    Module(Numbers),
+    Buffers(usize),
+    Straight,
+}
+
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) program: Program,
-    pub(crate) model: Drawn,
+struct Entry {
+    role: Role,
+    program: Program,
+    model: Drawn,
 }
 
-/// All of them, by what they are for.
+/// Every program.
 #[derive(Debug)]
-pub(crate) struct Entries {
-    pub(crate) all: Vec<Entry>,
-    /// Where those of floats, sets of integers, what they have besides, files, modules, buffers, code without tables and C begin.
-    starts: [usize; 8],
+pub(crate) struct Entries(Vec<Entry>);
+
+/// What the table has of one core besides instructions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bytes {
+    pub(crate) kernels: [[Pair; 2]; Kernel::ALL.len()],
+    pub(crate) extras: [[[Pair; 2]; EXTRAS.len()]; 2],
+    pub(crate) shared: Pair,
+    pub(crate) file: [Pair; 2],
+    pub(crate) module: [Pair; 2],
+    pub(crate) zeros: Pair,
+    pub(crate) straight: [Vec<f64>; 2],
 }
 
-fn entry(name: &str, way: Way, model: &Drawn) -> Entry {
-    let name = format!("{name}_{}", way.name()).replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    Entry { program: Program::of(name, way, model), model: model.clone() }
-}
-
-/// Models of two shapes of each set of floats, all of one before all of the other, in their order.
-fn floats(rng: &mut Rng) -> Vec<Drawn> {
-    let shapes =
-        [([300, 20, 10], [100, 20, 10], [300, 20, 12, 10]), ([700, 12, 6], [60, 12, 6], [700, 12, 8, 6])];
-    shapes.map(|(wide, short, three)| floats_of(rng, wide, short, three)).concat()
-}
-
-/// Of one shape: rows longer than a window, shorter ones, and three layers.
-fn floats_of(rng: &mut Rng, wide: [usize; 3], short: [usize; 3], three: [usize; 4]) -> Vec<Drawn> {
-    use FloatLayer::{Rows, Windows};
-    let sets: [(&[usize], &[FloatLayer], bool); FLOAT_SETS] = [
-        (&wide, &[Rows, Rows], false),
-        (&wide, &[Windows, Windows], false),
-        (&short, &[Windows, Windows], false),
-        (&wide, &[Windows, Rows], false),
-        (&short, &[Windows, Rows], false),
-        (&wide, &[Windows, Windows], true),
-        (&short, &[Windows, Windows], true),
-        (&three, &[Windows, Rows, Windows], true),
-        (&wide, &[Rows, Windows], true),
-        (&wide, &[Rows, Rows], true),
-        (&wide, &[Windows, Rows], true),
-        (&short, &[Windows, Rows], true),
-        (&wide[..2], &[Rows], false),
-        (&wide[..2], &[Windows], false),
-        (&short[..2], &[Windows], false),
-        (&wide[..2], &[Rows], true),
-    ];
-    sets.map(|(widths, kinds, sum)| planned_floats(rng, widths, kinds, 0.1, sum)).to_vec()
-}
-
-/// Models of two shapes of each set of kernels of integers, all of one before all of the other, in their order.
-fn integers(rng: &mut Rng) -> Vec<Drawn> {
-    let mut models = Vec::new();
-    let shapes: [[&[usize]; 3]; 2] =
-        [[&[300, 260, 6], &[60, 12, 6], &[300, 12, 6]], [&[400, 258, 10], &[90, 20, 10], &[700, 10, 10]]];
-    for [both_wide, both_short, others] in shapes {
-        for b in 0..INTEGER_KINDS {
-            for a in 0..=b {
-                let widths: &[usize] = match (a, b) {
-                    (WIDE, WIDE) => both_wide,
-                    (SHORT, SHORT) => both_short,
-                    _ => others,
-                };
-                // Blocks are wide on the row, and short behind it.
-                let (first, last) =
-                    if b == WIDE || b == Encoding::ALL.len() - 1 && a != WIDE || a == SHORT && b != SHORT {
-                        (b, a)
-                    } else {
-                        (a, b)
-                    };
-                let density = if widths[1] > 256 { 0.01 } else { 0.05 };
-                let encodings = [ENCODINGS[first], ENCODINGS[last]];
-                models.push(planned(rng, widths, &encodings, density, Besides::PLAIN));
-            }
-        }
+/// Widths of two layers that a kernel runs; the second of windows is run by the short ones, which its row has too.
+const fn widths(kernel: Kernel) -> [usize; 3] {
+    match kernel {
+        Kernel::ShortWindows => [100, 20, 10],
+        Kernel::Blocks => [300, 260, 6],
+        Kernel::ShortBlocks => [60, 12, 6],
+        Kernel::Dense | Kernel::Mask => [300, 12, 6],
+        _ => [300, 20, 10],
     }
-    models
 }
 
-/// Rows and rows, and distances and distances, with one more thing each, in the order of [`ways::besides`]: one of each of the two
-/// shapes of [`integers`].
-fn besides(rng: &mut Rng) -> Vec<Drawn> {
-    [([300, 12, 6], Encoding::Csr), ([700, 10, 10], Encoding::Delta)]
-        .map(|(widths, encoding)| besides_of(rng, widths, encoding))
-        .concat()
-}
-
-fn besides_of(rng: &mut Rng, widths: [usize; 3], encoding: Encoding) -> Vec<Drawn> {
-    let [inputs, hidden, outputs] = widths;
+/// A model of layers that these kernels run, with one of [`EXTRAS`].
+fn model(rng: &mut Rng, widths: &[usize], kernels: &[Kernel], extra: Option<usize>) -> Drawn {
+    let is = |at: usize| extra == Some(at);
+    let sum = is(3) || is(4);
+    let layers = if is(4) || is(5) { 1 } else { 2 + usize::from(is(7)) };
+    let mut widths = widths.to_vec();
+    if is(7) {
+        widths.insert(1, widths[1]);
+    }
+    let kernels = (0..layers).map(|at| kernels[at.min(kernels.len() - 1)]);
+    if kernels.clone().all(|kernel| kernel.numbers() == Numbers::Floats) {
+        let rows = |kernel| if kernel == Kernel::Floats { FloatLayer::Rows } else { FloatLayer::Windows };
+        let kinds: Vec<_> = kernels.map(rows).collect();
+        return planned_floats(rng, &widths[..=layers], &kinds, 0.1, sum);
+    }
     let plain = Besides::PLAIN;
-    let with = [
-        Besides { biases: true, ..plain },
-        Besides { scaled: true, ..plain },
-        Besides { relu: true, ..plain },
-        Besides { sum: true, ..plain },
-    ];
-    let three = [encoding; 3];
-    let (one, two) = (&three[..1], &three[..2]);
-    let mut models: Vec<_> = with.map(|with| planned(rng, &widths, two, 0.05, with)).to_vec();
-    models.push(planned(rng, &widths[..2], one, 0.05, Besides { sum: true, ..plain }));
-    models.push(planned(rng, &widths[..2], one, 0.05, plain));
-    models.push(planned(rng, &widths, two, 0.05, Besides { own_factors: true, ..plain }));
-    models.push(planned(rng, &[inputs, hidden, hidden, outputs], &three, 0.05, plain));
-    models
+    let besides = Besides { biases: is(0), scaled: is(1), relu: is(2), sum, own_factors: is(6), ..plain };
+    let encoding = |kernel| match kernel {
+        Kernel::Dense => Encoding::Dense,
+        Kernel::Mask => Encoding::Mask,
+        _ => Encoding::Blocks,
+    };
+    let encodings: Vec<_> = kernels.map(encoding).collect();
+    let density = if widths[1] > 256 { 0.01 } else { 0.05 };
+    planned(rng, &widths[..=layers], &encodings, density, besides)
 }
 
-/// Floats with few and with many outputs, and integers: rows and rows each.
-fn modules(rng: &mut Rng, inputs: usize, hidden: usize) -> Vec<Drawn> {
-    let mut models = OUTPUTS
-        .map(|m| planned_floats(rng, &[inputs, hidden, m], &[FloatLayer::Rows; 2], 0.1, false))
-        .to_vec();
-    let rows = [Encoding::Csr; 2];
-    models.extend(OUTPUTS.map(|m| planned(rng, &[inputs, hidden, m], &rows, 0.05, Besides::PLAIN)));
-    models
-}
-
-/// Models to write without tables.
+/// Models to write without tables: weights of any size, and most of them small.
 fn straight(rng: &mut Rng) -> Vec<Drawn> {
     let plain = Besides::PLAIN;
     let (biases, relu) = (Besides { biases: true, ..plain }, Besides { relu: true, ..plain });
     let (own_factors, scaled) = (Besides { own_factors: true, ..plain }, Besides { scaled: true, ..plain });
     let sum = Besides { sum: true, ..plain };
-    let shapes: [(&[usize], f32, Besides); 15] = [
+    let shapes: [(&[usize], f32, Besides); 12] = [
         (&[784, 10, 10], 0.03, plain),
         (&[784, 24, 10], 0.04, biases),
         (&[784, 16, 10], 0.1, plain),
         (&[60, 16, 5], 0.4, scaled),
         (&[30, 24, 2], 0.5, relu),
-        (&[30, 10, 10], 0.6, plain),
         (&[30, 40, 10], 0.3, plain),
         (&[200, 20, 12, 8], 0.1, scaled),
         (&[200, 12, 20], 0.1, own_factors),
         (&[1000, 12], 0.04, sum),
         (&[100, 30], 0.1, sum),
-        (&[400, 32, 10], 0.06, own_factors),
         (&[250, 20, 20], 0.2, relu),
         (&[28, 8, 4], 0.5, biases),
-        (&[500, 40, 3], 0.03, plain),
     ];
-    let rows = |widths: &[usize]| vec![Encoding::Csr; widths.len() - 1];
-    // Weights of any size, and most of them small.
-    let twice = shapes.iter().map(|shape| (shape, false)).chain(shapes.iter().map(|shape| (shape, true)));
-    twice
-        .map(|((widths, density, besides), trained)| {
-            planned(rng, widths, &rows(widths), *density, Besides { trained, ..*besides })
-        })
-        .collect()
+    let mut models = Vec::new();
+    for trained in [false, true] {
+        for (widths, density, besides) in shapes {
+            let encodings = vec![Encoding::Mask; widths.len() - 1];
+            models.push(planned(rng, widths, &encodings, density, Besides { trained, ..besides }));
+        }
+    }
+    models
 }
 
 /// Every program.
 pub(crate) fn entries() -> Entries {
+    use Kernel::{Blocks, Dense, DenseFloats, Floats, Mask, ShortBlocks, ShortWindows, Windows};
     let mut rng = Rng::new(SEED, stream::USER);
-    let (floats, integers, besides) = (floats(&mut rng), integers(&mut rng), besides(&mut rng));
-    let straight = straight(&mut rng);
     let mut all = Vec::new();
-    let add = |all: &mut Vec<Entry>, name: &str, way, models: &[&Drawn]| {
-        let start = all.len();
-        all.extend(models.iter().enumerate().map(|(at, model)| entry(&format!("{name}{at}"), way, model)));
-        start
+    let mut add = |role: Role, ways: &[Way], model: &Drawn| {
+        for &way in ways {
+            let program = Program::of(format!("p{}_{}", all.len(), way.name()), way, model);
+            all.push(Entry { role, program, model: model.clone() });
+        }
     };
-    let (f, i, b, s) = (&floats, &integers, &besides, &straight);
-    let c: Vec<&Drawn> = i.iter().chain(b).chain(f).collect();
-    let files = [&f[15], &f[2], &f[0], &f[1], &i[ways::integer_set(0, WIDE)]];
-    let modules = MODULES.map(|[inputs, hidden]| modules(&mut rng, inputs, hidden)).concat();
-    let buffers = BUFFERS.map(|m| planned(&mut rng, &[300, m, 6], &[Encoding::Csr; 2], 0.05, Besides::PLAIN));
-    let starts = [
-        add(&mut all, "f", Way::Embedded, &f.iter().collect::<Vec<_>>()),
-        add(&mut all, "i", Way::Embedded, &i.iter().collect::<Vec<_>>()),
-        add(&mut all, "b", Way::Embedded, &b.iter().collect::<Vec<_>>()),
-        add(&mut all, "file", Way::File, &files),
-        add(&mut all, "m", Way::Rust, &modules.iter().collect::<Vec<_>>()),
-        add(&mut all, "z", Way::Embedded, &buffers.each_ref()),
-        add(&mut all, "s", Way::Straight, &s.iter().collect::<Vec<_>>()),
-        add(&mut all, "c", Way::C, &c),
-    ];
-    Entries { all, starts }
+    // In C all floats are in rows.
+    let languages = |kernel: Kernel| match kernel {
+        Windows | ShortWindows => &LANGUAGES[..1],
+        _ => &LANGUAGES[..],
+    };
+    for kernel in Kernel::ALL.into_iter().filter(|kernel| *kernel != DenseFloats) {
+        let numbers = kernel.numbers();
+        let plain = model(&mut rng, &widths(kernel), &[kernel], None);
+        add(Role::Kernel(kernel), languages(kernel), &plain);
+        for extra in 0..ANOTHER {
+            // What blocks on long rows have besides is what those on short ones have.
+            if kernel != Blocks && (numbers == Numbers::Integers || OF_FLOATS.contains(&extra)) {
+                let with = model(&mut rng, &widths(kernel), &[kernel], Some(extra));
+                add(Role::Extra(extra, kernel), languages(kernel), &with);
+            }
+        }
+        if numbers == Numbers::Floats || kernel == Mask {
+            add(Role::File(numbers), &[Way::File], &plain);
+        }
+    }
+    for (a, b) in [
+        (Windows, Floats),
+        (ShortWindows, Floats),
+        (Mask, Dense),
+        (Blocks, Dense),
+        (Blocks, Mask),
+        (Blocks, ShortBlocks),
+        (ShortBlocks, Dense),
+        (ShortBlocks, Mask),
+    ] {
+        let widths = if a == Blocks { [300, 12, 6] } else { widths(a) };
+        add(Role::Two(a, b), languages(a), &model(&mut rng, &widths, &[a, b], None));
+    }
+    for (kernel, outputs) in [Floats, Mask].into_iter().flat_map(|kernel| OUTPUTS.map(|n| (kernel, n))) {
+        let model = model(&mut rng, &[300, 12, outputs], &[kernel], None);
+        add(Role::Module(kernel.numbers()), &[Way::Embedded, Way::Rust], &model);
+    }
+    for (at, hidden) in BUFFERS.into_iter().enumerate() {
+        add(Role::Buffers(at), &[Way::Embedded], &model(&mut rng, &[300, hidden, 6], &[Mask], None));
+    }
+    straight(&mut rng).iter().for_each(|model| add(Role::Straight, &[Way::Straight], model));
+    Entries(all)
 }
 
-/// What the table has of one part.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Prices {
-    pub(crate) floats: Vec<[i64; 2]>,
-    pub(crate) float_file: Vec<[i64; 2]>,
-    pub(crate) integers: Vec<[i64; 2]>,
-    pub(crate) besides: Vec<[i64; 2]>,
-    pub(crate) integer_file: [i64; 2],
-    pub(crate) straight: [Vec<f64>; 2],
-    pub(crate) rust: [[[i64; 2]; 2]; 2],
-    pub(crate) zeros: [i64; 2],
-    pub(crate) c_floats: Vec<[i64; 2]>,
-    pub(crate) c_integers: Vec<[i64; 2]>,
-    pub(crate) c_besides: Vec<[i64; 2]>,
+/// What programs took beyond what is known exactly.
+struct Own<'a> {
+    entries: &'a [Entry],
+    own: Vec<Pair>,
+}
+
+impl Own<'_> {
+    fn of(&self, role: Role, way: Way) -> impl Iterator<Item = Pair> {
+        let is = move |entry: &Entry| entry.role == role && entry.program.way == way;
+        self.entries.iter().zip(&self.own).filter(move |(entry, _)| is(entry)).map(|(_, own)| *own)
+    }
+
+    /// A kernel in a language; in C all floats are in rows.
+    fn kernel(&self, kernel: Kernel, way: Way) -> Pair {
+        let floats = self.of(Role::Kernel(Kernel::Floats), way);
+        self.of(Role::Kernel(kernel), way).chain(floats).next().unwrap_or_default()
+    }
+
+    /// The most that something takes beyond kernels of these numbers.
+    fn extra(&self, extra: usize, numbers: Numbers, way: Way) -> Pair {
+        let kernels = || Kernel::ALL.into_iter().filter(move |kernel| kernel.numbers() == numbers);
+        if extra < ANOTHER {
+            return most(kernels().flat_map(|kernel| {
+                let plain = self.kernel(kernel, way);
+                self.of(Role::Extra(extra, kernel), way).map(move |own| less(own, plain))
+            }));
+        }
+        let pairs = kernels().flat_map(|a| kernels().map(move |b| (a, b)));
+        let pairs = pairs.filter(|pair| *pair != (Kernel::Blocks, Kernel::ShortBlocks));
+        most(pairs.flat_map(|(a, b)| {
+            let sum = sum(self.kernel(a, way), self.kernel(b, way));
+            self.of(Role::Two(a, b), way).map(move |own| less(own, sum))
+        }))
+    }
+}
+
+fn less(a: Pair, b: Pair) -> Pair {
+    [a[0] - b[0], a[1] - b[1]]
+}
+
+/// Of two kernels: code adds up, the deepest stack stays.
+fn sum(a: Pair, b: Pair) -> Pair {
+    [a[0] + b[0], a[1].max(b[1])]
+}
+
+fn most(pairs: impl Iterator<Item = Pair>) -> Pair {
+    pairs.reduce(|a, b| [a[0].max(b[0]), a[1].max(b[1])]).unwrap_or_default()
 }
 
 impl Entries {
     pub(crate) fn programs(&self) -> Vec<Program> {
-        self.all.iter().map(|entry| entry.program.clone()).collect()
+        self.0.iter().map(|entry| entry.program.clone()).collect()
     }
 
-    /// The prices of a part on which the programs took this.
-    pub(crate) fn prices(&self, took: &[Taken]) -> Prices {
-        let mut own: Vec<[i64; 2]> =
-            self.all.iter().zip(took).map(|(entry, took)| entry.own(*took)).collect();
-        let [_, i, b, file, m, _, s, c] = self.starts;
-        let zeros = self.zeros(&own);
-        for (entry, own) in self.all.iter().zip(&mut own) {
-            own[0] -= i64::from(ways::zeros(zeros.map(|bytes| bytes as u16), entry.buffers()));
+    /// What the table says of a core on which the programs took this, and a plain loop over floats that.
+    pub(crate) fn bytes(&self, took: &[Taken], plain: [u64; 2]) -> Bytes {
+        let mut own = Own { entries: &self.0, own: Vec::new() };
+        own.own = self.0.iter().zip(took).map(|(entry, took)| entry.own(*took)).collect();
+        let mut bytes = Bytes { zeros: self.zeros(&own), straight: self.straight(took), ..Bytes::default() };
+        for (entry, own) in self.0.iter().zip(&mut own.own) {
+            own[0] -= zeros(bytes.zeros.map(|bytes| bytes as u16), entry.buffers()) as i64;
         }
-        let less = |of: [i64; 2], base: [i64; 2]| [of[0] - base[0], of[1] - base[1]];
-        // What each has beyond the model of the same shape and encoding.
-        let more = |of: &[[i64; 2]], start: usize| {
-            let (first, second) = of.split_at(ways::BESIDES);
-            let pair = [(first, start + ROWS), (second, start + ways::INTEGER_SETS + DISTANCES)];
-            pair.map(|(of, plain)| of.iter().map(|&of| less(of, own[plain])).collect::<Vec<_>>()).concat()
-        };
-        let (c_besides, c_floats) = (c + 2 * ways::INTEGER_SETS, self.all.len() - 2 * FLOAT_SETS);
-        let (floats, integers) = (means(&own[..i]), means(&own[i..b]));
-        let modules = means(&own[m..m + 4 * MODULES.len()]);
-        let base = [floats[0], integers[ROWS]];
-        let module = |at: usize| [0, 1].map(|many| less(modules[2 * at + many], base[at]));
-        let mut prices = Prices {
-            besides: means(&more(&own[b..file], i)),
-            float_file: own[file..file + 4].to_vec(),
-            integer_file: own[file + 4],
-            rust: [module(0), module(1)],
-            floats,
-            integers,
-            zeros,
-            c_integers: means(&own[c..c_besides]),
-            c_besides: means(&more(&own[c_besides..c_floats], c)),
-            c_floats: means(&own[c_floats..]),
-            ..Prices::default()
-        };
-        let counts: Vec<Vec<f64>> = self.all[s..c].iter().map(|entry| numbers(&entry.straight())).collect();
-        let of = |of: fn(&Taken) -> u64| took[s..c].iter().map(|took| of(took) as f64).collect::<Vec<_>>();
-        let ram: Vec<Vec<f64>> = counts.iter().map(|counts| ram_counts(counts)).collect();
-        prices.straight = [bounding(&counts, &of(|took| took.flash)), bounding(&ram, &of(|took| took.ram))];
-        prices
+        for (language, way) in LANGUAGES.into_iter().enumerate() {
+            for kernel in Kernel::ALL {
+                bytes.kernels[kernel.place()][language] = own.kernel(kernel, way);
+            }
+            for (at, numbers) in [Numbers::Floats, Numbers::Integers].into_iter().enumerate() {
+                for extra in 0..EXTRAS.len() {
+                    bytes.extras[at][extra][language] = own.extra(extra, numbers, way);
+                }
+            }
+            let [long, short] = [Kernel::Blocks, Kernel::ShortBlocks].map(|kernel| own.kernel(kernel, way));
+            let both = most(own.of(Role::Two(Kernel::Blocks, Kernel::ShortBlocks), way));
+            let another = bytes.extras[1][ANOTHER][language][0];
+            bytes.shared[language] = (sum(long, short)[0] + another - both[0]).max(0);
+        }
+        bytes.kernels[Kernel::DenseFloats.place()] = [plain.map(|bytes| bytes as i64), [0; 2]];
+        for (at, numbers) in [Numbers::Floats, Numbers::Integers].into_iter().enumerate() {
+            bytes.file[at] = most(own.of(Role::File(numbers), Way::File));
+            let embedded = own.of(Role::Module(numbers), Way::Embedded);
+            let modules = own.of(Role::Module(numbers), Way::Rust);
+            bytes.module[at] = most(modules.zip(embedded).map(|(module, embedded)| less(module, embedded)));
+        }
+        bytes
     }
-}
 
-impl Entries {
+    /// Bounds of code and of all RAM without tables.
+    fn straight(&self, took: &[Taken]) -> [Vec<f64>; 2] {
+        let of = || self.0.iter().zip(took).filter(|(entry, _)| entry.role == Role::Straight);
+        let counts = |entry: &Entry| {
+            let none = [0; STRAIGHT.len()];
+            let counts = entry.model.read(|_, _| none, |_| none, |view| Straight::of(view.model()).0);
+            counts.map(|count| count as f64).to_vec()
+        };
+        // Of RAM only what is in it: the prediction itself, layers, and what they give.
+        let held = |name: &str| ["prediction", "byte", "output", "sign"].contains(&name);
+        let in_ram = |counts: &Vec<f64>| {
+            let counts = counts.iter().zip(STRAIGHT);
+            counts.map(|(&count, name)| if held(name) { count } else { 0.0 }).collect()
+        };
+        let code: Vec<Vec<f64>> = of().map(|(entry, _)| counts(entry)).collect();
+        let ram: Vec<Vec<f64>> = code.iter().map(in_ram).collect();
+        let [flash, stack]: [Vec<f64>; 2] = [|took: &Taken| took.flash, |took: &Taken| took.ram]
+            .map(|bytes: fn(&Taken) -> u64| of().map(|(_, took)| bytes(took) as f64).collect());
+        [bounding(&code, &flash), bounding(&ram, &stack)]
+    }
+
     /// Bytes of code for buffers of 64 words, and of the routine for longer ones.
-    fn zeros(&self, own: &[[i64; 2]]) -> [i64; 2] {
-        let z = self.starts[5];
-        let [few, many, routine] = [0, 1, 2].map(|at| own[z + at][0]);
-        let [short, long, _] = [0, 1, 2].map(|at| self.all[z + at].buffers()[0] as i64);
-        let of_64 = (64 * (many - few) + (long - short) / 2) / (long - short);
+    fn zeros(&self, own: &Own<'_>) -> Pair {
+        let [few, many, routine] = [0, 1, 2].map(|k| most(own.of(Role::Buffers(k), Way::Embedded))[0]);
+        let words = |k| self.0.iter().find(|entry| entry.role == Role::Buffers(k)).map_or(0, Entry::words);
+        let (short, long) = (words(0), words(1));
+        let of_64 = (64 * (many - few) + (long - short) / 2) / (long - short).max(1);
         [of_64.max(0), (routine - few + of_64 * short / 64).max(0)]
     }
-}
-
-/// Of both shapes.
-fn pairs(own: &[[i64; 2]]) -> impl Iterator<Item = ([i64; 2], [i64; 2])> + '_ {
-    let (first, second) = own.split_at(own.len() / 2);
-    first.iter().copied().zip(second.iter().copied())
-}
-
-/// Between both.
-const fn mean(a: i64, b: i64) -> i64 {
-    (a + b + 1).div_euclid(2)
-}
-
-fn means(own: &[[i64; 2]]) -> Vec<[i64; 2]> {
-    pairs(own).map(|(a, b)| [0, 1].map(|k| mean(a[k], b[k]))).collect()
 }
 
 /// Prices that no measured model takes more than.
@@ -310,70 +311,57 @@ fn bounding(counts: &[Vec<f64>], took: &[f64]) -> Vec<f64> {
     prices.iter().map(|price| price * most * (1.0 + MARGIN)).collect()
 }
 
-/// Of RAM only what is in it: the prediction itself, layers, and what they give.
-fn ram_counts(counts: &[f64]) -> Vec<f64> {
-    let held = |name: &&str| ["prediction", "byte", "output", "sign"].contains(name);
-    let counts = counts.iter().zip(&Straight::NAMES);
-    counts.map(|(&count, name)| if held(name) { count } else { 0.0 }).collect()
-}
-
-fn numbers(counts: &[u64]) -> Vec<f64> {
-    counts.iter().map(|&count| count as f64).collect()
-}
-
 impl Entry {
     /// Code, and stack besides what is known exactly.
-    fn own(&self, took: Taken) -> [i64; 2] {
-        let estimate = self.model.estimate(tamis::price::Core::CortexM4F);
-        let known = estimate.memory(self.program.way).unwrap_or_default();
+    fn own(&self, took: Taken) -> Pair {
+        let known = self.model.estimate(Core::CortexM4F).memory(self.program.way).unwrap_or_default();
         let buffers = known.scratch_bytes + known.output_bytes;
         [took.flash as i64 - known.model_bytes as i64, took.ram as i64 - buffers as i64]
     }
 
-    /// Words of scratch and outputs that [`tamis::model::zeros`] makes.
+    /// Words of scratch and outputs that [`tamis::infer::model::zeros`] makes.
     fn buffers(&self) -> [usize; 2] {
         let by_zeros = self.program.numbers == Numbers::Integers
             && matches!(self.program.way, Way::Embedded | Way::Rust);
         if by_zeros { [self.program.scratch, self.program.outputs] } else { [0; 2] }
     }
 
-    fn straight(&self) -> [u64; STRAIGHT] {
-        self.model.read(|_, _| [0; STRAIGHT], |_| [0; STRAIGHT], |view| Straight::of(view.model()).0)
+    fn words(&self) -> i64 {
+        self.program.scratch as i64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tamis::price::ways::BESIDES;
+    use crate::cost::{Chain, extras};
 
     #[test]
-    fn every_set_has_a_model_of_its_own_at_its_place() {
-        let mut rng = Rng::new(1, 1);
-        for (at, model) in floats(&mut rng).iter().enumerate() {
-            let set = model.read(|_, _| 99, |view| ways::float_set(view.model().layers()), |_| 99);
-            assert_eq!(set, at % FLOAT_SETS, "{}", model.name);
-        }
-        for (at, model) in integers(&mut rng).iter().enumerate() {
-            let set = model.read(
-                |_, _| 99,
-                |_| 99,
+    fn every_program_has_what_it_is_measured_for() {
+        for entry in &entries().0 {
+            let (kernels, chain): (Vec<_>, _) = entry.model.read(
+                |_, _| (Vec::new(), Chain::default()),
                 |view| {
-                    let kinds: Vec<_> =
-                        view.model().layers().iter().map(|l| ways::integer_kind(l.weights())).collect();
-                    ways::integer_set(kinds[0], kinds[1])
+                    let layers = view.model().layers();
+                    (layers.iter().filter_map(Kernel::of_floats).collect(), Chain::of_floats(layers))
+                },
+                |view| {
+                    let kernels = view.model().layers().iter();
+                    let kernels = kernels.map(|layer| Kernel::of_integers(layer.weights())).collect();
+                    (kernels, Chain::of_integers(view.model()))
                 },
             );
-            assert_eq!(set, at % ways::INTEGER_SETS, "{}", model.name);
-        }
-        for (at, model) in besides(&mut rng).iter().enumerate() {
-            let there = model.read(
-                |_, _| [false; BESIDES],
-                |_| [false; BESIDES],
-                |view| ways::besides(view.model().layers(), view.model().sum().is_some()),
-            );
-            let only: Vec<_> = (0..BESIDES).map(|k| k == at % BESIDES).collect();
-            assert_eq!(there.to_vec(), only, "{}", model.name);
+            let mut expected = [0; EXTRAS.len()];
+            match entry.role {
+                Role::Kernel(kernel) => assert!(kernels[0] == kernel && kernels.len() == 2),
+                Role::Extra(extra, kernel) => {
+                    assert_eq!(kernels[0], kernel);
+                    expected[extra] = 1;
+                }
+                Role::Two(a, b) => assert_eq!(kernels, [a, b]),
+                _ => continue,
+            }
+            assert_eq!(extras(&chain, &kernels[..1]), expected, "{:?}", entry.role);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The sources of the programs.
 
+use crate::cost::{Numbers, Way};
 use crate::costs::draw::{Content, Drawn};
 use std::path::Path;
-use tamis::price::{Numbers, Way};
 
 /// A model and the way in which a program has it.
 #[derive(Debug, Clone)]
@@ -96,10 +96,10 @@ impl Program {
         let reads = format!(
             "static MODEL: &[u8] = tamis::include_model!(\"{place}.tamis\");\n\n#[inline(always)]\n\
              fn predict(row: &[{row}], scratch: &mut [{number}], y: &mut [{number}]) -> tamis::Result<()> {{\n\
-             \x20   let view = tamis::wire::{view}::parse(MODEL)?;\n    view.model().predict(row, scratch, y)\n}}\n\n"
+             \x20   let view = tamis::store::wire::{view}::parse(MODEL)?;\n    view.model().predict(row, scratch, y)\n}}\n\n"
         );
         let own_buffers = matches!(self.way, Way::File | Way::Embedded) && !is_floats;
-        let uses = if own_buffers { "use tamis::model::zeros;\n\n" } else { "" };
+        let uses = if own_buffers { "use tamis::infer::model::zeros;\n\n" } else { "" };
         let module = match self.way {
             Way::Rust | Way::Straight => format!("#[path = \"{place}.rs\"]\nmod model;\n\n"),
             Way::File => reads,

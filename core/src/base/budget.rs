@@ -1,0 +1,469 @@
+//! Exactly how many bytes each algorithm needs, in `const fn`, and the one buffer they are carved from.
+//!
+//! The caller owns a slice of 32-bit words; [`Workspace`] hands out pieces of it as indices or floats. Nothing else
+//! is allocated anywhere, so what these functions say is what a run uses.
+
+use crate::base::dims::Dims;
+use crate::base::error::{Error, Result};
+
+/// Bytes of one word: an index or a float.
+pub const WORD: usize = 4;
+
+/// What follows from the words of state and workspace.
+macro_rules! sums {
+    ($budget:ident) => {
+        impl $budget {
+            /// All words together.
+            #[must_use]
+            pub const fn words(&self) -> usize {
+                self.state_words().saturating_add(self.workspace_words())
+            }
+
+            /// [`Self::state_words`] in bytes.
+            #[must_use]
+            pub const fn state_bytes(&self) -> usize {
+                self.state_words().saturating_mul(WORD)
+            }
+
+            /// [`Self::workspace_words`] in bytes.
+            #[must_use]
+            pub const fn workspace_bytes(&self) -> usize {
+                self.workspace_words().saturating_mul(WORD)
+            }
+        }
+    };
+}
+
+/// Memory of a training run of [`crate::learn::train`], in words; the operator's own buffers come on top.
+///
+/// *State* is what survives from step to step: two sparse vectors (iterate and next iterate, index and value), 16
+/// bytes per nonzero, and a third one only where the gates lag behind the weights. *Workspace* is the rest: one
+/// residual per row of a batch or of a strip of it, the operator's scratch, one buffer that holds either a gradient panel of p
+/// blocks or three vectors on the support, whichever is longer, and where there are strips what one of them adds to such a
+/// panel or vector.
+///
+/// ```
+/// use tamis::{base::budget::Training, base::dims::Dims};
+/// const NEEDED: Training = Training::new(Dims::new(200, 64, 10, 100), 200, 1, 264);
+/// assert_eq!(NEEDED.state_bytes(), 16 * 100);
+/// assert_eq!(NEEDED.workspace_bytes(), 4 * (200 + 264 + 3 * 100));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Training {
+    /// The problem's sizes.
+    pub dims: Dims,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// Rows whose residuals are held, at most a batch.
+    pub strip: usize,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for, for so many rows.
+    pub scratch: usize,
+    /// Whether the gates may lag behind the weights and need a copy of their own.
+    pub lagging_gates: bool,
+    /// Whether columns are normalised (the `theory` step), which needs a second panel.
+    pub normalised_columns: bool,
+}
+
+impl Training {
+    /// The budget of the usual schedule: gates renewed at every step, columns as they are.
+    #[must_use]
+    pub const fn new(dims: Dims, batch: usize, panel: usize, scratch: usize) -> Self {
+        Self { dims, batch, strip: batch, panel, scratch, lagging_gates: false, normalised_columns: false }
+    }
+
+    /// Words that survive from step to step.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        let vectors: usize = if self.lagging_gates { 3 } else { 2 };
+        vectors.saturating_mul(2).saturating_mul(self.dims.nnz)
+    }
+
+    /// Floats of the buffer shared by gradient panels and restricted vectors.
+    #[must_use]
+    pub const fn panel_words(&self) -> usize {
+        let panels: usize = if self.normalised_columns { 2 } else { 1 };
+        let panel = panels.saturating_mul(self.panel).saturating_mul(self.dims.inputs);
+        let vectors = self.dims.nnz.saturating_mul(3);
+        if panel > vectors { panel } else { vectors }
+    }
+
+    /// Floats of what a strip adds; none where a strip is the batch.
+    #[must_use]
+    pub const fn part_words(&self) -> usize {
+        let panel = self.panel.saturating_mul(self.dims.inputs);
+        match self.strip < self.batch {
+            false => 0,
+            true if panel > self.dims.nnz => panel,
+            true => self.dims.nnz,
+        }
+    }
+
+    /// Words needed within a step only.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        let rows = self.strip.saturating_add(self.scratch);
+        rows.saturating_add(self.panel_words()).saturating_add(self.part_words())
+    }
+}
+
+sums!(Training);
+
+/// Memory of a run of [`crate::learn::train`] for several outputs, in words; the operator's own buffers come on top.
+///
+/// *State* is what survives from step to step: iterate and next iterate over both sides, 16 bytes per nonzero, for a safe
+/// run 8 more for the best one, and the counters of a count sketch where one ranks. *Workspace* is the rest: the residual
+/// of a batch, n·c, or of a strip of it; a gradient panel of p blocks, p (d + c), and as many indices and values that stand for
+/// blocks without weights; the operator's scratch.
+///
+/// ```
+/// use tamis::{base::dims::Dims, learn::loss::Labels, learn::train::{Rank, Schedule, SeveralOutputs}};
+/// let paper = Schedule::paper(&Labels::classes(&[], 10), 32, 1000);
+/// let schedule = Schedule { head: SeveralOutputs { rank: Rank::Exact, ..paper.head }, ..paper };
+/// let needed = schedule.budget(Dims::new(5000, 784, 32, 1000), 10, 1, 10_784);
+/// assert_eq!(needed.state_bytes(), 16 * 1000);
+/// assert_eq!(needed.workspace_bytes(), 4 * (5000 * 10 + 3 * (784 + 10) + 10_784));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outputs {
+    /// The problem's sizes; `nnz` counts both sides.
+    pub dims: Dims,
+    /// c, outputs.
+    pub outputs: usize,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// Rows whose residuals are held, at most a batch.
+    pub strip: usize,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for, for so many rows.
+    pub scratch: usize,
+    /// Counters of the count sketch, if one ranks.
+    pub sketch: usize,
+    /// Whether the best iterate is kept.
+    pub safe: bool,
+}
+
+impl Outputs {
+    /// Words that survive from step to step.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        let vectors: usize = if self.safe { 6 } else { 4 };
+        vectors.saturating_mul(self.dims.nnz).saturating_add(self.sketch)
+    }
+
+    /// Floats of a gradient panel over both sides.
+    #[must_use]
+    pub const fn panel_words(&self) -> usize {
+        self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs))
+    }
+
+    /// Words needed within a step only.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        let residual = self.strip.saturating_mul(self.outputs);
+        residual.saturating_add(self.panel_words().saturating_mul(3)).saturating_add(self.scratch)
+    }
+}
+
+sums!(Outputs);
+
+/// Memory of a run of [`crate::learn::anneal`], in words; the operator's own buffers come on top.
+///
+/// *State* is what survives from step to step: index, weight, two moments and a score for each of the `start` entries
+/// that the support begins with, 20 bytes each, and with validation rows one more float per nonzero. *Workspace* is the
+/// rest: the residual of a batch, n·c; a gradient panel of p blocks, p (d + c); the scale of each column, d; and the
+/// operator's scratch. Nothing has the length of the dense network, m (d + c).
+///
+/// ```
+/// use tamis::{learn::anneal::Params, base::budget::Annealing, base::dims::Dims};
+/// const PARAMS: Params = Params { start_factor: 1.0, batch: 20, ..Params::DEFAULT };
+/// const NEEDED: Annealing = PARAMS.budget(Dims::new(200, 64, 10, 100), 10, 1, 104);
+/// assert_eq!(NEEDED.state_bytes(), 20 * 100);
+/// assert_eq!(NEEDED.workspace_bytes(), 4 * (20 * 10 + (64 + 10) + 64 + 104));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Annealing {
+    /// The problem's sizes; `nnz` counts both sides.
+    pub dims: Dims,
+    /// c: one output a class, or one for two classes.
+    pub outputs: usize,
+    /// Entries that the support begins with, at least s.
+    pub start: usize,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for.
+    pub scratch: usize,
+    /// Whether rows are held out, so that the best iterate is kept.
+    pub validated: bool,
+}
+
+impl Annealing {
+    /// Words that survive from step to step.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        let best = if self.validated { self.dims.nnz } else { 0 };
+        self.start.saturating_mul(5).saturating_add(best)
+    }
+
+    /// Floats of a gradient panel over both sides.
+    #[must_use]
+    pub const fn panel_words(&self) -> usize {
+        self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs))
+    }
+
+    /// Words needed within a step only, and the column scales.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        let residual = self.batch.saturating_mul(self.outputs);
+        let columns = self.dims.inputs.saturating_add(self.scratch);
+        residual.saturating_add(self.panel_words()).saturating_add(columns)
+    }
+}
+
+sums!(Annealing);
+
+/// Memory of a run of [`crate::learn::lm`], in words; the operator's own buffers come on top.
+///
+/// *State* is what the optimiser holds: five networks (the current one, the base of the moves, the best trial, the best
+/// network while searching, the result), six vectors on the support, and four of one number per input; for a network of
+/// several outputs four more of one number per output, while both of its sides share the networks and vectors. It is 94
+/// bytes per nonzero, where sizes are rounded up, and 16 bytes per input and output; the linear term of free signs takes 56
+/// bytes more per input. It does not depend on the number of neurons. *Workspace* is the rest: a residual
+/// of one float per row and output, and two outputs of single neurons, for several outputs three, of one float per row;
+/// a gradient panel; the operator's scratch.
+///
+/// A search may end up on all rows, so the workspace is for all of them however few it starts with.
+///
+/// ```
+/// use tamis::{base::budget::Recovery, base::dims::Dims};
+/// const NEEDED: Recovery = Recovery::new(Dims::new(5000, 100, 20, 1000), 1, 5100, false);
+/// assert_eq!((NEEDED.work(), NEEDED.room()), (1250, 1750));
+/// assert_eq!(NEEDED.state_bytes(), 4 * (2 * 1000 + 6 * 1250 + 8 * 1750 + 4 * 100));
+/// assert_eq!(NEEDED.workspace_bytes(), 4 * (3 * 5000 + 100 + 5100));
+/// const TEN: Recovery = Recovery::factored(Dims::new(5000, 100, 20, 1000), 10, 1, 10_100);
+/// assert_eq!(TEN.state_bytes(), NEEDED.state_bytes() + 4 * (4 * 10));
+/// assert_eq!(TEN.workspace_bytes(), 4 * ((10 + 3) * 5000 + (100 + 10) + 10_100));
+/// // 24 neurons of the first layer, 14 outputs.
+/// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), (24, 14), 1, 10_100);
+/// assert_eq!(DEEP.state_bytes(), TEN.state_bytes() + 4 * (14 * 24 + 4 * 4));
+/// assert_eq!(DEEP.workspace_bytes(), TEN.workspace_bytes() + 4 * (4 * 5000 + 4 + 5000));
+/// const WIDE: Recovery = Recovery::new(Dims::new(784, 1500, 10, 100), 1, 2284, false);
+/// assert_eq!((WIDE.is_wide(), WIDE.cover_words(), NEEDED.cover_words()), (true, 3 * 784 + 175, 0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// The problem's sizes.
+    pub dims: Dims,
+    /// Blocks of a gradient panel, p.
+    pub panel: usize,
+    /// Floats of scratch that the operator asks for.
+    pub scratch: usize,
+    /// Whether there is a linear term ([`crate::network::gates::Signs::Free`]), d weights more while searching.
+    pub linear: bool,
+    /// c, outputs whose weights count in s too ([`crate::learn::lm::SeveralOutputs`]); 0 where the output weights are signs.
+    pub outputs: usize,
+    /// Neurons of the first of two layers that may have weights at once ([`crate::learn::lm::TwoLayers`]); 0 where there is one
+    /// layer.
+    pub first: usize,
+}
+
+impl Recovery {
+    /// The budget for `dims`, given the panel and the operator's scratch for all rows.
+    #[must_use]
+    pub const fn new(dims: Dims, panel: usize, scratch: usize, linear: bool) -> Self {
+        Self { dims, panel, scratch, linear, outputs: 0, first: 0 }
+    }
+
+    /// The budget for a network of several outputs, `dims.nnz` counting both sides; `scratch` is the larger of what the
+    /// operator asks for all rows, [`crate::operator::sensing::Sensing::scratch`] and [`crate::operator::factored::Factored::net_scratch`].
+    #[must_use]
+    pub const fn factored(dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Self {
+        Self { dims, panel, scratch, linear: false, outputs, first: 0 }
+    }
+
+    /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of the first layer that the
+    /// operator has room for, and `outputs` of it, [`crate::learn::lm::second_slots`]. A network may have one weight more a neuron of the
+    /// first layer that has weights while searching, and there is a bit a row and output.
+    #[must_use]
+    pub const fn deep(dims: Dims, (first, outputs): (usize, usize), panel: usize, scratch: usize) -> Self {
+        let most = Self::work_size(dims.nnz);
+        Self { dims, panel, scratch, linear: false, outputs, first: if first < most { first } else { most } }
+    }
+
+    /// Words for a bit a row and output, where outputs are summed up.
+    #[must_use]
+    pub const fn gates(&self) -> usize {
+        match self.first {
+            0 => 0,
+            _ => self.dims.samples.saturating_mul(self.outputs.div_ceil(32)),
+        }
+    }
+
+    /// Weights of neurons that the search keeps: 1.25 s.
+    #[must_use]
+    pub const fn work_size(nnz: usize) -> usize {
+        nnz.saturating_add(nnz.div_ceil(4))
+    }
+
+    /// Weights that an outer step adds: 0.5 s.
+    #[must_use]
+    pub const fn growth(nnz: usize) -> usize {
+        nnz.div_ceil(2)
+    }
+
+    /// Weights that a network has between two steps at the most: 1.25 s, and d of the linear term.
+    #[must_use]
+    pub const fn work(&self) -> usize {
+        let linear = if self.linear { self.dims.inputs } else { 0 };
+        Self::work_size(self.dims.nnz).saturating_add(linear).saturating_add(self.first)
+    }
+
+    /// Weights that a network may have at once: 0.5 s more, and at least 8, so that small networks have room for a
+    /// second neuron.
+    #[must_use]
+    pub const fn room(&self) -> usize {
+        let growth = Self::growth(self.dims.nnz);
+        self.work().saturating_add(if growth > 8 { growth } else { 8 })
+    }
+
+    /// Whether there are at least as many inputs as rows, one output and no linear term: the search may then cover rows that no
+    /// neuron is open on.
+    #[must_use]
+    pub const fn is_wide(&self) -> bool {
+        self.dims.inputs >= self.dims.samples && self.outputs == 0 && !self.linear
+    }
+
+    /// Words of a cover: three numbers a row and one for each weight that there is room for, where [`Self::is_wide`].
+    #[must_use]
+    pub const fn cover_words(&self) -> usize {
+        if self.is_wide() { self.dims.samples.saturating_mul(3).saturating_add(self.room()) } else { 0 }
+    }
+
+    /// Words that the optimiser holds.
+    #[must_use]
+    pub const fn state_words(&self) -> usize {
+        let result = self.dims.nnz.saturating_mul(2);
+        let kept = self.work().saturating_mul(6);
+        let current = self.room().saturating_mul(8);
+        let ends = self.dims.inputs.saturating_add(self.outputs).saturating_mul(4);
+        result.saturating_add(kept).saturating_add(current).saturating_add(ends)
+    }
+
+    /// Words for rows, gradient panels, a cover and the operator.
+    #[must_use]
+    pub const fn workspace_words(&self) -> usize {
+        let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
+        let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
+        rows.saturating_add(panel)
+            .saturating_add(self.scratch)
+            .saturating_add(self.gates())
+            .saturating_add(self.cover_words())
+    }
+}
+
+sums!(Recovery);
+
+/// Checks that there are as many words as are needed.
+pub(crate) fn enough(needed: usize, got: usize) -> Result<()> {
+    if got >= needed {
+        return Ok(());
+    }
+    Err(Error::Budget { needed: needed.saturating_mul(WORD), got: got.saturating_mul(WORD) })
+}
+
+/// Rows of a batch of so many that were asked for, 0 for all, where there are `rows`.
+pub(crate) const fn batch(asked: usize, rows: usize) -> usize {
+    if asked == 0 || asked > rows { rows } else { asked }
+}
+
+/// Floats that [`crate::operator::gated::Gated`] needs for itself: one row, one generator, one gate per neuron.
+#[must_use]
+pub const fn gated_words(inputs: usize, hidden: usize) -> usize {
+    inputs.saturating_mul(2).saturating_add(hidden)
+}
+
+/// Hands out disjoint pieces of one caller-owned buffer.
+///
+/// ```
+/// let mut memory = [0; 8];
+/// let mut space = tamis::base::budget::Workspace::new(&mut memory);
+/// let index: &mut [u32] = space.indices(3).unwrap();
+/// let value: &mut [f32] = space.floats(3).unwrap();
+/// assert_eq!((index.len(), value.len()), (3, 3));
+/// assert!(matches!(space.floats(3), Err(tamis::Error::Budget { needed: 36, got: 32 })));
+/// ```
+#[derive(Debug)]
+pub struct Workspace<'a> {
+    free: &'a mut [u32],
+    taken: usize,
+}
+
+impl<'a> Workspace<'a> {
+    /// Starts handing out `memory`.
+    pub fn new(memory: &'a mut [u32]) -> Self {
+        Self { free: memory, taken: 0 }
+    }
+
+    /// The next `len` words as indices.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] with the bytes needed so far and the bytes given, if fewer than `len` are left.
+    pub fn indices(&mut self, len: usize) -> Result<&'a mut [u32]> {
+        if len > self.free.len() {
+            return Err(Error::Budget {
+                needed: self.taken.saturating_add(len).saturating_mul(WORD),
+                got: (self.taken + self.free.len()).saturating_mul(WORD),
+            });
+        }
+        let (piece, rest) = core::mem::take(&mut self.free).split_at_mut(len);
+        self.free = rest;
+        self.taken += len;
+        Ok(piece)
+    }
+
+    /// The next `len` words as floats.
+    ///
+    /// # Errors
+    /// As [`Self::indices`].
+    pub fn floats(&mut self, len: usize) -> Result<&'a mut [f32]> {
+        self.indices(len).map(bytemuck::cast_slice_mut)
+    }
+}
+
+/// A workspace with its size in its type, for targets where memory is laid out at link time.
+///
+/// ```
+/// use tamis::{base::budget::{Memory, Training}, base::dims::Dims};
+/// const NEEDED: usize = Training::new(Dims::new(200, 64, 10, 100), 200, 1, 264).words();
+/// let mut memory: Memory<NEEDED> = Memory::new();
+/// assert_eq!(memory.words().len(), NEEDED);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Memory<const WORDS: usize>([u32; WORDS]);
+
+impl<const WORDS: usize> Memory<WORDS> {
+    /// All zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([0; WORDS])
+    }
+
+    /// The words, to be lent to an algorithm.
+    pub fn words(&mut self) -> &mut [u32] {
+        &mut self.0
+    }
+}
+
+impl<const WORDS: usize> Default for Memory<WORDS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

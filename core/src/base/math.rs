@@ -1,0 +1,162 @@
+//! Elementary functions and sums with the same bits on every target.
+//!
+//! `std` takes these functions from the platform, so their last bits differ from one to the next. Here they come
+//! from `libm`, compiled from source for every target.
+//!
+//! Sums run over eight lanes in blocks, block totals are added with a running compensation: fast on a host, no
+//! double precision on a device, and an error that does not grow with the length.
+
+/// Square root; correctly rounded.
+#[must_use]
+pub fn sqrt(x: f32) -> f32 {
+    libm::sqrtf(x)
+}
+
+/// Natural exponential.
+#[must_use]
+pub fn exp(x: f32) -> f32 {
+    libm::expf(x)
+}
+
+/// Natural logarithm.
+#[must_use]
+pub fn ln(x: f32) -> f32 {
+    libm::logf(x)
+}
+
+/// Sine and cosine of an angle in radians.
+#[must_use]
+pub fn sin_cos(x: f32) -> (f32, f32) {
+    libm::sincosf(x)
+}
+
+/// Lanes that a sum runs over.
+const LANES: usize = 8;
+/// Elements between two compensated additions.
+const BLOCK: usize = 32 * LANES;
+
+/// Dot product of two vectors; the shorter length counts.
+///
+/// ```
+/// assert_eq!(tamis::base::math::dot(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 32.0);
+/// ```
+#[must_use]
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut total = Sum::default();
+    for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        let mut lanes = [0.0_f32; LANES];
+        let (pa, pb) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+        let (ra, rb) = (pa.remainder(), pb.remainder());
+        for (a, b) in pa.zip(pb) {
+            for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+                *lane += a * b;
+            }
+        }
+        // The longer side may still hold a full chunk here; zip stops with the shorter one.
+        let tail = if a.len() <= b.len() { ra.len() } else { rb.len() };
+        let from = a.len().min(b.len()) - tail;
+        for ((lane, a), b) in lanes.iter_mut().zip(a.iter().skip(from)).zip(b.iter().skip(from)) {
+            *lane += a * b;
+        }
+        let [s0, s1, s2, s3, s4, s5, s6, s7] = lanes;
+        total.add(((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7)));
+    }
+    total.value()
+}
+
+/// Squared Euclidean norm.
+#[must_use]
+pub fn norm2(a: &[f32]) -> f32 {
+    dot(a, a)
+}
+
+/// A compensated running sum (Neumaier): the error stays that of one rounding, not of one per term.
+///
+/// ```
+/// let mut sum = tamis::base::math::Sum::default();
+/// for _ in 0..10_000 { sum.add(0.1); }
+/// assert_eq!(sum.value(), 1000.0);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sum {
+    total: f32,
+    lost: f32,
+}
+
+impl Sum {
+    /// Adds one term.
+    pub fn add(&mut self, term: f32) {
+        let total = self.total + term;
+        self.lost += if self.total.abs() >= term.abs() {
+            (self.total - total) + term
+        } else {
+            (term - total) + self.total
+        };
+        self.total = total;
+    }
+
+    /// The sum so far.
+    #[must_use]
+    pub fn value(&self) -> f32 {
+        // Past the finite numbers the compensation is NaN; the total says more.
+        if self.lost.is_finite() { self.total + self.lost } else { self.total }
+    }
+}
+
+/// The power of two that brings the largest magnitude of `values` into [1, 2): scaling by it rounds nothing, and keeps
+/// the squares of large and small vectors within range. 1 for zeros and for what is not finite.
+///
+/// ```
+/// assert_eq!(tamis::base::math::unit_scale(&[0.1, -12.0]), 0.125);
+/// ```
+#[must_use]
+pub fn unit_scale(values: &[f32]) -> f32 {
+    let largest = values.iter().fold(0.0_f32, |largest, v| largest.max(v.abs()));
+    if !largest.is_normal() {
+        return 1.0;
+    }
+    let exponent = largest.to_bits() >> 23;
+    f32::from_bits(254_u32.saturating_sub(exponent).max(1) << 23)
+}
+
+/// `x *= a`, element by element.
+pub fn scale(a: f32, x: &mut [f32]) {
+    x.iter_mut().for_each(|x| *x *= a);
+}
+
+/// `y += a x`, element by element; the shorter length counts.
+pub fn axpy(a: f32, x: &[f32], y: &mut [f32]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[test]
+    fn dot_is_as_exact_as_one_rounding_per_block() {
+        let a: std::vec::Vec<f32> = (0..50_003).map(|i| ((i * 7919) % 1000) as f32 * 1e-3 - 0.3).collect();
+        let exact: f64 = a.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+        assert!((f64::from(norm2(&a)) / exact - 1.0).abs() < 2e-7);
+    }
+
+    #[test]
+    fn dot_takes_the_shorter_length_at_every_remainder() {
+        let a: std::vec::Vec<f32> = (0..600).map(|i| i as f32).collect();
+        for n in [0, 1, 7, 8, 9, 255, 256, 257, 263, 264, 511, 513] {
+            let expected: f64 = a.iter().take(n).map(|&x| f64::from(x)).sum();
+            let ones = std::vec![1.0_f32; n];
+            assert_eq!(f64::from(dot(&a, &ones)), expected, "n = {n}");
+            assert_eq!(f64::from(dot(&ones, &a)), expected, "n = {n}");
+        }
+    }
+
+    #[test]
+    fn sums_of_what_is_not_finite_say_so() {
+        assert_eq!(dot(&[f32::MAX, f32::MAX], &[2.0, 2.0]), f32::INFINITY);
+        assert!(dot(&[f32::NAN], &[1.0]).is_nan());
+    }
+}

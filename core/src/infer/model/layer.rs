@@ -1,0 +1,83 @@
+//! One layer of a chain, of any kind.
+
+use super::blocks::Blocks;
+use super::csr::Csr;
+use super::input::Input;
+use super::kernels::{CSR, NARROW_BLOCKS, SUM, WIDE_BLOCKS};
+use super::sum::Sum;
+
+/// One layer of a [`Model`](super::Model).
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Layer<'a> {
+    /// A sparse linear map and its activation, in rows.
+    Csr(Csr<'a>),
+    /// The scalar output `sum_j ±x_j`.
+    Sum(Sum<'a>),
+    /// A sparse linear map and its activation, in windows of columns: smaller and faster.
+    Blocks(Blocks<'a>),
+}
+
+impl Layer<'_> {
+    /// Numbers that the layer takes.
+    #[must_use]
+    pub const fn inputs(&self) -> usize {
+        match self {
+            Layer::Csr(csr) => csr.inputs(),
+            Layer::Sum(sum) => sum.inputs(),
+            Layer::Blocks(blocks) => blocks.inputs(),
+        }
+    }
+
+    /// Numbers that the layer gives.
+    #[must_use]
+    pub const fn outputs(&self) -> usize {
+        match self {
+            Layer::Csr(csr) => csr.outputs(),
+            Layer::Sum(_) => 1,
+            Layer::Blocks(blocks) => blocks.outputs(),
+        }
+    }
+
+    /// Outputs asked for in training, at least [`outputs`](Self::outputs).
+    #[must_use]
+    pub const fn requested(&self) -> usize {
+        match self {
+            Layer::Csr(csr) => csr.requested(),
+            Layer::Sum(_) => 1,
+            Layer::Blocks(blocks) => blocks.requested(),
+        }
+    }
+
+    /// Entries; signs of a sum are none.
+    #[must_use]
+    pub const fn nonzeros(&self) -> usize {
+        match self {
+            Layer::Csr(csr) => csr.nonzeros(),
+            Layer::Sum(_) => 0,
+            Layer::Blocks(blocks) => blocks.nonzeros(),
+        }
+    }
+
+    /// The kernel that it needs, as a set of one.
+    pub(super) const fn kernel(&self) -> u16 {
+        match self {
+            Layer::Csr(_) => CSR,
+            Layer::Sum(_) => SUM,
+            Layer::Blocks(blocks) => blocks.kernel(),
+        }
+    }
+
+    /// `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the others are not linked.
+    pub(super) fn apply<X: Input + ?Sized, const KERNELS: u16>(&self, x: &X, out: &mut [f32]) -> Option<()> {
+        match self {
+            Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply(x, out),
+            Layer::Sum(sum) if KERNELS & SUM != 0 => {
+                *out.first_mut()? = sum.apply((0..x.len()).map(|i| x.at(i)))?;
+                Some(())
+            }
+            Layer::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => blocks.apply(x, out),
+            _ => None,
+        }
+    }
+}

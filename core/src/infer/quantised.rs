@@ -1,0 +1,353 @@
+//! Models of 8-bit integers, and their prediction without a float.
+//!
+//! A row is bytes, a weight an `i8`, a sum an `i32`. A hidden layer gives bytes again: its sums are multiplied by a
+//! fixed-point number and cut to 0 to 255, which is `ReLU` at the same time. Bytes without a sign hold an activation, that is
+//! never negative, one bit finer than `i8` would, and a product of `u8` and `i8` costs what one of two `i8` does. The last
+//! layer gives its sums, numbers of `i32`: a class is the place of the largest. What a 1 stands for is kept beside as
+//! floats ([`Scales`]) for those who want numbers; no prediction reads them.
+//!
+//! Weights are held in one of three [`Weights`], each with a kernel without `unsafe`. Everything is checked once, when a layer
+//! is made. No sum can overflow: a layer has at most 65536 inputs, 65536 · 255 · 128 is below 2³¹, and what a bias adds is
+//! held to the room that is left.
+//!
+//! [`straight`] gives the derivatives that weights are trained by before they are rounded.
+//!
+//! Sums of integers are the same in any order, so a prediction has the same bits everywhere, whatever the encoding.
+
+mod blocks;
+mod chain;
+mod dense;
+mod mask;
+mod rescale;
+pub mod straight;
+
+#[cfg(feature = "embedded-storage")]
+pub(crate) use chain::{class, signed_sum};
+
+pub use crate::infer::model::WINDOW;
+pub use blocks::Blocks;
+pub use chain::{Chain, Model};
+pub use dense::Dense;
+pub use mask::Mask;
+pub use rescale::Rescale;
+
+use crate::base::error::{length, range, tri};
+use crate::infer::model::{Activation, MAX_INPUTS, rolled};
+use crate::{Error, Result};
+
+pub use crate::infer::model::MAX_OUTPUTS;
+
+/// The kernel of [`Dense`] weights: a bit of a set of kernels, as the others are.
+const DENSE: u16 = 1;
+const MASK: u16 = 1 << 1;
+const WIDE_BLOCKS: u16 = 1 << 2;
+const NARROW_BLOCKS: u16 = 1 << 3;
+/// What is not a kernel but is linked only where a layer needs it: biases, and factors and `ReLU` of the last layer.
+const BIASES: u16 = 1 << 4;
+const LAST_FACTORS: u16 = 1 << 5;
+const LAST_RELU: u16 = 1 << 6;
+/// Layers that give bytes by one factor, and by one for each output.
+const ONE_FACTOR: u16 = 1 << 7;
+const OWN_FACTORS: u16 = 1 << 8;
+/// The set of all kernels and of what may follow them.
+pub const ALL_KERNELS: u16 = (1 << 9) - 1;
+
+/// The weights of a layer, in one of the encodings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Weights<'a> {
+    /// Every weight, zeros included: the smallest above 7/8 of the weights.
+    Dense(Dense<'a>),
+    /// A bit per weight, then those that are not zero: the smallest from 1/8 to 7/8 of the weights.
+    Mask(Mask<'a>),
+    /// Windows of 256 columns, pairs of `u8` index and weight: the smallest below 1/8 of the weights, and the fastest.
+    Blocks(Blocks<'a>),
+}
+
+/// How weights are held; see [`Weights`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// [`Dense`].
+    Dense,
+    /// [`Mask`].
+    Mask,
+    /// [`Blocks`].
+    Blocks,
+}
+
+impl Encoding {
+    /// Every one of them.
+    pub const ALL: [Self; 3] = [Self::Dense, Self::Mask, Self::Blocks];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::Mask => "bitmask",
+            Self::Blocks => "blocks",
+        }
+    }
+}
+
+/// Calls the same of every encoding.
+macro_rules! each {
+    ($weights:expr, $inner:ident => $call:expr) => {
+        match $weights {
+            Weights::Dense($inner) => $call,
+            Weights::Mask($inner) => $call,
+            Weights::Blocks($inner) => $call,
+        }
+    };
+}
+
+impl Weights<'_> {
+    /// Numbers that the layer takes.
+    #[must_use]
+    pub const fn inputs(&self) -> usize {
+        each!(self, inner => inner.inputs())
+    }
+
+    /// Numbers that the layer gives.
+    #[must_use]
+    pub const fn outputs(&self) -> usize {
+        each!(self, inner => inner.outputs())
+    }
+
+    /// Weights that are there; of a dense layer those that are not 0.
+    #[must_use]
+    pub const fn nonzeros(&self) -> usize {
+        each!(self, inner => inner.nonzeros())
+    }
+
+    /// Calls `entry` with the row, the column and the value of each weight, row after row and columns rising.
+    pub fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
+        each!(self, inner => inner.entries(entry));
+    }
+
+    /// Which encoding it is.
+    #[must_use]
+    pub const fn encoding(&self) -> Encoding {
+        match self {
+            Weights::Dense(_) => Encoding::Dense,
+            Weights::Mask(_) => Encoding::Mask,
+            Weights::Blocks(_) => Encoding::Blocks,
+        }
+    }
+
+    /// The kernel that it needs, as a set of one.
+    const fn kernel(&self) -> u16 {
+        match self {
+            Weights::Dense(_) => DENSE,
+            Weights::Mask(_) => MASK,
+            Weights::Blocks(blocks) => blocks.kernel(),
+        }
+    }
+
+    /// `sums[outputs] += W x`; `None` only if `x` is not as long as the inputs or the kernel not one of `KERNELS`: the
+    /// others are not linked.
+    #[inline(always)]
+    fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+        match self {
+            Weights::Dense(dense) if KERNELS & DENSE != 0 => dense.accumulate(x, sums),
+            Weights::Mask(mask) if KERNELS & MASK != 0 => mask.accumulate(x, sums),
+            Weights::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => {
+                blocks.accumulate::<KERNELS>(x, sums)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Sums that start at 0.
+#[inline(never)]
+fn clear(sums: &mut [i32]) {
+    for sum in sums {
+        *sum = 0;
+        rolled();
+    }
+}
+
+/// One product; neither it nor a sum of 65536 of them overflows.
+#[inline(always)]
+pub(crate) fn product(x: u8, weight: i8) -> i32 {
+    i32::from(x) * i32::from(weight)
+}
+
+/// A layer `y_j = a(r_j(b_j + sum_k w_jk x_k))`: weights, biases that may be missing, fixed-point factors `r`, and an
+/// activation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layer<'a> {
+    inputs: usize,
+    outputs: usize,
+    weights: Weights<'a>,
+    rescale: &'a [u32],
+    bias: &'a [i32],
+    activation: Activation,
+    requested: usize,
+}
+
+impl<'a> Layer<'a> {
+    /// A layer of these weights. `rescale` has no word of a [`Rescale`] (sums stay as they are: for a last layer), one for
+    /// all outputs, or one for each; `bias` has none or one for each.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for other lengths, [`Error::Range`] for a word that is no factor, a bias that could make a sum overflow and for more than
+    /// [`MAX_OUTPUTS`] outputs.
+    pub const fn new(
+        weights: Weights<'a>,
+        rescale: &'a [u32],
+        bias: &'a [i32],
+        activation: Activation,
+    ) -> Result<Self> {
+        let outputs = weights.outputs();
+        tri!(range("outputs of a layer", outputs, 0, MAX_OUTPUTS));
+        let mut left = rescale;
+        while let [factor, behind @ ..] = left {
+            tri!(Rescale::of(*factor));
+            left = behind;
+        }
+        if rescale.len() > 1 {
+            tri!(length("factors of a layer", rescale.len(), outputs));
+        }
+        if !bias.is_empty() {
+            tri!(length("biases of a layer", bias.len(), outputs));
+        }
+        let inputs = weights.inputs();
+        let (mut most, mut left) = (0, bias);
+        while let [bias, behind @ ..] = left {
+            most = if bias.unsigned_abs() > most { bias.unsigned_abs() } else { most };
+            left = behind;
+        }
+        tri!(range("bias of a layer", most as usize, 0, Self::most_bias(inputs) as usize));
+        Ok(Self { inputs, outputs, weights, rescale, bias, activation, requested: outputs })
+    }
+
+    /// The largest bias, of either sign, of a layer of so many inputs.
+    #[must_use]
+    pub const fn most_bias(inputs: usize) -> u32 {
+        // At most 65536 inputs, so the product is below 2^31.
+        (i32::MAX as u32)
+            .saturating_sub(255 * 128 * (if inputs < MAX_INPUTS { inputs } else { MAX_INPUTS }) as u32)
+    }
+
+    /// Notes how many outputs were asked for before those without use were left out; it changes no prediction.
+    ///
+    /// # Errors
+    /// [`Error::Range`] if that is below [`outputs`](Self::outputs) or above `u32::MAX`.
+    pub const fn with_requested(mut self, requested: usize) -> Result<Self> {
+        tri!(range("outputs asked for", requested, self.outputs, u32::MAX as usize));
+        self.requested = requested;
+        Ok(self)
+    }
+
+    /// Numbers that the layer takes.
+    #[must_use]
+    pub const fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Numbers that the layer gives.
+    #[must_use]
+    pub const fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// The weights.
+    #[must_use]
+    pub const fn weights(&self) -> &Weights<'a> {
+        &self.weights
+    }
+
+    /// The factors of the sums: none, one, or one for each output.
+    #[must_use]
+    pub const fn rescale(&self) -> &'a [u32] {
+        self.rescale
+    }
+
+    /// The biases: none, or one for each output.
+    #[must_use]
+    pub const fn bias(&self) -> &'a [i32] {
+        self.bias
+    }
+
+    /// What is done to each output.
+    #[must_use]
+    pub const fn activation(&self) -> Activation {
+        self.activation
+    }
+
+    /// Outputs asked for in training.
+    #[must_use]
+    pub const fn requested(&self) -> usize {
+        self.requested
+    }
+
+    /// `sums[outputs] = b + W x`.
+    #[inline(always)]
+    fn sums<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
+        clear(sums);
+        if KERNELS & BIASES != 0 {
+            for (sum, &bias) in sums.iter_mut().zip(self.bias) {
+                *sum = bias;
+                rolled();
+            }
+        }
+        self.weights.accumulate::<KERNELS>(x, sums)
+    }
+}
+
+/// What the integers of a model stand for. Predictions need none of it but for the threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scales {
+    input: u32,
+    output: u32,
+    /// The byte of an input that stands for 0.
+    pub zero: u8,
+    /// The least output of a model of one output that is class 1.
+    pub threshold: i32,
+}
+
+impl Scales {
+    /// An input byte `q` stands for `input * (q - zero)`, an output `y` for `output * y`; class 1 starts at `threshold`.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for a scale that is NaN, infinite, zero or negative.
+    pub const fn new(input: f32, output: f32, zero: u8, threshold: i32) -> Result<Self> {
+        Self::of(input.to_bits(), output.to_bits(), zero, threshold)
+    }
+
+    /// The same of the bits of the scales; no float is computed with.
+    pub(crate) const fn of(input: u32, output: u32, zero: u8, threshold: i32) -> Result<Self> {
+        // Positive floats are in the order of their bits, from the least to below infinity.
+        let infinity = f32::INFINITY.to_bits();
+        if input == 0 || input >= infinity {
+            return Err(Error::NotFinite { what: "scales above 0", at: 0 });
+        }
+        if output == 0 || output >= infinity {
+            return Err(Error::NotFinite { what: "scales above 0", at: 1 });
+        }
+        Ok(Self { input, output, zero, threshold })
+    }
+
+    /// What one step of an input byte stands for.
+    #[must_use]
+    pub const fn input(&self) -> f32 {
+        f32::from_bits(self.input)
+    }
+
+    /// What one step of an output stands for.
+    #[must_use]
+    pub const fn output(&self) -> f32 {
+        f32::from_bits(self.output)
+    }
+
+    /// The byte next to a number: rounded, halves away from zero, and cut to 0 to 255; `zero` for NaN.
+    #[must_use]
+    pub fn byte(&self, number: f32) -> u8 {
+        let steps = libm::roundf(number / self.input());
+        let steps = if steps.is_nan() { 0.0 } else { steps };
+        (steps + f32::from(self.zero)).clamp(0.0, 255.0) as u8
+    }
+}

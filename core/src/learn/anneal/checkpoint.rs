@@ -1,0 +1,195 @@
+//! What a run is between two steps, and how it resumes from there.
+
+use super::info::Held;
+use crate::base::budget::Annealing;
+use crate::base::error::{self, Result};
+use crate::base::record::Record;
+use crate::learn::checkpoint::{self as record, Form};
+use crate::network::net::{Network, Shape};
+use crate::network::weights::Weights;
+
+/// Where a run stands after a step: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
+///
+/// It is a view of the run's own memory and takes none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checkpoint<'a> {
+    /// All numbers.
+    pub state: State,
+    /// The weights on the support: at most [`crate::base::budget::Annealing::start`] entries.
+    pub net: Network<'a>,
+    /// Adam's mean of the gradients, one number for each entry of the support, those of W before those of Wt.
+    pub mean: &'a [f32],
+    /// Adam's mean of their squares, in the same order.
+    pub square: &'a [f32],
+    /// The iterate of least validation loss so far, at most s entries; no weights where there is none.
+    pub best: Network<'a>,
+}
+
+/// The numbers of a [`Checkpoint`]: counters, scores, and powers of Adam's decays.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct State {
+    /// Steps done.
+    pub(super) step: u32,
+    /// Changes of the support.
+    pub(super) updates: u32,
+    pub(super) rows_read: u64,
+    /// `BETA1^t` and `BETA2^t`.
+    pub(super) decayed: (f32, f32),
+    /// The best score on the validation rows.
+    pub(super) best: Option<Held>,
+    /// Evaluations since then.
+    pub(super) waited: u32,
+    /// The last score, and the step after which it was taken.
+    pub(super) held: Option<Held>,
+    pub(super) scored: u32,
+    /// Whether the best score is one on the settled support.
+    pub(super) settled: bool,
+}
+
+impl State {
+    /// Words of [`Self::to_words`].
+    pub const WORDS: usize = 15;
+
+    /// Before the first step.
+    pub(super) const START: Self = Self {
+        step: 0,
+        updates: 0,
+        rows_read: 0,
+        decayed: (1.0, 1.0),
+        best: None,
+        waited: 0,
+        held: None,
+        scored: 0,
+        settled: false,
+    };
+
+    /// As words, to be stored.
+    #[must_use]
+    pub fn to_words(&self) -> [u32; Self::WORDS] {
+        let score = |held: Option<Held>| {
+            held.map_or([0; 3], |held| [held.loss.to_bits(), held.right as u32, held.rows as u32])
+        };
+        let ([best, right, rows], [held, held_right, held_rows]) = (score(self.best), score(self.held));
+        [
+            self.step,
+            self.updates,
+            self.rows_read as u32,
+            (self.rows_read >> 32) as u32,
+            self.decayed.0.to_bits(),
+            self.decayed.1.to_bits(),
+            best,
+            right,
+            rows,
+            self.waited,
+            held,
+            held_right,
+            held_rows,
+            self.scored,
+            u32::from(self.settled),
+        ]
+    }
+
+    /// Steps so far.
+    #[must_use]
+    pub const fn steps(&self) -> u32 {
+        self.step
+    }
+
+    /// From words that [`Self::to_words`] gave.
+    ///
+    /// # Errors
+    /// [`crate::Error::Range`] for a switch that is neither on nor off, or more rows right than there are,
+    /// [`crate::Error::NotFinite`] for a number that is none.
+    pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
+        let &[
+            step,
+            updates,
+            low,
+            high,
+            first,
+            second,
+            best,
+            right,
+            rows,
+            waited,
+            held,
+            held_right,
+            held_rows,
+            scored,
+            settled,
+        ] = words;
+        error::range("support of the checkpoint", settled as usize, 0, 1)?;
+        let decayed = (f32::from_bits(first), f32::from_bits(second));
+        error::finite("decays of the checkpoint", &[decayed.0, decayed.1])?;
+        let score = |loss: u32, right: u32, rows: u32| {
+            let (loss, right, rows) = (f32::from_bits(loss), right as usize, rows as usize);
+            error::finite("loss of the checkpoint", &[loss])?;
+            error::range("rows of the checkpoint that are right", right, 0, rows)?;
+            Ok((rows > 0).then_some(Held { loss, right, rows }))
+        };
+        let (best, held) = (score(best, right, rows)?, score(held, held_right, held_rows)?);
+        let rows_read = u64::from(low) | u64::from(high) << 32;
+        let settled = settled == 1;
+        Ok(Self { step, updates, rows_read, decayed, best, waited, held, scored, settled })
+    }
+}
+
+impl<'a> Checkpoint<'a> {
+    /// What the checkpoints of a run with this budget look like.
+    #[must_use]
+    pub const fn form(budget: &Annealing) -> Form {
+        let dims = &budget.dims;
+        let best = if budget.validated { dims.nnz } else { 0 };
+        let shape = Shape::weighted(dims.inputs, dims.hidden, budget.outputs);
+        Form::new(State::WORDS, shape, [budget.start, best], [budget.start, budget.start])
+    }
+
+    /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
+    ///
+    /// # Errors
+    /// As [`Form::read`] and [`State::from_words`].
+    pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
+        let parts = form.read(words)?;
+        let state = State::from_words(&parts.state()?)?;
+        let (mean, square) = (parts.vector(0), parts.vector(1));
+        Ok(Self { state, net: parts.net(0)?, mean, square, best: parts.net(1)? })
+    }
+}
+
+impl Record for Checkpoint<'_> {
+    fn write<E>(
+        &self,
+        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        record::write(&self.state.to_words(), &[self.net, self.best], &[self.mean, self.square], put)
+    }
+}
+
+impl Checkpoint<'_> {
+    /// Checks that it is one of a network of (d, m, c), of at most `start` entries and s of the best iterate.
+    pub(super) fn check(&self, shape: Shape, start: usize, best: usize) -> Result<()> {
+        self.net.check_shape(shape)?;
+        self.best.check_shape(shape)?;
+        let nnz = self.net.nnz();
+        error::range("entries of the checkpoint", nnz, 0, start)?;
+        error::range("best entries of the checkpoint", self.best.nnz(), 0, best)?;
+        if self.best.nnz() > 0 {
+            // There is a best iterate only where the support has shrunk.
+            error::range("entries of the checkpoint", nnz, 0, best)?;
+        }
+        error::length("means of the checkpoint", self.mean.len(), nnz)?;
+        error::length("mean squares of the checkpoint", self.square.len(), nnz)?;
+        error::finite("means of the checkpoint", self.mean)?;
+        error::finite("mean squares of the checkpoint", self.square)?;
+        let negative = self.square.iter().filter(|square| **square < 0.0).count();
+        error::range("negative squares of the checkpoint", negative, 0, 0)
+    }
+
+    /// Whether the best iterate has the support of the current one, or there is none.
+    pub(super) fn best_on_support(&self) -> bool {
+        let same = |a: Weights<'_>, b: Weights<'_>| a.index() == b.index();
+        let (net, best) = (&self.net, &self.best);
+        best.nnz() == 0 || (same(best.w(), net.w()) && same(best.wt(), net.wt()))
+    }
+}

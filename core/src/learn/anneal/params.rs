@@ -1,0 +1,137 @@
+//! The settings of a run and the memory that they lead to.
+
+use crate::base::budget::{self, Annealing};
+use crate::base::dims::Dims;
+use crate::base::error::{self, Error, Result};
+use crate::learn::loss;
+use crate::network::weights::check_kept;
+
+/// How to train.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Params<'k> {
+    /// Passes over the training rows.
+    pub epochs: u32,
+    /// Rows of a batch; 0 or more than there are for all. Batches are runs of consecutive rows, so rows must come in
+    /// random order; the order of the batches is drawn anew each epoch.
+    pub batch: usize,
+    /// Rows, the last ones of the data, that are never trained on. With 0 the last iterate is the result, otherwise
+    /// the iterate of least validation loss among those at the ends of epochs on the settled support.
+    pub validation: usize,
+    /// Evaluations on the validation rows without a new least loss after which a run ends; 0 for never.
+    pub patience: u32,
+    /// Entries of the first support, in units of s; at least 1. Accuracy rises with it to about 10.
+    pub start_factor: f32,
+    /// Largest learning rate.
+    pub rate: f32,
+    /// Steps until the learning rate has grown to its largest; a tenth of the run if that is less.
+    pub warmup: u32,
+    /// Steps between changes of the support; a fortieth of the run if that is less.
+    pub update_every: u32,
+    /// Part of the support that the first change drops and grows again; falls to 0 with a cosine.
+    pub drop: f32,
+    /// Part of the run over which the support shrinks to s.
+    pub shrink: f32,
+    /// Part of the run after which the support stays as it is.
+    pub settle: f32,
+    /// Rows on which candidates for growth are measured.
+    pub growth_rows: usize,
+    /// What is added to a column's scale where growth divides by it, in units of scaled inputs.
+    pub floor: f32,
+    /// Factor that brings the inputs to about 1; a power of two rounds nothing. There is one for all inputs: columns of
+    /// very different size should be brought to a like one first.
+    pub input_scale: f32,
+    /// Seed of the first support and of all orders.
+    pub seed: u64,
+    /// Flat indices of W, rising and fewer than s, of weights that are on the support whatever their size, from the first one to
+    /// the last. Both sides count in s, so that one place at least is left for a weight to an output.
+    pub must_keep: &'k [u32],
+}
+
+impl Params<'_> {
+    /// Measured to work well on images; see `docs/results/multiclass.md`.
+    pub const DEFAULT: Self = Self {
+        epochs: 100,
+        batch: 512,
+        validation: 0,
+        patience: 0,
+        start_factor: 10.0,
+        rate: 0.02,
+        warmup: 200,
+        update_every: 100,
+        drop: 0.3,
+        shrink: 0.5,
+        settle: 0.8,
+        growth_rows: 5000,
+        floor: 0.05,
+        input_scale: 1.0,
+        seed: 0,
+        must_keep: &[],
+    };
+
+    /// The memory that a run needs for c outputs, given the panel and the operator's scratch.
+    #[must_use]
+    pub const fn budget(&self, dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Annealing {
+        let batch = budget::batch(self.batch, dims.samples.saturating_sub(self.validation));
+        Annealing {
+            dims,
+            outputs,
+            start: self.start(dims, outputs),
+            batch,
+            panel,
+            scratch,
+            validated: self.validation > 0,
+        }
+    }
+
+    /// Entries of the first support: `start_factor` s, at most all.
+    #[must_use]
+    pub const fn start(&self, dims: Dims, outputs: usize) -> usize {
+        let all = all_weights(dims, outputs);
+        let start = (dims.nnz as f32 * self.start_factor) as usize;
+        let start = if start > dims.nnz { start } else { dims.nnz };
+        if start < all { start } else { all }
+    }
+
+    /// Checks sizes, labels and settings of a run.
+    pub(super) fn check(&self, dims: &Dims, labels: &[u16], outputs: usize) -> Result<()> {
+        let (n, d, m, s) = (dims.samples, dims.inputs, dims.hidden, dims.nnz);
+        error::range("samples", n, 1, u32::MAX as usize)?;
+        error::range("inputs", d, 1, u32::MAX as usize)?;
+        error::range("hidden neurons", m, 1, u32::MAX as usize)?;
+        error::range("outputs", outputs, 1, 1 << 16)?;
+        let all = all_weights(*dims, outputs);
+        error::range("hidden neurons × (inputs + outputs)", all, 1, u32::MAX as usize)?;
+        error::range("nonzero weights (nnz)", s, 2, all)?;
+        check_kept(dims, self.must_keep, s - 1)?;
+        error::length("labels", labels.len(), n)?;
+        error::range("epochs", self.epochs as usize, 1, u32::MAX as usize)?;
+        error::range("validation rows", self.validation, 0, n - 1)?;
+        loss::check_classes(labels, outputs)?;
+        let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = self;
+        error::finite("parameters", &[start_factor, rate, drop, shrink, settle, floor, input_scale])?;
+        let part = |x: f32| (0.0..=1.0).contains(&x);
+        let fits = start_factor >= 1.0 && rate > 0.0 && part(drop) && part(shrink) && part(settle);
+        if fits && floor >= 0.0 && input_scale > 0.0 {
+            Ok(())
+        } else {
+            Err(Error::Range {
+                what: "start factor, rate, drop, shrink, settle, floor or input scale",
+                min: 0,
+                max: 1,
+                got: 0,
+            })
+        }
+    }
+}
+
+impl Default for Params<'_> {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// m (d + c).
+const fn all_weights(dims: Dims, outputs: usize) -> usize {
+    dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs))
+}

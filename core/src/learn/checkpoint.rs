@@ -1,0 +1,273 @@
+//! What a checkpoint is as words: the numbers of its state, its networks and its vectors, one behind the other.
+//!
+//! | words | content |
+//! |---|---|
+//! | as many as the recipe has | the numbers of its state, as `to_words` of it gives them |
+//! | 2 for each network | entries of W and of Wt |
+//! | 1 for each vector | its numbers |
+//! | | of each network the indices and the values of W, then those of Wt |
+//! | | the numbers of each vector |
+//!
+//! All recipes are stored so, in a file of the host or in flash of a part, where each word is little-endian. A checkpoint is
+//! written piece by piece from where it lies ([`Record::write`](crate::base::record::Record::write)), and what is read borrows the words ([`Form::read`]);
+//! neither takes memory. Reading believes nothing: every count, index and number is checked.
+
+use crate::base::error::{self, Result};
+use crate::network::net::{Head, Network, Shape};
+use crate::network::weights::Weights;
+
+/// The most networks of a checkpoint.
+pub const MAX_NETS: usize = 3;
+/// The most vectors of a checkpoint.
+pub const MAX_VECTORS: usize = 2;
+
+/// Gives the words of a checkpoint with these parts to `put`.
+pub(crate) fn write<E>(
+    state: &[u32],
+    nets: &[Network<'_>],
+    vectors: &[&[f32]],
+    put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
+) -> core::result::Result<(), E> {
+    put(state)?;
+    for net in nets {
+        put(&[net.w().nnz() as u32, net.wt().nnz() as u32])?;
+    }
+    for vector in vectors {
+        put(&[vector.len() as u32])?;
+    }
+    for side in nets.iter().flat_map(|net| [net.w(), net.wt()]) {
+        put(side.index())?;
+        put(bytemuck::cast_slice(side.value()))?;
+    }
+    vectors.iter().try_for_each(|vector| put(bytemuck::cast_slice(vector)))
+}
+
+/// What the checkpoints of one run look like: all that reading one needs to know, and the most words that one has.
+///
+/// The checkpoints of the recipes give theirs: [`crate::learn::train::Checkpoint::form`] and its like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Form {
+    /// Numbers of the state.
+    state: usize,
+    /// Sizes of its networks.
+    shape: Shape,
+    /// Entries of each network at the most.
+    nets: usize,
+    rooms: [usize; MAX_NETS],
+    /// Numbers of each vector at the most.
+    vectors: usize,
+    lengths: [usize; MAX_VECTORS],
+}
+
+impl Form {
+    /// A state of so many numbers, networks of a shape with so many entries at the most, and so many numbers of each vector.
+    pub(crate) const fn new<const NETS: usize, const VECTORS: usize>(
+        state: usize,
+        shape: Shape,
+        nets: [usize; NETS],
+        vectors: [usize; VECTORS],
+    ) -> Self {
+        const { assert!(NETS <= MAX_NETS && VECTORS <= MAX_VECTORS, "room for all parts") };
+        Self { state, shape, nets: NETS, rooms: padded(&nets), vectors: VECTORS, lengths: padded(&vectors) }
+    }
+
+    /// Words of the shortest checkpoint, all before the first entry of a network.
+    #[must_use]
+    pub const fn least_words(&self) -> usize {
+        self.state + 2 * self.nets + self.vectors
+    }
+
+    /// Words of the longest one.
+    #[must_use]
+    pub const fn most_words(&self) -> usize {
+        self.least_words()
+            .saturating_add(sum(&self.rooms).saturating_mul(2))
+            .saturating_add(sum(&self.lengths))
+    }
+
+    /// The parts of a checkpoint in `words`, which are exactly those that [`Record::write`](crate::base::record::Record::write) gave.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] where there are fewer or more words than the counts say, [`crate::Error::Range`] for more
+    /// entries than there can be and an index that lies outside, [`crate::Error::Unsorted`] for indices that do not rise,
+    /// [`crate::Error::NotFinite`] for numbers that are none.
+    pub fn read<'a>(&self, words: &'a [u32]) -> Result<Parts<'a>> {
+        let parts = Parts { form: *self, words };
+        let least = self.least_words();
+        error::length("words of the checkpoint", words.len().min(least), least)?;
+        let mut expected = self.least_words();
+        for (net, &room) in self.rooms.iter().take(self.nets).enumerate() {
+            let [w, wt] = parts.entries(net);
+            error::range("weights of the checkpoint", w.saturating_add(wt), 0, room)?;
+            expected = expected.saturating_add(w.saturating_add(wt).saturating_mul(2));
+        }
+        for (vector, &most) in self.lengths.iter().take(self.vectors).enumerate() {
+            error::range("numbers of the checkpoint", parts.numbers(vector), 0, most)?;
+            expected = expected.saturating_add(parts.numbers(vector));
+        }
+        error::length("words of the checkpoint", words.len(), expected)?;
+        for net in 0..self.nets {
+            let net = parts.net(net)?;
+            error::finite("weights of the checkpoint", net.w().value())?;
+            error::finite("output weights of the checkpoint", net.wt().value())?;
+        }
+        Ok(parts)
+    }
+}
+
+/// The parts of a checkpoint, borrowed from its words.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parts<'a> {
+    form: Form,
+    words: &'a [u32],
+}
+
+impl<'a> Parts<'a> {
+    /// The numbers of the state.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] for another number of them.
+    pub fn state<const N: usize>(&self) -> Result<[u32; N]> {
+        let state = self.words.get(..self.form.state).and_then(|words| words.try_into().ok());
+        let got = self.form.state;
+        state.ok_or(crate::Error::Length { what: "numbers of the state", expected: N, got })
+    }
+
+    /// The network of this number, from 0.
+    ///
+    /// # Errors
+    /// [`crate::Error::Range`] for one that there is not, and where indices lie outside; [`crate::Error::Unsorted`] where
+    /// they do not rise.
+    pub fn net(&self, net: usize) -> Result<Network<'a>> {
+        error::range("network of the checkpoint", net + 1, 1, self.form.nets)?;
+        let before: usize = (0..net).flat_map(|net| self.entries(net)).sum();
+        let (shape, [w, wt]) = (self.form.shape, self.entries(net));
+        let at = self.form.least_words() + 2 * before;
+        let side = |width, at: usize, count| {
+            Weights::new(
+                width,
+                shape.hidden,
+                self.cut(at, count),
+                bytemuck::cast_slice(self.cut(at + count, count)),
+            )
+        };
+        let (w, wt) = (side(shape.inputs, at, w)?, side(shape.output_weights(), at + 2 * w, wt)?);
+        match shape.head {
+            Head::Signs(signs) => Ok(Network::signed(w, signs)),
+            Head::Weights(_) => Network::new(w, wt),
+        }
+    }
+
+    /// The vector of this number, from 0; empty where there is none.
+    #[must_use]
+    pub fn vector(&self, vector: usize) -> &'a [f32] {
+        let entries: usize = (0..self.form.nets).flat_map(|net| self.entries(net)).sum();
+        let before: usize = (0..vector).map(|vector| self.numbers(vector)).sum();
+        let at = self.form.least_words() + 2 * entries + before;
+        bytemuck::cast_slice(self.cut(at, self.numbers(vector)))
+    }
+
+    /// Entries of both sides of a network.
+    fn entries(&self, net: usize) -> [usize; 2] {
+        let at = self.form.state + 2 * net;
+        [self.word(at), self.word(at + 1)]
+    }
+
+    /// Numbers of a vector.
+    fn numbers(&self, vector: usize) -> usize {
+        if vector < self.form.vectors { self.word(self.form.state + 2 * self.form.nets + vector) } else { 0 }
+    }
+
+    fn word(&self, at: usize) -> usize {
+        self.words.get(at).map_or(0, |&word| word as usize)
+    }
+
+    fn cut(&self, at: usize, len: usize) -> &'a [u32] {
+        self.words.get(at..at.saturating_add(len)).unwrap_or(&[])
+    }
+}
+
+/// The numbers, and zeros behind them.
+const fn padded<const N: usize>(numbers: &[usize]) -> [usize; N] {
+    let (mut all, mut left) = ([0; N], numbers);
+    let mut rest: &mut [usize] = &mut all;
+    while let ([number, behind @ ..], [first, others @ ..]) = (left, rest) {
+        *first = *number;
+        (left, rest) = (behind, others);
+    }
+    all
+}
+
+const fn sum(numbers: &[usize]) -> usize {
+    let (mut sum, mut left) = (0_usize, numbers);
+    while let [number, behind @ ..] = left {
+        (sum, left) = (sum.saturating_add(*number), behind);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::Error;
+    use std::vec::Vec;
+
+    const FORM: Form = Form::new(2, Shape::weighted(4, 3, 2), [5, 3], [2]);
+
+    fn words() -> Vec<u32> {
+        let w = Weights::new(4, 3, &[1, 6, 11], &[0.5, 2.0, -1.0]).unwrap();
+        let wt = Weights::new(2, 3, &[0, 5], &[4.0, 8.0]).unwrap();
+        let nets = [Network::new(w, wt).unwrap(), Network::empty(FORM.shape)];
+        let mut all = Vec::new();
+        write::<()>(&[7, 9], &nets, &[&[0.25]], &mut |piece| {
+            all.extend_from_slice(piece);
+            Ok(())
+        })
+        .unwrap();
+        all
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        let words = words();
+        assert_eq!(words[..7], [7, 9, 3, 2, 0, 0, 1]);
+        assert_eq!(words.len(), FORM.least_words() + 2 * 5 + 1);
+        let parts = FORM.read(&words).unwrap();
+        assert_eq!(parts.state(), Ok([7, 9]));
+        let net = parts.net(0).unwrap();
+        assert_eq!((net.w().index(), net.w().value()), (&[1, 6, 11][..], &[0.5, 2.0, -1.0][..]));
+        assert_eq!((net.wt().index(), net.wt().value()), (&[0, 5][..], &[4.0, 8.0][..]));
+        assert_eq!(parts.net(1), Ok(Network::empty(FORM.shape)));
+        assert_eq!((parts.vector(0), parts.vector(1)), (&[0.25][..], &[][..]));
+        assert!(matches!(parts.net(2), Err(Error::Range { max: 2, got: 3, .. })));
+        assert!(matches!(parts.state::<3>(), Err(Error::Length { expected: 3, got: 2, .. })));
+    }
+
+    #[test]
+    fn no_count_index_or_number_is_believed() {
+        let whole = words();
+        let refused = |at: usize, word: u32| {
+            let mut words = whole.clone();
+            words[at] = word;
+            FORM.read(&words).unwrap_err()
+        };
+        for (at, &right) in whole.iter().enumerate().take(7).skip(2) {
+            for count in [u32::MAX, u32::MAX / 2, right + 1] {
+                refused(at, count);
+            }
+        }
+        assert!(matches!(refused(2, 4), Error::Range { max: 5, got: 6, .. }));
+        assert!(matches!(refused(7, 6), Error::Unsorted { at: 1 }));
+        assert!(matches!(refused(9, 12), Error::Range { .. }));
+        assert!(matches!(refused(10, f32::NAN.to_bits()), Error::NotFinite { at: 0, .. }));
+        for len in 0..whole.len() {
+            assert!(matches!(FORM.read(&whole[..len]), Err(Error::Length { .. })), "{len}");
+        }
+    }
+
+    #[test]
+    fn the_longest_is_one_of_all_entries() {
+        assert_eq!(FORM.most_words(), 2 + 4 + 1 + 2 * 8 + 2);
+    }
+}

@@ -1,0 +1,396 @@
+//! One step of iterative hard thresholding, `w <- H_s(w + eta A^T (y - A w))`, and its refinement on the support.
+//!
+//! The dense gradient never exists. A panel of p blocks is formed, its entries are offered to the streaming top-s
+//! selection together with the weights, and the panel is overwritten by the next one; the result is exactly `H_s` of
+//! the full vector for every p. Step sizes and refinements need only products restricted to the support,
+//! `A_S^T A_S p`, each one read of the data.
+//!
+//! Indices that must be kept ([`Params::must_keep`]) are on every support: `H_s` is then the projection on the vectors of s
+//! nonzeros whose support holds them ([`crate::network::top`]).
+//!
+//! ```text
+//! r = y - A w                                     one read
+//! S = supp(w), or the s largest of |A^T r|
+//! g = A_S^T r,  h = A_S^T A_S g                   two reads
+//! eta = |g|² / g·h                                normalised step (paper IHT, eq. 7)
+//! w+ = H_s(w + eta A^T r)                         one read, panel by panel
+//! K times, on supp(w+):  w+ = w+ + eta g, g = g - eta h      one read each
+//! ```
+
+pub(super) mod net;
+mod strips;
+
+use crate::base::error::{Error, Result};
+use crate::base::math::{Sum, axpy, dot, norm2, scale, sqrt, unit_scale};
+use crate::network::gates::Gates;
+use crate::network::net::EntriesMut;
+use crate::network::score::{GradientStep, Panel, Score, Selection};
+use crate::network::top::Top;
+use crate::network::weights::{Weights, check_support};
+use crate::operator::panels::panels;
+use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut, norms_at};
+use strips::{Target, parts};
+
+/// How long the gradient step is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Step {
+    /// `|g_S|² / |A_S g_S|²`, the exact line search on the current support (paper IHT, eq. 7); needs no tuning.
+    Normalised,
+    /// `2 / (3 beta)` with the columns of A normalised to unit length (Theorem 1); beta from [`crate::learn::spectrum::extremes`].
+    /// A weight whose column vanishes on the batch stays as it is and competes as if its column had the mean norm of
+    /// those that do not.
+    Theory {
+        /// Largest eigenvalue of `A_S^T A_S` over supports of s unit columns.
+        beta: f32,
+    },
+    /// A given length, in units of the mean over the batch: `w + eta A^T (y - A w) / n`.
+    Fixed(f32),
+}
+
+/// What is done on the support once it is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Refine {
+    /// Nothing.
+    None,
+    /// Gradient steps with `|y - A w|²` as loss f and `g = A_S^T (y - A w)`, from the thresholding step's eta,
+    /// halved until `f(w + eta g) <= f - decrease · eta |g|²` (the condition of the published code).
+    Armijo {
+        /// Steps, K.
+        steps: u32,
+        /// Part of the slope that a step must win; 0.9 as published.
+        decrease: f32,
+        /// Halvings before the refinement ends.
+        halvings: u32,
+    },
+    /// Conjugate gradients on the normal equations of the fixed-gate least squares.
+    ConjugateGradient {
+        /// Steps at the most.
+        steps: u32,
+        /// Ends where `|g|` has fallen to this part of its start.
+        tolerance: f32,
+    },
+}
+
+impl Refine {
+    /// The published setting: ten Armijo steps.
+    pub const PAPER: Self = Self::Armijo { steps: 10, decrease: 0.9, halvings: 10 };
+}
+
+/// What one step is to do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params<'k> {
+    /// Length of the gradient step.
+    pub step: Step,
+    /// Refinement on the new support.
+    pub refine: Refine,
+    /// Flat indices, rising and at most s, of weights that are on the support whatever their size. They count in s, and have
+    /// their place with value 0 too, which is what they are as long as the gradient gives them nothing.
+    pub must_keep: &'k [u32],
+}
+
+impl Params<'_> {
+    /// Normalised steps with ten Armijo refinements, the published setting for scalar outputs.
+    pub const PAPER: Self = Self { step: Step::Normalised, refine: Refine::PAPER, must_keep: &[] };
+}
+
+/// What one step did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// `|y - A w|²` before the step.
+    pub loss: f32,
+    /// The step size eta that was used; 0 where the gradient vanishes.
+    pub step_size: f32,
+    /// Nonzeros of the new weights, with those that must be kept, whatever their value.
+    pub nnz: usize,
+    /// Refinement steps that were accepted.
+    pub refinements: u32,
+    /// Reads of all rows of the batch.
+    pub reads: u32,
+}
+
+/// One step from `w` to new weights in `out`, whose length is s.
+///
+/// `gates` stay fixed during the step; they may be those of `w` itself.
+///
+/// # Errors
+/// [`Error::Length`] if a buffer is too short, [`Error::Range`] or [`Error::Unsorted`] for indices that must be kept and are
+/// more than s, lie outside or do not rise, [`Error::Diverged`] if the iterate leaves the finite numbers, [`Error::Source`] if
+/// reading the data fails.
+pub fn step<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    labels: &Rows<S>,
+    w: Weights<'_>,
+    params: &Params<'_>,
+    mut out: EntriesMut<'_>,
+    work: &mut Work<'_, Rows<S>>,
+) -> Result<Info, S::Source> {
+    let mut info = Info::default();
+    let (n, must_keep) = (sensing.batch_rows(), params.must_keep);
+    check_support(w.inputs(), w.hidden(), must_keep).map_err(Error::widen)?;
+    let of = Target { gates, labels, w, must_keep };
+    info.loss = parts::<S>(work).1.loss(sensing, of, &mut info)?;
+    info.step_size = match params.step {
+        Step::Normalised => normalised(sensing, of, out.reborrow(), work, &mut info)?,
+        Step::Theory { beta } => 2.0 / (3.0 * beta),
+        Step::Fixed(eta) => eta / n as f32,
+    };
+    info.nnz = match params.step {
+        Step::Theory { .. } => {
+            threshold_scaled(sensing, of, info.step_size, out.reborrow(), work, &mut info)?
+        }
+        _ => threshold(sensing, of, info.step_size, out.reborrow(), work, &mut info)?,
+    };
+    let (index, value) = (head(out.index, info.nnz)?, head_mut(out.value, info.nnz)?);
+    let new = |value| Weights::new(w.inputs(), w.hidden(), index, value).map_err(Error::widen);
+    let steps = match params.refine {
+        Refine::None => return Ok(info),
+        Refine::Armijo { steps, .. } | Refine::ConjugateGradient { steps, .. } => steps,
+    };
+    if steps == 0 || index.is_empty() {
+        return Ok(info);
+    }
+    let (panel, mut rows) = parts::<S>(work);
+    let gates = if rows.whole() { sensing.hold(gates, index)? } else { gates };
+    let of = Target { gates, w: new(&*value)?, ..of };
+    rows.loss(sensing, of, &mut info)?;
+    let (g, rest) = carve(panel, index.len())?;
+    let (p, rest) = carve(rest, index.len())?;
+    let (h, _) = carve(rest, index.len())?;
+    rows.of_residual(sensing, of, g, &mut info, |sensing, r, g, scratch| {
+        sensing.gradient_at(gates, index, r, g, scratch)
+    })?;
+    info.reads += 1;
+    // Squares of the gradient may leave the range of floats: gradient and weights are scaled alike, exactly.
+    let unit = unit_scale(g);
+    scale(unit, g);
+    scale(unit, value);
+    let mut products = 0;
+    let mut normal = |p: &[f32], h: &mut [f32]| {
+        products += 1;
+        let p = Weights::new(w.inputs(), w.hidden(), index, p).map_err(Error::widen)?;
+        rows.of_rows(sensing, h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))
+    };
+    info.refinements = match params.refine {
+        Refine::ConjugateGradient { tolerance, .. } => {
+            conjugate_gradient(steps, tolerance, value, g, p, h, &mut normal)?
+        }
+        Refine::Armijo { decrease, halvings, .. } => {
+            // The theory step is a length in other coordinates; a line search gives one in these.
+            let eta = (!matches!(params.step, Step::Theory { .. })).then_some(info.step_size);
+            let rule = Armijo { eta, decrease, halvings };
+            armijo(steps, rule, value, g, h, &mut normal)?
+        }
+        Refine::None => 0,
+    };
+    info.reads += products;
+    scale(1.0 / unit, value);
+    if value.iter().all(|v| v.is_finite()) { Ok(info) } else { Err(Error::Diverged { step: 0 }) }
+}
+
+/// eta of the normalised rule; `out` serves as the first support where `w` has none.
+fn normalised<S: Sensing>(
+    sensing: &mut S,
+    of: Target<'_, S>,
+    mut out: EntriesMut<'_>,
+    work: &mut Work<'_, Rows<S>>,
+    info: &mut Info,
+) -> Result<f32, S::Source> {
+    let Target { gates, w, .. } = of;
+    let support = if w.is_live() {
+        w.index()
+    } else {
+        let len = threshold(sensing, of, 1.0, out.reborrow(), work, info)?;
+        head(out.index, len)?
+    };
+    let (panel, mut rows) = parts::<S>(work);
+    let (g, rest) = carve(panel, support.len())?;
+    let (h, _) = carve(rest, support.len())?;
+    let gates = if rows.whole() { sensing.hold(gates, support)? } else { gates };
+    rows.of_residual(sensing, of, g, info, |sensing, r, g, scratch| {
+        sensing.gradient_at(gates, support, r, g, scratch)
+    })?;
+    // The ratio does not depend on the length of g; its squares may leave the range of floats, so that is made 1.
+    scale(unit_scale(g), g);
+    let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
+    rows.of_rows(sensing, h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))?;
+    info.reads += 2;
+    let (slope, curvature) = (norm2(g), dot(g, h));
+    match slope / curvature {
+        _ if slope == 0.0 => Ok(0.0),
+        eta if eta.is_normal() && eta > 0.0 => Ok(eta),
+        _ => Err(Error::Diverged { step: 0 }),
+    }
+}
+
+/// `H_s(w + eta A^T r)` panel by panel, with the indices that must be kept; returns the number of entries.
+fn threshold<S: Sensing>(
+    sensing: &mut S,
+    of: Target<'_, S>,
+    eta: f32,
+    out: EntriesMut<'_>,
+    work: &mut Work<'_, Rows<S>>,
+    info: &mut Info,
+) -> Result<usize, S::Source> {
+    let score = GradientStep { step_size: eta };
+    let EntriesMut { index, value } = out;
+    let mut top = Top::keeping(index, value, of.must_keep).map_err(Error::widen)?;
+    let (panel, mut rows) = parts::<S>(work);
+    panels(sensing, panel, of.w.inputs(), |sensing, blocks, g| {
+        rows.of_residual(sensing, of, g, info, |sensing, r, g, _| {
+            sensing.gradient(of.gates, r, blocks.clone(), g)
+        })?;
+        let panel = Panel { blocks, weights: of.w };
+        score.panel(&panel, g);
+        top.offer(panel.first(), g);
+        Ok(())
+    })?;
+    info.reads += 1;
+    top.finish().ok_or(Error::Diverged { step: 0 })
+}
+
+/// As [`threshold`] in the coordinates `u = c w`, c the column norms of A: `H_s(u + eta A^T r / c)`, back in w.
+///
+/// A column that vanishes on the batch says nothing of its weight. The weight competes as if its column had the mean
+/// norm of those that do not vanish, and stays as it is where it wins; one that is zero has nothing to become, and is on the
+/// support only where it must be kept.
+fn threshold_scaled<S: Sensing>(
+    sensing: &mut S,
+    of: Target<'_, S>,
+    eta: f32,
+    out: EntriesMut<'_>,
+    work: &mut Work<'_, Rows<S>>,
+    info: &mut Info,
+) -> Result<usize, S::Source> {
+    let w = of.w;
+    let EntriesMut { index, value } = out;
+    let mut top = Top::keeping(&mut *index, &mut *value, of.must_keep).map_err(Error::widen)?;
+    let (mut total, mut columns, mut unseen) = (Sum::default(), 0_u32, 0_u32);
+    let mut old = w.index().iter().zip(w.value()).peekable();
+    let (panel, mut rows) = parts::<S>(work);
+    panels(sensing, panel, 2 * w.inputs(), |sensing, blocks, panel| {
+        let (g, norms) = panel.split_at_mut(panel.len() / 2);
+        rows.of_residual(sensing, of, g, info, |sensing, r, g, _| {
+            sensing.gradient(of.gates, r, blocks.clone(), g)
+        })?;
+        rows.of_rows(sensing, norms, |sensing, norms, scratch| {
+            sensing.column_norms(of.gates, blocks.clone(), norms, scratch)
+        })?;
+        for ((g, norm2), j) in g.iter().zip(norms).zip((blocks.start * w.inputs()) as u32..) {
+            let (c, old) = (sqrt(*norm2), old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v));
+            if c > 0.0 {
+                total.add(c);
+                columns += 1;
+                top.push(j, old * c + eta * g / c);
+            } else {
+                unseen += u32::from(old != 0.0);
+            }
+        }
+        Ok(())
+    })?;
+    info.reads += 2;
+    if unseen > 0 {
+        let mean = if columns > 0 { total.value() / columns as f32 } else { 1.0 };
+        norms_at(sensing, of.gates, w.index(), work, |at, norm2| {
+            if let (Some(&j), Some(old)) = (w.index().get(at), w.value().get(at))
+                && norm2 == 0.0
+            {
+                top.push(j, old * mean);
+            }
+        })?;
+        info.reads += 1;
+    }
+    let len = top.finish().ok_or(Error::Diverged { step: 0 })?;
+    let (index, value) = (head(index, len)?, head_mut(value, len)?);
+    norms_at(sensing, of.gates, index, work, |at, norm2| {
+        let (Some(j), Some(value)) = (index.get(at), value.get_mut(at)) else { return };
+        let old = || w.index().binary_search(j).ok().and_then(|at| w.value().get(at)).copied();
+        *value = if norm2 > 0.0 { *value / sqrt(norm2) } else { old().unwrap_or(0.0) };
+    })?;
+    info.reads += 1;
+    Ok(len)
+}
+
+/// Step size and acceptance of [`Refine::Armijo`].
+#[derive(Clone, Copy)]
+struct Armijo {
+    /// Length to start from; the exact line search where there is none.
+    eta: Option<f32>,
+    decrease: f32,
+    halvings: u32,
+}
+
+/// Armijo steps on the quadratic `f(w + eta g) = f - 2 eta |g|² + eta² g·h`, h = `A_S^T A_S g`: trials cost nothing.
+fn armijo<E>(
+    steps: u32,
+    rule: Armijo,
+    w: &mut [f32],
+    g: &mut [f32],
+    h: &mut [f32],
+    normal: &mut impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
+) -> Result<u32, E> {
+    let mut eta = rule.eta;
+    for done in 0..steps {
+        normal(g, h)?;
+        let (slope, curvature) = (norm2(g), dot(g, h));
+        let eta = eta.get_or_insert(slope / curvature);
+        let mut halvings = 0;
+        // 2 eta |g|² - eta² g·h >= decrease eta |g|²
+        while *eta * curvature > (2.0 - rule.decrease) * slope {
+            if halvings == rule.halvings {
+                return Ok(done);
+            }
+            halvings += 1;
+            *eta *= 0.5;
+        }
+        if slope == 0.0 || !eta.is_normal() {
+            return Ok(done);
+        }
+        axpy(*eta, g, w);
+        axpy(-*eta, h, g);
+    }
+    Ok(steps)
+}
+
+/// Conjugate gradients on `A_S^T A_S x = A_S^T y` from `w`, with g the residual of these equations.
+fn conjugate_gradient<E>(
+    steps: u32,
+    tolerance: f32,
+    w: &mut [f32],
+    g: &mut [f32],
+    p: &mut [f32],
+    h: &mut [f32],
+    normal: &mut impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
+) -> Result<u32, E> {
+    p.copy_from_slice(g);
+    let mut gg = norm2(g);
+    let goal = gg * tolerance * tolerance;
+    for done in 0..steps {
+        if gg <= goal || gg == 0.0 {
+            return Ok(done);
+        }
+        normal(p, h)?;
+        let curvature = dot(p, h);
+        if curvature <= 0.0 {
+            return Ok(done);
+        }
+        let alpha = gg / curvature;
+        axpy(alpha, p, w);
+        axpy(-alpha, h, g);
+        let next = norm2(g);
+        let beta = next / gg;
+        for (p, g) in p.iter_mut().zip(&*g) {
+            *p = g + beta * *p;
+        }
+        gg = next;
+    }
+    Ok(steps)
+}
+
+fn head<T, S>(slice: &[T], len: usize) -> Result<&[T], S> {
+    slice.get(..len).ok_or(Error::Length { what: "support", expected: len, got: slice.len() })
+}

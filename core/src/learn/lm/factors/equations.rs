@@ -1,0 +1,137 @@
+//! The loss of a network of several outputs, and its equations: both sides change at once,
+//!
+//! ```text
+//! J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T
+//! ```
+//!
+//! Columns of J: `x_j 1[z_i > 0] ⊗ wt_i` for the weight from input j, `relu(z_i) ⊗ e_k` for the one to output k, so that
+//! the diagonal of `JᵀJ` is `|A_ij|² |wt_i|²` and `|relu(z_i)|²`.
+
+use crate::base::error::Result;
+use crate::learn::lm::fit::Fit;
+use crate::learn::lm::sides::Sides;
+use crate::learn::lm::solver::{Equations, Stepped};
+use crate::network::net::Network;
+use crate::network::weights::runs;
+use crate::operator::factored::Factored;
+use crate::operator::sensing::head_mut;
+
+impl<S: Factored> Fit<'_, S> {
+    /// Mean squared error of `net` over all entries, whose residual stays in [`Self::residual`]; infinity where it is no
+    /// number.
+    #[inline(never)]
+    pub(super) fn net_loss(&mut self, net: Network<'_>) -> Result<f32, S::Source> {
+        let (entries, gates) = (self.entries(), self.gates(net.w()));
+        self.read();
+        let out = head_mut(&mut *self.residual, entries)?;
+        if net.w().nnz() == 0 || net.wt().nnz() == 0 {
+            out.fill(0.0);
+        } else {
+            self.sensing.net_forward(gates, net, out, self.scratch)?;
+        }
+        self.settle()
+    }
+
+    /// At most `steps` Levenberg-Marquardt steps from `net`, see [`crate::learn::lm::solver::Solver::improve`]; the buffer is for
+    /// one number a row.
+    pub(super) fn net_improve(
+        &mut self,
+        (net, buffer): (&mut Sides<'_>, &mut [f32]),
+        loss: f32,
+        steps: u32,
+        goal: f32,
+    ) -> Result<f32, S::Source> {
+        let mut solver = core::mem::take(&mut self.solver);
+        let improved = solver.improve(loss, steps, goal, |solver, loss| {
+            let mut support = Support { fit: &mut *self, net, buffer: &mut *buffer };
+            let Stepped { loss, values } = solver.step(&mut support, loss)?;
+            if let Some(values) = values {
+                net.set_values(values);
+            }
+            Ok(loss)
+        });
+        self.solver = solver;
+        improved
+    }
+}
+
+/// A network on its support.
+struct Support<'f, 'a, 'n, S: Factored> {
+    fit: &'f mut Fit<'a, S>,
+    net: &'f Sides<'n>,
+    /// n numbers.
+    buffer: &'f mut [f32],
+}
+
+impl<S: Factored> Equations for Support<'_, '_, '_, S> {
+    type Source = S::Source;
+
+    fn values(&self) -> &[f32] {
+        self.net.all_values()
+    }
+
+    fn terms(&self) -> usize {
+        self.fit.terms()
+    }
+
+    fn set_up(&mut self, rhs: &mut [f32], diagonal: &mut [f32]) -> Result<(), S::Source> {
+        let net = self.net.view();
+        let (w, wt, rows) = (net.w(), net.wt(), self.fit.rows());
+        let gates = self.fit.gates(w);
+        self.fit.hold_open();
+        let entries = self.fit.entries();
+        let residual = self.fit.residual.get(..entries).unwrap_or(&[]);
+        let sides = rhs.split_at_mut_checked(w.nnz()).unwrap_or_default();
+        self.fit.sensing.net_gradient_at(gates, net, residual, sides, self.fit.scratch)?;
+        let (of_w, of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
+        self.fit.sensing.diagonal_at(gates, w.index(), of_w, self.fit.scratch)?;
+        self.fit.read();
+        self.fit.read();
+        let image = head_mut(&mut *self.buffer, rows)?;
+        let mut of_wt = of_wt.iter_mut();
+        let mut runs = runs(w.inputs(), w.index()).peekable();
+        for to in wt.blocks() {
+            let from = w.block(to.neuron());
+            self.fit.image(gates, from, image)?;
+            while runs.next_if(|(i, _)| *i < to.neuron()).is_some() {}
+            if let Some((_, run)) = runs.next_if(|(i, _)| *i == to.neuron()) {
+                let (norm, _) = self.fit.reach(to, image);
+                of_w.get_mut(run).unwrap_or_default().iter_mut().for_each(|d| *d *= norm);
+            }
+            self.fit.norms_at(image, to, &mut of_wt);
+        }
+        Ok(())
+    }
+
+    fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
+        let (net, along) = (self.net.view(), self.net.with(p));
+        let gates = self.fit.gates(net.w());
+        let sides = out.split_at_mut_checked(net.w().nnz()).unwrap_or_default();
+        // Between two trials the residual is free: it is that of no weights.
+        self.fit.net_normal(gates, (net, along), sides)?;
+        self.fit.read();
+        Ok(())
+    }
+
+    fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {
+        self.fit.net_loss(self.net.with(values))
+    }
+
+    fn restore(&mut self) -> Result<(), S::Source> {
+        self.fit.net_loss(self.net.view()).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The equations of a network, with a buffer of one number a row.
+    pub(in crate::learn::lm::factors) fn support<'f, 'a, 'n, S: Factored>(
+        fit: &'f mut Fit<'a, S>,
+        net: &'f Sides<'n>,
+        buffer: &'f mut [f32],
+    ) -> impl Equations<Source = S::Source> + use<'f, 'a, 'n, S> {
+        Support { fit, net, buffer }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a search is doing, and what it did.
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Phase {
+    /// Outer steps from the start.
+    Descend,
+    /// A move is tried.
+    Trial,
+    /// A move was taken.
+    Move,
+    /// Outer steps after a kick.
+    Kick,
+    /// Down to s weights.
+    Finish,
+    /// Steps on all rows.
+    AllRows,
+    /// Outer steps at s weights on all rows.
+    Polish,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// Mean squared error of the result on all rows but those held out, in squares of the labels' unit; infinite, or 0, where that is
+    /// beyond the range of floats.
+    pub loss: f32,
+    /// The same in parts of the mean square of the labels: within range for labels of any size.
+    pub relative: f32,
+    /// Whether the result fits all rows but those held out exactly, see [`super::Params::exact`], with weights that are all normal floats.
+    pub exact: bool,
+    /// Mean squared error on the rows held out, where there are such, in squares of the labels' unit.
+    pub held: Option<f32>,
+    /// Whether a search ended for want of progress on the rows held out, see [`super::Params::validation_patience`].
+    pub early: bool,
+    /// Outer steps.
+    pub steps: u32,
+    /// Moves tried.
+    pub trials: u32,
+    /// Moves taken.
+    pub moves: u32,
+    /// Neurons turned round.
+    pub flips: u32,
+    /// Neurons merged into others.
+    pub merges: u32,
+    /// Times that the linear term was folded.
+    pub folds: u32,
+    /// Kicks.
+    pub kicks: u32,
+    /// Rows that all operations go through together; a product counts where an operator has prepared for it and reads nothing, too.
+    pub rows_read: u64,
+    /// Whether the observer ended the run.
+    pub stopped: bool,
+}
+
+impl Info {
+    /// Before anything was done.
+    pub(super) const NONE: Self = Self {
+        loss: 0.0,
+        relative: 0.0,
+        exact: false,
+        held: None,
+        early: false,
+        steps: 0,
+        trials: 0,
+        moves: 0,
+        flips: 0,
+        merges: 0,
+        folds: 0,
+        kicks: 0,
+        rows_read: 0,
+        stopped: false,
+    };
+}

@@ -1,0 +1,259 @@
+//! Undoing mirror images that hide in a neuron that is open on every row.
+//!
+//! On inputs that are never negative some neurons are open on every row, which makes them linear functions, and with one
+//! of them a neuron may point the wrong way at no cost: `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror
+//! images in the place of neurons, and one neuron that has all their weights. Turning a mirror image back takes its
+//! weights out of that neuron. So the signs are those with which it has the fewest weights, which is found by turning one
+//! neuron at a time, and two where none alone helps.
+
+use super::bench::Bench;
+use crate::base::error::Result;
+use crate::operator::machine::Machine;
+use crate::operator::sensing::{Sensing, row_head};
+
+/// Neurons that are open on this part of the rows are linear functions, and one is as good as several.
+const EVERYWHERE: f32 = 0.99;
+/// One that is open on this part may be taken for one.
+const OPEN: f32 = 0.9;
+/// A weight cancels another one where less than this part of it is left.
+const CANCELS: f32 = 0.2;
+/// Pairs are looked for among so many neurons at the most.
+const PAIRED: usize = 64;
+/// Sweeps over all neurons at the most; each turn makes the linear function smaller, so few are needed.
+const SWEEPS: u32 = 8;
+
+impl<S: Sensing> Bench<'_, S> {
+    /// Where neuron `open` is open on nearly every row: turns neurons whose weights cancel some of its own, which are those
+    /// of all neurons that are open everywhere where it is one of them. Returns how many were turned or went into it;
+    /// nothing is fitted.
+    #[inline(never)]
+    pub(super) fn turn_mirrored(&mut self, open: usize) -> Result<u32, S::Source> {
+        // A linear term is folded at the end.
+        if self.first() > 0 {
+            return Ok(0);
+        }
+        let part = self.open_part(open)?;
+        if part < OPEN {
+            return Ok(0);
+        }
+        self.single.dense.fill(0.0);
+        self.add_to_dense(open);
+        let mut turned = 0;
+        for i in 0..self.blocks() {
+            if part >= EVERYWHERE && i != open && self.open_part(i)? >= EVERYWHERE {
+                self.add_to_dense(i);
+                self.net.remove(i);
+                turned += 1;
+            }
+        }
+        for _ in 0..SWEEPS {
+            let before = turned;
+            for i in 0..self.blocks() {
+                if i != open && self.change(i) < 0 {
+                    self.turn(i);
+                    turned += 1;
+                }
+            }
+            if turned == before {
+                turned += self.turn_pair(open);
+            }
+            if turned == before {
+                break;
+            }
+        }
+        if turned > 0 {
+            self.net.remove(open);
+            let k = self.net.room() - self.net.nnz();
+            self.single.entries.sift(self.single.dense, self.columns.scales(), (open, k.min(self.inputs())));
+            self.add_single(1.0)?;
+        }
+        Ok(turned)
+    }
+
+    /// Turns two neurons, neither of which alone would make the dense row smaller, where both together do; how many.
+    fn turn_pair(&mut self, open: usize) -> u32 {
+        let mut at = 0;
+        for _ in 0..PAIRED {
+            let Some(i) = self.next_live(at, open) else { break };
+            at = i + 1;
+            let first = self.change(i);
+            self.turn(i);
+            let mut behind = at;
+            for _ in 0..PAIRED {
+                let Some(j) = self.next_live(behind, open) else { break };
+                behind = j + 1;
+                if first + self.change(j) < 0 {
+                    self.turn(j);
+                    return 2;
+                }
+            }
+            self.turn(i);
+        }
+        0
+    }
+
+    /// The first neuron from `at` on that has weights and is not `open`.
+    fn next_live(&self, at: usize, open: usize) -> Option<usize> {
+        (at..self.blocks()).find(|&i| i != open && !self.net.range(i).is_empty())
+    }
+
+    /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at all, to rounding.
+    fn turn(&mut self, i: usize) {
+        self.add_to_dense(i);
+        let range = self.net.range(i);
+        self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|w| *w = -*w);
+    }
+
+    /// By how many weights the dense row grows when those of neuron `i` are added.
+    fn change(&self, i: usize) -> i32 {
+        let mut change = 0;
+        for (j, w) in self.net.view().block(i).entries() {
+            let l = self.single.dense.get(j).copied().unwrap_or(0.0);
+            let is_there = |sum: f32| i32::from(sum.abs() > CANCELS * w.abs());
+            change += is_there(l + w) - is_there(l);
+        }
+        change
+    }
+
+    /// Adds the weights of neuron `i` to the dense row.
+    fn add_to_dense(&mut self, i: usize) {
+        for (j, w) in self.net.view().block(i).entries() {
+            if let Some(sum) = self.single.dense.get_mut(j) {
+                *sum += w;
+            }
+        }
+    }
+
+    /// The part of the rows on which neuron `i` is open.
+    fn open_part(&mut self, i: usize) -> Result<f32, S::Source> {
+        let rows = self.fit.rows();
+        if self.net.range(i).is_empty() {
+            return Ok(0.0);
+        }
+        let z = row_head::<S>(&mut *self.single.z, rows)?;
+        let (sign, gates) = (self.fit.signs.sign(i), self.fit.open());
+        self.fit.image(gates, self.net.view().block(i), z)?;
+        let mut active = [self.fit.sensing.machine().count_active(z, sign) as f32];
+        self.fit.sensing.sum(&mut active)?;
+        Ok(active[0] / self.fit.batch_rows())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::base::rng::Rng;
+    use crate::data::samples::FnRows;
+    use crate::learn::lm::bench::tests::{D, N, with, with_rows};
+    use crate::learn::lm::problem::Problem;
+    use crate::network::gates::Signs;
+    use core::convert::Infallible;
+
+    /// Rows between 0 and 1.
+    fn uniform() -> FnRows<impl FnMut(usize, &mut [f32]) -> Result<(), Infallible>> {
+        FnRows::new(N, D, |k, row: &mut [f32]| {
+            let mut rng = Rng::new(3, k as u64);
+            row.iter_mut().for_each(|x| *x = rng.uniform());
+            Ok(())
+        })
+    }
+
+    const FIRST: [f32; D] = [1.0, -2.0, 0.0, 0.0];
+    const SECOND: [f32; D] = [0.0, 0.0, -1.0, 0.5];
+
+    #[test]
+    fn mirror_images_are_taken_out_of_the_neuron_that_hides_them() {
+        // Of the neurons of FIRST and SECOND the mirror images, and what they miss and 40 x_3 more.
+        let net = [(0, -1.0), (1, 2.0), (8, 1.0), (9, -2.0), (10, -1.0), (11, 40.5), (22, 1.0), (23, -0.5)];
+        let open = [0.0, 0.0, 0.0, 40.0];
+        with_rows(uniform(), Signs::Positive, &[(1.0, FIRST), (1.0, SECOND), (1.0, open)], &net, |bench| {
+            assert_eq!([0, 1, 5].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
+            assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
+            bench.threshold(5).unwrap();
+            assert!(bench.loss().unwrap() < 1e-12);
+            assert_eq!(bench.net.view().index(), [0, 1, 11, 22, 23]);
+            assert!(bench.net.view().value()[0] > 0.0);
+        });
+    }
+
+    #[test]
+    fn two_mirror_images_that_hide_in_the_same_weights_are_taken_out_together() {
+        // Either alone leaves both weights of the open neuron there.
+        let net = [(0, -1.0), (1, 2.0), (4, -1.0), (5, 3.0), (8, 2.0), (9, -5.0), (11, 40.0)];
+        let second = [1.0, -3.0, 0.0, 0.0];
+        let planted = [(1.0, FIRST), (1.0, second), (1.0, [0.0, 0.0, 0.0, 40.0])];
+        with_rows(uniform(), Signs::Positive, &planted, &net, |bench| {
+            assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
+            bench.threshold(5).unwrap();
+            assert!(bench.loss().unwrap() < 1e-10);
+            assert_eq!(bench.net.view().index(), [0, 1, 4, 5, 11]);
+        });
+    }
+
+    #[test]
+    fn neurons_that_are_open_everywhere_become_one() {
+        let net = [(0, 1.0), (5, 3.0), (8, 1.0), (9, -2.0)];
+        let planted = [(1.0, FIRST), (1.0, [1.0, 3.0, 0.0, 0.0])];
+        with_rows(uniform(), Signs::Positive, &planted, &net, |bench| {
+            assert_eq!(bench.turn_mirrored(1).unwrap(), 1);
+            assert_eq!(bench.net.view().index(), [4, 5, 8, 9]);
+            assert!(bench.loss().unwrap() < 1e-12);
+        });
+    }
+
+    #[test]
+    fn on_centred_rows_nothing_is_turned() {
+        let net = [(0, -1.0), (1, 2.0), (4, 1.0), (5, -2.0)];
+        with(Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
+            assert_eq!([0, 1, 2].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
+            assert!(bench.net.view().value().iter().map(|w| *w > 0.0).eq([false, true, true, false]));
+        });
+    }
+
+    #[test]
+    fn with_a_linear_term_nothing_is_turned() {
+        let net = [(4, -1.0), (5, 2.0), (12, 1.0), (13, -2.0), (15, 40.5)];
+        with_rows(uniform(), Signs::Free, &[(1.0, FIRST)], &net, |bench| {
+            assert!(bench.open_part(3).unwrap() > 0.99);
+            assert_eq!(bench.turn_mirrored(3).unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn a_neuron_that_is_open_on_nine_rows_in_ten_may_hide_mirror_images_and_one_on_fewer_not() {
+        // The second input is 1 but for some rows, where it is -1.
+        for (closed, turned) in [(6, 1), (7, 0)] {
+            let rows = FnRows::new(N, D, move |k, row: &mut [f32]| -> Result<(), Infallible> {
+                let mut rng = Rng::new(3, k as u64);
+                row.iter_mut().for_each(|x| *x = rng.uniform());
+                row[1] = if k < closed { -1.0 } else { 1.0 };
+                Ok(())
+            });
+            let net = [(0, -1.0), (2, 1.0), (8, 1.0), (9, 9.0), (10, -1.0)];
+            with_rows(rows, Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
+                assert_eq!(bench.open_part(2).unwrap(), (N - closed) as f32 / N as f32);
+                assert_eq!(bench.turn_mirrored(2).unwrap(), turned);
+            });
+        }
+    }
+
+    #[test]
+    fn a_turn_counts_the_weights_that_it_frees_less_those_that_it_takes() {
+        let net = [(0, -1.0), (1, 2.0), (5, 2.0), (6, 1.0)];
+        with_rows(uniform(), Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
+            let scale = bench.net.view().value()[1] / 2.0;
+            let mut change = |dense: [f32; D], i: usize| {
+                bench.single.dense.copy_from_slice(&dense.map(|l| l * scale));
+                bench.change(i)
+            };
+            assert_eq!(change([1.0, -2.0, 0.0, 0.0], 0), -2);
+            assert_eq!(change([0.0; D], 0), 2);
+            assert_eq!(change([1.0, 5.0, 0.0, 0.0], 0), -1);
+            // Less than a fifth of a weight is none.
+            assert_eq!(change([1.19, -1.7, 0.0, 0.0], 0), -2);
+            assert_eq!(change([1.21, -1.5, 0.0, 0.0], 0), 0);
+            assert_eq!(change([0.0, -2.0, 0.0, 9.0], 1), 0);
+            // An empty neuron changes nothing.
+            assert_eq!(change([1.0; D], 4), 0);
+        });
+    }
+}

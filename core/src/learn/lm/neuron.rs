@@ -1,0 +1,290 @@
+//! How one neuron is formed: as a birth (a new direction) or as half of a split (one that stands for two).
+//!
+//! Both look at the current residual and leave the entries in a [`Single`]; they change no network. What they could win
+//! at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
+
+use super::fit::Fit;
+use crate::base::error::Result;
+use crate::base::math::sqrt;
+use crate::base::rng::{Rng, stream};
+use crate::network::gates::{Empty, Gates, Signs};
+use crate::network::top::Top;
+use crate::network::weights::{Block, Weights};
+use crate::operator::machine::{Along, Hinge, Machine};
+use crate::operator::sensing::{Rows, Sensing, row_head};
+
+/// Steps that refine the direction of a birth.
+pub(super) const BIRTH_STEPS: u32 = 5;
+/// Power iterations for the direction of a split.
+const SPLIT_STEPS: u32 = 4;
+/// A split looks at the rows where the activation is below this part of its root mean square.
+const SPLIT_BAND: f32 = 0.35;
+/// Lengths of the two halves' difference that are tried, in parts of the neuron's activation.
+const SPLIT_LENGTHS: [f32; 5] = [0.15, 0.3, 0.5, 0.8, 1.2];
+
+/// What a birth starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seedling {
+    /// `relu(x_j)` for the even number `2 j`, `relu(-x_j)` for the odd one after it.
+    Atom(u32),
+    /// A random gate of this seed.
+    Random(u64),
+}
+
+/// Entries of one neuron, at most d.
+pub(super) struct Entries<'a> {
+    index: &'a mut [u32],
+    value: &'a mut [f32],
+    len: usize,
+}
+
+impl<'a> Entries<'a> {
+    /// None yet; both buffers have length d.
+    pub(super) fn new(index: &'a mut [u32], value: &'a mut [f32]) -> Self {
+        Self { index, value, len: 0 }
+    }
+
+    pub(super) fn index(&self) -> &[u32] {
+        self.index.get(..self.len).unwrap_or(&[])
+    }
+
+    pub(super) fn value(&self) -> &[f32] {
+        self.value.get(..self.len).unwrap_or(&[])
+    }
+
+    /// As weights of `hidden` neurons.
+    pub(super) fn view(&self, inputs: usize, hidden: usize) -> Weights<'_> {
+        let view = Weights::new(inputs, hidden, self.index(), self.value());
+        debug_assert!(view.is_ok(), "entries are formed in rising order within one neuron: {view:?}");
+        view.unwrap_or(Weights::empty(inputs, hidden))
+    }
+
+    /// Becomes the single entry `value` at the flat index `j`.
+    pub(super) fn unit(&mut self, j: u32, value: f32) {
+        if let (Some(index), Some(first)) = (self.index.first_mut(), self.value.first_mut()) {
+            (*index, *first) = (j, value);
+            self.len = 1;
+        }
+    }
+
+    /// Becomes the weights of `block` as those of neuron `to`.
+    pub(super) fn take(&mut self, block: Block<'_>, to: usize, inputs: usize) {
+        self.len = 0;
+        for ((index, value), (j, w)) in self.index.iter_mut().zip(&mut *self.value).zip(block.entries()) {
+            (*index, *value) = ((to * inputs + j) as u32, w);
+            self.len += 1;
+        }
+    }
+
+    /// Becomes the `k` entries of `dense` that are largest in `key`, with their `value`, as neuron `i`.
+    #[inline(never)]
+    pub(super) fn choose(
+        &mut self,
+        dense: &[f32],
+        (i, k): (usize, usize),
+        key: impl Fn(usize, f32) -> f32,
+        value: impl Fn(usize, f32) -> f32,
+    ) {
+        let base = i * dense.len();
+        let k = k.min(dense.len()).min(self.index.len()).min(self.value.len());
+        let (Some(index), Some(values)) = (self.index.get_mut(..k), self.value.get_mut(..k)) else { return };
+        let mut top = Top::new(&mut *index, &mut *values);
+        for (j, &v) in dense.iter().enumerate() {
+            top.push((base + j) as u32, key(j, v));
+        }
+        self.len = top.finish().unwrap_or(0);
+        for (v, &j) in values.iter_mut().zip(&*index).take(self.len) {
+            *v = value((j as usize).wrapping_sub(base), *v);
+        }
+    }
+
+    /// Becomes a random direction across `means`, normal in the metric of the columns, as neuron `i`.
+    fn across(&mut self, means: &[f32], scales: &[f32], i: usize, seed: u64) {
+        let mut rng = Rng::new(seed, stream::BIRTH);
+        let base = i * means.len();
+        let (mut along, mut norm) = (0.0, 0.0);
+        self.len = 0;
+        for (((index, value), (&mean, &c)), j) in
+            self.index.iter_mut().zip(&mut *self.value).zip(means.iter().zip(scales)).zip(base..)
+        {
+            let (normal, unit) = (rng.normal(), if c > 0.0 { mean / c } else { 0.0 });
+            (*index, *value) = (j as u32, normal);
+            along += normal * unit;
+            norm += unit * unit;
+            self.len += 1;
+        }
+        let part = if norm > 0.0 { along / norm } else { 0.0 };
+        for (value, (&mean, &c)) in self.value.iter_mut().zip(means.iter().zip(scales)) {
+            *value = if c > 0.0 { (*value - part * mean / c) / c } else { 0.0 };
+        }
+    }
+
+    /// Becomes the `k` largest `|g| / c` of a gradient, with value `g / c²`, as neuron `i`.
+    pub(super) fn climb(&mut self, g: &[f32], scales: &[f32], (i, k): (usize, usize)) {
+        let over = |j: usize, g: f32| match scales.get(j) {
+            Some(&c) if c > 0.0 => g / c,
+            _ => 0.0,
+        };
+        self.choose(g, (i, k), over, over);
+    }
+
+    /// Becomes the `k` weights of largest `|w| c` of a dense row, as neuron `i`.
+    pub(super) fn sift(&mut self, w: &[f32], scales: &[f32], (i, k): (usize, usize)) {
+        let times = |j: usize, w: f32| scales.get(j).map_or(0.0, |c| w * c);
+        let over = |j: usize, u: f32| scales.get(j).map_or(0.0, |c| u / c);
+        self.choose(w, (i, k), times, over);
+    }
+
+    /// Multiplies all values by `factor`.
+    pub(super) fn scale(&mut self, factor: f32) {
+        self.value.iter_mut().take(self.len).for_each(|v| *v *= factor);
+    }
+
+    /// Moves the entries from neuron `from` to neuron `to`.
+    pub(super) fn shift(&mut self, from: usize, to: usize, inputs: usize) {
+        for j in self.index.iter_mut().take(self.len) {
+            *j = (*j as usize).wrapping_sub(from * inputs).wrapping_add(to * inputs) as u32;
+        }
+    }
+}
+
+/// Buffers for one neuron, and for outputs of single neurons.
+pub(super) struct Single<'a, S: Sensing> {
+    /// The neuron's weights.
+    pub(super) entries: Entries<'a>,
+    /// A dense row of weights or of a gradient, d.
+    pub(super) dense: &'a mut [f32],
+    /// Two outputs, n each.
+    pub(super) z: &'a mut Rows<S>,
+    pub(super) t: &'a mut Rows<S>,
+}
+
+impl<S: Sensing> Single<'_, S> {
+    /// Forms a birth as neuron `i` of at most `k` weights: from its start it climbs `A_iᵀ r / c²` under its own gate,
+    /// truncated to k entries. Returns what it could win at once.
+    #[inline(never)]
+    pub(super) fn birth(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        scales: &[f32],
+        seedling: Seedling,
+        (i, k): (usize, usize),
+    ) -> Result<f32, S::Source> {
+        let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
+        let Self { entries, dense, z, .. } = self;
+        match seedling {
+            Seedling::Atom(number) => {
+                let (j, sign) = atom(number);
+                let c = scales.get(j).copied().unwrap_or(0.0);
+                entries.unit((i * d + j) as u32, if c > 0.0 { sign / c } else { 0.0 });
+            }
+            Seedling::Random(seed) => {
+                // A random direction across the mean of the rows, so that it parts them in halves.
+                let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
+                let ones = row_head::<S>(z, rows)?;
+                fit.sensing.machine().fill(ones, 1.0);
+                fit.correlate(open, i, Some(ones), dense)?;
+                entries.across(dense, scales, i, seed);
+                let gates = fit.gates(entries.view(d, m));
+                fit.correlate(gates, i, None, dense)?;
+                entries.climb(dense, scales, (i, k));
+            }
+        }
+        for _ in 0..BIRTH_STEPS {
+            let gates = fit.gates(entries.view(d, m));
+            fit.correlate(gates, i, None, dense)?;
+            entries.climb(dense, scales, (i, k));
+        }
+        let z = row_head::<S>(z, rows)?;
+        let w = entries.view(d, m);
+        let gates = fit.gates(w);
+        fit.image(gates, w.block(i), z)?;
+        Ok(gain(fit.along(z)?))
+    }
+
+    /// What the atom of this number could win as neuron `i`, unrefined.
+    pub(super) fn atom(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        d: usize,
+        (number, i): (u32, usize),
+    ) -> Result<f32, S::Source> {
+        let (m, rows) = (fit.sensing.blocks(), fit.rows());
+        let (j, sign) = atom(number);
+        let (index, value) = ([(i * d + j) as u32], [sign]);
+        let w = Weights::new(d, m, &index, &value).unwrap_or(Weights::empty(d, m));
+        let z = row_head::<S>(&mut *self.z, rows)?;
+        let (gates, before) = (fit.gates(w), fit.rows_read);
+        fit.image(gates, w.block(i), z)?;
+        // One column of d.
+        fit.rows_read = before.saturating_add((rows / d.max(1)) as u64);
+        Ok(gain(fit.along(z)?))
+    }
+
+    /// Forms δ of at most `k` weights such that `w/2 ± δ` are the halves of `block`; returns what the split could win
+    /// at once. The direction is found by truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the
+    /// loss at the hinge, where alone two halves differ from their sum; b is a part of rms(z). Then the best length of
+    /// a few. `r` is `along`, or the residual where there is none.
+    #[inline(never)]
+    pub(super) fn split(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        scales: &[f32],
+        (block, k): (Block<'_>, usize),
+        (seed, along): (u64, Option<&Rows<S>>),
+    ) -> Result<f32, S::Source> {
+        let (d, m, rows, i) = (scales.len(), fit.sensing.blocks(), fit.rows(), block.neuron());
+        let v = fit.signs.sign(i);
+        let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
+        let Self { entries, dense, z, t } = self;
+        let (z, t) = (row_head::<S>(z, rows)?, row_head::<S>(t, rows)?);
+        fit.image(open, block, z)?;
+        let all = fit.batch_rows();
+        let size = sqrt(fit.norm2(z)? / all);
+        let band = SPLIT_BAND * size;
+        if !(band > 0.0) {
+            return Ok(0.0);
+        }
+        let mut rng = Rng::new(seed, stream::SPLIT + i as u64);
+        for (g, c) in dense.iter_mut().zip(scales) {
+            *g = c * rng.normal();
+        }
+        for _ in 0..=SPLIT_STEPS {
+            entries.climb(dense, scales, (i, k));
+            fit.image(open, entries.view(d, m).block(i), t)?;
+            // Unit activation, so that the numbers stay in range.
+            let length = sqrt(fit.norm2(t)? / all);
+            if !(length > 0.0) {
+                return Ok(0.0);
+            }
+            entries.scale(1.0 / length);
+            fit.near_hinge(t, z, along, Hinge { sign: v, band, length });
+            fit.correlate(open, i, Some(t), dense)?;
+        }
+        // The direction's own activation again, then the best length.
+        fit.image(open, entries.view(d, m).block(i), t)?;
+        let (mut best, mut length) = (0.0, 0.0);
+        for part in SPLIT_LENGTHS {
+            let gain = gain(fit.halves(along, z, t, v, part * size)?);
+            if gain > best {
+                (best, length) = (gain, part * size);
+            }
+        }
+        entries.scale(length);
+        Ok(best)
+    }
+}
+
+/// Input and sign of the atom of this number.
+pub(super) fn atom(number: u32) -> (usize, f32) {
+    (number as usize / 2, if number.is_multiple_of(2) { 1.0 } else { -1.0 })
+}
+
+/// `⟨r, φ⟩² / |φ|²` where the two agree, else 0.
+fn gain(Along { product, norm2 }: Along) -> f32 {
+    let gain = product * (product / norm2);
+    if product > 0.0 && gain.is_finite() { gain } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! How births and splits are formed, and the entries that they are formed in.
+
+extern crate std;
+use super::*;
+use crate::base::math::{dot, norm2};
+use crate::learn::lm::bench::Bench;
+use crate::learn::lm::bench::tests::{D, N, even, rows_of, with, with_rows};
+use crate::learn::lm::problem::Problem;
+use crate::operator::machine::Host;
+
+/// What two halves could win.
+fn halves(r: &[f32], (z, t): (&[f32], &[f32]), v: f32, a: f32) -> f32 {
+    gain(Host.halves(r, z, t, v, a))
+}
+
+#[test]
+fn a_split_wins_what_its_halves_explain() {
+    // relu(x + y) + relu(x - y) against relu(2 x) on a small grid.
+    let grid: std::vec::Vec<(f32, f32)> =
+        (-5..=5).flat_map(|x| (-5..=5).map(move |y| (x as f32, y as f32))).collect();
+    let (z, t): (std::vec::Vec<f32>, std::vec::Vec<f32>) = grid.iter().map(|&(x, y)| (2.0 * x, y)).unzip();
+    let r: std::vec::Vec<f32> =
+        grid.iter().map(|&(x, y)| (x + y).max(0.0) + (x - y).max(0.0) - (2.0 * x).max(0.0)).collect();
+    assert!((halves(&r, (&z, &t), 1.0, 1.0) / norm2(&r) - 1.0).abs() < 1e-5);
+    assert!(halves(&r, (&z, &t), 1.0, 0.3) < 0.99 * norm2(&r));
+    // Halves add where a neuron is positive, so they explain nothing that is to be taken away.
+    let negative: std::vec::Vec<f32> = r.iter().map(|r| -r).collect();
+    assert_eq!(halves(&negative, (&z, &t), 1.0, 1.0), 0.0);
+    assert!(halves(&negative, (&z, &t), -1.0, 1.0) > 0.99 * norm2(&r));
+}
+
+#[test]
+fn entries_are_chosen_in_the_metric_of_the_columns() {
+    let (mut index, mut value) = ([0; 4], [0.0; 4]);
+    let mut entries = Entries::new(&mut index, &mut value);
+    let scales = [1.0, 10.0, 0.0, 2.0];
+    entries.climb(&[3.0, 40.0, 99.0, -2.0], &scales, (2, 2));
+    assert_eq!((entries.index(), entries.value()), (&[8, 9][..], &[3.0, 0.4][..]));
+    entries.sift(&[3.0, 0.5, 99.0, -2.0], &scales, (0, 2));
+    assert_eq!((entries.index(), entries.value()), (&[1, 3][..], &[0.5, -2.0][..]));
+    entries.shift(0, 3, 4);
+    assert_eq!(entries.index(), [13, 15]);
+    entries.climb(&[0.0; 4], &scales, (0, 4));
+    assert!(entries.index().is_empty());
+}
+
+const W: [f32; D] = [1.0, -2.0, 0.5, 0.0];
+
+#[test]
+fn entries_are_taken_from_a_neuron_and_scaled_without_those_behind_them() {
+    let (mut index, mut value) = ([0; 4], [7.0; 4]);
+    let mut entries = Entries::new(&mut index, &mut value);
+    assert!(entries.index().is_empty() && entries.value().is_empty());
+    entries.unit(9, 3.0);
+    assert_eq!((entries.index(), entries.value()), (&[9][..], &[3.0][..]));
+    let net = Weights::new(4, 3, &[0, 5, 7], &[1.0, 2.0, -3.0]).unwrap();
+    entries.take(net.block(1), 2, 4);
+    entries.scale(-2.0);
+    assert_eq!((entries.index(), entries.value()), (&[9, 11][..], &[-4.0, 6.0][..]));
+    assert_eq!(entries.view(4, 3).nnz(), 2);
+    assert_eq!(value[2..], [7.0; 2]);
+}
+
+#[test]
+fn a_random_direction_parts_the_rows_at_their_mean() {
+    let (mut index, mut value) = ([0; 4], [0.0; 4]);
+    let mut entries = Entries::new(&mut index, &mut value);
+    let (means, scales) = ([3.0, -1.0, 5.0, 0.5], [2.0, 1.0, 0.0, 4.0]);
+    let mut directions = std::vec::Vec::new();
+    for seed in 0..3 {
+        entries.across(&means, &scales, 2, seed);
+        assert_eq!(entries.index(), [8, 9, 10, 11]);
+        // Its activation is 0 at the mean, and an input without a scale has no part in it.
+        let at_mean: f32 = entries.value().iter().zip(&means).map(|(w, mean)| w * mean).sum();
+        assert!(at_mean.abs() < 1e-5 && entries.value()[2] == 0.0, "{at_mean}");
+        assert!(entries.value().iter().map(|w| w.abs()).sum::<f32>() > 0.1);
+        directions.push(entries.value().to_vec());
+    }
+    assert!(directions[0] != directions[1] && directions[1] != directions[2]);
+    // Without a mean it is normal in the metric of the columns.
+    entries.across(&[0.0; 4], &scales, 0, 1);
+    let mut rng = Rng::new(1, stream::BIRTH);
+    let normal: [f32; 4] = core::array::from_fn(|_| rng.normal());
+    assert_eq!(entries.value(), [normal[0] / 2.0, normal[1], 0.0, normal[3] / 4.0]);
+}
+
+#[test]
+fn an_atom_wins_what_its_input_alone_explains() {
+    with(Signs::Positive, &[(1.0, W)], &[(8, 0.5)], |bench| {
+        bench.loss().unwrap();
+        let residual = bench.fit.residual().to_vec();
+        let rows = rows_of(bench.fit.sensing);
+        let read = bench.fit.rows_read;
+        for number in 0..2 * D as u32 {
+            let (j, sign) = (number as usize / 2, if number % 2 == 0 { 1.0 } else { -1.0 });
+            let image: std::vec::Vec<f32> = rows.iter().map(|x| (sign * x[j]).max(0.0)).collect();
+            let along = dot(&image, &residual);
+            let expected = if along > 0.0 { along * along / norm2(&image) } else { 0.0 };
+            let gain = bench.single.atom(&mut bench.fit, D, (number, 3)).unwrap();
+            assert!((gain - expected).abs() <= 1e-4 * expected, "{number}: {gain} {expected}");
+        }
+        // It reads one column of four.
+        assert_eq!(bench.fit.rows_read - read, 2 * N as u64);
+    });
+}
+
+#[test]
+fn a_birth_wins_what_it_says_once_it_is_as_long_as_the_residual_asks_for() {
+    for (seedling, signs, i) in [
+        (Seedling::Atom(3), Signs::Positive, 0),
+        (Seedling::Random(5), Signs::Positive, 4),
+        (Seedling::Random(5), Signs::Balanced, 3),
+    ] {
+        let v = signs.sign(i);
+        with(signs, &[(v, W), (v, [0.0, 1.0, 0.0, 1.0])], &[], |bench| {
+            let before = bench.loss().unwrap() * N as f32;
+            let residual = bench.fit.residual().to_vec();
+            let Bench { fit, single, columns, .. } = &mut *bench;
+            let gain = single.birth(fit, columns.scales(), seedling, (i, 3)).unwrap();
+            assert!(gain > 0.3 * before && single.entries.index().len() == 3);
+            // The image that it was measured by is that of the neuron.
+            let factor = dot(&residual, &*single.z) / norm2(&*single.z);
+            single.entries.scale(factor);
+            bench.add_single(1.0).unwrap();
+            let won = before - bench.loss().unwrap() * N as f32;
+            assert!((won - gain).abs() < 1e-4 * gain, "{seedling:?}: {won} {gain}");
+        });
+    }
+}
+
+#[test]
+fn a_birth_of_all_inputs_points_along_the_one_neuron_that_is_missing() {
+    for seedling in [Seedling::Atom(0), Seedling::Atom(3), Seedling::Random(1), Seedling::Random(2)] {
+        with_rows(even(), Signs::Positive, &[(1.0, W)], &[], |bench| {
+            bench.loss().unwrap();
+            let Bench { fit, single, columns, .. } = &mut *bench;
+            single.birth(fit, columns.scales(), seedling, (0, D)).unwrap();
+            let scales = columns.scales();
+            let (mut own, mut other) = ([0.0; D], W);
+            other.iter_mut().zip(scales).for_each(|(w, c)| *w *= c);
+            for (j, w) in single.entries.view(D, 1).block(0).entries() {
+                own[j] = w * scales[j];
+            }
+            let cosine = dot(&own, &other) / sqrt(norm2(&own) * norm2(&other));
+            assert!(cosine > 0.9999, "{seedling:?}: {cosine}");
+        });
+    }
+}
+
+#[test]
+fn a_split_is_the_best_of_its_lengths_and_nothing_for_a_neuron_that_is_never_active() {
+    let (up, down) = ([1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]);
+    with(Signs::Positive, &[(1.0, up), (1.0, down)], &[(8, 2.0), (12, 0.0)], |bench| {
+        let before = bench.loss().unwrap() * N as f32;
+        let Bench { fit, single, columns, net, .. } = &mut *bench;
+        let gain = single.split(fit, columns.scales(), (net.view().block(2), 2), (1, None)).unwrap();
+        assert!(gain > 0.5 * before && gain <= before * 1.001, "{gain} {before}");
+        // No other of the lengths wins more.
+        let (z, t) = (&*single.z, &mut *single.t);
+        let length = single.entries.value().iter().map(|w| w.abs()).fold(0.0, f32::max);
+        assert!(length > 0.0);
+        let size = sqrt(norm2(z) / N as f32);
+        let best = SPLIT_LENGTHS.map(|part| halves(fit.residual(), (z, t), 1.0, part * size));
+        assert_eq!(best.into_iter().fold(0.0, f32::max), gain);
+        // Along labels that ask for the opposite there is nothing to win, and it has no length.
+        let opposite: std::vec::Vec<f32> = fit.residual().iter().map(|r| -r.abs()).collect();
+        let lost =
+            single.split(fit, columns.scales(), (net.view().block(2), 2), (1, Some(&opposite))).unwrap();
+        assert_eq!(lost, 0.0);
+        assert!(single.entries.value().iter().all(|w| *w == 0.0));
+        let none = single.split(fit, columns.scales(), (net.view().block(3), 2), (1, None)).unwrap();
+        assert_eq!(none, 0.0);
+    });
+}

@@ -1,0 +1,161 @@
+//! How a search goes, and the neurons that its operator should have.
+
+use crate::network::gates::Signs;
+
+/// How the search goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Params {
+    /// Seed of the first gates, of births, splits and kicks.
+    pub seed: u64,
+    /// Output signs.
+    pub signs: Signs,
+    /// Rows that the search looks at first, n0, the first of the data, which must come in random order; 0 for a number
+    /// that suits s, see [`Self::search_rows`].
+    pub rows: usize,
+    /// Mean squared error at which the fit is exact, in parts of the mean square of the labels.
+    pub exact: f32,
+    /// Births from random gates in each list of candidates, for either sign.
+    pub random_births: u32,
+    /// Kicks before a search ends.
+    pub kicks: u32,
+    /// Outer steps before the run ends; those that bring it to s weights come on top.
+    pub steps: u32,
+    /// Levenberg-Marquardt steps on all rows at the end.
+    pub final_steps: u32,
+    /// Outer steps at exactly s weights at the end, where the fit is not exact.
+    pub polish: u32,
+    /// Kicks without progress after which a search on the first rows ends whose loss is above a thousandth of the mean square of
+    /// the labels; a quarter of that with every change to more rows, where kicks cost four times as much, but at least one.
+    pub patience: u32,
+    /// Rows held out, the last of the data, which must come in random order; fewer than there are. Where there are some,
+    /// no step looks at them, and of the networks of at most s weights that the run comes to, the one of least loss on them is
+    /// the result.
+    pub validation: usize,
+    /// Kicks without a better loss on the rows held out after which a search ends; 0 for never.
+    pub validation_patience: u32,
+    /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory is for. None where weights are
+    /// few for the labels.
+    pub spare: u32,
+    /// Products of conjugate gradients in one attempt of a step.
+    pub products: u32,
+    /// Whether neurons are flipped and merged while searching, for tests of what else there is.
+    #[cfg(test)]
+    pub(in crate::learn::lm) tidy: bool,
+}
+
+impl Params {
+    /// The settings that the published grid was recovered with.
+    pub const DEFAULT: Self = Self {
+        seed: 0,
+        signs: Signs::Positive,
+        rows: 0,
+        exact: 3e-11,
+        random_births: 6,
+        kicks: 40,
+        steps: 4000,
+        final_steps: 4,
+        polish: 10,
+        patience: 12,
+        validation: 0,
+        validation_patience: 0,
+        spare: 25,
+        products: 120,
+        #[cfg(test)]
+        tidy: true,
+    };
+
+    /// n0 for s = `nnz` and `samples` rows that are not held out: [`Self::rows`], or 20 s between 1000 and the larger of 4000 and
+    /// 10 s; never more than there are.
+    #[must_use]
+    pub const fn search_rows(&self, nnz: usize, samples: usize) -> usize {
+        let rows = match self.rows {
+            0 => {
+                let (usual, many) = (nnz.saturating_mul(20), nnz.saturating_mul(10));
+                let most = if many > 4000 { many } else { 4000 };
+                let usual = if usual > most { most } else { usual };
+                if usual < 1000 { 1000 } else { usual }
+            }
+            rows => rows,
+        };
+        if rows < samples { rows } else { samples }
+    }
+
+    /// n0 of a search for two layers: [`Self::search_rows`] for twice the weights, since those of the second layer depend on the first.
+    #[must_use]
+    pub const fn deep_search_rows(&self, nnz: usize, samples: usize) -> usize {
+        self.search_rows(nnz.saturating_mul(2), samples)
+    }
+}
+
+/// Blocks that the operator of a run should have for m neurons: a tenth more and two, so that the search has room; with
+/// free signs as many of either sign, and the linear term.
+///
+/// A run works with any number of blocks (free signs need two), but with fewer it has less room for its moves.
+///
+/// ```
+/// use tamis::{network::gates::Signs, learn::lm::slots};
+/// assert_eq!([slots(10, Signs::Positive), slots(10, Signs::Free)], [13, 27]);
+/// ```
+#[must_use]
+pub const fn slots(hidden: usize, signs: Signs) -> usize {
+    let slots = hidden.saturating_add(hidden.div_ceil(10)).saturating_add(2);
+    match signs {
+        Signs::Positive => slots,
+        Signs::Balanced => slots.saturating_add(slots % 2),
+        Signs::Free => slots.saturating_mul(2).saturating_add(1),
+    }
+}
+
+/// Outputs of the first layer that a search for two layers has for m neurons of the second: as many as [`slots`], and one that
+/// passes activations through while searching.
+#[must_use]
+pub const fn second_slots(second: usize) -> usize {
+    slots(second, Signs::Positive).saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_begins_with_twenty_rows_a_weight_between_a_thousand_and_the_larger_of_4000_and_ten_a_weight()
+    {
+        let params = Params::DEFAULT;
+        let all = |nnz| params.search_rows(nnz, usize::MAX);
+        assert_eq!(
+            [0, 1, 49, 51, 200, 201, 400, 401, 1000].map(all),
+            [1000, 1000, 1000, 1020, 4000, 4000, 4000, 4010, 10_000]
+        );
+        assert_eq!(all(usize::MAX), usize::MAX);
+        // Never more than there are.
+        assert_eq!(
+            [(1, 7), (1, 1000), (100, 1999), (100, 2001)].map(|(nnz, n)| params.search_rows(nnz, n)),
+            [7, 1000, 1999, 2000]
+        );
+        // Two layers need them for twice the weights.
+        assert_eq!(
+            [(60, 9999), (60, 2000), (300, 9999)].map(|(nnz, n)| params.deep_search_rows(nnz, n)),
+            [2400, 2000, 6000]
+        );
+    }
+
+    #[test]
+    fn rows_that_are_asked_for_are_taken_as_far_as_there_are_any() {
+        let params = Params { rows: 30, ..Params::DEFAULT };
+        assert_eq!(
+            [(1, 60), (9999, 60), (1, 20), (1, 30)].map(|(nnz, n)| params.search_rows(nnz, n)),
+            [30, 30, 20, 30]
+        );
+        assert_eq!(params.deep_search_rows(9999, 60), 30);
+    }
+
+    #[test]
+    fn a_tenth_more_blocks_and_two_leave_room_for_moves() {
+        assert_eq!([0, 1, 10, 11, 100].map(|m| slots(m, Signs::Positive)), [2, 4, 13, 15, 112]);
+        // Either sign has as many.
+        assert_eq!([1, 10, 11].map(|m| slots(m, Signs::Balanced)), [4, 14, 16]);
+        assert_eq!([1, 10].map(|m| slots(m, Signs::Free)), [9, 27]);
+        assert_eq!((slots(usize::MAX, Signs::Free), second_slots(10)), (usize::MAX, 14));
+    }
+}

@@ -1,0 +1,43 @@
+//! What an observer sees of a search, and what the search leaves.
+
+use super::checkpoint::Checkpoint;
+use super::info::{Info, Phase};
+use crate::network::net::Network;
+
+/// Where a run stands: after each outer step, and at each checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Outer steps so far.
+    pub step: u32,
+    /// Mean squared error on the rows looked at, in squares of the labels' unit; infinite beyond the range of floats.
+    pub loss: f32,
+    /// The least so far on these rows of networks that may be the result, with at most s weights and no linear term; infinite before
+    /// there is one.
+    pub best: f32,
+    /// The least so far on these rows, whatever the support; from [`Phase::AllRows`] on, of networks since then.
+    pub search_best: f32,
+    /// Weights now, those of the linear term included.
+    pub support: usize,
+    /// Neurons that have weights now.
+    pub live: usize,
+    /// Moves taken.
+    pub moves: u32,
+    /// Kicks.
+    pub kicks: u32,
+    /// Rows that all operations go through together; a product counts where an operator has prepared for it and reads nothing, too.
+    pub rows_read: u64,
+    /// Between two stages, besides the calls after steps: all that is needed to resume from here.
+    pub checkpoint: Option<Checkpoint<'a>>,
+}
+
+/// A finished search: the network, borrowed from the memory it was given, and what was done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trained<'a> {
+    /// The network.
+    pub network: Network<'a>,
+    /// What was done.
+    pub info: Info,
+}

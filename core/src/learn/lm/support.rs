@@ -1,0 +1,260 @@
+//! Which weights exist: the start, growth by the streamed gradient, exact thresholding.
+//!
+//! Both measures are free of the columns' scale: a gradient counts as `|g| / c`, `c_j = rms(x_j)`, what its weight could
+//! win, and a weight as `|w| |column|`, what it contributes on the rows where its neuron is open: the loss that its
+//! removal alone would bring is the square of that (Y. Le Cun et al., Optimal brain damage, 1989). Without the gates a
+//! neuron that is open on a handful of rows would keep weights that others need.
+
+use super::fit::Fit;
+use crate::base::error::{self, Error, Result};
+use crate::base::math::sqrt;
+use crate::base::rng::{Rng, stream};
+use crate::network::gates::{Empty, Gates};
+use crate::network::score::{Growth, Panel, Score, Selection};
+use crate::network::top::Top;
+use crate::network::weights::{Editable, Weights};
+use crate::operator::machine::Machine;
+use crate::operator::panels::panels;
+use crate::operator::sensing::{Sensing, head_mut, row_head};
+
+/// A column of a mean square below this counts as zero: divisions by it would leave the range of floats.
+const VANISHING: f32 = 1e-30;
+/// Two columns may be one where their random projections, each in parts of the column's norm, are as close as this …
+const CLOSE: f32 = 1e-5;
+/// … and are, where the square of what is left of their difference is below this part of theirs: what rounding leaves.
+const REPEATED: f32 = 1e-12;
+/// Columns that may be one that are compared with a column, at the most.
+const COMPARED: usize = 8;
+
+/// The scales of the columns, and a gradient panel to select with.
+pub(super) struct Columns<'a> {
+    /// `c_j`, d; 0 for a column that vanishes or is a multiple of an earlier one.
+    scales: &'a mut [f32],
+    panel: &'a mut [f32],
+}
+
+impl<'a> Columns<'a> {
+    /// Scales are unknown until [`Self::measure`].
+    pub(super) fn new(scales: &'a mut [f32], panel: &'a mut [f32]) -> Self {
+        Self { scales, panel }
+    }
+
+    /// `c_j` of every column.
+    pub(super) fn scales(&self) -> &[f32] {
+        self.scales
+    }
+
+    /// `c_j` of every column, and the panel.
+    pub(super) fn parts(&mut self) -> (&[f32], &mut [f32]) {
+        (self.scales, self.panel)
+    }
+
+    /// Takes the scales from the rows that are selected.
+    pub(super) fn measure<S: Sensing>(&mut self, fit: &mut Fit<'_, S>) -> Result<(), S::Source> {
+        let open = fit.open();
+        fit.sensing.column_norms(open, 0..1, self.scales, fit.scratch)?;
+        fit.sensing.sum(self.scales)?;
+        fit.read();
+        error::finite("squared norms of the inputs", self.scales)?;
+        let rows = fit.batch_rows();
+        for c in &mut *self.scales {
+            *c = if *c / rows > VANISHING { sqrt(*c / rows) } else { 0.0 };
+        }
+        self.leave_out_repeated(fit)
+    }
+
+    /// Sets the scale of a column that is a multiple of an earlier one to 0: the earlier one stands for both. Otherwise a weight
+    /// would be spread over such columns at will, and take more of s than it needs. The residual is lost.
+    ///
+    /// Columns that may be one are found by their products with one random vector, and then compared in full.
+    #[inline(never)]
+    fn leave_out_repeated<S: Sensing>(&mut self, fit: &mut Fit<'_, S>) -> Result<(), S::Source> {
+        let (d, rows) = (self.scales.len(), fit.rows());
+        let open = fit.open();
+        let random = row_head::<S>(fit.residual, rows)?;
+        fit.sensing.machine().fill_normal(random, &mut Rng::new(0, stream::PROJECTION));
+        let projected = head_mut(self.panel, d)?;
+        fit.correlate(open, 0, None, projected)?;
+        for (p, c) in projected.iter_mut().zip(&*self.scales) {
+            *p = if *c > 0.0 { *p / c } else { 0.0 };
+        }
+        let close = CLOSE * sqrt(fit.batch_rows());
+        let projected = &*projected;
+        for (j, p) in projected.iter().enumerate().skip(1) {
+            let (earlier, rest) = self.scales.split_at_mut(j);
+            let Some(c) = rest.first_mut().filter(|c| **c > 0.0) else { continue };
+            let candidates = (0..).zip(projected.iter().zip(&*earlier));
+            let candidates = candidates.filter(|(_, (q, b))| **b > 0.0 && (p.abs() - q.abs()).abs() <= close);
+            for (i, (q, b)) in candidates.take(COMPARED) {
+                let difference = [1.0 / b, if p * q > 0.0 { -1.0 / *c } else { 1.0 / *c }];
+                let index = [i, j as u32];
+                let both = Weights::new(d, 1, &index, &difference).map_err(Error::widen)?;
+                let out = row_head::<S>(fit.residual, rows)?;
+                fit.sensing.machine().fill(out, 0.0);
+                fit.sensing.apply(open, both.block(0), out)?;
+                let mut left = [fit.sensing.machine().dot(out, out)];
+                fit.sensing.sum(&mut left)?;
+                let [left] = left;
+                fit.read();
+                if left <= REPEATED * fit.batch_rows() {
+                    *c = 0.0;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first weights: under random gates the `count` largest `|g| / c`, `w = g / c²` on them, one scale for all.
+    pub(super) fn start<S: Sensing>(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        net: &mut Editable<'_>,
+        count: usize,
+        seed: u64,
+    ) -> Result<(), S::Source> {
+        net.clear();
+        fit.loss(net.view())?;
+        let picked = self.pick(fit, Gates::seeded(seed), net, count)?;
+        let (value, index) = fit.spare();
+        let (value, index) = (head_mut(value, picked)?, head_mut(index, picked)?);
+        let d = self.scales.len().max(1);
+        for (v, &j) in value.iter_mut().zip(&*index) {
+            *v /= self.scales.get(j as usize % d).copied().unwrap_or(1.0);
+        }
+        add(net, index, value)?;
+        fit.loss(net.view())?;
+        let factor = fit.factor()?;
+        if factor.is_finite() && factor > 0.0 {
+            net.values().iter_mut().for_each(|w| *w *= factor);
+        }
+        Ok(())
+    }
+
+    /// Adds up to `count` weights of value 0 where `|g| / c` is largest, off the support and under the current gates,
+    /// as many as there is room for. The residual must be current.
+    pub(super) fn grow<S: Sensing>(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        net: &mut Editable<'_>,
+        count: usize,
+    ) -> Result<(), S::Source> {
+        let count = count.min(net.room() - net.nnz());
+        let gates = Gates::of(net.view(), fit.signs, Empty::Freeze, 0, 0);
+        let picked = self.pick(fit, gates, net, count)?;
+        let (value, index) = fit.spare();
+        let (value, index) = (head_mut(value, picked)?, head_mut(index, picked)?);
+        value.fill(0.0);
+        add(net, index, value)
+    }
+
+    /// The `count` largest `g / c` off the support, in the spare vectors of `fit`; how many there are.
+    #[inline(never)]
+    fn pick<S: Sensing>(
+        &mut self,
+        fit: &mut Fit<'_, S>,
+        gates: Gates<'_>,
+        net: &Editable<'_>,
+        count: usize,
+    ) -> Result<usize, S::Source> {
+        let (d, rows) = (self.scales.len().max(1), fit.batch_rows());
+        let open = fit.open();
+        let (sensing, (residual, cover), value, index) = fit.parts();
+        let mut top = Top::new(head_mut(index, count)?, head_mut(value, count)?);
+        let score = Growth { scales: self.scales, rows };
+        panels(sensing, self.panel, d, |sensing, blocks, panel| {
+            sensing.gradient(gates, residual, blocks.clone(), panel)?;
+            for (g, i) in panel.chunks_mut(d).zip(blocks.clone()) {
+                let owned = S::Machine::numbers(residual).and_then(|r| cover.owned(i, r));
+                if let Some(owned) = owned {
+                    let owned = sensing.machine().rows_in(owned);
+                    sensing.adjoint(open, i, owned, g)?;
+                }
+            }
+            sensing.sum(panel)?;
+            let of = Panel { blocks, weights: net.view() };
+            score.panel(&of, panel);
+            top.offer(of.first(), panel);
+            Ok(())
+        })?;
+        let picked = top.finish();
+        fit.read();
+        picked.ok_or(Error::Diverged { step: 0 })
+    }
+}
+
+/// Keeps the `count` weights of largest salience `|w| |column|`, of equal ones the first. `norms` are the squared norms
+/// of the columns, gates included, and `buffer` has room for as many numbers. Flat indices below `free` stay and do not
+/// count.
+#[inline(never)]
+pub(super) fn threshold(
+    net: &mut Editable<'_>,
+    (norms, buffer): (&[f32], &mut [f32]),
+    (free, count): (usize, usize),
+) -> Result<()> {
+    let len = net.nnz();
+    let exempt = net.view().index().partition_point(|&j| (j as usize) < free);
+    let Some(drop) = (len - exempt).checked_sub(count).filter(|&drop| drop > 0) else { return Ok(()) };
+    if drop == len {
+        net.clear();
+        return Ok(());
+    }
+    let norms = norms.get(..len).ok_or(Error::Length { what: "norms", expected: len, got: norms.len() })?;
+    let buffer = head_mut(buffer, len)?;
+    let salience =
+        |j: u32, w: f32, norm: f32| if (j as usize) < free { f32::INFINITY } else { w.abs() * sqrt(norm) };
+    let w = net.view();
+    for ((out, norm), (&j, &w)) in buffer.iter_mut().zip(norms).zip(w.index().iter().zip(w.value())) {
+        *out = salience(j, w, *norm);
+    }
+    let mut edge = Edge::new(buffer, drop);
+    let mut norms = norms.iter();
+    net.retain(|j, w| edge.keeps(salience(j, w, norms.next().copied().unwrap_or(0.0))));
+    Ok(())
+}
+
+/// Where saliences are cut.
+pub(super) struct Edge {
+    value: f32,
+    /// Of those at the edge, so many stay: the first ones.
+    left: usize,
+}
+
+impl Edge {
+    /// Drops the `drop` smallest of the saliences, which are put into another order; fewer than there are.
+    pub(super) fn new(saliences: &mut [f32], drop: usize) -> Self {
+        let (below, &mut value, _) = saliences.select_nth_unstable_by(drop, f32::total_cmp);
+        let below = below.iter().filter(|&&x| x < value).count();
+        let left = saliences.iter().filter(|&&x| x == value).count();
+        Self { value, left: left - (drop - below).min(left) }
+    }
+
+    /// Whether the next one in order stays.
+    pub(super) fn keeps(&mut self, salience: f32) -> bool {
+        if salience == self.value {
+            let keep = self.left > 0;
+            self.left = self.left.saturating_sub(1);
+            return keep;
+        }
+        salience > self.value
+    }
+}
+
+/// Adds entries that must fit.
+#[inline(never)]
+pub(super) fn add<S>(net: &mut Editable<'_>, index: &[u32], value: &[f32]) -> Result<(), S> {
+    if net.add(index, value) { Ok(()) } else { Err(full(net.nnz() + index.len(), net.room())) }
+}
+
+/// Copies a network that must fit.
+#[inline(never)]
+pub(super) fn store<S>(to: &mut Editable<'_>, from: Weights<'_>) -> Result<(), S> {
+    if to.set(from) { Ok(()) } else { Err(full(from.nnz(), to.room())) }
+}
+
+fn full<S>(needed: usize, got: usize) -> Error<S> {
+    Error::Length { what: "room for weights", expected: needed, got }
+}
+
+#[cfg(test)]
+mod tests;

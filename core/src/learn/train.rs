@@ -1,0 +1,116 @@
+//! The published method, hard thresholding: epochs, minibatches, and when the gates follow the weights.
+//!
+//! **One output** ([`OneOutput`]). Phase 1 keeps random generators (a convex problem); from then on the gates are renewed from
+//! the current weights (sequential convex programming, paper IHT, section 1.3 of the method). With a renewal at every step the
+//! current weights *are* the generators, and two sparse vectors are all the state there is.
+//!
+//! **Several outputs** ([`SeveralOutputs`]), values or classes: `yhat = sum_i relu(w_i·x) wt_i^T`, both sides sparse under one
+//! budget s, with steps of a fixed length.
+//!
+//! After every step the observer is offered a [`Checkpoint`], a view of that state, the trial and the counts, from which
+//! [`Start::Checkpoint`] resumes, to the bits that the run would have given.
+
+mod checkpoint;
+mod one;
+mod progress;
+mod run;
+mod schedule;
+mod several;
+mod state;
+mod trials;
+
+pub use checkpoint::{Checkpoint, State};
+pub use one::{OneOutput, Refresh};
+pub use progress::{Info, Progress, Trained};
+pub use run::Method;
+pub use schedule::Schedule;
+pub use several::{Rank, SeveralOutputs, Standin};
+pub use trials::Trials;
+
+use crate::base::error::{Error, Result};
+use crate::learn::loss::Labels;
+use crate::learn::start::Start;
+use crate::operator::sensing::Sensing;
+use core::ops::ControlFlow;
+
+/// Trains a network of one hidden layer to at most `nnz` nonzero weights, those to several outputs included.
+///
+/// `memory` holds at least the words of the schedule's budget; `observe` is called after every step. An operator that fails
+/// with [`Error::Stopped`] ends the run too, within the step, which then has not been: the result is that of the last complete
+/// one, or the best iterate of a safe run. Ended during the trials, the result is the best start so far; if that is not the last
+/// one, it is run again first. For this, and for the final loss, the operator must work on after it has stopped once.
+///
+/// # Errors
+/// [`Error::Range`] for sizes, settings or labels out of bounds and for too many weights that must be kept, [`Error::Unsorted`]
+/// where these do not rise, [`Error::Length`] for labels that do not fit, [`Error::NotFinite`] for labels that are no numbers,
+/// [`Error::Budget`] with the bytes needed and given, [`Error::Diverged`] with the step where the weights leave the finite
+/// numbers and the run is not safe, [`Error::Source`] if reading the data fails; the first three and
+/// [`Error::NotFinite`] for a checkpoint or a network that does not fit.
+///
+/// ```
+/// use core::ops::ControlFlow::Continue;
+/// use tamis::{base::budget, base::dims::Dims, data::samples::{NormalRows, Samples}, operator::gated::Gated};
+/// use tamis::learn::{loss::Labels, start::Start, train::{self, Schedule}};
+/// let x = NormalRows::new(1, 400, 8);
+/// let mut row_memory = [0.0; budget::gated_words(8, 1)];
+/// let mut sensing = Gated::new(x, 1, 1, &mut row_memory)?;
+/// // y = relu(2 x_3)
+/// let mut y = [0.0; 400];
+/// for (k, y) in y.iter_mut().enumerate() {
+///     let mut row = [0.0; 8];
+///     { x }.row(k, &mut row)?;
+///     *y = (2.0 * row[3]).max(0.0);
+/// }
+/// let (labels, schedule) = (Labels::Values(&y), Schedule::PAPER);
+/// let mut memory = [0; Schedule::PAPER.budget(Dims::new(400, 8, 1, 1), 1, 408).words()];
+/// let trained = train::run(&mut sensing, labels, 1, Start::Zero, &schedule, &mut memory, |_| Continue(()))?;
+/// assert_eq!(trained.network.w().index(), [3]);
+/// assert!((trained.network.w().value()[0] - 2.0).abs() < 1e-5);
+/// // The same with a weight from input 6, which says nothing, whatever its size.
+/// let keeping = Schedule { must_keep: &[6], ..schedule };
+/// let mut other = [0; Schedule::PAPER.budget(Dims::new(400, 8, 1, 2), 1, 408).words()];
+/// let start = Start::Network(trained.network);
+/// let trained = train::run(&mut sensing, labels, 2, start, &keeping, &mut other, |_| Continue(()))?;
+/// assert_eq!(trained.network.w().index(), [3, 6]);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+///
+/// A run that is resumed from a checkpoint, which may have been stored in between:
+///
+/// ```
+/// use core::ops::ControlFlow::Continue;
+/// use tamis::{base::budget, data::samples::NormalRows, operator::gated::Gated};
+/// use tamis::base::{dims::Dims, record::Record};
+/// use tamis::learn::{loss::Labels, start::Start, train::{self, Checkpoint, Schedule}};
+/// let mut row_memory = [0.0; budget::gated_words(8, 2)];
+/// let mut sensing = Gated::new(NormalRows::new(1, 60, 8), 2, 1, &mut row_memory)?;
+/// let y: [f32; 60] = core::array::from_fn(|k| (k % 7) as f32);
+/// let (labels, schedule) = (Labels::Values(&y), Schedule::PAPER);
+/// let (mut memory, mut other, mut words) = ([0; 256], [0; 256], Vec::new());
+/// let whole = train::run(&mut sensing, labels, 3, Start::Zero, &schedule, &mut memory, |progress| {
+///     if let (4, Some(checkpoint)) = (progress.step, progress.checkpoint) {
+///         checkpoint.write(&mut |piece| Ok::<(), ()>(words.extend_from_slice(piece))).unwrap();
+///     }
+///     Continue(())
+/// })?;
+/// let budget = schedule.budget(Dims::new(60, 8, 2, 3), 1, 0);
+/// let from = Checkpoint::read(&Checkpoint::form(&budget, schedule.head.signs), &words)?;
+/// let start = Start::Checkpoint(&from);
+/// let rest = train::run(&mut sensing, labels, 3, start, &schedule, &mut other, |_| Continue(()))?;
+/// assert_eq!((rest.network, rest.info), (whole.network, whole.info));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn run<'a, S: Sensing, H: Method<S>>(
+    sensing: &mut S,
+    labels: Labels<'_>,
+    nnz: usize,
+    start: Start<'_, Checkpoint<'_>>,
+    schedule: &Schedule<'_, H>,
+    memory: &'a mut [u32],
+    mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Trained<'a>, S::Source> {
+    let mut run = run::Run::new(sensing, labels, nnz, start, schedule, memory).map_err(Error::widen)?;
+    run.train(&mut observe)?;
+    let loss = run.loss()?;
+    Ok(run.finish(loss))
+}

@@ -1,0 +1,265 @@
+//! What a run is between two steps, and how it resumes from there.
+
+use crate::base::budget::{Outputs, Training};
+use crate::base::error::{self, Result};
+use crate::base::record::Record;
+use crate::learn::checkpoint::{self as record, Form};
+use crate::network::gates::Signs;
+use crate::network::net::{Network, Shape};
+
+/// Where a run stands after a step: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
+///
+/// It is a view of the run's own memory and takes none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checkpoint<'a> {
+    /// All numbers.
+    pub state: State,
+    /// The current weights, at most s.
+    pub net: Network<'a>,
+    /// The other weights that the run holds, at most s: for one output the generators of the gates where these lag behind
+    /// the weights, for several outputs the best iterate of a safe run; none otherwise.
+    pub held: Network<'a>,
+    /// The counters of the count sketch that ranks the weights; none where none does.
+    pub sketch: &'a [f32],
+}
+
+/// What a run has room for: entries of its networks, and counters of its sketch.
+pub(super) struct Room {
+    pub(super) nnz: usize,
+    pub(super) held: usize,
+    pub(super) sketch: usize,
+}
+
+/// The numbers of a [`Checkpoint`]: which start and epoch, step sizes, losses, counters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct State {
+    pub(super) phase: Phase,
+    /// The start that is tried.
+    pub(super) trial: u32,
+    /// The best start so far.
+    pub(super) best_trial: u32,
+    /// Its loss; for several outputs the least loss after an epoch of a safe run. Infinite where there is none.
+    pub(super) best: f32,
+    /// Epoch of the phase, and steps done in it.
+    pub(super) epoch: u32,
+    pub(super) batch: u32,
+    /// Steps done, and those of them that were done in trials.
+    pub(super) step: u32,
+    pub(super) tried: u32,
+    /// Starts that were tried to their end.
+    pub(super) trials: u32,
+    pub(super) passes: f32,
+    /// What tells gates apart.
+    pub(super) round: u32,
+    /// Steps since the gates were renewed.
+    pub(super) since_refresh: u32,
+    /// Whether the run on all rows began from the weights of a trial, and has no epochs with random gates.
+    pub(super) warm: bool,
+    /// Several outputs: length of a step, mean loss without weights, epochs that were undone.
+    pub(super) step_size: f32,
+    pub(super) zero: f32,
+    pub(super) undone: u32,
+}
+
+/// What a run is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) enum Phase {
+    /// Trying starts on a part of the rows.
+    Trials,
+    /// Running the best start again.
+    Again,
+    /// On all rows.
+    All,
+}
+
+impl<'a> Checkpoint<'a> {
+    /// Where a run stands that starts from these weights, at most s, before its first step: what
+    /// [`crate::learn::start::Start::Network`] is, to be stored. Without trials and without epochs with random gates.
+    #[must_use]
+    pub fn starting(net: Network<'a>) -> Self {
+        Self { state: State::WARM, net, held: Network::empty(net.shape()), sketch: &[] }
+    }
+
+    /// What the checkpoints of a run of one output with this budget look like.
+    ///
+    /// ```
+    /// use tamis::{base::dims::Dims, learn::train::{Checkpoint, Schedule}, network::gates::Signs};
+    /// // 100 weights in 8 bytes each, and 21 words.
+    /// let budget = Schedule::PAPER.budget(Dims::new(500, 64, 8, 100), 1, 0);
+    /// let form = Checkpoint::form(&budget, Signs::Positive);
+    /// assert_eq!(4 * form.most_words(), 8 * 100 + 4 * (16 + 2 * 2 + 1));
+    /// ```
+    #[must_use]
+    pub const fn form(budget: &Training, signs: Signs) -> Form {
+        let dims = &budget.dims;
+        let held = if budget.lagging_gates { dims.nnz } else { 0 };
+        let shape = Shape::signed(dims.inputs, dims.hidden, signs);
+        Form::new(State::WORDS, shape, [dims.nnz, held], [0])
+    }
+
+    /// The same for several outputs.
+    #[must_use]
+    pub const fn form_outputs(budget: &Outputs) -> Form {
+        let dims = &budget.dims;
+        let held = if budget.safe { dims.nnz } else { 0 };
+        let shape = Shape::weighted(dims.inputs, dims.hidden, budget.outputs);
+        Form::new(State::WORDS, shape, [dims.nnz, held], [budget.sketch])
+    }
+
+    /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
+    ///
+    /// # Errors
+    /// As [`Form::read`] and [`State::from_words`].
+    pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
+        let parts = form.read(words)?;
+        let state = State::from_words(&parts.state()?)?;
+        Ok(Self { state, net: parts.net(0)?, held: parts.net(1)?, sketch: parts.vector(0) })
+    }
+}
+
+impl Record for Checkpoint<'_> {
+    fn write<E>(
+        &self,
+        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        record::write(&self.state.to_words(), &[self.net, self.held], &[self.sketch], put)
+    }
+}
+
+impl State {
+    /// Words of [`Self::to_words`].
+    pub const WORDS: usize = 16;
+
+    /// Before the first step.
+    pub(super) const START: Self = Self {
+        phase: Phase::Trials,
+        trial: 0,
+        best_trial: 0,
+        best: f32::INFINITY,
+        epoch: 0,
+        batch: 0,
+        step: 0,
+        tried: 0,
+        trials: 0,
+        passes: 0.0,
+        round: 0,
+        since_refresh: 0,
+        warm: false,
+        step_size: 0.0,
+        zero: f32::INFINITY,
+        undone: 0,
+    };
+    /// Before the first step of a run that starts from weights.
+    pub(super) const WARM: Self = Self { phase: Phase::All, warm: true, ..Self::START };
+
+    /// As words, to be stored.
+    #[must_use]
+    pub const fn to_words(&self) -> [u32; Self::WORDS] {
+        [
+            self.phase as u32,
+            self.trial,
+            self.best_trial,
+            self.best.to_bits(),
+            self.epoch,
+            self.batch,
+            self.step,
+            self.tried,
+            self.trials,
+            self.passes.to_bits(),
+            self.round,
+            self.since_refresh,
+            self.warm as u32,
+            self.step_size.to_bits(),
+            self.zero.to_bits(),
+            self.undone,
+        ]
+    }
+
+    /// Steps so far, those of trials included.
+    #[must_use]
+    pub const fn steps(&self) -> u32 {
+        self.step
+    }
+
+    /// From words that [`Self::to_words`] gave.
+    ///
+    /// # Errors
+    /// [`crate::Error::Range`] for a phase that there is not, a switch that is neither on nor off or more steps in trials
+    /// than in all, [`crate::Error::NotFinite`] for a loss that is NaN, or passes or a step size that are no numbers.
+    pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
+        let &[
+            phase,
+            trial,
+            best_trial,
+            best,
+            epoch,
+            batch,
+            step,
+            tried,
+            trials,
+            passes,
+            round,
+            since_refresh,
+            warm,
+            step_size,
+            zero,
+            undone,
+        ] = words;
+        error::range("phase of the checkpoint", phase as usize, 0, 2)?;
+        error::range("start of the checkpoint", warm as usize, 0, 1)?;
+        error::range("steps of the checkpoint in trials", tried as usize, 0, step as usize)?;
+        let [best, passes, step_size, zero] = [best, passes, step_size, zero].map(f32::from_bits);
+        error::finite("passes and step size of the checkpoint", &[passes, step_size])?;
+        let losses = [best, zero].map(|loss| if loss == f32::INFINITY { 0.0 } else { loss });
+        error::finite("losses of the checkpoint", &losses)?;
+        let phase = match phase {
+            0 => Phase::Trials,
+            1 => Phase::Again,
+            _ => Phase::All,
+        };
+        let warm = warm == 1;
+        Ok(Self {
+            phase,
+            trial,
+            best_trial,
+            best,
+            epoch,
+            batch,
+            step,
+            tried,
+            trials,
+            passes,
+            round,
+            since_refresh,
+            warm,
+            step_size,
+            zero,
+            undone,
+        })
+    }
+
+    /// Whether a run stands here that starts from weights and has done nothing yet.
+    pub(super) fn is_first(&self) -> bool {
+        *self == Self::WARM
+    }
+}
+
+impl Checkpoint<'_> {
+    /// Checks that its networks are of this shape and within these sizes, with those that must be kept if there were steps.
+    pub(super) fn check(&self, shape: Shape, most: &Room, must_keep: &[u32]) -> Result<()> {
+        self.net.check_shape(shape)?;
+        self.held.check_shape(shape)?;
+        error::range("weights of the checkpoint", self.net.nnz(), 0, most.nnz)?;
+        error::range("other weights of the checkpoint", self.held.nnz(), 0, most.held)?;
+        // A run starts from any weights, and one that was undone is without.
+        if !self.state.is_first() && self.net.nnz() > 0 {
+            let index = self.net.w().index();
+            let kept = must_keep.iter().filter(|j| index.binary_search(j).is_ok()).count();
+            error::length("weights of the checkpoint that must be kept", kept, must_keep.len())?;
+        }
+        error::length("counters of the checkpoint", self.sketch.len(), most.sketch)?;
+        error::finite("counters of the checkpoint", self.sketch)
+    }
+}

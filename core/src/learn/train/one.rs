@@ -1,0 +1,207 @@
+//! One output, whose output weights are signs: gates that follow the weights, line searches, refinement on the support.
+
+use super::checkpoint::State;
+use super::run::{Batch, Done, Method, Run};
+use super::schedule::Schedule;
+use super::state::{Networks, Sizes};
+use super::trials::Trials;
+use crate::base::budget::{self, Training};
+use crate::base::dims::Dims;
+use crate::base::error::{self, Error, Result};
+use crate::learn::iht::{self, Refine, Step};
+use crate::learn::loss::Labels;
+use crate::network::gates::{Empty, Gates, Signs};
+use crate::network::net::Shape;
+use crate::network::weights::check_kept;
+use crate::operator::machine::Host;
+use crate::operator::sensing::{Sensing, Strips, Work};
+use core::ops::Range;
+
+/// When the gates follow the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Refresh {
+    /// After every r-th step, once phase 1 is over; 1 as published.
+    Every(u32),
+    /// Never: the convex problem with random gates to the end.
+    Never,
+}
+
+/// Settings for one output, whose output weights are signs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct OneOutput {
+    /// Epochs with random generators; none in a run that starts from weights.
+    pub convex_epochs: u32,
+    /// When the gates follow the weights.
+    pub refresh: Refresh,
+    /// Signs of the output weights.
+    pub signs: Signs,
+    /// Gates of neurons without weights.
+    pub empty: Empty,
+    /// Length of the gradient step.
+    pub step: Step,
+    /// Refinement on the new support.
+    pub refine: Refine,
+}
+
+impl OneOutput {
+    /// The published setting: normalised steps with ten Armijo refinements, and gates that follow after two epochs.
+    pub const PAPER: Self = Self {
+        convex_epochs: 2,
+        refresh: Refresh::Every(1),
+        signs: Signs::Positive,
+        empty: Empty::Freeze,
+        step: Step::Normalised,
+        refine: Refine::PAPER,
+    };
+
+    /// Whether the gates lag behind the weights.
+    const fn lags(&self) -> bool {
+        matches!(self.refresh, Refresh::Every(every) if every > 1)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.empty == Empty::Freeze && matches!(self.refresh, Refresh::Every(_)) {
+            // From no weights every gate would be inactive, and stay so.
+            error::range("epochs with random gates", self.convex_epochs as usize, 1, u32::MAX as usize)?;
+        }
+        if let Refresh::Every(every) = self.refresh {
+            error::range("steps between refreshes", every as usize, 1, u32::MAX as usize)?;
+        }
+        let size = match self.step {
+            Step::Fixed(eta) => eta,
+            Step::Theory { beta } => beta,
+            Step::Normalised => 1.0,
+        };
+        let tolerance = match self.refine {
+            Refine::ConjugateGradient { tolerance, .. } => tolerance,
+            _ => 1.0,
+        };
+        error::finite("step size and tolerance", &[size, tolerance])?;
+        if size > 0.0 {
+            Ok(())
+        } else {
+            Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 })
+        }
+    }
+}
+
+impl<'k> Schedule<'k, OneOutput> {
+    /// The published setting for scalar outputs: 15 full-batch epochs. The published code keeps random generators for
+    /// two steps.
+    pub const PAPER: Self = Self {
+        epochs: 15,
+        batch: 0,
+        strip: 0,
+        trials: Trials::NONE,
+        seed: 0,
+        must_keep: &[],
+        head: OneOutput::PAPER,
+    };
+
+    /// The memory that a run needs, given the panel and the operator's scratch.
+    #[must_use]
+    pub const fn budget(&self, dims: Dims, panel: usize, scratch: usize) -> Training {
+        let batch = budget::batch(self.batch, dims.samples);
+        let mut budget = Training::new(dims, batch, panel, scratch);
+        budget.strip = budget::batch(self.strip, batch);
+        budget.lagging_gates = self.head.lags();
+        budget.normalised_columns = matches!(self.head.step, Step::Theory { .. });
+        budget
+    }
+
+    /// What a step does.
+    const fn params(&self) -> iht::Params<'k> {
+        iht::Params { step: self.head.step, refine: self.head.refine, must_keep: self.must_keep }
+    }
+}
+
+impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
+    fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()> {
+        dims.check()?;
+        check_kept(dims, schedule.must_keep, dims.nnz)?;
+        // A network of one output does not tell classes apart.
+        error::length("labels that are values", labels.values().len(), dims.samples)?;
+        error::finite("labels", labels.values())?;
+        schedule.trials.check()?;
+        error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
+        schedule.head.check()
+    }
+
+    fn sizes(schedule: &Schedule<'_, Self>, dims: Dims, _outputs: usize, sensing: &S) -> (Shape, Sizes) {
+        let mut budget = schedule.budget(dims, sensing.panel(), 0);
+        budget.scratch = sensing.scratch(budget.strip);
+        let sizes = Sizes {
+            nnz: dims.nnz,
+            held: if budget.lagging_gates { dims.nnz } else { 0 },
+            residual: budget.strip,
+            panel: budget.panel_words(),
+            scratch: budget.scratch,
+            part: budget.part_words(),
+            ..Sizes::default()
+        };
+        (Shape::signed(dims.inputs, dims.hidden, schedule.head.signs), sizes)
+    }
+
+    fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source> {
+        run.sensing.select(batch.rows.clone())?;
+        run.refresh(batch.epoch);
+        let Run { sensing, schedule, networks, work, strip, seed, at, .. } = run;
+        let Networks { shape, current, next, held, .. } = networks;
+        let (head, rows, strip) = (&schedule.head, batch.rows, *strip);
+        let current = current.network(*shape);
+        let generators = if head.lags() { held.network(*shape) } else { current };
+        let gates = match at.round {
+            0 => Gates::seeded(*seed),
+            round => Gates::of(generators.w(), head.signs, head.empty, *seed, round),
+        };
+        let labels = run.labels.values().get(rows.clone()).unwrap_or(&[]);
+        let mut work: Work<'_> = Work {
+            residual: work.net.residual.get_mut(..labels.len().min(strip)).unwrap_or(&mut []),
+            panel: &mut *work.net.panel,
+            scratch: &mut *work.net.scratch,
+            strips: (rows.len() > strip).then_some(Strips { rows, part: &mut *work.part }),
+        };
+        let params = schedule.params();
+        let info = iht::step(*sensing, gates, labels, current.w(), &params, next.room(), &mut work)?;
+        networks.advance(info.nnz);
+        Ok(Done { loss: info.loss, step_size: info.step_size, reads: info.reads as f32 })
+    }
+
+    fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source> {
+        let (head, w) = (&run.schedule.head, run.networks.network().w());
+        let gates = match head.refresh {
+            Refresh::Never => Gates::seeded(run.seed),
+            Refresh::Every(_) => Gates::of(w, head.signs, head.empty, run.seed, run.at.round.wrapping_add(1)),
+        };
+        let out = run.work.net.residual.get_mut(..rows.len()).unwrap_or(&mut []);
+        run.sensing.forward(gates, w, out)?;
+        run.labels.residual(rows, 1, out).map_err(Error::widen)
+    }
+
+    fn check_state(at: &State) -> Result<()> {
+        error::range("gates of the checkpoint", at.round.max(at.since_refresh) as usize, 0, at.step as usize)
+    }
+
+    fn restart(at: &mut State) {
+        (at.round, at.since_refresh) = (0, 0);
+    }
+}
+
+impl<S: Sensing<Machine = Host>> Run<'_, '_, S, OneOutput> {
+    /// Renews the gates where that is due; `round` 0 means that they are still random.
+    fn refresh(&mut self, epoch: u32) {
+        let head = &self.schedule.head;
+        let Refresh::Every(every) = head.refresh else { return };
+        let is_convex = !self.at.warm && epoch < head.convex_epochs;
+        if is_convex || (self.at.round > 0 && self.at.since_refresh.saturating_add(1) < every) {
+            self.at.since_refresh = self.at.since_refresh.saturating_add(1);
+            return;
+        }
+        (self.at.round, self.at.since_refresh) = (self.at.round.wrapping_add(1), 0);
+        if head.lags() {
+            self.networks.hold();
+        }
+    }
+}

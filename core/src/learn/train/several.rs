@@ -1,0 +1,236 @@
+//! Several outputs, both sides sparse under one budget: steps of a fixed length, ranked exactly or by a count sketch.
+
+use super::checkpoint::State;
+use super::run::{Batch, Done, Method, Run};
+use super::schedule::Schedule;
+use super::state::{Networks, Sizes};
+use super::trials::Trials;
+use crate::base::budget::{self, Outputs};
+use crate::base::dims::Dims;
+use crate::base::error::{self, Error, Result};
+use crate::base::math;
+use crate::learn::iht::net::{self, NetStep, NetWork, step_net};
+use crate::learn::loss::Labels;
+use crate::network::net::Shape;
+use crate::network::sketch;
+use crate::network::weights::check_kept;
+use crate::operator::factored::Factored;
+use core::ops::Range;
+
+/// How the s entries that stay are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Rank {
+    /// By the magnitude of the step's result.
+    #[default]
+    Exact,
+    /// By the sum of all their steps, as a count sketch estimates it ([`crate::network::sketch`]). Before each step the sketch
+    /// is multiplied by `decay`; 1 as published.
+    Sketch {
+        /// Factor on what was added before.
+        decay: f32,
+    },
+}
+
+/// When random values stand for blocks without weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Standin {
+    /// In all steps of the first epoch.
+    FirstEpoch,
+    /// In the first step of every epoch, as in the published code.
+    EveryEpoch,
+}
+
+/// Settings for several outputs, whose weights are trained too.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct SeveralOutputs {
+    /// Length of a step, eta, for residuals divided by the rows of the batch.
+    pub step_size: f32,
+    /// How the entries that stay are chosen.
+    pub rank: Rank,
+    /// When random values stand for blocks without weights.
+    pub standin: Standin,
+    /// Steps that are lost when a run diverges: an epoch that ends with more than twice the least loss of an epoch so
+    /// far, or with no number, is undone, and eta becomes a quarter; the result is the best iterate. It takes memory for
+    /// one more network.
+    pub safe: bool,
+}
+
+impl SeveralOutputs {
+    /// eta for cross-entropy on pixels from 0 to 255.
+    pub const CLASSES_STEP: f32 = 0.001;
+    /// eta for squared loss.
+    pub const VALUES_STEP: f32 = 0.005;
+    /// eta for squared loss where s is small.
+    pub const FEW_STEP: f32 = 2.0;
+
+    /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for values 0.005, or 2
+    /// where `s < 6 m^0.536`; a count sketch that forgets nothing ranks the weights; random values stand for empty blocks in
+    /// the first step of every epoch.
+    #[must_use]
+    pub fn paper(labels: &Labels<'_>, hidden: usize, nnz: usize) -> Self {
+        let few = 6.0 * math::exp(0.536 * math::ln(hidden as f32));
+        let step_size = match labels {
+            Labels::Classes(_) => Self::CLASSES_STEP,
+            Labels::Values(_) if (nnz as f32) < few => Self::FEW_STEP,
+            Labels::Values(_) => Self::VALUES_STEP,
+        };
+        Self { step_size, rank: Rank::Sketch { decay: 1.0 }, standin: Standin::EveryEpoch, safe: false }
+    }
+
+    const fn decay(&self) -> f32 {
+        match self.rank {
+            Rank::Exact => 1.0,
+            Rank::Sketch { decay } => decay,
+        }
+    }
+}
+
+impl Schedule<'_, SeveralOutputs> {
+    /// The published schedule, 15 full batches with the settings of [`SeveralOutputs::paper`].
+    #[must_use]
+    pub fn paper(labels: &Labels<'_>, hidden: usize, nnz: usize) -> Self {
+        let head = SeveralOutputs::paper(labels, hidden, nnz);
+        Self { epochs: 15, batch: 0, strip: 0, trials: Trials::NONE, seed: 0, must_keep: &[], head }
+    }
+
+    /// The same with divergence detected and undone.
+    #[must_use]
+    pub const fn safe(self) -> Self {
+        Self { head: SeveralOutputs { safe: true, ..self.head }, ..self }
+    }
+
+    /// The memory that a run needs for networks of `outputs` outputs, `dims.nnz` counting both sides, given the panel and
+    /// the operator's scratch.
+    #[must_use]
+    pub const fn budget(&self, dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Outputs {
+        let batch = budget::batch(self.batch, dims.samples);
+        let sketch = match self.head.rank {
+            Rank::Exact => 0,
+            Rank::Sketch { .. } => {
+                sketch::words(dims.nnz, dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)))
+            }
+        };
+        let strip = budget::batch(self.strip, batch);
+        Outputs { dims, outputs, batch, strip, panel, scratch, sketch, safe: self.head.safe }
+    }
+}
+
+impl<S: Factored> Method<S> for SeveralOutputs {
+    fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()> {
+        let most = u32::MAX as usize;
+        error::range("samples", dims.samples, 1, most)?;
+        error::range("inputs", dims.inputs, 1, most)?;
+        error::range("hidden neurons", dims.hidden, 1, most)?;
+        labels.check(dims.samples)?;
+        let c = labels.outputs(dims.samples);
+        let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(c));
+        error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
+        error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
+        check_kept(dims, schedule.must_keep, dims.nnz - 1)?;
+        error::range("epochs", schedule.epochs as usize, 1, most)?;
+        schedule.trials.check()?;
+        let (step_size, decay) = (schedule.head.step_size, schedule.head.decay());
+        error::finite("step size and decay", &[step_size, decay])?;
+        if step_size > 0.0 && decay >= 0.0 {
+            Ok(())
+        } else {
+            Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 })
+        }
+    }
+
+    fn sizes(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> (Shape, Sizes) {
+        let mut budget = schedule.budget(dims, outputs, sensing.panel(), 0);
+        budget.scratch = sensing.net_scratch(budget.strip);
+        let sizes = Sizes {
+            nnz: dims.nnz,
+            held: if budget.safe { dims.nnz } else { 0 },
+            sketch: budget.sketch,
+            residual: budget.strip.saturating_mul(outputs),
+            panel: budget.panel_words(),
+            standin: budget.panel_words(),
+            scratch: budget.scratch,
+            part: 0,
+        };
+        (Shape::weighted(dims.inputs, dims.hidden, outputs), sizes)
+    }
+
+    fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source> {
+        let is_start = match run.schedule.head.standin {
+            Standin::FirstEpoch => batch.epoch == 0,
+            Standin::EveryEpoch => batch.position == 0,
+        };
+        // A run that was undone to its start begins like one.
+        let is_start = is_start || !run.networks.network().is_live();
+        run.at.round = run.at.round.wrapping_add(run.sensing.blocks() as u32 + 1);
+        let rows = batch.rows;
+        let loss = run.sum_of_losses(rows.clone())?;
+        let reads = run.reads(rows.len());
+        let Run { sensing, labels, schedule, networks, work, at, seed, strip, .. } = run;
+        let Networks { shape, current, next, sketch, .. } = networks;
+        let net = current.network(*shape);
+        if let Some(sketch) = sketch
+            && schedule.head.decay() != 1.0
+        {
+            sketch.decay(schedule.head.decay());
+        }
+        let step = NetStep {
+            step_size: at.step_size,
+            standin: is_start.then_some(*seed),
+            sketch: sketch.as_mut(),
+            round: at.round,
+            must_keep: schedule.must_keep,
+        };
+        let count = rows.len().min(*strip).saturating_mul(net.outputs());
+        let mut work = NetWork {
+            residual: work.net.residual.get_mut(..count).unwrap_or(&mut []),
+            panel: &mut *work.net.panel,
+            standin: work.net.standin.reborrow(),
+            scratch: &mut *work.net.scratch,
+        };
+        let batch = net::Batch { labels: *labels, rows, strip: *strip };
+        let len = step_net(*sensing, net, &batch, step, next.room(), &mut work)?;
+        networks.advance(len);
+        Ok(Done { loss, step_size: run.at.step_size, reads })
+    }
+
+    fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source> {
+        let net = run.networks.network();
+        let count = rows.len().saturating_mul(net.outputs());
+        let NetWork { residual, scratch, .. } = &mut run.work.net;
+        let out = residual.get_mut(..count).unwrap_or(&mut []);
+        net::residual(run.sensing, net, run.at.round, run.labels, rows, out, scratch)
+    }
+
+    fn step_size(&self) -> f32 {
+        self.step_size
+    }
+
+    fn is_safe(&self) -> bool {
+        self.safe
+    }
+
+    fn is_start(loss: f32, zero: f32) -> bool {
+        loss < zero
+    }
+
+    fn renew(at: &mut State) {
+        at.round = at.round.wrapping_add(1);
+    }
+}
+
+impl<S: Factored> Run<'_, '_, S, SeveralOutputs> {
+    /// Reads of a batch of `rows` rows that a step takes: the outputs and the gradient, once more for the values behind a sketch;
+    /// in strips the outputs again with every panel.
+    fn reads(&self, rows: usize) -> f32 {
+        let gradients = match self.schedule.head.rank {
+            Rank::Exact => 1.0,
+            Rank::Sketch { .. } => 2.0,
+        };
+        let panels = self.sensing.blocks().div_ceil(self.sensing.panel().max(1));
+        let again = if rows > self.strip { panels as f32 } else { 0.0 };
+        1.0 + gradients * (1.0 + again)
+    }
+}

@@ -1,0 +1,166 @@
+//! What a run holds from step to step, and the buffers of a step.
+
+use super::checkpoint::{Checkpoint, Room, State};
+use crate::base::budget::{self, Workspace};
+use crate::base::error::Result;
+use crate::learn::iht::net::NetWork;
+use crate::network::net::{Count, EntriesMut, Network, Shape};
+use crate::network::sketch::CountSketch;
+
+/// Words of each buffer of a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sizes {
+    /// Entries of the iterate and of the next one.
+    pub(super) nnz: usize,
+    /// Entries of the other network that the run holds.
+    pub(super) held: usize,
+    /// Counters of the count sketch.
+    pub(super) sketch: usize,
+    pub(super) residual: usize,
+    pub(super) panel: usize,
+    /// Entries that stand for those of a panel.
+    pub(super) standin: usize,
+    pub(super) scratch: usize,
+    /// What a strip adds to a sum over all of them.
+    pub(super) part: usize,
+}
+
+impl Sizes {
+    fn words(&self) -> usize {
+        let entries = [self.nnz, self.nnz, self.held, self.standin];
+        let floats = [self.sketch, self.residual, self.panel, self.scratch, self.part];
+        let twice = entries.into_iter().fold(0, usize::saturating_add).saturating_mul(2);
+        floats.into_iter().fold(twice, usize::saturating_add)
+    }
+}
+
+/// Buffers of a step.
+pub(super) struct Work<'m> {
+    pub(super) net: NetWork<'m>,
+    pub(super) part: &'m mut [f32],
+}
+
+/// A network in buffers of its own: entries of W and behind them those of Wt, each with indices of its own matrix.
+pub(super) struct Entries<'m> {
+    index: &'m mut [u32],
+    value: &'m mut [f32],
+    count: Count,
+}
+
+impl<'m> Entries<'m> {
+    pub(super) fn network(&self, shape: Shape) -> Network<'_> {
+        Network::cut(shape, self.index, self.value, self.count)
+    }
+
+    pub(super) fn room(&mut self) -> EntriesMut<'_> {
+        EntriesMut { index: self.index, value: self.value }
+    }
+
+    fn load(&mut self, from: &Network<'_>) {
+        self.count = from.copy_to(self.room());
+    }
+
+    /// Takes over `len` entries in one index space, where Wt begins at `at`.
+    fn split(&mut self, len: usize, at: usize) {
+        let index = self.index.get_mut(..len).unwrap_or(&mut []);
+        let first = index.partition_point(|&j| (j as usize) < at);
+        for j in index.iter_mut().skip(first) {
+            *j -= at as u32;
+        }
+        self.count = Count { first, all: len };
+    }
+}
+
+/// The networks of a run, and the counters that rank their entries.
+pub(super) struct Networks<'m> {
+    pub(super) shape: Shape,
+    pub(super) current: Entries<'m>,
+    pub(super) next: Entries<'m>,
+    /// For one output the generators of gates that lag behind the weights, for several the best iterate of a safe run.
+    pub(super) held: Entries<'m>,
+    pub(super) sketch: Option<CountSketch<'m>>,
+}
+
+impl<'m> Networks<'m> {
+    /// The current one.
+    pub(super) fn network(&self) -> Network<'_> {
+        self.current.network(self.shape)
+    }
+
+    pub(super) fn held(&self) -> Network<'_> {
+        self.held.network(self.shape)
+    }
+
+    pub(super) fn into_network(self) -> Network<'m> {
+        let Entries { index, value, count } = self.current;
+        Network::cut(self.shape, index, value, count)
+    }
+
+    /// Holds a copy of the current one.
+    pub(super) fn hold(&mut self) {
+        self.held.load(&self.current.network(self.shape));
+    }
+
+    /// Back to the one that is held.
+    pub(super) fn recall(&mut self) {
+        self.current.load(&self.held.network(self.shape));
+    }
+
+    /// Turns to the next one, whose `len` entries have the indices of one vector.
+    pub(super) fn advance(&mut self, len: usize) {
+        self.next.split(len, self.shape.input_weights());
+        core::mem::swap(&mut self.current, &mut self.next);
+    }
+
+    /// Back to no weights.
+    pub(super) fn clear(&mut self) {
+        (self.current.count, self.held.count) = (Count::default(), Count::default());
+        self.forget();
+    }
+
+    /// Clears the sketch.
+    pub(super) fn forget(&mut self) {
+        if let Some(sketch) = &mut self.sketch {
+            sketch.clear();
+        }
+    }
+
+    pub(super) fn checkpoint(&self, state: State) -> Checkpoint<'_> {
+        let sketch = self.sketch.as_ref().map_or(&[][..], CountSketch::counters);
+        Checkpoint { state, net: self.network(), held: self.held(), sketch }
+    }
+
+    /// Becomes what a checkpoint holds.
+    pub(super) fn load(&mut self, from: &Checkpoint<'_>, must_keep: &[u32]) -> Result<()> {
+        let sketch = self.sketch.as_ref().map_or(0, |sketch| sketch.counters().len());
+        let room = Room { nnz: self.current.index.len(), held: self.held.index.len(), sketch };
+        from.check(self.shape, &room, must_keep)?;
+        self.current.load(&from.net);
+        self.held.load(&from.held);
+        self.sketch.as_mut().map_or(Ok(()), |sketch| sketch.load(from.sketch))
+    }
+}
+
+/// Networks without weights, and buffers, in `memory`.
+pub(super) fn carve<'m>(
+    shape: Shape,
+    sizes: &Sizes,
+    seed: u64,
+    memory: &'m mut [u32],
+) -> Result<(Networks<'m>, Work<'m>)> {
+    budget::enough(sizes.words(), memory.len())?;
+    let mut space = Workspace::new(memory);
+    let mut entries =
+        |len| Ok(Entries { index: space.indices(len)?, value: space.floats(len)?, count: Count::default() });
+    let (current, next, held) = (entries(sizes.nnz)?, entries(sizes.nnz)?, entries(sizes.held)?);
+    let counters = space.floats(sizes.sketch)?;
+    let sketch = if counters.is_empty() { None } else { Some(CountSketch::new(counters, seed)?) };
+    let net = NetWork {
+        residual: space.floats(sizes.residual)?,
+        panel: space.floats(sizes.panel)?,
+        standin: EntriesMut { index: space.indices(sizes.standin)?, value: space.floats(sizes.standin)? },
+        scratch: space.floats(sizes.scratch)?,
+    };
+    let work = Work { net, part: space.floats(sizes.part)? };
+    Ok((Networks { shape, current, next, held, sketch }, work))
+}

@@ -1,0 +1,184 @@
+//! Models of floats.
+
+use super::array::{Array, rows};
+use super::file::{File, Structure};
+use super::{Layer, Layers, Lengths, check_call, missing};
+use crate::base::error::{Error, Result, finite, range};
+use crate::infer::model::{Ends, Input, MAX_INPUTS, Sum, dot};
+use crate::store::wire::Task;
+use embedded_storage::nor_flash::ReadNorFlash;
+
+/// A model of floats in flash: the file of a [`crate::infer::model::Model`] whose layers are in rows.
+#[derive(Debug)]
+pub struct Model<R> {
+    file: File<R>,
+    layers: Layers,
+    task: Option<Task>,
+}
+
+impl<R: ReadNorFlash> Model<R> {
+    /// Reads the file at `start` of the flash, a multiple of 4, and checks all of it; `buffer` has at least
+    /// [`LEAST_WORDS`](super::LEAST_WORDS), and with more there are fewer and longer reads.
+    ///
+    /// # Errors
+    /// As [`crate::store::wire::View::parse`]; [`Error::Format`] at a layer that is in windows; [`Error::Range`] where the file
+    /// does not end within the flash, [`Error::Budget`] for a buffer that is too short, [`Error::Source`] if the flash
+    /// cannot be read.
+    pub fn open(source: R, start: u32, buffer: &mut [u32]) -> Result<Self, R::Error> {
+        let (mut file, Structure { layers, task, .. }) = File::open(source, start, buffer, false)?;
+        layers.iter().try_for_each(|layer| check(&mut file, layer, buffer))?;
+        Ok(Self { file, layers, task })
+    }
+
+    /// Numbers in one input row.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.layers.first().map_or(0, |layer| layer.head.inputs)
+    }
+
+    /// Numbers in one prediction.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.layers.last().map_or(0, |layer| layer.head.outputs)
+    }
+
+    /// What the model was trained for; none where the file does not say.
+    #[must_use]
+    pub fn task(&self) -> Option<Task> {
+        self.task
+    }
+
+    /// Numbers of `f32` that [`predict`](Self::predict) needs for activations and for the prediction until it is whole: the
+    /// largest sum of the outputs of two neighbouring layers.
+    #[must_use]
+    pub fn scratch_len(&self) -> usize {
+        let outputs = self.layers.iter().map(|layer| layer.head.outputs);
+        let before = core::iter::once(0).chain(outputs.clone());
+        outputs.zip(before).map(|(now, before)| now.saturating_add(before)).max().unwrap_or(0)
+    }
+
+    /// Checks the checksum once more.
+    ///
+    /// # Errors
+    /// [`Error::Format`] with both if the file is no longer what it was, [`Error::Budget`] for a buffer that is too short,
+    /// [`Error::Source`] if the flash cannot be read.
+    pub fn check(&mut self, buffer: &mut [u32]) -> Result<(), R::Error> {
+        self.file.check(buffer)
+    }
+
+    /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`; `buffer` as for
+    /// [`open`](Self::open).
+    ///
+    /// # Errors
+    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` or `buffer` is too short,
+    /// [`Error::Source`] if the flash cannot be read, [`Error::Format`] or [`Error::Length`] if it gives other bytes than
+    /// before. `out` is as it was then.
+    pub fn predict(
+        &mut self,
+        x: &[f32],
+        buffer: &mut [u32],
+        scratch: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<(), R::Error> {
+        self.predict_from(x, buffer, scratch, out)
+    }
+
+    /// Predicts one row read from any [`Input`]; lengths as for [`predict`](Self::predict).
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict).
+    pub fn predict_from<X: Input + ?Sized>(
+        &mut self,
+        x: &X,
+        buffer: &mut [u32],
+        scratch: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<(), R::Error> {
+        let given = Lengths { row: x.len(), out: out.len(), scratch: scratch.len() };
+        let needed = Lengths { row: self.inputs(), out: self.outputs(), scratch: self.scratch_len() };
+        check_call(&given, &needed, buffer)?;
+        let mut ends = Ends::new(scratch);
+        for (k, layer) in self.layers.iter().enumerate() {
+            let short = missing(layer.head.inputs);
+            let (now, next) = ends.step(layer.head.outputs).ok_or(short)?;
+            match k {
+                0 => apply(&mut self.file, layer, buffer, x, next)?,
+                _ => apply(&mut self.file, layer, buffer, now, next)?,
+            }
+        }
+        let (whole, _) = ends.step(0).ok_or(missing(out.len()))?;
+        out.iter_mut().zip(whole).for_each(|(to, from)| *to = *from);
+        Ok(())
+    }
+
+    /// Gives the flash back.
+    pub fn release(self) -> R {
+        self.file.release()
+    }
+}
+
+/// `out = a(W x)`, or the sum with signs.
+fn apply<X: Input + ?Sized, R: ReadNorFlash>(
+    file: &mut File<R>,
+    layer: &Layer,
+    buffer: &mut [u32],
+    x: &X,
+    out: &mut [f32],
+) -> Result<(), R::Error> {
+    if layer.is_sum() {
+        let mut total = 0.0;
+        signs(file, layer, buffer, |from, sum| {
+            let neurons = (from..from + sum.inputs()).map(|i| x.at(i));
+            total = sum.add(total, neurons).ok_or(missing(layer.head.inputs))?;
+            Ok(())
+        })?;
+        out.fill(total);
+        return Ok(());
+    }
+    let mut sum = 0.0;
+    rows(file, layer, buffer, |row, columns, values: &[f32], is_end| {
+        sum = dot(x, columns, values, sum).ok_or(missing(layer.head.inputs))?;
+        if let Some(out) = out.get_mut(row).filter(|_| is_end) {
+            (*out, sum) = (layer.head.activation.of(sum), 0.0);
+        }
+        Ok(())
+    })
+}
+
+/// Goes through the signs of a sum: `visit` gets the first neuron of a chunk of signs, and the sum of it.
+pub(super) fn signs<R: ReadNorFlash>(
+    file: &mut File<R>,
+    layer: &Layer,
+    buffer: &mut [u32],
+    mut visit: impl FnMut(usize, &Sum<'_>) -> Result<()>,
+) -> Result<(), R::Error> {
+    let (inputs, mut done) = (layer.head.inputs, 0);
+    let mut words = Array::new(layer.array(0), buffer);
+    while done < inputs {
+        words.fill(file)?;
+        let chunk = words.peek::<u32>(usize::MAX);
+        let (count, len) = (chunk.len(), (32 * chunk.len()).min(inputs - done));
+        let sum = Sum::new(len, chunk).map_err(Error::widen)?;
+        visit(done, &sum).map_err(Error::widen)?;
+        words.skip::<u32>(count);
+        done += len;
+    }
+    Ok(())
+}
+
+/// Checks what the arrays of a layer hold.
+fn check<R: ReadNorFlash>(file: &mut File<R>, layer: &Layer, buffer: &mut [u32]) -> Result<(), R::Error> {
+    let head = &layer.head;
+    if layer.is_sum() {
+        return signs(file, layer, buffer, |_, _| Ok(()));
+    }
+    range("inputs of a layer", head.inputs, 0, MAX_INPUTS)?;
+    range("outputs asked for", head.requested, head.outputs, u32::MAX as usize)?;
+    let mut rising = super::Rising::default();
+    rows(file, layer, buffer, |_, columns, values: &[f32], is_end| {
+        finite("weights", values)?;
+        columns.iter().try_for_each(|&column| rising.then(column.into(), head.inputs))?;
+        rising.end_row(is_end);
+        Ok(())
+    })
+}

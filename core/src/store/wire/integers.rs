@@ -1,0 +1,294 @@
+//! Models of integers as bytes: sections of their own in the same file format.
+//!
+//! A file starts with what the integers stand for, layers of weights follow, a sum perhaps, and the task.
+
+use super::head::integer_arrays;
+use super::read::{RawLayer, Reader, Walk, activation, cast, encoded, expect, later, raw_sum, removed};
+use super::recode::{self, Choice};
+use super::write::Writer;
+use super::{
+    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK,
+    TAG_SCALES, TAG_SUM, TAG_WINDOWS, Task, sum_len,
+};
+use crate::base::error::{length, range, tri};
+use crate::infer::model::Activation;
+use crate::infer::price::Shape;
+use crate::infer::quantised::{Blocks, Dense, Encoding, Layer, Mask, Model, Scales, Weights};
+use crate::{Error, Result};
+
+/// A model of integers, the task it was trained for, and the sections behind it that this version does not know.
+///
+/// ```
+/// use tamis::infer::model::Activation;
+/// use tamis::infer::quantised::{Dense, Layer, Model, Scales, Weights};
+/// use tamis::store::wire::{Aligned, Choice, QuantisedView};
+///
+/// // y = 100 x_0 - 50 x_2
+/// let weights = Weights::Dense(Dense::new(3, 1, &[100, 0, -50])?);
+/// let layer = Layer::new(weights, &[], &[], Activation::Identity)?;
+/// let view = QuantisedView::new(Model::new(&[layer], None, Scales::new(1.0, 0.01, 0, 0)?)?);
+///
+/// let mut bytes = Aligned([0; 96]);
+/// let len = view.encode(Choice::Smallest, &mut bytes.0)?;
+/// assert_eq!(len, view.encoded_len(Choice::Smallest));
+/// let read = QuantisedView::parse(&bytes.0[..len])?;
+/// let mut y = [0];
+/// read.model().predict(&[2, 9, 1], &mut [], &mut y)?;
+/// assert_eq!(y, [150]);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuantisedView<'a> {
+    model: Model<'a>,
+    task: Option<Task>,
+    extra: &'a [u8],
+}
+
+impl<'a> QuantisedView<'a> {
+    /// A model to write, with nothing behind it.
+    #[must_use]
+    pub fn new(model: Model<'a>) -> Self {
+        Self { model, task: None, extra: &[] }
+    }
+
+    /// The same with the task that the model was trained for.
+    ///
+    /// # Errors
+    /// As [`View::with_task`](super::View::with_task).
+    pub fn with_task(self, task: Task) -> Result<Self> {
+        task.check(self.model.outputs())?;
+        task.fields()?;
+        Ok(Self { task: Some(task), ..self })
+    }
+
+    /// Whether bytes that start with the head of a model hold one of integers; nothing else about them is checked.
+    #[must_use]
+    pub fn is(bytes: &[u8]) -> bool {
+        bytes.get(HEADER..).and_then(|rest| rest.first_chunk()) == Some(&TAG_SCALES.to_le_bytes())
+    }
+
+    /// Reads `bytes`, exactly one model, in place, as [`View::parse`](super::View::parse) does.
+    ///
+    /// # Errors
+    /// As [`View::parse`](super::View::parse), and those of [`Layer::new`], [`Model::new`], [`Scales::new`] and of the
+    /// encodings. A model of floats is [`Error::Format`] at its first section.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let mut view = Self::new(Model::empty());
+        view.read(bytes)?;
+        Ok(view)
+    }
+
+    #[inline(never)]
+    fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
+        let (reader, inputs, outputs) = encoded(bytes)?;
+        self.sections(reader)?;
+        expect("inputs of the model", 16, self.model.inputs() as u32, inputs)?;
+        expect("outputs of the model", 20, self.model.outputs() as u32, outputs)
+    }
+
+    /// What the integers stand for, the layers, the sum, the task, then what else may be skipped.
+    fn sections(&mut self, mut reader: Reader<'a>) -> Result<()> {
+        let scales = scales(&mut reader)?;
+        let (mut walk, mut sum) = (Walk::new(reader), None);
+        while let Some(raw) = next(&mut walk, sum.is_some())? {
+            match raw {
+                Raw::Layer(raw) => self.model.push(raw.layer()?)?,
+                Raw::Sum(raw) => sum = Some(raw.sum()?),
+            }
+        }
+        self.model.finish(sum, scales)?;
+        self.task = walk.task;
+        if let Some(task) = self.task {
+            task.check(self.model.outputs())?;
+        }
+        self.extra = walk.extra();
+        Ok(())
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &Model<'a> {
+        &self.model
+    }
+
+    /// What the model was trained for; none where the file does not say.
+    #[must_use]
+    pub fn task(&self) -> Option<Task> {
+        self.task
+    }
+
+    /// The sections behind the layers that this version does not know, as they are; they are written back.
+    #[must_use]
+    pub fn extra(&self) -> &'a [u8] {
+        self.extra
+    }
+
+    /// Exactly the bytes that [`encode`](Self::encode) writes.
+    #[must_use]
+    pub fn encoded_len(&self, choice: Choice) -> usize {
+        let layers = self.model.layers().iter().map(|layer| layer_len(layer, choice));
+        let body = layers.fold(HEADER + SCALES, usize::saturating_add);
+        let sum = self.model.sum().map_or(0, |sum| sum_len(sum.inputs()));
+        body.saturating_add(sum).saturating_add(Task::len(self.task)).saturating_add(self.extra.len())
+    }
+
+    /// Writes the model to the start of `out` and gives its length in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] if `out` is shorter than [`encoded_len`](Self::encoded_len) (nothing is written then),
+    /// [`Error::Range`] if the model is longer than 4 GiB.
+    pub fn encode(&self, choice: Choice, out: &mut [u8]) -> Result<usize> {
+        let mut writer = Writer::new(out, self.encoded_len(choice))?;
+        writer.header(self.model.inputs(), self.model.outputs())?;
+        let scales = self.model.scales();
+        writer.words([usize::from(TAG_SCALES), SCALES - SECTION])?;
+        writer.put(&scales.input().to_bits().to_le_bytes())?;
+        writer.put(&scales.output().to_bits().to_le_bytes())?;
+        writer.put(&scales.threshold.to_le_bytes())?;
+        writer.put(&[scales.zero, 0, 0, 0])?;
+        for layer in self.model.layers() {
+            write_layer(&mut writer, layer, choice)?;
+        }
+        if let Some(sum) = self.model.sum() {
+            writer.sum(sum)?;
+        }
+        writer.task(self.task)?;
+        writer.put(self.extra)?;
+        writer.finish()
+    }
+}
+
+/// Bytes of a layer of integers with the encoding that is chosen, its section header included.
+#[must_use]
+pub fn layer_len(layer: &Layer<'_>, choice: Choice) -> usize {
+    let (own, shape) = (layer.weights().encoding(), Shape::of(layer.weights()));
+    let body = recode::bytes(&shape, recode::choose(&shape, own, choice)).unwrap_or_default();
+    (SECTION + INT_HEADER)
+        .saturating_add(4 * (layer.rescale().len() + layer.bias().len()))
+        .saturating_add(body)
+}
+
+fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Result<()> {
+    let (weights, shape) = (layer.weights(), Shape::of(layer.weights()));
+    let encoding = recode::choose(&shape, weights.encoding(), choice);
+    let tag = match encoding {
+        Encoding::Dense => TAG_DENSE,
+        Encoding::Mask => TAG_MASK,
+        Encoding::Blocks => TAG_BLOCKS,
+    };
+    let factors = layer.rescale().len().min(2);
+    let biases = usize::from(!layer.bias().is_empty());
+    writer.words([usize::from(tag), layer_len(layer, choice) - SECTION])?;
+    writer.words([weights.inputs(), weights.outputs(), weights.nonzeros(), layer.requested()])?;
+    writer.words([usize::from(layer.activation() == crate::infer::model::Activation::Relu)
+        | factors << 16
+        | biases << 24])?;
+    writer.words([0])?;
+    layer.rescale().iter().try_for_each(|factor| writer.put(&factor.to_le_bytes()))?;
+    layer.bias().iter().try_for_each(|bias| writer.put(&bias.to_le_bytes()))?;
+    recode::write(writer, weights, &shape, encoding)
+}
+
+/// The section of the scales, which is the first.
+pub(super) const fn scales(reader: &mut Reader<'_>) -> Result<Scales> {
+    let (at, tag, optional, mut payload) = tri!(reader.section());
+    let head = tag as u32 | (optional as u32) << 16;
+    tri!(expect("first section of a model of integers", at, TAG_SCALES as u32, head));
+    let (input, output) = (tri!(payload.u32()), tri!(payload.u32()));
+    let threshold = tri!(payload.u32()) as i32;
+    let at = payload.at;
+    let zero = tri!(payload.u32());
+    tri!(expect("reserved", at + 1, 0, zero >> 8));
+    tri!(payload.end("end of the scales"));
+    Scales::of(input, output, zero as u8, threshold)
+}
+
+/// A layer of integers, or the sum behind them.
+#[allow(clippy::large_enum_variant, reason = "lives for one layer, on the stack")]
+pub(super) enum Raw<'a> {
+    Layer(RawIntegers<'a>),
+    Sum(RawLayer<'a>),
+}
+
+/// The next of them; `ended` says that there was a sum.
+pub(super) const fn next<'a>(walk: &mut Walk<'a>, ended: bool) -> Result<Option<Raw<'a>>> {
+    let Some((at, tag, mut payload)) = tri!(walk.next()) else { return Ok(None) };
+    tri!(expect("section behind the sum", at, 0, ended as u32));
+    if tag != TAG_SUM {
+        return Ok(Some(Raw::Layer(tri!(raw_layer(at, tag, payload)))));
+    }
+    let sum = tri!(raw_sum(&mut payload));
+    tri!(payload.end("end of a layer"));
+    Ok(Some(Raw::Sum(sum)))
+}
+
+/// The fields of a layer of integers, and the bytes of its arrays.
+pub(super) struct RawIntegers<'a> {
+    pub(super) tag: u16,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    pub(super) nonzeros: usize,
+    pub(super) requested: usize,
+    pub(super) activation: Activation,
+    pub(super) rescale: &'a [u8],
+    pub(super) bias: &'a [u8],
+    /// In the order of the specification.
+    pub(super) arrays: [&'a [u8]; 2],
+}
+
+/// The structure of a layer of integers; what its arrays hold is not looked at.
+const fn raw_layer<'a>(section: usize, tag: u16, mut payload: Reader<'a>) -> Result<RawIntegers<'a>> {
+    let at = section;
+    match tag {
+        TAG_CSR | TAG_SCALES | TAG_WINDOWS => {
+            let what = "layer of a model of integers";
+            return Err(Error::Format { what, at, expected: TAG_DENSE as u32, got: tag as u32 });
+        }
+        TAG_DENSE | TAG_MASK | TAG_BLOCKS => {}
+        TAG_DENSE..=TAG_LAST_INTEGERS => return Err(removed(at, tag)),
+        _ => return Err(later("layer", at, tag)),
+    }
+    let p = &mut payload;
+    let [inputs, outputs, nonzeros, requested] = tri!(p.words());
+    tri!(range("inputs of a layer", inputs, 0, crate::infer::model::MAX_INPUTS));
+    tri!(range("outputs of a layer", outputs, 0, crate::infer::quantised::MAX_OUTPUTS));
+    let activation = tri!(activation(p));
+    let at = p.at;
+    let [factors, biases] = tri!(p.u16()).to_le_bytes();
+    let factors = match factors {
+        0 | 1 => factors as usize,
+        2 if outputs > 1 => outputs,
+        _ => return Err(Error::Format { what: "factors", at, expected: 0, got: factors as u32 }),
+    };
+    // Without outputs there is nothing to add biases to.
+    let most = (outputs > 0) as u8;
+    tri!(expect("biases", at + 1, if biases < most { biases } else { most } as u32, biases as u32));
+    let at = p.at;
+    match tri!(p.words()) {
+        [0] => {}
+        // A list of the inputs that have weights, which earlier programs wrote.
+        _ if tag != TAG_BLOCKS => return Err(removed(section, tag)),
+        [got] => return Err(Error::Format { what: "reserved", at, expected: 0, got: got as u32 }),
+    }
+    let (rescale, bias) = (tri!(p.array(4 * factors)), tri!(p.array(4 * outputs * biases as usize)));
+    let [first, second] = integer_arrays(tag, inputs, outputs, nonzeros);
+    let arrays = [tri!(p.array(first)), tri!(p.array(second))];
+    tri!(payload.end("end of a layer"));
+    Ok(RawIntegers { tag, inputs, outputs, nonzeros, requested, activation, rescale, bias, arrays })
+}
+
+impl<'a> RawIntegers<'a> {
+    /// The layer on the bytes where they lie.
+    fn layer(&self) -> Result<Layer<'a>> {
+        let (inputs, outputs, [a, b]) = (self.inputs, self.outputs, self.arrays);
+        let weights = match self.tag {
+            TAG_DENSE => Weights::Dense(Dense::new(inputs, outputs, cast(a)?)?),
+            TAG_MASK => Weights::Mask(Mask::new(inputs, outputs, cast(a)?, cast(b)?)?),
+            _ => Weights::Blocks(Blocks::new(inputs, outputs, a, cast(b)?)?),
+        };
+        length("weights of a layer", weights.nonzeros(), self.nonzeros)?;
+        let layer = Layer::new(weights, cast(self.rescale)?, cast(self.bias)?, self.activation)?;
+        layer.with_requested(self.requested)
+    }
+}

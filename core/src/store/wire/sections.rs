@@ -1,0 +1,204 @@
+//! The structure of a file from pieces of it, for one that is never in memory as a whole.
+
+use super::head::{float_arrays, integer_arrays};
+use super::integers::scales;
+use super::read::{Reader, activation, expect, later, read_task, removed};
+use super::{
+    HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK,
+    TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task, encoded_len, padding,
+};
+use crate::base::error::range;
+use crate::infer::model::{Activation, MAX_INPUTS, MAX_OUTPUTS};
+use crate::infer::quantised::Scales;
+use crate::{Error, Result};
+
+/// Bytes from the start of a section that tell all of it but its arrays.
+pub(crate) const PIECE: usize = 32;
+
+/// Goes from section to section; what it needs of each is read by the caller.
+pub(crate) struct Sections {
+    /// Where the next section starts.
+    at: usize,
+    /// Where the last layer ends.
+    layers: usize,
+    len: usize,
+    is_integers: bool,
+    has_scales: bool,
+    pub(crate) task: Option<Task>,
+}
+
+/// What a section is.
+pub(crate) enum Section {
+    /// A layer, and where its arrays start in the file.
+    Layer(Head, usize),
+    Scales(Scales),
+    /// The task, or one that may be skipped.
+    Other,
+}
+
+impl Sections {
+    /// Of a file with this head; also its length, checksum, inputs and outputs.
+    pub(crate) fn new(head: &[u8; HEADER], is_integers: bool) -> Result<(Self, [u32; 4])> {
+        let len = encoded_len(head)?;
+        let mut reader = Reader { bytes: head, at: 12 };
+        let [checksum, inputs, outputs] = reader.words()?;
+        let sections = Self { at: HEADER, layers: HEADER, len, is_integers, has_scales: false, task: None };
+        Ok((sections, [len as u32, checksum as u32, inputs as u32, outputs as u32]))
+    }
+
+    /// Where the next section is, and how many bytes of it to read; none behind the last.
+    pub(crate) fn place(&self) -> Option<(usize, usize)> {
+        let left = self.len.saturating_sub(self.at);
+        (left > 0).then_some((self.at, left.min(PIECE)))
+    }
+
+    /// The section that starts with `piece`.
+    pub(crate) fn next(&mut self, piece: &[u8]) -> Result<Section> {
+        let at = self.at;
+        self.read(piece).map_err(|error| match error {
+            Error::Format { what, at: place, expected, got } => {
+                Error::Format { what, at: at + place, expected, got }
+            }
+            Error::Newer { what, at: place, got } => Error::Newer { what, at: at + place, got },
+            Error::Removed { what, at: place, got } => Error::Removed { what, at: at + place, got },
+            other => other,
+        })
+    }
+
+    fn read(&mut self, piece: &[u8]) -> Result<Section> {
+        let mut reader = Reader { bytes: piece, at: 0 };
+        let (tag, flags, payload) = (reader.u16()?, reader.u16()?, reader.u32()? as usize);
+        expect("flags of a section", 2, u32::from(flags & OPTIONAL), flags.into())?;
+        expect("length of a section, modulo 4", 4, 0, (payload % 4) as u32)?;
+        let left = self.len.saturating_sub(self.at + SECTION);
+        expect("bytes left for a section", SECTION, payload.min(left) as u32, payload as u32)?;
+        let (is_optional, is_behind) = (flags == OPTIONAL, self.at != self.layers);
+        let whole = SECTION + payload;
+        let mut part = Reader { bytes: piece.get(..whole.min(PIECE)).unwrap_or(piece), at: SECTION };
+        self.at += whole;
+        if tag == TAG_TASK {
+            expect("flags of a task", 2, OPTIONAL.into(), is_optional.into())?;
+            expect("task, once and right behind the layers", 0, 0, is_behind.into())?;
+            self.task = Some(read_task(part)?);
+            return Ok(Section::Other);
+        }
+        if is_optional {
+            let is_known = (TAG_CSR..=TAG_WINDOWS).contains(&tag);
+            expect("flags of a layer", 2, 0, is_known.into())?;
+            return Ok(Section::Other);
+        }
+        expect("layer behind a section that may be skipped", 0, 0, is_behind.into())?;
+        self.layers = self.at;
+        if self.is_integers && !self.has_scales {
+            self.has_scales = true;
+            let piece = piece.get(..SCALES).unwrap_or(piece);
+            return scales(&mut Reader { bytes: piece, at: 0 }).map(Section::Scales);
+        }
+        let head = match (self.is_integers, tag) {
+            (_, TAG_SUM) => Head::sum(&mut part)?,
+            (true, TAG_BLOCKS) => Head::blocks(&mut part)?,
+            (false, TAG_CSR) => Head::floats(&mut part)?,
+            (true, TAG_DENSE..=TAG_LAST_INTEGERS) if !matches!(tag, TAG_DENSE | TAG_MASK) => {
+                return Err(removed(0, tag));
+            }
+            (true, TAG_CSR..=TAG_WINDOWS) => {
+                let what = "layer in blocks (tamis export --format tamis --encoding blocks)";
+                return Err(Error::Format { what, at: 0, expected: TAG_BLOCKS.into(), got: tag.into() });
+            }
+            (false, TAG_CSR..=TAG_WINDOWS) => {
+                let what = "layer in rows (tamis export --format tamis --encoding rows)";
+                return Err(Error::Format { what, at: 0, expected: TAG_CSR.into(), got: tag.into() });
+            }
+            _ => return Err(later("layer", 0, tag)),
+        };
+        expect(
+            "end of a layer",
+            part.at,
+            part.at.saturating_add(head.bytes()).min(u32::MAX as usize) as u32,
+            whole as u32,
+        )?;
+        Ok(Section::Layer(head, self.at - head.bytes()))
+    }
+
+    /// Whether the scales are still to come, which a model of integers starts with.
+    pub(crate) fn check(&self) -> Result<()> {
+        let lacks = self.is_integers && !self.has_scales;
+        expect(
+            "first section of a model of integers",
+            HEADER,
+            TAG_SCALES.into(),
+            if lacks { 0 } else { TAG_SCALES.into() },
+        )
+    }
+}
+
+/// The fields of a layer of either kind, or of a sum, and the bytes of its arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) tag: u16,
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+    pub(crate) requested: usize,
+    pub(crate) activation: Activation,
+    /// Words of factors and of biases, which come before the weights; none in layers of floats.
+    pub(crate) factors: usize,
+    pub(crate) biases: usize,
+    /// Bytes of the arrays in the order of the specification, without padding; of a sum its signs.
+    pub(crate) arrays: [usize; 3],
+}
+
+impl Head {
+    /// Of a layer of floats in rows.
+    fn floats(p: &mut Reader<'_>) -> Result<Self> {
+        let [inputs, outputs, nonzeros, requested] = p.words()?;
+        let activation = activation(p)?;
+        expect("reserved", p.at, 0, p.u16()?.into())?;
+        let (tag, arrays) = (TAG_CSR, float_arrays(TAG_CSR, inputs, outputs, nonzeros));
+        Ok(Self { tag, inputs, outputs, requested, activation, factors: 0, biases: 0, arrays })
+    }
+
+    /// Of a sum.
+    fn sum(p: &mut Reader<'_>) -> Result<Self> {
+        let inputs = p.u32()? as usize;
+        let arrays = [inputs.div_ceil(32).saturating_mul(4), 0, 0];
+        let (tag, activation) = (TAG_SUM, Activation::Identity);
+        Ok(Self { tag, inputs, outputs: 1, requested: 1, activation, factors: 0, biases: 0, arrays })
+    }
+
+    /// Of a layer of integers in blocks.
+    fn blocks(p: &mut Reader<'_>) -> Result<Self> {
+        let [inputs, outputs, nonzeros, requested] = p.words()?;
+        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
+        range("outputs of a layer", outputs, 0, MAX_OUTPUTS)?;
+        let activation = activation(p)?;
+        let at = p.at;
+        let [factors, biases] = p.u16()?.to_le_bytes();
+        let factors = match factors {
+            0 | 1 => factors.into(),
+            2 if outputs > 1 => outputs,
+            _ => return Err(Error::Format { what: "factors", at, expected: 0, got: factors.into() }),
+        };
+        // Without outputs there is nothing to add biases to.
+        let most = u8::from(outputs > 0);
+        expect("biases", at + 1, biases.min(most).into(), biases.into())?;
+        let biases = outputs * usize::from(biases);
+        let at = p.at;
+        let [reserved] = p.words()?;
+        expect("reserved", at, 0, reserved as u32)?;
+        let [counts, pairs] = integer_arrays(TAG_BLOCKS, inputs, outputs, nonzeros);
+        let (tag, arrays) = (TAG_BLOCKS, [counts, pairs, 0]);
+        Ok(Self { tag, inputs, outputs, requested, activation, factors, biases, arrays })
+    }
+
+    /// Bytes of all arrays with their padding.
+    pub(crate) fn bytes(&self) -> usize {
+        let words = self.factors.saturating_add(self.biases).saturating_mul(4);
+        self.arrays.iter().fold(words, |sum, &len| sum.saturating_add(len).saturating_add(padding(len)))
+    }
+
+    /// Where array `k` starts, less where the arrays start.
+    pub(crate) fn start(&self, k: usize) -> usize {
+        let before = self.arrays.iter().take(k).map(|&len| len + padding(len)).sum::<usize>();
+        4 * (self.factors + self.biases) + before
+    }
+}

@@ -1,0 +1,192 @@
+//! A model to bytes in the caller's buffer.
+
+use super::task::TASK;
+use super::{
+    CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, TAG_WINDOWS, Task, VERSION, View, checksum, csr_len,
+    padding, sum_len, windows_len,
+};
+use crate::base::error::range;
+use crate::infer::model::{Activation, Layer, Model, Sum};
+use crate::{Error, Result};
+
+impl View<'_> {
+    /// Exactly the bytes that [`encode`](Self::encode) writes.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        self.model().flash_bytes().saturating_add(Task::len(self.task())).saturating_add(self.extra().len())
+    }
+
+    /// Writes the model to the start of `out` and gives its length in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] if `out` is shorter than [`encoded_len`](Self::encoded_len) (nothing is written then),
+    /// [`Error::Range`] if the model is longer than 4 GiB.
+    pub fn encode(&self, out: &mut [u8]) -> Result<usize> {
+        let model = self.model();
+        let mut writer = Writer::new(out, self.encoded_len())?;
+        writer.header(model.inputs(), model.outputs())?;
+        for layer in model.layers() {
+            writer.layer(layer)?;
+        }
+        writer.task(self.task())?;
+        writer.put(self.extra())?;
+        writer.finish()
+    }
+}
+
+impl Model<'_> {
+    /// Exactly the bytes of the encoded model: header and layers.
+    #[must_use]
+    pub fn flash_bytes(&self) -> usize {
+        self.layers().iter().fold(HEADER, |sum, layer| sum.saturating_add(layer.flash_bytes()))
+    }
+}
+
+impl Layer<'_> {
+    /// Exactly the bytes of the encoded layer, its section header included.
+    #[must_use]
+    pub fn flash_bytes(&self) -> usize {
+        match self {
+            Layer::Csr(csr) => csr_len(csr.outputs(), csr.nonzeros()),
+            Layer::Sum(sum) => sum_len(sum.inputs()),
+            Layer::Blocks(blocks) => windows_len(blocks.inputs(), blocks.outputs(), blocks.nonzeros()),
+        }
+    }
+}
+
+/// The counts in the head of a sparse layer.
+pub(super) struct CsrHead {
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    pub(super) nonzeros: usize,
+    pub(super) requested: usize,
+    pub(super) activation: Activation,
+}
+
+/// Writes forward into a buffer that has exactly the length of the model.
+pub(super) struct Writer<'o> {
+    out: &'o mut [u8],
+    at: usize,
+}
+
+impl<'o> Writer<'o> {
+    pub(super) fn new(out: &'o mut [u8], needed: usize) -> Result<Self> {
+        range("bytes of the model", needed, 0, u32::MAX as usize)?;
+        let short = Error::Budget { needed, got: out.len() };
+        Ok(Self { out: out.get_mut(..needed).ok_or(short)?, at: 0 })
+    }
+
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let end = self.at.saturating_add(bytes.len());
+        let short = Error::Budget { needed: end, got: self.out.len() };
+        self.out.get_mut(self.at..end).ok_or(short)?.copy_from_slice(bytes);
+        self.at = end;
+        Ok(())
+    }
+
+    pub(super) fn words<const N: usize>(&mut self, words: [usize; N]) -> Result<()> {
+        words.iter().try_for_each(|&word| self.put(&(word as u32).to_le_bytes()))
+    }
+
+    pub(super) fn pad(&mut self) -> Result<()> {
+        self.put([0; 3].get(..padding(self.at)).unwrap_or_default())
+    }
+
+    pub(super) fn header(&mut self, inputs: usize, outputs: usize) -> Result<()> {
+        self.words([MAGIC as usize, usize::from(VERSION), self.out.len(), 0, inputs, outputs])
+    }
+
+    fn layer(&mut self, layer: &Layer<'_>) -> Result<()> {
+        match layer {
+            Layer::Csr(csr) => {
+                self.csr_head(&CsrHead {
+                    inputs: csr.inputs(),
+                    outputs: csr.outputs(),
+                    nonzeros: csr.nonzeros(),
+                    requested: csr.requested(),
+                    activation: csr.activation(),
+                })?;
+                self.u16s(csr.counts().iter().copied())?;
+                self.u16s(csr.columns().iter().copied())?;
+                self.f32s(csr.values().iter().copied())
+            }
+            Layer::Sum(sum) => self.sum(sum),
+            Layer::Blocks(blocks) => {
+                let (inputs, outputs, nonzeros) = (blocks.inputs(), blocks.outputs(), blocks.nonzeros());
+                let requested = blocks.requested();
+                let payload = windows_len(inputs, outputs, nonzeros) - SECTION;
+                self.words([usize::from(TAG_WINDOWS), payload])?;
+                self.head(&CsrHead {
+                    inputs,
+                    outputs,
+                    nonzeros,
+                    requested,
+                    activation: blocks.activation(),
+                })?;
+                self.put(blocks.counts())?;
+                self.pad()?;
+                self.put(blocks.indices())?;
+                self.pad()?;
+                self.f32s(blocks.values().iter().copied())
+            }
+        }
+    }
+
+    pub(super) fn sum(&mut self, sum: &Sum<'_>) -> Result<()> {
+        self.sum_head(sum.inputs())?;
+        sum.signs().iter().try_for_each(|word| self.put(&word.to_le_bytes()))
+    }
+
+    pub(super) fn csr_head(&mut self, head: &CsrHead) -> Result<()> {
+        let payload = csr_len(head.outputs, head.nonzeros) - SECTION;
+        self.words([usize::from(TAG_CSR), payload])?;
+        self.head(head)
+    }
+
+    fn head(&mut self, head: &CsrHead) -> Result<()> {
+        let activation = match head.activation {
+            Activation::Identity => 0,
+            Activation::Relu => 1,
+        };
+        self.words([head.inputs, head.outputs, head.nonzeros, head.requested, activation])
+    }
+
+    pub(super) fn u16s(&mut self, mut numbers: impl Iterator<Item = u16>) -> Result<()> {
+        numbers.try_for_each(|number| self.put(&number.to_le_bytes()))?;
+        self.pad()
+    }
+
+    pub(super) fn f32s(&mut self, mut values: impl Iterator<Item = f32>) -> Result<()> {
+        values.try_for_each(|value| self.put(&value.to_le_bytes()))
+    }
+
+    pub(super) fn sum_head(&mut self, inputs: usize) -> Result<()> {
+        self.words([usize::from(TAG_SUM), sum_len(inputs) - SECTION, inputs])
+    }
+
+    /// The task, where it is known.
+    pub(super) fn task(&mut self, task: Option<Task>) -> Result<()> {
+        let Some(task) = task else { return Ok(()) };
+        let [kind, threshold] = task.fields()?;
+        self.words([Task::HEAD as usize, TASK - SECTION, kind as usize, threshold as usize])
+    }
+
+    /// The signs of the sum, 32 a word; `true` is -1.
+    pub(super) fn signs(&mut self, mut negative: impl Iterator<Item = bool>) -> Result<()> {
+        while let Some(first) = negative.next() {
+            let bits = negative.by_ref().take(31).zip(1..);
+            let word = bits.fold(u32::from(first), |word, (bit, k)| word | (u32::from(bit) << k));
+            self.put(&word.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Puts the checksum in; the length of the model.
+    pub(super) fn finish(self) -> Result<usize> {
+        let needed = self.out.len();
+        let crc = checksum(self.out).to_le_bytes();
+        let slot = self.out.get_mut(CHECKSUM).filter(|_| self.at == needed);
+        slot.ok_or(Error::Budget { needed, got: self.at })?.copy_from_slice(&crc);
+        Ok(needed)
+    }
+}

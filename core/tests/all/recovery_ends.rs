@@ -1,0 +1,163 @@
+//! The recovery recipe where columns repeat others, where an operator ends the run within a step, and where labels leave the
+//! range of normal floats.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+use core::ops::ControlFlow::Continue;
+use tamis::base::budget::{Recovery, gated_words};
+use tamis::base::dims::Dims;
+use tamis::base::error::Error;
+use tamis::base::rng::Rng;
+use tamis::data::samples::Rows;
+use tamis::learn::lm::{self, Info, Params};
+use tamis::learn::start::Start;
+use tamis::network::gates::Signs;
+use tamis::operator::factored::Factored;
+use tamis::operator::gated::Gated;
+use tamis::operator::sensing::Sensing;
+use tamis::operator::wrapper::{Body, Call, Operation, Wrapper};
+
+const D: usize = 8;
+const ROWS: usize = 300;
+
+/// An operator that is asked to end at one of its calls, counted over applications and adjoints.
+struct Ending<'a> {
+    inner: Gated<'a, Rows<'a>>,
+    calls: usize,
+    at: usize,
+}
+
+impl<'a> Wrapper for Ending<'a> {
+    type Inner = Gated<'a, Rows<'a>>;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut self.inner
+    }
+
+    fn before(&mut self, call: &Call) -> tamis::Result<Body> {
+        if matches!(call.operation, Operation::Apply | Operation::Adjoint) {
+            self.calls += 1;
+            if self.calls == self.at {
+                return Err(Error::Stopped);
+            }
+        }
+        Ok(Body::Provided)
+    }
+}
+
+/// Rows whose first `D` columns are normal, and behind them columns `repeat` times a number; labels of `outputs` columns of
+/// three neurons of three weights, in `labels` times their size, and how many weights that takes.
+fn planted(repeats: &[(usize, f32)], outputs: usize, scale: f32) -> (Vec<f32>, Vec<f32>, usize) {
+    let mut rng = Rng::new(11, 0);
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let neurons =
+        [[(0, 1.0), (3, -2.0), (6, 0.5)], [(1, 1.5), (2, 1.0), (7, -1.0)], [(4, 1.0), (5, 2.0), (0, -1.0)]];
+    let ends = [[1.0, -0.5, 2.0], [0.5, 1.0, -1.0], [-1.5, 2.0, 0.5]];
+    for _ in 0..ROWS {
+        let mut row = [0.0; D];
+        rng.fill_normal(&mut row);
+        for k in 0..outputs {
+            let active = |w: &[(usize, f32)]| w.iter().map(|&(j, w)| w * row[j]).sum::<f32>().max(0.0);
+            let of = |v: &[f32; 3]| if outputs == 1 { 1.0 } else { v[k] };
+            y.push(scale * neurons.iter().zip(&ends).map(|(w, v)| of(v) * active(w)).sum::<f32>());
+        }
+        x.extend_from_slice(&row);
+        x.extend(repeats.iter().map(|&(j, factor)| factor * row[j]));
+    }
+    (x, y, if outputs == 1 { 9 } else { 18 })
+}
+
+/// Searches for three neurons, ended at call `at`: the flat indices of W, how many weights there are in all, what was done,
+/// and how many calls it took.
+fn search(
+    (x, y, nnz): &(Vec<f32>, Vec<f32>, usize),
+    signs: Signs,
+    at: usize,
+) -> tamis::Result<(Vec<u32>, usize, Info, usize)> {
+    let (d, c) = (x.len() / ROWS, y.len() / ROWS);
+    let blocks = lm::slots(3, signs);
+    let mut row = vec![0.0; gated_words(d, blocks)];
+    let inner = Gated::new(Rows::new(x, d)?, blocks, 2, &mut row)?;
+    let mut sensing = Ending { inner, calls: 0, at };
+    let dims = Dims::new(ROWS, d, 3, *nnz);
+    let params = Params { signs, ..Params::DEFAULT };
+    let (w, all, info) = if c == 1 {
+        let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(ROWS), signs.linear(0));
+        let mut memory = vec![0; budget.words()];
+        let goal = lm::Goal::one_output(dims);
+        let found = lm::run(&mut sensing, y, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
+        let (w, info) = (found.network.w(), found.info);
+        assert!(w.value().iter().all(|v| v.is_finite()));
+        (w.index().to_vec(), w.nnz(), info)
+    } else {
+        let scratch = sensing.scratch(ROWS).max(sensing.net_scratch(ROWS));
+        let mut memory = vec![0; Recovery::factored(dims, c, sensing.panel(), scratch).words()];
+        let goal = lm::Goal::several_outputs(dims);
+        let found = lm::run(&mut sensing, y, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
+        let (net, info) = (found.network, found.info);
+        assert!(net.w().value().iter().chain(net.wt().value()).all(|v| v.is_finite()));
+        (net.w().index().to_vec(), net.nnz(), info)
+    };
+    Ok((w, all, info, sensing.calls))
+}
+
+#[test]
+fn columns_that_repeat_others_take_no_weights_of_their_own() {
+    let all: Vec<(usize, f32)> = (0..D).map(|j| (j, 1.0)).chain((0..D).map(|j| (j, -3e3))).collect();
+    for outputs in [1, 3] {
+        let problem = planted(&all, outputs, 1.0);
+        let (index, nnz, info, _) = search(&problem, Signs::Positive, usize::MAX).unwrap();
+        assert!(info.exact, "{outputs} outputs: {}", info.relative);
+        assert!(nnz == problem.2 && index.iter().all(|j| (*j as usize) % (3 * D) < D), "{index:?}");
+    }
+    let (index, _, info, _) = search(&planted(&all, 1, 1.0), Signs::Free, usize::MAX).unwrap();
+    assert!(info.exact && index.iter().all(|j| (*j as usize) % (3 * D) < D), "{}: {index:?}", info.relative);
+}
+
+#[test]
+fn columns_that_differ_a_little_are_told_apart() {
+    // The last column is the first one but for the last row of it, which makes labels that only it explains.
+    let (mut x, mut y, _) = planted(&[(0, 1.0)], 1, 1.0);
+    x.iter_mut().skip(D).step_by(D + 1).step_by(10).for_each(|x| *x += 0.01);
+    for (row, y) in x.chunks(D + 1).zip(&mut y) {
+        *y = (row[D] + row[1]).max(0.0) + (row[0] - row[2]).max(0.0);
+    }
+    let (index, _, info, _) = search(&(x, y, 4), Signs::Positive, usize::MAX).unwrap();
+    assert!(info.exact, "{}", info.relative);
+    assert_eq!(index.iter().filter(|j| (**j as usize) % (D + 1) == D).count(), 1, "{index:?}");
+}
+
+#[test]
+fn an_operator_that_ends_the_run_within_a_step_leaves_a_result() {
+    for (outputs, signs) in [(1, Signs::Positive), (1, Signs::Free), (3, Signs::Positive)] {
+        let problem = planted(&[], outputs, 1.0);
+        let calls = search(&problem, signs, usize::MAX).unwrap().3;
+        let mut given = 0;
+        for at in (1..200).chain((200..calls).step_by(calls / 100 + 1)) {
+            match search(&problem, signs, at) {
+                Err(Error::Stopped) => {
+                    assert!(given == 0, "{at}: nothing, where an earlier end gave a result");
+                }
+                Err(other) => panic!("{at}: {other}"),
+                Ok((_, nnz, info, _)) => {
+                    given += 1;
+                    assert!(info.stopped && (1..=problem.2).contains(&nnz), "{at}: {nnz}, {info:?}");
+                    // Better than nothing: the zero network has 1.
+                    assert!(info.relative < 0.9, "{at}: {}", info.relative);
+                }
+            }
+        }
+        assert!(given > 50, "{given}");
+    }
+}
+
+#[test]
+fn weights_that_lose_their_precision_are_not_exact() {
+    let normal = search(&planted(&[], 1, 1e-30), Signs::Positive, usize::MAX).unwrap().2;
+    assert!(normal.exact, "{}", normal.relative);
+    let denormal = search(&planted(&[], 1, 1e-42), Signs::Positive, usize::MAX);
+    assert!(denormal.as_ref().map_or(true, |found| !found.2.exact), "{denormal:?}");
+}

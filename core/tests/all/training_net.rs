@@ -1,0 +1,437 @@
+//! The published method for several outputs: each step against dense arithmetic in double precision, results that do not
+//! depend on the panel, exact budgets, divergence.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by it"
+)]
+
+use proptest::prelude::*;
+use tamis::Error;
+use tamis::base::budget::{WORD, gated_words};
+use tamis::base::dims::Dims;
+use tamis::base::rng::{Rng, seed_of, stream};
+use tamis::data::samples::Rows;
+use tamis::learn::loss::Labels;
+use tamis::learn::start::{Start, continue_if};
+use tamis::learn::train::{Info, Progress, Rank, Schedule, SeveralOutputs, Standin, Trials, run};
+use tamis::network::net::Network;
+use tamis::network::weights::Weights;
+
+use tamis::operator::gated::Gated;
+
+/// Sizes, rows and labels.
+#[derive(Debug, Clone)]
+struct Problem {
+    n: usize,
+    d: usize,
+    m: usize,
+    c: usize,
+    s: usize,
+    x: Vec<f32>,
+    y: Vec<f32>,
+    classes: Vec<u16>,
+}
+
+/// Flat weights of a whole network, zeros included.
+#[derive(Debug, Clone, PartialEq)]
+struct Dense {
+    w: Vec<f64>,
+    wt: Vec<f64>,
+}
+
+impl Dense {
+    fn of(net: Network<'_>) -> Self {
+        let fill = |side: Weights<'_>| {
+            let mut all = vec![0.0; side.inputs() * side.hidden()];
+            for (&j, &v) in side.index().iter().zip(side.value()) {
+                all[j as usize] = f64::from(v);
+            }
+            all
+        };
+        Self { w: fill(net.w()), wt: fill(net.wt()) }
+    }
+}
+
+/// What a run leaves.
+#[derive(Debug)]
+struct Found {
+    index: Vec<u32>,
+    bits: Vec<u32>,
+    dense: Dense,
+    info: Info,
+    undone: u32,
+}
+
+impl Found {
+    fn network(&self) -> (&[u32], &[u32]) {
+        (&self.index, &self.bits)
+    }
+}
+
+impl Problem {
+    fn new((n, d, m, c, s): (usize, usize, usize, usize, usize), seed: u64) -> Self {
+        let mut rng = Rng::new(seed, stream::USER);
+        let x: Vec<f32> = (0..n * d).map(|_| rng.normal()).collect();
+        // Three neurons of two weights, each to one output.
+        let mut y = vec![0.0; n * c];
+        let neurons: Vec<_> = (0..3)
+            .map(|i| {
+                let pick = |r: &mut Rng| (r.below(d as u32) as usize, r.normal() + 1.0);
+                (pick(&mut rng), pick(&mut rng), i % c)
+            })
+            .collect();
+        for (row, y) in x.chunks(d).zip(y.chunks_mut(c)) {
+            for &((j, a), (k, b), o) in &neurons {
+                y[o] += (a * row[j] + b * row[k]).max(0.0);
+            }
+        }
+        let classes = y.chunks(c).map(|y| tamis::learn::loss::best(y) as u16).collect();
+        Self { n, d, m, c, s, x, y, classes }
+    }
+
+    fn goal(&self, values: bool) -> Labels<'_> {
+        if values { Labels::Values(&self.y) } else { Labels::classes(&self.classes, self.c) }
+    }
+
+    fn train(
+        &self,
+        goal: Labels<'_>,
+        schedule: &Schedule<'_, SeveralOutputs>,
+        panel: usize,
+        words: isize,
+        mut observe: impl FnMut(&Progress<'_>) -> bool,
+    ) -> tamis::Result<Found> {
+        let mut row = vec![0.0; gated_words(self.d, self.m)];
+        let mut sensing = Gated::new(Rows::new(&self.x, self.d)?, self.m, panel, &mut row)?;
+        let dims = Dims::new(self.n, self.d, self.m, self.s);
+        let mut budget = schedule.budget(dims, self.c, panel.min(self.m), 0);
+        budget.scratch = tamis::operator::factored::Factored::net_scratch(&sensing, budget.batch);
+        // What memory held before must not matter.
+        let mut memory = vec![0x7fc0_4321; budget.words().saturating_add_signed(words)];
+        let observe = |progress: &Progress<'_>| continue_if(observe(progress));
+        let done = run(&mut sensing, goal, self.s, Start::Zero, schedule, &mut memory, observe)?;
+        let (w, wt) = (done.network.w(), done.network.wt());
+        let index = w.index().iter().chain(wt.index()).copied().collect();
+        let bits = w.value().iter().chain(wt.value()).map(|v| v.to_bits()).collect();
+        Ok(Found { index, bits, dense: Dense::of(done.network), info: done.info, undone: done.info.undone })
+    }
+
+    /// The gradient, dense, of a network on all rows, downhill, where random values stand for empty blocks.
+    fn gradient(&self, at: &Dense, values: bool, standin: Option<u64>) -> Dense {
+        let &Self { n, d, m, c, .. } = self;
+        let mut with = at.clone();
+        if let Some(seed) = standin {
+            for (which, (side, width)) in [(&mut with.w, d), (&mut with.wt, c)].into_iter().enumerate() {
+                let bound = 1.0 / ((width * m) as f32).sqrt();
+                for (i, block) in side.chunks_mut(width).enumerate() {
+                    if block.iter().all(|&v| v == 0.0) {
+                        let mut rng = Rng::new(seed, stream::STANDIN + 2 * i as u64 + which as u64);
+                        block.iter_mut().for_each(|v| *v = f64::from(bound * (2.0 * rng.uniform() - 1.0)));
+                    }
+                }
+            }
+        }
+        let act = |w: &[f64], row: &[f32]| -> Vec<f64> {
+            let z = |w: &[f64]| w.iter().zip(row).map(|(w, x)| w * f64::from(*x)).sum::<f64>();
+            w.chunks(d).map(|w| z(w).max(0.0)).collect()
+        };
+        let mut g = Dense { w: vec![0.0; m * d], wt: vec![0.0; m * c] };
+        for (k, row) in self.x.chunks(d).enumerate() {
+            let mut out = vec![0.0; c];
+            for (a, wt) in act(&at.w, row).iter().zip(at.wt.chunks(c)) {
+                out.iter_mut().zip(wt).for_each(|(o, v)| *o += a * v);
+            }
+            let r: Vec<f64> = if values {
+                out.iter().zip(&self.y[k * c..]).map(|(o, y)| f64::from(*y) - o).collect()
+            } else {
+                let total: f64 = out.iter().map(|o| o.exp()).sum();
+                let own = |o: usize| if o == usize::from(self.classes[k]) { 1.0 } else { 0.0 };
+                out.iter().enumerate().map(|(o, v)| own(o) - v.exp() / total).collect()
+            };
+            let hidden = act(&with.w, row);
+            let blocks = hidden.iter().zip(with.wt.chunks(c));
+            for ((a, wt), (gw, gwt)) in blocks.zip(g.w.chunks_mut(d).zip(g.wt.chunks_mut(c))) {
+                let back: f64 = wt.iter().zip(&r).map(|(v, r)| v * r).sum();
+                let open = if *a > 0.0 { back / n as f64 } else { 0.0 };
+                gw.iter_mut().zip(row).for_each(|(g, x)| *g += open * f64::from(*x));
+                gwt.iter_mut().zip(&r).for_each(|(g, r)| *g += a * r / n as f64);
+            }
+        }
+        g
+    }
+}
+
+fn schedule(step_size: f32) -> Schedule<'static, SeveralOutputs> {
+    Schedule {
+        epochs: 1,
+        seed: 9,
+        head: SeveralOutputs {
+            step_size,
+            rank: Rank::Exact,
+            standin: Standin::FirstEpoch,
+            ..Schedule::paper(&Labels::Values(&[]), 5, 10).head
+        },
+        ..Schedule::paper(&Labels::Values(&[]), 5, 10)
+    }
+}
+
+#[test]
+fn steps_are_those_of_dense_arithmetic() {
+    for (values, seed) in [(true, 1), (true, 2), (false, 3), (false, 4)] {
+        let problem = Problem::new((60, 7, 5, 3, 12), seed);
+        let mut at = Dense { w: vec![0.0; 35], wt: vec![0.0; 15] };
+        for epochs in 1..6 {
+            // A first epoch of one step, with random values, then without.
+            let run = Schedule { epochs, ..schedule(0.4) };
+            let Found { dense: found, info, .. } =
+                problem.train(problem.goal(values), &run, 2, 0, |_| true).unwrap();
+            let g = problem.gradient(&at, values, (epochs == 1).then_some(9));
+            let mut all: Vec<f64> =
+                at.w.iter().chain(&at.wt).zip(g.w.iter().chain(&g.wt)).map(|(w, g)| w + 0.4 * g).collect();
+            let mut sizes: Vec<f64> = all.iter().map(|v| v.abs()).collect();
+            sizes.sort_by(f64::total_cmp);
+            let least = sizes[all.len() - problem.s];
+            assert!(least > 1.001 * sizes[all.len() - problem.s - 1], "a tie: choose another seed");
+            all.iter_mut().filter(|v| v.abs() < least).for_each(|v| *v = 0.0);
+            let expected = Dense { wt: all.split_off(35), w: all };
+            let pairs = expected.w.iter().chain(&expected.wt).zip(found.w.iter().chain(&found.wt));
+            for (a, b) in pairs {
+                assert!((a - b).abs() < 1e-4 * (1.0 + a.abs()), "epoch {epochs}: {a} {b}");
+                assert_eq!(*a == 0.0, *b == 0.0);
+            }
+            assert_eq!((info.nnz, info.steps), (12, epochs));
+            at = found;
+        }
+    }
+}
+
+#[test]
+fn a_sketch_that_is_wide_enough_ranks_by_the_sum_of_all_steps() {
+    let problem = Problem::new((60, 7, 5, 3, 12), 1);
+    let run = Schedule {
+        head: SeveralOutputs { rank: Rank::Sketch { decay: 1.0 }, ..schedule(0.4).head },
+        ..schedule(0.4)
+    };
+    // After one step from zero the sum is the step itself: most of the exact selection is found.
+    let exact = problem.train(problem.goal(true), &schedule(0.4), 2, 0, |_| true).unwrap();
+    let found = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap();
+    let entries = |found: &Found| -> Vec<(u32, u32)> {
+        found.index.iter().copied().zip(found.bits.iter().copied()).collect()
+    };
+    let common = entries(&found).iter().filter(|e| entries(&exact).contains(e)).count();
+    assert!(common >= 5, "{common} of 12");
+    assert_eq!(found.index.len(), 12);
+    // A sketch that forgets at once ranks by the last step.
+    let other =
+        Schedule { epochs: 4, head: SeveralOutputs { rank: Rank::Sketch { decay: 0.0 }, ..run.head }, ..run };
+    let kept = Schedule { epochs: 4, ..run };
+    let go = |run| problem.train(problem.goal(true), run, 2, 0, |_| true).unwrap().index;
+    assert_ne!(go(&other), go(&kept));
+}
+
+#[test]
+fn settings_of_the_paper() {
+    let step = |goal: Labels<'_>, m, s| Schedule::paper(&goal, m, s).head.step_size;
+    // 6 · 10^0.536 = 20.6
+    assert_eq!(step(Labels::Values(&[]), 10, 20), 2.0);
+    assert_eq!(step(Labels::Values(&[]), 10, 21), 0.005);
+    assert_eq!(step(Labels::classes(&[], 10), 10, 20), 0.001);
+}
+
+#[test]
+fn a_run_that_diverges_says_so_and_a_safe_one_comes_back() {
+    for rank in [Rank::Exact, Rank::Sketch { decay: 1.0 }] {
+        let problem = Problem::new((200, 8, 6, 3, 20), 5);
+        let wild =
+            Schedule { epochs: 60, head: SeveralOutputs { rank, ..schedule(500.0).head }, ..schedule(500.0) };
+        let error = problem.train(problem.goal(true), &wild, 3, 0, |_| true).unwrap_err();
+        assert!(matches!(error, Error::Diverged { step: 1.. }), "{error:?}");
+        let Found { info, undone, .. } =
+            problem.train(problem.goal(true), &wild.safe(), 3, 0, |_| true).unwrap();
+        let zero = problem.y.iter().map(|y| y * y).sum::<f32>() / problem.y.len() as f32;
+        assert!(undone > 2 && info.loss < 0.7 * zero, "{rank:?}: {undone} {} of {zero}", info.loss);
+    }
+}
+
+#[test]
+fn a_safe_run_never_ends_above_a_loss_that_it_has_seen() {
+    let problem = Problem::new((120, 8, 6, 3, 15), 6);
+    for step_size in [0.1, 1.0, 4.0, 30.0] {
+        let run = Schedule { epochs: 30, batch: 40, ..schedule(step_size) }.safe();
+        let mut last = f32::INFINITY;
+        for epochs in 1..20 {
+            let run = Schedule { epochs, ..run };
+            let info = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap().info;
+            // No weights at all are given up for the first ones that are not much worse.
+            let loss = if info.nnz > 0 { info.loss } else { f32::INFINITY };
+            assert!(loss <= last, "{step_size} {epochs}: {loss} after {last}");
+            last = loss;
+        }
+    }
+}
+
+#[test]
+fn classes_are_learnt() {
+    let problem = Problem::new((400, 8, 6, 3, 24), 7);
+    let run = Schedule {
+        epochs: 60,
+        batch: 50,
+        head: SeveralOutputs { standin: Standin::EveryEpoch, ..schedule(0.5).head },
+        ..schedule(0.5)
+    }
+    .safe();
+    let info = problem.train(problem.goal(false), &run, 2, 0, |_| true).unwrap().info;
+    assert!(info.loss < 0.5 * 3.0_f32.ln(), "{}", info.loss);
+    assert_eq!(info.steps, 60 * 8);
+}
+
+#[test]
+fn the_best_start_on_the_first_rows_goes_on_from_its_weights() {
+    let problem = Problem::new((90, 7, 5, 3, 12), 2);
+    let part = Problem {
+        n: 40,
+        x: problem.x[..40 * 7].to_vec(),
+        y: problem.y[..40 * 3].to_vec(),
+        ..problem.clone()
+    };
+    let part = Problem { classes: problem.classes[..40].to_vec(), ..part };
+    for (values, rank) in [(true, Rank::Exact), (true, Rank::Sketch { decay: 1.0 }), (false, Rank::Exact)] {
+        let one = Schedule {
+            epochs: 4,
+            batch: 15,
+            head: SeveralOutputs { rank, ..schedule(if values { 0.3 } else { 1.0 }).head },
+            ..schedule(if values { 0.3 } else { 1.0 })
+        };
+        let run = Schedule { trials: Trials { count: 5, rows: 40 }, ..one };
+        let starts: Vec<Found> = (0..5)
+            .map(|k| Schedule { seed: seed_of(9, stream::TRIAL, k), ..one })
+            .map(|start| part.train(part.goal(values), &start, 2, 0, |_| true).unwrap())
+            .collect();
+        let losses: Vec<f32> = starts.iter().map(|found| found.info.loss).collect();
+        let best = starts.iter().min_by(|a, b| a.info.loss.total_cmp(&b.info.loss)).unwrap();
+        // Ended with the last start: the best one, which runs again whatever the observer says. A sketch hashes by the seed of the
+        // whole run, so its starts are others.
+        let mut told = 0;
+        let ended = problem.train(problem.goal(values), &run, 2, 0, |p| {
+            told = told.max(p.trial);
+            p.step < 5 * 4 * 3
+        });
+        let ended = ended.unwrap();
+        assert_eq!((told, ended.info.trials, ended.info.stopped), (5, 5, true));
+        if rank == Rank::Exact {
+            assert_eq!(ended.network(), best.network(), "{losses:?}");
+            assert!(losses.iter().any(|loss| *loss > 1.01 * best.info.loss), "{losses:?}");
+        }
+        // Ended with the first of them that there are, the best so far.
+        let first = problem.train(problem.goal(values), &run, 2, 0, |p| p.step < 4 * 3).unwrap();
+        assert!((first.info.trials, first.info.steps) == (1, 0));
+        assert!(rank != Rank::Exact || first.network() == starts[0].network());
+        // To its end: no worse than where it went on from by much, and all steps are told of the right start.
+        let mut of = Vec::new();
+        let whole = problem.train(problem.goal(values), &run, 2, 0, |p| {
+            of.push(p.trial);
+            true
+        });
+        let whole = whole.unwrap();
+        let last = of.iter().position(|&trial| trial == 0).unwrap();
+        assert!(of[last..].iter().all(|&trial| trial == 0) && of.len() - last == 4 * 6);
+        assert_eq!((whole.info.steps, whole.info.trials), (4 * 6, 5));
+        assert!(whole.info.loss < ended.info.loss, "{} {}", whole.info.loss, ended.info.loss);
+    }
+}
+
+#[test]
+fn a_start_that_diverges_is_none() {
+    let problem = Problem::new((90, 7, 5, 3, 12), 2);
+    let run = Schedule { epochs: 40, trials: Trials { count: 3, rows: 30 }, ..schedule(500.0) };
+    assert!(matches!(problem.train(problem.goal(true), &run, 2, 0, |_| true), Err(Error::Diverged { .. })));
+    // A safe run begins anew then.
+    let Found { info, undone, .. } = problem.train(problem.goal(true), &run.safe(), 2, 0, |_| true).unwrap();
+    assert!(undone > 2 && info.trials == 3 && info.nnz > 0);
+    // Starts that do not diverge within their few steps, but are worse than no weights: a run goes on from none of them.
+    for step_size in [3.0, 6.0, 12.0, 25.0] {
+        let run = Schedule { epochs: 2, ..run }.safe();
+        let run = Schedule { head: SeveralOutputs { step_size, ..run.head }, ..run };
+        let found = problem.train(problem.goal(true), &run, 2, 0, |_| true).unwrap();
+        let zero = problem.y.iter().map(|y| y * y).sum::<f32>() / problem.y.len() as f32;
+        assert!(found.info.loss <= 2.0 * zero, "{step_size}: {} {zero}", found.info.loss);
+    }
+    let none = Schedule { trials: Trials { count: 2, rows: 0 }, ..run };
+    assert!(matches!(problem.train(problem.goal(true), &none, 2, 0, |_| true), Err(Error::Range { .. })));
+}
+
+#[test]
+fn a_run_ends_where_the_observer_says() {
+    let problem = Problem::new((60, 7, 5, 3, 12), 1);
+    let run = Schedule { epochs: 9, batch: 20, ..schedule(0.1) };
+    let short = problem.train(problem.goal(true), &run, 2, 0, |p| p.step < 3).unwrap();
+    assert!(short.info.stopped && short.info.steps == 3);
+    let whole = problem.train(problem.goal(true), &Schedule { epochs: 1, ..run }, 2, 0, |_| true).unwrap();
+    assert_eq!(short.network(), whole.network());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_panel_changes_no_bit_and_the_budget_is_exact(
+        seed in 0_u64..1000,
+        (n, d, m, c) in (1_usize..30, 1_usize..8, 1_usize..7, 2_usize..5),
+        part in 0.0_f64..1.0,
+        (values, safe, sketch) in any::<(bool, bool, bool)>(),
+        batch in 0_usize..12,
+        standin in prop_oneof![Just(Standin::FirstEpoch), Just(Standin::EveryEpoch)],
+    ) {
+        let s = 1 + (part * (m * (d + c) - 1) as f64) as usize;
+        let problem = Problem::new((n, d, m, c, s), seed);
+        let rank = if sketch { Rank::Sketch { decay: 0.9 } } else { Rank::Exact };
+        let run = Schedule { epochs: 3, batch, seed, head: SeveralOutputs { rank, safe, standin, ..schedule(0.05).head }, ..schedule(0.05) };
+        let goal = problem.goal(values);
+        let one = problem.train(goal, &run, 1, 0, |_| true).unwrap();
+        prop_assert!(one.index.len() <= s && one.info.loss.is_finite());
+        for panel in [2, m] {
+            let other = problem.train(goal, &run, panel, 0, |_| true).unwrap();
+            prop_assert_eq!(one.network(), other.network());
+        }
+        match problem.train(goal, &run, 1, -1, |_| true) {
+            Err(Error::Budget { needed, got }) => prop_assert_eq!(needed - got, WORD),
+            other => prop_assert!(false, "{:?}", other.map(|done| done.index)),
+        }
+    }
+}
+
+#[test]
+fn bad_sizes_and_settings_are_refused() {
+    let problem = Problem::new((20, 3, 2, 2, 4), 1);
+    let go = |problem: &Problem, goal, run: &Schedule<'_, SeveralOutputs>| {
+        problem.train(goal, run, 1, 0, |_| true).map(|_| ()).unwrap_err()
+    };
+    let run = schedule(0.1);
+    let range = |error| match error {
+        Error::Range { what, .. } => what,
+        other => panic!("{other:?}"),
+    };
+    let of = |s| Problem { s, ..problem.clone() };
+    assert_eq!(range(go(&of(0), problem.goal(true), &run)), "nonzero weights (nnz)");
+    assert_eq!(range(go(&of(11), problem.goal(true), &run)), "nonzero weights (nnz)");
+    assert_eq!(range(go(&problem, Labels::classes(&[2; 20], 2), &run)), "label");
+    assert_eq!(range(go(&problem, Labels::classes(&[2; 20], 1), &run)), "label");
+    assert_eq!(range(go(&problem, Labels::classes(&[0; 20], 0), &run)), "outputs");
+    assert_eq!(range(go(&problem, problem.goal(true), &Schedule { epochs: 0, ..run })), "epochs");
+    assert_eq!(
+        range(go(
+            &problem,
+            problem.goal(true),
+            &Schedule { head: SeveralOutputs { step_size: -1.0, ..run.head }, ..run }
+        )),
+        "step size"
+    );
+    let nan = Schedule { head: SeveralOutputs { step_size: f32::NAN, ..run.head }, ..run };
+    assert!(matches!(go(&problem, problem.goal(true), &nan), Error::NotFinite { .. }));
+    assert!(matches!(go(&problem, Labels::Values(&[f32::NAN; 40]), &run), Error::NotFinite { .. }));
+    assert!(matches!(go(&problem, Labels::Values(&[0.0; 41]), &run), Error::Length { .. }));
+    assert!(matches!(go(&problem, Labels::classes(&[0; 19], 2), &run), Error::Length { .. }));
+}

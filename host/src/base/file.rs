@@ -1,0 +1,392 @@
+//! Whole files or nothing: what is written appears under its name only when it is complete.
+//!
+//! A file is written beside its final place, flushed and synced to disk, then renamed over it; whatever goes wrong
+//! before the rename leaves an existing file as it was and nothing else behind. Character devices (`/dev/null`) and the process's own
+//! output streams (`/dev/stdout`) are written to directly, since renaming over them would replace them. All else that is no plain
+//! file is refused: a pipe that nobody reads would keep the program waiting for ever.
+
+mod input;
+mod kind;
+mod partial;
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+pub use input::{ALIGNED_LIMIT, Aligned, read_aligned};
+pub(crate) use input::{exists, open, open_in, read_text};
+pub use kind::Kind;
+use partial::temporary_beside;
+pub(crate) use partial::{folder_of, is_partial, sweep};
+
+use crate::{Error, Result};
+
+/// What a file is written through: buffered, and able to seek where the file is a plain one.
+pub type Writer<'a> = BufWriter<&'a mut File>;
+
+/// Writes the file at `path` with `fill`, all of it or none of it.
+///
+/// Links are followed, and the permissions of a file that was already there are kept.
+///
+/// # Errors
+/// The folder is missing or may not be written to, `path` is a folder, the disk is full, or `fill` failed; then an
+/// existing file is untouched and no other is left.
+///
+/// ```
+/// use std::io::Write;
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("note.txt");
+/// tamis_host::base::file::write(&path, |w| writeln!(w, "all of it")).unwrap();
+/// assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of it\n");
+/// ```
+pub fn write(path: impl AsRef<Path>, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<()> {
+    write_files(|files| files.write(path, fill))
+}
+
+/// Writes several files: all of them or none of them.
+///
+/// Plain files are kept under temporary names until `fill` returns `Ok`; devices and streams take their bytes at once.
+///
+/// # Errors
+/// As for [`write()`]; or `fill` failed. Then existing files are untouched and no others are left.
+///
+/// ```
+/// use std::io::Write;
+/// let folder = tempfile::tempdir().unwrap();
+/// let (a, b) = (folder.path().join("a"), folder.path().join("missing/b"));
+/// let both = tamis_host::base::file::write_files(|files| {
+///     files.write(&a, |w| w.write_all(b"a"))?;
+///     files.write(&b, |w| w.write_all(b"b"))
+/// });
+/// assert!(both.is_err() && !a.exists());
+/// ```
+pub fn write_files(fill: impl FnOnce(&mut Files) -> Result<()>) -> Result<()> {
+    let mut files = Files::default();
+    fill(&mut files)?;
+    files.publish()
+}
+
+/// Files being written by [`write_files`].
+#[derive(Debug, Default)]
+pub struct Files {
+    staged: Vec<Staged>,
+}
+
+impl Files {
+    /// Writes the file at `path` with `fill`.
+    ///
+    /// # Errors
+    /// As for [`write()`].
+    pub fn write(
+        &mut self,
+        path: impl AsRef<Path>,
+        fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
+    ) -> Result<()> {
+        let path = path.as_ref();
+        match Target::of(path)? {
+            Target::Direct(mut file) => fill_file(&mut file, fill, false).map_err(|e| refused(path, e)),
+            Target::Plain(place) => {
+                self.staged.push(Staged::new(&place, path, fill)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn publish(self) -> Result<()> {
+        self.staged.into_iter().try_for_each(Staged::publish)
+    }
+}
+
+/// Whether [`write()`] can and may write a file of this kind to `path`, found out before the work that makes its content; nothing is
+/// left behind. For `inputs` see [`check_distinct`].
+///
+/// # Errors
+/// The folder is missing or may not be written to; or `path` is a folder, a pipe, one of the inputs, or a file of another kind, which
+/// would be lost.
+///
+/// ```
+/// use std::path::Path;
+/// use tamis_host::base::file::{Kind, check};
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = |name| folder.path().join(name);
+/// assert!(check(path("model.tamis"), Kind::MODEL, []).is_ok());
+/// assert!(check(path("missing/model.tamis"), Kind::MODEL, []).is_err());
+/// std::fs::write(path("notes.txt"), "mine").unwrap();
+/// assert!(check(path("notes.txt"), Kind::MODEL, []).is_err());
+/// std::fs::write(path("old.tamis"), "old").unwrap();
+/// assert!(check(path("old.tamis"), Kind::MODEL, []).is_ok());
+/// assert!(check(path("old.tamis"), Kind::MODEL, [path("old.tamis").as_path()]).is_err());
+/// ```
+pub fn check<'a>(
+    path: impl AsRef<Path>,
+    kind: Kind,
+    inputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<()> {
+    let path = path.as_ref();
+    check_distinct(path, inputs)?;
+    match Target::of(path)? {
+        Target::Direct(_) => Ok(()),
+        Target::Plain(place) => {
+            if place.exists() {
+                kind.check(&place).map_err(|e| e.at(path))?;
+            }
+            temporary_beside(&place).map(drop).map_err(|e| refused(path, e))
+        }
+    }
+}
+
+/// Whether `output` is none of the files that a run reads; each of `inputs` may name several, separated by commas, and
+/// an array of an archive behind `#`.
+///
+/// # Errors
+/// Names the input that would be overwritten.
+pub fn check_distinct<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    let Ok(output) = output.canonicalize() else { return Ok(()) };
+    for input in inputs {
+        let whole = input.to_string_lossy();
+        let parts = whole.split(',').map(|part| part.split('#').next().unwrap_or(part));
+        if parts.chain([whole.as_ref()]).any(|part| Path::new(part).canonicalize().is_ok_and(|p| p == output))
+        {
+            return Err(Error::new("the output is also an input")
+                .at(input)
+                .expected("a file that is not read")
+                .help("choose another name for the output"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether [`write_folder`] can write into the folder `path`; nothing is left behind.
+///
+/// # Errors
+/// The folder cannot be made or may not be written to.
+pub fn check_folder(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    let folder = Folder::new(path)?;
+    temporary_beside(&folder.path.join("file")).map(drop).map_err(|e| refused(path, e))
+}
+
+/// Writes several files into the folder `path`, made if missing: all of them or none of them.
+///
+/// Every [`Folder::write`] is kept under a temporary name until `fill` returns `Ok`; files of the folder that are not
+/// written again stay.
+///
+/// # Errors
+/// As for [`write()`]; or `fill` failed. Then the files written so far are removed, and so is the folder if it was
+/// made here.
+///
+/// ```
+/// use std::io::Write;
+/// let parent = tempfile::tempdir().unwrap();
+/// let out = parent.path().join("results/first");
+/// tamis_host::base::file::write_folder(&out, |folder| {
+///     folder.write("a.txt", |w| w.write_all(b"a"))?;
+///     folder.write("b.txt", |w| w.write_all(b"b"))
+/// }).unwrap();
+/// assert!(out.join("a.txt").exists() && out.join("b.txt").exists());
+/// ```
+pub fn write_folder(path: impl AsRef<Path>, fill: impl FnOnce(&mut Folder) -> Result<()>) -> Result<()> {
+    let mut folder = Folder::new(path.as_ref())?;
+    fill(&mut folder)?;
+    folder.publish()
+}
+
+/// A folder being written by [`write_folder`].
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    files: Files,
+    /// Folders made here, outermost first; removed again unless the work is published.
+    made: Vec<PathBuf>,
+}
+
+impl Folder {
+    /// Writes the file `name` of this folder with `fill`.
+    ///
+    /// # Errors
+    /// As for [`write()`].
+    pub fn write(&mut self, name: &str, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<()> {
+        let path = self.path.join(name);
+        match Target::of(&path)? {
+            Target::Direct(_) => Err(no_plain_file(&path, "a device or stream")),
+            Target::Plain(_) => self.files.write(path, fill),
+        }
+    }
+
+    /// Where the files will be.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn new(path: &Path) -> Result<Self> {
+        let mut folder = Self { path: path.to_owned(), files: Files::default(), made: Vec::new() };
+        if !path.exists() {
+            folder.made = missing_ancestors(path);
+        }
+        fs::create_dir_all(path).map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => Error::new("cannot make the folder")
+                .at(path)
+                .expected("a folder, or a name that is free")
+                .got("a file of that name")
+                .help("choose another folder, or move the file away"),
+            _ => refused(path, e),
+        })?;
+        Ok(folder)
+    }
+
+    fn publish(mut self) -> Result<()> {
+        std::mem::take(&mut self.files).publish()?;
+        self.made.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.files.staged.clear();
+        for folder in self.made.iter().rev() {
+            // A folder that something else has filled meanwhile stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// What is under the name of an output.
+enum Target {
+    /// A plain file, or nothing yet: where it is once links are followed.
+    Plain(PathBuf),
+    /// Something that takes bytes and must stay what it is.
+    Direct(File),
+}
+
+impl Target {
+    fn of(path: &Path) -> Result<Self> {
+        match fs::metadata(path) {
+            Ok(there) if there.is_dir() => Err(Error::new("cannot write")
+                .at(path)
+                .expected("the name of a file")
+                .got("a folder")
+                .help("name a file in that folder")),
+            Ok(there) if there.is_file() => {
+                Ok(Self::Plain(fs::canonicalize(path).map_err(|e| refused(path, e))?))
+            }
+            Ok(there) => Self::direct(path, &there),
+            Err(_) if path.file_name().is_none() => Err(Error::new("cannot write")
+                .at(path)
+                .expected("the name of a file")
+                .got("a path without one")
+                .help("add a name, such as model.tamis")),
+            Err(_) => Ok(Self::Plain(path.to_owned())),
+        }
+    }
+
+    /// What is neither a plain file nor a folder.
+    #[cfg(unix)]
+    fn direct(path: &Path, there: &Metadata) -> Result<Self> {
+        use std::os::fd::AsFd;
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        let kind = there.file_type();
+        if kind.is_char_device() {
+            return open_device(path).map(Self::Direct);
+        }
+        // Not opened anew: that would wait for a reader where the one of the stream has gone away.
+        let streams = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
+        let place = |about: &Metadata| (about.dev(), about.ino());
+        let is_same = |file: &File| file.metadata().is_ok_and(|about| place(&about) == place(there));
+        match streams.into_iter().flatten().map(File::from).find(is_same) {
+            Some(stream) => Ok(Self::Direct(stream)),
+            None => Err(no_plain_file(path, if kind.is_fifo() { "a pipe" } else { "a device or socket" })),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn direct(path: &Path, _: &Metadata) -> Result<Self> {
+        open_device(path).map(Self::Direct)
+    }
+}
+
+fn no_plain_file(path: &Path, got: &str) -> Error {
+    Error::new("cannot write")
+        .at(path)
+        .expected("the name of a plain file, or one that is free")
+        .got(got)
+        .help("name a file; to hand an output on, write it to /dev/stdout")
+}
+
+/// A complete file under a temporary name, in the folder of its final place; removed if dropped.
+#[derive(Debug)]
+struct Staged {
+    file: NamedTempFile,
+    place: PathBuf,
+}
+
+impl Staged {
+    /// `place` is where the file goes, `path` what the user calls it.
+    fn new(place: &Path, path: &Path, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<Self> {
+        let mut file = temporary_beside(place).map_err(|e| refused(path, e))?;
+        fill_file(file.as_file_mut(), fill, true).map_err(|e| refused(path, e))?;
+        Ok(Self { file, place: place.to_owned() })
+    }
+
+    fn publish(self) -> Result<()> {
+        let Self { file, place } = self;
+        file.persist(&place).map_err(|e| refused(&place, e.error))?;
+        sync_folder(folder_of(&place));
+        Ok(())
+    }
+}
+
+fn fill_file(
+    file: &mut File,
+    fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
+    sync: bool,
+) -> io::Result<()> {
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    let filled = fill(&mut writer).and_then(|()| writer.flush());
+    let (file, _unwritten) = writer.into_parts(); // never flushed again by a drop after an error
+    filled?;
+    if sync { file.sync_all() } else { Ok(()) }
+}
+
+fn open_device(path: &Path) -> Result<File> {
+    File::options().write(true).open(path).map_err(|e| refused(path, e))
+}
+
+/// The rename is done and cannot be taken back, and not every file system can sync a folder: a best effort.
+fn sync_folder(folder: &Path) {
+    if cfg!(unix) {
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+}
+
+/// The folders that making `path` will make, outermost first.
+fn missing_ancestors(path: &Path) -> Vec<PathBuf> {
+    let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let mut made: Vec<_> = path.ancestors().take_while(missing).map(Path::to_owned).collect();
+    made.reverse();
+    made
+}
+
+/// A write that the system refused, with what to do about it.
+fn refused(path: &Path, e: io::Error) -> Error {
+    let help = match e.kind() {
+        ErrorKind::NotFound if folder_of(path).is_dir() => {
+            format!("{} takes no new files: choose another folder", folder_of(path).display())
+        }
+        ErrorKind::NotFound => {
+            format!("make the folder first: mkdir -p {}", folder_of(path).display())
+        }
+        ErrorKind::NotADirectory => "a file is in the way: choose another folder".into(),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "choose a place that you may write to".into()
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free some space, or write to another disk; nothing was left behind".into()
+        }
+        _ => return Error::io("cannot write", path, e),
+    };
+    Error::io("cannot write", path, e).help(help)
+}

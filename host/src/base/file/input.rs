@@ -1,0 +1,164 @@
+//! Reading whole files: plain ones alone, since a pipe or device could keep a program waiting for ever.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::ops::Deref;
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// The bytes of a file in memory that is aligned to four bytes, as views of 32-bit words need them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aligned {
+    words: Vec<u32>,
+    len: usize,
+}
+
+impl Aligned {
+    /// A copy of `bytes`.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut aligned = Self::zeroed(bytes.len());
+        aligned.bytes_mut().copy_from_slice(bytes);
+        aligned
+    }
+
+    fn zeroed(len: usize) -> Self {
+        Self { words: vec![0; len.div_ceil(4)], len }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
+    }
+}
+
+impl Deref for Aligned {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+}
+
+/// The largest file that [`read_aligned`] takes, in bytes.
+pub const ALIGNED_LIMIT: u64 = 1 << 30;
+
+/// Reads a whole file, such as a model, into memory that is aligned to four bytes.
+///
+/// # Errors
+/// No such file, a folder, more than [`ALIGNED_LIMIT`] bytes, or a file that changes while it is read.
+///
+/// ```
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("five");
+/// std::fs::write(&path, [1, 2, 3, 4, 5]).unwrap();
+/// let bytes = tamis_host::base::file::read_aligned(&path).unwrap();
+/// assert_eq!(&bytes[..], [1, 2, 3, 4, 5]);
+/// assert_eq!(bytes.as_ptr() as usize % 4, 0);
+/// ```
+pub fn read_aligned(path: impl AsRef<Path>) -> Result<Aligned> {
+    let path = path.as_ref();
+    let (mut file, len) = open(path)?;
+    if len > ALIGNED_LIMIT {
+        return Err(Error::new("the file is too large")
+            .at(path)
+            .expected(format_args!("at most {ALIGNED_LIMIT} bytes"))
+            .got(format_args!("{len} bytes"))
+            .help("is this the model file?"));
+    }
+    let mut aligned = Aligned::zeroed(usize::try_from(len).unwrap_or(usize::MAX));
+    file.read_exact(aligned.bytes_mut()).map_err(|e| Error::io("cannot read", path, e))?;
+    match file.read(&mut [0]) {
+        Ok(0) => Ok(aligned),
+        Ok(_) => {
+            Err(Error::new("the file grew while it was read").at(path).help("wait until it is complete"))
+        }
+        Err(e) => Err(Error::io("cannot read", path, e)),
+    }
+}
+
+/// Opens a plain file for reading: the file and its length in bytes.
+pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
+    // Asked before opening, since opening a pipe would wait for its writer.
+    let kind = fs::metadata(path).map_err(|e| cannot_open(path, e))?;
+    if kind.is_dir() {
+        return Err(Error::new("cannot read")
+            .at(path)
+            .expected("a file")
+            .got("a folder")
+            .help("name a file in it"));
+    }
+    if !kind.is_file() {
+        return Err(Error::new("cannot read")
+            .at(path)
+            .expected("a plain file")
+            .got("a pipe or device")
+            .help("save its output to a file first"));
+    }
+    Ok((File::open(path).map_err(|e| cannot_open(path, e))?, kind.len()))
+}
+
+/// Opens the plain file `name` of a folder, which is nowhere else: links are followed within the folder only.
+pub(crate) fn open_in(folder: &Path, name: &str) -> Result<(File, u64)> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let path = folder.join(name);
+    let real = |path: &Path| fs::canonicalize(path).map_err(|e| cannot_open(path, e));
+    let (place, home) = (real(&path)?, real(folder)?);
+    if !place.starts_with(&home) {
+        return Err(Error::new("a link leads out of the folder")
+            .at(&path)
+            .expected(format_args!("a file in {}", home.display()))
+            .got(place.display())
+            .help("copy the file into the folder"));
+    }
+    open(&place)
+}
+
+/// Reads a whole text.
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    let (file, _) = open(path)?;
+    let mut text = String::new();
+    file.take(ALIGNED_LIMIT).read_to_string(&mut text).map_err(|e| Error::io("cannot read", path, e))?;
+    Ok(text)
+}
+
+/// Whether there is anything of that name.
+pub(crate) fn exists(path: &Path) -> Result<bool> {
+    path.try_exists().map_err(|e| cannot_open(path, e))
+}
+
+fn cannot_open(path: &Path, e: io::Error) -> Error {
+    let help = match e.kind() {
+        ErrorKind::NotFound => "check the name and the folder it is in",
+        ErrorKind::NotADirectory => "a part of the path is a file: check the folders",
+        ErrorKind::PermissionDenied => "ask for the right to read it, or run as its owner",
+        _ => return Error::io("cannot open", path, e),
+    };
+    Error::io("cannot open", path, e).help(help)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_followed_within_the_folder_only() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("model");
+        fs::create_dir(&folder).unwrap();
+        fs::write(parent.path().join("secret"), "secret").unwrap();
+        fs::write(folder.join("weights"), "weights").unwrap();
+        symlink("weights", folder.join("inside")).unwrap();
+        symlink("../secret", folder.join("outside")).unwrap();
+        symlink(&folder, parent.path().join("linked")).unwrap();
+        for home in [folder.clone(), parent.path().join("linked")] {
+            assert_eq!(open_in(&home, "weights").unwrap().1, 7);
+            assert_eq!(open_in(&home, "inside").unwrap().1, 7);
+            let error = open_in(&home, "outside").unwrap_err().to_string();
+            assert!(error.contains("a link leads out of the folder"), "{error}");
+        }
+        assert!(open_in(&folder, "missing").is_err());
+    }
+}

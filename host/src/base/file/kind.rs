@@ -1,0 +1,98 @@
+//! What an output holds, and whether a file that is there already may be replaced by it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// What an output holds. A file that is there already is replaced only if it is of the same kind, by its first bytes or by the ending
+/// of its name; or if it is empty.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    name: &'static str,
+    endings: &'static [&'static str],
+    starts: &'static [&'static [u8]],
+}
+
+impl Kind {
+    /// A `.tamis` model.
+    pub const MODEL: Self = Self::new("a model", &["tamis"], &[b"\x89TAM"]);
+    /// An SVG picture.
+    pub const PICTURE: Self = Self::new("an SVG picture", &["svg"], &[b"<svg"]);
+    /// The log of a run, in JSON lines. The ending is that of other data, too.
+    pub const LOG: Self = Self::new("the log of a run", &[], &[b"{\"step\":", b"{\"result\":"]);
+    /// The checkpoint of a run.
+    pub const CHECKPOINT: Self = Self::new("a checkpoint", &[], &[b"tamis-"]);
+    /// An array.
+    pub const NPY: Self = Self::new("an NPY array", &["npy"], &[b"\x93NUMPY"]);
+    /// A table.
+    pub const CSV: Self = Self::new("a CSV table", &["csv"], &[]);
+    /// What layers give on rows.
+    pub const TRACE: Self = Self::new("a trace", &[], &[b"@tamis"]);
+    /// Source text of C.
+    pub const C: Self = Self::new("source text of C", &["c", "h"], &[]);
+    /// Source text of Rust.
+    pub const RUST: Self = Self::new("source text of Rust", &["rs"], &[b"//! A model of "]);
+    /// An ONNX graph.
+    pub const ONNX: Self = Self::new("an ONNX graph", &["onnx"], &[]);
+    /// A safetensors file.
+    pub const SAFETENSORS: Self = Self::new("a safetensors file", &["safetensors"], &[]);
+
+    const fn new(
+        name: &'static str,
+        endings: &'static [&'static str],
+        starts: &'static [&'static [u8]],
+    ) -> Self {
+        Self { name, endings, starts }
+    }
+
+    /// Refuses to replace the plain file at `path` if it is of another kind.
+    pub(super) fn check(self, path: &Path) -> Result<()> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
+        if self.endings.iter().any(|own| own.eq_ignore_ascii_case(ending)) {
+            return Ok(());
+        }
+        let mut head = Vec::with_capacity(HEAD);
+        let read = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+        match read {
+            Ok(0) => return Ok(()),
+            Ok(_) if self.starts.iter().any(|start| head.starts_with(start)) => return Ok(()),
+            _ => {}
+        }
+        Err(Error::new("a file of another kind would be overwritten")
+            .at(path)
+            .expected(format_args!("{}, or a name that is free", self.name))
+            .got("something else")
+            .help("choose another name, or remove the file first if it is not needed"))
+    }
+}
+
+/// The most of a file that is looked at.
+const HEAD: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_by_one_of_its_kind_only() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, content, kind, may) in [
+            ("notes.txt", "notes", Kind::MODEL, false),
+            ("old.tamis", "of another version", Kind::MODEL, true),
+            ("best", "\u{89}TAM", Kind::MODEL, false), // UTF-8, not the magic
+            ("thesis.csv", "a,b\n1,2\n", Kind::PICTURE, false),
+            ("plot", "<svg xmlns=", Kind::PICTURE, true),
+            ("rows.jsonl", "{\"user\":1}", Kind::LOG, false),
+            ("rows.jsonl", "{\"step\":1}", Kind::LOG, true),
+            ("PREDICTED.CSV", "1\n2\n", Kind::CSV, true),
+            ("new.txt", "", Kind::MODEL, true),
+            ("model.c", "int main(void)", Kind::RUST, false),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(kind.check(&path).is_ok(), may, "{name}");
+        }
+    }
+}

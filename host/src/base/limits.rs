@@ -1,0 +1,144 @@
+//! Limits of a run, beside the wish to end it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::base::Stop;
+
+/// When a run ends that would go on: the steps until then give the result, as if there were no more.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// After so much time of this run.
+    pub time: Option<Duration>,
+    /// After so many passes over all rows, the work of products on fewer rows counted in parts, and that of the parts that a
+    /// search went on from counted too.
+    pub passes: Option<f64>,
+}
+
+impl Limits {
+    /// As long as it takes.
+    pub const NONE: Self = Self { time: None, passes: None };
+}
+
+/// Looks after every step whether a run goes on.
+#[derive(Debug)]
+pub(crate) struct Watch<'s> {
+    limits: Limits,
+    began: Instant,
+    stop: &'s Stop,
+    /// Whether the run has begun and goes on, as far as the operator may know.
+    begun: Arc<AtomicBool>,
+    /// The limit that ended the run.
+    limit: Option<&'static str>,
+    /// Whether the observer or a stop ended it.
+    interrupted: bool,
+    /// Whether the next step is one that a run before this one has shown.
+    resumed: bool,
+}
+
+impl<'s> Watch<'s> {
+    /// Time counts from now on.
+    pub(crate) fn new(limits: Limits, stop: &'s Stop) -> Self {
+        Self {
+            limits,
+            began: Instant::now(),
+            stop,
+            begun: Arc::default(),
+            limit: None,
+            interrupted: false,
+            resumed: false,
+        }
+    }
+
+    /// The same for a run that goes on from a checkpoint, if it is one: its first step was shown before, and is not again.
+    pub(crate) fn resumed(self, resumed: bool) -> Self {
+        Self { resumed, ..self }
+    }
+
+    /// Shows a step to the observer; whether the run goes on.
+    pub(crate) fn show(&mut self, passes: f64, observe: impl FnOnce() -> bool) -> bool {
+        let observed = std::mem::take(&mut self.resumed) || observe();
+        self.goes_on(passes, observed)
+    }
+
+    /// What an operator heeds within a step: the wish to end, and the limit of time from the first step on.
+    pub(crate) fn stop(&self) -> Stop {
+        let deadline = self.limits.time.and_then(|time| self.began.checked_add(time));
+        deadline.map_or_else(|| self.stop.clone(), |deadline| self.stop.until(deadline).once(&self.begun))
+    }
+
+    /// Whether the run goes on after so many passes and what the observer wishes.
+    pub(crate) fn goes_on(&mut self, passes: f64, observed: bool) -> bool {
+        let Limits { time, passes: most } = self.limits;
+        if self.limit.is_none() && time.is_some_and(|limit| self.began.elapsed() >= limit) {
+            self.limit = Some("time");
+        } else if self.limit.is_none() && most.is_some_and(|limit| passes >= limit) {
+            self.limit = Some("passes");
+        }
+        self.interrupted |= !observed || self.stop.asked();
+        let goes_on = self.limit.is_none() && !self.interrupted;
+        self.begun.store(goes_on, Ordering::Relaxed);
+        goes_on
+    }
+
+    /// The limit that ended a run, and whether it was interrupted, if it has ended before its last step, `early`: a limit is no
+    /// interruption.
+    pub(crate) fn ended(&mut self, early: bool) -> (Option<&'static str>, bool) {
+        if early && self.limit.is_none() && !self.interrupted {
+            // The operator ended it within a step.
+            self.goes_on(0.0, true);
+        }
+        let interrupted = self.interrupted || early && (self.limit.is_none() || self.stop.asked());
+        (self.limit, interrupted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_limit_stays_and_is_no_interruption() {
+        let stop = Stop::new();
+        let mut watch =
+            Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: Some(2.0) }, &stop);
+        assert!(watch.goes_on(1.9, true) && watch.limit.is_none());
+        assert!(!watch.goes_on(2.0, true));
+        watch.limits.time = Some(Duration::ZERO);
+        assert!(!watch.goes_on(3.0, true));
+        assert_eq!(watch.ended(true), (Some("passes"), false));
+        stop.ask();
+        assert!(watch.ended(true).1);
+        assert!(!watch.goes_on(3.0, true) && watch.ended(false).1);
+    }
+
+    #[test]
+    fn a_limit_of_time_that_only_the_operator_has_seen_is_told() {
+        let stop = Stop::new();
+        let mut watch = Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: None }, &stop);
+        assert!(watch.goes_on(1.0, true));
+        watch.limits.time = Some(Duration::ZERO);
+        assert_eq!(watch.ended(true), (Some("time"), false));
+    }
+
+    #[test]
+    fn what_was_shown_before_is_not_shown_again_and_limits_hold_all_the_same() {
+        let stop = Stop::new();
+        let limits = Limits { time: None, passes: Some(2.0) };
+        let mut watch = Watch::new(limits, &stop).resumed(true);
+        assert!(watch.show(1.0, || false) && !watch.show(1.5, || false));
+        let mut watch = Watch::new(limits, &stop).resumed(true);
+        assert!(!watch.show(2.0, || true) && watch.limit == Some("passes"));
+    }
+
+    #[test]
+    fn without_limits_the_observer_and_the_operator_alone_end_a_run() {
+        let stop = Stop::new();
+        let mut watch = Watch::new(Limits::NONE, &stop);
+        assert!(watch.goes_on(f64::MAX, true));
+        // An operator that stopped is not seen by the watch.
+        assert!(watch.ended(true).1 && !watch.ended(false).1);
+        assert!(!watch.goes_on(0.0, false) && watch.ended(false) == (None, true));
+    }
+}

@@ -1,0 +1,12 @@
+//! What every room may use: errors, files, limits of time and passes, memory.
+
+pub mod error;
+pub mod file;
+pub(crate) mod limits;
+pub(crate) mod memory;
+pub(crate) mod stop;
+
+pub use limits::Limits;
+pub(crate) use memory::room_for;
+pub use memory::{HeapPeak, peak_rss_bytes};
+pub use stop::Stop;

@@ -1,0 +1,345 @@
+//! The log of a run as JSON lines, its picture, and its losses as bars for the terminal.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::interrupt;
+use super::args::{LimitArgs, Train};
+use crate::base::file::{self, Files, Kind};
+use crate::lab::plot::{self, Names, Series, sparkline};
+use crate::train::{Progress, StepDetails};
+use crate::{Error, Result};
+
+/// Lines of a log, at about the most, of recipes whose steps are many.
+const LINES: u32 = 10_000;
+
+/// A line of the log.
+#[derive(Debug, Clone, Serialize)]
+struct Line {
+    step: u32,
+    /// Of recipe `anneal`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epoch: Option<u32>,
+    loss: f32,
+    /// Of recipe `lm`, which may have more than s weights on its way; else `nnz`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    support: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nnz: Option<usize>,
+    live: usize,
+    passes: f64,
+    seconds: f64,
+    #[serde(flatten)]
+    details: StepDetails,
+    /// After the step that the validation split was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation_loss: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation_accuracy: Option<f32>,
+}
+
+/// Names and values of the curves in one figure of the picture; what was not measured yet has no value.
+type Curves = Vec<(&'static str, Option<f32>)>;
+
+impl Line {
+    fn new(progress: &Progress, seconds: f64) -> Self {
+        let &Progress { step, loss, nnz, live, passes, details, .. } = progress;
+        let is_search = matches!(details, StepDetails::Lm { .. });
+        let (mut epoch, mut loss_of, mut accuracy_of) = (None, None, None);
+        if let StepDetails::Anneal { epoch_steps, validation_loss, validation_accuracy, .. } = details {
+            let steps = epoch_steps.max(1);
+            epoch = Some(step.div_ceil(steps));
+            if step.is_multiple_of(steps) {
+                (loss_of, accuracy_of) = (validation_loss, validation_accuracy);
+            }
+        }
+        Self {
+            step,
+            epoch,
+            loss,
+            support: is_search.then_some(nnz),
+            nnz: (!is_search).then_some(nnz),
+            live,
+            passes,
+            seconds,
+            details,
+            validation_loss: loss_of,
+            validation_accuracy: accuracy_of,
+        }
+    }
+
+    /// Heading of the picture, what a step is, and what is counted beside the support.
+    const fn names(&self) -> Names<'static> {
+        let (title, step, counted) = match self.details {
+            StepDetails::Lm { .. } => ("Search", "outer step", "Neurons and moves"),
+            StepDetails::Paper { .. } => ("Training", "step", "Neurons and starts"),
+            _ => ("Training", "step", "Neurons"),
+        };
+        Names { title, step, counted }
+    }
+
+    /// The curves in the three figures of the picture: losses, weights, and other counts. The names are the same in all steps.
+    fn curves(&self) -> [Curves; 3] {
+        let weights = self.support.or(self.nnz).map(|nnz| nnz as f32);
+        let live = ("live neurons", Some(self.live as f32));
+        let loss = Some(self.loss);
+        let (losses, counts) = match self.details {
+            StepDetails::Lm { best, search_best, moves, kicks, .. } => (
+                vec![
+                    ("tried", loss),
+                    ("best of any support", Some(search_best)),
+                    ("best of s weights", best),
+                ],
+                vec![live, ("moves taken", Some(moves as f32)), ("kicks", Some(kicks as f32))],
+            ),
+            StepDetails::Anneal { validation_loss, .. } => {
+                (vec![("batch", loss), ("held out", validation_loss)], vec![live])
+            }
+            StepDetails::Paper { trial, .. } => {
+                (vec![("batch", loss)], vec![live, ("random start", Some(trial as f32))])
+            }
+            _ => (vec![("batch", loss)], vec![live]),
+        };
+        [losses, vec![("weights", weights)], counts]
+    }
+}
+
+/// What happened, step by step.
+#[derive(Debug)]
+pub(crate) struct History {
+    /// Empty where neither log nor picture is wanted.
+    steps: Vec<Line>,
+    losses: Vec<f32>,
+    wanted: bool,
+    /// Steps from one line of the log to the next.
+    every: u32,
+    start: Instant,
+    /// The log of the part that this run resumes.
+    earlier: Vec<LogLine>,
+    /// Seconds of that part up to where this run resumes, once its first step says where that is.
+    seconds: f64,
+}
+
+/// A line of the log of an earlier part.
+#[derive(Debug)]
+struct LogLine {
+    step: u32,
+    seconds: f64,
+    line: String,
+}
+
+/// The last line of a log.
+#[derive(Serialize)]
+struct Ending<'a, R> {
+    result: bool,
+    #[serde(flatten)]
+    report: &'a R,
+}
+
+impl History {
+    /// For what the flags ask for; seconds count from now on. A run that resumes reads the log of the part before it, where there is
+    /// one.
+    ///
+    /// # Errors
+    /// The file to log to is no log, which would be lost, or cannot be read.
+    pub(super) fn new(train: &Train) -> Result<Self> {
+        let LimitArgs { log, picture, .. } = &train.limits;
+        let earlier = match log {
+            Some(path) if train.checkpoints.resume && file::exists(path)? => lines(path)?,
+            _ => Vec::new(),
+        };
+        Ok(Self { wanted: log.is_some() || picture.is_some(), earlier, ..Self::losses_only() })
+    }
+
+    /// Without log and picture.
+    pub(crate) fn losses_only() -> Self {
+        Self {
+            steps: Vec::new(),
+            losses: Vec::new(),
+            wanted: false,
+            every: 1,
+            start: Instant::now(),
+            earlier: Vec::new(),
+            seconds: 0.0,
+        }
+    }
+
+    /// Keeps the log of a run of so many steps, so many of them an epoch, short: a line a step, or one at the end of every epoch
+    /// or every few.
+    fn thin(&mut self, steps: u32, epoch: u32) {
+        let epoch = epoch.max(1);
+        self.every = if steps <= LINES { 1 } else { epoch.saturating_mul((steps / epoch).div_ceil(LINES)) };
+    }
+
+    /// Every loss.
+    pub(crate) fn losses(&self) -> &[f32] {
+        &self.losses
+    }
+
+    /// The losses as bars; a loss falls over decades, so its logarithm is shown.
+    pub(crate) fn line(&self) -> String {
+        let logs: Vec<f32> = self.losses.iter().map(|loss| loss.log10()).collect();
+        sparkline(&logs)
+    }
+
+    /// Adds the loss of the result to the bars.
+    pub(super) fn end(&mut self, loss: f32) {
+        self.losses.push(loss);
+    }
+
+    /// Adds a step.
+    pub(crate) fn add(&mut self, progress: &Progress) {
+        match progress.details {
+            StepDetails::Anneal { epoch_steps, .. } => self.thin(progress.steps, epoch_steps),
+            _ => self.thin(progress.steps, 1),
+        }
+        if self.steps.is_empty() && !self.earlier.is_empty() {
+            // The part before may have gone further than its checkpoint.
+            let kept = self.earlier.iter().rposition(|line| line.step < progress.step);
+            self.earlier.truncate(kept.map_or(0, |last| last + 1));
+            self.seconds = self.earlier.last().map_or(0.0, |line| line.seconds);
+        }
+        self.losses.push(progress.loss);
+        if self.wanted {
+            self.steps.push(Line::new(progress, self.seconds + self.start.elapsed().as_secs_f64()));
+        }
+    }
+
+    /// Writes the model, and log and picture where they are wanted: all of them or none.
+    pub(super) fn save(&self, train: &Train, model: &[u8], report: &impl Serialize) -> Result<()> {
+        interrupt::saving(|| {
+            file::write_files(|files| {
+                files.write(&train.output, |out| out.write_all(model))?;
+                self.write(&train.limits, report, files)
+            })
+        })
+    }
+
+    fn write(&self, args: &LimitArgs, report: &impl Serialize, files: &mut Files) -> Result<()> {
+        if let Some(path) = &args.log {
+            let every = self.every.max(1);
+            files.write(path, |out| {
+                for line in &self.earlier {
+                    out.write_all(line.line.as_bytes())?;
+                    out.write_all(b"\n")?;
+                }
+                for step in self.steps.iter().filter(|step| step.step.is_multiple_of(every)) {
+                    serde_json::to_writer(&mut *out, step)?;
+                    out.write_all(b"\n")?;
+                }
+                serde_json::to_writer(&mut *out, &Ending { result: true, report })?;
+                out.write_all(b"\n")
+            })?;
+        }
+        if let Some(path) = &args.picture {
+            let picture = self.draw();
+            files.write(path, |out| out.write_all(picture.as_bytes()))?;
+        }
+        Ok(())
+    }
+
+    /// The picture of the run.
+    fn draw(&self) -> String {
+        let curves = [0, 1, 2].map(|figure| self.columns(figure));
+        let [losses, support, counts] = [0, 1, 2].map(|figure: usize| -> Vec<Series<'_>> {
+            let drawn = curves[figure].iter().filter(|(.., values)| !values.is_empty());
+            drawn.map(|(label, first, values)| Series { label, first: *first, values }).collect()
+        });
+        let names = self
+            .steps
+            .first()
+            .map_or(Names { title: "Training", step: "step", counted: "Neurons" }, Line::names);
+        plot::course(names, &losses, &support, &counts)
+    }
+
+    /// The curves of a figure: name, number of the first step that has a value, and values from there on.
+    fn columns(&self, figure: usize) -> Vec<(&'static str, usize, Vec<f32>)> {
+        let Some(first) = self.steps.first() else { return Vec::new() };
+        let mut columns: Vec<_> =
+            first.curves()[figure].iter().map(|(label, _)| (*label, 1, Vec::new())).collect();
+        for step in &self.steps {
+            for ((_, first, values), (_, value)) in columns.iter_mut().zip(&step.curves()[figure]) {
+                match value {
+                    Some(value) => values.push(*value),
+                    None if values.is_empty() => *first += 1,
+                    None => values.push(f32::NAN),
+                }
+            }
+        }
+        columns
+    }
+}
+
+/// The lines of a log, without its last one, of the result.
+fn lines(path: &Path) -> Result<Vec<LogLine>> {
+    #[derive(Deserialize)]
+    struct Stored {
+        step: Option<u32>,
+        seconds: Option<f64>,
+        result: Option<bool>,
+    }
+    let mut lines = Vec::new();
+    for (number, line) in (1..).zip(BufReader::new(file::open(path)?.0).lines()) {
+        let line =
+            line.map_err(|error| Error::new("cannot read the log to go on with").at(path).source(error))?;
+        let parsed: Option<Stored> = serde_json::from_str(&line).ok();
+        match parsed {
+            Some(Stored { result: Some(true), .. }) => {}
+            Some(Stored { step: Some(step), seconds, .. }) => {
+                lines.push(LogLine { step, seconds: seconds.unwrap_or(0.0), line });
+            }
+            _ => {
+                return Err(Error::new("the file to log to is not the log of a run to go on with")
+                    .at(path)
+                    .expected("a JSON object with a step on each line, as --log writes them")
+                    .got(format_args!("something else on line {number}"))
+                    .help("choose another name, or remove it"));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Checks that all files can be written, and that they are different ones.
+pub(super) fn check_outputs(train: &Train) -> Result<()> {
+    let (args, kept) = (&train.limits, &train.checkpoints);
+    let outputs = [
+        (Some(&train.output), Kind::MODEL),
+        (args.log.as_ref(), Kind::LOG),
+        (args.picture.as_ref(), Kind::PICTURE),
+        (kept.checkpoint.as_ref(), Kind::CHECKPOINT),
+    ];
+    for (k, (path, kind)) in outputs.iter().enumerate() {
+        let Some(path) = path else { continue };
+        if outputs[..k].iter().any(|(other, _)| *other == Some(path)) {
+            return Err(Error::new("two outputs have one name")
+                .at(path)
+                .expected("a file for each of -o, --log, --picture and --checkpoint")
+                .got(path.display())
+                .help("name them differently"));
+        }
+        file::check(path, *kind, train.source.inputs())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_of_many_steps_has_a_line_an_epoch_or_fewer() {
+        let mut history = History::losses_only();
+        let mut every = |steps, epoch| {
+            history.thin(steps, epoch);
+            history.every
+        };
+        assert_eq!((every(10_000, 100), every(10_001, 100)), (1, 100));
+        // 20 000 epochs of one step; an epoch longer than the log; counts that stand for no run.
+        assert_eq!((every(20_000, 1), every(3_000_000, 1_000_000)), (2, 1_000_000));
+        assert_eq!((every(0, 0), every(u32::MAX, 0)), (1, 429_497));
+    }
+}

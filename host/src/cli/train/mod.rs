@@ -1,0 +1,126 @@
+//! `tamis train`: flags to options, a run, and what is said of it.
+
+pub(super) mod args;
+pub(super) mod history;
+mod options;
+mod path;
+mod summary;
+
+use super::common::Common;
+use super::console::{Console, first_given};
+use super::interrupt;
+use super::parse::RecipeName;
+use super::progress::Watched;
+use super::saved::Object;
+use crate::base::file::{self, Kind};
+use crate::data::{Problem, Task};
+use crate::train::{Details, Options, Recipe, Start, train_with, trains_layers};
+use crate::{Error, Result};
+use args::Train;
+use history::{History, check_outputs};
+use summary::summary;
+
+impl Train {
+    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+        let task = Task::from(self.task);
+        self.check_counts()?;
+        let recipe = self.recipe_name(task)?;
+        if let Some(sizes) = self.path_options() {
+            return path::run(self, &sizes, task, recipe, common, console);
+        }
+        self.run_one(task, recipe, common, console)
+    }
+
+    /// Refuses settings of several hidden layers for one, and of several sizes for one.
+    fn check_counts(&self) -> Result<()> {
+        if let (1, Some(flag)) = (self.hidden.len(), self.layers_given()) {
+            return Err(Error::new("a setting is for networks of several hidden layers")
+                .expected("several numbers for --hidden, such as 64,32")
+                .got(flag)
+                .help(format!("leave {flag} out")));
+        }
+        let path = first_given(&[(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")]);
+        if let (0 | 1, Some(flag)) = (self.nnz.len(), path) {
+            return Err(Error::new("a setting is for several sizes")
+                .expected("several numbers for --nnz, such as 50,100,200")
+                .got(flag)
+                .help(format!("leave {flag} out")));
+        }
+        Ok(())
+    }
+
+    /// Trains one network.
+    fn run_one(&self, task: Task, recipe: RecipeName, common: &Common, console: &Console) -> Result<()> {
+        let mut options = self.options(recipe, common)?;
+        if let Recipe::Imp(_) = &options.recipe {
+            let tests = [&self.imp.test_data, &self.imp.test_labels];
+            let inputs = self.source.inputs().chain(tests.into_iter().filter_map(|path| path.as_deref()));
+            file::check(&self.output, Kind::MODEL, inputs)?;
+        } else {
+            check_outputs(self)?;
+            self.check_checkpoint(console)?;
+        }
+        let source = self.source.source();
+        let problem = source.load_to_learn(task)?;
+        if let Recipe::Imp(settings) = &mut options.recipe {
+            settings.test = self.test(&source, task)?;
+        }
+        self.check_problem(&problem, &options)?;
+        let bar = Watched::new(console);
+        let mut history = History::new(self)?;
+        let trained = interrupt::training(|| {
+            train_with(problem, &options, Start::Zero, interrupt::stop(), |progress| {
+                history.add(progress);
+                bar.update(progress)
+            })
+        });
+        bar.clear();
+        let trained = trained?;
+        if let Details::Paper(_) | Details::Outputs(_) = trained.report.details {
+            history.end(trained.report.loss as f32);
+        }
+        history.save(self, trained.model.bytes(), &trained.report)?;
+        if let Some(error) = trained.unsaved {
+            return Err(error);
+        }
+        let object = Object::new(&self.output, trained.model.bytes(), &trained.report);
+        console.result(&object, || summary(&object, &history.line()))
+    }
+
+    /// Refuses what the data turn out not to be for.
+    fn check_problem(&self, problem: &Problem, options: &Options) -> Result<()> {
+        if let Recipe::Paper(_) = options.recipe {
+            self.check_paper(problem)?;
+        }
+        let one_layer = first_given(&[
+            (self.checkpoints.checkpoint.is_some(), "--checkpoint"),
+            (self.limits.log.is_some(), "--log"),
+            (self.limits.picture.is_some(), "--picture"),
+        ]);
+        match one_layer {
+            Some(flag) if trains_layers(problem, options)? => {
+                Err(Error::new("a setting is for networks of one hidden layer")
+                    .expected(format_args!("no {flag} with several layers"))
+                    .got(flag)
+                    .help(format!("leave {flag} out, or pass one number to --hidden")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that no checkpoint would be lost, and says where there is none to resume from.
+    fn check_checkpoint(&self, console: &Console) -> Result<()> {
+        let Some(path) = &self.checkpoints.checkpoint else { return Ok(()) };
+        match (self.checkpoints.resume, file::exists(path)?) {
+            (false, true) => Err(Error::new("there is a checkpoint already")
+                .at(path)
+                .expected("--resume, or the name of a file that there is not")
+                .got("a file of that name, which this run would overwrite")
+                .help("pass --resume to go on from it, or remove it to start anew")),
+            (true, false) => {
+                console.say(format_args!("There is no {} yet: the run starts anew.", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The flags of `tamis train` as options of the library.
+
+use std::time::Duration;
+
+use tamis::learn::deep::{shrink, tune};
+use tamis::learn::iht::Step;
+use tamis::learn::train::{OneOutput, Schedule, Trials};
+use tamis::learn::{anneal, lm};
+
+use super::super::common::Common;
+use super::super::console::{first_given, say_error};
+use super::super::parse::{OptimiserName, RecipeName, SignsName, ToPin};
+use super::args::{LimitArgs, Train};
+use crate::base::Limits;
+use crate::data::{DataFiles, Labels, Problem, Task};
+use crate::train::dense::{Head, Optimiser, Rates};
+use crate::train::{
+    AnnealOptions, Budget, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Memory, Options,
+    OutputsOptions, PaperOptions, PathOptions, PinnedWeights, Recipe, check_recipe,
+};
+use crate::{Error, Result};
+
+impl Train {
+    /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
+    pub(super) fn recipe_name(&self, task: Task) -> Result<RecipeName> {
+        if self.passes.epochs == Some(0) {
+            return Err(Error::new("training needs an epoch")
+                .expected("--epochs 1 or more")
+                .got(0)
+                .help("leave --epochs out for the usual number; recipe lm needs none"));
+        }
+        let has_search = self.given.only_for(&[RecipeName::Lm]);
+        let searched = has_search || self.signs.is_some() || self.hidden.len() > 1;
+        // A search gives no weight a place that lasts.
+        let pinned = !self.must_keep.is_empty() && self.hidden.len() == 1 && !has_search;
+        let published = self.given.only_for(&[RecipeName::Paper, RecipeName::PaperSafe])
+            || (pinned && self.signs.is_some());
+        let recipe = match (self.recipe, task) {
+            (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
+            (RecipeName::Auto, Task::Binary) if searched => RecipeName::Lm,
+            (RecipeName::Auto, _) => match Recipe::auto(task, &self.hidden, self.budget(), pinned) {
+                Recipe::Anneal(_) => RecipeName::Anneal,
+                Recipe::Paper(_) => RecipeName::Paper,
+                _ => RecipeName::Lm,
+            },
+            (recipe, _) => recipe,
+        };
+        check_recipe(recipe.name(), task)?;
+        self.given.check(recipe, task)?;
+        Ok(recipe)
+    }
+
+    /// All options; of recipe `imp` without the test rows.
+    pub(super) fn options(&self, recipe: RecipeName, common: &Common) -> Result<Options> {
+        let layers = self.layers_options()?;
+        let recipe = match recipe {
+            RecipeName::Lm | RecipeName::Auto => Recipe::Lm(self.lm_options()?),
+            RecipeName::Anneal => Recipe::Anneal(self.anneal_options()),
+            RecipeName::Paper | RecipeName::PaperSafe => Recipe::Paper(self.paper_options(recipe)?),
+            RecipeName::Imp => Recipe::Imp(self.imp_settings()?),
+        };
+        let checkpoint = self.checkpoints.checkpoint.clone().map(|path| CheckpointOptions {
+            resume: self.checkpoints.resume,
+            on_error: |error| {
+                say_error(format_args!("warning: the run goes on without a checkpoint: {error}"));
+            },
+            ..CheckpointOptions::resume(path)
+        });
+        Ok(Options {
+            budget: self.budget(),
+            hidden: self.hidden.clone(),
+            recipe,
+            layers,
+            pinned: self.pinned()?,
+            seed: common.seed,
+            memory: match (self.ram, self.panel) {
+                (Some(ram), _) => Memory::Ram(ram),
+                (None, Some(panel)) => Memory::Panel(panel),
+                (None, None) => Memory::Auto,
+            },
+            threads: common.threads(),
+            limits: self.limits.limits()?,
+            checkpoint,
+        })
+    }
+
+    /// The sizes of a path, where there are several.
+    pub(super) fn path_options(&self) -> Option<PathOptions> {
+        let (warm, folds) = (!self.path.cold, self.path.folds.unwrap_or(0));
+        (self.nnz.len() > 1).then(|| PathOptions { sizes: self.nnz.clone(), warm, folds })
+    }
+
+    fn budget(&self) -> Budget {
+        match (self.nnz.first(), self.density) {
+            (None, Some(share)) => Budget::Density(share),
+            (nnz, _) => Budget::Nonzeros(nnz.copied().unwrap_or(0)),
+        }
+    }
+
+    fn pinned(&self) -> Result<PinnedWeights> {
+        let mut pinned = PinnedWeights::NONE;
+        for named in &self.must_keep {
+            match named {
+                ToPin::Weight(neuron, input) => pinned.add(*neuron, *input),
+                ToPin::File(path) => pinned.read(path)?,
+            }
+        }
+        Ok(pinned)
+    }
+
+    fn lm_options(&self) -> Result<LmOptions> {
+        let (args, usual) = (&self.lm, LmOptions::default());
+        if args.search_rows == Some(0) {
+            return Err(Error::new("the search needs rows")
+                .expected("--search-rows 1 or more")
+                .got(0)
+                .help("leave --search-rows out for a number that suits --nnz"));
+        }
+        let validation = self.validation.validation.unwrap_or(usual.validation);
+        let patience = self.validation.patience.unwrap_or(usual.params.validation_patience);
+        if patience > 0 && validation == 0.0 {
+            return Err(Error::new("patience needs rows held out")
+                .expected("--validation above 0, such as 0.1")
+                .got(format_args!("--patience {patience} without it"))
+                .help("pass --validation 0.1 too, or leave --patience out"));
+        }
+        let params = lm::Params {
+            rows: args.search_rows.unwrap_or(usual.params.rows),
+            kicks: args.kicks.unwrap_or(usual.params.kicks),
+            patience: args.idle_kicks.unwrap_or(usual.params.patience),
+            validation_patience: patience,
+            // As many steps as the kicks take: there are other limits.
+            steps: if args.kicks.is_some() { u32::MAX } else { usual.params.steps },
+            ..usual.params
+        };
+        Ok(LmOptions {
+            params,
+            signs: self.signs.map(Into::into),
+            validation,
+            turns: args.turns.unwrap_or(usual.turns),
+            layer_kicks: args.kicks.unwrap_or(usual.layer_kicks),
+        })
+    }
+
+    fn anneal_options(&self) -> AnnealOptions {
+        let (args, usual) = (&self.anneal, AnnealOptions::default());
+        let params = anneal::Params {
+            epochs: self.passes.epochs.unwrap_or(usual.params.epochs),
+            patience: self.validation.patience.unwrap_or(usual.params.patience),
+            start_factor: args.start_factor.map_or(usual.params.start_factor, |value| value as f32),
+            rate: self.passes.rate.map_or(usual.params.rate, |value| value as f32),
+            drop: args.drop.map_or(usual.params.drop, |value| value as f32),
+            ..usual.params
+        };
+        AnnealOptions {
+            params,
+            validation: self.validation.validation.unwrap_or(usual.validation),
+            batch: self.passes.batch,
+            least_steps: if self.passes.epochs.is_some() { 0 } else { usual.least_steps },
+        }
+    }
+
+    fn paper_options(&self, recipe: RecipeName) -> Result<PaperOptions> {
+        let args = &self.paper;
+        if self.signs == Some(SignsName::Free) {
+            return Err(Error::new("the published method has no free signs")
+                .expected("--signs positive or balanced")
+                .got("free")
+                .help("choose --recipe lm"));
+        }
+        let usual = PaperOptions::default();
+        let batch = self.passes.batch.unwrap_or(usual.schedule.batch);
+        let epochs = self.passes.epochs.unwrap_or(usual.schedule.epochs);
+        let trials = |usual: Trials| Trials {
+            count: args.trials.unwrap_or(usual.count),
+            rows: args.trial_rows.unwrap_or(usual.rows),
+        };
+        let published = PaperOptions::published(epochs, batch);
+        let head = OneOutput {
+            signs: self.signs.map_or(usual.schedule.head.signs, Into::into),
+            empty: args.empty.map_or(usual.schedule.head.empty, Into::into),
+            step: args.step.unwrap_or(usual.schedule.head.step),
+            refine: args.refine.unwrap_or(usual.schedule.head.refine),
+            ..published.head
+        };
+        Ok(PaperOptions {
+            schedule: Schedule { trials: trials(usual.schedule.trials), head, ..published },
+            outputs: OutputsOptions {
+                epochs: self.passes.epochs.unwrap_or(usual.outputs.epochs),
+                batch: self.passes.batch.unwrap_or(usual.outputs.batch),
+                step_size: if let Some(Step::Fixed(eta)) = args.step { Some(eta) } else { None },
+                rank: args.rank.unwrap_or(usual.outputs.rank),
+                trials: trials(usual.outputs.trials),
+                safe: recipe == RecipeName::PaperSafe,
+                ..usual.outputs
+            },
+        })
+    }
+
+    /// Refuses what the published recipe has for one output only, or for several.
+    pub(super) fn check_paper(&self, problem: &Problem) -> Result<()> {
+        let (args, several) = (&self.paper, problem.has_several_outputs());
+        let foreign = if several {
+            first_given(&[
+                (
+                    args.step.is_some_and(|step| !matches!(step, Step::Fixed(_))),
+                    "--step normalised or theory",
+                ),
+                (args.refine.is_some(), "--refine"),
+                (args.empty.is_some(), "--empty"),
+                (self.signs.is_some(), "--signs"),
+            ])
+        } else {
+            first_given(&[(args.rank.is_some(), "--rank")])
+        };
+        match foreign {
+            None => Ok(()),
+            Some(flag) => Err(Error::new("a setting does not suit the number of outputs")
+                .expected(if several { "settings for several outputs" } else { "settings for one output" })
+                .got(flag)
+                .help(format!("leave {flag} out"))),
+        }
+    }
+
+    fn imp_settings(&self) -> Result<ImpSettings> {
+        let (args, usual) = (&self.imp, ImpSettings::default());
+        let optimiser = match args.optimiser.unwrap_or(OptimiserName::Adam) {
+            OptimiserName::Adam if args.momentum.is_some() => {
+                return Err(Error::new("adam has no momentum to set")
+                    .expected("--momentum with --optimiser sgd")
+                    .got("--optimiser adam")
+                    .help("leave --momentum out, or choose --optimiser sgd"));
+            }
+            OptimiserName::Adam => Optimiser::Adam,
+            OptimiserName::Sgd => Optimiser::Sgd { momentum: args.momentum.unwrap_or(0.9) as f32 },
+        };
+        let rates = Rates {
+            falls: args.rate_falls.clone().unwrap_or_default(),
+            factor: args.rate_factor.unwrap_or(0.1) as f32,
+            decay: args.weight_decay.unwrap_or(0.0) as f32,
+            ..Rates::constant(self.passes.rate.map_or(optimiser.usual_rate(), |rate| rate as f32))
+        };
+        Ok(ImpSettings {
+            head: if args.sum_output { Head::Sum } else { Head::Weights },
+            epochs: self.passes.epochs.unwrap_or(usual.epochs),
+            batch: self.passes.batch.unwrap_or(usual.batch),
+            optimiser,
+            rates: Some(rates),
+            prune: if args.one_shot { 1.0 } else { args.prune_part.unwrap_or(usual.prune) },
+            rewind: args.rewind.unwrap_or(usual.rewind),
+            raw: args.raw_inputs,
+            test: None,
+            keep_levels: args.keep_levels,
+        })
+    }
+
+    /// The test rows of recipe `imp`: from files of their own, chosen as those to train on but for the occurrences.
+    pub(super) fn test(&self, train: &DataFiles, task: Task) -> Result<Option<Problem>> {
+        let Some(data) = &self.imp.test_data else { return Ok(None) };
+        let labels = match (&self.imp.test_labels, &train.labels) {
+            (Some(path), _) => Labels::File(path.clone()),
+            (None, Labels::Column(name)) => Labels::Column(name.clone()),
+            (None, Labels::File(_)) => {
+                return Err(Error::new("the test data have no labels")
+                    .at(data)
+                    .expected("--test-labels FILE, as --labels is a file")
+                    .got("no --test-labels")
+                    .help("name the file of their labels"));
+            }
+        };
+        let source = DataFiles { data: data.clone(), labels, keep: train.keep.clone(), rows_per_label: None };
+        source.load(Some(task)).map(Some)
+    }
+
+    /// The first flag for several hidden layers that was given, if any.
+    pub(super) fn layers_given(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.layers.tune_epochs.is_some(), "--tune-epochs"),
+            (self.layers.tune_rate.is_some(), "--tune-rate"),
+            (!self.layers.grow.is_empty(), "--grow"),
+        ])
+    }
+
+    /// None where no flag asks for layers one by one.
+    fn layers_options(&self) -> Result<Option<LayersOptions>> {
+        let (args, usual) = (&self.layers, LayersOptions::default());
+        let rate = args.tune_rate.map_or(usual.tune.rate, |rate| rate as f32);
+        if !(rate.is_finite() && rate >= 0.0) {
+            return Err(Error::new("the rate of the joint fit is out of bounds")
+                .expected("--tune-rate 0 or more")
+                .got(rate)
+                .help("0.02 is usual"));
+        }
+        if let Some(grow) = args.grow.iter().find(|grow| !(grow.is_finite() && **grow >= 1.0)) {
+            return Err(Error::new(
+                "the layers cannot be trained to fewer weights than the network shall have",
+            )
+            .expected("--grow 1 or more")
+            .got(grow)
+            .help("3 is usual; 1 trains layers to their share of s"));
+        }
+        Ok(self.layers_given().map(|_| LayersOptions {
+            grow: args.grow.clone(),
+            shrink: shrink::Params { tune: tune::Params { rate, ..usual.shrink.tune }, ..usual.shrink },
+            tune: tune::Params { epochs: args.tune_epochs.unwrap_or(usual.tune.epochs), rate, ..usual.tune },
+        }))
+    }
+}
+
+impl LimitArgs {
+    fn limits(&self) -> Result<Limits> {
+        let limit = |flag: &str, value: Option<f64>| match value {
+            Some(value) if !(value > 0.0 && value.is_finite()) => Err(Error::new("a limit is out of bounds")
+                .expected(format_args!("{flag} above 0"))
+                .got(value)
+                .help(format!("leave {flag} out for no limit"))),
+            value => Ok(value),
+        };
+        let seconds = limit("--time-limit", self.time_limit)?;
+        let time = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+        Ok(Limits { time, passes: limit("--passes-limit", self.passes_limit)? })
+    }
+}

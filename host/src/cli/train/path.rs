@@ -1,0 +1,186 @@
+//! `tamis train --nnz S1,S2…`: a model for each size, and the size that cross-validation picks.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::super::common::Common;
+use super::super::console::{Console, count, decibel, facts, first_given, percent};
+use super::super::interrupt;
+use super::super::parse::RecipeName;
+use super::super::progress::Watched;
+use super::args::Train;
+use crate::base::file::{self, Kind};
+use crate::data::Task;
+use crate::lab::plot::{self, Line, Measure};
+use crate::train::{PathOptions, PathPoint, PathReport, train_path};
+use crate::{Error, Result};
+
+/// The object of `--json`, and of `path.json`.
+#[derive(Serialize)]
+struct Object<'a> {
+    folder: String,
+    /// Files of the models, one for each point.
+    models: Vec<String>,
+    /// File of the model of the size that was chosen.
+    chosen: Option<&'static str>,
+    #[serde(flatten)]
+    report: &'a PathReport,
+}
+
+/// File of the model that was chosen.
+const CHOSEN: &str = "chosen.tamis";
+
+/// Trains along the sizes.
+pub(super) fn run(
+    train: &Train,
+    sizes: &PathOptions,
+    task: Task,
+    recipe: RecipeName,
+    common: &Common,
+    console: &Console,
+) -> Result<()> {
+    check(train)?;
+    check_folder(&train.output)?;
+    let options = train.options(recipe, common)?;
+    let problem = train.source.source().load_to_learn(task)?;
+    if matches!(recipe, RecipeName::Paper | RecipeName::PaperSafe) {
+        train.check_paper(&problem)?;
+    }
+    let bar = Watched::new(console);
+    let outcome = interrupt::training(|| {
+        train_path(&problem, &options, sizes, interrupt::stop(), |progress| bar.update(progress))
+    });
+    bar.clear();
+    let outcome = outcome?;
+    let report = &outcome.report;
+    let object = Object {
+        folder: train.output.display().to_string(),
+        models: report.points.iter().map(|point| name(point.requested_nnz)).collect(),
+        chosen: report.chosen_nnz.map(|_| CHOSEN),
+        report,
+    };
+    interrupt::saving(|| {
+        file::write_folder(&train.output, |folder| {
+            for (name, model) in object.models.iter().zip(&outcome.models) {
+                folder.write(name, |w| w.write_all(model.bytes()))?;
+            }
+            if let Some(model) = outcome.chosen() {
+                folder.write(CHOSEN, |w| w.write_all(model.bytes()))?;
+            }
+            folder.write("path.svg", |w| w.write_all(picture(report).as_bytes()))?;
+            folder.write("path.json", |w| {
+                serde_json::to_writer_pretty(&mut *w, &object)?;
+                writeln!(w)
+            })
+        })
+    })?;
+    console.result(&object, || summary(&object))
+}
+
+/// A folder that is new or empty: a model of another path beside those of this one would be taken for one of them.
+fn check_folder(folder: &Path) -> Result<()> {
+    if !folder.exists() {
+        // Made with the files, so that nothing is left where the training fails.
+        return file::check(folder, Kind::MODEL, []);
+    }
+    file::check_folder(folder)?;
+    if std::fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()) {
+        return Err(Error::new("the folder is not empty")
+            .at(folder)
+            .expected("a new folder, or an empty one")
+            .got("files of another run, which could be taken for those of this one")
+            .help("choose another name for -o, or remove the folder"));
+    }
+    Ok(())
+}
+
+/// The file of a size.
+fn name(nnz: usize) -> String {
+    format!("s{nnz}.tamis")
+}
+
+/// Refuses what is for one size.
+fn check(train: &Train) -> Result<()> {
+    let flag = first_given(&[
+        (train.checkpoints.checkpoint.is_some(), "--checkpoint"),
+        (train.limits.log.is_some(), "--log"),
+        (train.limits.picture.is_some(), "--picture"),
+    ]);
+    if let Some(flag) = flag {
+        return Err(Error::new("a setting is for one size")
+            .expected(format_args!("no {flag} with several sizes"))
+            .got(flag)
+            .help(format!("leave {flag} out, or pass one number to --nnz")));
+    }
+    if train.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tamis"))
+        && !train.output.is_dir()
+    {
+        return Err(Error::new("several sizes make several models")
+            .at(&train.output)
+            .expected("-o with the name of a folder")
+            .got("the name of a model")
+            .help("pass -o FOLDER, or one number to --nnz"));
+    }
+    Ok(())
+}
+
+/// Losses over the sizes.
+fn picture(report: &PathReport) -> String {
+    let points = |loss: &dyn Fn(&PathPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+        let at = |point: &PathPoint| Some((point.requested_nnz as f64, loss(point)?));
+        report.points.iter().filter_map(at).collect()
+    };
+    let (own, held) = (points(&|point| Some(point.loss)), points(&|point| point.cv_loss));
+    let above = points(&|point| Some(point.cv_loss? + point.cv_error?));
+    let line = |label, points, colour, dashed| Line { label, points, colour, dashed };
+    let mut all = vec![line("rows trained on", own.as_slice(), 0, false)];
+    if !held.is_empty() {
+        all.push(line("rows left out", &held, 1, false));
+        all.push(line("with a standard error", &above, 1, true));
+    }
+    let title =
+        report.chosen_nnz.map_or_else(|| "Sizes".into(), |nnz| format!("Sizes: {nnz} nonzeros chosen"));
+    let axes = [Measure { name: "s, nonzeros", log: true }, Measure { name: "loss", log: true }];
+    plot::lines(&title, axes, &all)
+}
+
+fn summary(object: &Object<'_>) -> String {
+    let r = object.report;
+    let line = |point: &PathPoint| {
+        let fit = match (point.accuracy, point.psnr_db) {
+            (Some(part), _) => percent(part),
+            (None, psnr) => decibel(psnr),
+        };
+        let held = point.cv_loss.zip(point.cv_error);
+        let held = held.map_or_else(String::new, |(loss, error)| {
+            let right = point.cv_accuracy.map(|part| format!(", {}", percent(part))).unwrap_or_default();
+            format!("; left out {loss:.4e} ± {error:.1e}{right}")
+        });
+        let start = if point.warm { "warm" } else { "cold" };
+        format!(
+            "{} nonzeros, {} neurons: loss {:.4e}, {fit}{held}; {:.2} s, {start}",
+            count(point.nnz as u64),
+            count(point.live as u64),
+            point.loss,
+            point.seconds
+        )
+    };
+    let lines: Vec<(String, String)> =
+        r.points.iter().map(|point| (name(point.requested_nnz), line(point))).collect();
+    let mut rows: Vec<(&str, String)> =
+        lines.iter().map(|(name, line)| (name.as_str(), line.clone())).collect();
+    rows.extend(
+        r.chosen_nnz
+            .map(|nnz| ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz as u64), r.folds))),
+    );
+    rows.push(("time", format!("{:.2} s, {}", r.seconds, several(r.trainings, "training"))));
+    let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
+    facts(&format!("{ended} {} in {}", several(r.points.len(), "model"), object.folder), &rows)
+}
+
+/// So many, with an s where it takes one.
+fn several(number: usize, what: &str) -> String {
+    format!("{} {what}{}", count(number as u64), if number == 1 { "" } else { "s" })
+}

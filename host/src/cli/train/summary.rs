@@ -1,0 +1,213 @@
+//! What `tamis train` says of a run to people.
+
+use super::super::console::{bytes, count, decibel, facts, percent, psnr_fact};
+use super::super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
+use crate::data::Task;
+use crate::lab::plot::sparkline;
+use crate::train::{AnnealDetails, Details, ImpDetails, LayersDetails, PinnedWeight, Report, SearchDetails};
+
+type Fact = (&'static str, String);
+
+/// A block of facts; `losses` are those of the steps, as bars.
+pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
+    let r = object.report;
+    let mut rows = vec![nonzeros(r), neurons(r), loss(r, losses)];
+    if let Details::Layers(layers) = &r.details {
+        rows.extend(together(r, layers));
+    }
+    if r.task != Task::Multiclass && r.anneal().is_none() {
+        rows.push(psnr_fact(r.psnr_db, r.zero_psnr_db));
+    }
+    rows.extend(pinned(&r.pinned));
+    rows.extend(r.accuracy.map(accuracy_fact));
+    match &r.details {
+        Details::Lm(search) => {
+            rows.extend(search_split(search));
+            rows.push(search_fact(search));
+        }
+        Details::Anneal(anneal) => rows.extend(anneal_split(anneal)),
+        Details::Imp(imp) => rows.extend(test_fact(r, imp)),
+        Details::Paper(_) | Details::Outputs(_) | Details::Layers(_) => {}
+    }
+    rows.extend([time(r), memory(r)]);
+    facts(&object.title(r.stopped), &rows)
+}
+
+fn joined(values: impl Iterator<Item = String>) -> String {
+    values.collect::<Vec<_>>().join(", ")
+}
+
+fn nonzeros(r: &Report) -> Fact {
+    let (nnz, asked) = (count(r.nnz as u64), count(r.requested_nnz as u64));
+    let share = |all: usize| percent(r.nnz as f64 / all as f64);
+    let (hidden, inputs) = (r.hidden.first(), count(r.inputs as u64));
+    let text = match &r.details {
+        Details::Layers(layers) => {
+            let layers = joined(layers.layers.iter().map(|layer| count(layer.nnz as u64)));
+            format!("{nnz} of {asked} asked for; hidden layers {layers}")
+        }
+        Details::Imp(imp) => {
+            format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz as u64))
+        }
+        details => {
+            let (second, start) = match details {
+                Details::Lm(search) => (search.second_hidden, None),
+                Details::Anneal(anneal) => (None, Some(anneal.start_nnz)),
+                _ => (None, None),
+            };
+            // One output of signs has no weight.
+            let (width, shape) = match second.unwrap_or(r.outputs) {
+                1 if second.is_none() && start.is_none() => (r.inputs, inputs),
+                outputs => (r.inputs + outputs, format!("({inputs} + {})", count(outputs as u64))),
+            };
+            let start = start.map(|start| format!(", from {} at the start", count(start as u64)));
+            let (share, m) = (share(hidden * width), count(hidden as u64));
+            format!(
+                "{nnz} of {asked} asked for ({share} of {m} × {shape} weights){}",
+                start.unwrap_or_default()
+            )
+        }
+    };
+    ("nonzeros", text)
+}
+
+fn neurons(r: &Report) -> Fact {
+    let of = || r.live.layers().iter().zip(r.hidden.layers()).map(|(live, all)| format!("{live} of {all}"));
+    let text = match &r.details {
+        Details::Imp(_) => format!("{} count", joined(of())),
+        Details::Lm(SearchDetails { second_hidden: Some(second), second_live: Some(live), .. }) => {
+            format!("{}, and {live} of {second} have weights", joined(of()))
+        }
+        _ => format!("{} have weights", joined(of())),
+    };
+    ("neurons", text)
+}
+
+const fn loss_name(r: &Report) -> &'static str {
+    match (r.task, &r.details) {
+        (Task::Multiclass, _) | (_, Details::Anneal(_)) => "mean cross-entropy",
+        _ => "mean squared error",
+    }
+}
+
+fn loss(r: &Report, losses: &str) -> Fact {
+    let name = loss_name(r);
+    let text = match &r.details {
+        Details::Anneal(_) => format!("{:.4} {name}  {losses}", r.loss),
+        Details::Imp(imp) => {
+            let levels: Vec<f32> = imp.levels.iter().map(|level| level.loss.log10() as f32).collect();
+            format!("{:.4e} {name}; trained level by level {}", r.loss, sparkline(&levels))
+        }
+        Details::Layers(_) => format!("{:.4e} {name}", r.loss),
+        _ => format!("{:.4e} {name}  {losses}", r.loss),
+    };
+    ("loss", text)
+}
+
+/// The joint fit of all layers.
+fn together(r: &Report, layers: &LayersDetails) -> Option<Fact> {
+    let before = layers.untuned_loss?;
+    let grown = if layers.grown_nnz > r.nnz {
+        format!(" with {} weights", count(layers.grown_nnz as u64))
+    } else {
+        String::new()
+    };
+    let of = match layers.attempts {
+        2.. => format!("; the best of {} networks", layers.attempts),
+        _ => String::new(),
+    };
+    Some(("together", format!("{before:.4e} before{grown}, {} epochs{of}", layers.tune_epochs)))
+}
+
+/// The pinned weights, if there were such: some of them by name.
+fn pinned(pinned: &[PinnedWeight]) -> Option<Fact> {
+    const SHOWN: usize = 6;
+    let name = |weight: &PinnedWeight| format!("{}:{} = {:.4e}", weight.neuron, weight.input, weight.value);
+    let names = joined(pinned.iter().take(SHOWN).map(name));
+    let more = match pinned.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(", and {} more, which --json lists", count(more as u64)),
+    };
+    (!names.is_empty()).then(|| ("kept", format!("{names}{more}")))
+}
+
+fn search_split(search: &SearchDetails) -> Option<Fact> {
+    let loss = search.validation_loss?;
+    let rows = count(search.validation_samples as u64);
+    let psnr = decibel(search.validation_psnr_db);
+    let right = search.validation_accuracy.map(|share| format!(", accuracy {}", percent(share)));
+    let right = right.unwrap_or_default();
+    Some(("held out", format!("{rows} rows: {loss:.4e} mean squared error, {psnr}{right}")))
+}
+
+fn anneal_split(anneal: &AnnealDetails) -> Option<Fact> {
+    let (accuracy, loss) = anneal.validation_accuracy.zip(anneal.validation_loss)?;
+    let rows = count(anneal.validation_samples as u64);
+    Some(("held out", format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))))
+}
+
+fn search_fact(search: &SearchDetails) -> Fact {
+    let found = match (search.exact, search.early) {
+        (true, _) => "exact",
+        (false, true) => "no better on the rows held out",
+        (false, false) => "not exact",
+    };
+    let turns = match search.turns {
+        0 => String::new(),
+        turns => format!(", {turns} turns of published steps"),
+    };
+    let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
+    ("search", format!("{found}; {moves}{turns}, signs {}, {} rows first", search.signs, search.search_rows))
+}
+
+/// The test rows after the last level.
+fn test_fact(r: &Report, imp: &ImpDetails) -> Option<Fact> {
+    let level = imp.levels.last().filter(|_| !r.stopped)?;
+    let loss = level.test_loss?;
+    let psnr = level.test_psnr_db.map(|db| format!(", {}", decibel(Some(db)))).unwrap_or_default();
+    let accuracy = level.test_accuracy.map(|share| format!(", {} right", percent(share))).unwrap_or_default();
+    Some(("test", format!("{loss:.4e} {}{psnr}{accuracy}", loss_name(r))))
+}
+
+fn time(r: &Report) -> Fact {
+    let resumed = match r.resumed_steps {
+        0 => String::new(),
+        steps => format!(", went on from step {}", count(steps)),
+    };
+    let (seconds, passes, epochs, threads) = (r.seconds, r.passes, r.epochs, r.threads);
+    let ended = format!("{threads} threads{}{resumed}", limit_fact(r.limit));
+    let text = match &r.details {
+        Details::Imp(imp) => {
+            let (rounds, steps) = (imp.rounds, count(r.steps));
+            format!(
+                "{seconds:.3} s, {rounds} rounds of pruning, {epochs} epochs each training, {steps} steps, {ended}"
+            )
+        }
+        Details::Layers(_) => {
+            format!("{seconds:.3} s, recipe {} layer by layer, {passes:.0} passes, {ended}", r.recipe)
+        }
+        Details::Anneal(_) => {
+            format!("{seconds:.3} s, {epochs} epochs, {} steps, {passes:.0} passes, {ended}", r.steps)
+        }
+        Details::Lm(_) => format!("{seconds:.3} s, {epochs} steps, {passes:.0} passes, {ended}"),
+        _ => format!("{seconds:.3} s, {epochs} epochs, {passes:.0} passes, {ended}"),
+    };
+    ("time", text)
+}
+
+fn memory(r: &Report) -> Fact {
+    let (data, peak) = (bytes(r.data_bytes), peak_fact(r.peak_rss_bytes));
+    let (state, workspace) = (bytes(r.state_bytes), bytes(r.workspace_bytes));
+    let text = match &r.details {
+        Details::Imp(imp) => {
+            let (dense, here) = (bytes(imp.dense_bytes), bytes(r.total_bytes()));
+            format!("data {data}, dense training {dense} (here {here} with tiles){peak}")
+        }
+        Details::Layers(layers) => {
+            let mapped = bytes(layers.mapped_bytes);
+            format!("data {data} and {mapped} between layers, state {state}, workspace {workspace}{peak}")
+        }
+        _ => format!("data {data}, state {state}, workspace {workspace}{peak}"),
+    };
+    ("memory", text)
+}

@@ -1,0 +1,273 @@
+//! A model as source code (a Rust module or C99, tables in the model's own encoding or code without tables), or as the dense
+//! layers of other programs: ONNX and safetensors.
+//!
+//! What is written needs no parsing on the part, and predicts to the bits of the model file: integers by the same sums and
+//! factors, floats by the same additions in the same order. A text follows from the model alone. Other programs add up in
+//! orders of their own.
+
+mod c;
+mod dense;
+mod kernels;
+mod rust;
+mod straight;
+mod table;
+
+use serde::Serialize;
+use tamis::infer::model;
+use tamis::infer::quantised;
+use tamis::store::wire;
+
+use crate::data::Task;
+use crate::model::file::Opened;
+use crate::model::{Encodings, ModelFile, Score};
+use crate::{Error, Result};
+
+/// The most weights of code without tables: each takes a line and about ten bytes of flash.
+const MOST_LINES: usize = 1 << 16;
+/// The longest name: external names of C99 may be told apart by 31 characters only, `_classify` included.
+const MOST_NAME: usize = 22;
+
+/// What to make of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExportForm {
+    /// A module of tables for the crate `tamis`.
+    Rust,
+    /// A module of code without tables, that needs no crate.
+    StraightLine,
+    /// A header and a file of C99.
+    C {
+        /// What functions and macros start with; see [`check_name`].
+        name: String,
+        /// The header's file name, without `.h`.
+        header: String,
+    },
+    /// A graph of dense layers for runtimes of ONNX; of models of floats.
+    Onnx,
+    /// Dense weights by name; of models of floats.
+    Safetensors,
+    /// The model with its layers in these encodings: of integers any, of floats rows or blocks.
+    Tamis(Encodings),
+}
+
+/// Endings and contents of files.
+type Files = Vec<(&'static str, Vec<u8>)>;
+
+/// What was written; the fields are the keys of the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExportReport {
+    /// `rust`, `c`, `onnx`, `safetensors` or `tamis`.
+    pub format: &'static str,
+    /// Whether it is code without tables.
+    pub straight_line: bool,
+    /// `integers` or `floats`.
+    pub numbers: &'static str,
+    /// Numbers in one input row.
+    pub inputs: usize,
+    /// Numbers in one prediction.
+    pub outputs: usize,
+    /// Weights.
+    pub nnz: usize,
+    /// How the weights of each layer are held; `dense` in ONNX and safetensors, where a sum with signs is a layer too.
+    pub encodings: Vec<&'static str>,
+    /// Bytes of all tables, of dense weights or of the model file; 0 of code without them.
+    pub table_bytes: usize,
+    /// Bytes between layers, on the stack; 0 of what other programs run.
+    pub scratch_bytes: usize,
+}
+
+/// A model in another form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// Endings and contents.
+    pub files: Vec<(&'static str, Vec<u8>)>,
+    /// What they are.
+    pub report: ExportReport,
+}
+
+/// Numbers of a model.
+#[derive(Debug, Clone, Copy)]
+enum Network<'a> {
+    Integers(&'a quantised::Model<'a>),
+    Floats(&'a model::Model<'a>),
+}
+
+/// How a class follows from the outputs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Classes {
+    /// Outputs are numbers.
+    None,
+    /// 1 from here on.
+    From(f32),
+    /// The place of the largest.
+    Largest,
+}
+
+/// What every form says of a model.
+#[derive(Debug)]
+struct Head {
+    inputs: usize,
+    outputs: usize,
+    nnz: usize,
+    checksum: String,
+    classes: Classes,
+}
+
+impl Head {
+    /// What it is, in one line.
+    fn title(&self, network: Network<'_>) -> String {
+        let of = match network {
+            Network::Integers(_) => "8-bit integers",
+            Network::Floats(_) => "floats",
+        };
+        let s = if self.outputs == 1 { "" } else { "s" };
+        format!(
+            "A model of {of}: {} inputs, {} output{s}, {} weights, checksum {}.",
+            self.inputs, self.outputs, self.nnz, self.checksum
+        )
+    }
+}
+
+/// Writes a model as source code or as dense layers.
+///
+/// # Errors
+/// The form is for other models (code without tables: integers, at most 65536 weights; ONNX and safetensors: floats), the
+/// model has no inputs or outputs, a name is none, or the task is one of a later version.
+pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
+    if let ExportForm::C { name, .. } = form {
+        check_name(name)?;
+    }
+    // Code of C and other programs know rows only.
+    let model = &match (form, model.open()?) {
+        (ExportForm::Tamis(encodings), _) => model.encoded(*encodings)?,
+        (ExportForm::C { .. } | ExportForm::Onnx | ExportForm::Safetensors, Opened::Floats(_)) => {
+            model.in_rows()?
+        }
+        _ => model.clone(),
+    };
+    let opened = model.open()?;
+    let network = match &opened {
+        Opened::Integers(view) => Network::Integers(view.model()),
+        Opened::Floats(view) => Network::Floats(view.model()),
+    };
+    let head = Head {
+        inputs: opened.inputs(),
+        outputs: opened.outputs(),
+        nnz: match network {
+            Network::Integers(model) => model.layers().iter().map(|layer| layer.weights().nonzeros()).sum(),
+            Network::Floats(model) => model.cost().nonzeros,
+        },
+        checksum: model.checksum(),
+        classes: classes(model.task()?, opened.task()),
+    };
+    check(network, &head, form).map_err(|error| error.at(model.path()))?;
+    let (files, table_bytes) = match form {
+        ExportForm::Rust => rust::module(network, &head)?,
+        ExportForm::StraightLine => (straight::module(network, &head), 0),
+        ExportForm::C { name, header } => c::files(network, &head, name, header)?,
+        ExportForm::Onnx | ExportForm::Safetensors => dense::files(network, model, form)?,
+        ExportForm::Tamis(_) => (vec![("tamis", model.bytes().to_vec())], model.bytes().len()),
+    };
+    let is_dense = matches!(form, ExportForm::Onnx | ExportForm::Safetensors);
+    let report = ExportReport {
+        format: match form {
+            ExportForm::Rust | ExportForm::StraightLine => "rust",
+            ExportForm::C { .. } => "c",
+            ExportForm::Onnx => "onnx",
+            ExportForm::Safetensors => "safetensors",
+            ExportForm::Tamis(_) => "tamis",
+        },
+        straight_line: *form == ExportForm::StraightLine,
+        numbers: match network {
+            Network::Integers(_) => "integers",
+            Network::Floats(_) => "floats",
+        },
+        inputs: head.inputs,
+        outputs: head.outputs,
+        nnz: head.nnz,
+        encodings: match network {
+            Network::Integers(model) => {
+                model.layers().iter().map(|layer| layer.weights().encoding().name()).collect()
+            }
+            Network::Floats(model) if is_dense => model.layers().iter().map(|_| "dense").collect(),
+            Network::Floats(model) => {
+                let name = |layer: &model::Layer<'_>| match layer {
+                    model::Layer::Csr(_) => Some("rows"),
+                    model::Layer::Blocks(_) => Some("blocks"),
+                    _ => None,
+                };
+                model.layers().iter().filter_map(name).collect()
+            }
+        },
+        table_bytes,
+        scratch_bytes: match (network, form) {
+            _ if is_dense => 0,
+            (Network::Integers(model), ExportForm::StraightLine) => straight::scratch_bytes(model),
+            (Network::Integers(model), _) => 4 * model.scratch_len(),
+            (Network::Floats(model), ExportForm::C { .. }) => c::scratch_bytes(model),
+            (Network::Floats(model), _) => 4 * model.scratch_len(),
+        },
+    };
+    Ok(Exported { files, report })
+}
+
+/// Whether functions and macros can start with `name`.
+///
+/// # Errors
+/// It is no identifier, starts with an underscore, or is too long.
+///
+/// ```
+/// use tamis_host::convert::check_name;
+/// assert!(check_name("digits_8x8").is_ok());
+/// assert!(check_name("8x8").is_err() && check_name("my-model").is_err());
+/// ```
+pub fn check_name(name: &str) -> Result<()> {
+    let starts = name.starts_with(|first: char| first.is_ascii_alphabetic());
+    let whole = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if starts && whole && name.len() <= MOST_NAME {
+        return Ok(());
+    }
+    Err(Error::new("functions cannot be named so")
+        .expected(format_args!("a letter, then letters, digits and _, at most {MOST_NAME} in all"))
+        .got(format_args!("{name:?}"))
+        .help("choose a name with --name, such as --name model"))
+}
+
+fn check(network: Network<'_>, head: &Head, form: &ExportForm) -> Result<()> {
+    if head.inputs == 0 || head.outputs == 0 {
+        return Err(Error::new("the model computes nothing")
+            .expected("inputs and outputs")
+            .got(format_args!("{} inputs, {} outputs", head.inputs, head.outputs))
+            .help("train the model again"));
+    }
+    if let (Network::Integers(_), ExportForm::Onnx | ExportForm::Safetensors) = (network, form) {
+        return Err(Error::new("a model of integers cannot be written as dense floats")
+            .expected("a model of floats: the integers round in ways that ONNX has no operators for")
+            .got("a model of 8-bit integers")
+            .help("export the model of floats that it was made of, or this one as rust or c"));
+    }
+    if *form != ExportForm::StraightLine {
+        return Ok(());
+    }
+    if let Network::Floats(_) = network {
+        return Err(Error::new("code without tables is for models of integers")
+            .expected("a model that tamis quantize has made")
+            .got("a model of floats")
+            .help("quantize the model first, or leave --straight-line out"));
+    }
+    if head.nnz > MOST_LINES {
+        return Err(Error::new("the model is too large for code without tables")
+            .expected(format_args!("at most {MOST_LINES} weights"))
+            .got(format_args!("{} weights", head.nnz))
+            .help("leave --straight-line out"));
+    }
+    Ok(())
+}
+
+fn classes(task: Option<Task>, stored: Option<wire::Task>) -> Classes {
+    match (task, stored) {
+        (Some(Task::Multiclass), _) => Classes::Largest,
+        (Some(Task::Binary), Some(wire::Task::Binary { threshold })) => Classes::From(threshold),
+        (Some(Task::Binary), _) => Classes::From(Score::THRESHOLD),
+        _ => Classes::None,
+    }
+}

@@ -1,0 +1,92 @@
+//! The layers of a model of floats as dense matrices, for ONNX and safetensors.
+
+use tamis::infer::model::{Activation, Layer};
+use tamis::store::wire;
+
+use super::rust::unknown_layer;
+use super::{ExportForm, Files, Network};
+use crate::base::room_for;
+use crate::convert::{Dense, Meta, onnx, safetensors};
+use crate::model::ModelFile;
+use crate::{Error, Result};
+
+/// The file, and the bytes of its weights.
+pub(super) fn files(network: Network<'_>, file: &ModelFile, form: &ExportForm) -> Result<(Files, usize)> {
+    let Network::Floats(model) = network else { return Ok((Vec::new(), 0)) };
+    let numbers = model.layers().iter().map(|layer| layer.inputs() as u64 * layer.outputs() as u64);
+    let bytes = numbers.fold(0_u64, u64::saturating_add).saturating_mul(4);
+    // The matrices, and two times their bytes on the way to the file.
+    room_for("dense weights", bytes.saturating_mul(3), "export the model as rust or c, which stay sparse")?;
+    let layers = model.layers().iter().map(dense).collect::<Result<Vec<_>>>()?;
+    let meta = meta(model.layers(), file)?;
+    let (ending, written) = if *form == ExportForm::Onnx {
+        ("onnx", onnx::write(&layers, Some(&meta))?)
+    } else {
+        chain(model.layers())?;
+        ("safetensors", safetensors::write(&layers, Some(&meta))?)
+    };
+    Ok((vec![(ending, written)], usize::try_from(bytes).unwrap_or(usize::MAX)))
+}
+
+fn dense(layer: &Layer<'_>) -> Result<Dense> {
+    let (inputs, outputs) = (layer.inputs(), layer.outputs());
+    let mut weights = vec![0.0; inputs.saturating_mul(outputs)];
+    let relu = match layer {
+        Layer::Csr(csr) => {
+            let mut entries = csr.columns().iter().zip(csr.values());
+            for (row, &count) in weights.chunks_exact_mut(inputs.max(1)).zip(csr.counts()) {
+                for (&column, &value) in entries.by_ref().take(count.into()) {
+                    if let Some(weight) = row.get_mut(usize::from(column)) {
+                        *weight = value;
+                    }
+                }
+            }
+            csr.activation() == Activation::Relu
+        }
+        Layer::Sum(sum) => {
+            for (i, weight) in weights.iter_mut().enumerate() {
+                let negative = sum.signs().get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
+                *weight = if negative { -1.0 } else { 1.0 };
+            }
+            false
+        }
+        _ => return Err(unknown_layer()),
+    };
+    Ok(Dense { name: String::new(), inputs, outputs, weights, bias: Vec::new(), relu })
+}
+
+/// Named weights alone do not say where relu is: it must be where every reader takes it to be.
+fn chain(layers: &[Layer<'_>]) -> Result<()> {
+    let usual = |(l, layer): (usize, &Layer<'_>)| match layer {
+        Layer::Csr(csr) => (csr.activation() == Activation::Relu) == (l + 1 < layers.len()),
+        _ => true,
+    };
+    if layers.iter().enumerate().all(usual) {
+        return Ok(());
+    }
+    Err(Error::new("the model cannot be written as safetensors, which does not say where relu is")
+        .expected("relu behind every layer but the last")
+        .got("a model that has it elsewhere")
+        .help("export it as onnx"))
+}
+
+/// What the model says beside its weights.
+fn meta(layers: &[Layer<'_>], file: &ModelFile) -> Result<Meta> {
+    let stored = file.view()?.task();
+    let requested = layers.iter().filter_map(|layer| match layer {
+        Layer::Csr(csr) => Some(csr.requested()),
+        _ => None,
+    });
+    Ok(Meta {
+        task: match stored {
+            Some(_) => file.task()?.map(|task| task.name().to_owned()),
+            None => None,
+        },
+        threshold: match stored {
+            Some(wire::Task::Binary { threshold }) => Some(threshold),
+            _ => None,
+        },
+        sum: matches!(layers.last(), Some(Layer::Sum(_))),
+        requested: requested.collect(),
+    })
+}

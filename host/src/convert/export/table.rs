@@ -1,0 +1,174 @@
+//! Tables of numbers, as Rust and C write them.
+
+use std::fmt::Display;
+
+use tamis::infer::model;
+use tamis::infer::quantised::Weights;
+
+/// Columns of a line.
+const WIDE: usize = 100;
+
+/// Numbers of one type.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Table<'a> {
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+    I8(&'a [i8]),
+    I32(&'a [i32]),
+    F32(&'a [f32]),
+    /// Index and weight.
+    Pairs(&'a [[u8; 2]]),
+}
+
+/// Calls the same of each.
+macro_rules! each {
+    ($table:expr, $values:ident => $call:expr) => {
+        match $table {
+            Table::U8($values) => $call,
+            Table::U16($values) => $call,
+            Table::U32($values) => $call,
+            Table::I8($values) => $call,
+            Table::I32($values) => $call,
+            Table::F32($values) => $call,
+            Table::Pairs($values) => $call,
+        }
+    };
+}
+
+impl Table<'_> {
+    pub(super) fn is_empty(self) -> bool {
+        each!(self, values => values.is_empty())
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        each!(self, values => size_of_val(values))
+    }
+
+    /// `static NAME: [T; N] = […];`
+    pub(super) fn rust(self, name: &str) -> String {
+        let (kind, texts) = match self {
+            Table::U8(values) => ("u8", texts(values)),
+            Table::U16(values) => ("u16", texts(values)),
+            Table::U32(values) => ("u32", texts(values)),
+            Table::I8(values) => ("i8", texts(values)),
+            Table::I32(values) => ("i32", texts(values)),
+            Table::F32(values) => ("f32", values.iter().map(|value| float(*value)).collect()),
+            Table::Pairs(values) => ("[u8; 2]", values.iter().map(|[a, w]| format!("[{a}, {w}]")).collect()),
+        };
+        format!("static {name}: [{kind}; {}] = [\n{}];\n", texts.len(), lines(&texts))
+    }
+
+    /// `static const T name[N] = {…};`. C has no arrays without elements: one that has none gets a 0 that is never read.
+    pub(super) fn c(self, name: &str) -> String {
+        let (kind, zero, mut texts) = match self {
+            Table::U8(values) => ("uint8_t", "0", texts(values)),
+            Table::U16(values) => ("uint16_t", "0", texts(values)),
+            Table::U32(values) => {
+                ("uint32_t", "0u", values.iter().map(|value| format!("{value}u")).collect())
+            }
+            Table::I8(values) => ("int8_t", "0", texts(values)),
+            Table::I32(values) => ("int32_t", "0", values.iter().map(|value| c_integer(*value)).collect()),
+            Table::F32(values) => ("float", "0.0f", values.iter().map(|value| c_float(*value)).collect()),
+            Table::Pairs(values) => {
+                let pair = |&[index, weight]: &[u8; 2]| format!("{{{index}, {}}}", weight as i8);
+                ("struct pair", "{0, 0}", values.iter().map(pair).collect())
+            }
+        };
+        if texts.is_empty() {
+            texts.push(zero.into());
+        }
+        format!("static const {kind} {name}[{}] = {{\n{}}};\n", texts.len(), lines(&texts))
+    }
+}
+
+/// The fewest digits that give the same bits back.
+pub(super) fn float(value: f32) -> String {
+    format!("{value:?}")
+}
+
+pub(super) fn c_float(value: f32) -> String {
+    format!("{value:?}f")
+}
+
+/// -2147483648 is no number of C, but the negative of one that is too large.
+pub(super) fn c_integer(value: i32) -> String {
+    if value == i32::MIN { "(-2147483647 - 1)".into() } else { value.to_string() }
+}
+
+fn texts<T: Display>(values: &[T]) -> Vec<String> {
+    values.iter().map(ToString::to_string).collect()
+}
+
+/// As many as fit on each line.
+fn lines(texts: &[String]) -> String {
+    let (mut out, mut line) = (String::new(), String::from("   "));
+    for text in texts {
+        if line.len() + text.len() + 2 > WIDE {
+            out += &line;
+            out.push('\n');
+            line = String::from("   ");
+        }
+        line += &format!(" {text},");
+    }
+    if !texts.is_empty() {
+        out += &line;
+        out.push('\n');
+    }
+    out
+}
+
+/// The tables of the weights of a layer of integers, in the order in which their constructor takes them.
+pub(super) fn weights<'a>(weights: &Weights<'a>) -> Vec<(&'static str, Table<'a>)> {
+    match weights {
+        Weights::Dense(dense) => vec![("values", Table::I8(dense.values()))],
+        Weights::Mask(mask) => vec![("bits", Table::U32(mask.bits())), ("values", Table::I8(mask.values()))],
+        Weights::Blocks(blocks) => {
+            vec![("counts", Table::U8(blocks.counts())), ("pairs", Table::Pairs(blocks.pairs()))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The tables of a layer of floats.
+pub(super) fn rows<'a>(csr: &model::Csr<'a>) -> [(&'static str, Table<'a>); 3] {
+    [
+        ("counts", Table::U16(csr.counts())),
+        ("columns", Table::U16(csr.columns())),
+        ("values", Table::F32(csr.values())),
+    ]
+}
+
+/// The tables of a layer of floats in windows.
+pub(super) fn windows<'a>(blocks: &model::Blocks<'a>) -> [(&'static str, Table<'a>); 3] {
+    [
+        ("counts", Table::U8(blocks.counts())),
+        ("indices", Table::U8(blocks.indices())),
+        ("values", Table::F32(blocks.values())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_so_that_they_read_back() {
+        for value in [0.1_f32, 1e-40, 3.0, -f32::MAX, 1.0 / 3.0, 1e20, -0.0] {
+            assert_eq!(float(value).parse::<f32>().unwrap().to_bits(), value.to_bits());
+            assert!(c_float(value).contains(['.', 'e']), "{}", c_float(value));
+        }
+        assert_eq!((c_integer(i32::MIN), c_integer(-5)), ("(-2147483647 - 1)".into(), "-5".into()));
+    }
+
+    #[test]
+    fn long_tables_go_over_lines_and_empty_ones_exist_in_c() {
+        let values: Vec<u8> = (0..200).collect();
+        let text = Table::U8(&values).rust("T");
+        assert!(text.starts_with("static T: [u8; 200] = [\n    0, 1,"), "{text}");
+        assert!(text.lines().count() > 8 && text.lines().all(|line| line.len() <= WIDE), "{text}");
+        assert_eq!(Table::U16(&[]).rust("T"), "static T: [u16; 0] = [\n];\n");
+        assert_eq!(Table::Pairs(&[]).c("t"), "static const struct pair t[1] = {\n    {0, 0},\n};\n");
+        assert_eq!(Table::Pairs(&[[7, 251]]).c("t"), "static const struct pair t[1] = {\n    {7, -5},\n};\n");
+    }
+}

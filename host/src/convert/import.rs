@@ -1,0 +1,463 @@
+//! Models of other programs as `.tamis` files: their nonzero weights, all of them or the largest.
+//!
+//! A model of floats has no biases. Biases are held exactly all the same, as weights of one more input, the last, which is 1
+//! in every row; a hidden neuron with the weight 1 to it hands it on, since `relu(1) = 1`. Sums add up in the order of the
+//! inputs, so a bias is added last.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use serde::Serialize;
+use tamis::infer::model::MAX_INPUTS;
+use tamis::store::wire;
+
+use crate::convert::named::{self, Layout};
+use crate::convert::{Decision, Dense, Meta, Network, npz, onnx, safetensors};
+use crate::data::Task;
+use crate::train::Budget;
+use crate::train::encode::{End, SparseLayer, encode_layers};
+use crate::{Error, Result, base::file};
+
+/// Which weights are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Cut {
+    /// All that are not 0.
+    #[default]
+    None,
+    /// The largest over all layers, as many as are asked for, biases and what hands them on among them.
+    Size(Budget),
+    /// Those of at least this absolute value.
+    Threshold(f32),
+}
+
+/// How to import.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ImportOptions {
+    /// What the model is for; none as the file says.
+    pub task: Option<Task>,
+    /// The least output that is class 1 of a binary task; none for what the file says, or else 0, where outputs are
+    /// log-odds.
+    pub class_from: Option<f32>,
+    /// Which weights are kept.
+    pub cut: Cut,
+    /// Layers of a file of named arrays, in order; none for all.
+    pub layers: Option<Vec<String>>,
+    /// Which way weights of named arrays lie.
+    pub layout: Layout,
+}
+
+/// One layer in a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImportedLayer {
+    /// As the file calls it.
+    pub name: String,
+    /// Numbers that it takes, without the 1 of biases.
+    pub inputs: usize,
+    /// Numbers that it gives, without that 1.
+    pub outputs: usize,
+    /// Weights and biases that are not 0 in the file.
+    pub nnz_before: usize,
+    /// Those of them that are kept.
+    pub nnz: usize,
+    /// Biases that are not 0.
+    pub biases: usize,
+}
+
+/// What was imported; the fields are the keys of the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ImportReport {
+    /// `onnx`, `safetensors` or `npz`.
+    pub format: &'static str,
+    /// What the model is for; none where nobody says.
+    pub task: Option<Task>,
+    /// The least output that is class 1 of a binary task.
+    pub threshold: Option<f32>,
+    /// Numbers in one input row, with the 1 of biases.
+    pub inputs: usize,
+    /// Numbers in one prediction.
+    pub outputs: usize,
+    /// Whether the last input is 1 in every row, for biases.
+    pub ones_input: bool,
+    /// Weights and biases of the dense network, zeros too.
+    pub dense_nnz: usize,
+    /// Those that are not 0 in the file.
+    pub nnz_before: usize,
+    /// Nonzeros asked for; none where none were.
+    pub requested_nnz: Option<usize>,
+    /// Nonzeros of the model, those that hand on the 1 of biases among them.
+    pub nnz: usize,
+    /// Weights of 1 that hand on the 1 of biases, one for each layer before the last with biases.
+    pub handed_on: usize,
+    /// The layers.
+    pub layers: Vec<ImportedLayer>,
+    /// What was left out or folded.
+    pub notes: Vec<String>,
+}
+
+/// An imported model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportOutcome {
+    /// The bytes of a `.tamis` file.
+    pub model: Vec<u8>,
+    /// What it is.
+    pub report: ImportReport,
+}
+
+/// Reads a model of another program, by what is in the file: safetensors, NPZ or ONNX.
+///
+/// # Errors
+/// A file that is none of them, or is damaged; layers, operators or sizes that a model of Tamis has not; more nonzeros asked
+/// for than there are, or fewer than its biases take.
+pub fn import(path: &Path, options: &ImportOptions) -> Result<ImportOutcome> {
+    let (format, network) = read(path, options).map_err(|error| error.at(path))?;
+    convert(format, network, options).map_err(|error| error.at(path))
+}
+
+/// Bytes that a file may have.
+const LIMIT: u64 = 1 << 30;
+
+fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)> {
+    let (mut file, len) = file::open(path)?;
+    if len > LIMIT {
+        return Err(too_large(len));
+    }
+    let unreadable = |error| Error::new("cannot read").source(error);
+    let mut head = Vec::with_capacity(16);
+    file.by_ref().take(16).read_to_end(&mut head).map_err(unreadable)?;
+    if let Some((what, help)) = stranger(&head, path) {
+        return Err(Error::new("the file is of another format")
+            .expected("ONNX, safetensors or NPZ")
+            .got(what)
+            .help(help));
+    }
+    std::io::Seek::rewind(&mut file).map_err(unreadable)?;
+    let named = |tensors| named::network(tensors, options.layers.as_deref(), options.layout);
+    if head.starts_with(b"PK") {
+        return Ok(("npz", named(npz::read(BufReader::new(file), len)?)?));
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX)).map_err(|_| too_large(len))?;
+    file.take(len).read_to_end(&mut bytes).map_err(unreadable)?;
+    if safetensors::matches(&head, len) {
+        let (tensors, meta) = safetensors::read(&bytes)?;
+        return Ok(("safetensors", Network { meta, ..named(tensors)? }));
+    }
+    if options.layers.is_some() || options.layout != Layout::Auto {
+        return Err(Error::new("layers are chosen in files of named arrays")
+            .expected("--layers and --layout with safetensors or NPZ")
+            .got("a file that is neither, such as ONNX, which says its layers")
+            .help("leave --layers and --layout out"));
+    }
+    let mut beside = Beside { folder: path.parent().map(Path::to_owned).unwrap_or_default(), last: None };
+    Ok(("onnx", onnx::read(bytes, &mut |name| beside.open(name))?))
+}
+
+/// Files of weights in the folder of a model, the last of them kept.
+struct Beside {
+    folder: PathBuf,
+    last: Option<(String, Bytes)>,
+}
+
+impl Beside {
+    fn open(&mut self, name: &str) -> Result<Bytes> {
+        if let Some((_, bytes)) = self.last.as_ref().filter(|(last, _)| last == name) {
+            return Ok(bytes.clone());
+        }
+        self.last = None;
+        let opened = file::open_in(&self.folder, name).and_then(|(file, len)| {
+            let path = self.folder.join(name);
+            if len > LIMIT {
+                return Err(too_large(len).at(&path));
+            }
+            let mut bytes = Vec::new();
+            File::take(file, len).read_to_end(&mut bytes).map_err(|e| Error::io("cannot read", &path, e))?;
+            Ok(Bytes::from(bytes))
+        });
+        let bytes = opened.map_err(|error| {
+            Error::new("the model keeps its weights in another file, which cannot be read")
+                .source(error)
+                .help("put the file of weights beside the model, or export it with its weights inside")
+        })?;
+        self.last = Some((name.to_owned(), bytes.clone()));
+        Ok(bytes)
+    }
+}
+
+fn too_large(len: u64) -> Error {
+    Error::new("the file is too large")
+        .expected(format_args!("at most {LIMIT} bytes"))
+        .got(format_args!("{len} bytes"))
+        .help("save the layers of the MLP alone")
+}
+
+/// Formats that people take for one of those that are read, and what to do about it.
+fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
+    match head {
+        [0x89, b'T', b'A', b'M', ..] => {
+            Some(("a .tamis model", "it needs no import: pass it to predict, eval, inspect or finetune"))
+        }
+        [0x89, b'H', b'D', b'F', ..] => {
+            Some(("HDF5, as Keras saves it", "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")"))
+        }
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
+            Some(("NPY, a single array", "save all arrays with numpy.savez: weights, biases, layer by layer"))
+        }
+        [0x80, 2..=5, ..] => Some((
+            "a pickle of Python, which could run any program",
+            "export it as ONNX (skl2onnx, torch.onnx.export), or save the arrays with numpy.savez",
+        )),
+        [b'P', b'K', ..] if ["pt", "pth", "bin", "ckpt"].contains(&ending) => Some((
+            "a pickle of PyTorch, which could run any program",
+            "save its weights with safetensors.torch.save_file(model.state_dict(), \"m.safetensors\")",
+        )),
+        [b'P', b'K', ..] if ending == "keras" => {
+            Some(("an archive of Keras", "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")"))
+        }
+        [_, _, _, _, b'T', b'F', b'L', b'3', ..] => {
+            Some(("a TFLite model", "export the network as ONNX before it becomes TFLite"))
+        }
+        [] => Some(("an empty file", "export the network again")),
+        _ => None,
+    }
+}
+
+/// The model of a network.
+fn convert(format: &'static str, network: Network, options: &ImportOptions) -> Result<ImportOutcome> {
+    let Network { mut layers, decision, mut notes, meta } = network;
+    let outputs = layers.last().map_or(0, |layer| layer.outputs);
+    let meta = meta.filter(|meta| fits(meta, &layers));
+    let task = task(options, decision, meta.as_ref(), outputs)?;
+    let ones = layers.iter().any(|layer| !layer.bias.is_empty());
+    let sum = ends_in_sum(&mut layers, meta.as_ref())?;
+    let dense_nnz = layers.iter().map(|layer| layer.weights.len() + layer.bias.len()).sum();
+    let before: Vec<usize> = layers.iter().map(nonzeros).collect();
+    let shapes: Vec<_> = layers
+        .iter()
+        .zip(&before)
+        .map(|(layer, &nnz_before)| ImportedLayer {
+            name: layer.name.clone(),
+            inputs: layer.inputs,
+            outputs: layer.outputs,
+            nnz_before,
+            nnz: 0,
+            biases: layer.bias.iter().filter(|&&b| b != 0.0).count(),
+        })
+        .collect();
+    // Layers up to the last one with biases take the 1, and those before it hand it on.
+    let last_biased = layers.iter().rposition(|layer| !layer.bias.is_empty());
+    let handed_on = last_biased.unwrap_or(0);
+    let requested_nnz = cut(&mut layers, options.cut, handed_on, dense_nnz)?;
+    let kept: Vec<usize> = layers.iter().map(nonzeros).collect();
+    if kept.iter().all(|&nnz| nnz == 0) {
+        return Err(Error::new("the model would have no weights")
+            .expected("a weight or bias that is kept")
+            .got(format_args!("{} in the file that are not 0", before.iter().sum::<usize>()))
+            .help("choose a smaller --threshold, or check what wrote the file"));
+    }
+    let mut sparse: Vec<SparseLayer> = Vec::new();
+    for (l, layer) in layers.iter().enumerate() {
+        let takes = last_biased.is_some_and(|last| l <= last);
+        let hands_on = last_biased.is_some_and(|last| l < last);
+        sparse.push(sparse_layer(layer, takes, hands_on)?);
+    }
+    if let Some(meta) = meta.as_ref() {
+        for (layer, &requested) in sparse.iter_mut().zip(&meta.requested) {
+            layer.requested = layer.requested.max(requested);
+        }
+    }
+    let report_layers: Vec<_> =
+        shapes.into_iter().zip(&kept).map(|(layer, &nnz)| ImportedLayer { nnz, ..layer }).collect();
+    let end = match &sum {
+        Some(signs) => End::Sum(signs),
+        None => End::Layer,
+    };
+    let model = encode_layers(&sparse, end, task.map(|(task, from)| stored(task, from)))?;
+    if ones {
+        notes.push(
+            "biases are weights of one more input, the last: pass rows with a last column of 1".to_owned(),
+        );
+    }
+    let report = ImportReport {
+        format,
+        task: task.map(|(task, _)| task),
+        threshold: task.filter(|(task, _)| *task == Task::Binary).map(|(_, from)| from),
+        inputs: sparse.first().map_or(0, |layer| layer.inputs),
+        outputs,
+        ones_input: ones,
+        dense_nnz,
+        nnz_before: before.iter().sum(),
+        requested_nnz,
+        nnz: kept.iter().sum::<usize>() + handed_on,
+        handed_on,
+        layers: report_layers,
+        notes,
+    };
+    Ok(ImportOutcome { model, report })
+}
+
+/// Whether metadata are of these layers.
+fn fits(meta: &Meta, layers: &[Dense]) -> bool {
+    let body = layers.len().saturating_sub(usize::from(meta.sum));
+    let wide = |&n: &usize| u32::try_from(n).is_ok();
+    meta.requested.len() == body
+        && meta.requested.iter().all(wide)
+        && meta.threshold.is_none_or(f32::is_finite)
+}
+
+/// What the model is for, and the least output that is class 1.
+fn task(
+    options: &ImportOptions,
+    decision: Option<Decision>,
+    meta: Option<&Meta>,
+    outputs: usize,
+) -> Result<Option<(Task, f32)>> {
+    let said = match meta.and_then(|meta| meta.task.as_deref()) {
+        Some("regression") => Some(Task::Regression),
+        Some("binary") => Some(Task::Binary),
+        Some("multiclass") => Some(Task::Multiclass),
+        _ => None,
+    };
+    let decided = decision.map(|decision| match decision {
+        Decision::LogOdds => Task::Binary,
+        Decision::Largest => Task::Multiclass,
+    });
+    let task = options.task.or(said).or(decided);
+    let expected = match task {
+        Some(Task::Binary) if outputs != 1 => "one output",
+        Some(Task::Multiclass) if outputs < 2 => "two outputs or more",
+        _ if options.class_from.is_some() && task != Some(Task::Binary) => "--class-from with --task binary",
+        _ if options.class_from.is_some_and(|from| !from.is_finite()) => "--class-from with a finite number",
+        _ => {
+            let from = options.class_from.or(meta.and_then(|meta| meta.threshold)).unwrap_or(0.0);
+            return Ok(task.map(|task| (task, from)));
+        }
+    };
+    Err(Error::new("the task does not fit the network")
+        .expected(expected)
+        .got(format_args!("{} with {outputs} outputs", task.map_or("no task", Task::name)))
+        .help("leave --task out for what the file says, or choose another"))
+}
+
+fn stored(task: Task, from: f32) -> wire::Task {
+    match task {
+        Task::Binary => wire::Task::Binary { threshold: from },
+        other => other.stored(),
+    }
+}
+
+/// Takes the last layer off where the outputs are a sum with signs of relus, which stores no weights: 1 or -1 for each
+/// neuron. The signs as bits. A relu at the end of one output is such a sum too.
+fn ends_in_sum(layers: &mut Vec<Dense>, meta: Option<&Meta>) -> Result<Option<Vec<u32>>> {
+    let count = layers.len();
+    let Some(last) = layers.last() else { return Ok(None) };
+    if last.relu {
+        return if last.outputs == 1 {
+            Ok(Some(vec![0]))
+        } else {
+            Err(Error::new(format!("there is a Relu behind the last layer, {}", last.name))
+                .expected("outputs that are sums: no Relu at the end of a network of several outputs")
+                .got(format_args!("Relu of {} outputs", last.outputs))
+                .help("export the network without its last Relu"))
+        };
+    }
+    let signs = last.outputs == 1 && last.bias.is_empty() && last.weights.iter().all(|w| w.abs() == 1.0);
+    if !signs || count < 2 || meta.is_some_and(|meta| !meta.sum) {
+        return Ok(None);
+    }
+    let mut bits = vec![0_u32; last.inputs.div_ceil(32)];
+    for (i, weight) in last.weights.iter().enumerate() {
+        if let Some(word) = bits.get_mut(i / 32).filter(|_| *weight < 0.0) {
+            *word |= 1 << (i % 32);
+        }
+    }
+    layers.pop();
+    Ok(Some(bits))
+}
+
+fn nonzeros(layer: &Dense) -> usize {
+    layer.weights.iter().chain(&layer.bias).filter(|&&w| w != 0.0).count()
+}
+
+/// Sets weights to 0 that are not kept; the nonzeros asked for, of all layers. Biases are kept.
+fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result<Option<usize>> {
+    let biases: usize = layers.iter().map(|layer| layer.bias.iter().filter(|&&b| b != 0.0).count()).sum();
+    let fixed = biases + handed_on;
+    let size = match cut {
+        Cut::None => return Ok(None),
+        Cut::Threshold(least) if least.is_finite() && least >= 0.0 => {
+            let weights = layers.iter_mut().flat_map(|layer| &mut layer.weights);
+            weights.filter(|w| w.abs() < least).for_each(|w| *w = 0.0);
+            return Ok(None);
+        }
+        Cut::Threshold(least) => {
+            return Err(Error::new("a setting is out of bounds")
+                .expected("--threshold of 0 or more")
+                .got(least)
+                .help("weights of a smaller absolute value are left out"));
+        }
+        Cut::Size(size) => size.count(dense, 1)?,
+    };
+    let mut sizes: Vec<u32> = layers
+        .iter()
+        .flat_map(|layer| &layer.weights)
+        .filter(|&&w| w != 0.0)
+        .map(|w| w.abs().to_bits())
+        .collect();
+    let most = sizes.len() + fixed;
+    if size > most || size < fixed.max(1) {
+        let what = if fixed > 0 {
+            format!(", of which {fixed} are biases and what hands them on, which are kept")
+        } else {
+            String::new()
+        };
+        return Err(Error::new("the model cannot have as many nonzeros as asked for")
+            .expected(format_args!("{} to {most} nonzeros{what}", fixed.max(1)))
+            .got(format_args!("{size} asked for"))
+            .help("choose another --nnz or --density, or leave both out for all nonzeros"));
+    }
+    let keep = size - fixed;
+    if keep < sizes.len() {
+        // The absolute value of the first weight that is dropped; of equal ones the first in the file are kept.
+        let (larger, &mut edge, _) = sizes.select_nth_unstable_by(keep, |a, b| b.cmp(a));
+        let mut equal = larger.iter().filter(|&&w| w == edge).count();
+        for w in layers.iter_mut().flat_map(|layer| &mut layer.weights) {
+            let own = w.abs().to_bits();
+            if own == edge && equal > 0 {
+                equal -= 1;
+            } else if own <= edge {
+                *w = 0.0;
+            }
+        }
+    }
+    Ok(Some(size))
+}
+
+/// The nonzeros of a layer; with `ones` it takes a last input that is 1, with `hands_on` a neuron of it is that 1.
+fn sparse_layer(layer: &Dense, ones: bool, hands_on: bool) -> Result<SparseLayer> {
+    let inputs = layer.inputs + usize::from(ones);
+    if inputs > MAX_INPUTS {
+        return Err(Error::new(format!("layer {} is too wide for a model", layer.name))
+            .expected(format_args!("at most {MAX_INPUTS} inputs, the 1 of biases among them"))
+            .got(inputs)
+            .help("make the network smaller"));
+    }
+    let entries = |row: &[f32]| -> Vec<(usize, f32)> {
+        let kept = row.iter().filter(|&&w| w != 0.0).count();
+        let mut entries = Vec::with_capacity(kept + 1);
+        entries.extend(row.iter().copied().enumerate().filter(|(_, w)| *w != 0.0));
+        entries
+    };
+    let mut neurons: Vec<_> = layer.weights.chunks_exact(layer.inputs.max(1)).map(entries).collect();
+    for (neuron, &bias) in neurons.iter_mut().zip(&layer.bias) {
+        if bias != 0.0 {
+            neuron.push((layer.inputs, bias));
+        }
+    }
+    if hands_on {
+        neurons.push(vec![(layer.inputs, 1.0)]);
+    }
+    Ok(SparseLayer { inputs, requested: neurons.len(), neurons })
+}

@@ -1,0 +1,472 @@
+//! What is learnt from: samples and labels, from files, selected and mapped to what the task needs.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::data::{self, Matrix, Table, Values, classes, select};
+use crate::{Error, Result};
+use tamis::base::rng::{Permutation, stream};
+use tamis::store::wire;
+
+/// What the output of the network stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    /// A number; squared loss.
+    Regression,
+    /// Class 0 or 1: squared loss to these two numbers.
+    Binary,
+    /// One of the classes 0, 1, …: cross-entropy of the softmax of one output per class.
+    Multiclass,
+}
+
+impl Task {
+    /// As `--task` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Binary => "binary",
+            Self::Multiclass => "multiclass",
+        }
+    }
+
+    /// What a model file says of a binary task whose output is the log-odds of class 1.
+    pub const LOG_ODDS: wire::Task = wire::Task::Binary { threshold: 0.0 };
+
+    /// What a model file says of it; of a binary one that its output is fitted to labels 0 and 1.
+    #[must_use]
+    pub const fn stored(self) -> wire::Task {
+        match self {
+            Self::Regression => wire::Task::Regression,
+            Self::Binary => wire::Task::BINARY,
+            Self::Multiclass => wire::Task::Multiclass,
+        }
+    }
+}
+
+/// Where the labels are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Labels {
+    /// In a file of their own; several, separated by commas, follow each other.
+    File(PathBuf),
+    /// In a column of the data: its name, or its number counted from 1.
+    Column(String),
+}
+
+/// Which rows of which files to take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataFiles {
+    /// A file of any format that [`data::load`] reads; several, separated by commas, follow each other.
+    pub data: PathBuf,
+    /// Where the labels are.
+    pub labels: Labels,
+    /// Only rows with these labels.
+    pub keep: Option<Vec<f32>>,
+    /// Only these occurrences of each label, in order of the labels (see [`select::rows_per_label`]).
+    pub rows_per_label: Option<Range<usize>>,
+}
+
+/// Samples, their labels and what these mean.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// n×d samples.
+    pub data: Matrix,
+    /// n labels; 0 or 1 for [`Task::Binary`], 0, 1, … for [`Task::Multiclass`]. For [`Task::Regression`] perhaps several for
+    /// each row, n×c row by row: see [`Self::outputs`].
+    pub labels: Vec<f32>,
+    /// What they mean.
+    pub task: Task,
+}
+
+impl DataFiles {
+    /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1, else regression.
+    ///
+    /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels they must be 0 and 1.
+    /// For a multiclass task, kept labels become 0, 1, … in the order given; without, they must be such numbers.
+    /// A file of several columns of labels is for regression, of all rows.
+    ///
+    /// # Errors
+    /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is missing or outside
+    /// the task.
+    pub fn load(&self, task: Option<Task>) -> Result<Problem> {
+        if let (Some(Task::Binary), Some(keep)) = (task, &self.keep)
+            && keep.len() != 2
+        {
+            return Err(Error::new("a binary task has two classes")
+                .expected("two labels to keep, such as 0,1")
+                .got(format_args!("{} labels", keep.len()))
+                .help("name two labels, or use --task regression"));
+        }
+        let (data, mut labels) = self.read(task)?;
+        let several = labels.len() > data.rows;
+        let task = task.unwrap_or_else(|| if several { Task::Regression } else { self.guess(&labels) });
+        match task {
+            Task::Regression => {}
+            Task::Binary => labels = self.classes(labels)?,
+            Task::Multiclass => {
+                labels = classes::labels(labels, self.keep.as_deref())
+                    .map_err(|error| error.at(self.labels_file()))?;
+            }
+        }
+        Ok(Problem { data, labels, task })
+    }
+
+    /// Reads rows to learn from: as [`load`](Self::load), and checked as [`Problem::check`] does, with the file named.
+    ///
+    /// # Errors
+    /// Those of both.
+    pub fn load_to_learn(&self, task: Task) -> Result<Problem> {
+        let problem = self.load(Some(task))?;
+        problem.check_inputs().map_err(|error| error.at(&self.data))?;
+        problem.check_labels().map_err(|error| error.at(self.labels_file()))?;
+        Ok(problem)
+    }
+
+    fn read(&self, task: Option<Task>) -> Result<(Matrix, Vec<f32>)> {
+        match &self.labels {
+            Labels::File(path) => {
+                let labels = data::load(path)?;
+                if labels.cols > 1 && matches!(task, None | Some(Task::Regression)) {
+                    self.check_several(labels.cols).map_err(|error| error.at(path))?;
+                    return data::load_beside(&self.data, path, labels, None);
+                }
+                let values = labels.into_column().map_err(|error| error.at(path))?;
+                let chosen = self.choose(&values)?;
+                let labels = Matrix { rows: values.len(), cols: 1, values: Values::F32(values) };
+                data::load_beside(&self.data, path, labels, chosen)
+            }
+            Labels::Column(name) => {
+                let table = data::load_table(&self.data)?;
+                let (data, labels) = table.split(name).map_err(|error| error.at(&self.data))?;
+                let Some(rows) = self.choose(&labels)? else { return Ok((data, labels)) };
+                let labels = rows.iter().map(|&row| labels[row]).collect();
+                Ok((select::gather(data, rows)?, labels))
+            }
+        }
+    }
+
+    /// Checks that rows of several labels can be taken as asked.
+    fn check_several(&self, columns: usize) -> Result<()> {
+        let refused = |what: &str, got: String, help: &str| {
+            Err(Error::new(what).expected("labels of one column").got(got).help(help))
+        };
+        if self.labels_file() == self.data {
+            let what = "the samples are given as their own labels";
+            return refused(what, format!("the samples, {columns} columns"), "pass the file of labels");
+        }
+        if self.keep.is_some() || self.rows_per_label.is_some() {
+            let flag = if self.keep.is_some() { "--keep-labels" } else { "--rows-per-label" };
+            let help = format!("leave {flag} out: rows are chosen by one label each");
+            return refused("rows cannot be chosen by several labels", format!("{columns} columns"), &help);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn labels_file(&self) -> &Path {
+        match &self.labels {
+            Labels::File(path) => path,
+            Labels::Column(_) => &self.data,
+        }
+    }
+
+    /// The rows to take, in this order; none stands for all.
+    fn choose(&self, labels: &[f32]) -> Result<Option<Vec<usize>>> {
+        let kept = self.keep.as_ref().map(|keep| select::rows_with(labels, keep)).transpose()?;
+        let Some(range) = &self.rows_per_label else { return Ok(kept) };
+        let Some(kept) = kept else { return select::occurrences(labels, range.clone()).map(Some) };
+        let labels: Vec<f32> = kept.iter().map(|&row| labels[row]).collect();
+        let chosen = select::occurrences(&labels, range.clone())?;
+        Ok(Some(chosen.into_iter().map(|at| kept[at]).collect()))
+    }
+
+    fn guess(&self, labels: &[f32]) -> Task {
+        let two = self.keep.as_ref().is_some_and(|keep| keep.len() == 2);
+        if two || labels.iter().all(|&label| is_class(label)) { Task::Binary } else { Task::Regression }
+    }
+
+    /// Labels as 0 and 1.
+    fn classes(&self, labels: Vec<f32>) -> Result<Vec<f32>> {
+        if let Some(keep) = &self.keep {
+            return select::class_indices(&labels, keep);
+        }
+        match labels.iter().position(|&label| !is_class(label)) {
+            None => Ok(labels),
+            Some(row) => Err(Error::new("a label is outside the binary task")
+                .at(self.labels_file())
+                .expected("0 or 1")
+                .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
+                .help("name the two classes with --keep-labels A,B, or use --task regression")),
+        }
+    }
+}
+
+impl Table {
+    /// Reads a table of any format that [`data::load`] reads.
+    ///
+    /// # Errors
+    /// As for [`data::load`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        data::load_table(path)
+    }
+
+    /// Samples and labels, which are the column `name`, or its number counted from 1. The task is binary where all labels are 0 or
+    /// 1, else regression; [`Problem::with_task`] says otherwise.
+    ///
+    /// # Errors
+    /// No such column, several of that name, or no other column.
+    pub fn target(self, name: &str) -> Result<Problem> {
+        let (data, labels) = self.split(name)?;
+        let is_binary = labels.iter().all(|&label| is_class(label));
+        Ok(Problem { data, labels, task: if is_binary { Task::Binary } else { Task::Regression } })
+    }
+}
+
+impl Problem {
+    /// The same for another task.
+    ///
+    /// # Errors
+    /// The labels are not 0 and 1 for a binary task, or not classes 0, 1, … for a multiclass one.
+    pub fn with_task(mut self, task: Task) -> Result<Self> {
+        if task != Task::Regression {
+            self.labels = classes::labels(self.labels, None)?;
+        }
+        if task == Task::Binary && self.labels.iter().any(|&label| !is_class(label)) {
+            return Err(Error::new("a label is outside the binary task")
+                .expected("0 or 1")
+                .help("take Task::Multiclass for more classes"));
+        }
+        Ok(Self { task, ..self })
+    }
+
+    /// This share of the rows, in a random order that the seed fixes, and the others: to train on and to test on.
+    ///
+    /// # Errors
+    /// A share that leaves either side without rows.
+    ///
+    /// ```
+    /// use tamis_host::data::{Matrix, Problem, Task, Values};
+    /// let data = Matrix::new(5, 1, Values::F32(vec![0.0, 1.0, 2.0, 3.0, 4.0]))?;
+    /// let all = Problem { data, labels: vec![0.0, 1.0, 2.0, 3.0, 4.0], task: Task::Regression };
+    /// let (train, test) = all.split(0.8, 1)?;
+    /// assert_eq!((train.data.rows, test.data.rows), (4, 1));
+    /// assert_eq!(train.data.values.into_f32(), train.labels);
+    /// # Ok::<(), tamis_host::Error>(())
+    /// ```
+    pub fn split(self, share: f64, seed: u64) -> Result<(Self, Self)> {
+        let rows = self.data.rows;
+        let first = (rows as f64 * share).round() as usize;
+        if first == 0 || first >= rows {
+            return Err(Error::new("a split leaves no rows on one side")
+                .expected("a share above 0 and below 1, of rows enough")
+                .got(format_args!("{share} of {rows} rows"))
+                .help("0.8 trains on four fifths"));
+        }
+        let order = Permutation::new(seed, stream::ROWS, rows);
+        let part = |range: Range<usize>| self.rows(range.map(|k| order.get(k)).collect());
+        Ok((part(0..first)?, part(first..rows)?))
+    }
+
+    /// The data set of these rows, in this order.
+    ///
+    /// # Errors
+    /// A row that there is not, or one twice.
+    pub(crate) fn rows(&self, chosen: Vec<usize>) -> Result<Self> {
+        let width = self.outputs();
+        let labels = chosen.iter().flat_map(|row| &self.labels[row * width..(row + 1) * width]);
+        let labels = labels.copied().collect();
+        Ok(Self { data: select::gather(self.data.clone(), chosen)?, labels, task: self.task })
+    }
+
+    /// Labels of a row; more than one for a network of several outputs.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.labels.len() / self.data.rows.max(1)
+    }
+
+    /// Whether its network has several outputs, to which weights lead: several labels a row, or several classes.
+    #[must_use]
+    pub fn has_several_outputs(&self) -> bool {
+        self.task == Task::Multiclass || self.outputs() > 1
+    }
+
+    /// c, the number of classes of a multiclass task: one more than the largest label.
+    #[must_use]
+    pub fn classes(&self) -> Option<usize> {
+        let largest = self.labels.iter().copied().fold(0.0, f32::max);
+        (self.task == Task::Multiclass).then_some(largest as usize + 1)
+    }
+
+    /// Checks that there is something to learn, rows of both classes or of all, and that sums of squares stay within the
+    /// range of 32-bit floats.
+    ///
+    /// # Errors
+    /// All labels of a binary task are the same, a class of a multiclass task has no rows, or there are several labels a row
+    /// for another task than regression, or not as many for every row; a column or the labels are too large.
+    pub fn check(&self) -> Result<()> {
+        self.check_inputs()?;
+        self.check_labels()
+    }
+
+    fn check_inputs(&self) -> Result<()> {
+        let Values::F32(values) = &self.data.values else { return Ok(()) };
+        check_columns("the inputs", self.data.cols, |see| {
+            values.chunks(self.data.cols.max(1)).for_each(see);
+            Ok(())
+        })
+    }
+
+    fn check_labels(&self) -> Result<()> {
+        let (rows, labels, outputs) = (self.data.rows, self.labels.len(), self.outputs());
+        if labels != rows * outputs || outputs == 0 || (outputs > 1 && self.task != Task::Regression) {
+            let expected =
+                if self.task == Task::Regression { "one, or as many for every row" } else { "one" };
+            return Err(Error::new("the number of labels does not fit the samples")
+                .expected(format_args!("{expected}, for {rows} rows"))
+                .got(format_args!("{labels} labels"))
+                .help("pass the labels that belong to the data, in the same order"));
+        }
+        if self.labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() > MOST {
+            return Err(too_large("the column of the labels", self.labels.iter(), outputs));
+        }
+        if let Some(classes) = self.classes() {
+            return classes::check(&self.labels, classes);
+        }
+        let first = self.labels.first().copied().unwrap_or(0.0);
+        if self.task == Task::Binary && self.labels.iter().all(|&label| label == first) {
+            return Err(Error::new("there is nothing to tell apart")
+                .expected("labels 0 and 1")
+                .got(format_args!("{first} in all {} rows", self.labels.len()))
+                .help("check which file the labels come from"));
+        }
+        Ok(())
+    }
+
+    /// Bytes of samples and labels.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.data.values.bytes() + size_of_val(&self.labels[..])
+    }
+}
+
+/// The largest sum of squares of a column or of the labels, with room for the sums of their products.
+const MOST: f64 = f32::MAX as f64 / 65536.0;
+
+/// Checks that the sums of squares of columns stay within the range of 32-bit floats; `rows` shows all rows of `inputs`,
+/// which have so many numbers, as often as it is asked.
+pub(crate) fn check_columns(
+    inputs: &str,
+    cols: usize,
+    rows: impl Fn(&mut dyn FnMut(&[f32])) -> Result<()>,
+) -> Result<()> {
+    let mut norms = vec![0.0; cols];
+    rows(&mut |row| norms.iter_mut().zip(row).for_each(|(norm, x)| *norm += f64::from(*x).powi(2)))?;
+    let Some(col) = norms.iter().position(|&norm| norm > MOST) else { return Ok(()) };
+    let mut column = Vec::new();
+    rows(&mut |row| column.extend(row.get(col)))?;
+    Err(too_large(&format!("column {} of {inputs}", col + 1), column.iter(), 1))
+}
+
+/// Numbers whose squares leave the range of floats, so many a row; `column` is not empty.
+fn too_large<'a>(what: &str, column: impl ExactSizeIterator<Item = &'a f32>, numbers: usize) -> Error {
+    let most = (MOST / column.len() as f64).sqrt();
+    let (row, value) = column.enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, &0.0));
+    Error::new(format!("{what} has numbers that are too large to be squared"))
+        .expected(format_args!("magnitudes up to about {most:.0e}"))
+        .got(format_args!("{value:e} in row {} (counted from 0)", row / numbers.max(1)))
+        .help("divide the column by its largest magnitude, or take out the row if it is wrong")
+}
+
+fn is_class(label: f32) -> bool {
+    label == 0.0 || label == 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn source(csv: &str, keep: Option<&[f32]>) -> (TempDir, DataFiles) {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("d.csv");
+        std::fs::write(&data, csv).unwrap();
+        let labels = Labels::Column("y".into());
+        (folder, DataFiles { data, labels, keep: keep.map(<[f32]>::to_vec), rows_per_label: None })
+    }
+
+    const THREE: &str = "a,y\n10,7\n20,3\n30,7\n40,5\n";
+
+    #[test]
+    fn kept_labels_become_classes_in_the_order_given() {
+        for task in [Some(Task::Binary), None] {
+            let (_folder, source) = source(THREE, Some(&[7.0, 5.0]));
+            let problem = source.load(task).unwrap();
+            assert_eq!((problem.task, &problem.labels[..]), (Task::Binary, &[0.0, 0.0, 1.0][..]));
+        }
+        let (_folder, source) = source(THREE, Some(&[7.0, 5.0]));
+        assert_eq!(source.load(Some(Task::Regression)).unwrap().labels, [7.0, 7.0, 5.0]);
+    }
+
+    #[test]
+    fn labels_outside_the_task_are_refused() {
+        let (_folder, three) = source(THREE, None);
+        let error = three.load(Some(Task::Binary)).unwrap_err().to_string();
+        assert!(error.contains("7 in row 0") && error.contains("0 or 1"), "{error}");
+        assert_eq!(three.load(None).unwrap().task, Task::Regression);
+        let (_folder, keep) = source(THREE, Some(&[7.0, 5.0, 3.0]));
+        assert!(keep.load(Some(Task::Binary)).unwrap_err().to_string().contains("two classes"));
+    }
+
+    #[test]
+    fn numbers_whose_squares_overflow_are_named() {
+        let (_folder, source) = source("a,b,y\n1,1,1\n2,-3e38,2\n", None);
+        let error = source.load(None).unwrap().check().unwrap_err().to_string();
+        for part in ["column 2 of the inputs", "-3e38 in row 1", "up to about 5e16", "divide"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        let (_folder, source) = self::source("a,y\n1,1\n2,3e38\n", None);
+        let error = source.load(None).unwrap().check().unwrap_err().to_string();
+        assert!(error.contains("labels") && error.contains("3e38 in row 1"), "{error}");
+    }
+
+    #[test]
+    fn several_columns_of_labels_are_for_regression_of_all_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
+        std::fs::write(&x, "1,2,3\n4,5,6\n").unwrap();
+        std::fs::write(&y, "1,0\n0,1\n").unwrap();
+        let usual = DataFiles { data: x.clone(), labels: Labels::File(y), keep: None, rows_per_label: None };
+        for task in [None, Some(Task::Regression)] {
+            let problem = usual.load(task).unwrap();
+            assert_eq!((problem.task, problem.outputs()), (Task::Regression, 2));
+            assert_eq!(problem.labels, [1.0, 0.0, 0.0, 1.0]);
+            problem.check().unwrap();
+        }
+        let error = |source: &DataFiles, task| source.load(task).unwrap_err().to_string();
+        for task in [Task::Binary, Task::Multiclass] {
+            assert!(error(&usual, Some(task)).contains("one column"));
+        }
+        let keep = DataFiles { keep: Some(vec![1.0]), ..usual.clone() };
+        assert!(error(&keep, Some(Task::Regression)).contains("--keep-labels"));
+        let some = DataFiles { rows_per_label: Some(0..1), ..usual.clone() };
+        assert!(error(&some, None).contains("--rows-per-label"));
+        let own = DataFiles { labels: Labels::File(x), ..usual.clone() };
+        assert!(error(&own, None).contains("their own labels"));
+        let mut problem = usual.load(None).unwrap();
+        problem.task = Task::Binary;
+        assert!(problem.check().is_err());
+        problem.task = Task::Regression;
+        problem.labels.pop();
+        assert!(problem.check().unwrap_err().to_string().contains("3 labels"));
+    }
+
+    #[test]
+    fn one_class_alone_is_nothing_to_learn() {
+        let (_folder, one) = source("a,y\n1,1\n2,1\n", None);
+        let problem = one.load(None).unwrap();
+        assert_eq!(problem.task, Task::Binary);
+        assert!(problem.check().unwrap_err().to_string().contains("1 in all 2 rows"));
+    }
+}

@@ -1,0 +1,303 @@
+//! Speed as ratios within one run: the blocked operator against the matrix product it rests on, against the core's
+//! reference operator, and two threads against one.
+//!
+//! Machines differ and are noisy; what is compared is timed in turn, round by round, and the fastest round of each
+//! counts.
+
+use crate::base::error::{Error, Result};
+use crate::base::room_for;
+use crate::data::{Values, planted};
+use crate::operator::{Blocked, Layout};
+use crate::train::{check_dims, pool};
+use serde::Serialize;
+use std::fmt;
+use std::time::Instant;
+use tamis::base::budget;
+use tamis::base::dims::Dims;
+use tamis::data::samples::Rows;
+use tamis::network::gates::{Gates, Signs};
+use tamis::network::weights::Weights;
+use tamis::operator::gated::Gated;
+use tamis::operator::sensing::Sensing;
+
+/// What to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct BenchOptions {
+    /// Rows of the data.
+    pub samples: usize,
+    /// Rounds, of which the fastest counts.
+    pub rounds: usize,
+    /// Seed of the planted problems.
+    pub seed: u64,
+}
+
+impl Default for BenchOptions {
+    fn default() -> Self {
+        Self { samples: 50_000, rounds: 15, seed: 0 }
+    }
+}
+
+/// Figures of one run.
+#[derive(Debug, Clone, Serialize)]
+pub struct BenchReport {
+    /// Hardware threads.
+    pub threads: usize,
+    /// One entry per problem size.
+    pub shapes: Vec<ShapeReport>,
+}
+
+/// Figures of one problem size; every ratio is above 1 where the first is faster.
+#[derive(Debug, Clone, Serialize)]
+pub struct ShapeReport {
+    /// n, rows.
+    pub samples: usize,
+    /// d, inputs.
+    pub inputs: usize,
+    /// m, hidden neurons.
+    pub hidden: usize,
+    /// s, nonzero weights.
+    pub nnz: usize,
+    /// Rate of the matrix product alone, one thread, in billions of operations a second (two per multiply-add).
+    pub gemm_gflops: f64,
+    /// Rate of the whole gradient, gates included, one thread; dense operations as for the product.
+    pub gradient_gflops: f64,
+    /// Gradient rate over product rate.
+    pub gradient_over_gemm: f64,
+    /// Gradient on one thread over two threads, in seconds; null on a machine with one.
+    pub two_threads_over_one: Option<f64>,
+    /// Gradient of the core's reference operator over the blocked one's, in seconds.
+    pub blocked_over_reference: f64,
+    /// Rate of the restricted product `A_S^T A_S p`, one thread, in billions of multiply-adds on the support a second.
+    pub normal_gmacs: f64,
+    /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds, one thread; null where the matrix
+    /// would take more than a few megabytes.
+    pub products_over_gram: Option<f64>,
+    /// Outputs and gates of a network of which one neuron has changed, all computed over what is kept from before, in seconds, one
+    /// thread.
+    pub anew_over_kept: f64,
+}
+
+/// Products in a row, as conjugate gradients need them on inputs that have a mean.
+const PRODUCTS: usize = 40;
+
+/// Measures every shape.
+///
+/// # Errors
+/// No rows or no rounds, too little memory, or a thread pool that cannot be started.
+pub fn run(options: &BenchOptions) -> Result<BenchReport> {
+    if options.rounds == 0 {
+        return Err(Error::new("there is nothing to measure")
+            .expected("--rounds 1 or more")
+            .got(0)
+            .help("15 rounds are usual"));
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut shapes = Vec::new();
+    for (hidden, nnz) in [(10, 50), (100, 500)] {
+        shapes.push(shape(Dims::new(options.samples, 100, hidden, nnz), threads, options)?);
+    }
+    Ok(BenchReport { threads, shapes })
+}
+
+fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeReport> {
+    check_dims(&dims)?;
+    let Dims { samples: n, inputs: d, hidden: m, nnz: s, .. } = dims;
+    // The rows four times, and a column for every neuron.
+    let bytes = (n as u64).saturating_mul(4 * (4 * d + m) as u64);
+    room_for("the data of the benchmark", bytes, "choose smaller --samples")?;
+    let problem = planted::network(dims, Signs::Positive, options.seed)?;
+    let w = problem.weights()?;
+    let gates = Gates::of(w, Signs::Positive, Default::default(), options.seed, 1);
+    let labels = &problem.labels;
+    let Values::F32(rows) = problem.data.values.clone() else {
+        return Err(Error::new("planted data are not floats"));
+    };
+    let layout = Layout::new(m, d);
+    let mut blocked = Blocked::new(problem.data.clone(), m, s, layout)?;
+    // Activations on all rows, however many they are.
+    let activations =
+        Layout { activations: n.div_ceil(Layout::GROUPS).next_multiple_of(layout.tile) * m, ..layout };
+    let mut kept =
+        Blocked::new(problem.data.clone(), m, s, Layout { gram: layout.with_gram(s).gram, ..activations })?;
+    let (mut changed, mut outputs, mut round) = (w.value().to_vec(), vec![0.0; n], 1);
+    let mut evaluate = |blocked: &mut Blocked, times: &mut Vec<f64>| -> Result<()> {
+        round += 1;
+        changed[0] += 1e-3;
+        let w = Weights::new(d, m, w.index(), &changed)?;
+        let gates = Gates::of(w, Signs::Positive, Default::default(), options.seed, round);
+        times.push(timed(|| {
+            blocked.forward(gates, w, &mut outputs)?;
+            blocked.hold(gates, w.index()).map(|_| ())
+        })?);
+        Ok(())
+    };
+    // The product takes what the gradient takes: all neurons that have weights, at the panel's width.
+    let columns = w.blocks().count();
+    let right: Vec<f32> = (0..n * columns).map(|at| labels[at / columns]).collect();
+    let mut many = vec![0.0; s];
+    let (mut panel, mut product, mut normal) = (vec![0.0; m * d], vec![0.0; d * columns], vec![0.0; s]);
+
+    let mut products = |blocked: &mut Blocked| -> tamis::Result<f64> {
+        let gates = blocked.hold(gates, w.index())?;
+        timed(|| (0..PRODUCTS).try_for_each(|_| blocked.normal_at(gates, w, &mut many, &mut [])))
+    };
+    let (one, two) = (pool(1)?, pool(2)?);
+    let mut times = Times::default();
+    for _ in 0..options.rounds {
+        times.gemm.push(seconds(|| whole_product(&rows, &right, &mut product, n, d, columns)));
+        let gradient =
+            |blocked: &mut Blocked, panel: &mut [f32]| blocked.gradient(gates, labels, 0..m, panel);
+        times.gradient.push(one.install(|| timed(|| gradient(&mut blocked, &mut panel)))?);
+        if threads > 1 {
+            times.pair.push(two.install(|| timed(|| gradient(&mut blocked, &mut panel)))?);
+        }
+        times.normal.push(one.install(|| {
+            let gates = blocked.hold(gates, w.index())?;
+            timed(|| blocked.normal_at(gates, w, &mut normal, &mut []))
+        })?);
+        times.products.push(one.install(|| products(&mut blocked))?);
+        times.gram.push(one.install(|| products(&mut kept))?);
+        one.install(|| evaluate(&mut blocked, &mut times.anew))?;
+        // Once untimed, so that what is kept is of the weights before.
+        one.install(|| {
+            evaluate(&mut kept, &mut Vec::new()).and_then(|()| evaluate(&mut kept, &mut times.kept))
+        })?;
+    }
+    // The reference operator is slower by orders of magnitude: a part of the rows, once.
+    let part = (n / 50).max(1);
+    let mut memory = vec![0.0; budget::gated_words(d, m)];
+    let mut reference = Gated::new(Rows::new(&rows[..part * d], d)?, m, m, &mut memory)?;
+    let reference =
+        timed(|| reference.gradient(gates, &labels[..part], 0..m, &mut panel))? * n as f64 / part as f64;
+
+    let work = 2.0 * (n * d * columns) as f64;
+    let Times { gemm, gradient, pair, normal, products, gram, anew, kept } = &times;
+    let [gemm, gradient, pair, normal, products, gram, anew, kept] =
+        [gemm, gradient, pair, normal, products, gram, anew, kept].map(|times| fastest(times));
+    Ok(ShapeReport {
+        samples: n,
+        inputs: d,
+        hidden: m,
+        nnz: s,
+        gemm_gflops: work / gemm / 1e9,
+        gradient_gflops: work / gradient / 1e9,
+        gradient_over_gemm: gemm / gradient,
+        two_threads_over_one: (threads > 1).then_some(gradient / pair),
+        blocked_over_reference: reference / gradient,
+        normal_gmacs: 2.0 * (n * s) as f64 / normal / 1e9,
+        products_over_gram: (layout.with_gram(s).gram > 0).then_some(products / gram),
+        anew_over_kept: anew / kept,
+    })
+}
+
+impl fmt::Display for BenchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "hardware threads: {}", self.threads)?;
+        for s in &self.shapes {
+            writeln!(
+                f,
+                "\n{} rows, {} inputs, {} neurons, {} nonzeros",
+                s.samples, s.inputs, s.hidden, s.nnz
+            )?;
+            writeln!(f, "  matrix product alone    {:8.1} GFLOP/s, one thread", s.gemm_gflops)?;
+            writeln!(f, "  gradient, gates and all {:8.1} GFLOP/s, one thread", s.gradient_gflops)?;
+            writeln!(f, "    of the product's rate {:8.0} %", 100.0 * s.gradient_over_gemm)?;
+            match s.two_threads_over_one {
+                Some(ratio) => writeln!(f, "    two threads           {ratio:8.2} times one")?,
+                None => writeln!(f, "    two threads           SKIPPED(one hardware thread)")?,
+            }
+            writeln!(f, "    over the reference    {:8.1} times faster", s.blocked_over_reference)?;
+            writeln!(f, "  restricted product      {:8.1} G multiply-adds/s, one thread", s.normal_gmacs)?;
+            if let Some(ratio) = s.products_over_gram {
+                writeln!(f, "    {PRODUCTS} by a Gram matrix  {ratio:8.1} times faster")?;
+            }
+            writeln!(
+                f,
+                "  one neuron changed      {:8.1} times faster with kept activations",
+                s.anew_over_kept
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Seconds of each round.
+#[derive(Default)]
+struct Times {
+    gemm: Vec<f64>,
+    gradient: Vec<f64>,
+    pair: Vec<f64>,
+    normal: Vec<f64>,
+    products: Vec<f64>,
+    gram: Vec<f64>,
+    anew: Vec<f64>,
+    kept: Vec<f64>,
+}
+
+/// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the gradient is held to.
+fn whole_product(rows: &[f32], right: &[f32], product: &mut [f32], n: usize, d: usize, columns: usize) {
+    assert!(rows.len() == n * d && right.len() == n * columns && product.len() == d * columns);
+    // SAFETY: the three slices have exactly the lengths that the sizes and strides reach (asserted above).
+    unsafe {
+        gemm::gemm(
+            d,
+            columns,
+            n,
+            product.as_mut_ptr(),
+            d as isize,
+            1,
+            false,
+            rows.as_ptr(),
+            d as isize,
+            1,
+            right.as_ptr(),
+            1,
+            columns as isize,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn timed(work: impl FnOnce() -> tamis::Result<()>) -> tamis::Result<f64> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+fn fastest(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_a_positive_number() {
+        let options = BenchOptions { samples: 2000, rounds: 1, seed: 0 };
+        let report = run(&options).unwrap();
+        for shape in report.shapes {
+            let figures = [
+                shape.gemm_gflops,
+                shape.gradient_gflops,
+                shape.gradient_over_gemm,
+                shape.two_threads_over_one.unwrap_or(1.0),
+                shape.blocked_over_reference,
+                shape.normal_gmacs,
+                shape.products_over_gram.unwrap_or(1.0),
+            ];
+            assert!(figures.iter().all(|f| f.is_finite() && *f > 0.0), "{figures:?}");
+        }
+    }
+}

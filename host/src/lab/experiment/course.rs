@@ -1,0 +1,60 @@
+//! What is noted of a cell from step to step.
+
+use super::record::Solved;
+use crate::base::HeapPeak;
+
+/// Most points of a curve that are kept.
+const POINTS: usize = 64;
+
+/// What is noted from step to step: a curve of at most [`POINTS`] points, and the peak of the heap.
+pub(super) struct Course {
+    heap: HeapPeak,
+    peak: Option<u64>,
+    every: u64,
+    curve: Vec<(f64, f64)>,
+    steps: u64,
+}
+
+impl Course {
+    pub(super) fn start() -> Self {
+        let curve = Vec::with_capacity(POINTS + 1);
+        Self { heap: HeapPeak::start(), peak: None, every: 1, curve, steps: 0 }
+    }
+
+    /// After a step: what the run has taken so far, and the loss after so many passes.
+    pub(super) fn see(&mut self, at: f64, loss: f64) {
+        self.peak = self.heap.bytes();
+        if self.steps.is_multiple_of(self.every) && loss.is_finite() {
+            if self.curve.len() == POINTS {
+                let mut kept = 0;
+                self.curve.retain(|_| {
+                    kept += 1;
+                    kept % 2 == 1
+                });
+                self.every *= 2;
+            }
+            self.curve.push((at, loss));
+        }
+        self.steps += 1;
+    }
+
+    /// What was noted, and nothing else yet.
+    pub(super) fn ended(self, model: Option<Vec<u8>>) -> Solved {
+        Solved { heap_peak_bytes: self.peak, curve: self.curve, model, ..Solved::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_are_thinned_and_keep_their_first_point() {
+        let mut course = Course::start();
+        (0..10_000).for_each(|i| course.see(f64::from(i), 1.0));
+        assert!((POINTS / 2..=POINTS).contains(&course.curve.len()), "{}", course.curve.len());
+        assert_eq!(course.curve[0].0, 0.0);
+        let step = course.curve[1].0;
+        assert!(course.curve.windows(2).all(|pair| pair[1].0 - pair[0].0 == step));
+    }
+}

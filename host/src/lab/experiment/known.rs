@@ -1,0 +1,152 @@
+//! Figures to compare with: what the paper prints, and what was measured of its authors' code. They stand in
+//! `host/specs/known.toml`, each list with its source.
+
+use serde::{Deserialize, Serialize};
+
+use super::median::median;
+use super::spec::Method;
+use crate::{Error, Result};
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Value {
+    /// How it was trained.
+    pub method: Method,
+    /// Neurons of a hidden layer.
+    pub m: usize,
+    /// Nonzero weights.
+    pub s: usize,
+    /// In the metric of the part, of the one seed that is known or of seed 0.
+    pub value: f64,
+    /// The same of further seeds, where they are known; not a number where the run diverged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<f64>,
+    /// Seconds that it took.
+    pub seconds: Option<f64>,
+    /// Megabytes above what was resident before.
+    pub mb: Option<f64>,
+    /// What else there is to know.
+    pub note: Option<String>,
+}
+
+impl Value {
+    /// Of all seeds that are known.
+    pub fn all(&self) -> impl Iterator<Item = f64> + '_ {
+        std::iter::once(self.value).chain(self.more.iter().copied())
+    }
+
+    /// The median of these; a run that diverged is below all others. Not a number where that is the median.
+    ///
+    /// ```
+    /// use tamis_host::lab::experiment::{Method, known::Value};
+    /// let of = |more| Value { method: Method::Paper, m: 10, s: 10, value: 41.0, more, seconds: None, mb: None, note: None };
+    /// assert_eq!(of(vec![29.1, 19.9]).median(), 29.1);
+    /// assert!(of(vec![f64::NAN, f64::NAN]).median().is_nan());
+    /// ```
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        let all = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v });
+        median(all.collect()).filter(|middle| middle.is_finite()).unwrap_or(f64::NAN)
+    }
+
+    /// The median in words.
+    #[must_use]
+    pub fn text(&self, digits: usize) -> String {
+        let median = self.median();
+        if median.is_nan() { "diverged".to_owned() } else { format!("{median:.digits$}") }
+    }
+
+    /// What else there is to know.
+    #[must_use]
+    pub fn about(&self) -> String {
+        let seeds: Vec<String> =
+            self.all().map(|v| if v.is_nan() { "diverged".into() } else { v.to_string() }).collect();
+        let seeds =
+            (seeds.len() > 1).then(|| format!("seeds 0 to {}: {}", seeds.len() - 1, seeds.join(", ")));
+        [self.note.clone(), seeds].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The figures of a part.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Known {
+    /// Printed in the paper.
+    pub published: Vec<Value>,
+    /// Measured of the authors' code.
+    pub reference: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    value: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// `experiment/part`, for which it holds.
+    parts: Vec<String>,
+    #[serde(default)]
+    published: Vec<Value>,
+    #[serde(default)]
+    reference: Vec<Value>,
+}
+
+impl Known {
+    /// The figures of a part of an experiment; none where nothing is known.
+    ///
+    /// # Errors
+    /// None: the figures are part of the program, and tested.
+    ///
+    /// ```
+    /// use tamis_host::lab::experiment::{Method, known::Known};
+    /// let known = Known::of("runtimes", "classes")?;
+    /// assert_eq!(Known::find(&known.published, Method::Paper, 10, 1000).map(|known| known.value), Some(0.8873));
+    /// # Ok::<(), tamis_host::Error>(())
+    /// ```
+    pub fn of(experiment: &str, part: &str) -> Result<Self> {
+        let file: File = toml::from_str(include_str!("../../../specs/known.toml"))
+            .map_err(|error| Error::new("the known figures cannot be read").source(error))?;
+        let name = format!("{experiment}/{part}");
+        let mut known = Self::default();
+        for entry in file.value.into_iter().filter(|entry| entry.parts.contains(&name)) {
+            known.published.extend(entry.published);
+            known.reference.extend(entry.reference);
+        }
+        Ok(known)
+    }
+
+    /// The figure of a cell.
+    #[must_use]
+    pub fn find(values: &[Value], method: Method, m: usize, s: usize) -> Option<&Value> {
+        values.iter().find(|value| (value.method, value.m, value.s) == (method, m, s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures;
+    use super::*;
+
+    #[test]
+    fn every_known_figure_is_a_cell_of_the_full_grid() {
+        let file: File = toml::from_str(include_str!("../../../specs/known.toml")).unwrap();
+        for entry in &file.value {
+            let parts: Vec<_> = entry.parts.iter().map(|name| part(name)).collect();
+            for value in entry.published.iter().chain(&entry.reference) {
+                let at = format!("{:?}: {value:?}", entry.parts);
+                assert!(parts.iter().all(|part| part.pairs().contains(&(value.m, value.s))), "{at}");
+                assert!(parts.iter().any(|part| part.methods.contains(&value.method)), "{at}");
+            }
+        }
+    }
+
+    /// `experiment/part` with the full grid.
+    fn part(name: &str) -> super::super::spec::Part {
+        let (experiment, part) = name.split_once('/').unwrap();
+        let spec = figures::load(experiment, None).unwrap();
+        spec.part.into_iter().find(|own| own.name == part).unwrap()
+    }
+}

@@ -1,0 +1,45 @@
+//! Experiments: a figure or table of many independent trainings or measurements, as data; run cell by cell, and reported.
+//!
+//! ```text
+//! spec (TOML) ── profile ──> resolved spec ──> cells ──> runner: a process per cell ──> store: a file per cell
+//!                                                                                         │
+//!                             page, tables, heat maps, published figures  <── report ─────┘
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`spec`] | what a figure is: data, grid, methods, settings; profiles that change parts of it; its hash |
+//! | [`figures`] | the specs that ship with the command |
+//! | [`cell`] | one training: figure, method, m, s, seed; a name that never changes |
+//! | [`problem`] | the data of a cell, from a seed or from files |
+//! | `planted`, `compare` | rows of other distributions and noise; whether the network found is the planted one |
+//! | [`solve`] | one way to call the library's runs for every method, and what is kept of each |
+//! | [`theory`] | what the checks of the theory measure in place of a training |
+//! | [`record`], [`environment`] | what is kept of a cell, and of the machine |
+//! | [`store`] | a results folder: a small file per cell, written whole or not at all |
+//! | [`runner`] | which cells are missing, and a process of its own for each |
+//! | [`known`] | published figures, and those that were measured of the authors' code |
+//! | [`report`] | tables, heat maps, curves and one page |
+
+pub mod cell;
+mod compare;
+mod course;
+pub mod environment;
+pub mod figures;
+pub mod known;
+mod median;
+mod picture;
+mod planted;
+pub mod problem;
+pub mod record;
+pub mod report;
+pub mod runner;
+pub mod solve;
+pub mod spec;
+pub mod store;
+pub mod theory;
+
+pub use cell::{Cell, Shard};
+pub use record::{Record, Status};
+pub use spec::{Data, Method, Part, Spec};
+pub use store::Store;

@@ -1,0 +1,368 @@
+//! The data of a cell: made from its seed, or read from files that are not part of the project.
+
+use std::path::{Path, PathBuf};
+
+use super::cell::Cell;
+use super::compare::{self, Neuron};
+use super::planted::{self as rows, mean_square};
+use super::spec::{Data, Distribution, Part, Pictures};
+use crate::base::file;
+use crate::base::room_for;
+use crate::data::image::{Fourier, Picture};
+use crate::data::{self, Matrix, Values, digits, planted, select, shrink};
+use crate::data::{DataFiles, Labels, Problem, Task};
+use crate::{Error, Result};
+
+/// The variable that names the folder of the data, where no flag does.
+pub const FOLDER_VARIABLE: &str = "TAMIS_DATA";
+/// Seed of drawn digits: the same images in all cells.
+const DIGITS_SEED: u64 = 0;
+/// Images of each digit of MNIST before the test part.
+const MNIST_TRAIN: usize = 5000;
+/// Images of each digit in the test part of MNIST, at most.
+const MNIST_TEST: usize = 1000;
+
+/// What a cell trains on and is tested on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Set {
+    /// Rows to train on.
+    pub train: Problem,
+    /// Rows to test on, where there are some.
+    pub test: Option<Problem>,
+    /// The planted network, of one hidden layer and one output.
+    pub(super) planted: Option<Vec<Neuron>>,
+    /// Mean square of the noise on the labels of the test rows.
+    pub(super) noise: Option<f64>,
+    /// Rows, columns and channels of the picture that the training rows are.
+    pub(super) picture: Option<[usize; 3]>,
+}
+
+impl Set {
+    const fn new(train: Problem, test: Option<Problem>) -> Self {
+        Self { train, test, planted: None, noise: None, picture: None }
+    }
+}
+
+/// The files of MNIST, images and labels of either part.
+const MNIST: [&str; 4] = [
+    "mnist/train-images-idx3-ubyte.gz",
+    "mnist/t10k-images-idx3-ubyte.gz",
+    "mnist/train-labels-idx1-ubyte.gz",
+    "mnist/t10k-labels-idx1-ubyte.gz",
+];
+
+fn files(data: &Data) -> Vec<String> {
+    match data {
+        Data::Mnist { .. } | Data::Image { from: Pictures::Mnist, .. } => MNIST.map(String::from).to_vec(),
+        Data::Image { from: Pictures::Cifar, index, .. } => vec![format!("cifar/image{index}.png")],
+        _ => Vec::new(),
+    }
+}
+
+/// The files that a part needs, under the folder of the data.
+#[must_use]
+pub fn files_of(part: &Part) -> Vec<String> {
+    let pixels = part.variants.iter().any(|variant| variant.rows == Some(Distribution::Pixels));
+    let chosen = part.variants.iter().filter_map(|variant| variant.picture);
+    let cifar = matches!(part.data, Data::Image { from: Pictures::Cifar, .. });
+    let pictures: Vec<String> =
+        chosen.filter(|_| cifar).map(|index| format!("cifar/image{index}.png")).collect();
+    let own = if pictures.is_empty() { files(&part.data) } else { pictures };
+    own.into_iter().chain(pixels.then(|| MNIST[0].to_owned())).collect()
+}
+
+/// A file under the folder of the data: of a gzip file that there is not, what it is the gzip file of, if there is that.
+fn found(folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(name);
+    let plain = name.strip_suffix(".gz").map(|name| folder.join(name));
+    match plain {
+        Some(plain) if !path.exists() && plain.exists() => plain,
+        _ => path,
+    }
+}
+
+/// Checks that the files of a part are there.
+///
+/// # Errors
+/// One is not, or no folder is named; says where the originals are published.
+pub fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
+    for name in files_of(part) {
+        let path = folder.map(|folder| found(folder, &name));
+        if path.as_deref().map_or(Ok(false), file::exists)? {
+            continue;
+        }
+        let help = if name.starts_with("mnist") {
+            "get the four files of the MNIST database of handwritten digits (LeCun, Cortes and Burges) and keep them, as \
+             gzip or not, in DIR/mnist; or pass --digits to take drawn digits instead"
+        } else {
+            "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files image0.png, image1.png, … in \
+             DIR/cifar; or pass --digits to take drawn digits instead"
+        };
+        let error =
+            Error::new("a data set is missing").expected(format_args!("--data-dir DIR with {name} in DIR"));
+        return Err(match path {
+            Some(path) => error.at(path).got("no such file").help(help),
+            None => error.got(format_args!("no folder of data, and no {FOLDER_VARIABLE}")).help(help),
+        });
+    }
+    Ok(())
+}
+
+/// Makes or reads the data of a cell.
+///
+/// # Errors
+/// A file is missing or damaged, or the data do not fit in memory.
+pub fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
+    check_files(part, folder)?;
+    let folder = folder.unwrap_or(Path::new("."));
+    let task = part.data.task();
+    match &part.data {
+        Data::Planted { .. } => plant(part, cell, folder),
+        Data::Mnist { classes, train, test, official } => {
+            let images = |files, rows| mnist(folder, files, classes, rows).load_to_learn(task);
+            let (own, held) = if *official {
+                (MnistFiles::Train, (MnistFiles::Test, 0..*test))
+            } else {
+                (MnistFiles::Both, (MnistFiles::Both, *train..train + test))
+            };
+            let test = (*test > 0).then(|| images(held.0, held.1)).transpose()?;
+            Ok(Set::new(images(own, 0..*train)?, test))
+        }
+        Data::Digits { side, classes, train, test } => drawn(*side, classes, *train, *test, task),
+        Data::Gates { .. } | Data::Gaussian { .. } => {
+            Err(Error::new("a check of the theory has no data to train on")
+                .expected("data to train on")
+                .got(cell.id())
+                .help("its data are made where it is measured"))
+        }
+        Data::Image { from, index, features, deviation, channel_deviation } => {
+            let channel_deviation = channel_deviation.unwrap_or(0.0);
+            let fourier =
+                Fourier { features: *features, deviation: *deviation, channel_deviation, seed: cell.seed };
+            let index = part.variant(cell.point(part)).picture.unwrap_or(*index);
+            let picture = picture(*from, index, folder)?;
+            let (data, labels) = picture.samples(&fourier)?;
+            let shape = [picture.rows, picture.cols, picture.channels];
+            Ok(Set { picture: Some(shape), ..Set::new(Problem { data, labels, task }, None) })
+        }
+    }
+}
+
+/// Rows of a planted network, the first ones to train on.
+fn plant(part: &Part, cell: &Cell, folder: &Path) -> Result<Set> {
+    use tamis::base::dims::Dims;
+    use tamis::network::gates::Signs;
+    let Data::Planted { inputs, outputs, test, .. } = part.data else {
+        return Err(Error::new("the data are not planted").got(cell.id()));
+    };
+    let (at, seed) = (cell.point(part), cell.seed);
+    let (train, variant) = (at.n, part.variant(at));
+    let n = train + test;
+    let dims = Dims::new(n, inputs, at.m, at.s);
+    let numbers = (n as u64).saturating_mul((inputs as u64).saturating_add(outputs as u64));
+    room_for("the planted data", numbers.saturating_mul(4), "choose fewer data.samples in the spec")?;
+    let mut planted = None;
+    let (mut data, mut labels) = if (part.hidden, outputs) == (1, 1) {
+        let signs = if variant.negative == Some(true) { Signs::Balanced } else { Signs::Positive };
+        let made = match variant.rows {
+            None => planted::network(dims, signs, seed)?,
+            Some(of) => {
+                let rows = rows::rows(of, n, inputs, seed, &found(folder, MNIST[0]))?;
+                planted::network_on(rows, at.m, at.s, signs, seed)?
+            }
+        };
+        planted = Some(compare::planted(made.weights()?, made.signs));
+        (made.data, made.labels)
+    } else if part.hidden == 1 {
+        let made = planted::factored(dims, outputs, seed)?;
+        (made.data, made.labels)
+    } else {
+        let made = planted::deep(n, inputs, &vec![at.m; part.hidden], outputs, at.s, seed)?;
+        (made.data, made.labels)
+    };
+    let noise = variant.noise.map(|sigma| rows::add_noise(&mut labels, sigma, seed));
+    let noise = noise.map(|noise| mean_square(&noise[train * outputs..]));
+    let held = labels.split_off(train * outputs);
+    let rest = split(&mut data, train);
+    // Nothing of what was only there to be split is held while a cell trains.
+    labels.shrink_to_fit();
+    let problem = |data, labels| Problem { data, labels, task: Task::Regression };
+    let test = (test > 0).then(|| problem(rest, held));
+    Ok(Set { planted, noise, ..Set::new(problem(data, labels), test) })
+}
+
+/// Takes the rows from `at` on out of a matrix.
+fn split(data: &mut Matrix, at: usize) -> Matrix {
+    let (rows, cols) = (data.rows - at, data.cols);
+    data.rows = at;
+    let values = match &mut data.values {
+        Values::F32(values) => {
+            let rest = Values::F32(values.split_off(at * cols));
+            shrink(values);
+            rest
+        }
+        Values::U8(values) => {
+            let rest = Values::U8(values.split_off(at * cols));
+            shrink(values);
+            rest
+        }
+    };
+    Matrix { rows, cols, values }
+}
+
+/// The files of MNIST that rows are counted in.
+#[derive(Clone, Copy)]
+enum MnistFiles {
+    Train,
+    Test,
+    Both,
+}
+
+fn mnist(folder: &Path, files: MnistFiles, classes: &[u8], rows: std::ops::Range<usize>) -> DataFiles {
+    let pair = |at: usize| {
+        let [train, test] = [MNIST[at], MNIST[at + 1]].map(|name| found(folder, name).display().to_string());
+        PathBuf::from(match files {
+            MnistFiles::Train => train,
+            MnistFiles::Test => test,
+            MnistFiles::Both => format!("{train},{test}"),
+        })
+    };
+    let keep = Some(classes.iter().map(|&class| f32::from(class)).collect());
+    DataFiles { data: pair(0), labels: Labels::File(pair(2)), keep, rows_per_label: Some(rows) }
+}
+
+/// Drawn digits: enough that every class has its images, then as with MNIST.
+fn drawn(side: usize, classes: &[u8], train: usize, test: usize, task: Task) -> Result<Set> {
+    let keep: Vec<f32> = classes.iter().map(|&class| f32::from(class)).collect();
+    let of = |rows: std::ops::Range<usize>| -> Result<Problem> {
+        let bytes = (digits::CLASSES * side * side) as u64 * rows.end as u64;
+        room_for("the drawn digits", bytes, "choose fewer data.train and data.test in the spec")?;
+        // Every ten images hold each digit once.
+        let (images, labels) = digits::generate(digits::CLASSES * rows.end, side, DIGITS_SEED)?;
+        let labels: Vec<f32> = labels.into_iter().map(f32::from).collect();
+        let (images, labels) = select::keep_labels(images, &labels, &keep)?;
+        let (data, labels) = select::rows_per_label(images, &labels, rows)?;
+        Ok(Problem { data, labels: select::class_indices(&labels, &keep)?, task })
+    };
+    let held = (test > 0).then(|| of(train..train + test)).transpose()?;
+    Ok(Set::new(of(0..train)?, held))
+}
+
+fn picture(from: Pictures, index: usize, folder: &Path) -> Result<Picture> {
+    let beyond = |most: usize| {
+        Error::new("there is no such picture")
+            .expected(format_args!("data.index below {most}"))
+            .got(index)
+            .help("choose another index in the spec")
+    };
+    match from {
+        Pictures::Cifar => Picture::load(folder.join(format!("cifar/image{index}.png"))),
+        Pictures::Mnist => {
+            let source = mnist(folder, MnistFiles::Both, &[], 0..1);
+            let Labels::File(labels) = &source.labels else { return Err(beyond(0)) };
+            let chosen = |labels: &[f32]| {
+                let test = select::occurrences(labels, MNIST_TRAIN..MNIST_TRAIN + MNIST_TEST)?;
+                Ok(Some(vec![*test.get(index).ok_or_else(|| beyond(test.len()))?]))
+            };
+            let (image, _) = data::load_chosen(&source.data, labels, chosen)?;
+            square(image, 28, 1)
+        }
+        Pictures::Digits => {
+            let (images, _) =
+                digits::generate(index.checked_add(1).ok_or_else(|| beyond(usize::MAX))?, 28, DIGITS_SEED)?;
+            square(select::gather(images, vec![index])?, 28, 1)
+        }
+        Pictures::ColourDigits => {
+            let first =
+                index.checked_mul(3).filter(|&first| first < 1 << 20).ok_or_else(|| beyond((1 << 20) / 3))?;
+            let (images, _) = digits::generate(first + 3, 32, DIGITS_SEED)?;
+            let planes = select::gather(images, (first..first + 3).collect())?;
+            let picture = square(planes, 32, 3)?;
+            // Plane by plane to pixel by pixel.
+            let values = (0..32 * 32 * 3).map(|i| picture.values[i % 3 * 32 * 32 + i / 3]).collect();
+            Ok(Picture { values, ..picture })
+        }
+    }
+}
+
+fn square(images: Matrix, side: usize, channels: usize) -> Result<Picture> {
+    match images.values {
+        Values::U8(values) if values.len() == side * side * channels => {
+            Ok(Picture { rows: side, cols: side, channels, values })
+        }
+        other => Err(Error::new("the images have another size")
+            .expected(format_args!("{side} × {side} bytes each"))
+            .got(format_args!("{} numbers", other.len()))
+            .help("pass the original files of MNIST")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spec::Spec;
+    use super::*;
+
+    fn set(hidden: usize, m: usize, s: usize, data: &str) -> Set {
+        let metric = if data.contains("digits\",") && !data.contains("image") { "accuracy" } else { "psnr" };
+        let text = format!(
+            "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\nhidden={hidden}\nm=[{m}]\ns=[{s}]\nepochs=1\n\
+             batch=0\nmethods=['paper']\nseeds=[3]\nmetric='{metric}'\non='train'\nrange=[0,1]\ndata={data}\n"
+        );
+        let spec = Spec::parse(&text, None).unwrap();
+        load(&spec.part[0], &spec.cells()[0], None).unwrap()
+    }
+
+    /// All rows of both halves have noise, and the planted network is the same without it.
+    #[test]
+    fn a_variant_changes_planted_rows_and_labels() {
+        let text = "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\nm=[3]\ns=[6]\nn=[40]\nepochs=1\nbatch=0\n\
+                    methods=['recipe']\nseeds=[3]\nmetric='psnr'\nrange=[0,1]\n\
+                    variants=[{name='clean'}, {name='noisy', noise=0.5}, {name='small', rows='ternary'}]\n\
+                    data={kind='planted',samples=9,inputs=5,outputs=1,test=300}\n";
+        let spec = Spec::parse(text, None).unwrap();
+        let [clean, noisy, small] = [0, 1, 2].map(|at| load(&spec.part[0], &spec.cells()[at], None).unwrap());
+        assert_eq!((clean.train.data.rows, clean.noise, noisy.train.labels.len()), (40, None, 40));
+        assert_eq!((&clean.planted, &clean.train.data), (&noisy.planted, &noisy.train.data));
+        let [clean, noisy_labels] = [&clean, &noisy].map(|set| &set.test.as_ref().unwrap().labels);
+        let added: Vec<f32> = noisy_labels.iter().zip(clean).map(|(a, b)| a - b).collect();
+        assert!((mean_square(&added) / noisy.noise.unwrap() - 1.0).abs() < 1e-3);
+        assert!(small.train.data.values.into_f32().iter().all(|x| [-1.0, 0.0, 1.0].contains(x)));
+    }
+
+    #[test]
+    fn test_rows_are_further_rows_of_the_same_network() {
+        let of = |samples: usize, test: usize| {
+            format!(r#"{{ kind = "planted", samples = {samples}, inputs = 6, outputs = 2, test = {test} }}"#)
+        };
+        for hidden in [1, 2] {
+            let whole = set(hidden, 3, 9, &of(50, 0));
+            let parts = set(hidden, 3, 9, &of(30, 20));
+            let test = parts.test.unwrap();
+            assert_eq!([&parts.train.labels[..], &test.labels].concat(), whole.train.labels);
+            assert_eq!((parts.train.data.rows, test.data.rows, whole.test), (30, 20, None));
+        }
+    }
+
+    #[test]
+    fn drawn_digits_keep_train_and_test_apart() {
+        let made = set(1, 2, 4, r#"{ kind = "digits", side = 8, classes = [1, 7], train = 30, test = 10 }"#);
+        let test = made.test.unwrap();
+        assert_eq!((made.train.data.rows, test.data.rows, made.train.task), (60, 20, Task::Binary));
+        assert_eq!(made.train.labels.iter().sum::<f32>(), 30.0);
+        let (Values::U8(train), Values::U8(held)) = (&made.train.data.values, &test.data.values) else {
+            panic!("bytes")
+        };
+        assert!(held.chunks(64).all(|image| train.chunks(64).all(|other| other != image)));
+    }
+
+    #[test]
+    fn pictures_are_drawn_where_there_are_none() {
+        let grey = r#"{ kind = "image", from = "digits", index = 1, features = 20, deviation = 2.0 }"#;
+        let made = set(1, 2, 4, grey).train;
+        assert_eq!((made.data.rows, made.data.cols), (784, 20));
+        assert!(made.labels.iter().any(|&y| y > 0.5) && made.labels.iter().all(|&y| y <= 1.0));
+        let colours =
+            grey.replace("\"digits\"", "\"colour-digits\"").replace(" }", ", channel_deviation = 0.05 }");
+        assert_eq!(set(1, 2, 4, &colours).train.data.rows, 32 * 32 * 3);
+    }
+}

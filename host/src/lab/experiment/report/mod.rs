@@ -1,0 +1,117 @@
+//! What experiments gave: heat maps, curves and tables, as files and on one page.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `index.html` | all of it, without any other file |
+//! | `report.md` | the tables |
+//! | `results.csv` | a row per cell, with every number that was kept |
+//! | `NAME-PART-METHOD.svg` | heat maps: m down, s across, means over seeds, in the published range of colours |
+//! | `NAME-PART-curve-M-S.svg` | the loss in the course of each training |
+//!
+//! Parts that check the theory have lines over their axes in place of these, each beside what theory says, and losses with
+//! their line of least squares: `NAME-PART-METHOD-WHAT.svg`.
+
+mod axes;
+mod checks;
+mod csv;
+mod page;
+mod pictures;
+mod summary;
+mod table;
+mod tables;
+mod verdicts;
+mod view;
+
+use std::path::Path;
+
+use super::store::Store;
+use crate::{Error, Result, base::file};
+
+use view::Experiment;
+
+/// A report in memory.
+#[derive(Debug)]
+pub struct Report {
+    /// Cells of all results.
+    pub cells: usize,
+    /// Names and contents.
+    files: Vec<(String, String)>,
+}
+
+/// Makes a report of results.
+///
+/// # Errors
+/// A record cannot be read.
+pub fn make(stores: &[Store]) -> Result<Report> {
+    let mut experiments = stores.iter().map(Experiment::read).collect::<Result<Vec<_>>>()?;
+    name(&mut experiments);
+    let mut files = vec![
+        ("index.html".to_owned(), page::page(&experiments)),
+        ("report.md".to_owned(), tables::markdown(&experiments)),
+        ("results.csv".to_owned(), csv::csv(&experiments)),
+    ];
+    for experiment in &experiments {
+        for view in &experiment.views {
+            files.extend(
+                pictures::all(view)
+                    .into_iter()
+                    .map(|(name, svg)| (format!("{}-{}-{name}.svg", experiment.name, view.part.name), svg)),
+            );
+        }
+    }
+    Ok(Report { cells: cells(&experiments), files })
+}
+
+/// Makes one Markdown file of the summary tables of results, of that name.
+///
+/// # Errors
+/// A record cannot be read, or no part names columns for such a table.
+pub fn summarise(stores: &[Store], name: &str) -> Result<Report> {
+    let experiments = stores.iter().map(Experiment::read).collect::<Result<Vec<_>>>()?;
+    if experiments.iter().flat_map(|experiment| &experiment.views).all(|view| view.part.columns.is_empty()) {
+        return Err(Error::new("the results have no summary table")
+            .expected("a spec with columns = [...] in a part")
+            .got(experiments.iter().map(|own| own.spec.name.as_str()).collect::<Vec<_>>().join(", "))
+            .help("name a folder with -o, not a file NAME.md, for the whole report"));
+    }
+    let files = vec![(name.to_owned(), summary::markdown(&experiments))];
+    Ok(Report { cells: cells(&experiments), files })
+}
+
+fn cells(experiments: &[Experiment]) -> usize {
+    experiments.iter().flat_map(|experiment| &experiment.views).map(|view| view.records.len()).sum()
+}
+
+impl Report {
+    /// Writes all files into a folder, or none; their paths.
+    ///
+    /// # Errors
+    /// One cannot be written.
+    pub fn write(&self, path: &Path) -> Result<Vec<String>> {
+        file::write_folder(path, |folder| {
+            self.files.iter().try_for_each(|(name, text)| {
+                folder.write(name, |w| std::io::Write::write_all(w, text.as_bytes()))
+            })
+        })?;
+        Ok(self.files.iter().map(|(name, _)| path.join(name).display().to_string()).collect())
+    }
+}
+
+/// Names that are different even where two results are of one spec.
+fn name(experiments: &mut [Experiment]) {
+    for at in 0..experiments.len() {
+        let (before, rest) = experiments.split_at_mut(at);
+        let own = &mut rest[0];
+        let taken = |name: &str| before.iter().any(|other| other.name == name);
+        if taken(&own.name) {
+            let base = format!("{}-{}", own.name, own.spec.resolved);
+            let mut name = base.clone();
+            let mut number = 2;
+            while taken(&name) {
+                name = format!("{base}-{number}");
+                number += 1;
+            }
+            own.name = name;
+        }
+    }
+}

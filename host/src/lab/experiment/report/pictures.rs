@@ -1,0 +1,218 @@
+//! Heat maps and curves of a part.
+
+use super::super::known::{Known, Value};
+use super::super::record::Solved;
+use super::super::spec::{Method, Metric, Point};
+use super::axes::{Axis, grid, place};
+use super::view::View;
+use super::{checks, tables};
+use crate::lab::plot::{self, Heat, Scale, Series};
+
+/// Points of a curve over its whole training.
+const POINTS: usize = 101;
+/// Most sizes whose curves are drawn.
+const CURVES: usize = 3;
+/// A loss that rises by this factor jumps, and a curve with a jump in so many of its steps is drawn as running means.
+const JUMP: f64 = 1.05;
+const MANY: usize = 10;
+
+/// All pictures, with their names.
+pub(super) fn all(view: &View) -> Vec<(String, String)> {
+    let mut pictures = heat_maps(view);
+    pictures.extend(curves(view));
+    pictures
+}
+
+/// A map per method, and per source of known figures; none where there is no grid.
+pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
+    let Some(grid) = grid(&view.part) else { return Vec::new() };
+    let points = view.part.points();
+    let places: Vec<Option<Point>> = grid[0]
+        .1
+        .iter()
+        .flat_map(|&a| grid[1].1.iter().map(move |&b| (a, b)))
+        .map(|(a, b)| points.iter().copied().find(|&at| (grid[0].0.at(at), grid[1].0.at(at)) == (a, b)))
+        .collect();
+    let own = view.part.methods.iter().map(|&method| {
+        let cells = places.iter().map(|at| at.map_or_else(Heated::default, |at| of_method(view, method, at)));
+        (method.name().to_owned(), draw(view, &grid, method.title(), &cells.collect::<Vec<_>>()))
+    });
+    let sources = [
+        ("published", "printed in the paper", &view.known.published),
+        ("authors-code", "authors' code, measured", &view.known.reference),
+    ];
+    let known = sources.into_iter().flat_map(|(name, source, values)| {
+        let (grid, places) = (&grid, &places);
+        [(Method::Paper, "IHT"), (Method::ImpPublished, "IMP")].into_iter().filter_map(
+            move |(method, title)| {
+                let of = |at: &Option<Point>| at.and_then(|at| Known::find(values, method, at.m, at.s));
+                let found: Vec<Option<&Value>> = places.iter().map(of).collect();
+                let cell = |value: &Option<&Value>| Heated {
+                    value: value.map(|value| value.value as f32),
+                    hover: value.map(Value::about).unwrap_or_default(),
+                    starred: false,
+                };
+                let cells: Vec<Heated> = found.iter().map(cell).collect();
+                let svg = || draw(view, grid, &format!("{title}, {source}"), &cells);
+                found.iter().any(Option::is_some).then(|| (format!("{}-{name}", method.name()), svg()))
+            },
+        )
+    });
+    own.chain(known).collect()
+}
+
+/// A cell of a map.
+#[derive(Default)]
+struct Heated {
+    value: Option<f32>,
+    hover: String,
+    starred: bool,
+}
+
+fn of_method(view: &View, method: Method, at: Point) -> Heated {
+    if view.part.data.is_check() {
+        let error = checks::value(view, method, at, Metric::Error);
+        let error = error.map_or(String::new(), |error| format!("; median error {error:.1e}"));
+        let value = checks::value(view, method, at, view.part.metric).map(|value| value as f32);
+        return Heated { value, hover: place(&view.part, at) + &error, starred: false };
+    }
+    let stats = view.stats(method, at);
+    Heated {
+        value: stats.mean().map(|mean| mean as f32),
+        hover: tables::hover(view, method, at),
+        starred: !stats.values.is_empty() && (stats.limited || !stats.lost.is_empty()),
+    }
+}
+
+fn draw(view: &View, grid: &[(Axis, Vec<usize>); 2], title: &str, cells: &[Heated]) -> String {
+    let part = &view.part;
+    let labels = |at: usize| grid[at].1.iter().map(usize::to_string).collect::<Vec<_>>();
+    let names = [grid[0].0.title(part), grid[1].0.title(part)];
+    plot::heat(&Heat {
+        title,
+        value: part.metric.title(),
+        rows: Scale { name: &names[0], labels: &labels(0) },
+        columns: Scale { name: &names[1], labels: &labels(1) },
+        values: &cells.iter().map(|cell| cell.value).collect::<Vec<_>>(),
+        range: (part.range[0] as f32, part.range[1] as f32),
+        digits: part.metric.digits().0,
+        starred: &cells.iter().map(|cell| cell.starred).collect::<Vec<_>>(),
+        star: "ended by a limit of the part, or a seed without a result",
+        hover: &cells.iter().map(|cell| cell.hover.clone()).collect::<Vec<_>>(),
+    })
+}
+
+/// Losses over the course of each training, at the smallest, a middle and the largest size that have some.
+pub(super) fn curves(view: &View) -> Vec<(String, String)> {
+    if view.part.data.is_check() {
+        return checks::curves(view);
+    }
+    let lines = |at: Point| -> Vec<(Method, Vec<f32>)> {
+        let line = |method: Method| {
+            let curve = &first_seed(view, method, at)?.curve;
+            (curve.len() > 1).then(|| (method, stretched(&smooth(curve))))
+        };
+        view.trained().filter_map(line).collect()
+    };
+    let draw = |at: Point| {
+        let lines = lines(at);
+        let series: Vec<Series<'_>> =
+            lines.iter().map(|(method, values)| Series { label: method.title(), first: 0, values }).collect();
+        let title = format!("Loss of training, {}", place(&view.part, at));
+        let variant = view.part.variants.get(at.variant).filter(|_| view.part.variants.len() > 1);
+        let name = variant.map_or(String::new(), |variant| format!("-{}", variant.name));
+        let rows = if view.part.n.len() > 1 { format!("-n{}", at.n) } else { String::new() };
+        let name = format!("curve-{}-{}{rows}{name}", at.m, at.s);
+        (name, plot::loss_curve(&title, "percent of the training", &series))
+    };
+    chosen(view, |at| !lines(at).is_empty()).into_iter().map(draw).collect()
+}
+
+/// The smallest, a middle and the largest of the sizes for which something holds.
+fn chosen(view: &View, holds: impl Fn(Point) -> bool) -> Vec<Point> {
+    let points: Vec<Point> = view.part.points().into_iter().filter(|&at| holds(at)).collect();
+    let (count, last) = (CURVES.min(points.len()), points.len().saturating_sub(1));
+    let mut chosen: Vec<Point> =
+        (0..count).map(|k| points[k * last / count.saturating_sub(1).max(1)]).collect();
+    chosen.dedup();
+    chosen
+}
+
+/// What the first seed of a cell gave.
+fn first_seed(view: &View, method: Method, at: Point) -> Option<&Solved> {
+    let seed = view.part.seeds.first()?;
+    view.records_of(method, at).find(|record| record.cell.seed == *seed)?.solved.as_ref()
+}
+
+/// Pictures and what the networks made of them: captions and PNG files in hexadecimal digits, at the smallest, a middle and the
+/// largest size that have some.
+pub(super) fn reconstructions(view: &View) -> Vec<(String, &str)> {
+    let own = |at: Point| {
+        let one = move |method: Method| {
+            let solved = first_seed(view, method, at)?;
+            let db = solved
+                .train
+                .and_then(|train| train.psnr_db)
+                .map_or(String::new(), |db| format!(", {db:.1} dB"));
+            let text = format!("{}, {}{db}", method.title(), place(&view.part, at));
+            solved.picture.as_deref().map(|picture| (text, picture))
+        };
+        view.trained().filter_map(one).collect::<Vec<_>>()
+    };
+    chosen(view, |at| !own(at).is_empty()).into_iter().flat_map(own).collect()
+}
+
+/// A curve that jumps up and down, as losses of batches and of pruned levels do, as running means over a tenth of it; any other as it
+/// is.
+fn smooth(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let jump = |pair: &[(f64, f64)]| {
+        if pair[1].1 > pair[0].1 { pair[1].1 / pair[0].1.max(f64::MIN_POSITIVE) } else { 1.0 }
+    };
+    let jumps = curve.windows(2).filter(|pair| jump(pair) > JUMP).count();
+    if MANY * jumps < curve.len() {
+        return curve.to_vec();
+    }
+    let reach = curve.len().div_ceil(20);
+    let mean = |at: usize| {
+        let near = &curve[at.saturating_sub(reach)..(at + reach + 1).min(curve.len())];
+        near.iter().map(|(_, loss)| loss).sum::<f64>() / near.len() as f64
+    };
+    curve.iter().enumerate().map(|(at, (passes, _))| (*passes, mean(at))).collect()
+}
+
+/// A curve over the passes as one of [`POINTS`] points, each the last value until then.
+fn stretched(curve: &[(f64, f64)]) -> Vec<f32> {
+    let end = curve.last().map_or(0.0, |(at, _)| *at);
+    let at = |k: usize| end * k as f64 / (POINTS - 1) as f64;
+    let value = |k: usize| {
+        let until = curve.partition_point(|(passes, _)| *passes <= at(k)).max(1);
+        curve[until - 1].1 as f32
+    };
+    (0..POINTS).map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Losses that jump between 1 and 3 were a solid band; their mean is a line.
+    #[test]
+    fn only_curves_that_jump_are_smoothed() {
+        let band: Vec<(f64, f64)> =
+            (0..64).map(|k| (f64::from(k), if k % 2 == 0 { 1.0 } else { 3.0 })).collect();
+        let line = smooth(&band);
+        assert!(line.len() == 64 && line.iter().all(|(_, loss)| (1.5..2.5).contains(loss)), "{line:?}");
+        let falls: Vec<(f64, f64)> = (0..64).map(|k| (f64::from(k), 0.5_f64.powi(k))).collect();
+        assert_eq!(smooth(&falls), falls);
+    }
+
+    #[test]
+    fn curves_are_stretched_from_their_first_value_to_their_last() {
+        let line = stretched(&[(2.0, 9.0), (5.0, 4.0), (10.0, 1.0)]);
+        assert_eq!(
+            (line.len(), line[0], line[49], line[50], line[99], line[100]),
+            (101, 9.0, 9.0, 4.0, 4.0, 1.0)
+        );
+        assert!(stretched(&[(0.0, 3.0), (0.0, 2.0)]).iter().all(|v| *v == 2.0));
+    }
+}

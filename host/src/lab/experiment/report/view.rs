@@ -1,0 +1,253 @@
+//! The results of a spec and of its parts, and what the seeds of a cell gave together.
+
+use super::super::environment::Environment;
+use super::super::known::Known;
+use super::super::median::median;
+use super::super::record::{Record, Solved, Status};
+use super::super::spec::{Method, Metric, Part, Point, Rows, Spec};
+use super::super::store::Store;
+use crate::Result;
+
+/// The results of a spec.
+pub(super) struct Experiment {
+    /// What its files are called.
+    pub(super) name: String,
+    pub(super) spec: Spec,
+    pub(super) version: String,
+    pub(super) environment: Environment,
+    pub(super) views: Vec<View>,
+}
+
+impl Experiment {
+    pub(super) fn read(store: &Store) -> Result<Self> {
+        let spec = store.spec().clone();
+        let records = store.records()?;
+        let view = |part: &Part| {
+            let records = records.iter().filter(|record| record.cell.part == part.name).cloned().collect();
+            Ok(View { part: part.clone(), records, known: Known::of(&spec.name, &part.name)? })
+        };
+        let views = spec.part.iter().map(view).collect::<Result<Vec<_>>>()?;
+        let (version, environment) = (store.version().to_owned(), store.environment().clone());
+        Ok(Self { name: spec.name.clone(), spec, version, environment, views })
+    }
+
+    /// The commits of the records, each once.
+    pub(super) fn commits(&self) -> String {
+        let records = self.views.iter().flat_map(|view| &view.records);
+        let mut commits: Vec<&str> = records.filter_map(|record| record.commit.as_deref()).collect();
+        commits.sort_unstable();
+        commits.dedup();
+        if commits.is_empty() { "unknown".into() } else { commits.join(", ") }
+    }
+
+    /// The most threads of a cell, in words.
+    pub(super) fn threads(&self) -> String {
+        let threads = self.views.iter().flat_map(|view| &view.records).map(|record| record.threads).max();
+        match threads.unwrap_or(0) {
+            1 => "one thread a cell".into(),
+            threads => format!("at most {threads} threads a cell"),
+        }
+    }
+
+    /// What was run, where and by what.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let env = &self.environment;
+        let memory = env
+            .memory_bytes
+            .map_or(String::new(), |bytes| format!(", {:.0} GiB", bytes as f64 / (1u64 << 30) as f64));
+        let cpu = env.cpu.as_deref().unwrap_or("processor unknown");
+        let threads = self.threads();
+        vec![
+            ("published settings", self.spec.source.clone()),
+            ("profile", format!("{}, hash {}", self.spec.resolved, self.spec.hash())),
+            ("made by", format!("tamis {}, commit {}, {}", self.version, self.commits(), env.toolchain)),
+            ("machine", format!("{cpu}, {} cores{memory}, {}, {threads}", env.cores, env.system)),
+        ]
+    }
+}
+
+/// The results of a part.
+pub(super) struct View {
+    pub(super) part: Part,
+    pub(super) records: Vec<Record>,
+    pub(super) known: Known,
+}
+
+/// What the seeds of a cell gave together.
+pub(super) struct Stats {
+    /// Of the seeds that have a result.
+    pub(super) values: Vec<(u64, f64)>,
+    /// Seeds without one, and what became of them.
+    pub(super) lost: Vec<(u64, Status)>,
+    /// Whether a limit of the part ended one.
+    pub(super) limited: bool,
+    /// Median over seeds.
+    pub(super) seconds: Option<f64>,
+    /// Median over seeds.
+    pub(super) passes: Option<f64>,
+    /// The most of all seeds.
+    pub(super) heap: Option<u64>,
+    pub(super) budget: Option<u64>,
+    pub(super) dense: Option<u64>,
+}
+
+impl View {
+    /// The settings of a training in words.
+    pub(super) fn settings(&self) -> String {
+        let part = &self.part;
+        let batch =
+            if part.batch == 0 { "all rows at once".into() } else { format!("batches of {}", part.batch) };
+        let imp_batch = if part.imp.batch == 0 {
+            "all rows at once".into()
+        } else {
+            format!("batches of {}", part.imp.batch)
+        };
+        let outputs = match part.data.outputs() {
+            1 => "one output".to_owned(),
+            outputs => format!("{outputs} outputs"),
+        };
+        let layers = if part.hidden == 1 {
+            "one hidden layer".into()
+        } else {
+            format!("{} hidden layers", part.hidden)
+        };
+        let passes = part.passes.map_or(String::new(), |passes| {
+            format!("; the default recipe ends after {passes} passes at the latest")
+        });
+        let imp = format!(
+            "; IMP trained properly: {} epochs a level, {imp_batch}, {:.0} % of the weights pruned a round",
+            part.imp.epochs,
+            100.0 * part.imp.prune
+        );
+        let imp = if part.methods.contains(&Method::Imp) { imp } else { String::new() };
+        format!(
+            "{} inputs, {outputs}, {layers}; {} epochs, {batch}, as published{imp}{passes}; {} {}; {} on the {}",
+            part.data.inputs(),
+            part.epochs,
+            if part.seeds.len() == 1 { "seed" } else { "seeds" },
+            part.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+            part.metric.title(),
+            part.on.title()
+        )
+    }
+
+    pub(super) fn records_of(&self, method: Method, at: Point) -> impl Iterator<Item = &Record> {
+        let fixed = method.is_constant() && self.part.data.is_fixed();
+        let own = move |record: &&Record| {
+            let cell = &record.cell;
+            cell.method == method && if fixed { cell.m == 0 } else { cell.point(&self.part) == at }
+        };
+        self.records.iter().filter(own)
+    }
+
+    pub(super) fn value(&self, solved: &Solved) -> Option<f64> {
+        let metric = self.part.metric;
+        if metric.is_measured() {
+            return solved.measured.get(&metric).copied();
+        }
+        self.quality(solved, self.part.on, metric)
+    }
+
+    /// PSNR or accuracy on some rows.
+    pub(super) fn quality(&self, solved: &Solved, on: Rows, metric: Metric) -> Option<f64> {
+        let quality = match on {
+            Rows::Train => solved.train,
+            Rows::Test => solved.test,
+        }?;
+        if metric == Metric::Psnr { quality.psnr_db } else { quality.accuracy }
+    }
+
+    pub(super) fn stats(&self, method: Method, at: Point) -> Stats {
+        let records: Vec<&Record> = self.records_of(method, at).collect();
+        let solved = || records.iter().filter_map(|record| Some((record, record.solved.as_ref()?)));
+        let most = |of: fn(&Solved) -> Option<u64>| solved().filter_map(|(_, solved)| of(solved)).max();
+        let lost = records.iter().filter(|record| record.solved.is_none());
+        Stats {
+            values: solved()
+                .filter_map(|(record, solved)| Some((record.cell.seed, self.value(solved)?)))
+                .collect(),
+            lost: lost.map(|record| (record.cell.seed, record.status)).collect(),
+            limited: solved().any(|(_, solved)| solved.limit.is_some()),
+            seconds: median(solved().map(|(_, solved)| solved.seconds).collect()),
+            passes: median(solved().map(|(_, solved)| solved.passes).collect()),
+            heap: most(|solved| solved.heap_peak_bytes),
+            budget: most(|solved| Some(solved.state_bytes? + solved.workspace_bytes?)),
+            dense: most(|solved| solved.dense_bytes),
+        }
+    }
+
+    /// Methods that train.
+    pub(super) fn trained(&self) -> impl Iterator<Item = Method> {
+        self.part.methods.iter().copied().filter(|method| !method.is_constant())
+    }
+}
+
+impl Stats {
+    pub(super) fn mean(&self) -> Option<f64> {
+        let n = self.values.len();
+        (n > 0).then(|| self.values.iter().map(|(_, value)| value).sum::<f64>() / n as f64)
+    }
+
+    pub(super) fn median(&self) -> Option<f64> {
+        median(self.values.iter().map(|(_, value)| *value).collect())
+    }
+
+    pub(super) fn most(&self) -> Option<f64> {
+        self.values.iter().map(|(_, value)| *value).reduce(f64::max)
+    }
+
+    /// The median, and from the least to the most where there are several seeds; and what became of the others.
+    pub(super) fn spread(&self, digits: usize) -> String {
+        let number = |value: f64| number(value, digits);
+        let least = self.values.iter().map(|(_, value)| *value).reduce(f64::min);
+        let text = match (self.median(), least, self.most()) {
+            (Some(median), Some(least), Some(most)) if self.values.len() > 1 => {
+                format!("{} ({} to {})", number(median), number(least), number(most))
+            }
+            (Some(median), ..) => number(median),
+            _ => return self.absent().to_owned(),
+        };
+        text + &self.missing()
+    }
+
+    /// What became of seeds without a result, where others have one.
+    pub(super) fn missing(&self) -> String {
+        match self.lost.len() {
+            0 => String::new(),
+            lost => format!(", {lost} of {} {}", lost + self.values.len(), self.absent()),
+        }
+    }
+
+    /// In words, where there is no value.
+    pub(super) fn absent(&self) -> &'static str {
+        self.lost.iter().map(|(_, status)| *status).max().map_or("", Status::name)
+    }
+}
+
+/// A number with so many digits behind the point.
+pub(super) fn number(value: f64, digits: usize) -> String {
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_without_a_result_are_not_passed_over() {
+        let stats = |values: &[f64], lost: &[Status]| Stats {
+            values: values.iter().zip(0..).map(|(value, seed)| (seed, *value)).collect(),
+            lost: lost.iter().zip(10..).map(|(status, seed)| (seed, *status)).collect(),
+            limited: false,
+            seconds: None,
+            passes: None,
+            heap: None,
+            budget: None,
+            dense: None,
+        };
+        assert_eq!(stats(&[3.0, 1.0, 2.0], &[]).spread(1), "2.0 (1.0 to 3.0)");
+        assert_eq!(stats(&[3.0, 1.0], &[Status::Failed]).spread(1), "2.0 (1.0 to 3.0), 1 of 3 failed");
+        assert_eq!(stats(&[3.0], &[Status::Timeout; 2]).spread(1), "3.0, 2 of 3 timeout");
+        assert_eq!(stats(&[], &[Status::Failed]).spread(1), "failed");
+    }
+}

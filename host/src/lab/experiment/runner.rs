@@ -1,0 +1,318 @@
+//! Runs the cells that are missing, each in a process of its own.
+//!
+//! A process of its own bounds what can go wrong: a crash, want of memory or the time limit costs one cell and is recorded
+//! as such. It also makes the measured memory that of the cell. The process of a cell ends when its parent has ended, however that
+//! came: it reads its standard input, which nobody writes to, and exits where that ends.
+
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::cell::{Cell, Shard};
+use super::environment;
+use super::problem;
+use super::record::{Record, Status};
+use super::solve::{self, Ending};
+use super::spec::Spec;
+use super::store::Store;
+use crate::operator::Stop;
+use crate::{Error, Result};
+
+/// The variable that tells a process that its parent holds its standard input.
+pub const WATCH_VARIABLE: &str = "TAMIS_WATCH_PARENT";
+/// The longest time from one look at a process to the next.
+const LOOK: Duration = Duration::from_millis(20);
+/// Bytes of the error of a process that are kept.
+const ERROR_BYTES: u64 = 4000;
+
+/// Which cells to run, and how.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunOptions {
+    /// Processes at once; 0 is one.
+    pub jobs: usize,
+    /// Threads of each cell.
+    pub threads: usize,
+    /// The longest that a cell may take.
+    pub time_limit: Option<Duration>,
+    /// The cells of one of several machines.
+    pub shard: Option<Shard>,
+    /// Whether cells that failed, crashed or took too long are run again.
+    pub retry: bool,
+}
+
+/// Counts of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Summary {
+    /// Of the spec, or of the shard.
+    pub cells: usize,
+    /// That were done before.
+    pub before: usize,
+    /// That this run has added, in whatever state.
+    pub ran: usize,
+    /// With a result, those before included; and so on.
+    pub done: usize,
+    /// That cannot be.
+    pub skipped: usize,
+    /// That ended with an error.
+    pub failed: usize,
+    /// That took too long.
+    pub timeout: usize,
+    /// Whose process died.
+    pub crashed: usize,
+    /// Whether the run was interrupted.
+    pub stopped: bool,
+}
+
+impl Summary {
+    fn count(&mut self, status: Status) {
+        match status {
+            Status::Done => self.done += 1,
+            Status::Skipped => self.skipped += 1,
+            Status::Failed => self.failed += 1,
+            Status::Timeout => self.timeout += 1,
+            Status::Crashed => self.crashed += 1,
+        }
+    }
+}
+
+/// The cells that a run has to do, and those that it finds done.
+///
+/// # Errors
+/// A file of the results cannot be read.
+pub fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Cell>, Summary)> {
+    let (mut todo, mut summary) = (Vec::new(), Summary::default());
+    for (at, cell) in store.spec().cells().into_iter().enumerate() {
+        if options.shard.is_some_and(|shard| !shard.has(at)) {
+            continue;
+        }
+        summary.cells += 1;
+        match store.cell(&cell)? {
+            Some(record) if !(options.retry && record.status > Status::Skipped) => {
+                summary.before += 1;
+                summary.count(record.status);
+            }
+            _ => todo.push(cell),
+        }
+    }
+    Ok((todo, summary))
+}
+
+/// Checks that the files of all these cells are there.
+///
+/// # Errors
+/// One is not.
+pub fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) -> Result<()> {
+    for part in &spec.part {
+        if cells.iter().any(|cell| cell.part == part.name) {
+            problem::check_files(part, folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs cells in processes that `command` makes, and merges the results.
+///
+/// `observe` is told of every cell that has ended, with its record. `stop` ends the run: the cells on their way are given up.
+///
+/// # Errors
+/// A process cannot be started, or a record cannot be written; the cells on their way are given up.
+pub fn run(
+    store: &Store,
+    options: &RunOptions,
+    command: impl Fn(&Cell) -> Command + Sync,
+    stop: &Stop,
+    observe: impl Fn(&Record) + Sync,
+) -> Result<Summary> {
+    let (todo, mut summary) = missing(store, options)?;
+    let queue = Mutex::new(todo.into_iter());
+    let ended = Mutex::new((Vec::new(), None));
+    // A worker that meets an error ends the others.
+    let halt = stop.clone();
+    let worker = || {
+        loop {
+            let next = queue.lock().ok().and_then(|mut queue| queue.next());
+            let Some(cell) =
+                next.filter(|_| !halt.asked() && ended.lock().is_ok_and(|ended| ended.1.is_none()))
+            else {
+                return;
+            };
+            let give_up = || halt.asked() || ended.lock().is_ok_and(|ended| ended.1.is_some());
+            match run_cell(store, &cell, command(&cell), options, give_up) {
+                Ok(Some(record)) => {
+                    observe(&record);
+                    if let Ok(mut ended) = ended.lock() {
+                        ended.0.push(record.status);
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    if let Ok(mut ended) = ended.lock() {
+                        ended.1.get_or_insert(error);
+                    }
+                    return;
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(worker);
+        }
+    });
+    let (statuses, error) = ended.into_inner().unwrap_or_default();
+    if let Some(error) = error {
+        return Err(error);
+    }
+    store.merge()?;
+    summary.ran = statuses.len();
+    statuses.into_iter().for_each(|status| summary.count(status));
+    summary.stopped = stop.asked();
+    Ok(summary)
+}
+
+/// How a process ended.
+enum Exit {
+    Done(ExitStatus),
+    Timeout,
+    Stopped,
+}
+
+/// Runs one cell in a process; its record, or nothing where it was given up.
+fn run_cell(
+    store: &Store,
+    cell: &Cell,
+    mut command: Command,
+    options: &RunOptions,
+    give_up: impl Fn() -> bool,
+) -> Result<Option<Record>> {
+    let failed = |error| {
+        Error::new("cannot start the process of a cell")
+            .source(error)
+            .help("check that the program is still there")
+    };
+    // A file and not a pipe, which would be full at some time.
+    let mut said = tempfile::tempfile().map_err(failed)?;
+    command.env(WATCH_VARIABLE, "1").stdin(Stdio::piped()).stdout(Stdio::null());
+    command.stderr(said.try_clone().map_err(failed)?);
+    let retried = store.cell(cell)?;
+    let mut child = command.spawn().map_err(failed)?;
+    let exit = attend(&mut child, options.time_limit, give_up).map_err(failed)?;
+    let status = match exit {
+        Exit::Stopped => return Ok(None),
+        Exit::Timeout => Status::Timeout,
+        Exit::Done(status) => {
+            let kept =
+                store.cell(cell)?.filter(|record| status.success() || retried.as_ref() != Some(record));
+            match (kept, status.code()) {
+                (Some(record), _) => return Ok(Some(record)),
+                // Ended by the same Ctrl-C as the run, which has not seen it yet.
+                (None, Some(130)) => return Ok(None),
+                // What training meets is recorded by the process itself: this is about all cells.
+                (None, Some(1 | 2)) => return Err(cannot_run(cell, &last_words(&mut said))),
+                (None, _) => Status::Crashed,
+            }
+        }
+    };
+    let text = last_words(&mut said);
+    let reason = match (&exit, status) {
+        (_, Status::Timeout) => {
+            format!("longer than {} s", options.time_limit.unwrap_or_default().as_secs_f64())
+        }
+        (Exit::Done(exit), _) if exit.code().is_some() => format!("the process crashed ({exit}): {text}"),
+        (Exit::Done(exit), _) => {
+            format!("the process was ended ({exit}), perhaps for want of memory {text}").trim_end().to_owned()
+        }
+        _ => text,
+    };
+    let mut record = Record::new(cell, status, options.threads, environment::commit());
+    record.reason = Some(reason);
+    store.keep(&record)?;
+    Ok(Some(record))
+}
+
+/// A cell whose process cannot do its work: the data are damaged, or the record cannot be written.
+fn cannot_run(cell: &Cell, text: &str) -> Error {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let said = text.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    Error::new(format!("cell {} cannot be run", cell.id()))
+        .got(if said.is_empty() { "no reason: perhaps the disk is full" } else { &said })
+        .help("mend the cause and run the same command again: it goes on with what is missing")
+}
+
+/// Waits for a process; ends it after the limit, or when it is to be given up.
+fn attend(child: &mut Child, limit: Option<Duration>, give_up: impl Fn() -> bool) -> std::io::Result<Exit> {
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Exit::Done(status));
+        }
+        let exit = if give_up() {
+            Exit::Stopped
+        } else if limit.is_some_and(|limit| start.elapsed() >= limit) {
+            Exit::Timeout
+        } else {
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(LOOK);
+            continue;
+        };
+        // It may just have ended.
+        let _ = child.kill();
+        child.wait()?;
+        return Ok(exit);
+    }
+}
+
+/// The end of what a process has said.
+fn last_words(said: &mut std::fs::File) -> String {
+    let mut text = Vec::new();
+    let len = said.metadata().map_or(0, |about| about.len());
+    if said.seek(SeekFrom::Start(len.saturating_sub(ERROR_BYTES))).is_ok() {
+        let _ = said.read_to_end(&mut text);
+    }
+    String::from_utf8_lossy(&text).trim().to_owned()
+}
+
+/// Runs one cell in this process and keeps it. An interrupted cell leaves nothing.
+///
+/// # Errors
+/// The data are missing, the record cannot be written, or the cell was interrupted. What goes wrong in training is recorded.
+pub fn run_here(
+    store: &Store,
+    cell: &Cell,
+    folder: Option<&Path>,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Record> {
+    let part = store.spec().part_of(cell)?;
+    let ending = if part.data.is_check() {
+        solve::check(part, cell, threads, stop)
+    } else {
+        solve::solve(part, cell, problem::load(part, cell, folder)?, threads, stop)
+    };
+    if stop.asked() {
+        return Err(Error::interrupted());
+    }
+    let mut record = Record::new(cell, Status::Done, threads, environment::commit());
+    match ending {
+        Ok(Ending::Solved(solved)) => record.solved = Some(*solved),
+        Ok(Ending::Skipped(reason)) => (record.status, record.reason) = (Status::Skipped, Some(reason)),
+        Err(error) => (record.status, record.reason) = (Status::Failed, Some(error.to_string())),
+    }
+    store.keep(&record)?;
+    Ok(record)
+}
+
+/// Ends this process when the one that has started it has ended, where that asked for it.
+pub fn watch_parent() {
+    if std::env::var_os(WATCH_VARIABLE).is_none() {
+        return;
+    }
+    std::thread::spawn(|| {
+        let mut bytes = [0; 64];
+        while matches!(std::io::stdin().read(&mut bytes), Ok(1..)) {}
+        std::process::exit(130);
+    });
+}

@@ -1,0 +1,327 @@
+//! One way to train a cell by any method: the library's runs, their settings from the part, and what is kept of each.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use tamis::learn::deep::tune;
+use tamis::learn::train::{Schedule, Trials};
+use tamis::network::gates::Signs;
+use tamis::{learn::anneal, learn::lm};
+
+use super::cell::Cell;
+use super::compare;
+use super::course::Course;
+use super::picture;
+use super::planted::mean_square;
+use super::problem::Set;
+use super::record::{Quality, Solved};
+use super::spec::{Data, Method, Metric, Part, Variant};
+use super::theory;
+use crate::Result;
+use crate::base;
+use crate::base::Limits;
+use crate::data::{Problem, Task};
+use crate::model::{Score, score_model};
+use crate::operator::Stop;
+use crate::train::dense::{Head, Rates};
+use crate::train::{
+    AnnealOptions, Budget, Details, ImpSettings, LayersOptions, LmOptions, Memory, Options, OutputsOptions,
+    PaperOptions, Recipe, Start, Trained, train_with,
+};
+
+/// A planted network is recovered where its mean squared error on test rows is at most this fraction of the labels' mean square.
+const RECOVERED: f64 = 1e-8;
+
+/// How a cell ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// There is a result.
+    Solved(Box<Solved>),
+    /// There can be none; why.
+    Skipped(String),
+}
+
+/// Trains a cell on its data.
+///
+/// # Errors
+/// Those of the run: a size out of bounds, steps that diverge, or the run was ended.
+pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) -> Result<Ending> {
+    if let Some(why) = skipped(&set.train) {
+        return Ok(Ending::Skipped(why));
+    }
+    let variant = part.variant(cell.point(part));
+    let work = Work { part, cell, variant, threads, stop };
+    let Set { train, test, planted, noise, picture: shape } = set;
+    let data_bytes = train.bytes() as u64;
+    let goal = f64::from(lm::Params::DEFAULT.exact) * mean_square(&train.labels);
+    let shown = shape.filter(|_| part.seeds.first() == Some(&cell.seed)).map(|shape| (shape, train.clone()));
+    let mut solved = match cell.method {
+        Method::Zero | Method::Mean => constant(cell.method, &train, test.as_ref()),
+        // The spec refuses them on data to train on.
+        Method::Assumption | Method::Curvature | Method::Theory | Method::Normalised => {
+            return Ok(Ending::Skipped("a check of the theory trains nothing".into()));
+        }
+        _ => work.train(train)?,
+    };
+    solved.data_bytes = data_bytes;
+    if let Some(model) = solved.model.take() {
+        solved.test =
+            test.as_ref().map(|test| score_model(&model, test).map(|score| quality(&score))).transpose()?;
+        if matches!(part.data, Data::Planted { .. }) {
+            let exact = solved.train.is_some_and(|train| train.loss <= goal);
+            solved.measured = compare::measure(&model, planted.as_deref(), exact)?;
+            if let (Some(score), Some(test)) = (solved.test, &test) {
+                let recovered = score.loss <= RECOVERED * mean_square(&test.labels);
+                solved.measured.insert(Metric::Success, f64::from(u8::from(recovered)));
+                solved.measured.extend(noise.map(|noise| (Metric::LossOverNoise, score.loss / noise)));
+            }
+        }
+        if let Some((shape, train)) = shown {
+            solved.picture = Some(picture::side_by_side(&model, &train, shape)?);
+        }
+    }
+    solved.rss_peak_bytes = base::peak_rss_bytes();
+    Ok(Ending::Solved(Box::new(solved)))
+}
+
+/// Measures a cell that checks the theory; its data are made from its seed.
+///
+/// # Errors
+/// Steps that diverge, want of memory, or the run was ended.
+pub fn check(part: &Part, cell: &Cell, threads: usize, stop: &Stop) -> Result<Ending> {
+    let mut solved = theory::measure(part, cell, threads, stop)?;
+    solved.rss_peak_bytes = base::peak_rss_bytes();
+    Ok(Ending::Solved(Box::new(solved)))
+}
+
+/// Why there can be no result.
+fn skipped(train: &Problem) -> Option<String> {
+    let silent = train.task == Task::Regression && train.labels.iter().all(|&y| y == 0.0);
+    silent.then(|| "the planted network gives 0 for every row".into())
+}
+
+struct Work<'a> {
+    part: &'a Part,
+    cell: &'a Cell,
+    variant: Variant,
+    threads: usize,
+    stop: &'a Stop,
+}
+
+impl Work<'_> {
+    fn train(&self, train: Problem) -> Result<Solved> {
+        let options = self.options(&train);
+        let rows = train.data.rows as f64;
+        let mut course = Course::start();
+        let mut epochs = 0.0;
+        let trained = train_with(train, &options, Start::Zero, self.stop, |step| {
+            epochs += 1.0;
+            // Of epochs, a pass forwards and one back.
+            let at = match (self.cell.method, self.part.hidden) {
+                (Method::Imp | Method::ImpPublished, _) => 2.0 * epochs,
+                (_, 1) => step.passes,
+                _ => epochs,
+            };
+            course.see(at, f64::from(step.details.least().unwrap_or(step.loss)));
+            ControlFlow::Continue(())
+        })?;
+        let mut solved = solved(&trained, course);
+        match &trained.report.details {
+            Details::Imp(imp) => solved.passes = 2.0 * trained.report.steps as f64 * imp.batch as f64 / rows,
+            Details::Anneal(anneal) => {
+                let accuracy = anneal.validation_accuracy;
+                solved.measured.extend(accuracy.map(|of| (Metric::ValidationAccuracy, of)));
+            }
+            _ => {}
+        }
+        Ok(solved)
+    }
+
+    /// The options of a cell. The published method does not fit several layers together in the end.
+    fn options(&self, train: &Problem) -> Options {
+        let (part, cell) = (self.part, self.cell);
+        let budget = Budget::nnz(cell.s);
+        let hidden = vec![cell.m; part.hidden];
+        let (recipe, is_own) = match cell.method {
+            Method::Imp | Method::ImpPublished => (Recipe::Imp(self.imp(train)), false),
+            Method::Recipe => (self.own_recipe(Recipe::auto(train.task, &hidden, budget, false)), true),
+            _ => (Recipe::Paper(self.paper(train)), false),
+        };
+        let untuned = tune::Params { epochs: 0, ..tune::Params::DEFAULT };
+        Options {
+            hidden,
+            recipe,
+            layers: (!is_own).then(|| LayersOptions { tune: untuned, ..LayersOptions::default() }),
+            seed: cell.seed,
+            memory: self.memory(),
+            threads: self.threads,
+            limits: if is_own { self.limits() } else { Limits::NONE },
+            ..Options::new(budget)
+        }
+    }
+
+    /// A recipe with what the variant of the cell changes.
+    fn own_recipe(&self, recipe: Recipe) -> Recipe {
+        let of = &self.variant;
+        match recipe {
+            Recipe::Lm(usual) => Recipe::Lm(LmOptions {
+                params: lm::Params {
+                    kicks: of.kicks.unwrap_or(usual.params.kicks),
+                    products: of.products.unwrap_or(usual.params.products),
+                    spare: of.spare.unwrap_or(usual.params.spare),
+                    ..usual.params
+                },
+                signs: of.free_signs.map(|free| if free { Signs::Free } else { Signs::Positive }),
+                turns: of.turns.unwrap_or(usual.turns),
+                ..usual
+            }),
+            Recipe::Anneal(usual) => Recipe::Anneal(AnnealOptions {
+                params: anneal::Params {
+                    epochs: of.epochs.unwrap_or(usual.params.epochs),
+                    start_factor: of.start_factor.unwrap_or(usual.params.start_factor),
+                    drop: of.drop.unwrap_or(usual.params.drop),
+                    rate: of.rate.unwrap_or(usual.params.rate),
+                    ..usual.params
+                },
+                validation: of.validation.unwrap_or(usual.validation),
+                batch: of.batch.or(usual.batch),
+                ..usual
+            }),
+            recipe => recipe,
+        }
+    }
+
+    fn paper(&self, train: &Problem) -> PaperOptions {
+        let method = self.cell.method;
+        // Random starts: those that are usual where the method has them.
+        let trials = |usual: Trials| if method == Method::PaperTrials { usual } else { Trials::NONE };
+        let schedule = PaperOptions::published(self.part.epochs, self.part.batch);
+        PaperOptions {
+            schedule: Schedule { trials: trials(Trials::DEFAULT), ..schedule },
+            outputs: OutputsOptions {
+                epochs: self.part.epochs,
+                batch: self.part.batch,
+                safe: train.has_several_outputs() && matches!(method, Method::PaperSafe | Method::PaperLeast),
+                trials: trials(OutputsOptions::TRIALS),
+                ..OutputsOptions::PUBLISHED
+            },
+        }
+    }
+
+    fn imp(&self, train: &Problem) -> ImpSettings {
+        let part = self.part;
+        let published = self.cell.method == Method::ImpPublished;
+        let usual = ImpSettings::default();
+        ImpSettings {
+            // As the sparse networks: for one output the sum of the neurons.
+            head: if train.has_several_outputs() { Head::Weights } else { Head::Sum },
+            epochs: if published { part.epochs } else { part.imp.epochs },
+            batch: if published { part.batch } else { part.imp.batch },
+            rates: (!published).then(|| Rates::constant(part.imp.rate as f32)),
+            prune: if published { usual.prune } else { part.imp.prune },
+            raw: published,
+            ..usual
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        match self.variant.ram {
+            _ if self.cell.method == Method::PaperLeast => Memory::Least,
+            Some(bytes) => Memory::Ram(bytes),
+            None => Memory::Auto,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { passes: self.part.passes, time: self.part.seconds.map(Duration::from_secs_f64) }
+    }
+}
+
+fn solved(trained: &Trained, course: Course) -> Solved {
+    let report = &trained.report;
+    let mut live = report.live.layers().to_vec();
+    live.extend(report.search().and_then(|search| search.second_live));
+    let mapped = report.layers().map_or(0, |layers| layers.mapped_bytes);
+    let model = trained.model.bytes().to_vec();
+    Solved {
+        recipe: report.recipe.into(),
+        train: Some(Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy }),
+        nnz: report.nnz,
+        live,
+        seconds: report.seconds,
+        passes: report.passes,
+        limit: report.limit.map(Into::into),
+        state_bytes: Some(report.state_bytes),
+        workspace_bytes: Some(report.workspace_bytes + mapped),
+        dense_bytes: report.imp().map(|imp| imp.dense_bytes),
+        model_bytes: Some(model.len() as u64),
+        ..course.ended(Some(model))
+    }
+}
+
+fn quality(score: &Score) -> Quality {
+    Quality { loss: score.loss, psnr_db: score.psnr_db, accuracy: score.accuracy }
+}
+
+/// The same prediction for every row: 0, or for each output the mean of the training labels. For several classes these are
+/// no preference at all, and the logarithms of how often each class occurs.
+fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
+    let outputs = train.classes().unwrap_or_else(|| train.outputs());
+    let rows = train.data.rows.max(1) as f64;
+    let mut prediction = vec![0.0_f32; outputs];
+    if method == Method::Mean {
+        let mut sums = vec![0.0_f64; outputs];
+        if train.task == Task::Multiclass {
+            train.labels.iter().for_each(|&label| sums[label as usize] += 1.0);
+        } else {
+            train.labels.iter().enumerate().for_each(|(i, &label)| sums[i % outputs] += f64::from(label));
+        }
+        for (out, sum) in prediction.iter_mut().zip(sums) {
+            *out =
+                if train.task == Task::Multiclass { (sum / rows).ln() as f32 } else { (sum / rows) as f32 };
+        }
+    }
+    let score = |problem: &Problem| {
+        let all: Vec<f32> = prediction.iter().copied().cycle().take(problem.data.rows * outputs).collect();
+        quality(&Score::new(problem.task, &problem.labels, &all))
+    };
+    Solved {
+        recipe: method.name().into(),
+        train: Some(score(train)),
+        test: test.map(score),
+        ..Solved::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Matrix, Values};
+
+    fn problem(task: Task, labels: &[f32], outputs: usize) -> Problem {
+        let rows = labels.len() / outputs;
+        Problem {
+            data: Matrix::new(rows, 1, Values::U8(vec![0; rows])).unwrap(),
+            labels: labels.to_vec(),
+            task,
+        }
+    }
+
+    #[test]
+    fn constant_predictors_score_what_can_be_computed_by_hand() {
+        let two = problem(Task::Regression, &[1.0, 2.0, 3.0, 2.0], 2);
+        let zero = constant(Method::Zero, &two, None).train.unwrap();
+        let mean = constant(Method::Mean, &two, Some(&two));
+        assert_eq!(zero.loss, 18.0 / 4.0);
+        // Column means 2 and 2.
+        assert_eq!((mean.train.unwrap().loss, mean.test), (0.5, mean.train));
+        let classes = problem(Task::Multiclass, &[0.0, 2.0, 2.0, 1.0], 1);
+        let zero = constant(Method::Zero, &classes, None).train.unwrap();
+        let mean = constant(Method::Mean, &classes, None).train.unwrap();
+        assert!((zero.loss - 3.0_f64.ln()).abs() < 1e-6 && zero.accuracy == Some(0.25));
+        let entropy = 0.5 * 4.0_f64.ln() + 0.5 * 2.0_f64.ln();
+        assert!((mean.loss - entropy).abs() < 1e-6 && mean.accuracy == Some(0.5));
+        let half = problem(Task::Binary, &[0.0, 1.0], 1);
+        assert_eq!(constant(Method::Zero, &half, None).train.unwrap().accuracy, Some(0.5));
+    }
+}

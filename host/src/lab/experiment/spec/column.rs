@@ -1,0 +1,195 @@
+//! A column of the summary table of a part: a quantity of its cells, and what of the seeds is shown.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::metric::Metric;
+
+/// `[STATISTIC ]QUANTITY[ >= NUMBER]`, such as `least psnr`, `seconds` or `psnr >= 120`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Column {
+    /// What of the seeds is shown.
+    pub statistic: Statistic,
+    /// Of what.
+    pub quantity: Quantity,
+}
+
+/// What is shown of the seeds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Statistic {
+    /// How many seeds have it, of how many; the usual one where a cell has it or has it not.
+    Count,
+    /// The median; the usual one elsewhere.
+    Median,
+    /// The mean.
+    Mean,
+    /// The least.
+    Least,
+    /// The most.
+    Most,
+    /// Every seed's.
+    Each,
+    /// How many seeds have so much or more, of how many.
+    Reaches(f64),
+}
+
+/// What is kept of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// A metric; PSNR and accuracy on the rows of the part.
+    Of(Metric),
+    /// PSNR or accuracy on the test rows.
+    Test(Metric),
+    /// A number of [`Solved`](crate::lab::experiment::record::Solved), or its recipe, by its name in `KEPT`.
+    Kept(&'static str),
+}
+
+/// What is kept of a cell beside metrics: its name in specs, in tables, and its digits.
+static KEPT: [(&str, &str, usize); 10] = [
+    ("recipe", "recipe", 0),
+    ("seconds", "seconds", 2),
+    ("passes", "passes", 0),
+    ("nonzeros", "nonzeros", 0),
+    ("state", "state, bytes", 0),
+    ("workspace", "workspace, bytes", 0),
+    ("data", "data, bytes", 0),
+    ("heap", "heap, bytes", 0),
+    ("rss", "peak of the process, bytes", 0),
+    ("model", "model, bytes", 0),
+];
+const STATISTICS: [(&str, Statistic); 5] = [
+    ("median", Statistic::Median),
+    ("mean", Statistic::Mean),
+    ("least", Statistic::Least),
+    ("most", Statistic::Most),
+    ("each", Statistic::Each),
+];
+
+impl Quantity {
+    fn parse(name: &str) -> Option<Self> {
+        let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
+        match (KEPT.iter().find(|(own, ..)| *own == name), name.strip_prefix("test-")) {
+            (Some((own, ..)), _) => Some(Self::Kept(own)),
+            (None, Some(name)) => metric(name).filter(|metric| !metric.is_measured()).map(Self::Test),
+            (None, None) => metric(name).map(Self::Of),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Of(metric) => metric.name().into(),
+            Self::Test(metric) => format!("test-{}", metric.name()),
+            Self::Kept(name) => name.into(),
+        }
+    }
+
+    /// As people read it, and digits behind the point.
+    #[must_use]
+    pub fn shown(self) -> (String, usize) {
+        match self {
+            Self::Of(metric) => (metric.title().into(), metric.digits().1),
+            Self::Test(metric) => (format!("{} on test rows", metric.title()), metric.digits().1),
+            Self::Kept(name) => {
+                let (_, title, digits) = KEPT.iter().find(|(own, ..)| *own == name).unwrap_or(&KEPT[0]);
+                ((*title).to_owned(), *digits)
+            }
+        }
+    }
+}
+
+impl Column {
+    /// As people read it.
+    #[must_use]
+    pub fn title(self) -> String {
+        let (title, _) = self.quantity.shown();
+        match self.statistic {
+            Statistic::Count => title,
+            Statistic::Reaches(least) => format!("{title} ≥ {least}"),
+            Statistic::Median if self.quantity == Quantity::Kept("recipe") || title.ends_with("bytes") => {
+                title
+            }
+            Statistic::Each => format!("{title}, every seed"),
+            other => {
+                let name = STATISTICS.iter().find(|(_, own)| *own == other).map_or("", |(name, _)| name);
+                format!("{title}, {name}")
+            }
+        }
+    }
+
+    fn usual(quantity: Quantity) -> Statistic {
+        match quantity {
+            Quantity::Of(metric) if metric.is_yes_or_no() => Statistic::Count,
+            _ => Statistic::Median,
+        }
+    }
+}
+
+impl TryFrom<String> for Column {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || {
+            let names: Vec<&str> = Metric::all().map(Metric::name).collect();
+            format!(
+                "{text:?} is no column: [median|mean|least|most|each] QUANTITY or QUANTITY >= NUMBER, where QUANTITY is \
+                 {}, test-psnr, test-accuracy, {}",
+                KEPT.map(|(name, ..)| name).join(", "),
+                names.join(", ")
+            )
+        };
+        if let Some((name, least)) = text.split_once(">=") {
+            let quantity = Quantity::parse(name.trim()).ok_or_else(wrong)?;
+            let least = least.trim().parse().map_err(|_| wrong())?;
+            return Ok(Self { statistic: Statistic::Reaches(least), quantity });
+        }
+        let (statistic, name) = match text.split_once(' ') {
+            Some((first, name)) => {
+                let own = STATISTICS.iter().find(|(own, _)| *own == first);
+                (Some(own.ok_or_else(wrong)?.1), name)
+            }
+            None => (None, text.as_str()),
+        };
+        let quantity = Quantity::parse(name).ok_or_else(wrong)?;
+        Ok(Self { statistic: statistic.unwrap_or_else(|| Self::usual(quantity)), quantity })
+    }
+}
+
+impl From<Column> for String {
+    fn from(column: Column) -> Self {
+        column.to_string()
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.quantity.name();
+        match self.statistic {
+            Statistic::Reaches(least) => write!(f, "{name} >= {least}"),
+            own if own == Self::usual(self.quantity) => f.write_str(&name),
+            own => {
+                let word = STATISTICS.iter().find(|(_, other)| *other == own).map_or("", |(word, _)| word);
+                write!(f, "{word} {name}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_read_as_they_are_written() {
+        for text in
+            ["exact", "least psnr", "psnr >= 120", "seconds", "most seconds", "each test-accuracy", "rss"]
+        {
+            assert_eq!(Column::try_from(text.to_owned()).unwrap().to_string(), text);
+        }
+        assert_eq!(Column::try_from("median exact".to_owned()).unwrap().statistic, Statistic::Median);
+        for text in ["", "fast", "best psnr", "psnr >= x", "least"] {
+            assert!(Column::try_from(text.to_owned()).unwrap_err().contains("is no column"), "{text}");
+        }
+    }
+}

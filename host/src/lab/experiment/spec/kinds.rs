@@ -1,0 +1,342 @@
+//! The words of a spec: methods, data, what is compared.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Task;
+
+/// How a cell is trained, or predicted without training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Iterative hard thresholding as published.
+    Paper,
+    /// The same in the least memory that it can be had in, for more time; for several outputs with safe steps.
+    PaperLeast,
+    /// The same for several outputs, with epochs that diverge undone and the best iterate kept.
+    PaperSafe,
+    /// The same as published, from the best of random starts on a fraction of the rows.
+    PaperTrials,
+    /// What `tamis train --recipe auto` takes for the task.
+    Recipe,
+    /// Iterative magnitude pruning with the epochs, batches and inputs of the published figure.
+    ImpPublished,
+    /// Iterative magnitude pruning that is trained to its end: the settings of the part's `imp`.
+    Imp,
+    /// Zero for every row.
+    Zero,
+    /// The mean of the training labels for every row.
+    Mean,
+    /// No training: eps and gamma of the rows and generators (paper IHT, Assumption 2).
+    Assumption,
+    /// No training: extreme eigenvalues over supports of s unit columns (Lemma 1).
+    Curvature,
+    /// A planted vector recovered by the steps of Theorem 1, `2/(3 beta)` in unit columns.
+    Theory,
+    /// The same by normalised steps, without refinements.
+    Normalised,
+}
+
+/// Each method as specs and files call it, and as people read it; in the order of the type.
+static METHODS: [(Method, &str, &str); 13] = [
+    (Method::Paper, "paper", "IHT as published"),
+    (Method::PaperLeast, "paper-least", "IHT, least memory"),
+    (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
+    (Method::PaperTrials, "paper-trials", "IHT, best of random starts"),
+    (Method::Recipe, "recipe", "Tamis, default recipe"),
+    (Method::ImpPublished, "imp-published", "IMP as published"),
+    (Method::Imp, "imp", "IMP trained properly"),
+    (Method::Zero, "zero", "zero predictor"),
+    (Method::Mean, "mean", "mean predictor"),
+    (Method::Assumption, "assumption", "eps and gamma"),
+    (Method::Curvature, "curvature", "alpha and beta"),
+    (Method::Theory, "theory", "IHT, theory step"),
+    (Method::Normalised, "normalised", "IHT, normalised step"),
+];
+
+impl Method {
+    /// As specs and files call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        METHODS[self as usize].1
+    }
+
+    /// As people read it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        METHODS[self as usize].2
+    }
+
+    /// Whether it looks at nothing but the labels.
+    #[must_use]
+    pub const fn is_constant(self) -> bool {
+        matches!(self, Self::Zero | Self::Mean)
+    }
+
+    /// Whether it is the published method on data to train on, in any of its variants.
+    #[must_use]
+    pub const fn is_published(self) -> bool {
+        matches!(self, Self::Paper | Self::PaperLeast | Self::PaperSafe | Self::PaperTrials)
+    }
+
+    /// Whether the dense network is trained and pruned.
+    #[must_use]
+    pub const fn is_dense(self) -> bool {
+        matches!(self, Self::Imp | Self::ImpPublished)
+    }
+
+    /// Whether it checks the theory, and is no way to train.
+    #[must_use]
+    pub const fn is_check(self) -> bool {
+        matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
+    }
+
+    /// Whether it goes step by step, on data of the theory.
+    #[must_use]
+    pub const fn is_iterative(self) -> bool {
+        matches!(self, Self::Theory | Self::Normalised | Self::Paper)
+    }
+}
+
+/// What a cell learns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Data {
+    /// Labels of a random sparse network of the cell's m and s, with as many hidden layers as the part, on standard normal rows.
+    Planted {
+        /// Rows to train on.
+        samples: usize,
+        /// Columns, d.
+        inputs: usize,
+        /// Outputs, c.
+        outputs: usize,
+        /// Further rows to test on.
+        test: usize,
+    },
+    /// MNIST: of each class so many images to train on and the next ones to test on, the 60000 + 10000 images in order.
+    Mnist {
+        /// Digits; two are a binary task.
+        classes: Vec<u8>,
+        /// Images of each class to train on.
+        train: usize,
+        /// Images of each class to test on, at most.
+        test: usize,
+        /// Whether the rows to test on are the first ones of the 10000 in place of the next ones.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        official: bool,
+    },
+    /// Drawn digits in place of MNIST, from a fixed seed.
+    Digits {
+        /// Pixels of a side.
+        side: usize,
+        /// Digits; two are a binary task.
+        classes: Vec<u8>,
+        /// Images of each class to train on.
+        train: usize,
+        /// Images of each class to test on.
+        test: usize,
+    },
+    /// One picture: places to brightness.
+    Image {
+        /// Which pictures.
+        from: Pictures,
+        /// Which of them, from 0.
+        index: usize,
+        /// Fourier features of a place.
+        features: usize,
+        /// Standard deviation of their frequencies, in turns per pixel.
+        deviation: f64,
+        /// The same in turns per channel, for pictures in colours.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel_deviation: Option<f64>,
+    },
+    /// Gates of fixed generators on standard normal rows, for checks of the theory.
+    Gates {
+        /// Rows, n, where the part has no axis of them.
+        samples: usize,
+        /// Columns, d, where the part has no axis of them.
+        inputs: usize,
+        /// Which generators.
+        generators: Directions,
+        /// Nonzeros of a generator, k, and of a planted neuron.
+        weights: usize,
+    },
+    /// Measurements `y = G x` of sparse vectors, for checks of the theory.
+    Gaussian {
+        /// Measurements, n, where the part has no axis of them.
+        samples: usize,
+        /// Entries of x, where the part has no axis of them.
+        inputs: usize,
+    },
+}
+
+/// How many sign patterns of k of d inputs there are, `C(d, k) 2^k` (paper IHT, Theorem 7); nothing where that is beyond all memory
+/// or k is not in 1 to d.
+///
+/// ```
+/// use tamis_host::lab::experiment::spec::patterns;
+/// assert_eq!((patterns(10, 2), patterns(5, 5), patterns(3, 4)), (Some(180), Some(32), None));
+/// ```
+#[must_use]
+pub fn patterns(inputs: usize, weights: usize) -> Option<usize> {
+    if !(1..=inputs).contains(&weights) {
+        return None;
+    }
+    let subsets = (0..weights).try_fold(1_usize, |all, i| Some(all.checked_mul(inputs - i)? / (i + 1)))?;
+    subsets.checked_mul(1_usize.checked_shl(u32::try_from(weights).ok()?)?)
+}
+
+/// The generators of [`Data::Gates`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Directions {
+    /// All sign patterns on each k-subset of the inputs (paper IHT, Theorem 7): `C(d, k) 2^k`.
+    Patterns,
+    /// m random directions with k normal entries each (Theorem 6).
+    Gaussian,
+}
+
+/// Where pictures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pictures {
+    /// The test part of MNIST: images 5000 to 5999 of each digit, in order of the digits; 28×28.
+    Mnist,
+    /// `cifar/image0.png` and so on; 32×32 in colours.
+    Cifar,
+    /// A drawn digit; 28×28.
+    Digits,
+    /// Three drawn digits, one per colour; 32×32.
+    ColourDigits,
+}
+
+/// Which rows the metric is taken on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rows {
+    /// Those trained on.
+    #[default]
+    Train,
+    /// Those held back.
+    Test,
+}
+
+impl Rows {
+    /// As people read it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Train => "training rows",
+            Self::Test => "test rows",
+        }
+    }
+}
+
+/// What becomes of cells that cannot be, such as s above the number of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Impossible {
+    /// The spec is refused.
+    #[default]
+    Refuse,
+    /// They are left out, as in the published figures.
+    Skip,
+}
+
+/// How iterative magnitude pruning is trained properly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Imp {
+    /// Epochs of each level.
+    pub epochs: u32,
+    /// Rows of a batch, 0 for all.
+    pub batch: usize,
+    /// Rate of Adam.
+    pub rate: f64,
+    /// Fraction of the weights that a round prunes.
+    pub prune: f64,
+}
+
+impl Default for Imp {
+    fn default() -> Self {
+        Self { epochs: 20, batch: 256, rate: 0.001, prune: 0.1 }
+    }
+}
+
+impl Data {
+    /// What the labels mean.
+    #[must_use]
+    pub fn task(&self) -> Task {
+        match self {
+            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() == 2 => Task::Binary,
+            Self::Mnist { .. } | Self::Digits { .. } => Task::Multiclass,
+            _ => Task::Regression,
+        }
+    }
+
+    /// Rows to train on or to measure, n, where that is a key of its own; 0 elsewhere.
+    #[must_use]
+    pub const fn samples(&self) -> usize {
+        match self {
+            Self::Planted { samples, .. } | Self::Gates { samples, .. } | Self::Gaussian { samples, .. } => {
+                *samples
+            }
+            _ => 0,
+        }
+    }
+
+    /// Columns, d.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        match self {
+            Self::Planted { inputs, .. } | Self::Gates { inputs, .. } | Self::Gaussian { inputs, .. } => {
+                *inputs
+            }
+            Self::Mnist { .. } => 784,
+            Self::Digits { side, .. } => side * side,
+            Self::Image { features, .. } => *features,
+        }
+    }
+
+    /// Outputs, c: labels of a row, or classes.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        match self {
+            Self::Planted { outputs, .. } => *outputs,
+            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() > 2 => classes.len(),
+            _ => 1,
+        }
+    }
+
+    /// Whether labels are the same in every cell.
+    #[must_use]
+    pub const fn is_fixed(&self) -> bool {
+        !matches!(self, Self::Planted { .. })
+    }
+
+    /// Whether there are rows to test on.
+    #[must_use]
+    pub const fn has_test(&self) -> bool {
+        match self {
+            Self::Planted { test, .. } | Self::Mnist { test, .. } | Self::Digits { test, .. } => *test > 0,
+            _ => false,
+        }
+    }
+
+    /// Whether a check of the theory is made on them, and nothing is trained.
+    #[must_use]
+    pub const fn is_check(&self) -> bool {
+        matches!(self, Self::Gates { .. } | Self::Gaussian { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_stand_in_their_table_by_the_name_in_specs() {
+        for (at, (method, name, _)) in METHODS.iter().enumerate() {
+            assert_eq!((*method as usize, serde_json::to_value(method).unwrap()), (at, (*name).into()));
+        }
+    }
+}

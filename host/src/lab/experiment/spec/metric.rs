@@ -1,0 +1,150 @@
+//! What is measured of a cell, and compared.
+
+use serde::{Deserialize, Serialize};
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// `20 log10(max|y|) - 10 log10(MSE)`, in dB; means over seeds are taken in dB.
+    Psnr,
+    /// Fraction of the rows whose class is right.
+    Accuracy,
+    /// Fraction of the rows that the gate of the fewest is active on (paper IHT, Assumption 2).
+    Eps,
+    /// Fraction of the rows on which the two gates differ that differ on the fewest (Assumption 2).
+    Gamma,
+    /// What gamma comes to on ever more normal rows: the smallest angle between generators, in units of π.
+    GammaLimit,
+    /// Smallest eigenvalue of `A_S^T A_S` over random supports of unit columns (Lemma 1).
+    Alpha,
+    /// Largest eigenvalue over them; in recoveries over aligned supports too.
+    Beta,
+    /// Smallest eigenvalue over supports of the columns of one input.
+    AlphaAligned,
+    /// Largest eigenvalue over them.
+    BetaAligned,
+    /// `(s + 1)/2`, what beta is over supports of one input where two gates share half of their rows.
+    BetaForm,
+    /// `(1 - sqrt(s/n))²`, n the active rows: the form of the bound, as for independent columns.
+    AlphaIndependent,
+    /// `(1 + sqrt(s/n))²`.
+    BetaIndependent,
+    /// `|w - w*|₂ / |w*|₂`; of several draws the median.
+    Error,
+    /// Fraction of the draws, and of the seeds, whose error is below 1e-3; of planted networks that are trained, whose mean
+    /// squared error on the test rows is at most 1e-8 of the labels' mean square.
+    Success,
+    /// The loss at the end, over that of w = 0.
+    LossLeft,
+    /// Steps until the loss has fallen to 1e-8 of its start.
+    Steps,
+    /// `(beta/alpha) ln(1e8)`, the form of Theorem 1 without its constant.
+    StepsForm,
+    /// Decades that the loss falls at a step, of the line of least squares.
+    Rate,
+    /// `-2 log10(1 - 2 alpha / (3 beta))`, what alpha and beta promise on a support that stays.
+    RateForm,
+    /// r² of that line.
+    Straight,
+    /// `32 (beta/alpha)²`, alpha over random supports: by how much Theorem 1 asks the budget to be inflated.
+    Inflation,
+    /// Whether a fit's error is one that single precision cannot tell from 0.
+    Exact,
+    /// Whether every planted weight was found and no other, for one hidden layer and one output.
+    OneToOne,
+    /// Fraction of the planted weights that were found.
+    WeightsFound,
+    /// Weights found that stand for no planted one.
+    ExtraWeights,
+    /// Mean squared error on the test rows, in units of the noise of their labels: the planted network itself has 1.
+    LossOverNoise,
+    /// Fraction right of the rows that a recipe holds back from the training rows.
+    ValidationAccuracy,
+}
+
+/// Each metric as specs and files call it, with its unit, and its digits in pictures and in tables; in the order of the type.
+static METRICS: [(Metric, &str, &str, (usize, usize)); 27] = [
+    (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
+    (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
+    (Metric::Eps, "eps", "eps", (3, 4)),
+    (Metric::Gamma, "gamma", "gamma", (3, 4)),
+    (Metric::GammaLimit, "gamma-limit", "gamma, n → ∞", (3, 4)),
+    (Metric::Alpha, "alpha", "alpha", (3, 4)),
+    (Metric::Beta, "beta", "beta", (3, 4)),
+    (Metric::AlphaAligned, "alpha-aligned", "alpha, one input", (3, 4)),
+    (Metric::BetaAligned, "beta-aligned", "beta, one input", (3, 4)),
+    (Metric::BetaForm, "beta-form", "(s + 1)/2", (3, 4)),
+    (Metric::AlphaIndependent, "alpha-independent", "(1 − √(s/n))²", (3, 4)),
+    (Metric::BetaIndependent, "beta-independent", "(1 + √(s/n))²", (3, 4)),
+    (Metric::Error, "error", "relative error", (3, 4)),
+    (Metric::Success, "success", "fraction recovered", (2, 2)),
+    (Metric::LossLeft, "loss-left", "loss left", (3, 4)),
+    (Metric::Steps, "steps", "steps to 1e-8", (0, 0)),
+    (Metric::StepsForm, "steps-form", "(β/α) ln 1e8", (0, 0)),
+    (Metric::Rate, "rate", "decades a step", (3, 4)),
+    (Metric::RateForm, "rate-form", "decades by α and β", (3, 4)),
+    (Metric::Straight, "straight", "r² of the line", (3, 4)),
+    (Metric::Inflation, "inflation", "32 (β/α)²", (0, 0)),
+    (Metric::Exact, "exact", "exact", (2, 2)),
+    (Metric::OneToOne, "one-to-one", "one to one", (2, 2)),
+    (Metric::WeightsFound, "weights-found", "weights found", (2, 3)),
+    (Metric::ExtraWeights, "extra-weights", "extra weights", (0, 0)),
+    (Metric::LossOverNoise, "loss-over-noise", "loss over noise", (2, 4)),
+    (Metric::ValidationAccuracy, "validation-accuracy", "validation accuracy", (3, 4)),
+];
+
+impl Metric {
+    /// All, in the order of tables.
+    pub fn all() -> impl Iterator<Item = Self> {
+        METRICS.iter().map(|about| about.0)
+    }
+
+    /// As specs and files call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        METRICS[self as usize].1
+    }
+
+    /// With its unit.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        METRICS[self as usize].2
+    }
+
+    /// Digits behind the point in pictures and tables.
+    #[must_use]
+    pub fn digits(self) -> (usize, usize) {
+        METRICS[self as usize].3
+    }
+
+    /// Whether records have it by name, in `measured`; the others are of the scores of a training.
+    #[must_use]
+    pub const fn is_measured(self) -> bool {
+        !matches!(self, Self::Psnr | Self::Accuracy)
+    }
+
+    /// Whether it can be had of a training.
+    #[must_use]
+    pub fn is_of_training(self) -> bool {
+        self.is_yes_or_no() || matches!(self, Self::Psnr | Self::Accuracy) || self > Self::Exact
+    }
+
+    /// Whether a cell has it or has it not, so that seeds are counted.
+    #[must_use]
+    pub const fn is_yes_or_no(self) -> bool {
+        matches!(self, Self::Success | Self::Exact | Self::OneToOne)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_stand_in_their_table_by_the_name_in_specs() {
+        for (at, (metric, name, ..)) in METRICS.iter().enumerate() {
+            assert_eq!((*metric as usize, serde_json::to_value(metric).unwrap()), (at, (*name).into()));
+        }
+    }
+}

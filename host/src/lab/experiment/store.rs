@@ -1,0 +1,391 @@
+//! A results folder: what belongs to which spec, and a small file for every cell that is done.
+//!
+//! ```text
+//! DIR/spec.toml      the resolved spec; a spec file itself
+//! DIR/folder.json    version of the folder and of tamis, hash of the spec, toolchain and machine
+//! DIR/cells/ID.json  one cell, written beside, synced and renamed
+//! DIR/results.jsonl  all of them, one a line, in the order of the spec; made again after every run
+//! ```
+//!
+//! A run that is killed leaves whole files only, and perhaps one whose name begins with a point, which nobody reads. A
+//! folder without `cells` but with `results.jsonl` can be reported, and gone on with.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::Cell;
+use super::environment::Environment;
+use super::record::Record;
+use super::spec::Spec;
+use crate::{Error, Result, base::file};
+
+/// Version of what stands in a results folder.
+const FORMAT: u32 = 1;
+
+/// What stands in `folder.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Folder {
+    format: u32,
+    version: String,
+    name: String,
+    profile: String,
+    spec: String,
+    environment: Environment,
+}
+
+/// An open results folder.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    spec: Spec,
+    folder: Folder,
+}
+
+impl Store {
+    /// Opens the folder of a spec to run it, and makes it where there is none.
+    ///
+    /// # Errors
+    /// The folder holds something else, the results of another spec or version, or cannot be written.
+    pub fn open(path: &Path, spec: &Spec) -> Result<Self> {
+        // Made first, and not only tried: other processes may be about to write into it.
+        std::fs::create_dir_all(path).map_err(|error| unmade(path, error))?;
+        file::check_folder(path)?;
+        let store = match read_folder(path)? {
+            Some(folder) => {
+                folder.check(path, spec)?;
+                Self { path: path.to_owned(), spec: spec.clone(), folder }
+            }
+            None => Self::make(path, spec)?,
+        };
+        let cells = store.path.join("cells");
+        std::fs::create_dir_all(&cells).map_err(|error| unmade(&cells, error))?;
+        file::check_folder(&cells)?;
+        Ok(store)
+    }
+
+    /// Opens the folder of an earlier state of a spec to run its present one: cells whose settings are the same are kept, the
+    /// others are removed. How many were removed.
+    ///
+    /// Killed at any point, it can be called again.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), but for results of another state of the spec; or these cannot be read.
+    pub fn update(path: &Path, spec: &Spec) -> Result<(Self, usize)> {
+        let Some(folder) = read_folder(path)? else { return Ok((Self::open(path, spec)?, 0)) };
+        if folder.spec == spec.hash() || folder.name != spec.name {
+            return Ok((Self::open(path, spec)?, 0));
+        }
+        folder.check_run(path)?;
+        let old = Self::read(path)?;
+        let settings = |spec: &Spec, cell: &Cell| {
+            spec.part_of(cell).ok().map(|part| part.behind(cell.method, cell.variant.as_deref()))
+        };
+        let all = spec.cells();
+        let mut removed = 0;
+        let mut lines = Vec::new();
+        for record in old.records()? {
+            let cell = &record.cell;
+            if all.contains(cell) && settings(&old.spec, cell) == settings(spec, cell) {
+                lines.push(to_json(&record)?);
+                continue;
+            }
+            removed += 1;
+            let file = old.cell_file(&record.id);
+            if file::exists(&file)? {
+                std::fs::remove_file(&file).map_err(|error| {
+                    Error::io("cannot remove", &file, error)
+                        .help("results are to be files that you may remove")
+                })?;
+            }
+        }
+        file::write(path.join("results.jsonl"), |w| lines.iter().try_for_each(|line| writeln!(w, "{line}")))?;
+        let folder = Folder { profile: spec.resolved.clone(), spec: spec.hash(), ..folder };
+        let about = to_json(&folder)?;
+        // The spec comes last, and also where the update was killed before it: prepare() writes it.
+        file::write(path.join("folder.json"), |w| writeln!(w, "{about}"))?;
+        let store = Self::open(path, spec)?;
+        store.heal()?;
+        Ok((store, removed))
+    }
+
+    /// Makes the folder ready for a run of many cells: takes merged results apart into cells where these were left out, and
+    /// removes what a killed run has left half written, or a killed update unwritten.
+    ///
+    /// # Errors
+    /// The merged results cannot be read, or a cell or the spec cannot be written.
+    pub fn prepare(&self) -> Result<()> {
+        self.heal()?;
+        self.unpack()?;
+        self.sweep();
+        Ok(())
+    }
+
+    /// Opens a folder to report it.
+    ///
+    /// # Errors
+    /// There is no results folder there, it is damaged, or of another version of the folder.
+    pub fn read(path: &Path) -> Result<Self> {
+        let Some(folder) = read_folder(path)? else { return Err(no_folder(path)) };
+        folder.check_format(path)?;
+        let file = path.join("spec.toml");
+        let spec = Spec::load(&file, None)?;
+        if spec.hash() != folder.spec {
+            return Err(Error::new("the spec of the results was changed")
+                .at(file)
+                .expected(format_args!("the spec of hash {}", folder.spec))
+                .got(spec.hash())
+                .help("take the change back, or run the changed spec into a folder of its own"));
+        }
+        Ok(Self { path: path.to_owned(), spec, folder })
+    }
+
+    /// The resolved spec.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Toolchain and machine of the first run.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.folder.environment
+    }
+
+    /// The version of tamis that ran it.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.folder.version
+    }
+
+    /// The file of the resolved spec.
+    #[must_use]
+    pub fn spec_file(&self) -> PathBuf {
+        self.path.join("spec.toml")
+    }
+
+    fn cell_file(&self, id: &str) -> PathBuf {
+        self.path.join("cells").join(format!("{id}.json"))
+    }
+
+    /// What is kept of a cell, if it is done.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something else has changed it.
+    pub fn cell(&self, cell: &Cell) -> Result<Option<Record>> {
+        let id = cell.id();
+        let path = self.cell_file(&id);
+        if !file::exists(&path)? {
+            return Ok(None);
+        }
+        let record: Record = read_json(&path)?;
+        if record.id == id && record.cell == *cell {
+            return Ok(Some(record));
+        }
+        Err(Error::new("a file of the results is of another cell")
+            .at(path)
+            .expected(id)
+            .got(record.id)
+            .help("remove the file: the cell is run again"))
+    }
+
+    /// Keeps a cell: the whole file or none.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep(&self, record: &Record) -> Result<()> {
+        let text = to_json(record)?;
+        file::write(self.cell_file(&record.id), |w| writeln!(w, "{text}"))
+    }
+
+    /// All cells that are done, in the order of the spec.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn records(&self) -> Result<Vec<Record>> {
+        let mut merged = self.merged()?;
+        let found = self.spec.cells().into_iter().map(|cell| {
+            Ok(match self.cell(&cell)? {
+                Some(record) => Some(record),
+                None => merged.remove(&cell.id()),
+            })
+        });
+        found.filter_map(Result::transpose).collect()
+    }
+
+    /// Writes `results.jsonl` from the cells that are done, and removes what killed cells have left half written; how many are done.
+    ///
+    /// # Errors
+    /// A cell cannot be read, or the file cannot be written.
+    pub fn merge(&self) -> Result<usize> {
+        // One at a time, so that the last one to end has seen all cells.
+        let path = self.path.join("folder.json");
+        let (lock, _) = file::open(&path)?;
+        // Not every file system can lock; the cells stay in any case.
+        let _ = lock.lock();
+        let records = self.records()?;
+        let lines = records.iter().map(to_json).collect::<Result<Vec<_>>>()?;
+        file::write(self.path.join("results.jsonl"), |w| {
+            lines.iter().try_for_each(|line| writeln!(w, "{line}"))
+        })?;
+        self.sweep();
+        Ok(records.len())
+    }
+
+    fn make(path: &Path, spec: &Spec) -> Result<Self> {
+        let listed = std::fs::read_dir(path).map_err(|error| unreadable(path, error))?;
+        for entry in listed {
+            let name = entry.map_err(|error| unreadable(path, error))?.file_name();
+            let name = name.to_string_lossy();
+            if !matches!(name.as_ref(), "spec.toml" | "cells") && !file::is_partial(&name) {
+                if file::exists(&path.join("folder.json"))? {
+                    // Another process has made it since.
+                    return Self::open(path, spec);
+                }
+                return Err(Error::new("the folder holds something else than results")
+                    .at(path)
+                    .expected("a new folder, an empty one, or one that tamis run has made")
+                    .got(format_args!("{name} in it, and no folder.json"))
+                    .help("choose another folder with -o"));
+            }
+        }
+        let folder = Folder {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: spec.name.clone(),
+            profile: spec.resolved.clone(),
+            spec: spec.hash(),
+            environment: Environment::here(),
+        };
+        let (text, about) = (spec.to_toml()?, to_json(&folder)?);
+        file::write(path.join("spec.toml"), |w| w.write_all(text.as_bytes()))?;
+        // Last: what has it is complete.
+        file::write(path.join("folder.json"), |w| writeln!(w, "{about}"))?;
+        Ok(Self { path: path.to_owned(), spec: spec.clone(), folder })
+    }
+
+    /// Writes the spec anew where an update was killed before it was written.
+    fn heal(&self) -> Result<()> {
+        let (file, text) = (self.spec_file(), self.spec.to_toml()?);
+        let is_other = Spec::load(&file, None).map_or(true, |spec| spec.hash() != self.folder.spec);
+        if is_other { file::write(file, |w| w.write_all(text.as_bytes())) } else { Ok(()) }
+    }
+
+    /// The records of `results.jsonl`, by name.
+    fn merged(&self) -> Result<BTreeMap<String, Record>> {
+        let path = self.path.join("results.jsonl");
+        if !file::exists(&path)? {
+            return Ok(BTreeMap::new());
+        }
+        let text = file::read_text(&path)?;
+        let records = text.lines().enumerate().map(|(line, text)| {
+            let record: Record =
+                serde_json::from_str(text).map_err(|error| damaged(&path, line + 1, error))?;
+            Ok((record.id.clone(), record))
+        });
+        records.collect()
+    }
+
+    /// Makes cells of merged results that have none, so that a folder that was copied without them can be gone on with.
+    fn unpack(&self) -> Result<()> {
+        let known: BTreeMap<String, Cell> =
+            self.spec.cells().into_iter().map(|cell| (cell.id(), cell)).collect();
+        for (id, record) in self.merged()? {
+            if known.get(&id) == Some(&record.cell) && !file::exists(&self.cell_file(&id))? {
+                self.keep(&record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what a killed run has left half written.
+    fn sweep(&self) {
+        file::sweep(&self.path);
+        file::sweep(&self.path.join("cells"));
+    }
+}
+
+impl Folder {
+    fn check_format(&self, path: &Path) -> Result<()> {
+        if self.format == FORMAT {
+            return Ok(());
+        }
+        Err(Error::new("the results folder has another version")
+            .at(path)
+            .expected(format_args!("version {FORMAT}"))
+            .got(format_args!("version {}, of tamis {}", self.format, self.version))
+            .help("use that tamis, or run into another folder"))
+    }
+
+    /// Checks that this program may add to the results.
+    fn check_run(&self, path: &Path) -> Result<()> {
+        self.check_format(path)?;
+        let version = env!("CARGO_PKG_VERSION");
+        if self.version != version {
+            return Err(Error::new("the results are of another version of tamis")
+                .at(path)
+                .expected(format_args!("tamis {version}"))
+                .got(format_args!("tamis {}", self.version))
+                .help("run into another folder, so that results of two versions are not mixed; tamis report reads either"));
+        }
+        Ok(())
+    }
+
+    fn check(&self, path: &Path, spec: &Spec) -> Result<()> {
+        self.check_run(path)?;
+        if self.spec != spec.hash() {
+            return Err(Error::new("the folder holds results of another spec")
+                .at(path)
+                .expected(format_args!("{}, profile {}, hash {}", spec.name, spec.resolved, spec.hash()))
+                .got(format_args!("{}, profile {}, hash {}", self.name, self.profile, self.spec))
+                .help("choose another folder with -o, or the spec, profile and --digits of these results; --update keeps the cells whose settings are the same, where the spec was changed"));
+        }
+        Ok(())
+    }
+}
+
+fn read_folder(path: &Path) -> Result<Option<Folder>> {
+    let about = path.join("folder.json");
+    if file::exists(&about)? { read_json(&about).map(Some) } else { Ok(None) }
+}
+
+fn no_folder(path: &Path) -> Error {
+    Error::new("there are no results")
+        .at(path)
+        .expected("a folder that tamis run has made, with folder.json in it")
+        .got(if path.exists() { "another folder or file" } else { "nothing of that name" })
+        .help("pass the folder that was given to tamis run with -o")
+}
+
+fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
+    serde_json::from_str(&file::read_text(path)?).map_err(|error| damaged(path, 1, error))
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    Error::io("cannot read", path, error)
+        .help("results are plain files in plain folders: see that nothing else is in their place")
+}
+
+fn unmade(path: &Path, error: std::io::Error) -> Error {
+    Error::io("cannot make the folder", path, error).help("choose a place that you may write to")
+}
+
+fn damaged(path: &Path, line: usize, error: serde_json::Error) -> Error {
+    Error::new("a file of the results is damaged")
+        .at(path)
+        .source(error)
+        .got(format_args!("something else than tamis wrote, in line {line}"))
+        .help("remove the file: what is missing is run again")
+}
+
+fn to_json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::new("cannot write JSON").source(error))
+}

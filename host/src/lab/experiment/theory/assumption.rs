@@ -1,0 +1,106 @@
+//! Assumption 2: no gate is open on too few rows, and no two gates on too much the same rows.
+
+use rayon::prelude::*;
+use tamis::network::gates::Gates;
+
+use super::generators::Generators;
+use crate::data::{Matrix, Values};
+use crate::{Error, Result};
+
+/// What rows and generators give (paper IHT, Assumption 2).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Assumption {
+    /// `min_i |{k: x_k·h_i > 0}| / n`, 0 to 1.
+    pub eps: f64,
+    /// `min_{i ≠ i'}` of the fraction of the rows on which the gates i and i' differ; 1 where there is one generator.
+    pub gamma: f64,
+}
+
+/// Measures n×d rows against m gates, in m·n bits of memory and m²·n/64 steps.
+///
+/// # Errors
+/// The rows are bytes.
+pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumption> {
+    let Values::F32(values) = &data.values else {
+        return Err(Error::new("the rows are bytes").expected("floats").got("bytes").help("convert them"));
+    };
+    let n = data.rows;
+    let words = n.div_ceil(64);
+    let open = |i: usize| {
+        let gate = gates.gate(i);
+        let mut bits = vec![0_u64; words];
+        for (k, row) in values.chunks_exact(data.cols.max(1)).enumerate() {
+            if gate.weight(row, &[]) > 0.0 {
+                bits[k / 64] |= 1 << (k % 64);
+            }
+        }
+        bits
+    };
+    let bits: Vec<Vec<u64>> = (0..count).into_par_iter().map(open).collect();
+    let rows = |bits: &[u64]| bits.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+    let differ =
+        |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).sum::<u64>();
+    let least = bits.iter().map(|bits| rows(bits)).min().unwrap_or(0);
+    let nearest = bits
+        .par_iter()
+        .enumerate()
+        .filter_map(|(i, own)| bits[..i].iter().map(|other| differ(own, other)).min());
+    let nearest = nearest.min().unwrap_or(n as u64);
+    let part = |count: u64| count as f64 / n.max(1) as f64;
+    Ok(Assumption { eps: part(least), gamma: part(nearest) })
+}
+
+/// What gamma comes to on ever more standard normal rows: the smallest angle between two generators, in units of π. Two
+/// gates differ where a row falls between their hyperplanes. eps comes to 1/2.
+#[must_use]
+pub fn limit(generators: &Generators) -> f64 {
+    let nearest = |i: usize| (0..i).map(|other| generators.angle(i, other)).fold(1.0, f64::min);
+    (0..generators.len()).into_par_iter().map(nearest).reduce(|| 1.0, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(values: &[f32], cols: usize) -> Matrix {
+        Matrix::new(values.len() / cols, cols, Values::F32(values.to_vec())).unwrap()
+    }
+
+    /// Gates of (1, 0), (-1, 0), (0, 1), (0, -1) on four rows, counted by hand.
+    #[test]
+    fn eps_and_gamma_are_what_can_be_counted_by_hand() {
+        let own = Generators::patterns(2, 1);
+        let data = rows(&[1.0, 2.0, 3.0, -1.0, 0.5, 0.5, -1.0, 4.0], 2);
+        // Open rows: {0 1 2}, {3}, {0 2 3}, {1}. Fewest 1 of 4. Differing rows: 4 2 2 | 2 2 | 4.
+        let found = measure(&data, own.gates().unwrap(), own.len()).unwrap();
+        assert_eq!(found, Assumption { eps: 0.25, gamma: 0.5 });
+        assert!((limit(&own) - 0.5).abs() < 1e-12);
+        // Rows of one quadrant do not tell (1, 0) from (0, 1), and close the others.
+        let narrow = measure(&rows(&[1.0; 6], 2), own.gates().unwrap(), own.len()).unwrap();
+        assert_eq!(narrow, Assumption { eps: 0.0, gamma: 0.0 });
+    }
+
+    /// Rows beyond a word of bits count too.
+    #[test]
+    fn every_row_counts() {
+        let own = Generators::patterns(1, 1);
+        let mut x = vec![1.0; 130];
+        x[129] = -1.0;
+        let found = measure(&rows(&x, 1), own.gates().unwrap(), 2).unwrap();
+        assert_eq!(found, Assumption { eps: 1.0 / 130.0, gamma: 1.0 });
+        let one = measure(&rows(&x, 1), own.gates().unwrap(), 1).unwrap();
+        assert_eq!(one, Assumption { eps: 129.0 / 130.0, gamma: 1.0 });
+    }
+
+    #[test]
+    fn two_random_gates_come_to_differ_by_their_angle() {
+        let own = Generators::gaussian(6, 3, 2, 5);
+        let mut rng = tamis::base::rng::Rng::new(1, 0);
+        let mut x = vec![0.0; 6 * 40_000];
+        rng.fill_normal(&mut x);
+        let found = measure(&rows(&x, 6), own.gates().unwrap(), 2).unwrap();
+        // Standard errors below 0.0025.
+        assert!((found.gamma - limit(&own)).abs() < 0.01, "{found:?} {}", limit(&own));
+        assert!((found.eps - 0.5).abs() < 0.01, "{found:?}");
+    }
+}

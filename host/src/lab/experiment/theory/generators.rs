@@ -1,0 +1,177 @@
+//! The directions whose gates the theory takes: k-sparse vectors in d dimensions.
+
+use tamis::base::rng::{Rng, stream};
+use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::weights::Weights;
+
+use crate::Result;
+
+/// Stream of the directions of random generators, one per generator.
+const DIRECTION: u64 = stream::USER + (0x7e00 << 32);
+
+/// m generators of k nonzeros each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generators {
+    /// d.
+    inputs: usize,
+    /// k.
+    weights: usize,
+    /// Flat indices in m×d, rising.
+    index: Vec<u32>,
+    value: Vec<f32>,
+}
+
+impl Generators {
+    /// All vectors of k entries ±1, subset by subset in lexicographic order, m = [`patterns`](crate::lab::experiment::spec::patterns). None where k is not in 1 to d.
+    #[must_use]
+    pub fn patterns(inputs: usize, weights: usize) -> Self {
+        let mut own = Self { inputs, weights, index: Vec::new(), value: Vec::new() };
+        if !(1..=inputs).contains(&weights) {
+            return own;
+        }
+        let mut subset: Vec<usize> = (0..weights).collect();
+        loop {
+            for signs in 0..1_u64 << weights {
+                let base = own.value.len() / weights * inputs;
+                own.index.extend(subset.iter().map(|&j| (base + j) as u32));
+                own.value.extend((0..weights).map(|at| if signs >> at & 1 == 0 { 1.0 } else { -1.0 }));
+            }
+            // The last place that can still move to the right.
+            let Some(at) = (0..weights).rev().find(|&at| subset[at] < inputs - weights + at) else {
+                return own;
+            };
+            subset[at] += 1;
+            (at + 1..weights).for_each(|next| subset[next] = subset[next - 1] + 1);
+        }
+    }
+
+    /// `count` vectors with k standard normal entries at random places, a function of the seed (Theorem 6).
+    #[must_use]
+    pub fn gaussian(inputs: usize, weights: usize, count: usize, seed: u64) -> Self {
+        let (mut index, mut value) = (Vec::new(), Vec::new());
+        for i in 0..count {
+            let mut rng = Rng::new(seed, DIRECTION + i as u64);
+            let mut places = distinct(&mut rng, inputs, weights.min(inputs));
+            places.sort_unstable();
+            index.extend(places.iter().map(|&j| (i * inputs + j) as u32));
+            value.extend(places.iter().map(|_| rng.normal()));
+        }
+        Self { inputs, weights: weights.min(inputs), index, value }
+    }
+
+    /// m.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.value.len() / self.weights.max(1)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+
+    /// The generators as sparse weights of m neurons.
+    ///
+    /// # Errors
+    /// None for what [`patterns`](Self::patterns) and [`gaussian`](Self::gaussian) make of fewer than 2^32 places.
+    pub fn view(&self) -> Result<Weights<'_>> {
+        Ok(Weights::new(self.inputs, self.len(), &self.index, &self.value)?)
+    }
+
+    /// Their gates: open where `x · h_i > 0`. Assumption 2 has `>= 0`, which normal rows tell apart with probability 0.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn gates(&self) -> Result<Gates<'_>> {
+        Ok(Gates::of(self.view()?, Signs::Positive, Empty::Open, 0, 1))
+    }
+
+    /// Flat indices and values of generator i, k each.
+    #[must_use]
+    pub fn get(&self, i: usize) -> (&[u32], &[f32]) {
+        let own = i * self.weights..(i + 1) * self.weights;
+        (&self.index[own.clone()], &self.value[own])
+    }
+
+    /// The angle between two of them, in units of π: the part of all normal rows on which their gates differ.
+    #[must_use]
+    pub fn angle(&self, a: usize, b: usize) -> f64 {
+        let entries = |i: usize| {
+            let (index, value) = self.get(i);
+            let base = (i * self.inputs) as u32;
+            index.iter().zip(value).map(move |(&j, &v)| (j - base, f64::from(v)))
+        };
+        let norm = |i: usize| entries(i).map(|(_, v)| v * v).sum::<f64>().sqrt();
+        let shared = |j: u32| entries(b).find(|(other, _)| *other == j).map_or(0.0, |(_, v)| v);
+        let product: f64 = entries(a).map(|(j, v)| v * shared(j)).sum();
+        (product / (norm(a) * norm(b))).clamp(-1.0, 1.0).acos() / std::f64::consts::PI
+    }
+}
+
+/// `count` of `0..of`, all different, in random order; `count` is at most `of`.
+pub(super) fn distinct(rng: &mut Rng, of: usize, count: usize) -> Vec<usize> {
+    // Floyd's method: memory for what is drawn only.
+    let mut drawn: Vec<usize> = Vec::with_capacity(count);
+    for last in of - count..of {
+        let next = rng.below(last as u32 + 1) as usize;
+        drawn.push(if drawn.contains(&next) { last } else { next });
+    }
+    drawn
+}
+
+/// A seed of its own for the generators, so that they share nothing with the rows of the same seed.
+pub(super) fn seed(cell: u64) -> u64 {
+    tamis::base::rng::seed_of(cell, stream::GATE, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::experiment::spec::patterns;
+
+    #[test]
+    fn patterns_are_all_sign_vectors_on_all_subsets_and_each_once() {
+        let own = Generators::patterns(3, 2);
+        assert_eq!((own.len(), patterns(3, 2)), (12, Some(12)));
+        let dense = |i: usize| {
+            let (index, value) = own.get(i);
+            let mut h = [0.0; 3];
+            index.iter().zip(value).for_each(|(&j, &v)| h[j as usize - 3 * i] = v);
+            h
+        };
+        assert_eq!(
+            [dense(0), dense(1), dense(2), dense(3)],
+            [[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [-1.0, -1.0, 0.0]]
+        );
+        assert_eq!((dense(4), dense(11)), ([1.0, 0.0, 1.0], [0.0, -1.0, -1.0]));
+        let mut all: Vec<String> = (0..12).map(|i| format!("{:?}", dense(i))).collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 12);
+        assert_eq!(Generators::patterns(4, 4).len(), 16);
+        assert!(Generators::patterns(2, 3).is_empty() && own.view().is_ok());
+        assert_eq!(patterns(200, 100), None);
+    }
+
+    #[test]
+    fn angles_are_those_of_the_vectors() {
+        let own = Generators::patterns(3, 2);
+        // (1, 1, 0) and (-1, 1, 0), (-1, -1, 0), (1, 0, 1): cosines 0, -1, 1/2.
+        for (other, angle) in [(1, 0.5), (3, 1.0), (4, 1.0 / 3.0), (0, 0.0)] {
+            assert!((own.angle(0, other) - angle).abs() < 1e-7, "{other}");
+        }
+    }
+
+    #[test]
+    fn random_generators_have_k_places_each_and_belong_to_the_seed() {
+        let own = Generators::gaussian(9, 4, 50, 1);
+        assert_eq!(own, Generators::gaussian(9, 4, 50, 1));
+        assert_ne!(own, Generators::gaussian(9, 4, 50, 2));
+        assert!(own.len() == 50 && own.view().is_ok());
+        let mut seen = [0; 9];
+        (0..50).for_each(|i| own.get(i).0.iter().for_each(|&j| seen[j as usize - 9 * i] += 1));
+        // 200 places in 9: 22 expected, standard deviation below 4.
+        assert!(seen.iter().all(|&count| (8..38).contains(&count)), "{seen:?}");
+    }
+}

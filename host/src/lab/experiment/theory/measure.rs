@@ -1,0 +1,300 @@
+//! One cell of a check: its data from its seed, what its method measures of them.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use rayon::prelude::*;
+use tamis::base::rng::{seed_of, stream};
+use tamis::data::samples::{NormalRows, Samples};
+use tamis::learn::iht::{Params, Refine, Step};
+use tamis::network::gates::Gates;
+use tamis::operator::gaussian::Gaussian;
+use tamis::operator::sensing::HostSensing;
+
+use super::assumption;
+use super::curvature::{self, Extremes, Supports};
+use super::generators::{self, Generators};
+use super::recovery::{self, Attempt, Planted, Recovery};
+use crate::base::room_for;
+use crate::data::{Matrix, Values};
+use crate::lab::experiment::cell::Cell;
+use crate::lab::experiment::course::Course;
+use crate::lab::experiment::median::median;
+use crate::lab::experiment::record::{Quality, Solved};
+use crate::lab::experiment::spec::{Data, Directions, Method, Metric, Part, Point};
+use crate::operator::{Blocked, Layout, Stop};
+use crate::train::pool;
+use crate::{Error, Result};
+
+/// Seeds of the draws of a cell, see [`tamis::base::rng::seed_of`].
+const DRAW: u64 = stream::USER + (0x7e03 << 32);
+
+/// A relative error below which a vector counts as recovered.
+const RECOVERED: f64 = 1e-3;
+/// The loss, in parts of that of w = 0, that steps are counted to.
+const GOAL: f64 = 1e-8;
+
+/// Measures a cell.
+///
+/// # Errors
+/// Steps that diverge, want of memory, or the run was ended.
+pub(in crate::lab::experiment) fn measure(
+    part: &Part,
+    cell: &Cell,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Solved> {
+    let work = Work { part, cell, at: cell.point(part), stop };
+    pool(threads)?.install(|| match &part.data {
+        Data::Gaussian { .. } => work.gaussian(),
+        Data::Gates { generators, weights, .. } => work.gates(*generators, *weights),
+        _ => Err(Error::new("nothing of the theory is measured on such data")
+            .expected("data of kind gates or gaussian")
+            .got(cell.method.name())
+            .help("choose another method")),
+    })
+}
+
+struct Work<'a> {
+    part: &'a Part,
+    cell: &'a Cell,
+    at: Point,
+    stop: &'a Stop,
+}
+
+type Measured = BTreeMap<Metric, f64>;
+
+impl Work<'_> {
+    fn draws(&self) -> u32 {
+        self.part.draws.unwrap_or(1)
+    }
+
+    fn gates(&self, directions: Directions, weights: usize) -> Result<Solved> {
+        let Point { m, s, n, d, .. } = self.at;
+        let help = "choose fewer generators, rows or inputs in the spec";
+        room_for("the rows", (n as u64).saturating_mul(4 * d as u64), help)?;
+        room_for("the gates", (n as u64 / 8 + 8).saturating_mul(m as u64), help)?;
+        let own = match directions {
+            Directions::Patterns => Generators::patterns(d, weights),
+            Directions::Gaussian => Generators::gaussian(d, weights, m, generators::seed(self.cell.seed)),
+        };
+        let data = rows(self.cell.seed, n, d);
+        let gates = own.gates()?;
+        let mut course = Course::start();
+        let start = std::time::Instant::now();
+        let data_bytes = 4 * (n * d) as u64;
+        let mut solved = match self.cell.method {
+            Method::Assumption => {
+                let found = assumption::measure(&data, gates, own.len())?;
+                let limit = assumption::limit(&own);
+                let measured =
+                    [(Metric::Eps, found.eps), (Metric::Gamma, found.gamma), (Metric::GammaLimit, limit)];
+                course.see(0.0, f64::NAN);
+                Solved { measured: measured.into(), ..course.ended(None) }
+            }
+            Method::Curvature => {
+                let mut operator = Blocked::new(data, m, s, Layout::new(m, d))?;
+                operator.heed(Some(self.stop.clone()));
+                // Half the rows are open for a gate.
+                let mut solved = self.curvature(&mut operator, gates, n as f64 / 2.0, course)?;
+                solved.measured.insert(Metric::GammaLimit, assumption::limit(&own));
+                if s <= m {
+                    solved.measured.insert(Metric::BetaForm, f64::midpoint(s as f64, 1.0));
+                }
+                solved
+            }
+            _ => {
+                let budget = self.budget(s);
+                let all = (budget + s).min(m * d);
+                let mut operator = Blocked::new(data, m, all, Layout::new(m, d))?;
+                operator.heed(Some(self.stop.clone()));
+                let extremes = self.extremes(&mut operator, gates, all)?;
+                let planted = Planted::network(&own, s, self.cell.seed);
+                self.converge(&mut operator, gates, &planted, budget, extremes, course)?
+            }
+        };
+        (solved.seconds, solved.data_bytes) = (start.elapsed().as_secs_f64(), data_bytes);
+        Ok(solved)
+    }
+
+    fn gaussian(&self) -> Result<Solved> {
+        let Point { n, d, m, .. } = self.at;
+        let (course, start) = (Course::start(), std::time::Instant::now());
+        let mut solved = match self.cell.method {
+            Method::Curvature => {
+                let mut sensing = Gaussian::new(self.cell.seed, n, d, m)?;
+                self.curvature(&mut sensing, Gates::seeded(0), n as f64, course)?
+            }
+            _ => self.sense(course)?,
+        };
+        solved.seconds = start.elapsed().as_secs_f64();
+        Ok(solved)
+    }
+
+    /// s~, the nonzeros that iterates may have.
+    fn budget(&self, s: usize) -> usize {
+        let inflated = (self.part.inflation.unwrap_or(1.0) * s as f64).ceil() as usize;
+        inflated.clamp(1, self.at.m * self.at.d)
+    }
+
+    fn curvature<S: HostSensing<Source = Infallible>>(
+        &self,
+        sensing: &mut S,
+        gates: Gates<'_>,
+        rows: f64,
+        mut course: Course,
+    ) -> Result<Solved> {
+        let (s, draws, seed) = (self.at.s, self.draws(), self.cell.seed);
+        let random = curvature::extremes(sensing, gates, Supports::Random, s, draws, seed)?;
+        let independent = curvature::independent(self.at.s, rows);
+        let mut measured = Measured::from([
+            (Metric::Alpha, random.alpha),
+            (Metric::Beta, random.beta),
+            (Metric::AlphaIndependent, independent.alpha),
+            (Metric::BetaIndependent, independent.beta),
+        ]);
+        if self.at.m > 1 {
+            let aligned = curvature::extremes(sensing, gates, Supports::Aligned, s, draws, seed)?;
+            measured.extend([(Metric::AlphaAligned, aligned.alpha), (Metric::BetaAligned, aligned.beta)]);
+        }
+        course.see(0.0, f64::NAN);
+        Ok(Solved { measured, ..course.ended(None) })
+    }
+
+    /// Eigenvalues over random and over aligned supports; without gates no supports are aligned.
+    fn extremes<S: HostSensing<Source = Infallible>>(
+        &self,
+        sensing: &mut S,
+        gates: Gates<'_>,
+        s: usize,
+    ) -> Result<[Extremes; 2]> {
+        let of = |sensing: &mut S, kind| {
+            curvature::extremes(sensing, gates, kind, s, self.draws(), self.cell.seed)
+        };
+        let random = of(sensing, Supports::Random)?;
+        Ok([random, if self.at.m > 1 { of(sensing, Supports::Aligned)? } else { random }])
+    }
+
+    fn params(&self, beta: f64) -> Params<'static> {
+        match self.cell.method {
+            Method::Theory => {
+                Params { step: Step::Theory { beta: beta as f32 }, refine: Refine::None, must_keep: &[] }
+            }
+            Method::Normalised => Params { step: Step::Normalised, refine: Refine::None, must_keep: &[] },
+            _ => Params::PAPER,
+        }
+    }
+
+    /// One planted network, and how its recovery compares with Theorem 1.
+    fn converge<S: HostSensing<Source = Infallible>>(
+        &self,
+        sensing: &mut S,
+        gates: Gates<'_>,
+        planted: &Planted,
+        budget: usize,
+        [random, aligned]: [Extremes; 2],
+        mut course: Course,
+    ) -> Result<Solved> {
+        // Steps that are too long for the supports that they meet diverge.
+        let (alpha, beta) = (random.alpha, random.beta.max(aligned.beta));
+        let params = self.params(beta);
+        let mut step = 0.0;
+        let see = |loss: f64| {
+            course.see(step, loss);
+            step += 1.0;
+        };
+        let found = recovery::recover(
+            sensing,
+            gates,
+            planted,
+            &Attempt { params, budget, steps: self.part.epochs },
+            self.stop,
+            see,
+        )?;
+        let condition = beta / alpha;
+        let mut measured = Measured::from([
+            (Metric::Success, f64::from(u8::from(found.error < RECOVERED))),
+            (Metric::Error, found.error),
+            (Metric::LossLeft, found.left()),
+            (Metric::Alpha, alpha),
+            (Metric::AlphaAligned, aligned.alpha),
+            (Metric::Beta, beta),
+        ]);
+        if condition.is_finite() {
+            measured.insert(Metric::Inflation, 32.0 * condition * condition);
+            measured.insert(Metric::StepsForm, condition * (1.0 / GOAL).ln());
+        }
+        if let Some(steps) = found.steps_to(GOAL) {
+            measured.insert(Metric::Steps, steps as f64);
+        }
+        if let Some(line) = recovery::line(&found.losses) {
+            measured.insert(Metric::Rate, line.rate);
+            measured.insert(Metric::Straight, line.straight);
+        }
+        if self.cell.method == Method::Theory {
+            // The error on a support shrinks by 1 - eta alpha a step, the loss by its square.
+            let rate = -2.0 * (1.0 - 2.0 * alpha / (3.0 * beta)).log10();
+            measured.insert(Metric::RateForm, rate);
+        }
+        let quality =
+            Quality { loss: found.left() * found.losses[0] / self.at.n as f64, ..Quality::default() };
+        let (nnz, passes) = (found.nnz, found.reads as f64);
+        Ok(Solved { measured, nnz, passes, train: Some(quality), ..course.ended(None) })
+    }
+
+    /// Several vectors from measurements of their own each: how many are recovered.
+    fn sense(&self, mut course: Course) -> Result<Solved> {
+        let draws = self.draws();
+        let draw = |k: u32| -> Result<Option<Recovery>> {
+            let Point { m, s, n, d, .. } = self.at;
+            let seed = seed_of(self.cell.seed, DRAW, k);
+            let mut sensing = Gaussian::new(seed, n, d, m)?;
+            let planted = Planted::sparse(m * d, s, seed);
+            let (gates, budget) = (Gates::seeded(0), self.budget(s));
+            let beta = if self.cell.method == Method::Theory {
+                let s = (budget + s).min(m * d);
+                curvature::extremes(&mut sensing, gates, Supports::Random, s, 1, seed)?.beta
+            } else {
+                1.0
+            };
+            let (params, steps) = (self.params(beta), self.part.epochs);
+            match recovery::recover(
+                &mut sensing,
+                gates,
+                &planted,
+                &Attempt { params, budget, steps },
+                self.stop,
+                |_| (),
+            ) {
+                Ok(found) => Ok(Some(found)),
+                // With too few measurements steps may grow without end: nothing is recovered.
+                Err(_) if !self.stop.asked() => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        let found: Vec<Option<Recovery>> = (0..draws).into_par_iter().map(draw).collect::<Result<_>>()?;
+        let error = |found: &Option<Recovery>| found.as_ref().map_or(f64::INFINITY, |found| found.error);
+        let errors: Vec<f64> = found.iter().map(error).collect();
+        let recovered = errors.iter().filter(|error| **error < RECOVERED).count();
+        let mut measured = Measured::from([(Metric::Success, recovered as f64 / f64::from(draws))]);
+        if let Some(error) = median(errors).filter(|error| error.is_finite()) {
+            measured.insert(Metric::Error, error);
+        }
+        let passes = found.iter().flatten().map(|found| found.reads as f64).sum();
+        let nnz = found.iter().flatten().map(|found| found.nnz).max().unwrap_or(0);
+        if let Some(Some(first)) = found.first() {
+            first.losses.iter().enumerate().for_each(|(step, loss)| course.see(step as f64, *loss));
+        }
+        Ok(Solved { measured, passes, nnz, ..course.ended(None) })
+    }
+}
+
+/// n×d standard normal rows, a function of the seed.
+fn rows(seed: u64, n: usize, d: usize) -> Matrix {
+    let mut values = vec![0.0; n * d];
+    values.par_chunks_mut(d).enumerate().for_each(|(k, row)| {
+        // Rows of a function can be had anywhere, and cannot fail.
+        let _ = NormalRows::new(seed, n, d).row(k, row);
+    });
+    Matrix { rows: n, cols: d, values: Values::F32(values) }
+}

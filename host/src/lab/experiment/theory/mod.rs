@@ -1,0 +1,25 @@
+//! The theory of iterative hard thresholding on gated networks, checked by numbers (paper IHT, sections 3 and 4).
+//!
+//! ```text
+//! X standard normal n×d,  generators h_1 … h_m,  D_i = diag(1[X h_i > 0]),  A = [D_1 X … D_m X]
+//!
+//! assumption   eps = min_i tr(D_i) / n,  gamma = min_{i≠i'} |D_i - D_i'|_1 / n                  (Assumption 2)
+//! curvature    alpha, beta: extreme eigenvalues of A_S^T A_S, unit columns, over supports S     (Lemma 1)
+//! recovery     y = A w*:  w <- H_s~(w + 2/(3 beta) A^T (y - A w)),  unit columns                (Theorem 1)
+//!              y = G x, G Gaussian: the same without gates, where the theory is classical
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`generators`] | all sign patterns on each k-subset (Theorem 7), or random sparse Gaussian directions (Theorem 6) |
+//! | [`assumption`] | eps and gamma of rows, and gamma's limit from the angles between generators |
+//! | [`curvature`] | alpha and beta over random supports, and over those that one input spans |
+//! | [`recovery`] | a planted vector recovered step by step; the line through the logarithm of the loss |
+
+pub mod assumption;
+pub mod curvature;
+pub mod generators;
+mod measure;
+pub mod recovery;
+
+pub(super) use measure::measure;

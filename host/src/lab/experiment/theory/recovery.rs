@@ -1,0 +1,297 @@
+//! Theorem 1: a planted vector, recovered step by step from `y = A w*`.
+
+use std::convert::Infallible;
+
+use tamis::base::rng::{Rng, stream};
+use tamis::learn::iht::{self, Params};
+use tamis::network::gates::Gates;
+use tamis::network::net::EntriesMut;
+use tamis::network::weights::Weights;
+use tamis::operator::sensing::{HostSensing, Work};
+
+use super::generators::{Generators, distinct};
+use crate::Result;
+use crate::operator::Stop;
+
+/// Stream of planted supports and values.
+const PLANTED: u64 = stream::USER + (0x7e01 << 32);
+
+/// The loss, in parts of that of w = 0, at which a recovery ends: in single precision a line goes on to about 1e-13.
+const END: f64 = 1e-11;
+
+/// Planted weights: flat indices, rising, and a value each.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Planted {
+    /// Flat indices.
+    pub index: Vec<u32>,
+    /// Values.
+    pub value: Vec<f32>,
+}
+
+impl Planted {
+    /// A `ReLU` network whose neurons point along s/k of the generators, chosen at random, each with a standard half-normal
+    /// length: its gates are those of its generators, so `y = A w*` is what it computes. s is a multiple of k, of at most
+    /// all generators.
+    #[must_use]
+    pub fn network(generators: &Generators, s: usize, seed: u64) -> Self {
+        let mut rng = Rng::new(seed, PLANTED);
+        let k = generators.get(0).0.len();
+        let mut neurons = distinct(&mut rng, generators.len(), s / k.max(1));
+        neurons.sort_unstable();
+        let mut own = Self::default();
+        for i in neurons {
+            let length = rng.normal().abs();
+            let (index, value) = generators.get(i);
+            own.index.extend(index);
+            own.value.extend(value.iter().map(|h| length * h));
+        }
+        own
+    }
+
+    /// s standard normal values at random places of `columns`; s is at most that.
+    #[must_use]
+    pub fn sparse(columns: usize, s: usize, seed: u64) -> Self {
+        let mut rng = Rng::new(seed, PLANTED);
+        let mut index: Vec<u32> = distinct(&mut rng, columns, s).into_iter().map(|j| j as u32).collect();
+        index.sort_unstable();
+        let value = index.iter().map(|_| rng.normal()).collect();
+        Self { index, value }
+    }
+
+    /// `|w - w*|₂ / |w*|₂`.
+    #[must_use]
+    pub fn error(&self, w: Weights<'_>) -> f64 {
+        let (mut wrong, mut all) = (0.0, 0.0);
+        let mut found = w.index().iter().zip(w.value()).peekable();
+        for (j, planted) in self.index.iter().zip(&self.value) {
+            while let Some((_, extra)) = found.next_if(|(own, _)| *own < j) {
+                wrong += f64::from(*extra).powi(2);
+            }
+            let own = found.next_if(|(own, _)| *own == j).map_or(0.0, |(_, v)| f64::from(*v));
+            wrong += (own - f64::from(*planted)).powi(2);
+            all += f64::from(*planted).powi(2);
+        }
+        wrong += found.map(|(_, extra)| f64::from(*extra).powi(2)).sum::<f64>();
+        (wrong / all).sqrt()
+    }
+}
+
+/// How a recovery went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovery {
+    /// `f(w) = |y - A w|²` at w = 0 and after each step.
+    pub losses: Vec<f64>,
+    /// `|w - w*|₂ / |w*|₂` at the end.
+    pub error: f64,
+    /// Nonzeros at the end.
+    pub nnz: usize,
+    /// Reads of all rows.
+    pub reads: u64,
+}
+
+/// How to recover a network.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt<'a> {
+    /// What a step does.
+    pub params: Params<'a>,
+    /// Nonzeros of each iterate.
+    pub budget: usize,
+    /// Steps at the most.
+    pub steps: u32,
+}
+
+/// Recovers `planted` from its measurements, from w = 0 on. It ends sooner
+/// where the loss has fallen to 1e-11 of its start. `see` is told of every loss.
+///
+/// # Errors
+/// Steps that diverge, or the run was ended.
+pub fn recover<S: HostSensing<Source = Infallible>>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    planted: &Planted,
+    attempt: &Attempt<'_>,
+    stop: &Stop,
+    mut see: impl FnMut(f64),
+) -> Result<Recovery> {
+    let &Attempt { ref params, budget, steps } = attempt;
+    let (n, d, m) = (sensing.local_rows(), sensing.inputs(), sensing.blocks());
+    let mut labels = vec![0.0; n];
+    sensing.forward(gates, Weights::new(d, m, &planted.index, &planted.value)?, &mut labels)?;
+    let mut residual = vec![0.0; n];
+    let mut panel = vec![0.0; (3 * budget).max(2 * d * sensing.panel())];
+    let mut scratch = vec![0.0; sensing.scratch(n)];
+    let (mut now, mut next) = (Planted::default(), Planted::default());
+    let mut done = Recovery { losses: Vec::new(), error: 1.0, nnz: 0, reads: 0 };
+    for step in 0..=steps {
+        if stop.asked() {
+            return Err(tamis::Error::Stopped.into());
+        }
+        next.index.resize(budget, 0);
+        next.value.resize(budget, 0.0);
+        let mut work: Work<'_> =
+            Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch, strips: None };
+        let w = Weights::new(d, m, &now.index, &now.value)?;
+        let out = EntriesMut { index: &mut next.index, value: &mut next.value };
+        let info = iht::step(sensing, gates, &labels, w, params, out, &mut work)?;
+        let loss = f64::from(info.loss);
+        done.losses.push(loss);
+        see(loss);
+        done.reads += u64::from(info.reads);
+        if step == steps || loss <= END * done.losses[0] {
+            break;
+        }
+        next.index.truncate(info.nnz);
+        next.value.truncate(info.nnz);
+        std::mem::swap(&mut now, &mut next);
+    }
+    let w = Weights::new(d, m, &now.index, &now.value)?;
+    (done.error, done.nnz) = (planted.error(w), w.nnz());
+    Ok(done)
+}
+
+impl Recovery {
+    /// The first step at which the loss has fallen to `part` of that of w = 0.
+    #[must_use]
+    pub fn steps_to(&self, part: f64) -> Option<usize> {
+        self.losses.iter().position(|loss| *loss <= part * self.losses[0])
+    }
+
+    /// The loss at the end, in parts of that of w = 0.
+    #[must_use]
+    pub fn left(&self) -> f64 {
+        self.losses.last().map_or(1.0, |last| last / self.losses[0])
+    }
+}
+
+/// A line through the logarithms of losses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// Decades that the loss falls at each step.
+    pub rate: f64,
+    /// `log10` of the loss at step 0 on the line.
+    pub start: f64,
+    /// r², the fraction of the variance that the line explains.
+    pub straight: f64,
+}
+
+/// The line of least squares through `log10` of losses, one per step, step 0 first; none where fewer than three are above 0.
+///
+/// ```
+/// use tamis_host::lab::experiment::theory::recovery::line;
+/// let line = line(&[1.0, 0.1, 0.01, 0.001]).unwrap();
+/// assert!((line.rate - 1.0).abs() < 1e-9 && line.start.abs() < 1e-9 && line.straight > 0.999_999);
+/// ```
+#[must_use]
+pub fn line(losses: &[f64]) -> Option<Line> {
+    let points = losses.iter().enumerate().filter(|(_, loss)| **loss > 0.0);
+    let points: Vec<(f64, f64)> = points.map(|(step, loss)| (step as f64, loss.log10())).collect();
+    let n = points.len() as f64;
+    if points.len() < 3 {
+        return None;
+    }
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let moment = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
+    let (xx, xy, yy) = (moment(&|x, _| x * x), moment(&|x, y| x * y), moment(&|_, y| y * y));
+    let straight = if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 };
+    Some(Line { rate: -xy / xx, start: y - xy / xx * x, straight })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Matrix, Values};
+    use crate::operator::{Blocked, Layout};
+    use tamis::learn::iht::{Refine, Step};
+    use tamis::operator::gaussian::Gaussian;
+
+    #[test]
+    fn errors_are_distances_in_parts_of_the_planted_vector() {
+        let own = Planted { index: vec![1, 4], value: vec![3.0, 4.0] };
+        let error = |index: &[u32], value: &[f32]| own.error(Weights::new(6, 1, index, value).unwrap());
+        assert_eq!(error(&[1, 4], &[3.0, 4.0]), 0.0);
+        assert_eq!(error(&[], &[]), 1.0);
+        // Off by 3, 0 and 4 at the places 1, 4 and 5.
+        assert!((error(&[4, 5], &[4.0, 4.0]) - 1.0).abs() < 1e-12);
+        assert!((error(&[0, 1], &[5.0, 3.0]) - (41.0_f64).sqrt() / 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_line_that_bends_is_told_from_one_that_does_not() {
+        let sublinear: Vec<f64> = (0..100).map(|k| 1.0 / f64::from(1 + k)).collect();
+        let linear: Vec<f64> = (0..100).map(|k| 5.0 * 0.7_f64.powi(k)).collect();
+        let (bent, straight) = (line(&sublinear).unwrap(), line(&linear).unwrap());
+        assert!(bent.straight < 0.9 && straight.straight > 1.0 - 1e-9, "{bent:?} {straight:?}");
+        assert!((straight.rate + 0.7_f64.log10()).abs() < 1e-9);
+        assert_eq!(line(&[1.0, 0.5]), None);
+    }
+
+    /// Theorem 1 on a small network: exact recovery along a line, as fast as alpha and beta promise.
+    #[test]
+    fn the_theory_step_recovers_a_planted_network_along_a_line() {
+        let (n, d) = (1500, 6);
+        let own = Generators::patterns(d, 1);
+        let mut x = vec![0.0; n * d];
+        Rng::new(1, 0).fill_normal(&mut x);
+        let data = Matrix::new(n, d, Values::F32(x)).unwrap();
+        let mut operator = Blocked::new(data, own.len(), 8, Layout::new(own.len(), d)).unwrap();
+        let planted = Planted::network(&own, 2, 3);
+        let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None, must_keep: &[] };
+        let gates = own.gates().unwrap();
+        let found = recover(
+            &mut operator,
+            gates,
+            &planted,
+            &Attempt { params, budget: 2, steps: 300 },
+            &Stop::new(),
+            |_| (),
+        )
+        .unwrap();
+        assert!(found.error < 1e-4 && found.left() <= END && found.nnz == 2, "{found:?}");
+        let line = line(&found.losses).unwrap();
+        assert!(line.straight > 0.99 && line.rate > 0.05, "{line:?}");
+    }
+
+    /// Far above and far below the number of measurements that recovery needs.
+    #[test]
+    fn gaussian_sensing_succeeds_with_many_measurements_and_fails_with_few() {
+        let d = 60;
+        let solve = |n: usize, seed: u64| {
+            let mut sensing = Gaussian::new(seed, n, d, 1).unwrap();
+            let planted = Planted::sparse(d, 4, seed);
+            let params = Params { step: Step::Normalised, refine: Refine::None, must_keep: &[] };
+            recover(
+                &mut sensing,
+                Gates::seeded(0),
+                &planted,
+                &Attempt { params, budget: 4, steps: 300 },
+                &Stop::new(),
+                |_| (),
+            )
+        };
+        for seed in 0..5 {
+            assert!(solve(50, seed).unwrap().error < 1e-4, "seed {seed}");
+            assert!(solve(5, seed).map_or(1.0, |found| found.error) > 0.05, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_ended_gives_nothing() {
+        let stop = Stop::new();
+        stop.ask();
+        let mut sensing = Gaussian::new(0, 9, 9, 1).unwrap();
+        let params = Params::PAPER;
+        let planted = Planted::sparse(9, 2, 0);
+        assert!(
+            recover(
+                &mut sensing,
+                Gates::seeded(0),
+                &planted,
+                &Attempt { params, budget: 2, steps: 5 },
+                &stop,
+                |_| ()
+            )
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! Heat maps: a table whose cells have colours.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use super::input::{Heat, Scale};
+use super::page::{self, Area, Drawn};
+
+/// Colours from the low end to the high one. Like the letters on them they are the same on light and on dark ground,
+/// so none of them is in the palette, which the reader's setting changes.
+const COLOURS: [RGBColor; 5] = [
+    RGBColor(28, 30, 86),
+    RGBColor(45, 88, 146),
+    RGBColor(38, 144, 140),
+    RGBColor(128, 196, 98),
+    RGBColor(250, 230, 80),
+];
+const DARK_LETTERS: RGBColor = RGBColor(0, 0, 0);
+const LIGHT_LETTERS: RGBColor = RGBColor(254, 254, 254);
+
+/// Height of a row of cells; of title, colour bar and names.
+const CELL: u32 = 36;
+const TITLE: u32 = 40;
+const BAR: u32 = 32;
+const NAME: u32 = 28;
+/// Steps of the colour bar, and its width.
+const STEPS: i32 = 60;
+const BAR_WIDTH: i32 = 180;
+
+pub(super) fn draw(map: &Heat<'_>) -> String {
+    let rows = map.rows.labels.len() as u32;
+    let starred = map.starred.iter().take(map.values.len()).any(|&star| star);
+    let height = TITLE + BAR + NAME + CELL * rows.max(1) + 2 * NAME + if starred { page::ROW } else { 0 };
+    let svg = page::page(map.title, height, |area| {
+        let (top, rest) = area.split_vertically(TITLE);
+        page::heading(&top, map.title)?;
+        let (legend, rest) = rest.split_vertically(BAR);
+        bar(&legend, map)?;
+        let (table, notes) = rest.split_vertically(NAME + CELL * rows.max(1) + 2 * NAME);
+        if map.values.iter().flatten().any(|v| v.is_finite()) {
+            cells(&table, map)?;
+        } else {
+            let (wide, high) = table.dim_in_pixel();
+            let style = page::letters(page::TEXT, page::FAINT);
+            page::write(&table, "no data", &style, HPos::Center, wide as i32 / 2, high as i32 / 2)?;
+        }
+        if starred {
+            let note = page::fit(&format!("* {}", map.star), page::NOTE, page::WIDTH as i32 - 2 * page::SIDE);
+            page::write(&notes, &note, &page::letters(page::NOTE, page::FAINT), HPos::Left, page::SIDE, 4)?;
+        }
+        Ok(())
+    });
+    with_hover(svg, map)
+}
+
+/// Lays a clear rectangle with a title over every cell that has something to say: readers show it to who points there.
+fn with_hover(mut svg: String, map: &Heat<'_>) -> String {
+    let table = Table::of(map);
+    let cells = map.hover.iter().enumerate().take(table.rows * table.columns);
+    let titles = cells.filter(|(_, text)| !text.is_empty()).map(|(at, text)| {
+        let (row, column) = (at / table.columns, at % table.columns);
+        let (x, y) = (table.across(column), table.down(row) + (TITLE + BAR) as i32);
+        let wide = table.across(column + 1) - 2 - x;
+        let text = page::escape(text);
+        format!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\" fill=\"none\" pointer-events=\"all\">\n\
+             <title>{text}</title>\n</rect>\n",
+            CELL - 2
+        )
+    });
+    let titles: String = titles.collect();
+    if let Some(end) = svg.rfind("</svg>") {
+        svg.insert_str(end, &titles);
+    }
+    svg
+}
+
+/// Where the cells are, below the colours.
+struct Table {
+    rows: usize,
+    columns: usize,
+    left: i32,
+    right: i32,
+}
+
+impl Table {
+    fn of(map: &Heat<'_>) -> Self {
+        let (rows, columns) = (map.rows.labels.len(), map.columns.labels.len());
+        let widest = |scale: &Scale<'_>| scale.labels.iter().map(|l| page::width_of(l, page::TEXT)).max();
+        let names = widest(&map.rows).unwrap_or(0).max(page::SIDE).min(page::WIDTH as i32 / 4);
+        Self { rows, columns, left: page::SIDE + names + 8, right: page::WIDTH as i32 - page::SIDE }
+    }
+
+    fn across(&self, column: usize) -> i32 {
+        self.left + (self.right - self.left) * column as i32 / self.columns.max(1) as i32
+    }
+
+    fn down(&self, row: usize) -> i32 {
+        NAME as i32 + (CELL as i32) * row as i32
+    }
+}
+
+/// The colours, with the values at their ends and what they are.
+fn bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
+    let ink = page::letters(page::TEXT, page::INK);
+    let (low, high) = map.range;
+    let [low, high] = [low, high].map(|end| page::fit(&number(end, map.digits), page::TEXT, 100));
+    let y = BAR as i32 / 2;
+    let mut x = page::SIDE;
+    page::write(area, &low, &ink, HPos::Left, x, y)?;
+    x += page::width_of(&low, page::TEXT) + 8;
+    for step in 0..STEPS {
+        let at = |step: i32| x + step.min(STEPS) * BAR_WIDTH / STEPS;
+        let part = step as f32 / (STEPS - 1) as f32;
+        // Each step reaches under the next one: rectangles side by side show the ground between them where the picture is scaled.
+        area.draw(&Rectangle::new([(at(step), y - 8), (at(step + 2), y + 8)], colour(part).filled()))?;
+    }
+    x += BAR_WIDTH + 8;
+    page::write(area, &high, &ink, HPos::Left, x, y)?;
+    x += page::width_of(&high, page::TEXT) + page::SIDE;
+    let what = page::fit(map.value, page::TEXT, page::WIDTH as i32 - page::SIDE - x);
+    page::write(area, &what, &ink, HPos::Left, x, y)
+}
+
+fn cells(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
+    let (ink, faint) = (page::letters(page::TEXT, page::INK), page::letters(page::TEXT, page::FAINT));
+    let table = Table::of(map);
+    let (rows, columns, left, right) = (table.rows, table.columns, table.left, table.right);
+    let (across, down) = (|column| table.across(column), |row| table.down(row));
+    let middle = |row: usize| down(row) + CELL as i32 / 2;
+    let name = page::fit(map.rows.name, page::TEXT, right - page::SIDE);
+    page::write(area, &name, &faint, HPos::Left, page::SIDE, NAME as i32 / 2)?;
+    for (row, label) in map.rows.labels.iter().enumerate() {
+        let label = page::fit(label, page::TEXT, left - page::SIDE - 8);
+        page::write(area, &label, &ink, HPos::Right, left - 8, middle(row))?;
+        for column in 0..columns {
+            let at = row * columns + column;
+            let value = map.values.get(at).copied().flatten().filter(|value| value.is_finite());
+            let Some(value) = value else { continue };
+            let part = part(value, map.range.0, map.range.1);
+            let place = [(across(column), down(row)), (across(column + 1) - 2, down(row + 1) - 2)];
+            area.draw(&Rectangle::new(place, colour(part).filled()))?;
+            let star = if map.starred.get(at).copied().unwrap_or(false) { "*" } else { "" };
+            let text = format!("{}{star}", number(value, map.digits));
+            let text = page::fit(&text, page::NOTE, across(column + 1) - across(column) - 2);
+            let style = ("sans-serif", f64::from(page::NOTE) * 1.24).into_font().color(&letters(part));
+            let x = i32::midpoint(across(column), across(column + 1) - 2);
+            page::write(area, &text, &style, HPos::Center, x, middle(row) - 1)?;
+        }
+    }
+    let below = down(rows);
+    for (column, label) in map.columns.labels.iter().enumerate() {
+        let label = page::fit(label, page::TEXT, across(column + 1) - across(column));
+        let x = i32::midpoint(across(column), across(column + 1) - 2);
+        page::write(area, &label, &ink, HPos::Center, x, below + NAME as i32 / 2)?;
+    }
+    let name = page::fit(map.columns.name, page::TEXT, right - left);
+    let (x, y) = (i32::midpoint(left, right), below + NAME as i32 * 3 / 2 - 4);
+    page::write(area, &name, &faint, HPos::Center, x, y)
+}
+
+/// A number with so many digits behind the point, in scientific form where it would be long, and never "-0".
+fn number(value: f32, digits: usize) -> String {
+    let digits = digits.min(6);
+    if value.abs() >= 1e5 {
+        return format!("{value:.0e}");
+    }
+    let text = format!("{value:.digits$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_owned(),
+        _ => text,
+    }
+}
+
+/// Where a value lies between the ends, 0 to 1.
+fn part(value: f32, low: f32, high: f32) -> f32 {
+    let part = (f64::from(value) - f64::from(low)) / (f64::from(high) - f64::from(low));
+    if part.is_finite() { part.clamp(0.0, 1.0) as f32 } else { 0.5 }
+}
+
+fn colour(part: f32) -> RGBColor {
+    let at = part.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f32;
+    let first = (at as usize).min(COLOURS.len() - 2);
+    let (a, b, t) = (COLOURS[first], COLOURS[first + 1], at - first as f32);
+    let mix = |a: u8, b: u8| (f32::from(a) + (f32::from(b) - f32::from(a)) * t).round() as u8;
+    RGBColor(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
+}
+
+/// Letters that can be read on the colour.
+fn letters(part: f32) -> RGBColor {
+    let contrast = |letters| page::contrast(letters, colour(part));
+    if contrast(DARK_LETTERS) > contrast(LIGHT_LETTERS) { DARK_LETTERS } else { LIGHT_LETTERS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lightness_rises_and_letters_stand_out_on_every_colour() {
+        let mut last = 0.0;
+        for step in 0..=100 {
+            let part = step as f32 / 100.0;
+            let light = page::contrast(colour(part), DARK_LETTERS);
+            assert!(light > last, "{part}");
+            last = light;
+            assert!(page::contrast(letters(part), colour(part)) >= 4.5, "{part}");
+        }
+    }
+
+    #[test]
+    fn colours_and_letters_do_not_change_with_the_ground() {
+        let palette = [page::GROUND, page::INK, page::FAINT, page::GRID].into_iter().chain(page::SERIES);
+        let taken: Vec<RGBColor> = palette.map(|c| c.light).collect();
+        let cells = (0..=1000).map(|step| colour(step as f32 / 1000.0));
+        assert!(cells.chain([DARK_LETTERS, LIGHT_LETTERS]).all(|c| !taken.contains(&c)));
+    }
+
+    /// Where two steps only touch, a browser that scales the picture shows the ground between them.
+    #[test]
+    fn steps_of_the_colour_bar_overlap() {
+        let one = ["1".to_owned()];
+        let scale = Scale { name: "m", labels: &one };
+        let svg = draw(&Heat {
+            title: "t",
+            value: "v",
+            rows: scale,
+            columns: scale,
+            values: &[],
+            range: (0.0, 1.0),
+            digits: 0,
+            starred: &[],
+            star: "",
+            hover: &[],
+        });
+        let number = |line: &str, key: &str| -> Option<i32> {
+            line.split_once(&format!(" {key}=\"")).and_then(|(_, rest)| rest.split('"').next()?.parse().ok())
+        };
+        let steps: Vec<(i32, i32)> = svg
+            .lines()
+            .filter(|line| line.starts_with("<rect") && number(line, "height") == Some(16))
+            .filter_map(|line| Some((number(line, "x")?, number(line, "width")?)))
+            .collect();
+        assert_eq!(steps.len(), STEPS as usize, "{svg}");
+        assert!(steps.windows(2).all(|pair| pair[1].0 < pair[0].0 + pair[0].1), "{steps:?}");
+    }
+
+    #[test]
+    fn values_are_clamped_to_the_colours() {
+        assert_eq!((part(-50.0, -20.0, 160.0), part(500.0, -20.0, 160.0)), (0.0, 1.0));
+        assert_eq!(part(70.0, -20.0, 160.0), 0.5);
+        assert_eq!(part(f32::MAX, f32::MIN, f32::MAX), 1.0);
+        assert_eq!(part(1.0, 2.0, 2.0), 0.5);
+        assert_eq!((colour(0.0), colour(1.0)), (COLOURS[0], COLOURS[4]));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!((number(-0.2, 0), number(-0.5, 1)), ("0".to_owned(), "-0.5".to_owned()));
+        assert_eq!((number(1e30, 2), number(99_999.0, 0)), ("1e30".to_owned(), "99999".to_owned()));
+    }
+}

@@ -1,0 +1,65 @@
+//! The marks that carry data and stand in legends, told apart by shape as well as by colour.
+
+use plotters::coord::CoordTranslate;
+use plotters::prelude::*;
+
+use super::palette::Colour;
+
+/// What drawing gives.
+pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+/// A shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Mark {
+    Line,
+    /// A line with a dot at each value.
+    Dotted,
+    /// A line of dashes.
+    Dashed,
+    Ring,
+    Dot,
+    Cross,
+    Triangle,
+}
+
+/// A mark and what it stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Key {
+    pub(super) mark: Mark,
+    pub(super) colour: Colour,
+    pub(super) label: String,
+}
+
+impl Key {
+    pub(super) fn new(mark: Mark, colour: Colour, label: &str) -> Self {
+        Self { mark, colour, label: label.to_owned() }
+    }
+
+    /// Draws the mark at a place, in the coordinates of the area.
+    pub(super) fn draw<C: CoordTranslate>(&self, area: &DrawingArea<SVGBackend<'_>, C>, at: C::From) -> Drawn
+    where
+        C::From: Clone,
+    {
+        let (thin, full) = (self.colour.light.stroke_width(2), self.colour.light.filled());
+        match self.mark {
+            Mark::Ring => area.draw(&Circle::new(at, 6, thin)),
+            Mark::Cross => area.draw(&Cross::new(at, 5, thin)),
+            Mark::Triangle => area.draw(&TriangleMarker::new(at, 8, full)),
+            Mark::Dot => area.draw(&Circle::new(at, 3, full)),
+            Mark::Line => area.draw(
+                &(EmptyElement::at(at)
+                    + PathElement::new([(-10, 0), (10, 0)], self.colour.light.stroke_width(3))),
+            ),
+            Mark::Dashed => area.draw(
+                &(EmptyElement::at(at)
+                    + PathElement::new([(-10, 0), (-3, 0)], thin)
+                    + PathElement::new([(3, 0), (10, 0)], thin)),
+            ),
+            Mark::Dotted => area.draw(
+                &(EmptyElement::at(at)
+                    + PathElement::new([(-10, 0), (10, 0)], thin)
+                    + Circle::new((0, 0), 3, full)),
+            ),
+        }
+    }
+}

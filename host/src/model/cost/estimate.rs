@@ -1,0 +1,373 @@
+//! Estimates of whole models, in every way of deploying them.
+
+use super::count::{Around, Chain, EXTRAS, Straight, Work, extras, float_work, integer_work};
+use super::kernel::{Core, Kernel, Numbers, Way};
+use super::rows::{Prices, zeros};
+use super::table::TABLE;
+use tamis::infer::model::{Layer, MAX_LAYERS, Model, Sum};
+use tamis::infer::price::PER_INSTRUCTION;
+use tamis::infer::quantised::{self, Weights};
+use tamis::store::wire::{Choice, QuantisedView, View, layer_len};
+
+/// Bytes of a file and of a chain of integers without layers, and what a layer of integers has in both besides its arrays.
+const EMPTY_FILE: usize = 48;
+const EMPTY_CHAIN: usize = 40;
+const FILE_LAYER: usize = 32;
+const CHAIN_LAYER: usize = 68;
+/// The same of a chain of floats; a sparse layer and a sum have other heads in a file.
+const FLOAT_CHAIN: usize = 8;
+const FLOAT_LAYER: usize = 40;
+const FILE_SPARSE: usize = 28;
+const FILE_SUM: usize = 12;
+/// Bytes of stack that a long row of code without tables may take beyond what was measured of others.
+const STRAIGHT_STACK: usize = 160;
+
+/// Bytes of a model in one way of deploying it; buffers and the model are exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// Code and stack are upper bounds; else they are measured, all flash within 8 % and all RAM within 8 % or 24 bytes.
+    pub is_bound: bool,
+    /// The encoded model, or the arrays and layers that the compiler makes of it; 0 of code without tables.
+    pub model_bytes: usize,
+    /// Code that predicts, and, of a file, that reads and checks it.
+    pub code_bytes: usize,
+    /// Activations between layers.
+    pub scratch_bytes: usize,
+    /// The prediction.
+    pub output_bytes: usize,
+    /// Stack besides both, from the caller's frame on.
+    pub stack_bytes: usize,
+}
+
+impl Memory {
+    /// Flash: model and code.
+    #[must_use]
+    pub const fn flash_bytes(&self) -> usize {
+        self.model_bytes.saturating_add(self.code_bytes)
+    }
+
+    /// RAM: scratch, prediction and stack.
+    #[must_use]
+    pub const fn ram_bytes(&self) -> usize {
+        self.scratch_bytes.saturating_add(self.output_bytes).saturating_add(self.stack_bytes)
+    }
+}
+
+/// What a network takes on a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Estimate {
+    /// One input row, exactly: in flash or RAM, as the program has it. In no sum here.
+    pub row_bytes: usize,
+    /// Multiplications with addition, and additions of a sum.
+    pub macs: usize,
+    /// Instructions of one prediction.
+    pub instructions: u64,
+    /// They are an upper bound: of floats computed by routines, which multiply zeros faster.
+    pub is_bound: bool,
+    /// Of each of [`Way::ALL`]; none where there is no such way.
+    pub ways: [Option<Memory>; Way::ALL.len()],
+}
+
+impl Core {
+    /// Everything measured of it.
+    #[must_use]
+    pub const fn prices(self) -> &'static Prices {
+        let [m0, m3, m4f, m33, rv32imac] = &TABLE;
+        match self {
+            Self::CortexM0 => m0,
+            Self::CortexM3 => m3,
+            Self::CortexM4F | Self::CortexM7 => m4f,
+            Self::CortexM33 => m33,
+            Self::Rv32imac => rv32imac,
+        }
+    }
+}
+
+impl Estimate {
+    /// Of a model of floats and rows of floats.
+    #[must_use]
+    pub fn of_floats(view: &View<'_>, core: Core) -> Self {
+        let (model, prices) = (view.model(), core.prices());
+        let layers = model.layers();
+        let kernels = each(layers.iter().filter_map(Kernel::of_floats));
+        let chain = Chain::of_floats(layers);
+        let scratch = 4 * model.scratch_len();
+        let bytes = |way| {
+            let (model_bytes, scratch_bytes, of, is_bound) = match way {
+                Way::File => (view.encoded_len(), scratch, prices.file[0].map(usize::from), true),
+                Way::C => {
+                    // Every sparse layer is exported in rows, and every hidden layer has its own activations.
+                    let rows = [Kernel::Floats];
+                    let (of, is_bound) = sum_of(prices, &chain, &rows, true);
+                    (layers.iter().map(c_len).sum(), c_scratch(layers), of, is_bound)
+                }
+                Way::Straight => return None,
+                _ => {
+                    let (of, is_bound) = sum_of(prices, &chain, &kernels, false);
+                    let module = if way == Way::Rust { prices.module[0] } else { [0, 0] };
+                    (
+                        FLOAT_CHAIN + layers.iter().map(chain_len).sum::<usize>(),
+                        scratch,
+                        plus(of, module),
+                        is_bound,
+                    )
+                }
+            };
+            Some(memory(model_bytes, scratch_bytes, model.outputs(), of, is_bound))
+        };
+        let hidden = layers.iter().filter(|layer| !matches!(layer, Layer::Sum(_))).count() > 1;
+        // Software's instructions for a float depend on the numbers: a sixteenth more bounds them.
+        let is_bound = hidden && !core.has_floats();
+        let prices = (0..layers.len()).map(|at| float_price(layers, at, core));
+        let instructions = total(prices, core, Numbers::Floats);
+        Self {
+            row_bytes: 4 * model.inputs(),
+            macs: model.cost().macs,
+            instructions: if is_bound { instructions + instructions.div_ceil(16) } else { instructions },
+            is_bound,
+            ways: Way::ALL.map(bytes),
+        }
+    }
+
+    /// Of a model of integers.
+    #[must_use]
+    pub fn of_integers(view: &QuantisedView<'_>, core: Core) -> Self {
+        let (model, prices) = (view.model(), core.prices());
+        let layers = model.layers();
+        let kernels = each(layers.iter().map(|layer| Kernel::of_integers(layer.weights())));
+        let (chain, scratch) = (Chain::of_integers(model), 4 * model.scratch_len());
+        let signs = model.sum().map_or(0, |sum| size_of_val(sum.signs()));
+        let lens = || layers.iter().map(|layer| layer_len(layer, Choice::Keep));
+        let bytes = |way| {
+            let (model_bytes, scratch_bytes, of, is_bound) = match way {
+                Way::File => {
+                    (view.encoded_len(Choice::Keep), scratch, bounded(prices.file[1].map(usize::from)), true)
+                }
+                Way::Straight => (0, straight_scratch(model), straight(model, prices), true),
+                Way::C => {
+                    let (of, is_bound) = sum_of(prices, &chain, &kernels, true);
+                    (signs + lens().map(|len| len - FILE_LAYER).sum::<usize>(), scratch, of, is_bound)
+                }
+                _ => {
+                    let (mut of, is_bound) = sum_of(prices, &chain, &kernels, false);
+                    of[0] += zeros(prices.zeros, [model.scratch_len(), model.outputs()]);
+                    let module = if way == Way::Rust { prices.module[1] } else { [0, 0] };
+                    let len = lens().map(|len| len - FILE_LAYER + CHAIN_LAYER).sum::<usize>();
+                    (EMPTY_CHAIN + signs + len, scratch, plus(of, module), is_bound)
+                }
+            };
+            Some(memory(model_bytes, scratch_bytes, model.outputs(), of, is_bound))
+        };
+        let macs = layers.iter().map(integer_macs).sum::<usize>();
+        Self {
+            row_bytes: model.inputs(),
+            macs: macs + model.sum().map_or(0, Sum::inputs),
+            instructions: total(
+                (0..=MAX_LAYERS).filter_map(|at| integer_price(model, at, core)),
+                core,
+                Numbers::Integers,
+            ),
+            is_bound: false,
+            ways: Way::ALL.map(bytes),
+        }
+    }
+
+    /// Of dense layers of these (inputs, outputs), in the order in which they run: integers as a file and as a program hold
+    /// them, with a factor for each hidden layer, or floats as bare weights and a plain loop.
+    #[must_use]
+    pub fn of_dense(layers: &[[usize; 2]], numbers: Numbers, core: Core) -> Self {
+        let (prices, is_floats) = (core.prices(), numbers == Numbers::Floats);
+        let kernel = if is_floats { Kernel::DenseFloats } else { Kernel::Dense };
+        let (size, frame) = if is_floats { (4, prices.around[0]) } else { (1, prices.around[1]) };
+        let mut dense =
+            Self { row_bytes: size * layers.first().map_or(0, |layer| layer[0]), ..Self::default() };
+        let (mut arrays, mut scratch, mut before) = (0, 0, 0);
+        let mut price = Around::PREDICTION.price(&frame);
+        for (at, &[inputs, outputs]) in layers.iter().enumerate() {
+            // Sizes asked for may be any; nothing below overflows.
+            let weights = inputs.saturating_mul(outputs).min(usize::MAX >> 8);
+            let is_hidden = at + 1 < layers.len();
+            dense.macs += weights;
+            arrays += (weights * size).next_multiple_of(4) + if is_hidden && !is_floats { 4 } else { 0 };
+            let around = if is_floats {
+                Around::of_dense_floats(outputs, is_hidden)
+            } else {
+                Around::of_dense_integers(outputs, is_hidden)
+            };
+            price = price
+                .saturating_add(Work::dense(inputs, outputs).price(&prices.row(kernel).instructions))
+                .saturating_add(around.price(&frame));
+            // Integers have their sums and bytes in one scratch; floats what a layer reads and what it writes.
+            scratch = scratch.max(match (is_hidden, is_floats) {
+                (false, _) => 0,
+                (true, true) => 4 * (outputs + before),
+                (true, false) => 4 * (outputs + outputs.div_ceil(4)),
+            });
+            before = outputs;
+        }
+        dense.instructions = whole(price);
+        let (file, embedded) = if is_floats {
+            let of = prices.row(kernel).bytes[0].map(usize::from);
+            let plain = memory(arrays, scratch, before, of, false);
+            (plain, plain)
+        } else {
+            let chain = Chain { layers: layers.len(), ..Chain::default() };
+            let (mut of, is_bound) = sum_of(prices, &chain, &[kernel], false);
+            of[0] += zeros(prices.zeros, [scratch / 4, before]);
+            let n = layers.len();
+            (
+                memory(
+                    arrays + EMPTY_FILE + FILE_LAYER * n,
+                    scratch,
+                    before,
+                    prices.file[1].map(usize::from),
+                    false,
+                ),
+                memory(arrays + EMPTY_CHAIN + CHAIN_LAYER * n, scratch, before, of, is_bound),
+            )
+        };
+        (dense.ways[0], dense.ways[1]) = (Some(file), Some(embedded));
+        dense
+    }
+
+    /// Bytes in a way of deploying the model; none where there is no such way.
+    #[must_use]
+    pub fn memory(&self, way: Way) -> Option<Memory> {
+        self.ways[way as usize]
+    }
+}
+
+/// Instructions of each layer of a model of floats, in the order of [`Model::layers`].
+pub fn float_layers(model: &Model<'_>, core: Core) -> impl Iterator<Item = u64> {
+    (0..model.layers().len()).map(move |at| whole(float_price(model.layers(), at, core)))
+}
+
+/// Instructions of each layer of a model of integers, and of the sum behind them where there is one.
+pub fn integer_layers(model: &quantised::Model<'_>, core: Core) -> impl Iterator<Item = u64> {
+    (0..=MAX_LAYERS).filter_map(move |at| integer_price(model, at, core)).map(whole)
+}
+
+/// Each kernel once.
+fn each(kernels: impl Iterator<Item = Kernel>) -> Vec<Kernel> {
+    let mut each = Vec::new();
+    for kernel in kernels {
+        if !each.contains(&kernel) {
+            each.push(kernel);
+        }
+    }
+    // The row of windows was measured with shorter ones behind them.
+    if each.contains(&Kernel::Windows) {
+        each.retain(|kernel| *kernel != Kernel::ShortWindows);
+    }
+    each
+}
+
+/// Code and stack of a chain, and whether they are a bound: of one kernel alone they are measured. A sum of rows may be a few
+/// hundredths below what is linked, so that a bound has a twenty-fourth of the code and an eighth of the stack besides.
+fn sum_of(prices: &Prices, chain: &Chain, kernels: &[Kernel], is_c: bool) -> ([usize; 2], bool) {
+    let extras = extras(chain, kernels);
+    let sum = prices.chain(kernels, &extras, is_c);
+    match kernels.len() > 1 || extras != [0; EXTRAS.len()] {
+        true => (bounded(sum), true),
+        false => (sum, false),
+    }
+}
+
+/// Code and stack with that room.
+fn bounded([code, stack]: [usize; 2]) -> [usize; 2] {
+    [code + code.div_ceil(24) + 40, (stack + stack.div_ceil(8)).next_multiple_of(4)]
+}
+
+fn memory(model: usize, scratch: usize, outputs: usize, [code, stack]: [usize; 2], is_bound: bool) -> Memory {
+    Memory {
+        is_bound,
+        model_bytes: model,
+        code_bytes: code,
+        scratch_bytes: scratch,
+        output_bytes: 4 * outputs,
+        stack_bytes: stack,
+    }
+}
+
+fn plus(of: [usize; 2], more: [i16; 2]) -> [usize; 2] {
+    [0, 1].map(|k| of[k].saturating_add_signed(more[k].into()))
+}
+
+/// Bytes of the arrays and the head of a layer of floats in a chain.
+fn chain_len(layer: &Layer<'_>) -> usize {
+    let head = if matches!(layer, Layer::Sum(_)) { FILE_SUM } else { FILE_SPARSE };
+    layer.flash_bytes() - head + FLOAT_LAYER
+}
+
+/// Bytes of the tables of C of a layer of floats.
+fn c_len(layer: &Layer<'_>) -> usize {
+    match layer {
+        Layer::Sum(sum) => size_of_val(sum.signs()),
+        Layer::Csr(csr) => 6 * csr.nonzeros() + 2 * csr.outputs(),
+        Layer::Blocks(blocks) => 6 * blocks.nonzeros() + 2 * blocks.outputs(),
+        _ => 0,
+    }
+}
+
+/// Bytes of all hidden activations.
+fn c_scratch(layers: &[Layer<'_>]) -> usize {
+    layers.iter().take(layers.len().saturating_sub(1)).map(|layer| 4 * layer.outputs()).sum()
+}
+
+/// Bytes between the layers of code without tables: those of two neighbours.
+fn straight_scratch(model: &quantised::Model<'_>) -> usize {
+    let hidden = model.layers().len() - usize::from(model.sum().is_none());
+    let (mut most, mut before) = (0, 0);
+    for layer in model.layers().iter().take(hidden) {
+        most = most.max(before + layer.outputs());
+        before = layer.outputs();
+    }
+    most
+}
+
+/// Bounds of code and of stack without tables.
+fn straight(model: &quantised::Model<'_>, prices: &Prices) -> [usize; 2] {
+    let [code, ram] = prices.straight.map(|prices| Straight::of(model).bytes(&prices));
+    let buffers = straight_scratch(model) + 4 * model.outputs();
+    // No fit to some models bounds all others; a margin of 1/32 does those that it was held to.
+    [code + code / 32, ram.saturating_sub(buffers) + STRAIGHT_STACK]
+}
+
+/// Multiplications with addition of a layer of integers.
+fn integer_macs(layer: &quantised::Layer<'_>) -> usize {
+    match layer.weights() {
+        Weights::Dense(dense) => dense.values().len(),
+        weights => weights.nonzeros(),
+    }
+}
+
+fn float_price(layers: &[Layer<'_>], at: usize, core: Core) -> u64 {
+    let prices = core.prices();
+    let own = layers
+        .get(at)
+        .and_then(|layer| Some(float_work(layer).price(&prices.row(Kernel::of_floats(layer)?).instructions)));
+    own.unwrap_or(0) + Around::of_floats(layers, at).price(&prices.around[0])
+}
+
+/// Thousandths of the layer at a place, the sum's behind the last; `None` past them.
+fn integer_price(model: &quantised::Model<'_>, at: usize, core: Core) -> Option<u64> {
+    let (layers, prices) = (model.layers(), core.prices());
+    if at == layers.len() {
+        return model.sum().map(|sum| Around::of_sum(sum.inputs()).price(&prices.around[1]));
+    }
+    let layer = layers.get(at)?;
+    let last = at + 1 == layers.len() && model.sum().is_none();
+    let row = prices.row(Kernel::of_integers(layer.weights()));
+    let own = integer_work(layer.weights()).price(&row.instructions);
+    Some(own + Around::of_integers(layer, last).price(&prices.around[1]))
+}
+
+fn total(layers: impl Iterator<Item = u64>, core: Core, numbers: Numbers) -> u64 {
+    let frame = &core.prices().around[usize::from(numbers == Numbers::Integers)];
+    whole(layers.fold(Around::PREDICTION.price(frame), u64::saturating_add))
+}
+
+/// Instructions, rounded up.
+const fn whole(thousandths: u64) -> u64 {
+    thousandths.div_ceil(PER_INSTRUCTION)
+}

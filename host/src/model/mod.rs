@@ -1,0 +1,22 @@
+//! Models as files: prediction, scores, quantisation, inspection, comparison with a device.
+
+pub(crate) mod compare;
+pub mod cost;
+pub(crate) mod file;
+pub(crate) mod labelled;
+pub(crate) mod predict;
+pub(crate) mod quantise;
+pub(crate) mod score;
+pub(crate) mod target;
+pub(crate) mod windows;
+
+pub use compare::{ComparedLayer, Comparison, Difference, TraceLog, TracedRow};
+pub use file::{Bytes, IntegerScales, LayerCost, ModelCost, ModelFile};
+pub use predict::score_model;
+pub use quantise::{
+    Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer, TuneOptions, TuneProgress,
+    TuneReport, quantise, quantise_until,
+};
+pub use score::{MAX_PSNR_DB, Score};
+pub use target::{Limit, Limited, Needs, PARTS, Part, Target, TargetCost, WayNeeds};
+pub use windows::Encodings;

@@ -1,0 +1,180 @@
+//! Predictions of models of both kinds for many rows, in parallel, and their scores.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use tamis::infer::model::{Input, Model};
+use tamis::infer::quantised::{self, Scales};
+use tamis::store::wire::{self, View};
+
+use crate::base::file::Aligned;
+use crate::base::memory::room_for;
+use crate::data::{Matrix, Values};
+use crate::data::{Problem, Task};
+use crate::model::Score;
+use crate::model::score::{ClassTally, Tally};
+use crate::{Error, Result};
+
+/// Rows that a thread predicts at a time.
+const CHUNK: usize = 256;
+
+/// Scores predictions of a model, with its threshold or else the usual one.
+pub(crate) fn score(
+    stored: Option<wire::Task>,
+    outputs: usize,
+    task: Task,
+    labels: &[f32],
+    predictions: &[f32],
+) -> Score {
+    let threshold = threshold(stored).unwrap_or(Score::THRESHOLD);
+    let mut score = Score::with_threshold(task, threshold, labels, predictions);
+    if task == Task::Regression {
+        // Labels and predictions are those of all outputs.
+        score.n /= outputs.max(1);
+    }
+    score
+}
+
+/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a few hundred rows to each thread at a
+/// time, whose predictions are all that it holds.
+///
+/// # Errors
+/// The bytes are no model of as many inputs, or a prediction overflows.
+pub fn score_model(model: &[u8], problem: &Problem) -> Result<Score> {
+    let bytes = Aligned::new(model);
+    let view = View::parse(&bytes)?;
+    let (model, task, data) = (view.model(), problem.task, &problem.data);
+    let (outputs, width) = (model.outputs().max(1), problem.outputs());
+    let mut tally = Tally::new(task, threshold(view.task()).unwrap_or(Score::THRESHOLD));
+    let mut classes = ClassTally::new(outputs);
+    let part = CHUNK * rayon::current_num_threads();
+    let mut predictions = vec![0.0; part.min(data.rows) * outputs];
+    for first in (0..data.rows).step_by(part) {
+        let rows = first..(first + part).min(data.rows);
+        let predictions = &mut predictions[..rows.len() * outputs];
+        let labels = &problem.labels[rows.start * width..rows.end * width];
+        predict_into(model, data, rows, predictions)?;
+        match task {
+            Task::Multiclass => classes.add(labels, predictions),
+            _ => tally.add(labels, predictions.iter().copied()),
+        }
+    }
+    let mut score = if task == Task::Multiclass { classes.score() } else { tally.score() };
+    if task == Task::Regression {
+        // Labels and predictions are those of all outputs.
+        score.n /= outputs;
+    }
+    Ok(score)
+}
+
+/// The number that an output of integers stands for.
+pub(crate) fn number(output: i32, scale: f32) -> f32 {
+    (f64::from(output) * f64::from(scale)) as f32
+}
+
+/// The prediction of a model of integers for every row, in the numbers that they stand for; on the current rayon pool.
+pub(crate) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
+    let (d, c) = (data.cols.max(1), model.outputs().max(1));
+    let numbers = (data.rows as u64).saturating_mul(c as u64);
+    room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
+    let scales = model.scales();
+    let mut out = vec![0.0; data.rows * c];
+    let chunks = out.par_chunks_mut(CHUNK * c).enumerate();
+    chunks.try_for_each(|(chunk, out)| {
+        let (mut scratch, mut sums, mut row) = (vec![0; model.scratch_len()], vec![0; c], vec![0; d]);
+        for (k, out) in out.chunks_mut(c).enumerate() {
+            integer_row(scales, data, chunk * CHUNK + k, &mut row);
+            model.predict(&row, &mut scratch, &mut sums)?;
+            out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = number(sum, scales.output()));
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(out)
+}
+
+/// A row of the data as the bytes that a model of integers takes.
+pub(crate) fn integer_row(scales: Scales, data: &Matrix, at: usize, row: &mut [u8]) {
+    let range = at * data.cols..(at + 1) * data.cols;
+    match &data.values {
+        // Bytes that stand for themselves are not touched.
+        Values::U8(bytes) if scales.input() == 1.0 && scales.zero == 0 => row.copy_from_slice(&bytes[range]),
+        Values::U8(bytes) => {
+            row.iter_mut().zip(&bytes[range]).for_each(|(q, &x)| *q = scales.byte(x.into()));
+        }
+        Values::F32(floats) => {
+            row.iter_mut().zip(&floats[range]).for_each(|(q, &x)| *q = scales.byte(x));
+        }
+    }
+}
+
+/// Numbers of the data, in the columns that the model reads, that lie beyond what its input bytes can stand for.
+pub(crate) fn inputs_cut(model: &quantised::Model<'_>, data: &Matrix) -> usize {
+    let scales = model.scales();
+    let mut used = vec![false; data.cols];
+    if let Some(first) = model.layers().first() {
+        first.weights().entries(&mut |_, column, weight| {
+            if let Some(used) = used.get_mut(usize::from(column)) {
+                *used |= weight != 0;
+            }
+        });
+    }
+    let is_cut = |x: f32| {
+        let byte = f64::from(x) / f64::from(scales.input()) + f64::from(scales.zero);
+        !(-0.5..255.5).contains(&byte)
+    };
+    fn count<T: Copy + Sync>(values: &[T], used: &[bool], is_cut: impl Fn(T) -> bool + Sync) -> usize {
+        let row = |row: &[T]| row.iter().zip(used).filter(|&(&x, &used)| used && is_cut(x)).count();
+        values.par_chunks(used.len().max(1)).map(row).sum()
+    }
+    match &data.values {
+        Values::F32(values) => count(values, &used, is_cut),
+        Values::U8(values) => count(values, &used, |x| is_cut(x.into())),
+    }
+}
+
+/// The prediction of a model for every row, on the current rayon pool.
+pub(crate) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
+    let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
+    room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
+    let mut out = vec![0.0; data.rows * model.outputs().max(1)];
+    predict_into(model, data, 0..data.rows, &mut out)?;
+    Ok(out)
+}
+
+/// The prediction for some of the rows.
+fn predict_into(model: &Model<'_>, data: &Matrix, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+    let d = data.cols.max(1);
+    let values = rows.start * d..rows.end * d;
+    match &data.values {
+        Values::F32(of) => predict(model, &of[values], d, rows.start, out),
+        Values::U8(of) => predict(model, &of[values], d, rows.start, out),
+    }
+}
+
+/// The prediction for rows of d numbers, the first of which has this number.
+fn predict<T: Sync>(model: &Model<'_>, values: &[T], d: usize, first: usize, out: &mut [f32]) -> Result<()>
+where
+    [T]: Input,
+{
+    let c = model.outputs().max(1);
+    let chunks = out.par_chunks_mut(CHUNK * c).zip(values.par_chunks(CHUNK * d)).enumerate();
+    chunks.try_for_each(|(chunk, (out, rows))| {
+        let mut scratch = vec![0.0; model.scratch_len()];
+        for (k, (out, row)) in out.chunks_mut(c).zip(rows.chunks(d)).enumerate() {
+            model.predict_from(row, &mut scratch, out)?;
+            if out.iter().any(|value| !value.is_finite()) {
+                return Err(Error::new("a prediction is too large for a 32-bit float")
+                    .got(format_args!("{} in row {} (counted from 0)", out[0], first + chunk * CHUNK + k))
+                    .help("scale the data as it was for training"));
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn threshold(task: Option<wire::Task>) -> Option<f32> {
+    match task {
+        Some(wire::Task::Binary { threshold }) => Some(threshold),
+        _ => None,
+    }
+}

@@ -1,0 +1,322 @@
+//! A model of floats to one of integers: scales from rows, rounded weights, and what it costs in accuracy.
+//!
+//! ```text
+//! View ─> round::layers_of ─> scales ─> Sparse<f32> ─> rounded, prune ─> build::Built ─> file
+//!                                            └─ tune: rounds, predicts, moves the floats ─┘
+//! ```
+
+mod biases;
+mod build;
+mod round;
+mod scales;
+mod tune;
+
+use serde::Serialize;
+use tamis::infer::model::Model as FloatModel;
+use tamis::infer::quantised::Layer;
+use tamis::store::wire::{self, Choice, QuantisedView, View};
+
+use self::biases::Fixed;
+use self::build::{Built, Frame, predict_bytes};
+use self::round::{Sparse, layers_of, prune};
+pub use self::scales::Granularity;
+use self::scales::{
+    InputScale, activations, by_largest, cuts, given, input_scale, mean_squares, part_cut, searched, spread,
+};
+pub use self::tune::{TuneOptions, TuneProgress, TuneReport};
+use crate::base::file::Aligned;
+use crate::data::Matrix;
+use crate::data::Task;
+use crate::model::predict::predict_rows;
+use crate::model::{ModelFile, Score};
+use crate::operator::Stop;
+use crate::{Error, Result};
+
+/// Parts of the activations that are not cut, from which the best is chosen.
+const PARTS: [f64; 6] = [1.0, 0.9999, 0.9995, 0.999, 0.995, 0.99];
+
+/// How to make integers of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct QuantiseOptions {
+    /// Scales of the weights.
+    pub granularity: Granularity,
+    /// Part of the activations that is not cut; none for the one with the least error of the outputs.
+    pub part: Option<f64>,
+    /// How the weights are held.
+    pub choice: Choice,
+    /// How the weights are trained as they will be rounded, which needs labels; none for not at all.
+    pub tune: Option<TuneOptions>,
+}
+
+/// What became of one layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuantisedLayer {
+    /// How its weights are held.
+    pub encoding: &'static str,
+    /// Numbers that it takes.
+    pub inputs: usize,
+    /// Numbers that it gives.
+    pub outputs: usize,
+    /// Weights that are not 0.
+    pub nnz: usize,
+    /// Weights of the floats that lie beyond the ends of their scale, because that makes the error of all least.
+    pub weights_cut: usize,
+    /// Bytes with everything.
+    pub flash_bytes: usize,
+}
+
+/// What was done; the fields are the keys of the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QuantiseReport {
+    /// Rows that the scales come from.
+    pub samples: usize,
+    /// Scales of the weights.
+    pub granularity: Granularity,
+    /// Part of the activations that is not cut.
+    pub part: f64,
+    /// Part of the activations above 0 that are cut, on the rows that the scales were chosen on.
+    pub part_cut: f64,
+    /// What a step of an input byte stands for.
+    pub input_scale: f32,
+    /// The byte that stands for 0.
+    pub input_zero: u8,
+    /// Whether the data are bytes as they are, without rounding.
+    pub bytes_as_they_are: bool,
+    /// Biases of 32 bits, made of the weights from a last input that is 1 in every row, and of what hands it on.
+    pub biases: usize,
+    /// Nonzeros before.
+    pub nnz_before: usize,
+    /// Nonzeros: weights that are rounded to 0, and those of neurons without use, are left out.
+    pub nnz: usize,
+    /// Bytes of the model before.
+    pub model_bytes_before: usize,
+    /// PSNR of the outputs against those before, in dB; none where they are all 0.
+    pub outputs_psnr_db: Option<f64>,
+    /// The score before, where there are labels.
+    pub before: Option<Score>,
+    /// The score of integers before they were tuned, where they were.
+    pub untuned: Option<Score>,
+    /// What tuning did.
+    pub tune: Option<TuneReport>,
+    /// The score.
+    pub after: Option<Score>,
+    /// Layer by layer.
+    pub layers: Vec<QuantisedLayer>,
+}
+
+/// A model of integers and how it was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuantiseOutcome {
+    /// The bytes of a `.tamis` file.
+    pub model: Vec<u8>,
+    /// What was done.
+    pub report: QuantiseReport,
+}
+
+/// A model of integers without tuning, and what it is made of.
+struct Choosing {
+    /// Floats with their scales.
+    layers: Vec<Sparse<f32>>,
+    input: InputScale,
+    part: f64,
+    part_cut: f64,
+    cuts: Vec<f32>,
+    /// Biases that are not 0.
+    biased: usize,
+    /// Squared error of the outputs on the rows of the choice.
+    error: f64,
+    bytes: Vec<u8>,
+}
+
+/// Makes a model of integers of `model`, with scales from the rows of `data`, and compares the two; `labels` with a task score both.
+/// Runs on the current rayon pool.
+///
+/// # Errors
+/// The model is one of integers, has a layer without relu before the last, or weights or activations of which no scale can be made:
+/// all 0, not finite, or cut in more than a twentieth; the data do not fit it; or it is to be tuned without labels.
+pub fn quantise(
+    model: &ModelFile,
+    data: &Matrix,
+    labels: Option<(Task, &[f32])>,
+    options: &QuantiseOptions,
+) -> Result<QuantiseOutcome> {
+    quantise_until(model, data, labels, options, &Stop::new(), |_| true)
+}
+
+/// The same, with tuning that `stop` ends, or `observe`, which is called after each epoch, by returning `false`: the best model
+/// until then is the result.
+///
+/// # Errors
+/// As [`quantise`].
+pub fn quantise_until(
+    model: &ModelFile,
+    data: &Matrix,
+    labels: Option<(Task, &[f32])>,
+    options: &QuantiseOptions,
+    stop: &Stop,
+    observe: impl FnMut(&TuneProgress) -> bool,
+) -> Result<QuantiseOutcome> {
+    let model = &model.in_rows()?;
+    let view = model.view()?;
+    let exact = model.predict(data)?;
+    if data.rows == 0 {
+        return Err(Error::new("there are no rows to find scales from").help("pass rows like those in use"));
+    }
+    let (plain, signs) = layers_of(view.model(), Fixed::of(data))?;
+    let chosen = Chooser::new(&view, data, &signs, options)?.best(&plain)?;
+    let score = |predictions: &[f32]| -> Result<Option<Score>> {
+        labels.map(|(task, labels)| model.score(task, labels, predictions)).transpose()
+    };
+    let weights_cut: Vec<usize> = chosen.layers.iter().map(Sparse::cut).collect();
+    let (mut bytes, mut untuned, mut tuned) = (chosen.bytes, None, None);
+    if let Some(tune) = &options.tune {
+        let Some((task, labels)) = labels else {
+            return Err(Error::new("tuning needs labels").help("pass the labels of the rows"));
+        };
+        untuned = score(&predict_bytes(&bytes, data)?)?;
+        let frame = Frame { input: chosen.input, cuts: &chosen.cuts, task: view.task() };
+        let start = tune::Start { layers: chosen.layers, signs, frame, bytes, choice: options.choice };
+        let (best, report) = tune::tune(start, tune::Rows { data, task, labels }, tune, stop, observe)?;
+        (bytes, tuned) = (best, Some(report));
+    }
+    let predictions = predict_bytes(&bytes, data)?;
+    let peak = exact.iter().fold(0.0_f64, |peak, y| peak.max(f64::from(y.abs())));
+    let mean = squared_error(&exact, &predictions) / exact.len().max(1) as f64;
+    let aligned = Aligned::new(&bytes);
+    let made = QuantisedView::parse(&aligned)?;
+    let layer = |(layer, weights_cut): (&Layer<'_>, usize)| QuantisedLayer {
+        encoding: layer.weights().encoding().name(),
+        inputs: layer.inputs(),
+        outputs: layer.outputs(),
+        nnz: layer.weights().nonzeros(),
+        weights_cut,
+        flash_bytes: wire::layer_len(layer, Choice::Keep),
+    };
+    let layers: Vec<_> = made.model().layers().iter().zip(weights_cut).map(layer).collect();
+    let report = QuantiseReport {
+        samples: data.rows,
+        granularity: options.granularity,
+        part: chosen.part,
+        part_cut: chosen.part_cut,
+        input_scale: chosen.input.scale,
+        input_zero: chosen.input.zero,
+        bytes_as_they_are: chosen.input.exact,
+        biases: chosen.biased,
+        nnz_before: view.model().cost().nonzeros,
+        nnz: layers.iter().map(|layer| layer.nnz).sum(),
+        model_bytes_before: view.encoded_len(),
+        outputs_psnr_db: crate::model::score::psnr_db(peak, mean),
+        before: score(&exact)?,
+        untuned,
+        tune: tuned,
+        after: score(&predictions)?,
+        layers,
+    };
+    Ok(QuantiseOutcome { model: bytes, report })
+}
+
+/// What scales are chosen by: the error of the outputs on some rows.
+struct Chooser<'a> {
+    view: &'a View<'a>,
+    options: &'a QuantiseOptions,
+    data: &'a Matrix,
+    signs: &'a Option<Vec<bool>>,
+    /// At most a few thousand of the rows.
+    few: Matrix,
+    /// What the hidden layers give on these.
+    given: Vec<Matrix>,
+    /// And the floats at the end.
+    wanted: Vec<f32>,
+}
+
+impl<'a> Chooser<'a> {
+    fn new(
+        view: &'a View<'a>,
+        data: &'a Matrix,
+        signs: &'a Option<Vec<bool>>,
+        options: &'a QuantiseOptions,
+    ) -> Result<Self> {
+        let (model, few): (&FloatModel<'_>, _) = (view.model(), spread(data));
+        let given = given(model, &few, model.layers().len() - 1)?;
+        let wanted = predict_rows(model, &few)?;
+        Ok(Self { view, options, data, signs, few, given, wanted })
+    }
+
+    /// The best of the scales by the largest weights, those of the least error, and both in turn layer by layer; of equal ones
+    /// the first.
+    fn best(&self, plain: &[Sparse<f32>]) -> Result<Choosing> {
+        let granularity = self.options.granularity;
+        let squares = std::iter::once(&self.few).chain(&self.given).map(mean_squares);
+        let scales: Vec<_> = plain
+            .iter()
+            .zip(squares)
+            .map(|(layer, squares)| [by_largest(layer, granularity), searched(layer, granularity, &squares)])
+            .collect();
+        let made = |which: &[usize]| {
+            let mut layers = plain.to_vec();
+            for ((layer, scales), &which) in layers.iter_mut().zip(&scales).zip(which) {
+                layer.scales.clone_from(&scales[which]);
+            }
+            self.choose(layers)
+        };
+        let mut which = vec![0; plain.len()];
+        let mut best = made(&which);
+        let mut keep = |tried: Vec<usize>, which: &mut Vec<usize>| {
+            if let Ok(other) = made(&tried)
+                && best.as_ref().map_or(true, |best| other.error < best.error)
+            {
+                (best, *which) = (Ok(other), tried);
+            }
+        };
+        let differ: Vec<usize> = (0..plain.len()).filter(|&at| scales[at][0] != scales[at][1]).collect();
+        if !differ.is_empty() {
+            keep(vec![1; plain.len()], &mut which);
+        }
+        for &at in differ.iter().filter(|_| differ.len() > 1) {
+            let mut tried = which.clone();
+            tried[at] = 1 - tried[at];
+            keep(tried, &mut which);
+        }
+        best
+    }
+
+    /// The best part of the activations for layers with these scales.
+    fn choose(&self, layers: Vec<Sparse<f32>>) -> Result<Choosing> {
+        let mut rounded: Vec<Sparse<i8>> = layers.iter().map(|layer| layer.rounded(false)).collect();
+        let mut signs = self.signs.clone();
+        let kept = prune(&mut rounded, &mut signs);
+        let biased = rounded.iter().flat_map(|layer| &layer.offsets).filter(|offset| **offset != 0.0).count();
+        let input = input_scale(self.data, &rounded)?;
+        let activations = activations(&self.given, &kept)?;
+        let parts = self.options.part.map_or(PARTS.to_vec(), |part| vec![part]);
+        let mut best: Option<(f64, f64, Vec<f32>, Vec<u8>)> = None;
+        let mut refused = None;
+        for part in parts {
+            let made = cuts(&activations, part).and_then(|cuts| {
+                let frame = Frame { input, cuts: &cuts, task: self.view.task() };
+                let bytes = Built::new(&rounded, signs.as_deref(), frame)?.encode(self.options.choice)?;
+                Ok((cuts, bytes))
+            });
+            let (cuts, bytes) = match made {
+                Ok(made) => made,
+                Err(error) => {
+                    refused = refused.or(Some(error));
+                    continue;
+                }
+            };
+            let error = squared_error(&self.wanted, &predict_bytes(&bytes, &self.few)?);
+            if best.as_ref().is_none_or(|(_, least, ..)| error < *least) {
+                best = Some((part, error, cuts, bytes));
+            }
+        }
+        let Some((part, error, cuts, bytes)) = best else {
+            return Err(refused.unwrap_or_else(|| Error::new("no scale was found").help("pass other rows")));
+        };
+        let part_cut = part_cut(&activations, &cuts);
+        Ok(Choosing { layers, input, part, part_cut, cuts, biased, error, bytes })
+    }
+}
+
+fn squared_error(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum()
+}

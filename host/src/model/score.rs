@@ -1,0 +1,243 @@
+//! How good predictions are: mean squared error, PSNR, accuracy and the confusion matrix.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::data::Task;
+
+/// The PSNR of a zero error, and the most that is ever reported, in dB.
+pub const MAX_PSNR_DB: f64 = 200.0;
+
+/// The score of predictions for a set of labels.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Score {
+    /// Rows.
+    pub n: usize,
+    /// The mean of [`Self::loss_kind`].
+    pub loss: f64,
+    /// `cross-entropy` for several classes and where the prediction is the log-odds of class 1, else `squared error`.
+    pub loss_kind: &'static str,
+    /// `20 log10(max|y|) - 10 log10(loss)`, at most [`MAX_PSNR_DB`]; none where all labels are 0 and the error is not,
+    /// and none for a cross-entropy.
+    pub psnr_db: Option<f64>,
+    /// What a prediction of 0 for every row has as [`Self::psnr_db`]; none where that is none.
+    pub zero_psnr_db: Option<f64>,
+    /// Part of the rows whose class is right; none for regression.
+    pub accuracy: Option<f64>,
+    /// `confusion[label][prediction]` counts rows; none for regression.
+    pub confusion: Option<Vec<Vec<usize>>>,
+}
+
+impl Score {
+    /// The least prediction that is class 1, where a model does not say otherwise.
+    pub const THRESHOLD: f32 = 0.5;
+    /// A kind of loss.
+    pub(crate) const CROSS_ENTROPY: &'static str = "cross-entropy";
+    /// A kind of loss.
+    pub(crate) const SQUARED_ERROR: &'static str = "squared error";
+
+    /// The score of a whole set with the usual threshold. The shorter length counts. For several classes there is one
+    /// prediction per class and row; labels are below the number of classes.
+    ///
+    /// ```
+    /// use tamis_host::model::Score;
+    /// use tamis_host::data::Task;
+    /// let score = Score::new(Task::Binary, &[0.0, 1.0, 1.0, 1.0], &[0.5, 0.5, 1.0, 0.0]);
+    /// assert_eq!(score.loss, 1.5 / 4.0);
+    /// assert_eq!((score.accuracy, score.confusion), (Some(0.5), Some(vec![vec![0, 1], vec![1, 2]])));
+    /// ```
+    #[must_use]
+    pub fn new(task: Task, labels: &[f32], predictions: &[f32]) -> Self {
+        Self::with_threshold(task, Self::THRESHOLD, labels, predictions)
+    }
+
+    /// The same where predictions of at least `threshold` are class 1; several classes have none. A threshold of 0 is that of
+    /// log-odds, as `anneal` trains them.
+    ///
+    /// ```
+    /// use tamis_host::model::Score;
+    /// use tamis_host::data::Task;
+    /// let score = Score::with_threshold(Task::Binary, 0.0, &[0.0, 1.0], &[-1e9, 0.0]);
+    /// assert_eq!((score.accuracy, score.loss), (Some(1.0), 2.0_f64.ln() / 2.0));
+    /// ```
+    #[must_use]
+    pub fn with_threshold(task: Task, threshold: f32, labels: &[f32], predictions: &[f32]) -> Self {
+        if task == Task::Multiclass {
+            return class_score(labels, predictions);
+        }
+        let mut tally = Tally::new(task, threshold);
+        tally.add(labels, predictions.iter().copied());
+        tally.score()
+    }
+}
+
+impl fmt::Display for Score {
+    /// In one line: accuracy and loss of classes; root mean squared error and PSNR of numbers, and that of a prediction of 0.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.accuracy {
+            Some(share) => write!(f, "accuracy {:.2} %, {} {:.4}", 100.0 * share, self.loss_kind, self.loss)?,
+            None => write!(f, "RMSE {:.4e}", self.loss.sqrt())?,
+        }
+        if let Some((own, zero)) = self.psnr_db.zip(self.zero_psnr_db) {
+            write!(f, ", PSNR {own:.1} dB; a prediction of 0: {zero:.1} dB")?;
+        }
+        write!(f, "; {} rows", self.n)
+    }
+}
+
+/// Sums over rows, part by part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tally {
+    task: Task,
+    threshold: f32,
+    n: usize,
+    losses: f64,
+    squares: f64,
+    peak: f32,
+    confusion: [[usize; 2]; 2],
+}
+
+impl Tally {
+    pub(crate) fn new(task: Task, threshold: f32) -> Self {
+        Self { task, threshold, n: 0, losses: 0.0, squares: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
+    }
+
+    /// Whether predictions are the log-odds of class 1.
+    fn is_odds(&self) -> bool {
+        self.task == Task::Binary && self.threshold == 0.0
+    }
+
+    pub(crate) fn add(&mut self, labels: &[f32], predictions: impl IntoIterator<Item = f32>) {
+        for (&label, prediction) in labels.iter().zip(predictions) {
+            self.n += 1;
+            self.losses += if self.is_odds() {
+                let wrong = f64::from(if label >= Score::THRESHOLD { -prediction } else { prediction });
+                wrong.max(0.0) + (-wrong.abs()).exp().ln_1p()
+            } else {
+                (f64::from(label) - f64::from(prediction)).powi(2)
+            };
+            self.squares += f64::from(label).powi(2);
+            self.peak = self.peak.max(label.abs());
+            self.confusion[usize::from(label >= Score::THRESHOLD)]
+                [usize::from(prediction >= self.threshold)] += 1;
+        }
+    }
+
+    pub(crate) fn score(&self) -> Score {
+        let n = self.n.max(1) as f64;
+        let (binary, odds) = (self.task == Task::Binary, self.is_odds());
+        let loss = self.losses / n;
+        let right = self.confusion[0][0] + self.confusion[1][1];
+        let psnr = |loss| if odds { None } else { psnr_db(f64::from(self.peak), loss) };
+        Score {
+            n: self.n,
+            loss,
+            loss_kind: if odds { Score::CROSS_ENTROPY } else { Score::SQUARED_ERROR },
+            psnr_db: psnr(loss),
+            zero_psnr_db: psnr(self.squares / n).filter(|_| self.peak > 0.0),
+            accuracy: binary.then_some(right as f64 / n),
+            confusion: binary.then(|| self.confusion.map(Vec::from).to_vec()),
+        }
+    }
+}
+
+pub(crate) fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
+    if loss == 0.0 {
+        return Some(MAX_PSNR_DB);
+    }
+    let db = 20.0 * peak.log10() - 10.0 * loss.log10();
+    db.is_finite().then_some(db.min(MAX_PSNR_DB))
+}
+
+/// Sums over rows of several classes, chunk by chunk.
+#[derive(Debug, Clone)]
+pub(crate) struct ClassTally {
+    n: usize,
+    loss: f64,
+    confusion: Vec<Vec<usize>>,
+}
+
+impl ClassTally {
+    pub(crate) fn new(classes: usize) -> Self {
+        Self { n: 0, loss: 0.0, confusion: vec![vec![0; classes]; classes] }
+    }
+
+    /// Adds rows: a label and as many outputs as there are classes for each.
+    pub(crate) fn add(&mut self, labels: &[f32], outputs: &[f32]) {
+        for (&label, outputs) in labels.iter().zip(outputs.chunks(self.confusion.len().max(1))) {
+            let (label, best) = (label as usize, tamis::learn::loss::best(outputs));
+            self.n += 1;
+            self.loss += cross_entropy(outputs, label);
+            if let Some(count) = self.confusion.get_mut(label).and_then(|row| row.get_mut(best)) {
+                *count += 1;
+            }
+        }
+    }
+
+    pub(crate) fn score(self) -> Score {
+        let right: usize = self.confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
+        let rows = self.n.max(1) as f64;
+        Score {
+            n: self.n,
+            loss: self.loss / rows,
+            loss_kind: Score::CROSS_ENTROPY,
+            psnr_db: None,
+            zero_psnr_db: None,
+            accuracy: Some(right as f64 / rows),
+            confusion: Some(self.confusion),
+        }
+    }
+}
+
+/// Loss, accuracy and confusion matrix of n×c outputs, row by row.
+fn class_score(labels: &[f32], outputs: &[f32]) -> Score {
+    let mut tally = ClassTally::new(outputs.len() / labels.len().max(1));
+    tally.add(labels, outputs);
+    tally.score()
+}
+
+/// `-ln softmax(outputs)[label]`; infinite for a label without an output.
+fn cross_entropy(outputs: &[f32], label: usize) -> f64 {
+    let Some(&own) = outputs.get(label) else { return f64::INFINITY };
+    let top = outputs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f64 = outputs.iter().map(|&out| (f64::from(out) - f64::from(top)).exp()).sum();
+    total.ln() + f64::from(top) - f64::from(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn psnr_is_finite_or_absent() {
+        assert_eq!(psnr_db(0.0, 0.0), Some(MAX_PSNR_DB));
+        assert_eq!(psnr_db(10.0, 1e-2), Some(40.0));
+        assert_eq!(psnr_db(1e30, 1e-300), Some(MAX_PSNR_DB));
+        assert_eq!(psnr_db(0.0, 1.0), None);
+        assert_eq!(psnr_db(1.0, f64::INFINITY), None);
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        let labels: Vec<f32> = (0..10).map(|i| (i % 2) as f32).collect();
+        let predictions: Vec<f32> = (0..10).map(|i| i as f32 / 10.0).collect();
+        let mut tally = Tally::new(Task::Binary, Score::THRESHOLD);
+        tally.add(&labels[..3], predictions[..3].iter().copied());
+        tally.add(&labels[3..], predictions[3..].iter().copied());
+        let score = Score::new(Task::Binary, &labels, &predictions);
+        assert_eq!(tally.score(), score);
+        assert_eq!((score.n, score.confusion), (10, Some(vec![vec![3, 2], vec![2, 3]])));
+        assert_eq!(Score::new(Task::Regression, &labels, &predictions).accuracy, None);
+    }
+
+    #[test]
+    fn the_score_is_that_of_the_softmax() {
+        let score = class_score(&[0.0, 1.0, 1.0], &[0.0, 0.0, 3.0, 1000.0, 1.0, 0.0]);
+        // ln 2, 0 and ln(1 + e)
+        let expected = (2.0_f64.ln() + (1.0 + 1.0_f64.exp()).ln()) / 3.0;
+        assert!((score.loss - expected).abs() < 1e-12, "{}", score.loss);
+        assert_eq!(score.confusion, Some(vec![vec![1, 0], vec![1, 1]]));
+        assert_eq!((score.accuracy, score.psnr_db), (Some(2.0 / 3.0), None));
+    }
+}

@@ -1,0 +1,513 @@
+//! Parts that models are made for, and what a model takes on one against dense layers in its place.
+
+use serde::Serialize;
+
+use crate::model::cost::{Core, Estimate, Memory, Numbers, Way, float_layers, integer_layers};
+use crate::model::file::Opened;
+use crate::model::{ModelCost, ModelFile};
+use crate::{Error, Result};
+
+/// A microcontroller, as its maker's data sheet has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// Its name.
+    pub name: &'static str,
+    /// Its processor, as the maker calls it.
+    pub processor: &'static str,
+    /// The kind of code that it runs.
+    #[serde(serialize_with = "core_name")]
+    pub core: Core,
+    /// Bytes of flash.
+    pub flash_bytes: usize,
+    /// Bytes of RAM in one piece that all programs can use.
+    pub ram_bytes: usize,
+    /// The highest clock of the processor, in MHz.
+    pub megahertz: u32,
+    /// What the numbers leave out.
+    pub note: &'static str,
+}
+
+const K: usize = 1 << 10;
+const M: usize = 1 << 20;
+
+const fn part(
+    name: &'static str,
+    processor: &'static str,
+    core: Core,
+    [flash_bytes, ram_bytes]: [usize; 2],
+    megahertz: u32,
+    note: &'static str,
+) -> Part {
+    Part { name, processor, core, flash_bytes, ram_bytes, megahertz, note }
+}
+
+/// Well-known parts, by core.
+pub const PARTS: &[Part] = &[
+    part("SAMD21G18", "Cortex-M0+", Core::CortexM0, [256 * K, 32 * K], 48, ""),
+    part(
+        "RP2040",
+        "Cortex-M0+",
+        Core::CortexM0,
+        [2 * M, 264 * K],
+        133,
+        "flash: outside the chip, that of a Pico; of two cores one",
+    ),
+    part("STM32F103C8", "Cortex-M3", Core::CortexM3, [64 * K, 20 * K], 72, ""),
+    part("STM32F401RE", "Cortex-M4F", Core::CortexM4F, [512 * K, 96 * K], 84, ""),
+    part(
+        "STM32F407VG",
+        "Cortex-M4F",
+        Core::CortexM4F,
+        [M, 128 * K],
+        168,
+        "besides 64 KiB of core-coupled RAM",
+    ),
+    part("STM32L476RG", "Cortex-M4F", Core::CortexM4F, [M, 96 * K], 80, "besides 32 KiB of SRAM2"),
+    part("nRF52840", "Cortex-M4F", Core::CortexM4F, [M, 256 * K], 64, ""),
+    part(
+        "STM32H743ZI",
+        "Cortex-M7",
+        Core::CortexM7,
+        [2 * M, 512 * K],
+        480,
+        "AXI SRAM; besides tightly coupled and other RAM",
+    ),
+    part("GD32VF103CB", "Bumblebee (RV32IMAC)", Core::Rv32imac, [128 * K, 32 * K], 108, ""),
+    part(
+        "ESP32-C3",
+        "RV32IMC",
+        Core::Rv32imac,
+        [4 * M, 400 * K],
+        160,
+        "flash: of modules with 4 MiB; part of the RAM is cache",
+    ),
+];
+
+/// A part, or a kind of processor without a size and a clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    core: Core,
+    part: Option<&'static Part>,
+}
+
+fn core_name<S: serde::Serializer>(core: &Core, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(core.name())
+}
+
+impl Target {
+    /// Every kind of processor, then every part.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let cores = Core::ALL.into_iter().map(|core| Self { core, part: None });
+        cores.chain(PARTS.iter().map(|part| Self { core: part.core, part: Some(part) }))
+    }
+
+    /// The target of a name, whatever its case.
+    ///
+    /// # Errors
+    /// There is none; the error names all.
+    pub fn find(name: &str) -> Result<Self> {
+        let same = |target: &Self| target.name().eq_ignore_ascii_case(name.trim());
+        Self::all().find(same).ok_or_else(|| {
+            let names: Vec<_> = Self::all().map(|target| target.name()).collect();
+            Error::new("there is no such target")
+                .expected(format_args!("one of {}", names.join(", ")))
+                .got(name)
+                .help("take the kind of processor for another part")
+        })
+    }
+
+    /// Its name; of a kind of processor in lower case.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.part.map_or_else(|| self.core.name().to_lowercase(), |part| part.name.into())
+    }
+
+    /// The kind of processor.
+    #[must_use]
+    pub fn core(&self) -> Core {
+        self.core
+    }
+
+    /// The part; none for a kind of processor.
+    #[must_use]
+    pub fn part(&self) -> Option<&'static Part> {
+        self.part
+    }
+
+    /// Cycles an instruction, from and to, with flash that does not make the processor wait. That is an assumption and no
+    /// measurement: loads and branches that are taken need two cycles or three, a superscalar processor may pair instructions.
+    #[must_use]
+    pub const fn cycles(&self) -> [f64; 2] {
+        match self.core {
+            Core::CortexM7 => [0.5, 2.0],
+            _ => [1.0, 2.0],
+        }
+    }
+
+    /// Milliseconds of so many instructions at the part's clock, from and to.
+    fn milliseconds(&self, instructions: u64) -> Option<[f64; 2]> {
+        self.part.map(|part| milliseconds(instructions, self.cycles(), part))
+    }
+}
+
+fn milliseconds(instructions: u64, cycles: [f64; 2], part: &Part) -> [f64; 2] {
+    cycles.map(|cycles| instructions as f64 * cycles / (1000.0 * f64::from(part.megahertz)))
+}
+
+/// What one network takes on a target; bytes as [`Estimate`] has them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Needs {
+    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %, RAM within 8 % or 24 bytes.
+    pub is_bound: bool,
+    /// Instructions are an upper bound; otherwise measured, within 20 %.
+    pub instructions_are_bound: bool,
+    /// Model and code.
+    pub flash_bytes: usize,
+    /// The encoded model; of dense f32 the weights.
+    pub model_bytes: usize,
+    /// Code that predicts, and of a file that reads it in place.
+    pub code_bytes: usize,
+    /// Scratch, output and stack.
+    pub ram_bytes: usize,
+    /// Activations between layers.
+    pub scratch_bytes: usize,
+    /// The prediction.
+    pub output_bytes: usize,
+    /// The deepest stack.
+    pub stack_bytes: usize,
+    /// The input row, in no sum: it may lie in flash or RAM.
+    pub row_bytes: usize,
+    /// Multiplications with addition, and additions of a sum.
+    pub macs: usize,
+    /// Instructions of one prediction.
+    pub instructions: u64,
+    /// Time of one prediction at the part's clock, from and to; none for a kind of processor.
+    pub milliseconds: Option<[f64; 2]>,
+}
+
+impl Needs {
+    fn new(estimate: &Estimate, memory: &Memory, target: &Target) -> Self {
+        Self {
+            is_bound: memory.is_bound,
+            instructions_are_bound: estimate.is_bound,
+            flash_bytes: memory.flash_bytes(),
+            model_bytes: memory.model_bytes,
+            code_bytes: memory.code_bytes,
+            ram_bytes: memory.ram_bytes(),
+            scratch_bytes: memory.scratch_bytes,
+            output_bytes: memory.output_bytes,
+            stack_bytes: memory.stack_bytes,
+            row_bytes: estimate.row_bytes,
+            macs: estimate.macs,
+            instructions: estimate.instructions,
+            milliseconds: target.milliseconds(estimate.instructions),
+        }
+    }
+}
+
+/// What the model takes in one way of deploying it, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WayNeeds {
+    /// `file`, `embedded`, `rust`, `straight` or `c`.
+    pub way: &'static str,
+    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %, RAM within 8 % or 24 bytes.
+    pub is_bound: bool,
+    /// Model and code.
+    pub flash_bytes: usize,
+    /// The encoded model, or its arrays and layers; 0 of code without tables.
+    pub model_bytes: usize,
+    /// Code that predicts, and of a file that reads it.
+    pub code_bytes: usize,
+    /// Scratch, output and stack.
+    pub ram_bytes: usize,
+    /// Activations between layers.
+    pub scratch_bytes: usize,
+    /// The prediction.
+    pub output_bytes: usize,
+    /// The deepest stack besides both.
+    pub stack_bytes: usize,
+}
+
+impl WayNeeds {
+    fn new(way: Way, memory: &Memory) -> Self {
+        Self {
+            way: way.name(),
+            is_bound: memory.is_bound,
+            flash_bytes: memory.flash_bytes(),
+            model_bytes: memory.model_bytes,
+            code_bytes: memory.code_bytes,
+            ram_bytes: memory.ram_bytes(),
+            scratch_bytes: memory.scratch_bytes,
+            output_bytes: memory.output_bytes,
+            stack_bytes: memory.stack_bytes,
+        }
+    }
+}
+
+/// Something that a target or the user bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limited {
+    /// Bytes of flash of model and code.
+    Flash,
+    /// Bytes of scratch, output and stack.
+    Ram,
+    /// Bytes of stack.
+    Stack,
+    /// Instructions of one prediction.
+    Instructions,
+}
+
+impl Limited {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Flash, Self::Ram, Self::Stack, Self::Instructions];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flash => "flash",
+            Self::Ram => "ram",
+            Self::Stack => "stack",
+            Self::Instructions => "instructions",
+        }
+    }
+
+    fn of(self, needs: &Needs) -> u64 {
+        match self {
+            Self::Flash => needs.flash_bytes as u64,
+            Self::Ram => needs.ram_bytes as u64,
+            Self::Stack => needs.stack_bytes as u64,
+            Self::Instructions => needs.instructions,
+        }
+    }
+}
+
+/// A bound and what is held to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// What is bounded.
+    pub what: Limited,
+    /// The most that it may be.
+    pub limit: u64,
+    /// What it is.
+    pub got: u64,
+    /// Whether it is more.
+    pub exceeded: bool,
+    /// `--fail-above`, or the part's name.
+    pub from: String,
+}
+
+/// What a model takes on one target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TargetCost {
+    /// The target's name.
+    pub target: String,
+    /// The kind of processor.
+    pub core: &'static str,
+    /// Whether the processor has instructions for floats.
+    pub has_float_unit: bool,
+    /// `floats` or `integers`: what the model computes with.
+    pub numbers: &'static str,
+    /// The part; none for a kind of processor.
+    pub part: Option<Part>,
+    /// Cycles an instruction that times assume, from and to, without wait states.
+    pub assumed_cycles_per_instruction: [f64; 2],
+    /// Flash of a program that does nothing, which is in no sum.
+    pub startup_flash_bytes: usize,
+    /// Instructions of each layer.
+    pub layer_instructions: Vec<u64>,
+    /// Every way of deploying the model, the least flash first; code without tables is of models of integers only.
+    pub ways: Vec<WayNeeds>,
+    /// The way that `model`, `fits` and the bounds are of.
+    pub deploy: &'static str,
+    /// The model; instructions are those of the crate's kernels.
+    pub model: Needs,
+    /// Dense layers of 8-bit integers of the shape asked for in training; where there is no such way, embedded.
+    pub dense_int8: Needs,
+    /// Dense layers of floats of that shape.
+    pub dense_f32: Needs,
+    /// Where dense layers take less than the model: `flash_bytes`, `model_bytes`, `ram_bytes`, `instructions`.
+    pub dense_int8_wins: Vec<&'static str>,
+    /// The same for floats.
+    pub dense_f32_wins: Vec<&'static str>,
+    /// Whether the part has the flash and the RAM, start-up code included; none for a kind of processor.
+    pub fits: Option<bool>,
+    /// Every bound.
+    pub limits: Vec<Limit>,
+}
+
+impl ModelFile {
+    /// What the model, whose costs are `cost`, takes on a target if it is deployed in one way, or in the one with the least
+    /// flash, held to bounds besides those of the part.
+    ///
+    /// # Errors
+    /// As [`cost`](Self::cost), and where the model cannot be deployed so.
+    pub fn on(
+        &self,
+        cost: &ModelCost,
+        target: &Target,
+        deploy: Option<Way>,
+        limits: &[(Limited, u64)],
+    ) -> Result<TargetCost> {
+        let core = target.core;
+        let (numbers, estimate, layers): (_, _, Vec<u64>) = match &self.open()? {
+            Opened::Floats(view) => {
+                ("floats", Estimate::of_floats(view, core), float_layers(view.model(), core).collect())
+            }
+            Opened::Integers(view) => {
+                let layers = integer_layers(view.model(), core).collect();
+                ("integers", Estimate::of_integers(view, core), layers)
+            }
+        };
+        let mut ways: Vec<_> =
+            Way::ALL.into_iter().filter_map(|way| Some((way, estimate.memory(way)?))).collect();
+        ways.sort_by_key(|(_, memory)| memory.flash_bytes());
+        let deploy = deploy.or(ways.first().map(|(way, _)| *way)).unwrap_or(Way::File);
+        let dense = |numbers| {
+            let dense = Estimate::of_dense(&dense_shape(cost), numbers, core);
+            let memory = dense.memory(deploy).or_else(|| dense.memory(Way::Embedded)).unwrap_or_default();
+            Needs::new(&dense, &memory, target)
+        };
+        let memory = estimate.memory(deploy).ok_or_else(|| {
+            Error::new("a model of floats cannot be deployed so")
+                .expected("a way for floats: file, embedded, rust or c")
+                .got(deploy.name())
+                .help("quantize the model first, or choose another way")
+        })?;
+        let model = Needs::new(&estimate, &memory, target);
+        let (dense_int8, dense_f32) = (dense(Numbers::Integers), dense(Numbers::Floats));
+        let limits = bounds(target, limits).map(|(what, limit, from)| {
+            let got = what.of(&model) + if from == FAIL_ABOVE { 0 } else { startup(target, what) };
+            Limit { what, limit, got, exceeded: got > limit, from: from.to_owned() }
+        });
+        let limits: Vec<_> = limits.collect();
+        let own = |limit: &&Limit| limit.from != FAIL_ABOVE;
+        Ok(TargetCost {
+            target: target.name(),
+            core: core.name(),
+            has_float_unit: core.has_floats(),
+            numbers,
+            part: target.part.copied(),
+            assumed_cycles_per_instruction: target.cycles(),
+            startup_flash_bytes: core.prices().startup as usize,
+            layer_instructions: layers,
+            ways: ways.iter().map(|(way, memory)| WayNeeds::new(*way, memory)).collect(),
+            deploy: deploy.name(),
+            dense_int8_wins: wins(&dense_int8, &model),
+            dense_f32_wins: wins(&dense_f32, &model),
+            fits: target.part.map(|_| limits.iter().filter(own).all(|limit| !limit.exceeded)),
+            model,
+            dense_int8,
+            dense_f32,
+            limits,
+        })
+    }
+}
+
+const FAIL_ABOVE: &str = "--fail-above";
+
+/// Those of the part, then the user's.
+fn bounds<'a>(
+    target: &'a Target,
+    limits: &'a [(Limited, u64)],
+) -> impl Iterator<Item = (Limited, u64, &'a str)> {
+    let part = target.part.into_iter().flat_map(|part| {
+        [
+            (Limited::Flash, part.flash_bytes as u64, part.name),
+            (Limited::Ram, part.ram_bytes as u64, part.name),
+        ]
+    });
+    part.chain(limits.iter().map(|&(what, limit)| (what, limit, FAIL_ABOVE)))
+}
+
+/// What every program takes of a part.
+fn startup(target: &Target, what: Limited) -> u64 {
+    if what == Limited::Flash { target.core.prices().startup.into() } else { 0 }
+}
+
+/// Inputs and outputs of the dense layers in the place of the model's, with the outputs asked for in training.
+fn dense_shape(cost: &ModelCost) -> Vec<[usize; 2]> {
+    let layers = cost.layers.iter().scan(cost.inputs, |inputs, layer| {
+        let shape = [*inputs, layer.requested];
+        *inputs = layer.requested;
+        Some(shape)
+    });
+    layers.collect()
+}
+
+/// What `dense` takes less of.
+fn wins(dense: &Needs, model: &Needs) -> Vec<&'static str> {
+    let both = [
+        ("flash_bytes", dense.flash_bytes as u64, model.flash_bytes as u64),
+        ("model_bytes", dense.model_bytes as u64, model.model_bytes as u64),
+        ("ram_bytes", dense.ram_bytes as u64, model.ram_bytes as u64),
+        ("instructions", dense.instructions, model.instructions),
+    ];
+    both.into_iter().filter(|(_, dense, model)| dense < model).map(|(name, ..)| name).collect()
+}
+
+impl TargetCost {
+    /// Milliseconds of so many instructions, from and to; none for a kind of processor.
+    #[must_use]
+    pub fn milliseconds(&self, instructions: u64) -> Option<[f64; 2]> {
+        let cycles = self.assumed_cycles_per_instruction;
+        self.part.map(|part| milliseconds(instructions, cycles, &part))
+    }
+
+    /// Whether the model computes with floats.
+    #[must_use]
+    pub fn model_has_floats(&self) -> bool {
+        self.numbers == "floats"
+    }
+
+    /// Nothing where every bound is kept.
+    ///
+    /// # Errors
+    /// One that names each bound that is exceeded; [`Error::is_over_limit`] tells it from others.
+    pub fn check(&self) -> Result<()> {
+        let over: Vec<_> = self.limits.iter().filter(|limit| limit.exceeded).collect();
+        if over.is_empty() {
+            return Ok(());
+        }
+        let unit = |what| if what == Limited::Instructions { "" } else { " bytes" };
+        let list =
+            |of: &dyn Fn(&Limit) -> String| over.iter().map(|limit| of(limit)).collect::<Vec<_>>().join(", ");
+        let most = |limit: &Limit| {
+            let name = limit.what.name();
+            format!("{name} at most {}{} ({})", limit.limit, unit(limit.what), limit.from)
+        };
+        let got = |limit: &Limit| format!("{} {}{}", limit.what.name(), limit.got, unit(limit.what));
+        Err(Error::over_limit(format!("the model takes more than it may on {}", self.target))
+            .expected(list(&most))
+            .got(list(&got))
+            .help(format!(
+                "train it with fewer nonzeros or neurons, {}or take a larger part",
+                if self.model_has_floats() { "make integers of it (tamis quantize), " } else { "" }
+            )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_any_case_and_are_unique() {
+        let names: Vec<_> = Target::all().map(|target| target.name().to_lowercase()).collect();
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[..at].contains(name), "{name}");
+            assert_eq!(Target::find(&name.to_uppercase()).unwrap().name().to_lowercase(), *name);
+        }
+        let error = Target::find("Z80").unwrap_err().to_string();
+        assert!(error.contains("cortex-m4f") && error.contains("RP2040") && error.contains("Z80"), "{error}");
+    }
+
+    #[test]
+    fn sizes_are_those_of_microcontrollers() {
+        for part in PARTS {
+            assert!(part.flash_bytes.is_multiple_of(K) && part.ram_bytes.is_multiple_of(4 * K), "{part:?}");
+            assert!((16..=600).contains(&part.megahertz) && part.flash_bytes > part.ram_bytes, "{part:?}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The recipe for classification: a problem in memory to weights of both sides, model and report.
+
+use tamis::base::dims::Dims;
+use tamis::base::math::unit_scale;
+use tamis::learn::anneal::{self as core_anneal, Held, Info, Params, Progress};
+use tamis::learn::loss::Classes;
+use tamis::learn::loss::classes;
+use tamis::learn::start::{self, continue_if};
+use tamis::operator::factored::Factored;
+use tamis::operator::sensing::Sensing;
+
+use crate::base::limits::Watch;
+use crate::data::{Matrix, Problem, Task, Values};
+use crate::operator::{Blocked, Layout, Stop};
+use crate::train::budget::Memory;
+use crate::train::check::{Sizes, at_least_one, sizes, validation_rows};
+use crate::train::checkpoint;
+use crate::train::encode::encode;
+use crate::train::network::SparseNetwork;
+use crate::train::options::AnnealOptions;
+use crate::train::pinned;
+use crate::train::plan::{self, Plan, checkpoint_bytes, choose};
+use crate::train::progress::Observer;
+use crate::train::report::{AnnealDetails, Details, Neurons, Report};
+use crate::train::returned::shuffle;
+use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::{Error, Result};
+
+/// Rows of a tile, at most: a batch of twice as many keeps two cores busy.
+const TILE: usize = 256;
+/// By how much a smaller budget shrinks the first support from one try to the next.
+const SHRINK: f32 = 0.9;
+
+/// A run with its sizes, settings and memory.
+pub(crate) struct AnnealSetup<'a> {
+    pub(crate) sizes: Sizes,
+    pub(crate) params: Params<'a>,
+    pub(crate) plan: Plan,
+    task: Task,
+    pub(crate) job: Job<'a>,
+}
+
+impl<'a> AnnealSetup<'a> {
+    pub(crate) fn new(problem: &Problem, options: &AnnealOptions, job: &Job<'a>) -> Result<Self> {
+        problem.check()?;
+        let (n, d) = (problem.data.rows, problem.data.cols);
+        let sizes = sizes(n, d, job.hidden, job.budget, problem.classes().unwrap_or(1))?;
+        let validation = validation_rows(n, options.validation)?;
+        let batch = options.batch.unwrap_or_else(|| ((n - validation) / 100).clamp(32, 512));
+        check(&options.params)?;
+        pinned::check(job.pinned, &sizes.dims, true)?;
+        let per_epoch = (n - validation).div_ceil(if batch == 0 { n } else { batch }) as u32;
+        let epochs = options.params.epochs.max(options.least_steps.div_ceil(per_epoch));
+        let input_scale = input_scale(&problem.data);
+        let (seed, must_keep) = (job.seed, job.pinned);
+        let params = Params { epochs, batch, validation, input_scale, seed, must_keep, ..options.params };
+        let (params, plan) = fit(sizes, problem.data.is_bytes(), params, job)?;
+        Ok(Self { sizes, params, plan, task: problem.task, job: *job })
+    }
+
+    /// Runs on the current pool. The rows are put into a random order that the seed fixes; the last ones of it are the validation
+    /// split. The outcome of a run that is ended is the best iterate on it since the support has shrunk to s, and before that the s
+    /// most important nonzeros of the last complete step.
+    pub(crate) fn train(self, problem: Problem, stop: &Stop, observer: &mut Observer<'_>) -> Result<Trained> {
+        let stopwatch = Stopwatch::start(&problem);
+        let Problem { mut data, mut labels, .. } = problem;
+        let Self { sizes, params, plan, task, job } = &self;
+        let Sizes { dims, outputs } = *sizes;
+        shuffle(&mut data, &mut labels, params.seed);
+        let columns = data.scale_columns();
+        // Checked to be classes. The floats are given back.
+        let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
+        let support = params.start(dims, outputs);
+        let mut operator = Blocked::new(data, dims.hidden, support, plan.layout())?.with_outputs(outputs);
+        let mut budget = params.budget(dims, outputs, operator.panel(), 0);
+        budget.scratch = operator.net_scratch(budget.batch);
+        let mut memory = vec![0; budget.words()];
+        let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::anneal_bytes(&budget));
+        let scales = size_of_val(&columns[..]);
+        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints, scales];
+        let plan = Plan::sum(plan.layout(), budget.state_bytes(), &workspace);
+        let mut watch = Watch::new(job.limits, stop).resumed(job.start.is_checkpoint());
+        operator.heed(Some(watch.stop()));
+        let passes = |rows_read: u64| rows_read as f64 / dims.samples as f64;
+        let observe = |progress: &Progress<'_>| {
+            continue_if(watch.show(passes(progress.rows_read), || observer.anneal(progress, dims.samples)))
+        };
+        let (s, memory, operator) = (dims.nnz, &mut memory[..], &mut operator);
+        let from = match job.start {
+            Start::Zero => None,
+            Start::Checkpoint(checkpoint) => Some(checkpoint.anneal()?),
+            Start::Network(_) => return Err(no_warm_start()),
+        };
+        let start = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
+        let classes = Classes { labels: &labels, outputs };
+        let trained = core_anneal::run(operator, classes, s, start, params, memory, observe)?;
+        let (info, net) = (trained.info, trained.network);
+        let (limit, stopped) = watch.ended(info.stopped);
+        if info.nnz == 0 && !stopped {
+            return Err(Error::new("training found no weight that tells the classes apart")
+                .expected(format_args!("{s} nonzeros"))
+                .got("0")
+                .help("check that some column is not all zero, or train for more epochs"));
+        }
+        let mut network = SparseNetwork::new(net);
+        for (index, value) in network.index.iter().zip(&mut network.value) {
+            *value *= columns.get(*index as usize % dims.inputs).unwrap_or(&1.0);
+        }
+        let stored = if *task == Task::Binary { Task::LOG_ODDS } else { task.stored() };
+        let model = encode(network.net(dims.hidden)?, dims.hidden, stored)?;
+        let Info { nnz, live, epochs, steps, rows_read, .. } = info;
+        let report = Report {
+            nnz,
+            pinned: pinned::report(params.must_keep, &network),
+            live: Neurons::One(live),
+            loss: f64::from(info.training.loss),
+            accuracy: Some(share_right(info.training)),
+            epochs,
+            steps: steps.into(),
+            passes: passes(rows_read),
+            limit,
+            stopped,
+            ..job.report("anneal", *sizes, plan, &stopwatch, self.details(&info, budget.batch))
+        };
+        Ok(Trained::new(&model, network, report))
+    }
+
+    fn details(&self, info: &Info, batch: usize) -> Details {
+        Details::Anneal(AnnealDetails {
+            classes: classes(self.sizes.outputs),
+            validation_samples: self.params.validation,
+            validation_loss: info.validation.map(|Held { loss, .. }| f64::from(loss)),
+            validation_accuracy: info.validation.map(share_right),
+            batch,
+            start_factor: info.start as f64 / self.sizes.dims.nnz as f64,
+            start_nnz: info.start,
+            input_scale: self.params.input_scale,
+            early: info.early,
+        })
+    }
+}
+
+fn no_warm_start() -> Error {
+    Error::new("recipe anneal cannot start from a network")
+        .expected("a run from nothing, or from a checkpoint")
+        .got("a network to start from")
+        .help("start it anew, or choose --recipe lm or paper")
+}
+
+fn share_right(held: Held) -> f64 {
+    held.right as f64 / held.rows.max(1) as f64
+}
+
+/// What the core would refuse, in the words of the command line.
+fn check(params: &Params<'_>) -> Result<()> {
+    at_least_one("--epochs", params.epochs as usize, "leave --epochs out for 100")?;
+    if !(params.start_factor >= 1.0 && params.start_factor.is_finite()) {
+        return Err(Error::new("the first support is smaller than the last")
+            .expected("--start-factor 1 or more")
+            .got(params.start_factor)
+            .help("10 gives the best accuracy, 1 takes the least memory"));
+    }
+    if !(params.rate > 0.0 && params.rate.is_finite()) {
+        return Err(Error::new("the learning rate is out of bounds")
+            .expected("--rate above 0, such as 0.02")
+            .got(params.rate)
+            .help("leave --rate out for 0.02"));
+    }
+    if !(0.0..=1.0).contains(&params.drop) {
+        return Err(Error::new("the part that is dropped is out of bounds")
+            .expected("--drop 0 to 1")
+            .got(params.drop)
+            .help("leave --drop out for 0.3, or pass 0 to let nothing grow again"));
+    }
+    Ok(())
+}
+
+/// The power of two that brings the largest magnitude below 1. Columns of floats are scaled one by one before that.
+fn input_scale(data: &Matrix) -> f32 {
+    match &data.values {
+        Values::F32(_) => 1.0,
+        Values::U8(values) => 0.5 * unit_scale(&[f32::from(values.iter().copied().max().unwrap_or(0))]),
+    }
+}
+
+/// The first support and the layout that fit the memory: the largest support first, then the fastest layout for it.
+fn fit<'a>(sizes: Sizes, bytes: bool, params: Params<'a>, job: &Job<'_>) -> Result<(Params<'a>, Plan)> {
+    let Sizes { dims, outputs } = sizes;
+    let layout = Layout::new(dims.hidden, dims.inputs);
+    let batch = params.budget(dims, outputs, 1, 0).batch;
+    // Two pieces or more a batch, in whole vectors.
+    let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
+    let usual = Layout { tile, hold: false, ..layout };
+    let memory = job.memory;
+    let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
+    loop {
+        let params = Params { start_factor: factor, ..params };
+        let with = |layout| plan_of(sizes, bytes, &params, layout, job.checkpoints);
+        match choose(memory, usual, dims.hidden, plan::LESS, with) {
+            Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => factor = (factor * SHRINK).max(1.0),
+            chosen => return chosen.map(|plan| (params, plan)),
+        }
+    }
+}
+
+fn plan_of(sizes: Sizes, bytes: bool, params: &Params<'_>, layout: Layout, checkpoints: bool) -> Plan {
+    let Sizes { dims, outputs } = sizes;
+    let mut budget = params.budget(dims, outputs, layout.panel, 0);
+    budget.scratch = tamis::operator::factored::provided::scratch(budget.batch, dims.inputs);
+    let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
+    let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, outputs);
+    let checkpoints = checkpoint_bytes(checkpoints, checkpoint::anneal_bytes(&budget));
+    // Of the columns of floats.
+    let scales = if bytes { 0 } else { dims.inputs * size_of::<f32>() };
+    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints, scales])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::train::progress::Stage;
+
+    /// 900 rows of noise in classes for that many outputs.
+    fn problem(outputs: usize, bytes: bool) -> Problem {
+        let (n, d) = (900, 21);
+        let noise = |e: usize| ((e * 7919 + e / 13) % 256) as u8;
+        let values: Vec<u8> = (0..n * d).map(noise).collect();
+        let values = match bytes {
+            true => Values::U8(values),
+            false => Values::F32(values.iter().map(|&b| f32::from(b) - 100.0).collect()),
+        };
+        let labels = (0..n).map(|k| (k % classes(outputs)) as f32).collect();
+        let task = if outputs == 1 { Task::Binary } else { Task::Multiclass };
+        Problem { data: Matrix::new(n, d, values).unwrap(), labels, task }
+    }
+
+    fn train(problem: Problem, options: &AnnealOptions, job: &Job<'_>) -> Trained {
+        let setup = AnnealSetup::new(&problem, options, job).unwrap();
+        let mut tell = |_: &_| ControlFlow::Continue(());
+        let mut observer = Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
+        setup.train(problem, &Stop::new(), &mut observer).unwrap()
+    }
+
+    #[test]
+    fn the_plan_is_what_the_run_takes_and_keeps_every_budget() {
+        // 270 rows a batch lead to tiles of 192 rows, of which no half is the smallest tile.
+        // One output for two classes, two for two.
+        for (outputs, bytes, batch) in
+            [(1, true, None), (2, false, None), (7, true, None), (30, false, None), (7, false, Some(270))]
+        {
+            let usual = AnnealOptions::default();
+            let params = Params { epochs: 3, ..usual.params };
+            let options = AnnealOptions { params, batch, least_steps: 0, ..usual };
+            let job = |memory| Job { memory, checkpoints: bytes, ..Job::plain(20, 90) };
+            let plan = |memory| {
+                AnnealSetup::new(&problem(outputs, bytes), &options, &job(memory))
+                    .map(|run| (run.plan, run.params))
+            };
+            let free = plan(Memory::Auto).unwrap().0.total_bytes();
+            let least = plan(Memory::Ram(1)).unwrap_err().to_string();
+            let least: u64 =
+                least.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            assert!(plan(Memory::Ram(least - 1)).is_err());
+            assert_eq!(plan(Memory::Ram(least)).unwrap().1.start_factor, 1.0);
+            for ram in [least, (least + free) / 2, free] {
+                let (plan, _) = plan(Memory::Ram(ram)).unwrap();
+                let run = train(problem(outputs, bytes), &options, &job(Memory::Ram(ram)));
+                assert!(plan.total_bytes() <= ram);
+                assert_eq!(run.report.plan, Some(plan));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_scaled_by_a_power_of_two_that_brings_them_below_one() {
+        let scale = |values: Vec<u8>| input_scale(&Matrix::new(1, values.len(), Values::U8(values)).unwrap());
+        assert_eq!((scale(vec![255, 0]), scale(vec![3]), scale(vec![0])), (1.0 / 256.0, 0.25, 0.5));
+    }
+
+    #[test]
+    fn columns_of_any_size_are_worth_the_same() {
+        let (n, d) = (600, 6);
+        let noise = |k: usize, j: usize| ((k * 7919 + j * 104_729 + k * k % 251) % 997) as f32 / 997.0 - 0.5;
+        let labels: Vec<f32> = (0..n).map(|k| f32::from(u8::from(noise(k, 0) + noise(k, 5) > 0.0))).collect();
+        let run = |sizes: [f32; 6]| {
+            let values = (0..n * d).map(|e| noise(e / d, e % d) * sizes[e % d]).collect();
+            let data = Matrix::new(n, d, Values::F32(values)).unwrap();
+            let problem = Problem { data, labels: labels.clone(), task: Task::Binary };
+            train(problem, &AnnealOptions::default(), &Job::plain(4, 12))
+        };
+        let plain = run([1.0; 6]);
+        assert!(plain.report.accuracy > Some(0.9) && plain.report.steps >= 2000, "{:?}", plain.report);
+        let sizes = [2.0_f32.powi(-20), 1.0, 2.0_f32.powi(9), 1.0, 1.0, 2.0_f32.powi(20)];
+        let (plain, scaled) = (plain.network, run(sizes).network);
+        assert_eq!((&scaled.index, &scaled.out_value), (&plain.index, &plain.out_value));
+        for ((index, scaled), plain) in scaled.index.iter().zip(&scaled.value).zip(&plain.value) {
+            assert_eq!(scaled * sizes[*index as usize % d], *plain);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Sizes and settings, each checked under the name of its flag.
+
+use std::ops::RangeInclusive;
+
+use tamis::base::dims::Dims;
+use tamis::infer::model::MAX_INPUTS;
+use tamis::learn::train::Trials;
+use tamis::network::gates::Signs;
+
+use crate::train::budget::Budget;
+use crate::{Error, Result};
+
+/// Sizes of a network, and the outputs that weights lead to: 0 where the output weights are signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) dims: Dims,
+    pub(crate) outputs: usize,
+}
+
+/// The sizes of a network of `hidden` neurons for n rows of d inputs, each within its bounds.
+pub(crate) fn sizes(n: usize, d: usize, hidden: usize, budget: Budget, outputs: usize) -> Result<Sizes> {
+    let m = hidden;
+    if d > MAX_INPUTS {
+        return Err(Error::new("too many inputs for a model")
+            .expected(format_args!("at most {MAX_INPUTS} columns"))
+            .got(d)
+            .help("leave out columns, or scale the images down"));
+    }
+    let all = m.saturating_mul(d.saturating_add(outputs));
+    let nnz = budget.count(all, least(outputs))?;
+    let dims = Dims::new(n, d, m, nnz);
+    check_sizes(&dims, outputs)?;
+    Ok(Sizes { dims, outputs })
+}
+
+/// The fewest nonzeros of a network: with output weights, one on each side.
+const fn least(classes: usize) -> usize {
+    if classes > 0 { 2 } else { 1 }
+}
+
+/// Rows of the validation split, given their share of n rows.
+pub(crate) fn validation_rows(n: usize, share: f64) -> Result<usize> {
+    if !(0.0..1.0).contains(&share) {
+        return Err(Error::new("the part of the rows held out is out of bounds")
+            .expected("--validation 0 or more and less than 1")
+            .got(share)
+            .help("0.1 holds a tenth out, 0 none"));
+    }
+    Ok(((n as f64 * share).round() as usize).min(n - 1))
+}
+
+/// Refuses no start, and starts on no rows.
+pub(crate) fn check_trials(trials: Trials) -> Result<()> {
+    at_least_one("--trials", trials.count as usize, "1 goes without trials, as published")?;
+    match trials.count {
+        1 => Ok(()),
+        _ => at_least_one("--trial-rows", trials.rows, "pass --trials 1 to go without trials"),
+    }
+}
+
+/// Refuses a setting of 0.
+pub(crate) fn at_least_one(flag: &str, value: usize, help: &str) -> Result<()> {
+    match value {
+        0 => Err(Error::new("a setting is out of bounds")
+            .expected(format_args!("{flag} 1 or more"))
+            .got(0)
+            .help(help)),
+        _ => Ok(()),
+    }
+}
+
+/// Checks every size under the name of its flag, as [`Dims::check`] does without.
+///
+/// # Errors
+/// A size that is 0 or too large.
+pub(crate) fn check_dims(dims: &Dims) -> Result<()> {
+    check_sizes(dims, 0)?;
+    Ok(dims.check()?)
+}
+
+/// [`check_dims`] for networks whose weights also lead to `classes` outputs.
+fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
+    let most = u32::MAX as usize;
+    let (n, d, m) = (dims.samples, dims.inputs, dims.hidden);
+    let width = d.saturating_add(classes);
+    let (weights, all) = (most / width.max(1), m.saturating_mul(width));
+    let (ends, shape) = match classes {
+        0 => (format!("{d} inputs"), format!("{m} hidden × {d} inputs")),
+        _ => (
+            format!("{d} inputs and {classes} outputs"),
+            format!("{m} hidden × ({d} inputs + {classes} outputs)"),
+        ),
+    };
+    let within =
+        |what: &str, flag: &str, value: usize, range: RangeInclusive<usize>, why: &str, help: &str| {
+            if range.contains(&value) {
+                return Ok(());
+            }
+            let error = Error::new(format!("the number of {what} is out of bounds")).got(value).help(help);
+            Err(error.expected(format_args!("{flag} {} to {}{why}", range.start(), range.end())))
+        };
+    within("samples", "--samples", n, 1..=most, "", "choose a number of rows within these bounds")?;
+    within("inputs", "--inputs", d, 1..=most, "", "choose a number of columns within these bounds")?;
+    let why = format!(" for {ends}: weights are counted in 32 bits");
+    let help = "choose fewer neurons; 10 to 1000 are usual";
+    within("hidden neurons", "--hidden", m, 1..=weights, &why, help)?;
+    let help = "choose a part of all weights, such as a tenth";
+    within("nonzeros", "--nnz", dims.nnz, least(classes)..=all, &format!(" ({shape})"), help)
+}
+
+/// As `--signs` calls them.
+pub(crate) const fn signs_name(signs: Signs) -> &'static str {
+    match signs {
+        Signs::Positive => "positive",
+        Signs::Balanced => "balanced",
+        Signs::Free => "free",
+    }
+}

@@ -1,0 +1,74 @@
+//! Networks of several hidden layers: each layer by a recipe for one, on what the layers before it give; then all together.
+
+mod attempt;
+mod job;
+mod layer;
+
+use crate::Result;
+use crate::data::Problem;
+use crate::operator::Stop;
+use crate::train::network::SparseNetwork;
+use crate::train::options::{LayersOptions, Options, Recipe};
+use crate::train::plan;
+use crate::train::progress::Observer;
+use crate::train::report::{Details, LayersDetails, Neurons, Report};
+use crate::train::trained::{Stopwatch, Trained};
+use attempt::{Attempt, Run};
+use job::DeepJob;
+
+/// Trains a network of several hidden layers, layer by layer, then all together: brought down to s nonzeros where the layers
+/// have more ([`LayersOptions::grow`]), and fitted on those.
+///
+/// The share of s that a layer's output weights took is given back to the layers behind it. `observe` is called after every
+/// step and ends the run by returning `false`, as `stop` does. Ended in the last layer or later, or in another attempt than the first, the run gives a model.
+///
+/// A layer behind others is trained on what these make of all rows, which is stored, 4 bytes a row and neuron. The
+/// published method ([`Recipe::Paper`]) needs not store it: with [`Memory::Least`](crate::train::Memory::Least), or within a budget that has no
+/// room for it, a tile of rows goes through the layers whenever it is read, to the same bits for more time. It also trains
+/// the first layer on the samples themselves; the other recipes change the rows that they are given, and get copies.
+///
+/// # Errors
+/// Those of the recipe; sizes out of bounds; or the run was ended before the last layer had a step
+/// ([`Error::is_interrupted`]).
+pub(crate) fn train(
+    problem: Problem,
+    options: &Options,
+    recipe: &Recipe,
+    hidden: &[usize],
+    layers: &LayersOptions,
+    stop: &Stop,
+    observer: &mut Observer<'_>,
+) -> Result<Trained> {
+    problem.check()?;
+    let job = DeepJob::new(&problem, options, recipe, hidden, layers)?;
+    let stopwatch = Stopwatch::start(&problem);
+    let pool = plan::pool(options.threads)?;
+    let mut run = Run::new(&job, &pool, stop);
+    let Attempt { model, score, nnz, grown_nnz, layers, tuned, limit, stopped } =
+        run.attempts(problem, observer)?;
+    let tune_epochs = tuned.map_or(0, |tuned| tuned.epochs);
+    let live = Neurons::Each(layers.iter().map(|layer| layer.live).collect());
+    let details = Details::Layers(LayersDetails {
+        layers,
+        attempts: run.attempts,
+        grown_nnz,
+        untuned_loss: tuned.map(|tuned| f64::from(tuned.before)),
+        tune_epochs,
+        mapped_bytes: run.most.mapped,
+    });
+    let (outputs, hidden) = (job.sizes.outputs.max(1), Neurons::Each(hidden.to_vec()));
+    let report = stopwatch.report(recipe.name(), outputs, hidden, job.sizes.nnz, options.seed, details);
+    let report = Report {
+        nnz,
+        live,
+        epochs: tune_epochs,
+        passes: run.passes,
+        limit,
+        stopped,
+        threads: pool.current_num_threads(),
+        state_bytes: run.most.state,
+        workspace_bytes: run.most.workspace,
+        ..report.scored(&score)
+    };
+    Ok(Trained::new(&model, SparseNetwork::default(), report))
+}

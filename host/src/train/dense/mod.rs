@@ -1,0 +1,33 @@
+//! The dense baseline: MLPs held and trained in full, and pruned by magnitude round by round (`imp`).
+//!
+//! `x -> relu(W_1 x) -> … -> W_L ·`, without biases; for one output the last layer may be the plain sum of the hidden
+//! neurons, as in the figures of the IHT paper. Weights of a layer lie row by row, one row per output, as in `PyTorch`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `shape` | widths and where each layer's weights lie; `PyTorch`'s initial values |
+//! | `product` | matrix products by the crate `gemm` |
+//! | `pass` | losses and gradients of a batch, forwards and back |
+//! | [`optimiser`] | Adam and SGD with momentum, weight decay, rates that fall in steps |
+//! | [`mod@imp`] | iterative magnitude pruning: train, prune, rewind, again |
+//! | `keep` | a run in a folder, to go on with |
+//!
+//! **Parts.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each with a gradient of its
+//! own; the gradients are added in the order of the groups. So the number of threads changes no bit, and activations are
+//! held for a tile of each group only. The kernels of `gemm` differ from one kind of processor to another, and so do the
+//! last bits.
+
+pub mod imp;
+mod keep;
+pub mod optimiser;
+mod options;
+mod pass;
+mod product;
+mod shape;
+
+pub use imp::{Imp, Progress, imp};
+pub use keep::Keep;
+pub use optimiser::{Optimiser, Rates};
+pub use options::{ImpOptions, Level};
+pub use pass::{Goal, Measure, Set};
+pub use shape::{Head, Layer, Shape};

@@ -1,0 +1,232 @@
+//! Steps along a gradient: Adam, and SGD with momentum, each as `PyTorch` computes them.
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::{Error, Result};
+
+/// Weights that a thread updates at a time.
+const CHUNK: usize = 1 << 14;
+/// Adam's memory of gradients, of their squares, and what is added to the root.
+const BETAS: (f32, f32) = (0.9, 0.999);
+const EPSILON: f32 = 1e-8;
+
+/// How a gradient becomes a step.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Optimiser {
+    /// Adam with the usual betas, 0.9 and 0.999.
+    Adam,
+    /// Stochastic gradient descent: `b <- momentum b + g`, `w <- w - rate b`.
+    Sgd {
+        /// Part of the last step that goes on, from 0 up to but not 1.
+        momentum: f32,
+    },
+}
+
+/// Step sizes over the epochs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rates {
+    /// The rate of the first epoch.
+    pub rate: f32,
+    /// Epochs, counted from 0 and rising, from which on the rate is `factor` times what it was.
+    pub falls: Vec<u32>,
+    /// See [`Self::falls`].
+    pub factor: f32,
+    /// This times the weight is added to its gradient.
+    pub decay: f32,
+}
+
+impl Rates {
+    /// A constant rate without weight decay.
+    #[must_use]
+    pub const fn constant(rate: f32) -> Self {
+        Self { rate, falls: Vec::new(), factor: 0.1, decay: 0.0 }
+    }
+
+    /// The rate in `epoch`, counted from 0.
+    ///
+    /// ```
+    /// use tamis_host::train::dense::Rates;
+    /// let rates = Rates { falls: vec![80, 120], factor: 0.5, ..Rates::constant(0.1) };
+    /// assert_eq!([79, 80, 119, 120].map(|epoch| rates.at(epoch)), [0.1, 0.05, 0.05, 0.025]);
+    /// ```
+    #[must_use]
+    pub fn at(&self, epoch: u32) -> f32 {
+        let falls = self.falls.iter().filter(|&&fall| epoch >= fall).count();
+        (f64::from(self.rate) * f64::from(self.factor).powi(falls as i32)) as f32
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let out = |what: &str, expected: &str, got: f32, help: &str| {
+            Err(Error::new(format!("{what} is out of bounds")).expected(expected).got(got).help(help))
+        };
+        if !(self.rate > 0.0 && self.rate.is_finite()) {
+            let help = "leave --rate out for 0.001 with adam and 0.1 with sgd";
+            return out("the learning rate", "--rate above 0, such as 0.001", self.rate, help);
+        }
+        if !(self.factor > 0.0 && self.factor.is_finite()) {
+            let help = "leave --rate-factor out for 0.1";
+            return out("the factor of the rate", "--rate-factor above 0, such as 0.1", self.factor, help);
+        }
+        if !(self.decay >= 0.0 && self.decay.is_finite()) {
+            let help = "leave --weight-decay out for none";
+            return out("the weight decay", "--weight-decay 0 or more, such as 0.0001", self.decay, help);
+        }
+        Ok(())
+    }
+}
+
+impl Optimiser {
+    /// Numbers that it keeps per weight.
+    #[must_use]
+    pub const fn moments(&self) -> usize {
+        match self {
+            Self::Adam => 2,
+            Self::Sgd { .. } => 1,
+        }
+    }
+
+    /// The usual rate.
+    #[must_use]
+    pub const fn usual_rate(&self) -> f32 {
+        match self {
+            Self::Adam => 0.001,
+            Self::Sgd { .. } => 0.1,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        match *self {
+            Self::Sgd { momentum } if !(0.0..1.0).contains(&momentum) => {
+                Err(Error::new("the momentum is out of bounds")
+                    .expected("--momentum 0 or more and less than 1")
+                    .got(momentum)
+                    .help("leave --momentum out for 0.9"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What an optimiser remembers.
+#[derive(Debug)]
+pub(super) struct State {
+    optimiser: Optimiser,
+    /// Means of the gradients, or the last step.
+    first: Vec<f32>,
+    /// Means of their squares; empty for SGD.
+    second: Vec<f32>,
+    steps: i32,
+}
+
+impl State {
+    pub(super) fn new(optimiser: Optimiser, weights: usize) -> Self {
+        let second = if optimiser.moments() > 1 { weights } else { 0 };
+        Self { optimiser, first: vec![0.0; weights], second: vec![0.0; second], steps: 0 }
+    }
+
+    /// Forgets everything.
+    pub(super) fn reset(&mut self) {
+        self.first.fill(0.0);
+        self.second.fill(0.0);
+        self.steps = 0;
+    }
+
+    /// One step on the weights of the mask; the others have the value 0 and keep it.
+    pub(super) fn step(
+        &mut self,
+        (rate, decay): (f32, f32),
+        weights: &mut [f32],
+        gradient: &[f32],
+        mask: &[bool],
+    ) {
+        self.steps = self.steps.saturating_add(1);
+        let arch = pulp::Arch::new();
+        let parts = weights
+            .par_chunks_mut(CHUNK)
+            .zip(gradient.par_chunks(CHUNK))
+            .zip(mask.par_chunks(CHUNK))
+            .zip(self.first.par_chunks_mut(CHUNK));
+        match self.optimiser {
+            Optimiser::Adam => {
+                let (b1, b2) = BETAS;
+                let unbias = |beta: f32| 1.0 - f64::from(beta).powi(self.steps);
+                let rate = (f64::from(rate) / unbias(b1)) as f32;
+                let root = (1.0 / unbias(b2).sqrt()) as f32;
+                parts.zip(self.second.par_chunks_mut(CHUNK)).for_each(|((((w, g), mask), m), v)| {
+                    arch.dispatch(|| {
+                        for ((((w, g), mask), m), v) in w.iter_mut().zip(g).zip(mask).zip(m).zip(v) {
+                            let g = if *mask { g + decay * *w } else { 0.0 };
+                            *m = b1 * *m + (1.0 - b1) * g;
+                            *v = b2 * *v + (1.0 - b2) * (g * g);
+                            *w -= rate * *m / (v.sqrt() * root + EPSILON);
+                        }
+                    });
+                });
+            }
+            Optimiser::Sgd { momentum } => parts.for_each(|(((w, g), mask), m)| {
+                arch.dispatch(|| {
+                    for (((w, g), mask), m) in w.iter_mut().zip(g).zip(mask).zip(m) {
+                        let g = if *mask { g + decay * *w } else { 0.0 };
+                        *m = momentum * *m + g;
+                        *w -= rate * *m;
+                    }
+                });
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three steps on `w²/2`, by the formulas in double precision.
+    #[test]
+    fn steps_are_those_of_the_definitions() {
+        for (optimiser, decay) in
+            [(Optimiser::Adam, 0.0), (Optimiser::Adam, 0.5), (Optimiser::Sgd { momentum: 0.9 }, 0.5)]
+        {
+            let mut weights = vec![1.0_f32, -2.0, 0.0];
+            let mask = [true, true, false];
+            let mut state = State::new(optimiser, 3);
+            let (mut w, mut m, mut v) = ([1.0_f64, -2.0], [0.0; 2], [0.0; 2]);
+            for t in 1..=3 {
+                let gradient = [weights[0], weights[1], 9.0];
+                state.step((0.1, decay), &mut weights, &gradient, &mask);
+                for i in 0..2 {
+                    let g = w[i] + f64::from(decay) * w[i];
+                    match optimiser {
+                        Optimiser::Adam => {
+                            m[i] = 0.9 * m[i] + 0.1 * g;
+                            v[i] = 0.999 * v[i] + 0.001 * g * g;
+                            let (mean, square) =
+                                (m[i] / (1.0 - 0.9_f64.powi(t)), v[i] / (1.0 - 0.999_f64.powi(t)));
+                            w[i] -= 0.1 * mean / (square.sqrt() + 1e-8);
+                        }
+                        Optimiser::Sgd { momentum } => {
+                            m[i] = f64::from(momentum) * m[i] + g;
+                            w[i] -= 0.1 * m[i];
+                        }
+                    }
+                    assert!(
+                        (f64::from(weights[i]) - w[i]).abs() < 1e-5,
+                        "{optimiser:?} {t} {weights:?} {w:?}"
+                    );
+                }
+                assert_eq!(weights[2].to_bits(), 0, "a pruned weight stays 0");
+            }
+        }
+    }
+
+    #[test]
+    fn settings_out_of_bounds_are_refused() {
+        for rate in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+            assert!(Rates::constant(rate).check().unwrap_err().to_string().contains("--rate"));
+        }
+        assert!(Rates { decay: -1.0, ..Rates::constant(1.0) }.check().is_err());
+        assert!(Rates { factor: 0.0, ..Rates::constant(1.0) }.check().is_err());
+        assert!(Optimiser::Sgd { momentum: 1.0 }.check().unwrap_err().to_string().contains("--momentum"));
+    }
+}

@@ -1,0 +1,264 @@
+//! Losses and gradients of a batch: forwards and back through the layers, tile by tile.
+//!
+//! With `a_0 = x`, `a_l = relu(W_l a_(l-1))` and the residual `r` of the outputs (label minus output, or one-hot minus
+//! softmax), the gradient is `-scale r_l^T a_(l-1)` for each layer, where `r_(l-1) = (r_l W_l) * 1[a_(l-1) > 0]`.
+
+mod batch;
+mod group;
+mod number;
+
+use rayon::prelude::*;
+
+use super::shape::Shape;
+use crate::operator::Stop;
+use crate::{Error, Result};
+pub(super) use batch::{Batch, labels_of};
+pub use batch::{Goal, Measure, Set};
+use batch::{acts, widest};
+use group::{Group, Work};
+use number::Real;
+
+/// Rows that go through the layers together: enough for the matrix products, few enough for the cache.
+const TILE: usize = 256;
+/// Multiply-adds of a forward pass from which on a batch of few rows is worth sharing, and the rows of its tiles.
+const SHARED: usize = 1 << 22;
+const SMALL_TILE: usize = 64;
+/// Groups of tiles, at most, each with a gradient of its own.
+const GROUPS: usize = 8;
+
+/// Computes losses and gradients of one network shape, in memory for batches of some size.
+pub(super) struct Engine<T> {
+    shape: Shape,
+    goal: Goal,
+    /// Rows of a tile.
+    tile: usize,
+    groups: Vec<Group<T>>,
+    stop: Stop,
+}
+
+impl<T: Real> Engine<T> {
+    /// For batches of at most `batch` rows; `stop` ends a pass within a tile.
+    pub(super) fn new(shape: &Shape, goal: Goal, batch: usize, stop: &Stop) -> Self {
+        let [tile, groups] = sizes(batch, shape.weights());
+        let groups = (0..groups).map(|_| Group::new(shape, goal, tile)).collect();
+        Self { shape: shape.clone(), goal, tile, groups, stop: stop.clone() }
+    }
+
+    /// Bytes that the passes take; `gather` where rows are not used where they lie.
+    pub(super) fn bytes(shape: &Shape, goal: Goal, batch: usize, gather: bool) -> u64 {
+        let [tile, groups] = sizes(batch, shape.weights());
+        let inputs = if gather { shape.inputs() } else { 0 };
+        let widths = inputs + acts(shape).sum::<usize>() + 2 * widest(shape);
+        let numbers = (tile as u64) * (widths as u64) + shape.weights() as u64;
+        let labels = tile * (4 * labels_of(shape, goal) + if goal == Goal::Classes { 2 } else { 0 });
+        groups as u64 * (numbers * size_of::<T>() as u64 + labels as u64)
+    }
+
+    /// The mean loss of a batch; its gradient is in [`gradient`](Self::gradient) then.
+    ///
+    /// # Errors
+    /// The pass was ended on request.
+    pub(super) fn descend(&mut self, weights: &[T], batch: &Batch<'_>) -> Result<f64> {
+        self.pass(weights, batch, true).map(|measure| measure.loss)
+    }
+
+    /// How good the network is on a batch of any size.
+    ///
+    /// # Errors
+    /// The pass was ended on request.
+    pub(super) fn measure(&mut self, weights: &[T], batch: &Batch<'_>) -> Result<Measure> {
+        self.pass(weights, batch, false)
+    }
+
+    /// The gradient of the mean loss.
+    pub(super) fn gradient(&self) -> &[T] {
+        &self.groups[0].gradient
+    }
+
+    fn pass(&mut self, weights: &[T], batch: &Batch<'_>, back: bool) -> Result<Measure> {
+        let rows = batch.rows.len();
+        let tile = self.tile;
+        let tiles = rows.div_ceil(tile);
+        let groups = tiles.min(self.groups.len()).max(1);
+        let terms = if self.goal == Goal::Classes { rows } else { rows * self.shape.outputs() };
+        // The square has the slope 2.
+        let slope = if self.goal == Goal::Classes { 1.0 } else { 2.0 };
+        let scale = back.then(|| T::of(-slope / terms.max(1) as f64));
+        let work =
+            Work { shape: &self.shape, goal: self.goal, weights, batch, tile, scale, stop: &self.stop };
+        let run = |(g, group): (usize, &mut Group<T>)| {
+            group.run(&work, g * tiles / groups..(g + 1) * tiles / groups);
+        };
+        match &mut self.groups[..groups] {
+            [group] => run((0, group)),
+            all => all.par_iter_mut().enumerate().for_each(run),
+        }
+        let done = &mut self.groups[..groups];
+        if let Some(error) = done.iter_mut().find_map(|group| group.failed.take()) {
+            return Err(Error::from(error));
+        }
+        if back {
+            add_up(done);
+        }
+        let loss = done.iter().map(|group| group.loss).sum::<f64>() / terms.max(1) as f64;
+        let right = (self.goal != Goal::Regression).then(|| done.iter().map(|group| group.right).sum());
+        Ok(Measure { rows, loss, right })
+    }
+}
+
+/// Rows of a tile and number of groups, for a network of so many weights.
+fn sizes(batch: usize, weights: usize) -> [usize; 2] {
+    let shared = batch.saturating_mul(weights) >= SHARED;
+    let most = if shared { batch.div_ceil(4).next_multiple_of(16).clamp(SMALL_TILE, TILE) } else { TILE };
+    let tile = batch.clamp(1, most);
+    [tile, batch.div_ceil(tile).clamp(1, GROUPS)]
+}
+
+/// Adds the gradients of all groups to that of the first, in their order.
+fn add_up<T: Real>(groups: &mut [Group<T>]) {
+    const CHUNK: usize = 1 << 14;
+    let Some((first, rest)) = groups.split_first_mut() else { return };
+    if rest.is_empty() {
+        return;
+    }
+    first.gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sum)| {
+        for group in rest.iter() {
+            let part = &group.gradient[at * CHUNK..][..sum.len()];
+            sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += *part);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Matrix, Values};
+    use crate::train::dense::shape::Head;
+    use tamis::base::rng::Permutation;
+
+    const GOALS: [Goal; 3] = [Goal::Regression, Goal::Binary, Goal::Classes];
+
+    /// Every goal with networks of one to three hidden layers, and both heads where there is one output.
+    fn shapes() -> Vec<(Shape, Goal)> {
+        let mut all = Vec::new();
+        for hidden in [&[6][..], &[5, 4], &[7, 3, 4]] {
+            for goal in GOALS {
+                let outputs = if goal == Goal::Binary { 1 } else { 3 };
+                all.push((Shape::new(5, hidden, outputs, Head::Weights).unwrap(), goal));
+            }
+            all.push((Shape::new(5, hidden, 1, Head::Sum).unwrap(), Goal::Regression));
+        }
+        all
+    }
+
+    fn problem(rows: usize, shape: &Shape, goal: Goal) -> (Matrix, Vec<f32>) {
+        let noise = |e: usize| ((e * 7919 + e / 13 + 5) % 256) as u8;
+        let values: Vec<f32> =
+            (0..rows * shape.inputs()).map(|e| f32::from(noise(e)) / 100.0 - 1.27).collect();
+        let labels = (0..rows * labels_of(shape, goal)).map(|e| match goal {
+            Goal::Regression => f32::from(noise(e + 99)) / 64.0,
+            Goal::Binary => f32::from(noise(e) % 2),
+            Goal::Classes => f32::from(noise(e) % shape.outputs() as u8),
+        });
+        let labels = labels.collect();
+        (Matrix::new(rows, shape.inputs(), Values::F32(values)).unwrap(), labels)
+    }
+
+    fn weights(shape: &Shape) -> Vec<f64> {
+        shape.initial(1).iter().map(|&w| 2.0 * f64::from(w)).collect()
+    }
+
+    /// Central differences of the loss; the network is piecewise smooth, and few steps cross an edge.
+    #[test]
+    fn gradients_are_the_slopes_of_the_loss() {
+        for (shape, goal) in shapes() {
+            // Three tiles, and rows out of order.
+            let (data, labels) = problem(600, &shape, goal);
+            let set = Set { data: &data, labels: &labels };
+            let order = Some(Permutation::new(1, 2, 600));
+            let batch = Batch { set, rows: 3..600, order, scale: 0.5 };
+            let mut engine = Engine::new(&shape, goal, 600, &Stop::new());
+            let mut w = weights(&shape);
+            let loss = engine.descend(&w, &batch).unwrap();
+            let gradient = engine.gradient().to_vec();
+            let largest = gradient.iter().fold(0.0_f64, |top, g| top.max(g.abs()));
+            assert!(loss > 0.01 && largest > 1e-3, "{shape:?} {goal:?}");
+            let step = 1e-7;
+            for (j, g) in gradient.iter().enumerate() {
+                let mut at = |value: f64| {
+                    let before = std::mem::replace(&mut w[j], value);
+                    let loss = engine.measure(&w, &batch).unwrap().loss;
+                    w[j] = before;
+                    loss
+                };
+                let (up, down) = (at(weights(&shape)[j] + step), at(weights(&shape)[j] - step));
+                let slope = (up - down) / (2.0 * step);
+                assert!((slope - g).abs() < 1e-5 * largest.max(1.0), "{shape:?} {goal:?} {j}: {slope} {g}");
+            }
+        }
+    }
+
+    /// Single precision takes other products and the core's losses.
+    #[test]
+    fn single_precision_agrees_with_double() {
+        for (shape, goal) in shapes() {
+            let (data, labels) = problem(700, &shape, goal);
+            let batch =
+                Batch { set: Set { data: &data, labels: &labels }, rows: 0..700, order: None, scale: 1.0 };
+            let double: Vec<f64> = weights(&shape);
+            let single: Vec<f32> = double.iter().map(|&w| w as f32).collect();
+            let mut one = Engine::new(&shape, goal, 700, &Stop::new());
+            let mut two = Engine::new(&shape, goal, 700, &Stop::new());
+            let losses = (one.descend(&single, &batch).unwrap(), two.descend(&double, &batch).unwrap());
+            assert!((losses.0 / losses.1 - 1.0).abs() < 1e-5, "{losses:?}");
+            let largest = two.gradient().iter().fold(0.0_f64, |top, g| top.max(g.abs()));
+            for (a, b) in one.gradient().iter().zip(two.gradient()) {
+                assert!((f64::from(*a) - b).abs() < 1e-5 * largest, "{shape:?} {goal:?} {a} {b}");
+            }
+            let (one, two) = (one.measure(&single, &batch).unwrap(), two.measure(&double, &batch).unwrap());
+            assert_eq!((one.rows, one.right), (two.rows, two.right));
+            assert_eq!(one.right.is_some(), goal != Goal::Regression);
+        }
+    }
+
+    #[test]
+    fn threads_change_no_bit() {
+        let shape = Shape::new(5, &[9, 4], 3, Head::Weights).unwrap();
+        let (data, labels) = problem(3000, &shape, Goal::Classes);
+        let set = Set { data: &data, labels: &labels };
+        let weights = shape.initial(0);
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let order = Some(Permutation::new(1, 2, 3000));
+                let mut engine = Engine::new(&shape, Goal::Classes, 3000, &Stop::new());
+                let loss =
+                    engine.descend(&weights, &Batch { set, rows: 0..3000, order, scale: 1.0 }).unwrap();
+                let bits: Vec<u32> = engine.gradient().iter().map(|g| f32::to_bits(*g)).collect();
+                (loss.to_bits(), bits)
+            })
+        };
+        let one = run(1);
+        assert!([2, 3, 7].into_iter().all(|threads| run(threads) == one));
+    }
+
+    #[test]
+    fn bytes_stand_for_their_numbers_and_a_stop_ends_the_pass() {
+        let shape = Shape::new(5, &[6], 1, Head::Weights).unwrap();
+        let bytes: Vec<u8> = (0..200).map(|e| (e * 37 % 251) as u8).collect();
+        let floats = bytes.iter().map(|&b| f32::from(b)).collect();
+        let labels: Vec<f32> = (0..40).map(|k| (k % 2) as f32).collect();
+        let weights = shape.initial(0);
+        let stop = Stop::new();
+        let run = |values| {
+            let data = Matrix::new(40, 5, values).unwrap();
+            let set = Set { data: &data, labels: &labels };
+            let mut engine = Engine::new(&shape, Goal::Binary, 40, &stop);
+            let loss = engine.descend(&weights, &Batch { set, rows: 0..40, order: None, scale: 1.0 / 256.0 });
+            (loss.map(f64::to_bits).ok(), engine.gradient().to_vec())
+        };
+        assert_eq!(run(Values::U8(bytes.clone())), run(Values::F32(floats)));
+        stop.ask();
+        assert_eq!(run(Values::U8(bytes)).0, None);
+    }
+}

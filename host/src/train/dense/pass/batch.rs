@@ -1,0 +1,83 @@
+//! Rows, labels and scores of a batch, and the widths that a pass needs.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use tamis::base::rng::Permutation;
+
+use crate::data::Matrix;
+use crate::train::dense::shape::{Head, Shape};
+
+/// What is learnt, and how it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// Numbers: mean squared error over rows and outputs.
+    Regression,
+    /// Labels 0 and 1: the same, and right where the output is on the side of 0.5 of the label.
+    Binary,
+    /// Classes 0, 1, …: mean over rows of the cross-entropy of the softmax, and right where the class's output is largest.
+    Classes,
+}
+
+/// Rows and their labels.
+#[derive(Debug, Clone, Copy)]
+pub struct Set<'a> {
+    /// n×d samples.
+    pub data: &'a Matrix,
+    /// n×c labels; for [`Goal::Classes`] n classes.
+    pub labels: &'a [f32],
+}
+
+/// How good a network is on a set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// Rows.
+    pub rows: usize,
+    /// The mean that the [`Goal`] says.
+    pub loss: f64,
+    /// Rows whose class is right; none for regression.
+    pub right: Option<usize>,
+}
+
+impl Measure {
+    /// Fraction of the rows whose class is right.
+    #[must_use]
+    pub fn accuracy(&self) -> Option<f64> {
+        self.right.map(|right| right as f64 / self.rows.max(1) as f64)
+    }
+}
+
+/// Rows of a set, as a step takes them.
+#[derive(Clone)]
+pub(in crate::train::dense) struct Batch<'a> {
+    pub(in crate::train::dense) set: Set<'a>,
+    /// Which rows, as positions in the order.
+    pub(in crate::train::dense) rows: Range<usize>,
+    /// Where the rows of these positions lie; none for the order of the set.
+    pub(in crate::train::dense) order: Option<Permutation>,
+    /// Factor of the inputs.
+    pub(in crate::train::dense) scale: f32,
+}
+
+impl Batch<'_> {
+    pub(super) fn place(&self, row: usize) -> usize {
+        self.order.map_or(row, |order| order.get(row))
+    }
+}
+
+/// Widths of what the layers give, and of the sum behind them where there is one.
+pub(super) fn acts(shape: &Shape) -> impl Iterator<Item = usize> + '_ {
+    let sum = (shape.head() == Head::Sum).then_some(1);
+    shape.layers().map(|layer| layer.outputs).chain(sum)
+}
+
+/// The widest of all layers' outputs.
+pub(super) fn widest(shape: &Shape) -> usize {
+    acts(shape).max().unwrap_or(1)
+}
+
+/// Labels of a row.
+pub(in crate::train::dense) fn labels_of(shape: &Shape, goal: Goal) -> usize {
+    if goal == Goal::Classes { 1 } else { shape.outputs() }
+}

@@ -1,0 +1,223 @@
+//! The tiles of one group: forwards and back through the layers.
+
+use std::ops::Range;
+
+use super::batch::{Batch, Goal, acts, labels_of, widest};
+use super::number::Real;
+use crate::data::Values;
+use crate::operator::Stop;
+use crate::train::dense::product::{Mat, product};
+use crate::train::dense::shape::{Head, Shape};
+
+/// Memory of one group of tiles, and what it sums up.
+pub(super) struct Group<T> {
+    /// Rows of a tile that do not lie together or are scaled; empty until there are such.
+    x: Vec<T>,
+    /// Outputs of each layer, those of the last one where the head is a sum included.
+    acts: Vec<Vec<T>>,
+    /// Residuals of two neighbouring layers.
+    back: [Vec<T>; 2],
+    labels: Vec<f32>,
+    classes: Vec<u16>,
+    pub(super) gradient: Vec<T>,
+    pub(super) loss: f64,
+    pub(super) right: usize,
+    /// What went wrong, if anything did.
+    pub(super) failed: Option<tamis::Error>,
+}
+
+/// One pass, as every group sees it.
+pub(super) struct Work<'a, T> {
+    pub(super) shape: &'a Shape,
+    pub(super) goal: Goal,
+    pub(super) weights: &'a [T],
+    pub(super) batch: &'a Batch<'a>,
+    pub(super) tile: usize,
+    /// Factor from residuals to the gradient; none for the loss alone.
+    pub(super) scale: Option<T>,
+    pub(super) stop: &'a Stop,
+}
+
+impl<T: Real> Work<'_, T> {
+    fn weights(&self, layer: usize) -> Mat<'_, T> {
+        let layer = self.shape.layer(layer);
+        Mat::new(&self.weights[layer.range], layer.outputs, layer.inputs)
+    }
+
+    /// The labels of each of `rows`, `width` of them, with its position among these.
+    fn label_rows(&self, rows: Range<usize>, width: usize, mut put: impl FnMut(usize, &[f32])) {
+        for (at, row) in rows.enumerate() {
+            put(at, &self.batch.set.labels[self.batch.place(row) * width..][..width]);
+        }
+    }
+}
+
+/// The inputs of `rows`: where they lie, or gathered and scaled in `x`.
+fn inputs<'a, T: Real>(x: &'a mut Vec<T>, batch: &Batch<'a>, rows: Range<usize>) -> &'a [T] {
+    let d = batch.set.data.cols;
+    if let Values::F32(values) = &batch.set.data.values
+        && batch.order.is_none()
+        && batch.scale == 1.0
+        && let Some(own) = T::own(values)
+    {
+        return &own[rows.start * d..rows.end * d];
+    }
+    if x.len() < rows.len() * d {
+        *x = vec![T::default(); rows.len() * d];
+    }
+    let x = &mut x[..rows.len() * d];
+    let place = |at: usize| batch.place(rows.start + at) * d;
+    match &batch.set.data.values {
+        Values::F32(values) => {
+            let scale = f64::from(batch.scale);
+            for (at, x) in x.chunks_exact_mut(d).enumerate() {
+                let row = &values[place(at)..][..d];
+                match T::own(row).filter(|_| batch.scale == 1.0) {
+                    Some(row) => x.copy_from_slice(row),
+                    None => x.iter_mut().zip(row).for_each(|(x, v)| *x = T::of(f64::from(*v) * scale)),
+                }
+            }
+        }
+        Values::U8(values) => {
+            let scale = T::of(f64::from(batch.scale));
+            for (at, x) in x.chunks_exact_mut(d).enumerate() {
+                let row = &values[place(at)..][..d];
+                x.iter_mut().zip(row).for_each(|(x, v)| *x = T::byte(*v) * scale);
+            }
+        }
+    }
+    x
+}
+
+/// Outputs of all layers for `n` rows.
+fn forward<T: Real>(work: &Work<'_, T>, x: &[T], acts: &mut [Vec<T>], n: usize) {
+    let zero = T::default();
+    for (l, layer) in work.shape.layers().enumerate() {
+        let (before, from) = acts.split_at_mut(l);
+        let left = before.last().map_or(x, |act| &act[..n * layer.inputs]);
+        let out = &mut from[0][..n * layer.outputs];
+        product(out, false, T::ONE, T::ONE, Mat::new(left, n, layer.inputs), work.weights(l).t());
+        if layer.relu {
+            // What is no number stays so, and is found out.
+            out.iter_mut().for_each(|z| *z = if *z <= zero { zero } else { *z });
+        }
+    }
+    if work.shape.head() == Head::Sum
+        && let [.., neurons, out] = acts
+    {
+        let width = neurons.len() / out.len();
+        for (out, neurons) in out.iter_mut().zip(neurons.chunks_exact(width)).take(n) {
+            *out = zero;
+            neurons.iter().for_each(|a| *out += *a);
+        }
+    }
+}
+
+/// How many of the rows have the right class.
+fn right<T: Real>(work: &Work<'_, T>, rows: Range<usize>, out: &[T]) -> usize {
+    let mut count = 0;
+    let outputs = work.shape.outputs();
+    match work.goal {
+        Goal::Regression => {}
+        Goal::Binary => {
+            let half = T::of(0.5);
+            work.label_rows(rows, outputs, |at, label| {
+                count += usize::from((out[at] >= half) == (label[0] >= 0.5));
+            });
+        }
+        Goal::Classes => work.label_rows(rows, 1, |at, label| {
+            count += usize::from(T::best(&out[at * outputs..][..outputs]) == label[0] as usize);
+        }),
+    }
+    count
+}
+
+impl<T: Real> Group<T> {
+    pub(super) fn new(shape: &Shape, goal: Goal, tile: usize) -> Self {
+        let classes = if goal == Goal::Classes { tile } else { 0 };
+        Self {
+            x: Vec::new(),
+            acts: acts(shape).map(|width| vec![T::default(); tile * width]).collect(),
+            back: [(); 2].map(|()| vec![T::default(); tile * widest(shape)]),
+            labels: vec![0.0; tile * labels_of(shape, goal)],
+            classes: vec![0; classes],
+            gradient: vec![T::default(); shape.weights()],
+            loss: 0.0,
+            right: 0,
+            failed: None,
+        }
+    }
+
+    /// Runs the tiles of the group.
+    pub(super) fn run(&mut self, work: &Work<'_, T>, tiles: Range<usize>) {
+        (self.loss, self.right, self.failed) = (0.0, 0, None);
+        for tile in tiles.clone() {
+            if work.stop.asked() {
+                self.failed = Some(tamis::Error::Stopped);
+                return;
+            }
+            let all = &work.batch.rows;
+            let start = all.start + tile * work.tile;
+            let rows = start..(start + work.tile).min(all.end);
+            if let Err(error) = self.tile(work, rows, tile > tiles.start) {
+                self.failed = Some(error);
+                return;
+            }
+        }
+    }
+
+    /// One tile; `add` where the gradient already holds that of others.
+    fn tile(&mut self, work: &Work<'_, T>, rows: Range<usize>, add: bool) -> tamis::Result<()> {
+        let Self { x, acts, back, gradient, .. } = self;
+        let n = rows.len();
+        let x = inputs(x, work.batch, rows.clone());
+        forward(work, x, acts, n);
+        let [first, second] = back;
+        let outputs = work.shape.outputs();
+        let mut residual = &mut first[..];
+        let mut other = &mut second[..];
+        residual[..n * outputs].copy_from_slice(&acts[acts.len() - 1][..n * outputs]);
+        let out = &mut residual[..n * outputs];
+        if work.scale.is_none() {
+            self.right += right(work, rows.clone(), out);
+        }
+        self.loss += match work.goal {
+            Goal::Classes => {
+                work.label_rows(rows, 1, |at, row| self.classes[at] = row[0] as u16);
+                T::cross_entropy(&self.classes[..n], outputs, out)?
+            }
+            Goal::Regression | Goal::Binary => {
+                let put =
+                    |at: usize, row: &[f32]| self.labels[at * outputs..][..outputs].copy_from_slice(row);
+                work.label_rows(rows, outputs, put);
+                T::square(&self.labels[..n * outputs], out)?
+            }
+        };
+        let Some(scale) = work.scale else { return Ok(()) };
+        if work.shape.head() == Head::Sum {
+            // Every neuron of the last layer has the residual of the row.
+            let width = work.shape.layer(work.shape.layers().len() - 1).outputs;
+            for (all, one) in other.chunks_exact_mut(width).zip(&residual[..n]) {
+                all.fill(*one);
+            }
+            std::mem::swap(&mut residual, &mut other);
+        }
+        for l in (0..work.shape.layers().len()).rev() {
+            let layer = work.shape.layer(l);
+            if layer.relu {
+                for (r, a) in residual.iter_mut().zip(&acts[l][..n * layer.outputs]) {
+                    *r = if *a > T::default() { *r } else { T::default() };
+                }
+            }
+            let r = Mat::new(&residual[..n * layer.outputs], n, layer.outputs);
+            let left = if l == 0 { x } else { &acts[l - 1][..n * layer.inputs] };
+            let left = Mat::new(left, n, layer.inputs);
+            product(&mut gradient[layer.range], add, T::ONE, scale, r.t(), left);
+            if l > 0 {
+                product(&mut other[..n * layer.inputs], false, T::ONE, T::ONE, r, work.weights(l));
+                std::mem::swap(&mut residual, &mut other);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! The one way to train: options to a trained model, whatever the recipe, the outputs and the hidden layers.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::data::Problem;
+use crate::operator::Stop;
+use crate::train::checkpoint::CheckpointFile;
+use crate::train::layer::LayerSetup;
+use crate::train::options::{Options, Recipe};
+use crate::train::plan::{self, Plan};
+use crate::train::progress::{Observer, Progress, Stage};
+use crate::train::search::is_sum;
+use crate::train::trained::{Job, Start, Trained};
+use crate::train::{deep, imp};
+use crate::{Error, Result};
+
+/// Trains a network on labelled rows: by default, given a [`Budget`](crate::Budget) alone, by the recipe that suits the task.
+///
+/// # Errors
+/// As [`train_with`].
+///
+/// ```
+/// use tamis_host::{Budget, data::{Problem, Task, planted}};
+/// use tamis::{base::dims::Dims, network::gates::Signs};
+///
+/// let planted = planted::network(Dims::new(600, 16, 2, 6), Signs::Positive, 1)?;
+/// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+/// let model = tamis_host::train(&problem, Budget::nnz(6))?;
+/// assert!(model.report.search().unwrap().exact);
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn train(problem: &Problem, options: impl Into<Options>) -> Result<Trained> {
+    let stop = Stop::new();
+    train_with(problem.clone(), &options.into(), Start::Zero, &stop, |_| ControlFlow::Continue(()))
+}
+
+/// Trains a network on rows that it may reorder in place, from nothing, a checkpoint or another network.
+///
+/// `observe` is called after every step and ends the run by breaking; `stop` ends it within a step, in the time of a tile or
+/// a panel, and what that step did is dropped. What was reached until then is the outcome. Everything is allocated before the first
+/// step. Checkpoints are kept where [`Options::checkpoint`] says, and a run that starts from zero resumes from the one that is there
+/// where it says so; they are for one hidden layer, for two that are searched for together, and for recipe `imp`.
+///
+/// # Errors
+/// A size or setting out of bounds, a memory budget that is too small, labels outside the task, or steps that diverge; a checkpoint
+/// that does not fit; or the run was ended before its first step ([`Error::is_interrupted`]).
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use tamis::{base::dims::Dims, network::gates::Signs};
+/// use tamis_host::{Budget, Options, data::{Problem, Task, planted}, operator::Stop};
+/// use tamis_host::train::{CheckpointOptions, Start, train, train_with};
+///
+/// let planted = planted::network(Dims::new(600, 16, 2, 6), Signs::Positive, 1)?;
+/// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+/// let folder = tempfile::tempdir().unwrap();
+/// let checkpoint = Some(CheckpointOptions::resume(folder.path().join("search")));
+/// let options = Options { checkpoint, ..Options::new(Budget::nnz(6)) };
+/// // Ended after five steps …
+/// train_with(problem.clone(), &options, Start::Zero, &Stop::new(), |progress| match progress.step {
+///     5.. => ControlFlow::Break(()),
+///     _ => ControlFlow::Continue(()),
+/// })?;
+/// // … and resumed from where it was.
+/// assert!(train(&problem, options)?.report.psnr_db.unwrap() > 100.0);
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn train_with(
+    problem: Problem,
+    options: &Options,
+    start: Start<'_>,
+    stop: &Stop,
+    mut observe: impl FnMut(&Progress) -> ControlFlow<()> + Send,
+) -> Result<Trained> {
+    let (hidden, recipe) = options.resolve(&problem)?;
+    let mut observer = Observer { stage: Stage::default(), checkpoint: None, tell: &mut observe };
+    if let Recipe::Imp(settings) = &recipe {
+        return plan::pool(options.threads)?
+            .install(|| imp::train(&problem, options, settings, &hidden, stop, &mut observer));
+    }
+    if is_layer_by_layer(options, &problem, &hidden, &recipe) {
+        check_layers(options, &start)?;
+        let layers = options.layers.clone().unwrap_or_default();
+        return deep::train(problem, options, &recipe, &hidden, &layers, stop, &mut observer);
+    }
+    let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
+    let job = Job { start, ..Job::new(options, &hidden, options.budget, &pinned) };
+    let loaded;
+    let mut setup = LayerSetup::new(&recipe, &problem, &job)?;
+    let mut file = None;
+    if let Some(kept) = &options.checkpoint {
+        let file = file.insert(setup.checkpoint_file(&kept.path, &problem));
+        file.watch(kept.every, stop, kept.on_error);
+        if kept.resume && matches!(start, Start::Zero) {
+            loaded = file.load()?;
+            setup.start(loaded.as_ref().map_or(start, Start::Checkpoint));
+        }
+    }
+    observer.checkpoint = file.as_mut();
+    let trained = setup.train(problem, options.threads, stop, &mut observer);
+    let Some(mut file) = file else { return trained };
+    // The last state is kept even where the run failed.
+    let unsaved = file.flush().err();
+    match (trained, unsaved) {
+        (Ok(trained), unsaved) => Ok(Trained { unsaved, ..trained }),
+        (Err(_), Some(error)) => Err(error),
+        (Err(error), None) if error.is_interrupted() => {
+            Err(error.help("--resume goes on from the checkpoint, where there is one"))
+        }
+        (Err(error), None) => Err(error),
+    }
+}
+
+/// The memory that training takes beside the data, for one hidden layer and for two that are searched for together.
+///
+/// # Errors
+/// As [`train_with`] before its first step; or several layers are trained one by one.
+pub fn plan(problem: &Problem, options: &Options) -> Result<Plan> {
+    with_setup(problem, options, |setup| setup.plan())
+}
+
+/// The file of the checkpoints of a run on `problem`: to read one, and to see what it would hold. All of the data is looked at once,
+/// for its checksum.
+///
+/// # Errors
+/// As [`plan`].
+pub fn checkpoint_file(
+    path: impl AsRef<Path>,
+    problem: &Problem,
+    options: &Options,
+) -> Result<CheckpointFile> {
+    with_setup(problem, options, |setup| setup.checkpoint_file(path.as_ref(), problem))
+}
+
+fn with_setup<T>(problem: &Problem, options: &Options, then: impl FnOnce(&LayerSetup<'_>) -> T) -> Result<T> {
+    let (hidden, recipe) = options.resolve(problem)?;
+    if is_layer_by_layer(options, problem, &hidden, &recipe) {
+        check_layers(&Options { checkpoint: None, ..options.clone() }, &Start::Zero)?;
+    }
+    let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
+    Ok(then(&LayerSetup::new(&recipe, problem, &Job::new(options, &hidden, options.budget, &pinned))?))
+}
+
+/// Whether several hidden layers are trained one by one, and not by a search for two at once: that is for one output that is never
+/// negative, as a sum of neurons is.
+///
+/// # Errors
+/// The recipe does not train for the task.
+pub fn trains_layers(problem: &Problem, options: &Options) -> Result<bool> {
+    let (hidden, recipe) = options.resolve(problem)?;
+    Ok(is_layer_by_layer(options, problem, &hidden, &recipe))
+}
+
+fn is_layer_by_layer(options: &Options, problem: &Problem, hidden: &[usize], recipe: &Recipe) -> bool {
+    match (recipe, hidden) {
+        (Recipe::Imp(_), _) | (_, [_]) => false,
+        (Recipe::Lm(_), [_, _]) => options.layers.is_some() || !is_sum(problem),
+        _ => true,
+    }
+}
+
+/// Refuses what is for one hidden layer.
+fn check_layers(options: &Options, start: &Start<'_>) -> Result<()> {
+    let got = match (&options.checkpoint, start) {
+        (Some(_), _) => "--checkpoint",
+        (None, Start::Zero) => return Ok(()),
+        _ => "a checkpoint or a network to start from",
+    };
+    Err(Error::new("a setting is for networks of one hidden layer")
+        .expected(format_args!("no {got} with several layers"))
+        .got(got)
+        .help(format!("leave {got} out, or pass one number to --hidden")))
+}

@@ -1,0 +1,118 @@
+//! Model bytes of sparse layers, from the weights of each neuron.
+
+use tamis::infer::model::{self, Activation, Csr, Model, Sum};
+use tamis::network::net::Network;
+use tamis::store::wire;
+
+use crate::{Error, Result};
+
+/// A layer before it is part of a model.
+#[derive(Debug, Default)]
+pub(crate) struct SparseLayer {
+    /// Numbers that it takes.
+    pub(crate) inputs: usize,
+    /// Neurons asked for.
+    pub(crate) requested: usize,
+    /// (input, weight) of each neuron, inputs rising.
+    pub(crate) neurons: Vec<Vec<(usize, f32)>>,
+}
+
+/// How the outputs come from the last layer that is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End<'a> {
+    /// The last layer gives them, without relu.
+    Layer,
+    /// They are the sum of its neurons, those with their bit set taken away.
+    Sum(&'a [u32]),
+}
+
+/// The arrays of a layer of a model.
+#[derive(Default)]
+struct LayerArrays {
+    inputs: usize,
+    requested: usize,
+    counts: Vec<u16>,
+    columns: Vec<u16>,
+    values: Vec<f32>,
+}
+
+/// The bytes of a model of these layers. Hidden neurons that have weights neither from below nor to above are left out.
+///
+/// # Errors
+/// A layer or a neuron that is too wide for a model.
+pub(crate) fn encode_layers(
+    layers: &[SparseLayer],
+    end: End<'_>,
+    task: Option<wire::Task>,
+) -> Result<Vec<u8>> {
+    let mut parts: Vec<LayerArrays> = Vec::new();
+    // Which inputs of a layer there are, and where they are in the model.
+    let mut places: Vec<Option<usize>> =
+        (0..layers.first().map_or(0, |layer| layer.inputs)).map(Some).collect();
+    for (l, layer) in layers.iter().enumerate() {
+        let above = layers.get(l + 1);
+        let mut used = vec![end == End::Layer && above.is_none(); layer.neurons.len()];
+        for &(input, _) in above.iter().flat_map(|above| above.neurons.iter().flatten()) {
+            used[input] = true;
+        }
+        let inputs = places.iter().flatten().count();
+        let mut part = LayerArrays { inputs, requested: layer.requested, ..LayerArrays::default() };
+        let mut own = Vec::with_capacity(layer.neurons.len());
+        for (neuron, used) in layer.neurons.iter().zip(used) {
+            let before = part.columns.len();
+            for &(input, weight) in neuron {
+                if let Some(column) = places[input] {
+                    part.columns.push(u16::try_from(column).map_err(|_| too_wide(column))?);
+                    part.values.push(weight);
+                }
+            }
+            let count = part.columns.len() - before;
+            let is_there = used || count > 0;
+            own.push(is_there.then_some(part.counts.len()));
+            if is_there {
+                part.counts.push(u16::try_from(count).map_err(|_| too_wide(count))?);
+            }
+        }
+        places = own;
+        parts.push(part);
+    }
+    let neurons = places.iter().flatten().count();
+    let mut signs = vec![0_u32; neurons.div_ceil(32)];
+    if let End::Sum(bits) = end {
+        let is_negative = |i: usize| bits.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
+        for (i, place) in places.iter().enumerate() {
+            if let Some(place) = place.filter(|_| is_negative(i)) {
+                signs[place / 32] |= 1 << (place % 32);
+            }
+        }
+    }
+    let mut chain = Vec::new();
+    for (l, part) in parts.iter().enumerate() {
+        let is_last = l + 1 == parts.len() && end == End::Layer;
+        let activation = if is_last { Activation::Identity } else { Activation::Relu };
+        let csr = Csr::new(part.inputs, &part.counts, &part.columns, &part.values, activation)?;
+        chain.push(model::Layer::Csr(csr.with_requested(part.requested)?));
+    }
+    if end != End::Layer {
+        chain.push(model::Layer::Sum(Sum::new(neurons, &signs)?));
+    }
+    let view = wire::View::new(Model::new(&chain)?);
+    let view = if let Some(task) = task { view.with_task(task)? } else { view };
+    let mut bytes = vec![0; view.encoded_len()];
+    view.encode(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn too_wide(got: usize) -> Error {
+    Error::new("a neuron has too many weights for a model")
+        .expected(format_args!("at most {} each", u16::MAX))
+        .got(got)
+        .help("choose fewer --nnz, or fewer inputs")
+}
+
+/// The model of a network of one hidden layer, of `hidden` neurons asked for.
+pub(crate) fn encode(network: Network<'_>, hidden: usize, task: wire::Task) -> Result<Vec<u8>> {
+    let mut model = vec![0; wire::trained_len(network, Some(task))?];
+    wire::encode(network, hidden, Some(task), &mut model)?;
+    Ok(model)
+}

@@ -1,0 +1,283 @@
+//! A finished model, of however many layers, fitted to rows on the weights that it has.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tamis::infer::model::{Activation, Csr, Layer};
+use tamis::learn::deep::{Stack, tune};
+use tamis::store::wire::View;
+
+use crate::base::{Limits, peak_rss_bytes};
+use crate::data::{Problem, Task};
+use crate::model::{ModelFile, score_model};
+use crate::operator::Stop;
+use crate::train::encode::encode_layers;
+use crate::train::joint::{FitRows, Joint, ending, fit_together, layers_of, push_layer};
+use crate::train::plan;
+use crate::train::refit::{Refit, Shallow, refit};
+use crate::train::returned::shuffle;
+use crate::train::trained::Stopwatch;
+use crate::{Error, Result};
+
+/// What fits the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FinetuneMethod {
+    /// Least squares where the model is one for it, else Adam.
+    #[default]
+    Auto,
+    /// Levenberg-Marquardt steps on all rows, for one hidden layer and squared loss.
+    LeastSquares,
+    /// Adam in batches, for any number of layers and any loss.
+    Adam,
+}
+
+/// How to fit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FinetuneOptions {
+    /// What fits.
+    pub method: FinetuneMethod,
+    /// Epochs, batches, rate and seed of Adam.
+    pub params: tune::Params,
+    /// Steps of least squares at the most.
+    pub steps: u32,
+    /// Time, looked at after every epoch, by least squares in every product; passes are not limited.
+    pub limits: Limits,
+    /// Threads of the scores; the fit itself takes one.
+    pub threads: usize,
+}
+
+/// Where a fit is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct FinetuneProgress {
+    /// Epochs done, or steps of least squares.
+    pub epoch: u32,
+    /// Epochs planned; least squares may need fewer.
+    pub epochs: u32,
+    /// The least loss so far.
+    pub best: f32,
+}
+
+/// What a fit did; the fields are the keys of the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FinetuneReport {
+    /// `least-squares` or `adam`.
+    pub method: &'static str,
+    /// What the model is for.
+    pub task: Task,
+    /// Rows, n.
+    pub samples: usize,
+    /// Nonzeros, which do not change.
+    pub nnz: usize,
+    /// As [`crate::model::Score::loss_kind`].
+    pub loss_kind: &'static str,
+    /// Loss on the rows before.
+    pub loss_before: f64,
+    /// As [`crate::model::Score::psnr_db`], before.
+    pub psnr_db_before: Option<f64>,
+    /// As [`crate::model::Score::accuracy`], before.
+    pub accuracy_before: Option<f64>,
+    /// Loss on the rows afterwards.
+    pub loss: f64,
+    /// As [`crate::model::Score::psnr_db`].
+    pub psnr_db: Option<f64>,
+    /// As [`crate::model::Score::accuracy`].
+    pub accuracy: Option<f64>,
+    /// Epochs done, of least squares steps; the result is the best of them, or the model as it was.
+    pub epochs: u32,
+    /// Which limit ended the fit.
+    pub limit: Option<&'static str>,
+    /// Whether it was ended early on request.
+    pub stopped: bool,
+    /// Seconds of the fit and of its scores, without reading files.
+    pub seconds: f64,
+    /// Seed of the order of the rows.
+    pub seed: u64,
+    /// Bytes of samples and labels.
+    pub data_bytes: u64,
+    /// Bytes of the fit: of Adam indices, values, gradient, moments, best values, and activations of one row; of least squares what
+    /// survives from step to step.
+    pub state_bytes: u64,
+    /// The most memory that the process has had so far; none where the system does not say.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// A finished fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FinetuneOutcome {
+    /// The bytes of a `.tamis` file.
+    pub model: Vec<u8>,
+    /// What was done.
+    pub report: FinetuneReport,
+}
+
+/// Fits the weights of `model` to `problem`, all layers together, and leaves which weights there are: the last step of pruning, new
+/// data for an old model, or the end of a model that was trained layer by layer.
+///
+/// `observe` is called after every epoch and ends the fit by returning `false`, as `stop` does; the best weights until then are
+/// the result.
+///
+/// # Errors
+/// A model that does not end in a sum or in weights without relu, or without a hidden layer; labels or columns that do not fit it;
+/// or predictions that are no numbers.
+pub fn finetune(
+    model: &ModelFile,
+    problem: Problem,
+    options: &FinetuneOptions,
+    stop: &Stop,
+    observe: impl FnMut(&FinetuneProgress) -> bool + Send,
+) -> Result<FinetuneOutcome> {
+    problem.check()?;
+    if options.params.epochs == 0 || options.steps == 0 {
+        return Err(Error::new("a fit needs an epoch")
+            .expected("--epochs 1 or more")
+            .got(0)
+            .help("20 are usual"));
+    }
+    plan::pool(options.threads)?.install(|| fit(model, problem, options, stop, observe))
+}
+
+fn fit(
+    model: &ModelFile,
+    problem: Problem,
+    options: &FinetuneOptions,
+    stop: &Stop,
+    mut observe: impl FnMut(&FinetuneProgress) -> bool,
+) -> Result<FinetuneOutcome> {
+    let start = Stopwatch::start(&problem);
+    let before = model.predict(&problem.data)?;
+    let before = model.score(problem.task, &problem.labels, &before)?;
+    let model = &model.in_rows()?;
+    let view = model.view()?;
+    let layers = view.model().layers();
+    let nnz: usize =
+        layers.iter().map(|layer| if let Layer::Csr(csr) = layer { csr.nonzeros() } else { 0 }).sum();
+    let (epochs, task) = (options.steps, problem.task);
+    if nnz == 0 {
+        return Err(Error::new("the model has no weights to fit")
+            .expected("at least one nonzero weight")
+            .got(0)
+            .help("train it anew: a model without weights is what labels of 0 give"));
+    }
+    let shallow = match options.method {
+        FinetuneMethod::Adam => None,
+        _ => Shallow::new(view.model(), task, view.task())?,
+    };
+    let done = match shallow {
+        Some(shallow) => {
+            let mut best = f32::INFINITY;
+            let fitted = refit(shallow, problem, view.task(), epochs, options.limits, stop, |epoch, loss| {
+                best = best.min(loss);
+                observe(&FinetuneProgress { epoch, epochs, best })
+            });
+            let Refit { model, problem, steps, limit, stopped, state_bytes } = fitted?;
+            Done { model, problem, method: "least-squares", epochs: steps, limit, stopped, state_bytes }
+        }
+        None if options.method == FinetuneMethod::LeastSquares => {
+            return Err(Error::new("the model is not one for least squares")
+                .expected("one hidden layer of relu, and numbers or two classes by their labels 0 and 1")
+                .got(match (layers.len(), task) {
+                    (3.., _) => "several hidden layers",
+                    (_, Task::Regression) => "another kind of layers, or sizes beyond 32 bits",
+                    _ => "classes by their scores",
+                })
+                .help("leave --method out, or pass --method adam"));
+        }
+        None => adam(&view, nnz, problem, options, stop, observe)?,
+    };
+    let score = score_model(&done.model, &done.problem)?;
+    let samples = score.n;
+    let report = FinetuneReport {
+        method: done.method,
+        task,
+        samples,
+        nnz,
+        loss_kind: score.loss_kind,
+        loss_before: before.loss,
+        psnr_db_before: before.psnr_db,
+        accuracy_before: before.accuracy,
+        loss: score.loss,
+        psnr_db: score.psnr_db,
+        accuracy: score.accuracy,
+        epochs: done.epochs,
+        limit: done.limit,
+        stopped: done.stopped,
+        seconds: start.seconds(),
+        seed: options.params.seed,
+        data_bytes: start.data_bytes,
+        state_bytes: done.state_bytes,
+        peak_rss_bytes: peak_rss_bytes(),
+    };
+    Ok(FinetuneOutcome { model: done.model, report })
+}
+
+/// A fit of either kind.
+struct Done {
+    model: Vec<u8>,
+    /// What it was fitted to, in some order of the rows.
+    problem: Problem,
+    method: &'static str,
+    epochs: u32,
+    limit: Option<&'static str>,
+    stopped: bool,
+    state_bytes: u64,
+}
+
+/// The joint fit of all layers.
+fn adam(
+    view: &View<'_>,
+    nnz: usize,
+    problem: Problem,
+    options: &FinetuneOptions,
+    stop: &Stop,
+    mut observe: impl FnMut(&FinetuneProgress) -> bool,
+) -> Result<Done> {
+    let layers = view.model().layers();
+    let is_hidden =
+        |layer: &Layer<'_>| matches!(layer, Layer::Csr(csr) if csr.activation() == Activation::Relu);
+    let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
+    let mut stack = Stack::new(view.model().inputs(), &mut index, &mut value);
+    let Some((end, hidden)) = layers.split_last() else { return Err(other_kind()) };
+    if is_hidden(end) || hidden.is_empty() {
+        return Err(other_kind());
+    }
+    let mut requested = Vec::new();
+    for layer in hidden {
+        let Layer::Csr(csr) = layer else { return Err(other_kind()) };
+        if csr.activation() != Activation::Relu {
+            return Err(other_kind());
+        }
+        push_layer(&mut stack, csr)?;
+        requested.push(Csr::requested(csr));
+    }
+    let ending = ending(end, stack.width())?;
+    ending.end(&mut stack)?;
+    let Problem { mut data, mut labels, task } = problem;
+    shuffle(&mut data, &mut labels, options.params.seed);
+    let left: Option<Duration> = options.limits.time;
+    let is_class = task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
+    let rows = FitRows { data: &data, labels: &labels, is_class };
+    let joint = Joint { shrink: None, tune: &options.params };
+    let fitted = fit_together(&mut stack, rows, joint, left, stop, |progress| {
+        let tune::Progress { epoch, epochs, best, .. } = *progress;
+        observe(&FinetuneProgress { epoch, epochs, best })
+    })?;
+    let (layers, end) = layers_of(&stack, &requested, &ending.signs);
+    let bytes = encode_layers(&layers, end, view.task())?;
+    Ok(Done {
+        model: bytes,
+        problem: Problem { data, labels, task },
+        method: "adam",
+        epochs: fitted.epochs,
+        limit: fitted.is_late.then_some("time"),
+        stopped: fitted.is_stopped,
+        state_bytes: fitted.memory_bytes + 8 * nnz as u64,
+    })
+}
+
+fn other_kind() -> Error {
+    Error::new("the model is of a kind that cannot be fitted")
+        .expected("hidden layers with relu, then their sum or a layer without")
+        .got("layers in another order")
+        .help("fit a model that tamis has trained")
+}

@@ -1,0 +1,261 @@
+//! The recovery recipe: a search; and where it ends without an exact fit, by turns steps of the published method and a search
+//! from where they end.
+//!
+//! ```text
+//! search ──exact─────────────────────────────────────────────────────────────────────> its network
+//!    └─not exact─> published steps from there ─> search from there, no kicks ─┬─no better─> the best
+//!                          ^──────────────────────better──────────────────────┘
+//! ```
+//!
+//! Where labels have an exact fit, moves of whole neurons find it. Where they have none, as those of images, a search ends where no
+//! move of its list helps; steps that weigh every weight of every neuron against all others lead out of there, and it continues.
+
+use std::time::Duration;
+
+use tamis::learn::lm::{Params, Progress};
+use tamis::network::gates::Signs;
+
+use crate::Result;
+use crate::base::limits::Limits;
+use crate::base::peak_rss_bytes;
+use crate::data::Problem;
+use crate::operator::Stop;
+use crate::train::budget::Budget;
+use crate::train::frozen::FrozenLayers;
+use crate::train::options::PaperOptions;
+use crate::train::paper::PaperSetup;
+use crate::train::progress::{Observer, Stage};
+use crate::train::report::{Details, Report};
+use crate::train::returned::ReturnedData;
+use crate::train::search::SearchSetup;
+use crate::train::trained::{Job, Start, Stopwatch, Trained};
+
+/// Share of a limit of time that a search leaves for what follows it.
+const TIME: f64 = 0.15;
+
+/// Share of a limit of passes that it leaves, which are more often tight.
+const PASSES: f64 = 0.3;
+
+/// Fewest passes that it leaves, but no more than half of all; and most.
+const LEFT: (f64, f64) = (300.0, 20000.0);
+
+/// Epochs of the published method from a network, on all rows.
+const STEPS: u32 = 50;
+
+/// Epochs of the published method from zero, as for its images.
+const EPOCHS: u32 = 100;
+
+/// What a turn must leave of the loss at most, for another one to follow.
+const GAIN: f64 = 0.99;
+
+/// The limits of a search that something follows.
+pub(crate) fn search_limits(limits: Limits) -> Limits {
+    let left = |passes: f64| (PASSES * passes).clamp(LEFT.0, LEFT.1).min(0.5 * passes);
+    Limits {
+        time: limits.time.map(|time| time.mul_f64(1.0 - TIME)),
+        passes: limits.passes.map(|passes| passes - left(passes)),
+    }
+}
+
+/// What is left of limits; none where that is nothing.
+fn remaining(limits: Limits, start: &Stopwatch, passes: f64) -> Option<Limits> {
+    let spent = Duration::try_from_secs_f64(start.seconds()).unwrap_or_default();
+    let time = limits.time.map(|time| time.saturating_sub(spent));
+    let passes = limits.passes.map(|limit| limit - passes);
+    let is_over = time.is_some_and(|time| time.is_zero()) || passes.is_some_and(|passes| passes <= 0.0);
+    (!is_over).then_some(Limits { time, passes })
+}
+
+/// A search and its turns, with what is noted before it.
+struct LmRun<'a> {
+    setup: SearchSetup<'a>,
+    turns: u32,
+    stopwatch: Stopwatch,
+    stop: &'a Stop,
+}
+
+/// Searches, and takes turns where the search ended without an exact fit; on the current pool.
+pub(crate) fn train(
+    setup: SearchSetup<'_>,
+    turns: u32,
+    problem: Problem,
+    stop: &Stop,
+    observer: &mut Observer<'_>,
+) -> Result<Trained> {
+    let run = LmRun { setup, turns, stopwatch: Stopwatch::start(&problem), stop };
+    let SearchSetup { job, sizes, .. } = &run.setup;
+    let limits = if run.has_turns() { search_limits(job.limits) } else { job.limits };
+    let rows = sizes.dims.samples;
+    let (trained, returned) =
+        run.setup.search(problem, job.start, limits, stop, &mut |progress| observer.lm(progress, rows))?;
+    Ok(run.improve(trained, returned, observer))
+}
+
+/// What a turn consists of.
+#[derive(PartialEq)]
+enum TurnPart {
+    /// Published steps from the best network.
+    Steps,
+    /// In the first turn, the published method from zero.
+    Anew,
+    /// A search from the best network.
+    Search,
+}
+
+impl LmRun<'_> {
+    /// Whether anything follows a search that ended without an exact fit: the published method is for one hidden layer and one
+    /// output to which all neurons add, and it has no validation split.
+    fn has_turns(&self) -> bool {
+        let SearchSetup { sizes, second, params, .. } = &self.setup;
+        let is_plain = sizes.outputs == 0 && second.is_none() && params.signs == Signs::Positive;
+        is_plain && params.validation == 0 && self.turns > 0
+    }
+
+    /// The network that the search has found, or a better one that turns lead to from there, as far as the limits go. What fails
+    /// makes nothing worse.
+    fn improve(&self, mut best: Trained, returned: ReturnedData, observer: &mut Observer<'_>) -> Trained {
+        if !self.has_turns() || best.report.nnz == 0 || !is_open(&best.report) {
+            return best;
+        }
+        let labels = &returned.labels;
+        let power = labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / labels.len() as f64;
+        if let Err(error) = self.turns(&mut best, returned, observer) {
+            best.report.stopped |= error.is_interrupted();
+        }
+        // As a search says it; published steps do not.
+        let is_exact = best.report.loss <= f64::from(self.setup.params.exact) * power;
+        if let Details::Lm(search) = &mut best.report.details
+            && is_exact
+            && best.network.value.iter().all(|weight| weight.is_normal())
+        {
+            search.exact = true;
+            best.report.limit = None;
+        }
+        best
+    }
+
+    /// Turns until the fit is exact or a turn gains nothing.
+    ///
+    /// # Errors
+    /// The run was ended before the first step of a part; or that part failed.
+    fn turns(
+        &self,
+        best: &mut Trained,
+        mut returned: ReturnedData,
+        observer: &mut Observer<'_>,
+    ) -> Result<()> {
+        let params = Params { kicks: 0, ..self.setup.params };
+        let setup = SearchSetup { params, ..self.setup.clone() };
+        let SearchSetup { sizes, job, .. } = &setup;
+        let rows = sizes.dims.samples;
+        for turn in 0..self.turns {
+            let before = best.report.loss;
+            for part in [TurnPart::Steps, TurnPart::Anew, TurnPart::Search] {
+                if part == TurnPart::Anew && turn > 0 {
+                    continue;
+                }
+                let limits = remaining(job.limits, &self.stopwatch, best.report.passes);
+                let Some(limits) = limits.filter(|_| is_open(&best.report)) else { return Ok(()) };
+                let problem = returned.shuffled();
+                let (found, again) = match part {
+                    TurnPart::Steps => self.published(problem, STEPS, Start::Network(best), limits)?,
+                    TurnPart::Anew => self.published(problem, EPOCHS, Start::Zero, limits)?,
+                    TurnPart::Search => {
+                        let done = best.report.clone();
+                        let mut observe = |progress: &Progress<'_>| {
+                            // A run that is resumed goes on within the search before all turns.
+                            progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
+                        };
+                        setup.search(problem, Start::Network(best), limits, self.stop, &mut observe)?
+                    }
+                };
+                self.add(best, found);
+                returned = again;
+            }
+            if best.report.loss > GAIN * before {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Epochs of the published method, on all rows and unseen.
+    fn published(
+        &self,
+        problem: Problem,
+        epochs: u32,
+        start: Start<'_>,
+        limits: Limits,
+    ) -> Result<(Trained, ReturnedData)> {
+        let SearchSetup { sizes, job, .. } = &self.setup;
+        let options =
+            PaperOptions { schedule: PaperOptions::published(epochs, 0), ..PaperOptions::default() };
+        let budget = Budget::Nonzeros(sizes.dims.nnz);
+        let job = Job { budget, limits, start, checkpoints: false, ..*job };
+        let frozen = FrozenLayers::default();
+        let setup = PaperSetup::new(&problem, &frozen, &options, &job)?;
+        setup.plan.check_room()?;
+        let mut tell = |_: &_| std::ops::ControlFlow::Continue(());
+        let mut unseen = Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
+        setup.train(problem, frozen, self.stop, &mut unseen)
+    }
+
+    /// Counts what another run on the same rows did, and takes its network where that is better.
+    fn add(&self, best: &mut Trained, other: Trained) {
+        let (own, found) = (&mut best.report, &other.report);
+        own.passes += found.passes;
+        own.limit = own.limit.or(found.limit);
+        own.stopped |= found.stopped;
+        own.seconds = self.stopwatch.seconds();
+        own.peak_rss_bytes = peak_rss_bytes();
+        let Details::Lm(search) = &mut own.details else { return };
+        if let Some(more) = found.search() {
+            own.steps += found.steps;
+            own.epochs += found.epochs;
+            search.moves += more.moves;
+            search.tried += more.tried;
+            search.kicks += more.kicks;
+            search.merges += more.merges;
+            search.flips += more.flips;
+        }
+        if found.loss >= own.loss {
+            return;
+        }
+        search.exact = found.search().is_some_and(|search| search.exact);
+        search.turns += u32::from(found.search().is_none());
+        (own.nnz, own.live) = (found.nnz, found.live.clone());
+        (own.loss, own.psnr_db, own.accuracy) = (found.loss, found.psnr_db, found.accuracy);
+        (best.model, best.network) = (other.model, other.network);
+    }
+}
+
+/// Whether the fit might become better: it is not exact, and nobody has ended the run.
+fn is_open(report: &Report) -> bool {
+    !report.stopped && report.search().is_some_and(|search| !search.exact)
+}
+
+/// Where a search stands, what was done before it counted too.
+fn after<'a>(done: &Report, mut progress: Progress<'a>) -> Progress<'a> {
+    let search = done.search().copied().unwrap_or_default();
+    progress.step += done.epochs;
+    progress.moves += search.moves;
+    progress.kicks += search.kicks;
+    progress.rows_read += (done.passes * done.samples as f64) as u64;
+    progress
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_leaves_a_part_of_every_limit() {
+        let of = |time: u64, passes| Limits { time: Some(Duration::from_secs(time)), passes: Some(passes) };
+        assert_eq!(search_limits(of(100, 20000.0)), of(85, 14000.0));
+        // At least some epochs, but no more than half.
+        assert_eq!(search_limits(of(20, 800.0)), of(17, 500.0));
+        assert_eq!(search_limits(of(20, 400.0)), of(17, 200.0));
+        assert_eq!(search_limits(of(20, 1e6)), of(17, 980000.0));
+        assert_eq!(search_limits(Limits::NONE), Limits::NONE);
+    }
+}

@@ -1,0 +1,59 @@
+//! Training: options, recipes, plans within a memory budget, checkpoints, reports. [`train`] is the one way in.
+//!
+//! A file uses those before it: `budget` … `trained` are what recipes share; `paper`, `paper_outputs`, `search`, `lm`, `anneal` and
+//! `imp` train one hidden layer; `layer` picks one of them; `deep`, `path` and `driver` train whole networks.
+
+pub(crate) mod anneal;
+pub(crate) mod budget;
+pub(crate) mod check;
+pub(crate) mod checkpoint;
+pub(crate) mod deep;
+pub mod dense;
+pub(crate) mod driver;
+pub(crate) mod encode;
+pub(crate) mod finetune;
+pub(crate) mod frozen;
+pub(crate) mod imp;
+pub(crate) mod joint;
+pub(crate) mod layer;
+pub(crate) mod lm;
+pub(crate) mod network;
+pub(crate) mod options;
+pub(crate) mod paper;
+pub(crate) mod paper_outputs;
+pub(crate) mod path;
+pub(crate) mod pinned;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod refit;
+pub(crate) mod report;
+pub(crate) mod resume;
+pub(crate) mod returned;
+pub(crate) mod search;
+pub(crate) mod trained;
+
+pub use budget::{Budget, Memory};
+pub(crate) use check::check_dims;
+pub(crate) use checkpoint::is_writing;
+pub use checkpoint::{Checkpoint, CheckpointFile};
+pub use driver::{checkpoint_file, plan, train, train_with, trains_layers};
+pub use finetune::{
+    FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneProgress, FinetuneReport, finetune,
+};
+pub use network::SparseNetwork;
+pub(crate) use options::check_recipe;
+pub use options::{
+    AnnealOptions, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Options, OutputsOptions,
+    PaperOptions, Recipe,
+};
+pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
+pub(crate) use pinned::parse_weight;
+pub use pinned::{PinnedWeight, PinnedWeights};
+pub use plan::Plan;
+pub(crate) use plan::pool;
+pub use progress::{Progress, Stage, StepDetails};
+pub use report::{
+    AnnealDetails, DeepLayer, Details, ImpDetails, LayersDetails, LevelReport, Neurons, OutputsDetails,
+    PaperDetails, Report, SearchDetails,
+};
+pub use trained::{Start, Trained};

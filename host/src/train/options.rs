@@ -1,0 +1,406 @@
+//! Options of training, and the recipes with their settings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tamis::learn::deep::{shrink, tune};
+use tamis::learn::train::{OneOutput, Rank, Schedule, Standin, Trials};
+use tamis::learn::{anneal, lm};
+use tamis::network::gates::Signs;
+
+use crate::base::limits::Limits;
+use crate::data::{Problem, Task};
+use crate::train::budget::{Budget, Memory};
+use crate::train::dense::{Head, Optimiser, Rates};
+use crate::train::pinned::PinnedWeights;
+use crate::{Error, Result};
+
+/// How to train. A [`Budget`] alone converts into the default options.
+///
+/// ```
+/// use tamis_host::{Budget, Options};
+/// let options = Options { hidden: vec![16], seed: 3, ..Options::new(Budget::nnz(40)) };
+/// assert!(options.checkpoint.is_none());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How many weights stay, over all layers.
+    pub budget: Budget,
+    /// Neurons of each hidden layer; empty for one layer of about √s neurons.
+    pub hidden: Vec<usize>,
+    /// What trains.
+    pub recipe: Recipe,
+    /// How several hidden layers are trained one by one; none for the default, in which recipe `lm` searches for two at once where it
+    /// can.
+    pub layers: Option<LayersOptions>,
+    /// Weights that stay whatever their size: one hidden layer, recipes `paper` and `anneal`.
+    pub pinned: PinnedWeights,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// How much memory to take.
+    pub memory: Memory,
+    /// Threads; 0 for one per core. They never change the result.
+    pub threads: usize,
+    /// Limits of time and passes; what was reached until then is the result.
+    pub limits: Limits,
+    /// Where checkpoints are kept, if they are.
+    pub checkpoint: Option<CheckpointOptions>,
+}
+
+/// Where checkpoints are kept: a file, or for recipe `imp` a folder.
+#[derive(Debug, Clone)]
+pub struct CheckpointOptions {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Resume from the checkpoint that is there, if there is one.
+    pub resume: bool,
+    /// Least time between two writes.
+    pub every: Duration,
+    /// Hears once of a checkpoint that cannot be written while the run goes on; the last one is an error of the run.
+    pub on_error: fn(&Error),
+}
+
+impl CheckpointOptions {
+    /// Checkpoints in this file, from which the run resumes where there is one.
+    #[must_use]
+    pub fn resume(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), resume: true, every: Duration::from_secs(5), on_error: |_| () }
+    }
+}
+
+impl Options {
+    /// The default recipe on all cores, with seed 0 and no limits.
+    #[must_use]
+    pub const fn new(budget: Budget) -> Self {
+        Self {
+            budget,
+            hidden: Vec::new(),
+            recipe: Recipe::Auto,
+            layers: None,
+            pinned: PinnedWeights::NONE,
+            seed: 0,
+            memory: Memory::Auto,
+            threads: 0,
+            limits: Limits::NONE,
+            checkpoint: None,
+        }
+    }
+
+    /// Neurons of each hidden layer, and the recipe, with defaults resolved for a problem.
+    pub(crate) fn resolve(&self, problem: &Problem) -> Result<(Vec<usize>, Recipe)> {
+        let hidden =
+            if self.hidden.is_empty() { vec![self.default_hidden(problem)] } else { self.hidden.clone() };
+        let recipe = match &self.recipe {
+            Recipe::Auto => Recipe::auto(problem.task, &hidden, self.budget, !self.pinned.is_empty()),
+            recipe => recipe.clone(),
+        };
+        check_recipe(recipe.name(), problem.task)?;
+        self.check_pinned(&recipe, hidden.len())?;
+        Ok((hidden, recipe))
+    }
+
+    /// About √s neurons, as is usual: a neuron then has as many weights as there are neurons.
+    fn default_hidden(&self, problem: &Problem) -> usize {
+        let width = problem.data.cols + problem.classes().unwrap_or_else(|| problem.outputs());
+        let hidden = match self.budget {
+            Budget::Nonzeros(nnz) => (nnz as f64).sqrt(),
+            // s = density m (d + c), which is m².
+            Budget::Density(share) => share * width as f64,
+        };
+        (hidden.round() as usize).clamp(2, 1000)
+    }
+
+    /// Refuses pinned weights where there are several hidden layers, or a recipe in which weights have no place that lasts.
+    fn check_pinned(&self, recipe: &Recipe, layers: usize) -> Result<()> {
+        if self.pinned.is_empty() {
+            return Ok(());
+        }
+        if layers > 1 {
+            return Err(Error::new("weights are kept in networks of one hidden layer only")
+                .expected("one number for --hidden with --must-keep")
+                .got(format_args!("{layers} hidden layers"))
+                .help("leave --must-keep out, or pass one number to --hidden"));
+        }
+        let why = match recipe {
+            Recipe::Lm(_) | Recipe::Auto => {
+                "its search moves, splits and merges neurons, so that NEURON:INPUT names no weight for long"
+            }
+            Recipe::Imp(_) => "it prunes dense layers by magnitude alone, as the baseline that it is",
+            Recipe::Paper(_) | Recipe::Anneal(_) => return Ok(()),
+        };
+        Err(Error::new(format!("recipe {} cannot keep weights whatever their size: {why}", recipe.name()))
+            .expected("--recipe paper, paper-safe or anneal with --must-keep")
+            .got(format_args!("recipe {}", recipe.name()))
+            .help("choose --recipe paper, or leave --must-keep out"))
+    }
+}
+
+impl From<Budget> for Options {
+    fn from(budget: Budget) -> Self {
+        Self::new(budget)
+    }
+}
+
+/// What trains a network. Seeds within the settings are those of [`Options::seed`].
+#[derive(Debug, Clone, Default)]
+#[allow(clippy::large_enum_variant, reason = "there is one of it a run")]
+pub enum Recipe {
+    /// What suits the task: [`Recipe::auto`].
+    #[default]
+    Auto,
+    /// Levenberg-Marquardt hard thresholding with a local search: exact recovery, regression and two classes.
+    Lm(LmOptions),
+    /// Adam on a support that shrinks to s: classification.
+    Anneal(AnnealOptions),
+    /// The published method.
+    Paper(PaperOptions),
+    /// Iterative magnitude pruning of a dense network: the baseline, in dense memory.
+    Imp(ImpSettings),
+}
+
+impl Recipe {
+    /// Nonzeros from which two classes are told apart by their log-odds. Fewer than that are too few for weights on both sides
+    /// of neurons for and against a class; least squares does with one.
+    const CLASSED: usize = 10;
+
+    /// The recipe that [`Recipe::Auto`] stands for: `anneal` for classes, but `lm` for two classes with fewer than ten nonzeros,
+    /// one neuron, which cannot be for one class and for the other, or several hidden layers; `lm` for regression; and with pinned
+    /// weights `paper` in place of `lm`.
+    ///
+    /// ```
+    /// use tamis_host::{Budget, Recipe, data::Task};
+    /// let auto = |task, hidden: &[usize], nnz| Recipe::auto(task, hidden, Budget::nnz(nnz), false).name();
+    /// assert_eq!(auto(Task::Binary, &[10], 100), "anneal");
+    /// assert_eq!(auto(Task::Binary, &[10], 1), "lm");
+    /// assert_eq!(auto(Task::Binary, &[1], 100), "lm");
+    /// ```
+    #[must_use]
+    pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
+        match (task, hidden, budget) {
+            (Task::Multiclass, ..) => Self::Anneal(AnnealOptions::default()),
+            (Task::Binary, &[m], Budget::Nonzeros(Self::CLASSED..) | Budget::Density(_)) if m != 1 => {
+                Self::Anneal(AnnealOptions::default())
+            }
+            _ if pinned => Self::Paper(PaperOptions::default()),
+            _ => Self::Lm(LmOptions::default()),
+        }
+    }
+
+    /// As `--recipe` calls it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Lm(_) => "lm",
+            Self::Anneal(_) => "anneal",
+            Self::Paper(paper) if paper.outputs.safe => "paper-safe",
+            Self::Paper(_) => "paper",
+            Self::Imp(_) => "imp",
+        }
+    }
+}
+
+/// Settings of recipe `lm`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LmOptions {
+    /// The search; its signs, seed and `validation` are set from here and the data.
+    pub params: lm::Params,
+    /// Output signs; none for positive ones where no label is negative, and free ones else.
+    pub signs: Option<Signs>,
+    /// Share of the rows of the validation split, which chooses the best network of at most s weights; from 0 up to but not 1.
+    pub validation: f64,
+    /// Most turns of published steps and a search from where they end, after a search without an exact fit: for one hidden layer
+    /// and one output with positive signs, and no validation split. A share of the limits is left for them. 0 for none.
+    pub turns: u32,
+    /// Perturbations of a search for one of several layers trained one by one: only the last one can fit exactly.
+    pub layer_kicks: u32,
+}
+
+impl Default for LmOptions {
+    fn default() -> Self {
+        Self { params: lm::Params::DEFAULT, signs: None, validation: 0.0, turns: 10, layer_kicks: 2 }
+    }
+}
+
+/// Settings of recipe `anneal`; by default those of `docs/results/multiclass.md`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AnnealOptions {
+    /// Epochs and rates. Batch, validation, scale of the inputs, pinned weights and seed are set from here and the data.
+    pub params: anneal::Params<'static>,
+    /// Share of the rows of the validation split, which chooses the best iterate; from 0 up to but not 1.
+    pub validation: f64,
+    /// Rows of a batch, 0 for all; without it a hundredth of the rows, at least 32 and at most 512, so that an epoch has
+    /// about a hundred steps or more.
+    pub batch: Option<usize>,
+    /// Steps that a run has at least: for few rows there are more epochs than `params` says.
+    pub least_steps: u32,
+}
+
+impl Default for AnnealOptions {
+    fn default() -> Self {
+        Self { params: anneal::Params::DEFAULT, validation: 0.1, batch: None, least_steps: 2000 }
+    }
+}
+
+/// Settings of the published method, for one output and for several.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PaperOptions {
+    /// For one output: epochs, batches, steps and gates; seed and pinned weights are set from [`Options`]. `Step::Theory` with a
+    /// beta of 0 asks for an estimate from the data.
+    pub schedule: Schedule<'static, OneOutput>,
+    /// For several outputs.
+    pub outputs: OutputsOptions,
+}
+
+impl PaperOptions {
+    /// The published schedule for one output, without trials, for batches of so many rows (0 for all). Generators are random
+    /// for the first epoch, and for two steps where an epoch is one.
+    #[must_use]
+    pub const fn published(epochs: u32, batch: usize) -> Schedule<'static, OneOutput> {
+        let convex_epochs = if batch == 0 { OneOutput::PAPER.convex_epochs } else { 1 };
+        let head = OneOutput { convex_epochs, ..OneOutput::PAPER };
+        Schedule { epochs, batch, head, ..Schedule::PAPER }
+    }
+}
+
+impl Default for PaperOptions {
+    /// The published settings, with random starts.
+    fn default() -> Self {
+        Self {
+            schedule: Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER },
+            outputs: OutputsOptions { trials: OutputsOptions::TRIALS, ..OutputsOptions::PUBLISHED },
+        }
+    }
+}
+
+/// Settings of the published method for several outputs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OutputsOptions {
+    /// Passes over all batches.
+    pub epochs: u32,
+    /// Rows of a batch; 0 for all rows.
+    pub batch: usize,
+    /// Length of a step; none for the published one, which depends on task and sizes.
+    pub step_size: Option<f32>,
+    /// How the weights that stay are chosen.
+    pub rank: Rank,
+    /// When random values stand for blocks without weights.
+    pub standin: Standin,
+    /// Random starts on the first rows, of which the best goes on.
+    pub trials: Trials,
+    /// Whether epochs that diverge are undone, with shorter steps, and the best iterate is the result.
+    pub safe: bool,
+}
+
+impl OutputsOptions {
+    /// The starts that `tamis train --recipe paper` takes: fewer than for one output, since a step with a count sketch takes two
+    /// gradients.
+    pub const TRIALS: Trials = Trials { count: 8, ..Trials::DEFAULT };
+
+    /// The published settings: 15 full batches, a count sketch that ranks the weights, no trials and no safety.
+    pub const PUBLISHED: Self = Self {
+        epochs: 15,
+        batch: 0,
+        step_size: None,
+        rank: Rank::Sketch { decay: 1.0 },
+        standin: Standin::EveryEpoch,
+        trials: Trials::NONE,
+        safe: false,
+    };
+}
+
+/// Settings of the dense baseline: by default batches of 256 rows and 20 epochs of Adam at 0.001 a level, and 10 % of the
+/// weights a round, back to the initial ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImpSettings {
+    /// How the outputs come from the last hidden layer.
+    pub head: Head,
+    /// Epochs of each level.
+    pub epochs: u32,
+    /// Rows of a batch, 0 for all.
+    pub batch: usize,
+    /// Adam or SGD.
+    pub optimiser: Optimiser,
+    /// Step sizes; none for the optimiser's usual rate.
+    pub rates: Option<Rates>,
+    /// Share of the weights that a round drops; 1 for all at once.
+    pub prune: f64,
+    /// Epoch that the weights are set back to.
+    pub rewind: u32,
+    /// Whether bytes are taken as 0 to 255, as in the published setting, and not brought to the unit range first.
+    pub raw: bool,
+    /// Rows that are scored after every level.
+    pub test: Option<Problem>,
+    /// Whether mask and weights of every level are kept in a file of their own, in the folder of the checkpoints.
+    pub keep_levels: bool,
+}
+
+impl Default for ImpSettings {
+    fn default() -> Self {
+        Self {
+            head: Head::Weights,
+            epochs: 20,
+            batch: 256,
+            optimiser: Optimiser::Adam,
+            rates: None,
+            prune: 0.1,
+            rewind: 0,
+            raw: false,
+            test: None,
+            keep_levels: false,
+        }
+    }
+}
+
+/// How several hidden layers are trained: one by one, then all together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayersOptions {
+    /// Weights that the layers are trained to, in units of s, 1 or more: all layers together are then brought down to s. One
+    /// after the other is tried until the labels are fitted exactly, and the best network is the result. The published method
+    /// takes no more than s, and nor does a run without a joint fit. Empty for the default: [`Self::GROWTH`], of it the first
+    /// alone for classes, and 1 within a budget of memory.
+    pub grow: Vec<f64>,
+    /// How they are brought down; its seed is that of [`Options`].
+    pub shrink: shrink::Params,
+    /// How all layers are fitted together in the end; no epochs for not at all. Its seed is that of [`Options`].
+    pub tune: tune::Params,
+}
+
+impl LayersOptions {
+    /// Weights that layers are trained to, in units of s; for classes the first only, since a fit of classes is never exact.
+    pub const GROWTH: [f64; 3] = [3.0, 2.0, 4.0];
+}
+
+impl Default for LayersOptions {
+    fn default() -> Self {
+        Self { grow: Vec::new(), shrink: shrink::Params::DEFAULT, tune: tune::Params::DEFAULT }
+    }
+}
+
+/// Checks that a recipe is one for the task: `anneal` for classes, `lm` for regression and two classes, `paper` and `imp` for
+/// all.
+///
+/// # Errors
+/// It is not.
+pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
+    let (tasks, other, help) = match (recipe, task) {
+        ("imp", _) | ("anneal", Task::Binary | Task::Multiclass) => return Ok(()),
+        ("anneal", _) => (
+            "--task binary or multiclass",
+            "lm or paper",
+            "labels 0 and 1 are classes too: pass --task binary, or leave --recipe out",
+        ),
+        ("paper" | "paper-safe", Task::Multiclass) => return Ok(()),
+        ("paper-safe", Task::Binary) => (
+            "--task regression with several outputs, or --task multiclass",
+            "paper",
+            "labels 0 and 1 are classes too: pass --task multiclass",
+        ),
+        (_, Task::Multiclass) => ("--task regression or binary", "anneal", "leave --recipe out"),
+        _ => return Ok(()),
+    };
+    Err(Error::new(format!("recipe {recipe} does not train for this task"))
+        .expected(format_args!("{tasks}, or --recipe {other}"))
+        .got(format_args!("--task {} with recipe {recipe}", task.name()))
+        .help(help))
+}

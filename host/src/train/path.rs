@@ -1,0 +1,424 @@
+//! Regularisation path: one network per nnz, and the nnz that cross-validation picks.
+//!
+//! ```text
+//! all rows       s_1 ──warm──> s_2 ──warm──> … : a model each
+//! each fold      s_1 ──warm──> s_2 ──warm──> … without its rows, scored on them
+//!                  └── the least s whose loss is within a standard error of the least one
+//! ```
+//!
+//! Warm starts take the network of the size before, where the recipe can: every network is then at least as good a start as the
+//! last one, and a path of searches costs little more than its longest. Cold ones take nothing, so that a size does not inherit
+//! a local minimum.
+
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use tamis::base::rng::{Permutation, stream};
+
+use crate::data::{Problem, Task};
+use crate::model::{ModelFile, score_model};
+use crate::operator::Stop;
+use crate::train::budget::Budget;
+use crate::train::layer::LayerSetup;
+use crate::train::options::{LmOptions, Options, Recipe};
+use crate::train::plan;
+use crate::train::progress::{Observer, Progress, Stage};
+use crate::train::search::default_signs;
+use crate::train::trained::{Job, Start, Trained};
+use crate::{Error, Result};
+
+/// The stream that cuts rows into folds.
+const FOLDS: u64 = stream::USER + (0xd5 << 32);
+/// Most sizes of a path, and most folds.
+const MOST: usize = 100;
+
+/// The sizes of a path, and how one of them is chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathOptions {
+    /// Numbers of nonzeros, rising; they stand in place of [`Options::budget`].
+    pub sizes: Vec<usize>,
+    /// Whether each network starts from the one before, where the recipe can; otherwise each starts by itself.
+    pub warm: bool,
+    /// Parts that the rows are cut into, each of which is left out once to choose a size; 0 for no choice.
+    pub folds: usize,
+}
+
+/// One size in a report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathPoint {
+    /// Nonzeros asked for, s.
+    pub requested_nnz: usize,
+    /// Nonzeros of the model.
+    pub nnz: usize,
+    /// Neurons that have weights.
+    pub live: usize,
+    /// Loss on the rows trained on.
+    pub loss: f64,
+    /// As [`crate::model::Score::psnr_db`].
+    pub psnr_db: Option<f64>,
+    /// As [`crate::model::Score::accuracy`].
+    pub accuracy: Option<f64>,
+    /// Whether it started from the network before.
+    pub warm: bool,
+    /// Passes over all rows of this training.
+    pub passes: f64,
+    /// Seconds of this training.
+    pub seconds: f64,
+    /// Which limit ended it.
+    pub limit: Option<&'static str>,
+    /// Loss on the rows that each fold left out.
+    pub fold_losses: Vec<f64>,
+    /// Their mean; none without folds.
+    pub cv_loss: Option<f64>,
+    /// The standard error of that mean.
+    pub cv_error: Option<f64>,
+    /// Mean accuracy on the rows left out; none for regression.
+    pub cv_accuracy: Option<f64>,
+}
+
+/// What a path found; the fields are the keys of the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathReport {
+    /// The recipe.
+    pub recipe: &'static str,
+    /// Hidden neurons asked for.
+    pub hidden: usize,
+    /// Each size that was trained on all rows.
+    pub points: Vec<PathPoint>,
+    /// Folds.
+    pub folds: usize,
+    /// Trainings done.
+    pub trainings: usize,
+    /// The least size whose mean loss on the rows left out is within a standard error of the least mean; none without folds, and none
+    /// where the path was ended before its end.
+    pub chosen_nnz: Option<usize>,
+    /// Whether the path was ended early on request.
+    pub stopped: bool,
+    /// Seed of the folds.
+    pub seed: u64,
+    /// Seconds of all trainings.
+    pub seconds: f64,
+    /// The most memory that the process has had so far; none where the system does not say.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// A finished path.
+#[derive(Debug)]
+pub struct PathOutcome {
+    /// The model of every point.
+    pub models: Vec<ModelFile>,
+    /// What was done.
+    pub report: PathReport,
+}
+
+impl PathOutcome {
+    /// The model of the size that was chosen.
+    #[must_use]
+    pub fn chosen(&self) -> Option<&ModelFile> {
+        let chosen = self.report.chosen_nnz?;
+        let at = self.report.points.iter().position(|point| point.requested_nnz == chosen)?;
+        self.models.get(at)
+    }
+}
+
+/// Trains a network for each of several sizes, and chooses one where there are folds.
+///
+/// `observe` is called after every step of every training and ends the path by returning `false`, as `stop` does: the networks of all
+/// rows that were done until then are the result, the one that was ended included.
+///
+/// # Errors
+/// Those of the recipe, of the first network; sizes that do not rise; too many of them, or too many folds for the rows.
+///
+/// ```
+/// use tamis::{base::dims::Dims, network::gates::Signs};
+/// use tamis_host::{Budget, Options, data::{Problem, Task, planted}, operator::Stop};
+/// use tamis_host::train::{PathOptions, train_path};
+///
+/// let planted = planted::network(Dims::new(600, 16, 2, 6), Signs::Positive, 1)?;
+/// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+/// let options = Options { hidden: vec![2], ..Options::new(Budget::nnz(6)) };
+/// let sizes = PathOptions { sizes: vec![3, 6, 9], warm: true, folds: 3 };
+/// let path = train_path(&problem, &options, &sizes, &Stop::new(), |_| std::ops::ControlFlow::Continue(()))?;
+/// assert_eq!((path.models.len(), path.report.chosen_nnz), (3, Some(6)));
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn train_path(
+    problem: &Problem,
+    options: &Options,
+    path_options: &PathOptions,
+    stop: &Stop,
+    mut observe: impl FnMut(&Progress) -> ControlFlow<()> + Send,
+) -> Result<PathOutcome> {
+    problem.check()?;
+    let (hidden, recipe) = options.resolve(problem)?;
+    check_recipe(&recipe, &hidden)?;
+    check(problem, path_options)?;
+    // Two layers have no output signs.
+    let recipe = if hidden.len() == 1 { with_signs(problem, recipe) } else { recipe };
+    let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
+    let mut observer = Observer { stage: Stage::default(), checkpoint: None, tell: &mut observe };
+    let mut path = Path {
+        options,
+        path_options,
+        hidden: &hidden,
+        recipe,
+        pinned: &pinned,
+        stop,
+        training: 0,
+        ended: false,
+    };
+    let began = std::time::Instant::now();
+    let (mut models, mut points) = (Vec::new(), Vec::new());
+    path.along(problem, None, &mut observer, |size, trained, warm| {
+        points.push(point(size, trained, warm));
+        models.push(trained.model.clone());
+        Ok(())
+    })?;
+    let mut accuracies = vec![Vec::new(); points.len()];
+    for fold in 0..path_options.folds {
+        if path.ended {
+            break;
+        }
+        let (train, held) = cut(problem, path_options.folds, options.seed, fold)?;
+        let mut at = 0;
+        path.along(&train, Some(fold), &mut observer, |_, trained, _| {
+            let score = plan::pool(options.threads)?.install(|| score_model(trained.model.bytes(), &held))?;
+            points[at].fold_losses.push(score.loss);
+            accuracies[at].extend(score.accuracy);
+            at += 1;
+            Ok(())
+        })?;
+    }
+    let complete = path_options.folds > 0 && !path.ended;
+    for (point, accuracies) in points.iter_mut().zip(&accuracies) {
+        if complete {
+            let (mean, error) = mean_and_error(&point.fold_losses);
+            (point.cv_loss, point.cv_error) = (Some(mean), Some(error));
+            point.cv_accuracy = (!accuracies.is_empty()).then(|| mean_and_error(accuracies).0);
+        }
+    }
+    let report = PathReport {
+        recipe: path.recipe.name(),
+        hidden: hidden[0],
+        chosen_nnz: choose(&points),
+        points,
+        folds: path_options.folds,
+        trainings: path.training,
+        stopped: path.ended,
+        seed: options.seed,
+        seconds: began.elapsed().as_secs_f64(),
+        peak_rss_bytes: crate::base::peak_rss_bytes(),
+    };
+    Ok(PathOutcome { models, report })
+}
+
+/// The recipe with signs that suit all labels: parts of the rows may lack a sign.
+fn with_signs(problem: &Problem, recipe: Recipe) -> Recipe {
+    match recipe {
+        Recipe::Lm(inner @ LmOptions { signs: None, .. }) if problem.outputs() == 1 => {
+            Recipe::Lm(LmOptions { signs: Some(default_signs(problem)), ..inner })
+        }
+        recipe => recipe,
+    }
+}
+
+fn check_recipe(recipe: &Recipe, hidden: &[usize]) -> Result<()> {
+    match (recipe, hidden.len()) {
+        (Recipe::Lm(_), 2) => Ok(()),
+        (Recipe::Lm(_) | Recipe::Anneal(_) | Recipe::Paper(_), 1) => Ok(()),
+        (_, layers) => Err(Error::new("several sizes are for one hidden layer, or for two that recipe lm searches for together")
+            .expected("recipe lm, anneal, paper or paper-safe with one hidden layer, or lm with two")
+            .got(format_args!("recipe {} with {layers} hidden layers", recipe.name()))
+            .help("pass one number to --nnz; recipe imp saves every level that it comes through, in the folder of --checkpoint")),
+    }
+}
+
+fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
+    let PathOptions { sizes, folds, .. } = options;
+    if sizes.is_empty() || sizes.len() > MOST || sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(Error::new("the sizes of a path do not rise, or are too many")
+            .expected(format_args!("1 to {MOST} numbers of nonzeros, each above the last"))
+            .got(if sizes.len() > MOST { format!("{} of them", sizes.len()) } else { format!("{sizes:?}") })
+            .help("pass them as in --nnz 50,100,200"));
+    }
+    let rows = problem.data.rows;
+    if *folds == 1 || *folds > MOST.min(rows) {
+        return Err(Error::new("the number of folds is out of bounds")
+            .expected(format_args!("--folds 2 to {}, one for each row at the most", MOST.min(rows)))
+            .got(folds)
+            .help("5 or 10 are usual"));
+    }
+    if *folds > 0 && problem.task != Task::Regression {
+        let mut counts: Vec<usize> = Vec::new();
+        for &label in &problem.labels {
+            let class = label as usize;
+            counts.resize(counts.len().max(class + 1), 0);
+            counts[class] += 1;
+        }
+        // The parts have even numbers of each class, so that one has at least two where there are two.
+        if let Some(class) = counts.iter().position(|&count| count < 2) {
+            return Err(Error::new("a class has too few rows for folds")
+                .expected("at least 2 rows of each class, so that no part has all of them")
+                .got(format_args!("{} of class {class}", counts[class]))
+                .help("give more rows of this class, leave it out (--keep-labels), or leave --folds out"));
+        }
+    }
+    Ok(())
+}
+
+/// A path on its way.
+struct Path<'a> {
+    options: &'a Options,
+    path_options: &'a PathOptions,
+    hidden: &'a [usize],
+    recipe: Recipe,
+    pinned: &'a [u32],
+    stop: &'a Stop,
+    /// Trainings done.
+    training: usize,
+    ended: bool,
+}
+
+impl Path<'_> {
+    /// Trains every size on `problem`, until the path is ended; `see` is given each result.
+    fn along(
+        &mut self,
+        problem: &Problem,
+        fold: Option<usize>,
+        observer: &mut Observer<'_>,
+        mut see: impl FnMut(usize, &Trained, bool) -> Result<()>,
+    ) -> Result<()> {
+        let PathOptions { sizes, warm, folds } = self.path_options;
+        let starts_warm = match &self.recipe {
+            Recipe::Lm(_) => true,
+            Recipe::Paper(_) => !problem.has_several_outputs(),
+            _ => false,
+        };
+        let trainings = sizes.len() * (folds + 1);
+        let mut before: Option<Trained> = None;
+        for &size in sizes {
+            let start = before.as_ref().map_or(Start::Zero, Start::Network);
+            let started = before.is_some();
+            let job = Job::new(self.options, self.hidden, Budget::Nonzeros(size), self.pinned);
+            let job = Job { start, checkpoints: false, ..job };
+            let stage = Stage { training: self.training, trainings, nnz: size, fold, ..Stage::default() };
+            let mut observer = observer.at(stage);
+            let done = LayerSetup::new(&self.recipe, problem, &job)
+                .and_then(|setup| setup.train(problem.clone(), job.threads, self.stop, &mut observer));
+            let done = match done {
+                Err(error) if error.is_interrupted() && self.training > 0 => {
+                    self.ended = true;
+                    return Ok(());
+                }
+                done => done.map_err(|error| {
+                    if error.is_interrupted() { error } else { error.of(format_args!("--nnz {size}")) }
+                })?,
+            };
+            self.training += 1;
+            self.ended |= done.report.stopped;
+            // What a fold has not finished says nothing.
+            if fold.is_none() || !self.ended {
+                see(size, &done, started)?;
+            }
+            if self.ended {
+                return Ok(());
+            }
+            before = (*warm && starts_warm).then_some(done);
+        }
+        Ok(())
+    }
+}
+
+/// The rows without those of a fold, and these.
+fn cut(problem: &Problem, folds: usize, seed: u64, fold: usize) -> Result<(Problem, Problem)> {
+    let rows = problem.data.rows;
+    let random = Permutation::new(seed, FOLDS, rows);
+    let mut order: Vec<usize> = (0..rows).map(|at| random.get(at)).collect();
+    if problem.task != Task::Regression {
+        // As many rows of a class in each part, or one more.
+        order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
+    }
+    let is_held = |at: usize| at % folds == fold;
+    let part =
+        |held: bool| problem.rows((0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect());
+    Ok((part(false)?, part(true)?))
+}
+
+fn point(size: usize, trained: &Trained, warm: bool) -> PathPoint {
+    let report = &trained.report;
+    PathPoint {
+        requested_nnz: size,
+        nnz: report.nnz,
+        live: report.live.first(),
+        loss: report.loss,
+        psnr_db: report.psnr_db,
+        accuracy: report.accuracy,
+        warm,
+        passes: report.passes,
+        seconds: report.seconds,
+        limit: report.limit,
+        fold_losses: Vec::new(),
+        cv_loss: None,
+        cv_error: None,
+        cv_accuracy: None,
+    }
+}
+
+/// The mean, and the standard error of it.
+fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0).max(1.0);
+    (mean, (variance / n).sqrt())
+}
+
+/// The least size whose loss is within a standard error of the least.
+fn choose(points: &[PathPoint]) -> Option<usize> {
+    let losses = || points.iter().filter_map(|point| Some((point, point.cv_loss?, point.cv_error?)));
+    let (_, least, error) = losses().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    losses().find(|(_, loss, _)| *loss <= least + error).map(|(point, ..)| point.requested_nnz)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(losses: &[f64]) -> PathPoint {
+        let (mean, error) = mean_and_error(losses);
+        let done = PathPoint { fold_losses: losses.to_vec(), ..empty() };
+        PathPoint { cv_loss: Some(mean), cv_error: Some(error), ..done }
+    }
+
+    fn empty() -> PathPoint {
+        PathPoint {
+            requested_nnz: 0,
+            nnz: 0,
+            live: 0,
+            loss: 0.0,
+            psnr_db: None,
+            accuracy: None,
+            warm: false,
+            passes: 0.0,
+            seconds: 0.0,
+            limit: None,
+            fold_losses: Vec::new(),
+            cv_loss: None,
+            cv_error: None,
+            cv_accuracy: None,
+        }
+    }
+
+    #[test]
+    fn the_least_size_within_a_standard_error_is_chosen() {
+        assert_eq!(mean_and_error(&[1.0, 3.0]), (2.0, 1.0));
+        let sized = |sizes: [(usize, &[f64]); 3]| {
+            sizes.map(|(requested_nnz, losses)| PathPoint { requested_nnz, ..with(losses) })
+        };
+        // 2 ± 1 is the least: 2.9 is within, 3.1 is not.
+        let points = sized([(5, &[3.1, 3.1]), (10, &[2.9, 2.9]), (20, &[1.0, 3.0])]);
+        assert_eq!(choose(&points), Some(10));
+        let points = sized([(5, &[9.0, 9.0]), (10, &[2.0, 2.0]), (20, &[2.5, 2.5])]);
+        assert_eq!(choose(&points), Some(10));
+        assert_eq!(choose(&[empty()]), None);
+    }
+}

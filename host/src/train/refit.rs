@@ -1,0 +1,194 @@
+//! Least squares on the support of a finished model of one hidden layer (*debiasing*): the steps of a search, and no search.
+
+use tamis::base::dims::Dims;
+use tamis::base::math::unit_scale;
+use tamis::infer::model::{Activation, Csr, Layer, Model};
+use tamis::learn::lm::{self, Checkpoint, Goal, Params};
+use tamis::learn::start::{self, continue_if};
+use tamis::network::gates::Signs;
+use tamis::network::net::Network;
+
+use crate::Result;
+use crate::base::Limits;
+use crate::base::limits::Watch;
+use crate::base::memory::room_for;
+use crate::data::{Problem, Task};
+use crate::operator::{Blocked, Stop};
+use crate::train::check::Sizes;
+use crate::train::encode::{End, SparseLayer, encode_layers};
+use crate::train::joint::{Ending, OutputWeights, ending};
+use crate::train::network::SparseNetwork;
+use crate::train::search::SearchPlan;
+use crate::train::trained::Job;
+use tamis::store::wire;
+
+/// A model of one hidden layer as a search has it: neurons whose output is taken away in the odd blocks.
+pub(crate) struct Shallow {
+    inputs: usize,
+    requested: usize,
+    /// 0 where neurons have signs.
+    outputs: usize,
+    /// The block of each neuron, and whether its output is taken away.
+    places: Vec<(usize, bool)>,
+    signs: Vec<u32>,
+    network: SparseNetwork,
+}
+
+impl Shallow {
+    /// Of a model that least squares can fit: one hidden layer of relu and a sum, or weights to outputs, which are no scores of classes.
+    pub(crate) fn new(model: &Model<'_>, task: Task, stored: Option<wire::Task>) -> Result<Option<Self>> {
+        let [Layer::Csr(csr), end] = model.layers() else { return Ok(None) };
+        let scores = task == Task::Multiclass || stored == Some(Task::LOG_ODDS);
+        if csr.activation() != Activation::Relu || scores || !matches!(end, Layer::Sum(_) | Layer::Csr(_)) {
+            return Ok(None);
+        }
+        if let Layer::Csr(end) = end
+            && end.activation() == Activation::Relu
+        {
+            return Ok(None);
+        }
+        let live = csr.outputs();
+        let Ending { signs, weights } = ending(end, live)?;
+        let outputs = weights.as_ref().map_or(0, |weights| weights.outputs);
+        let is_negative = |i: usize| signs.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
+        let mixed = (0..live).any(is_negative);
+        let mut counts = [0; 2];
+        let places: Vec<(usize, bool)> = (0..live)
+            .map(|i| {
+                let negative = is_negative(i);
+                let rank = &mut counts[usize::from(negative)];
+                *rank += 1;
+                (if mixed { 2 * (*rank - 1) + usize::from(negative) } else { i }, negative)
+            })
+            .collect();
+        // Flat indices have 32 bits.
+        if places.iter().any(|(block, _)| (block + 1).saturating_mul(csr.inputs()) > u32::MAX as usize) {
+            return Ok(None);
+        }
+        let mut entries: Vec<(u32, f32)> = Vec::with_capacity(csr.nonzeros());
+        let mut at = 0;
+        for (&(block, negative), &count) in places.iter().zip(csr.counts()) {
+            for _ in 0..count {
+                let (column, value) = (usize::from(csr.columns()[at]), csr.values()[at]);
+                entries.push(((block * csr.inputs() + column) as u32, if negative { -value } else { value }));
+                at += 1;
+            }
+        }
+        entries.sort_unstable_by_key(|&(index, _)| index);
+        let (index, value) = entries.into_iter().unzip();
+        let OutputWeights { index: out_index, value: out_value, .. } = weights.unwrap_or_default();
+        let found = SparseNetwork {
+            index,
+            value,
+            out_index,
+            out_value,
+            inputs: csr.inputs(),
+            outputs,
+            signs: signs_of(&places),
+        };
+        Ok(Some(Self {
+            inputs: csr.inputs(),
+            requested: Csr::requested(csr),
+            outputs,
+            places,
+            signs,
+            network: found,
+        }))
+    }
+
+    fn blocks(&self) -> usize {
+        self.places.iter().map(|(block, _)| block + 1).max().unwrap_or(0)
+    }
+
+    /// The bytes of a model with these weights in the places of its own.
+    fn encode(&self, net: Network<'_>, task: Option<wire::Task>) -> Result<Vec<u8>> {
+        let neurons = self.places.iter().map(|&(block, negative)| {
+            let sign = if negative { -1.0 } else { 1.0 };
+            net.w().block(block).entries().map(|(j, v)| (j, sign * v)).collect()
+        });
+        let hidden =
+            SparseLayer { inputs: self.inputs, requested: self.requested, neurons: neurons.collect() };
+        if self.outputs == 0 {
+            return encode_layers(&[hidden], End::Sum(&self.signs), task);
+        }
+        let mut outputs = vec![Vec::new(); self.outputs];
+        for (i, &(block, _)) in self.places.iter().enumerate() {
+            net.wt().block(block).entries().for_each(|(k, v)| outputs[k].push((i, v)));
+        }
+        let last = SparseLayer { inputs: self.places.len(), requested: self.outputs, neurons: outputs };
+        encode_layers(&[hidden, last], End::Layer, task)
+    }
+}
+
+/// The signs of neurons of which these blocks are negative.
+fn signs_of(places: &[(usize, bool)]) -> Signs {
+    if places.iter().any(|&(_, negative)| negative) { Signs::Balanced } else { Signs::Positive }
+}
+
+/// A fit that is done.
+pub(crate) struct Refit {
+    pub(crate) model: Vec<u8>,
+    /// What it was fitted to.
+    pub(crate) problem: Problem,
+    pub(crate) steps: u32,
+    pub(crate) limit: Option<&'static str>,
+    pub(crate) stopped: bool,
+    /// Bytes of the plan that survive from step to step.
+    pub(crate) state_bytes: u64,
+}
+
+/// At most `steps` steps on the support; `tell` hears of each with the loss. Runs on the current pool.
+pub(crate) fn refit(
+    mut model: Shallow,
+    problem: Problem,
+    task: Option<wire::Task>,
+    steps: u32,
+    limits: Limits,
+    stop: &Stop,
+    mut tell: impl FnMut(u32, f32) -> bool,
+) -> Result<Refit> {
+    let Problem { data, labels, task: kind } = problem;
+    let blocks = model.blocks();
+    let nnz = model.network.index.len() + model.network.out_index.len();
+    let dims = Dims::new(data.rows, data.cols, blocks, nnz);
+    let signs = signs_of(&model.places);
+    let params = Params { signs, final_steps: steps, ..Params::DEFAULT };
+    let job = Job { limits, ..Job::plain(blocks, nnz) };
+    let sizes = Sizes { dims, outputs: model.outputs };
+    let plan = SearchPlan::new(sizes, None, data.is_bytes(), &params, &job, blocks)?;
+    room_for("the fit", plan.plan.total_bytes(), "fit a smaller model or fewer rows")?;
+    let mut operator = Blocked::new(data, blocks, plan.budget.room(), plan.plan.layout())?;
+    if model.outputs > 0 {
+        operator = operator.with_outputs(model.outputs);
+    }
+    let mut memory = vec![0; plan.budget.words()];
+    let mut watch = Watch::new(limits, stop);
+    operator.heed(Some(watch.stop()));
+    let scale = unit_scale(&labels);
+    let start = &mut model.network;
+    let scaled = if model.outputs == 0 { &mut start.value } else { &mut start.out_value };
+    scaled.iter_mut().for_each(|v| *v *= scale);
+    let from = Checkpoint::fitting(start.net(blocks)?);
+    let observe = |progress: &lm::Progress<'_>| {
+        let passes = progress.rows_read as f64 / dims.samples as f64;
+        continue_if(
+            watch.goes_on(passes, progress.checkpoint.is_some() || tell(progress.step, progress.loss)),
+        )
+    };
+    let (start, memory) = (start::Start::Checkpoint(&from), &mut memory);
+    let lm::Trained { network: net, info } = match model.outputs {
+        0 => lm::run(&mut operator, &labels[..], Goal::one_output(dims), start, &params, memory, observe)?,
+        _ => {
+            lm::run(&mut operator, &labels[..], Goal::several_outputs(dims), start, &params, memory, observe)?
+        }
+    };
+    let (limit, stopped) = watch.ended(info.stopped);
+    Ok(Refit {
+        model: model.encode(net, task)?,
+        problem: Problem { data: operator.into_data(), labels, task: kind },
+        steps: info.steps,
+        limit,
+        stopped,
+        state_bytes: plan.plan.state_bytes,
+    })
+}

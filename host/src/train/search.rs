@@ -1,0 +1,406 @@
+//! A search for the network that made the labels: Levenberg-Marquardt hard thresholding with local search moves.
+
+use tamis::base::budget::Recovery;
+use tamis::base::dims::Dims;
+use tamis::base::math::unit_scale;
+use tamis::learn::lm::{self, Checkpoint, Goal, Info, Params, Progress};
+use tamis::learn::start::{self, continue_if};
+use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::net::Network;
+use tamis::operator::factored;
+
+use crate::base::limits::{Limits, Watch};
+use crate::data::{Problem, Task};
+use crate::model::Score;
+use crate::operator::{Blocked, Layout, Stop};
+use crate::train::check::{Sizes, signs_name, sizes, validation_rows};
+use crate::train::checkpoint;
+use crate::train::encode::{End, SparseLayer, encode, encode_layers};
+use crate::train::network::{Scored, SparseNetwork};
+use crate::train::options::LmOptions;
+use crate::train::plan::{Plan, checkpoint_bytes, choose};
+use crate::train::report::{Details, Neurons, Report, SearchDetails};
+use crate::train::returned::{ReturnedData, shuffle};
+use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::{Error, Result};
+
+/// A search with its sizes, settings and memory.
+#[derive(Debug, Clone)]
+pub(crate) struct SearchSetup<'a> {
+    /// With the outputs that weights lead to.
+    pub(crate) sizes: Sizes,
+    /// Neurons of the second layer, no more than weights: a neuron needs one.
+    pub(crate) second: Option<usize>,
+    /// With the signs, the validation split and the seed.
+    pub(crate) params: Params,
+    pub(crate) plan: SearchPlan,
+    pub(crate) job: Job<'a>,
+}
+
+impl<'a> SearchSetup<'a> {
+    pub(crate) fn new(problem: &Problem, options: &LmOptions, job: &Job<'a>) -> Result<Self> {
+        problem.check()?;
+        let outputs = output_weights(problem);
+        if outputs > 0 && options.signs.is_some() {
+            return Err(Error::new("output signs are for labels of one column")
+                .expected("labels of one column, or no --signs")
+                .got(format_args!("--signs for {outputs} columns"))
+                .help("leave --signs out: the weights to several outputs have signs of their own"));
+        }
+        if let Some(second) = job.second {
+            check_second(problem, options, second, outputs)?;
+        }
+        let (rows, inputs) = (problem.data.rows, problem.data.cols);
+        let behind = job.second.unwrap_or(outputs);
+        let sizes = Sizes { outputs, ..sizes(rows, inputs, job.hidden, job.budget, behind)? };
+        let dims = sizes.dims;
+        let second = job.second.map(|second| second.min(dims.nnz));
+        let signs = options.signs.unwrap_or_else(|| default_signs(problem));
+        let width = dims.inputs.saturating_add(inner_outputs(outputs, second));
+        let slots = lm::slots(dims.hidden, signs);
+        if slots.saturating_mul(width) > u32::MAX as usize {
+            return Err(Error::new("the number of hidden neurons is out of bounds for a search")
+                .expected(format_args!(
+                    "at most {} neurons, those to spare included",
+                    u32::MAX as usize / width
+                ))
+                .got(format_args!("{slots} for --hidden {}", dims.hidden))
+                .help("choose fewer neurons; 10 to 1000 are usual"));
+        }
+        let validation = validation_rows(rows, options.validation)?;
+        if options.validation > 0.0 && validation == 0 {
+            return Err(Error::new("there are too few rows to hold some out")
+                .expected("a part that makes at least one row, with one left")
+                .got(format_args!("--validation {} of {rows} rows", options.validation))
+                .help("give more rows or a larger part, or leave --validation out"));
+        }
+        let params = Params { signs, validation, seed: job.seed, ..options.params };
+        let plan = SearchPlan::new(sizes, second, problem.data.is_bytes(), &params, job, slots)?;
+        Ok(Self { sizes, second, params, plan, job: *job })
+    }
+}
+
+/// Signs of the output weights where nothing else is said: what the labels ask for.
+pub(crate) fn default_signs(problem: &Problem) -> Signs {
+    match output_weights(problem) == 0 && problem.labels.iter().any(|&label| label < 0.0) {
+        true => Signs::Free,
+        false => Signs::Positive,
+    }
+}
+
+/// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
+fn output_weights(problem: &Problem) -> usize {
+    match problem.outputs() {
+        0 | 1 => 0,
+        outputs => outputs,
+    }
+}
+
+/// Outputs of the first layer while searching; 0 where output weights are signs.
+fn inner_outputs(outputs: usize, second: Option<usize>) -> usize {
+    second.map_or(outputs, lm::second_slots)
+}
+
+/// Whether two hidden layers can be searched for together: one output that is never negative, as a sum of neurons is.
+pub(crate) fn is_sum(problem: &Problem) -> bool {
+    problem.task != Task::Multiclass && problem.outputs() == 1 && problem.labels.iter().all(|&y| y >= 0.0)
+}
+
+/// Checks that two layers can be what the problem is about.
+fn check_second(problem: &Problem, options: &LmOptions, second: usize, outputs: usize) -> Result<()> {
+    if second == 0 || second > u16::MAX.into() {
+        return Err(Error::new("the number of neurons of the second hidden layer is out of bounds")
+            .expected(format_args!("--hidden M1,M2 with 1 to {} for M2", u16::MAX))
+            .got(second)
+            .help("10 to 100 are usual"));
+    }
+    if outputs > 0 {
+        return Err(Error::new("a search for two hidden layers is for labels of one column")
+            .expected("labels of one column, or --hidden with one number")
+            .got(format_args!("{outputs} columns"))
+            .help("pass one size to --nnz, which trains layer by layer, or one number to --hidden"));
+    }
+    if options.signs.is_some() {
+        return Err(Error::new("output signs are for one hidden layer")
+            .expected("no --signs")
+            .got(format_args!("--signs with {second} neurons in a second layer"))
+            .help("leave --signs out: the weights of the second layer have signs of their own"));
+    }
+    if let Some(label) = problem.labels.iter().find(|label| **label < 0.0) {
+        return Err(Error::new("a sum of the second layer's neurons is never below 0")
+            .expected("labels of 0 or more for a search for two hidden layers")
+            .got(label)
+            .help("search for one hidden layer, or train one size with --tune-epochs 20, layer by layer"));
+    }
+    Ok(())
+}
+
+/// How a search needs less memory.
+const LESS: &str =
+    "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less";
+
+/// The memory of a search, known before it starts.
+#[derive(Debug, Clone)]
+pub(crate) struct SearchPlan {
+    pub(crate) plan: Plan,
+    pub(crate) budget: Recovery,
+    pub(crate) slots: usize,
+}
+
+impl SearchPlan {
+    /// For an operator of so many blocks.
+    pub(crate) fn new(
+        sizes: Sizes,
+        second: Option<usize>,
+        bytes: bool,
+        params: &Params,
+        job: &Job<'_>,
+        slots: usize,
+    ) -> Result<Self> {
+        let Sizes { dims, outputs } = sizes;
+        let outputs = inner_outputs(outputs, second);
+        let with = |layout: Layout| {
+            let budget = if outputs > 0 {
+                let scratch = factored::provided::scratch(dims.samples, dims.inputs);
+                match second {
+                    Some(_) => Recovery::deep(dims, (slots, outputs), layout.panel, scratch),
+                    None => Recovery::factored(dims, outputs, layout.panel, scratch),
+                }
+            } else {
+                let scratch = dims.samples + dims.inputs;
+                Recovery::new(dims, layout.panel, scratch, params.signs.linear(0))
+            };
+            let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
+            let more = if outputs > 0 { layout.outputs_bytes(held, outputs) } else { 0 };
+            let operator = layout.bytes(held, bytes) + more;
+            let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::lm_bytes(&budget));
+            let workspace = [operator, budget.workspace_bytes(), checkpoints];
+            Self { plan: Plan::sum(layout, budget.state_bytes(), &workspace), budget, slots }
+        };
+        let usual = Layout::new(slots, dims.inputs);
+        // Products of several outputs are not by one Gram matrix.
+        let usual = if outputs > 0 {
+            usual
+        } else {
+            usual.with_gram(with(usual).budget.room()).with_activations(dims.samples, slots)
+        };
+        let plan = choose(job.memory, usual, slots, LESS, |layout| with(layout).plan)?;
+        Ok(with(plan.layout()))
+    }
+}
+
+impl SearchSetup<'_> {
+    /// The search alone, within these limits, from `start`.
+    pub(crate) fn search(
+        &self,
+        problem: Problem,
+        start: Start<'_>,
+        limits: Limits,
+        stop: &Stop,
+        observe: &mut dyn FnMut(&Progress<'_>) -> bool,
+    ) -> Result<(Trained, ReturnedData)> {
+        let Self { sizes, second, params, plan, job } = self;
+        let Sizes { dims, outputs } = *sizes;
+        let stopwatch = Stopwatch::start(&problem);
+        let Problem { mut data, mut labels, task } = problem;
+        shuffle(&mut data, &mut labels, params.seed);
+        let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
+        if let inner @ 1.. = inner_outputs(outputs, *second) {
+            operator = operator.with_outputs(inner);
+        }
+        let mut memory = vec![0; plan.budget.words()];
+        let mut watch = Watch::new(limits, stop);
+        operator.heed(Some(watch.stop()));
+        let observe = |progress: &Progress<'_>| {
+            let passes = progress.rows_read as f64 / dims.samples as f64;
+            continue_if(watch.goes_on(passes, observe(progress)))
+        };
+        let warm = if let Start::Network(from) = start { Some(self.warm(from, &labels)?) } else { None };
+        let checkpoint = match (start, &warm) {
+            (Start::Checkpoint(checkpoint), _) => Some(checkpoint.lm()?),
+            (_, Some(warm)) => Some(Checkpoint::starting(warm.net(plan.slots)?, self.search_rows())),
+            _ => None,
+        };
+        let from = checkpoint.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
+        let memory_of = &mut memory;
+        let searched = match (*second, outputs) {
+            (Some(second), _) => {
+                let goal = Goal::two_layers(dims, second);
+                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
+            }
+            (None, 0) => {
+                let goal = Goal::one_output(dims);
+                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
+            }
+            (None, _) => {
+                let goal = Goal::several_outputs(dims);
+                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
+            }
+        };
+        let lm::Trained { network: net, info } = match searched {
+            Err(tamis::Error::Stopped) => return Err(Error::interrupted()),
+            found => found?,
+        };
+        operator.heed(None);
+        let (limit, stopped) = watch.ended(info.stopped);
+        let mut network = SparseNetwork::new(net);
+        let mut neurons = plan.slots;
+        if params.signs == Signs::Positive {
+            // The search has neurons to spare; without signs any number will do.
+            network.renumber();
+            neurons = dims.hidden;
+        }
+        let net = network.net(neurons)?;
+        let model = match (second, outputs) {
+            (Some(_), _) => encode_two(net, job.second.unwrap_or(0), task)?,
+            (None, 0) => encode(net, dims.hidden, task.stored())?,
+            (None, _) => encode(net, net.w().hidden(), task.stored())?,
+        };
+        let (nnz, live) = (net.nnz(), net.w().blocks().count());
+        let second_live = second.map(|second| {
+            let is_live = |k: &usize| net.wt().blocks().flat_map(|wt| wt.entries()).any(|(j, _)| j == *k);
+            (0..second).filter(is_live).count()
+        });
+        // The operator counts the neurons of the search.
+        let net = network.net(plan.slots)?;
+        let gates = Gates::of(net.w(), params.signs, Empty::Freeze, 0, u32::MAX);
+        let trained = dims.samples - params.validation;
+        let mut score = |rows| {
+            let (is_summed, batch, labels) = (second.is_some(), dims.samples, &labels[..]);
+            Scored { net, gates, task, is_summed, labels, rows, batch }.score(&mut operator, &mut memory)
+        };
+        let validation = (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
+        let score = score(0..trained)?;
+        self.check_result(nnz, &labels[..trained * outputs.max(1)], &score)?;
+        let details = SearchDetails {
+            second_hidden: job.second,
+            second_live,
+            validation_loss: validation.as_ref().map(|split| split.loss),
+            validation_psnr_db: validation.as_ref().and_then(|split| split.psnr_db),
+            validation_accuracy: validation.as_ref().and_then(|split| split.accuracy),
+            ..self.details(&info)
+        };
+        let job = Job { start, ..*job };
+        let report = Report {
+            nnz,
+            live: Neurons::One(live),
+            epochs: info.steps,
+            steps: info.steps.into(),
+            passes: info.rows_read as f64 / dims.samples as f64,
+            limit,
+            stopped,
+            ..job.report("lm", *sizes, plan.plan, &stopwatch, Details::Lm(details)).scored(&score)
+        };
+        let returned = ReturnedData { operator, labels, task, order: Some(params.seed) };
+        Ok((Trained::new(&model, network, report), returned))
+    }
+
+    /// Rows that the search looks at first.
+    fn search_rows(&self) -> usize {
+        let trained = self.sizes.dims.samples - self.params.validation;
+        match self.second {
+            Some(_) => self.params.deep_search_rows(self.sizes.dims.nnz, trained),
+            None => self.params.search_rows(self.sizes.dims.nnz, trained),
+        }
+    }
+
+    /// The network of another search as this one has it while searching.
+    fn warm(&self, from: &Trained, labels: &[f32]) -> Result<SparseNetwork> {
+        let Self { sizes, second, plan, job, .. } = self;
+        let Sizes { dims, outputs } = *sizes;
+        let (other, search) = (&from.report, from.report.search());
+        let of = |inputs, outputs, hidden, second: Option<usize>, signs: &str| {
+            let second = second.map_or_else(String::new, |second| format!(" and {second}"));
+            format!("{inputs} columns, {outputs} outputs, {hidden}{second} neurons, signs {signs}")
+        };
+        let own = of(dims.inputs, outputs.max(1), dims.hidden, job.second, self.signs());
+        let found = of(
+            other.inputs,
+            other.outputs,
+            other.hidden.first(),
+            search.and_then(|search| search.second_hidden),
+            search.map_or("of another recipe", |search| search.signs),
+        );
+        if own != found || other.nnz > plan.budget.work() {
+            return Err(Error::new("the network to start from does not fit the search")
+                .expected(format_args!("{own}; at most {} weights", plan.budget.work()))
+                .got(format_args!("{found}; {} weights", other.nnz))
+                .help("start from a network of the same recipe and sizes, with fewer weights"));
+        }
+        let c = inner_outputs(outputs, *second);
+        let mut network = SparseNetwork {
+            inputs: dims.inputs,
+            outputs: c,
+            signs: self.params.signs,
+            ..from.network.clone()
+        };
+        let scale = unit_scale(labels);
+        let values = if c == 0 { &mut network.value } else { &mut network.out_value };
+        values.iter_mut().for_each(|v| *v *= scale);
+        if second.is_some() {
+            // Output 0 passes activations through.
+            let width = search.and_then(|search| search.second_hidden).unwrap_or(1).min(other.requested_nnz);
+            let width = width.max(1) as u32;
+            network.out_index.iter_mut().for_each(|j| *j = *j / width * c as u32 + *j % width + 1);
+        }
+        Ok(network)
+    }
+
+    /// As [`SearchDetails::signs`].
+    const fn signs(&self) -> &'static str {
+        if self.sizes.outputs == 0 { signs_name(self.params.signs) } else { "own" }
+    }
+
+    fn details(&self, info: &Info) -> SearchDetails {
+        SearchDetails {
+            exact: info.exact,
+            search_rows: self.search_rows(),
+            signs: self.signs(),
+            moves: info.moves,
+            tried: info.trials,
+            kicks: info.kicks,
+            merges: info.merges,
+            flips: info.flips,
+            validation_samples: self.params.validation,
+            early: info.early,
+            ..SearchDetails::default()
+        }
+    }
+
+    /// Refuses a result that says nothing.
+    fn check_result(&self, nnz: usize, labels: &[f32], score: &Score) -> Result<()> {
+        let Sizes { dims, outputs } = self.sizes;
+        if nnz == 0 && labels.iter().any(|&label| label != 0.0) {
+            return Err(Error::new("training found no weight that explains the labels")
+                .expected(format_args!("{} nonzeros", dims.nnz))
+                .got("0")
+                .help(match (outputs, dims.nnz) {
+                    (0, _) if !self.params.signs.both() && labels.iter().all(|&label| label <= 0.0) => {
+                        "pass --signs free: with positive output weights no output is below 0"
+                    }
+                    (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",
+                    _ => "check that some column is not all zero, or scale inputs and labels to about 1",
+                }));
+        }
+        if !score.loss.is_finite() {
+            return Err(Error::new("the predictions of the network leave the range of 32-bit floats")
+                .expected("a finite loss")
+                .got(score.loss)
+                .help("scale the labels to about 1"));
+        }
+        Ok(())
+    }
+}
+
+/// The model of two hidden layers whose second one is summed up.
+fn encode_two(net: Network<'_>, second: usize, task: Task) -> Result<Vec<u8>> {
+    let (w, v) = (net.w(), net.wt());
+    let neurons = (0..w.hidden()).map(|i| w.block(i).entries().collect()).collect();
+    let first = SparseLayer { inputs: w.inputs(), requested: w.hidden(), neurons };
+    let mut neurons = vec![Vec::new(); v.inputs()];
+    for block in v.blocks() {
+        block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
+    }
+    let second = SparseLayer { inputs: w.hidden(), requested: second, neurons };
+    encode_layers(&[first, second], End::Sum(&[]), Some(task.stored()))
+}

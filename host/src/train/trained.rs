@@ -1,0 +1,221 @@
+//! A trained model, and the job that trains one hidden layer.
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::base::limits::Limits;
+use crate::base::peak_rss_bytes;
+use crate::data::{Matrix, Problem, Task};
+use crate::model::{ModelFile, Score};
+use crate::train::budget::{Budget, Memory};
+use crate::train::check::Sizes;
+use crate::train::checkpoint::Checkpoint;
+use crate::train::network::SparseNetwork;
+use crate::train::options::Options;
+use crate::train::plan::Plan;
+use crate::train::report::{Details, Neurons, Report};
+use crate::{Error, Result};
+
+/// A trained model, and what its training did.
+#[derive(Debug)]
+pub struct Trained {
+    /// The model.
+    pub model: ModelFile,
+    /// Its weights, as the operator numbers them; empty of several hidden layers trained one by one and of the dense baseline.
+    pub network: SparseNetwork,
+    /// What was done.
+    pub report: Report,
+    /// Why the last checkpoint could not be written, where it could not.
+    pub unsaved: Option<Error>,
+}
+
+impl Trained {
+    pub(crate) fn new(model: &[u8], network: SparseNetwork, report: Report) -> Self {
+        Self { model: ModelFile::new(model), network, report, unsaved: None }
+    }
+
+    /// The score on labelled rows.
+    ///
+    /// # Errors
+    /// As [`ModelFile::score_on`].
+    pub fn score(&self, problem: &Problem) -> Result<Score> {
+        self.model.score_on(problem)
+    }
+
+    /// The prediction for every row, `outputs` numbers each.
+    ///
+    /// # Errors
+    /// As [`ModelFile::predict`].
+    pub fn predict(&self, data: &Matrix) -> Result<Vec<f32>> {
+        self.model.predict(data)
+    }
+
+    /// Writes the model file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.model.save(path)
+    }
+}
+
+/// Where a run starts.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Start<'a> {
+    /// Without weights.
+    #[default]
+    Zero,
+    /// From a checkpoint of the same run: model and counters are the same, bit for bit, as if it had never been interrupted, on
+    /// any number of threads of a machine with the same vector instructions.
+    Checkpoint(&'a Checkpoint),
+    /// From the network of another run (a *warm start*) for the same columns, outputs, signs and neurons, on these rows or others,
+    /// with at most as many weights: recipe `lm`, and `paper` for one output.
+    Network(&'a Trained),
+}
+
+impl Start<'_> {
+    /// Steps of the earlier parts of the run.
+    pub(crate) fn steps(&self) -> u32 {
+        if let Self::Checkpoint(checkpoint) = self { checkpoint.steps() } else { 0 }
+    }
+
+    pub(crate) const fn is_checkpoint(&self) -> bool {
+        matches!(self, Self::Checkpoint(_))
+    }
+}
+
+/// One hidden layer to train, or two to search for together, whatever the recipe.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Job<'a> {
+    pub(crate) hidden: usize,
+    /// Neurons of the second layer that is searched for.
+    pub(crate) second: Option<usize>,
+    pub(crate) budget: Budget,
+    /// Flat indices of pinned weights.
+    pub(crate) pinned: &'a [u32],
+    pub(crate) seed: u64,
+    pub(crate) memory: Memory,
+    pub(crate) threads: usize,
+    pub(crate) limits: Limits,
+    /// Whether checkpoints are taken, so that the plan counts the memory of two: the one to resume from, and the last one.
+    pub(crate) checkpoints: bool,
+    pub(crate) start: Start<'a>,
+}
+
+impl<'a> Job<'a> {
+    /// Of one layer, from nothing and with all memory and time.
+    pub(crate) const fn plain(hidden: usize, nnz: usize) -> Self {
+        Self {
+            hidden,
+            second: None,
+            budget: Budget::Nonzeros(nnz),
+            pinned: &[],
+            seed: 0,
+            memory: Memory::Auto,
+            threads: 0,
+            limits: Limits::NONE,
+            checkpoints: false,
+            start: Start::Zero,
+        }
+    }
+
+    /// Of options that are resolved.
+    pub(crate) fn new(options: &Options, hidden: &[usize], budget: Budget, pinned: &'a [u32]) -> Self {
+        Self {
+            second: hidden.get(1).copied(),
+            budget,
+            pinned,
+            seed: options.seed,
+            memory: options.memory,
+            threads: options.threads,
+            limits: options.limits,
+            checkpoints: options.checkpoint.is_some(),
+            ..Self::plain(hidden.first().copied().unwrap_or(0), 0)
+        }
+    }
+
+    /// The report of a run of these sizes on the current pool, before its result is known.
+    pub(crate) fn report(
+        &self,
+        recipe: &'static str,
+        sizes: Sizes,
+        plan: Plan,
+        watch: &Stopwatch,
+        details: Details,
+    ) -> Report {
+        let Sizes { dims, outputs } = sizes;
+        Report {
+            inputs: dims.inputs,
+            resumed_steps: self.start.steps(),
+            plan: Some(plan),
+            state_bytes: plan.state_bytes,
+            workspace_bytes: plan.workspace_bytes,
+            ..watch.report(recipe, outputs.max(1), Neurons::One(dims.hidden), dims.nnz, self.seed, details)
+        }
+    }
+}
+
+/// What is noted before a run: the time, and the data.
+pub(crate) struct Stopwatch {
+    began: Instant,
+    task: Task,
+    samples: usize,
+    inputs: usize,
+    pub(crate) data_bytes: u64,
+}
+
+impl Stopwatch {
+    pub(crate) fn start(problem: &Problem) -> Self {
+        let Problem { data, task, .. } = problem;
+        let (began, data_bytes) = (Instant::now(), problem.bytes() as u64);
+        Self { began, task: *task, samples: data.rows, inputs: data.cols, data_bytes }
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// The report of a run on the current pool up to now, before its result is known.
+    pub(crate) fn report(
+        &self,
+        recipe: &'static str,
+        outputs: usize,
+        hidden: Neurons,
+        requested_nnz: usize,
+        seed: u64,
+        details: Details,
+    ) -> Report {
+        Report {
+            recipe,
+            task: self.task,
+            samples: self.samples,
+            inputs: self.inputs,
+            outputs,
+            hidden,
+            requested_nnz,
+            nnz: 0,
+            pinned: Vec::new(),
+            live: Neurons::One(0),
+            loss: 0.0,
+            psnr_db: None,
+            zero_psnr_db: None,
+            accuracy: None,
+            epochs: 0,
+            steps: 0,
+            trials: 0,
+            passes: 0.0,
+            details,
+            resumed_steps: 0,
+            limit: None,
+            stopped: false,
+            seconds: self.seconds(),
+            threads: rayon::current_num_threads(),
+            seed,
+            data_bytes: self.data_bytes,
+            plan: None,
+            state_bytes: 0,
+            workspace_bytes: 0,
+            peak_rss_bytes: peak_rss_bytes(),
+        }
+    }
+}

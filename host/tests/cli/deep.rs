@@ -1,0 +1,181 @@
+//! Networks of several hidden layers from the command line: layer by layer, then together, to exactly s nonzeros.
+
+use crate::common::*;
+use serde_json::json;
+
+const DIGITS: &str = "generate digits --samples 600 --seed 2 -o d -q";
+const CLASSES: &str = "train --data d/X.npy --labels d/y.npy --task multiclass";
+const PLANTED: &str = "generate planted --samples 800 --inputs 10 --hidden 6 --nnz 18 --seed 3 -o p -q";
+const VALUES: &str = "train --data p/X.npy --labels p/y.npy --task regression";
+
+#[test]
+fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), DIGITS);
+    let train = format!("{CLASSES} --hidden 24,16 --nnz 400 --epochs 30");
+    let report = json(folder.path(), &format!("{train} -o m.tamis"));
+    assert_eq!((&report["recipe"], &report["hidden"]), (&json!("anneal"), &json!([24, 16])), "{report}");
+    assert_eq!((&report["nnz"], &report["requested_nnz"]), (&json!(400), &json!(400)), "{report}");
+    // More weights at first, and then as many as were asked for, each of them in some layer.
+    assert!(number(&report, "grown_nnz") > 800.0, "{report}");
+    let layers = report["layers"].as_array().unwrap();
+    let nnz: f64 = layers.iter().map(|layer| number(layer, "nnz")).sum();
+    assert!(layers.len() == 2 && nnz > 200.0 && nnz < 400.0, "{report}");
+    assert!(number(&report, "loss") <= number(&report, "untuned_loss") * 1.0001, "{report}");
+    assert!(number(&report, "accuracy") > 0.8, "{report}");
+    let eval = json(folder.path(), "eval m.tamis --data d/X.npy --labels d/y.npy");
+    assert!((number(&eval, "accuracy") - number(&report, "accuracy")).abs() < 1e-9, "{eval} {report}");
+    let cost = json(folder.path(), "inspect m.tamis");
+    let layers = cost["layers"].as_array().unwrap();
+    let nnz: f64 = layers.iter().map(|layer| number(layer, "nnz")).sum();
+    assert_eq!((layers.len(), nnz, &cost["hidden"]), (3, 400.0, &json!([24, 16])), "{cost}");
+    // Threads change nothing.
+    ok(folder.path(), &format!("{train} --threads 1 -o one.tamis -q"));
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("m.tamis"), read("one.tamis"));
+    ok(folder.path(), &format!("{train} --tune-epochs 0 -o plain.tamis -q"));
+    assert_ne!(read("m.tamis"), read("plain.tamis"));
+    let small = json(folder.path(), &format!("{train} --grow 1 -o small.tamis"));
+    assert_eq!((&small["grown_nnz"], &small["nnz"]), (&json!(400), &json!(400)), "{small}");
+    assert!(number(&report, "loss") < number(&small, "loss"), "{report} {small}");
+    let limited = json(folder.path(), &format!("{train} --ram 400K -o small.tamis"));
+    assert_eq!(limited["grown_nnz"], json!(400), "{limited}");
+}
+
+#[test]
+fn values_are_learnt_by_either_recipe_in_up_to_seven_layers() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), PLANTED);
+    for (recipe, hidden) in [("paper", "8,6"), ("lm", "8,6"), ("paper", "6,6,6,6,6,6,6")] {
+        let flags = "--nnz 60 --time-limit 20 --kicks 0";
+        let flags = if recipe == "lm" { flags } else { "--nnz 60" };
+        let report =
+            json(folder.path(), &format!("{VALUES} --hidden {hidden} --recipe {recipe} {flags} -o m.tamis"));
+        assert!(number(&report, "nnz") <= 60.0 && number(&report, "nnz") > 40.0, "{report}");
+        let zero = 12.0;
+        assert!(number(&report, "psnr_db") > zero, "{report}");
+        let eval = json(folder.path(), "eval m.tamis --data p/X.npy --labels p/y.npy");
+        assert!((number(&eval, "psnr_db") - number(&report, "psnr_db")).abs() < 1e-6, "{eval} {report}");
+    }
+    // Several outputs end in weights of their own.
+    ok(
+        folder.path(),
+        "generate planted --samples 600 --inputs 12 --hidden 4 --outputs 3 --nnz 20 --seed 3 -o q -q",
+    );
+    let line =
+        "train --data q/X.npy --labels q/y.npy --task regression --hidden 6,5 --nnz 40 --kicks 0 -o m.tamis";
+    let report = json(folder.path(), line);
+    // A network that is found exactly may have fewer.
+    assert_eq!(report["outputs"], json!(3), "{report}");
+    assert!((20.0..=40.0).contains(&number(&report, "nnz")) && number(&report, "psnr_db") > 40.0, "{report}");
+    ok(folder.path(), "eval m.tamis --data q/X.npy --labels q/y.npy");
+}
+
+#[test]
+fn any_model_is_fitted_further_on_the_weights_that_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    ok(path, DIGITS);
+    ok(path, &format!("{CLASSES} --hidden 24,16 --nnz 300 --epochs 5 --tune-epochs 0 -o a.tamis -q"));
+    ok(path, &format!("{CLASSES} --hidden 24 --nnz 300 --epochs 5 -o b.tamis -q"));
+    ok(path, PLANTED);
+    ok(path, &format!("{VALUES} --hidden 8 --nnz 15 --recipe paper -o c.tamis -q"));
+    let (digits, planted) = ("--data d/X.npy --labels d/y.npy", "--data p/X.npy --labels p/y.npy");
+    for (model, data) in [("a", digits), ("b", digits), ("c", planted)] {
+        let old = json(path, &format!("eval {model}.tamis {data}"));
+        let report = json(path, &format!("finetune {model}.tamis {data} -o n.tamis"));
+        let new = json(path, &format!("eval n.tamis {data}"));
+        assert!((number(&old, "loss") - number(&report, "loss_before")).abs() < 1e-9, "{old} {report}");
+        assert!((number(&new, "loss") - number(&report, "loss")).abs() < 1e-9, "{new} {report}");
+        // The published method ends where its weights fit best.
+        let part = if model == "c" { 1.0 } else { 0.99 };
+        assert!(number(&new, "loss") <= part * number(&old, "loss"), "{model}: {old} {new}");
+        let size = |name: &str| std::fs::metadata(path.join(name)).unwrap().len();
+        assert_eq!(size("n.tamis"), size(&format!("{model}.tamis")));
+        // Places stay, and so do tasks and the neurons asked for.
+        let [was, is] =
+            [format!("{model}.tamis"), "n.tamis".into()].map(|name| json(path, &format!("inspect {name}")));
+        assert_eq!(
+            (&was["layers"], &was["task"], &was["hidden"]),
+            (&is["layers"], &is["task"], &is["hidden"])
+        );
+    }
+    for (flags, says) in
+        [("--epochs 0", "--epochs 1 or more"), ("--rate=-1", "--rate"), ("--time-limit=-1", "--time-limit")]
+    {
+        let error = fails(path, &format!("finetune a.tamis {digits} {flags} -o x.tamis"));
+        assert!(error.contains(says), "{flags}: {error}");
+    }
+    let error = fails(path, &format!("finetune a.tamis {planted} -o x.tamis"));
+    assert!(error.contains("expected") && !path.join("x.tamis").exists(), "{error}");
+}
+
+#[test]
+fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), PLANTED);
+    for (flags, says) in [
+        ("--hidden 8,8,0 --nnz 20", "the sizes of the network do not fit"),
+        ("--hidden 8,8 --nnz 1", "2 to 144"),
+        ("--hidden 8,8 --nnz 145", "2 to 144"),
+        ("--hidden 8,8,8 --nnz 2", "3 to 208"),
+        ("--hidden 8,8 --density 0", "density"),
+        ("--hidden 2,2,2,2,2,2,2,2 --nnz 20", "1 to 7"),
+        ("--hidden 8,8,8 --nnz 20 --checkpoint c", "--checkpoint"),
+        ("--hidden 8,8,8 --nnz 20 --log l.jsonl", "--log"),
+        ("--hidden 8,8 --nnz 20 --tune-rate=-1", "--tune-rate"),
+        ("--hidden 8,8,8 --nnz 20 --grow 0.5", "--grow 1 or more"),
+        ("--hidden 8,8,8 --nnz 20 --grow 2,nan", "--grow"),
+        ("--hidden 8 --nnz 20 --grow 2", "--grow"),
+        ("--hidden 8 --nnz 20 --tune-epochs 3", "--tune-epochs"),
+        ("--hidden 8,8 --nnz 20 --recipe paper-safe", "several outputs"),
+        ("--hidden 8,8,8 --nnz 20 --ram 1K", "hidden layer 1"),
+    ] {
+        let error = fails(folder.path(), &format!("{VALUES} {flags} -o m.tamis"));
+        assert!(error.contains(says), "{flags}: {error}");
+        assert!(!folder.path().join("m.tamis").exists());
+    }
+    for (flags, says) in [
+        ("--hidden 8,8,8 --nnz 20 --grow 2 --recipe paper", "recipe paper does not take --grow"),
+        ("--hidden 8,8 --nnz 20 --recipe imp --tune-epochs 3", "recipe imp does not take --tune-epochs"),
+    ] {
+        let error = misuses(folder.path(), &format!("{VALUES} {flags} -o m.tamis"));
+        assert!(error.contains(says), "{flags}: {error}");
+    }
+}
+
+#[test]
+fn a_budget_holds_for_all_layers_and_what_they_make_of_the_rows_is_stored_only_where_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), PLANTED);
+    let train = format!("{VALUES} --hidden 8,7,6 --nnz 40 --recipe paper --tune-epochs 2 -o m.tamis");
+    let stored = |report: &serde_json::Value| -> Vec<f64> {
+        report["layers"].as_array().unwrap().iter().map(|layer| number(layer, "mapped_bytes")).collect()
+    };
+    let total = |report: &serde_json::Value| -> f64 {
+        ["mapped_bytes", "state_bytes", "workspace_bytes"].iter().map(|key| number(report, key)).sum()
+    };
+    let free = json(folder.path(), &train);
+    let live: Vec<f64> =
+        free["layers"].as_array().unwrap().iter().map(|layer| number(layer, "live")).collect();
+    // 800 rows, nothing for the first layer.
+    assert_eq!(stored(&free), [0.0, 3200.0 * live[0], 3200.0 * live[1]], "{free}");
+    let wide = json(folder.path(), &format!("{train} --ram 200000"));
+    assert!(stored(&wide)[1] > 0.0 && total(&wide) <= 200_000.0, "{wide}");
+    for ram in [14_000.0, 9_000.0] {
+        let least = json(folder.path(), &format!("{train} --ram {ram}"));
+        assert_eq!(stored(&least), [0.0; 3], "{least}");
+        assert!(total(&least) <= ram && total(&least) < total(&free), "{least}");
+        let eval = json(folder.path(), "eval m.tamis --data p/X.npy --labels p/y.npy");
+        assert!((number(&eval, "loss") - number(&least, "loss")).abs() < 1e-6, "{eval} {least}");
+    }
+    std::fs::remove_file(folder.path().join("m.tamis")).unwrap();
+    for (ram, says) in [
+        ("2000", ["hidden layer 1", "bytes needed", "got: 2000 bytes"]),
+        ("500", ["too small to fit all layers together", "at least", "--tune-epochs 0"]),
+    ] {
+        let error = fails(folder.path(), &format!("{train} --ram {ram}"));
+        assert!(says.iter().all(|says| error.contains(says)), "{ram}: {error}");
+        assert!(!folder.path().join("m.tamis").exists());
+    }
+}

@@ -1,0 +1,55 @@
+//! `tamis train --nnz S1,S2…`: what it writes, says and refuses.
+
+use crate::common::*;
+use serde_json::json;
+
+const TRAIN: &str = "train --data d/X.npy --labels d/y.npy --task regression --hidden 3";
+
+fn planted(folder: &std::path::Path) {
+    json(folder, "generate planted --samples 700 --inputs 12 --hidden 3 --nnz 9 --seed 1 -o d");
+}
+
+#[test]
+fn several_sizes_make_a_folder_of_models_and_folds_choose_one() {
+    let folder = tempfile::tempdir().unwrap();
+    planted(folder.path());
+    let report = json(folder.path(), &format!("{TRAIN} --nnz 3,9,12 --folds 3 -o sizes"));
+    assert_eq!(report["chosen_nnz"], json!(9), "{report}");
+    assert_eq!(report["models"], json!(["s3.tamis", "s9.tamis", "s12.tamis"]));
+    let read = |name: &str| std::fs::read(folder.path().join("sizes").join(name)).unwrap();
+    assert_eq!(read("chosen.tamis"), read("s9.tamis"));
+    let kept: serde_json::Value = serde_json::from_slice(&read("path.json")).unwrap();
+    assert_eq!(kept, report);
+    let eval = json(folder.path(), "eval sizes/chosen.tamis --data d/X.npy --labels d/y.npy");
+    assert!(number(&eval, "psnr_db") > 120.0, "{eval}");
+    let picture = String::from_utf8(read("path.svg")).unwrap();
+    assert!(picture.contains("9 nonzeros chosen") && picture.contains("rows left out"));
+    let again = fails(folder.path(), &format!("{TRAIN} --nnz 3,9 -o sizes"));
+    assert!(again.contains("not empty"), "{again}");
+    let cold = json(folder.path(), &format!("{TRAIN} --nnz 3,9 --cold -o cold"));
+    assert_eq!((&cold["chosen"], &cold["points"][1]["warm"]), (&json!(null), &json!(false)));
+    assert!(!folder.path().join("cold/chosen.tamis").exists());
+    let said = ok(folder.path(), &format!("{TRAIN} --nnz 3,9 --folds 2 -o said"));
+    assert!(said.contains("chosen") && said.contains("s9.tamis") && said.contains("6 trainings"), "{said}");
+}
+
+#[test]
+fn what_is_for_one_size_is_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    planted(folder.path());
+    for (line, what) in [
+        ("--nnz 3,9 -o m.tamis", "folder"),
+        ("--nnz 9,3 -o out", "[9, 3]"),
+        ("--nnz 3,9 --folds 1 -o out", "--folds 2"),
+        ("--nnz 9 --folds 3 -o out", "several numbers for --nnz"),
+        ("--nnz 9 --cold -o out", "several numbers for --nnz"),
+        ("--nnz 3,9 --checkpoint c -o out", "leave --checkpoint out"),
+        ("--nnz 3,9 --log l.jsonl -o out", "leave --log out"),
+        ("--nnz 3,9 --recipe imp -o out", "one number to --nnz"),
+        ("--nnz 3,99999 -o out", "99999"),
+    ] {
+        let refused = fails(folder.path(), &format!("{TRAIN} {line}"));
+        assert!(refused.contains(what), "{line}: {refused}");
+        assert!(!folder.path().join("out").exists() && !folder.path().join("m.tamis").exists(), "{line}");
+    }
+}

@@ -1,0 +1,129 @@
+//! Searches for two hidden layers from training to inspect, and what is refused with them.
+
+use crate::common::*;
+use serde_json::json;
+use tamis_host::data::planted;
+
+const TRAIN: &str = "train --data X.csv --labels y.csv --task regression --hidden 4,4 --nnz 16";
+
+/// Rows and labels of a planted network of two layers, as CSV; labels have `more` added.
+fn write(folder: &std::path::Path, more: f32) {
+    let made = planted::deep(1500, 12, &[4, 4], 1, 16, 1).unwrap();
+    let text = |values: &[f32], width: usize| {
+        let line = |row: &[f32]| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n";
+        values.chunks(width).map(line).collect::<String>()
+    };
+    std::fs::write(folder.join("X.csv"), text(&made.data.values.clone().into_f32(), 12)).unwrap();
+    let labels: Vec<f32> = made.labels.iter().map(|y| y + more).collect();
+    std::fs::write(folder.join("y.csv"), text(&labels, 1)).unwrap();
+}
+
+#[test]
+fn what_is_trained_is_evaluated_predicted_and_inspected() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0.0);
+    let report = json(folder.path(), &format!("{TRAIN} --log l.jsonl --checkpoint c --resume -o m.tamis"));
+    assert_eq!((&report["recipe"], &report["exact"]), (&json!("lm"), &json!(true)), "{report}");
+    assert_eq!((&report["hidden"], &report["second_hidden"]), (&json!(4), &json!(4)));
+    assert!(number(&report, "second_live") >= 1.0 && number(&report, "nnz") <= 16.0, "{report}");
+    let eval = json(folder.path(), "eval m.tamis --data X.csv --labels y.csv");
+    let (trained, scored) = (number(&report, "psnr_db"), number(&eval, "psnr_db"));
+    assert!(trained > 110.0 && (trained - scored).abs() < 3.0, "{trained} {scored}");
+    let cost = json(folder.path(), "inspect m.tamis");
+    let kinds: Vec<_> =
+        cost["layers"].as_array().unwrap().iter().map(|layer| layer["kind"].clone()).collect();
+    assert_eq!(
+        (kinds, &cost["hidden"]),
+        (vec![json!("sparse"), json!("sparse"), json!("sum")], &json!([4, 4]))
+    );
+    assert_eq!(json(folder.path(), "predict m.tamis --data X.csv -o o.npy")["outputs"], json!(1));
+    // The checkpoint is of the end, and of these sizes.
+    let again = json(folder.path(), &format!("{TRAIN} --checkpoint c --resume -o again.tamis"));
+    assert!(number(&again, "resumed_steps") > 0.0, "{again}");
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("again.tamis"), read("m.tamis"));
+    let other = TRAIN.replace("4,4", "4,3");
+    let refused = fails(folder.path(), &format!("{other} --checkpoint c --resume -o x.tamis"));
+    assert!(refused.contains("(--hidden): 4") && refused.contains("got: 3"), "{refused}");
+}
+
+#[test]
+fn what_two_layers_cannot_be_is_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0.0);
+    for (line, what) in [
+        (TRAIN.replace("4,4", "4,0"), "second hidden layer"),
+        (format!("{TRAIN} --signs free"), "leave --signs out"),
+        (TRAIN.replace("--nnz 16", "--nnz 65"), "--nnz 2 to 64 (4 hidden × (12 inputs + 4 outputs))"),
+    ] {
+        let refused = fails(folder.path(), &format!("{line} -o x.tamis"));
+        assert!(refused.contains(what), "{line}: {refused}");
+    }
+}
+
+/// Neurons of the second layer beyond s can have no weights, and take neither time nor memory.
+#[test]
+fn a_second_layer_of_many_neurons_is_that_of_s() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0.0);
+    let of = |second: usize| {
+        let train = TRAIN.replace("4,4", &format!("4,{second}"));
+        json(folder.path(), &format!("{train} --kicks 2 -o m.tamis"))
+    };
+    let (few, many) = (of(16), of(60_000));
+    for key in ["nnz", "loss", "second_live", "state_bytes", "workspace_bytes"] {
+        assert_eq!(few[key], many[key], "{key}");
+    }
+    assert_eq!(many["second_hidden"], json!(60_000));
+    let cost = json(folder.path(), "inspect m.tamis");
+    assert_eq!(cost["hidden"], json!([4, 60_000]), "{cost}");
+}
+
+#[test]
+fn labels_that_no_sum_of_neurons_gives_are_learnt_layer_by_layer() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), -0.5);
+    let report = json(folder.path(), &format!("{TRAIN} -o m.tamis"));
+    assert_eq!(report["layers"].as_array().map(Vec::len), Some(2), "{report}");
+    let refused = fails(folder.path(), &format!("{TRAIN} --checkpoint c -o x.tamis"));
+    assert!(refused.contains("leave --checkpoint out"), "{refused}");
+}
+
+#[test]
+fn a_layer_that_few_neurons_are_left_of_leaves_little_to_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0.0);
+    let report = json(folder.path(), &format!("{} -o m.tamis", TRAIN.replace("4,4", "4,4,4")));
+    assert!((3.0..=16.0).contains(&number(&report, "nnz")), "{report}");
+}
+
+#[test]
+fn a_planted_network_of_two_layers_and_noise_come_from_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = "generate planted --samples 1500 --inputs 12 --hidden 4,4 --nnz 16 --seed 1";
+    let made = json(folder.path(), &format!("{make} -o two"));
+    assert_eq!((&made["hidden"], &made["nnz"]), (&json!([4, 4]), &json!(16)));
+    let train =
+        "train --data two/X.npy --labels two/y.npy --task regression --hidden 4,4 --nnz 16 -o m.tamis";
+    assert_eq!(json(folder.path(), train)["exact"], json!(true));
+    json(folder.path(), &format!("{make} --noise 0.5 -o noisy"));
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(
+        (read("two/X.npy"), read("two/weights.npz")),
+        (read("noisy/X.npy"), read("noisy/weights.npz"))
+    );
+    let eval = json(folder.path(), "eval m.tamis --data noisy/X.npy --labels noisy/y.npy");
+    assert!((number(&eval, "loss").sqrt() / 0.5 - 1.0).abs() < 0.05, "{eval}");
+    for (line, what) in [
+        ("--hidden 4,4 --nnz 200", "1 to 48 weights in layer 1"),
+        ("--hidden 4,4 --nnz 1", "1 to 16 weights in layer 2"),
+        ("--hidden 4,4 --nnz 16 --signs balanced", "leave --signs out"),
+        ("--hidden 1,1,1,1,1,1,1,1,1 --nnz 9", "8 hidden layers"),
+        ("--hidden 500,500 --nnz 4", "gives 0 for every row"),
+        ("--hidden 4 --nnz 4 --noise -1", "--noise 0 or more"),
+        ("--hidden 4,0 --nnz 4", "at least one neuron"),
+    ] {
+        let refused = fails(folder.path(), &format!("generate planted --samples 50 --inputs 12 {line} -o x"));
+        assert!(refused.contains(what), "{line}: {refused}");
+    }
+}

@@ -1,0 +1,7 @@
+//! Data files and generators: reading, selecting, writing.
+
+mod digits;
+mod files;
+mod formats;
+mod select;
+mod write;

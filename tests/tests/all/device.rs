@@ -1,0 +1,122 @@
+//! What moves between an algorithm and an operator that lives elsewhere: numbers of the size of the support, and the panels asked for.
+//! That a search runs on a [`Device`] at all says that it reads no row vector.
+
+use std::cell::Cell;
+use std::ops::ControlFlow::Continue;
+
+use tamis::base::budget::{Recovery, gated_words};
+use tamis::base::dims::Dims;
+use tamis::base::rng::Rng;
+use tamis::data::samples::Rows;
+use tamis::learn::iht::{self, Info, Params, Refine, Step};
+use tamis::learn::lm;
+use tamis::learn::start::Start;
+use tamis::network::gates::{Gates, Signs};
+use tamis::network::net::EntriesMut;
+use tamis::network::weights::Weights;
+use tamis::operator::gated::Gated;
+use tamis::operator::machine::Machine;
+use tamis::operator::sensing::{self, Sensing, Work};
+use tamis_tests::conformance::{Device, REGISTERS, Registers, Transfers};
+
+const DIMS: Dims = Dims::new(4000, 12, 5, 20);
+const BLOCKS: usize = 8;
+
+/// Normal rows, and what five neurons of four weights make of them.
+fn planted(signs: Signs) -> (Vec<f32>, Vec<f32>) {
+    let mut rng = Rng::new(1, 0);
+    let mut rows = vec![0.0; DIMS.samples * DIMS.inputs];
+    rng.fill_normal(&mut rows);
+    let neurons: [[(u32, f32); 4]; 5] =
+        core::array::from_fn(|_| core::array::from_fn(|_| (rng.below(12), rng.normal())));
+    // As many of either sign, where the search may choose.
+    let made_with = if signs.both() { Signs::Balanced } else { signs };
+    let label = |x: &[f32]| {
+        let output = |(i, w): (usize, &[(u32, f32); 4])| {
+            made_with.sign(i) * w.iter().map(|(j, w)| x[*j as usize] * w).sum::<f32>().max(0.0)
+        };
+        neurons.iter().enumerate().map(output).sum()
+    };
+    let labels = rows.chunks(DIMS.inputs).map(label).collect();
+    (rows, labels)
+}
+
+fn gated<'a>(rows: &'a [f32], memory: &'a mut Vec<f32>) -> Gated<'a, Rows<'a>> {
+    memory.resize(gated_words(DIMS.inputs, BLOCKS), 0.0);
+    Gated::new(Rows::new(rows, DIMS.inputs).unwrap(), BLOCKS, BLOCKS, memory).unwrap()
+}
+
+/// One step from `w`: the support and the bits of the new weights, and what was done.
+fn step<S: Sensing>(
+    sensing: &mut S,
+    labels: &sensing::Rows<S>,
+    w: Weights<'_>,
+    params: &Params<'_>,
+) -> (Vec<u32>, Vec<u32>, Info) {
+    let (s, n) = (w.nnz(), sensing.rows());
+    let (mut index, mut value) = (vec![0; s], vec![0.0; s]);
+    let (mut residual, mut panel) = (vec![0.0; n], vec![0.0; 2 * BLOCKS * DIMS.inputs]);
+    let mut scratch = vec![0.0; sensing.scratch(n)];
+    let residual = sensing.machine().rows_in(&mut residual);
+    let mut work = Work { residual, panel: &mut panel, scratch: &mut scratch, strips: None };
+    let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 0);
+    let new = EntriesMut { index: &mut index[..], value: &mut value[..] };
+    let info = iht::step(sensing, gates, labels, w, params, new, &mut work).unwrap();
+    (index, value.iter().map(|v| v.to_bits()).collect(), info)
+}
+
+#[test]
+fn a_step_of_hard_thresholding_moves_support_and_panel() {
+    let (rows, labels) = planted(Signs::Positive);
+    let index = [1, 2, 14, 17, 30, 31, 40, 55, 60];
+    let w = Weights::new(DIMS.inputs, BLOCKS, &index, &[0.5; 9]).unwrap();
+    let refine = Refine::ConjugateGradient { steps: 5, tolerance: 0.0 };
+    let theory = Params { step: Step::Theory { beta: 4.0 }, refine, must_keep: &[] };
+    for (params, panels) in [(Params::PAPER, 1), (theory, 2)] {
+        let (mut memory, mut other) = (Vec::new(), Vec::new());
+        let expected = step(&mut gated(&rows, &mut memory), &labels[..], w, &params);
+        let mut inner = gated(&rows, &mut other);
+        let (transfers, mut registers) = (Cell::default(), vec![0.0; REGISTERS * DIMS.samples]);
+        let mut device = Device::new(&mut inner, Registers::new(&mut registers, &transfers));
+        let mut handle = vec![0.0; DIMS.samples];
+        let labels = device.registers().upload(&labels, &mut handle);
+        assert_eq!(step(&mut device, labels, w, &params), expected);
+        let Transfers { numbers, panels: of_panels, largest } = transfers.get();
+        // Fifteen products at most on s weights, of which each is three vectors, and gates and weights around them.
+        assert!(numbers <= 60 * w.nnz() && largest <= 6 * w.nnz(), "{numbers}, at once {largest}");
+        // The gradient, the norms of its columns where they scale the step, and again those of live neurons.
+        let panel = BLOCKS * DIMS.inputs;
+        assert!((panels * panel..=(2 * panels - 1) * panel).contains(&of_panels), "{of_panels}");
+    }
+}
+
+#[test]
+fn a_search_moves_supports_and_panels_only() {
+    for signs in [Signs::Positive, Signs::Free] {
+        let (rows, labels) = planted(signs);
+        let params = lm::Params { signs, rows: 2000, ..lm::Params::DEFAULT };
+        let budget = Recovery::new(DIMS, BLOCKS, DIMS.samples + DIMS.inputs, signs.linear(0));
+        let goal = lm::Goal::one_output(DIMS);
+        let (mut memory, mut other) = (Vec::new(), Vec::new());
+        let (mut words, mut others) = (vec![0; budget.words()], vec![0; budget.words()]);
+        let mut host = gated(&rows, &mut memory);
+        let expected =
+            lm::run(&mut host, &labels[..], goal, Start::Zero, &params, &mut words, |_| Continue(()))
+                .unwrap();
+        let mut inner = gated(&rows, &mut other);
+        let (transfers, mut registers) = (Cell::default(), vec![0.0; REGISTERS * DIMS.samples]);
+        let mut device = Device::new(&mut inner, Registers::new(&mut registers, &transfers));
+        let mut handle = vec![0.0; DIMS.samples];
+        let labels = device.registers().upload(&labels, &mut handle);
+        let found =
+            lm::run(&mut device, labels, goal, Start::Zero, &params, &mut others, |_| Continue(())).unwrap();
+        assert_eq!(found, expected);
+        let (Transfers { numbers, largest, .. }, info) = (transfers.get(), found.info);
+        // A call moves at most four vectors on a support of 1.75 s weights and a linear term; an outer step makes four fits of at
+        // most seven attempts, and a trial forms its candidates besides. A row vector would be 2000 numbers.
+        assert!(info.trials > 0 || signs == Signs::Positive);
+        let steps = (info.steps + info.trials) as usize;
+        assert!(largest <= 8 * (DIMS.nnz + DIMS.inputs), "{largest} numbers at once");
+        assert!(numbers <= 400 * steps * DIMS.nnz, "{numbers} in {steps} steps");
+    }
+}

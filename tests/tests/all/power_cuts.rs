@@ -1,0 +1,481 @@
+//! Payloads in flash whose power fails in every operation there is, and whose bits change: what is found afterwards is the
+//! newest payload or the one before it, whole, and never anything else.
+
+use embedded_storage::nor_flash::NorFlash as _;
+use proptest::prelude::*;
+use tamis::Error;
+use tamis::base::rng::{Rng, stream};
+use tamis::store::flash::{Slot, Slots};
+use tamis_tests::simulated::{Fault, Nor, Tear};
+
+/// Words of 4 bytes in sectors of 128, and of 32 in sectors of 256.
+type Small = Nor<1024, 4, 128>;
+type Wide = Nor<1024, 32, 256>;
+
+const PAGE: usize = 64;
+const ALL: core::ops::Range<u32> = 0..1024;
+
+/// Payload k: its length and its bytes say which it is.
+fn payload(k: u32) -> Vec<u8> {
+    let len = 1 + (k as usize * 97) % 300;
+    (0..len).map(|i| (k as usize * 31 + i * 7) as u8 ^ if i % 5 == 0 { 0xff } else { 0 }).collect()
+}
+
+/// What the store holds, which must be a whole payload: its number.
+fn held<const B: usize, const W: usize, const S: usize>(
+    slots: &mut Slots<&mut Nor<B, W, S>, PAGE>,
+) -> Option<u32> {
+    let entry = *slots.newest()?;
+    let mut words = [0; 128];
+    let words = slots.load(&mut words).unwrap().unwrap();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(entry.len()).collect();
+    assert_eq!(bytes, payload(entry.tag()), "payload {} is torn", entry.tag());
+    assert!(entry.sequence() >= entry.tag(), "copies count");
+    Some(entry.tag())
+}
+
+/// What must be found after the next reset: at least the payload that was last seen or acknowledged while power was on, at
+/// most the one that was being written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bounds {
+    least: Option<u32>,
+    most: Option<u32>,
+    /// Less than that was found, after a sector had come back from its erase as only [`Tear::Drifting`] allows.
+    is_lost: bool,
+}
+
+/// A session: opens the store and writes payloads from the next one to `last`, until power fails.
+fn session<const B: usize, const W: usize, const S: usize>(
+    flash: &mut Nor<B, W, S>,
+    bounds: &mut Bounds,
+    last: u32,
+) {
+    let mut slots = match Slots::<_, PAGE>::open(flash, ALL) {
+        Ok(slots) => slots,
+        Err(error) => return assert_eq!(error, Error::Source(Fault::Off)),
+    };
+    if !slots.flash().is_on() {
+        return;
+    }
+    let first = held(&mut slots);
+    // One mark of the three is enough to pass for whole.
+    bounds.is_lost |= first < bounds.least && slots.flash().has_come_back(2);
+    if bounds.is_lost {
+        return;
+    }
+    assert!((bounds.least..=bounds.most).contains(&first), "{first:?}, {bounds:?}");
+    bounds.least = first;
+    for k in first.map_or(0, |k| k + 1)..=last {
+        bounds.most = bounds.most.max(Some(k));
+        match slots.store(k, &payload(k)) {
+            Ok(entry) => assert_eq!(entry.tag(), k),
+            Err(Error::Source(Fault::Off)) => return,
+            Err(error) => panic!("payload {k}: {error:?}"),
+        }
+        bounds.least = Some(k);
+    }
+}
+
+/// Cuts power in every operation of five payloads, and in every one of the session that follows.
+fn cut_everywhere<const B: usize, const W: usize, const S: usize>(tear: Tear) {
+    const LAST: u32 = 4;
+    let (mut whole, mut bounds) = (Nor::<B, W, S>::new(1, tear), Bounds::default());
+    session(&mut whole, &mut bounds, LAST);
+    assert_eq!(bounds.least, Some(LAST));
+    for cut in 0..whole.operations() {
+        let (mut flash, mut bounds) = (Nor::<B, W, S>::new(u64::from(cut), tear), Bounds::default());
+        flash.cut_in(cut);
+        session(&mut flash, &mut bounds, LAST);
+        assert!(!flash.is_on());
+        flash.restart();
+        let last = bounds.most.unwrap() + 1;
+        let mut rest = flash.clone();
+        session(&mut rest, &mut bounds.clone(), last);
+        for again in flash.operations()..rest.operations() {
+            let (mut flash, mut bounds) = (flash.clone(), bounds);
+            flash.cut_in(again);
+            session(&mut flash, &mut bounds, last);
+            assert!(!flash.is_on());
+            // Power comes and goes without a write of the part's own, and in the end everything works.
+            for last in [0, 0, last + 2] {
+                flash.restart();
+                session(&mut flash, &mut bounds, last);
+            }
+            assert!(bounds.is_lost || bounds.least == Some(last + 2));
+        }
+    }
+}
+
+#[test]
+fn no_cut_of_power_loses_more_than_the_payload_that_was_written() {
+    for tear in Tear::ALL {
+        cut_everywhere::<1024, 4, 128>(tear);
+    }
+}
+
+#[test]
+fn the_same_holds_for_wide_words() {
+    for tear in Tear::ALL {
+        cut_everywhere::<1024, 32, 256>(tear);
+    }
+}
+
+/// Sessions of `each` payloads, with a reset between two of them, up to payload `last`. Power fails in the operations that
+/// `next_cut` gives, which is told how many were done. Whether a payload was lost because a sector came back.
+fn history<const B: usize, const W: usize, const S: usize>(
+    tear: Tear,
+    seed: u64,
+    each: u32,
+    last: u32,
+    mut next_cut: impl FnMut(u32) -> Option<u32>,
+) -> bool {
+    let (mut flash, mut bounds) = (Nor::<B, W, S>::new(seed, tear), Bounds::default());
+    let mut cut = next_cut(0);
+    while bounds.least != Some(last) && !bounds.is_lost {
+        if let Some(cut) = cut {
+            flash.cut_in(cut);
+        }
+        let until = bounds.least.map_or(each - 1, |least| least + each);
+        session(&mut flash, &mut bounds, until.min(last));
+        if !flash.is_on() {
+            cut = next_cut(flash.operations());
+        }
+        flash.restart();
+    }
+    session(&mut flash, &mut bounds, last + 2);
+    assert!(bounds.is_lost || bounds.least == Some(last + 2));
+    bounds.is_lost
+}
+
+/// Operations of a history without a cut.
+fn operations<const B: usize, const W: usize, const S: usize>(last: u32) -> u32 {
+    let mut flash = Nor::<B, W, S>::new(0, Tear::Before);
+    session(&mut flash, &mut Bounds::default(), last);
+    flash.operations()
+}
+
+/// Every pair of operations in a history of sessions of one and of two payloads.
+fn cut_in_pairs<const B: usize, const W: usize, const S: usize>(tear: Tear, last: u32) {
+    let all = operations::<B, W, S>(last);
+    for (first, second) in (0..all).flat_map(|first| (first + 1..all + 20).map(move |second| (first, second)))
+    {
+        for each in 1..3 {
+            let mut cuts = [first, second].into_iter();
+            let seed = u64::from(first << 16 | second);
+            assert!(!history::<B, W, S>(tear, seed, each, last, |_| cuts.next()), "{first}, {second}");
+        }
+    }
+}
+
+#[test]
+fn no_pair_of_cuts_loses_what_was_seen_before() {
+    for tear in Tear::ALL {
+        cut_in_pairs::<1024, 4, 128>(tear, 3);
+        cut_in_pairs::<1024, 32, 256>(tear, 6);
+    }
+}
+
+/// Histories of three to six cuts: the first in or near the marks of a payload, each further one within the next few
+/// operations or, one in eight, anywhere in the next payload. How many lost a payload because a sector came back.
+fn cut_in_bunches<const B: usize, const W: usize, const S: usize>(tear: Tear, histories: u64) -> u64 {
+    let mut lost = 0;
+    let ends: Vec<u32> = (0..6).map(operations::<B, W, S>).collect();
+    for seed in 0..histories {
+        let mut rng = Rng::new(seed, stream::USER);
+        let mut below = move |n: u32| ((u64::from(rng.bits()) * u64::from(n)) >> 32) as u32;
+        let mut left = 3 + below(4);
+        let (payload, back, each) = (1 + below(5), 1 + below(4), 1 + below(3));
+        let first = ends[payload as usize] - back;
+        lost += u64::from(history::<B, W, S>(tear, seed, each, 6, |done| {
+            left = left.checked_sub(1)?;
+            let within = if below(8) == 0 { 60 } else { 5 };
+            Some(if done == 0 { first } else { done + below(within) })
+        }));
+    }
+    lost
+}
+
+/// How many histories of each kind: `TAMIS_HISTORIES`, or few enough for every day.
+fn histories() -> u64 {
+    std::env::var("TAMIS_HISTORIES").ok().and_then(|count| count.parse().ok()).unwrap_or(4000)
+}
+
+#[test]
+fn no_bunch_of_cuts_at_the_marks_loses_what_was_seen_before() {
+    for tear in Tear::ALL {
+        assert_eq!(cut_in_bunches::<1024, 4, 128>(tear, histories()), 0);
+        let lost = cut_in_bunches::<1024, 32, 256>(tear, histories());
+        // A slot has few words of 32 bytes, so all of them come back at times.
+        assert!(lost <= if tear == Tear::Drifting { histories() / 1000 } else { 0 }, "{tear:?}: {lost}");
+    }
+}
+
+/// Flash with payloads 0 and 1, after a reset; bytes of the marks of slot 1, which holds the newer one.
+fn two_payloads(marks: [[u8; 4]; 3]) -> Small {
+    let mut flash = Small::new(0, Tear::Before);
+    session(&mut flash, &mut Bounds::default(), 1);
+    flash.bytes()[512 + 28..512 + 40].copy_from_slice(marks.as_flattened());
+    flash
+}
+
+const WHOLE: [u8; 4] = *b"CMT1";
+const NONE: [u8; 4] = [0xff; 4];
+
+#[test]
+fn a_payload_whose_save_was_done_is_opened_and_followed_without_a_further_write_to_its_slot() {
+    let mut flash = two_payloads([WHOLE, WHOLE, NONE]);
+    let before = flash.clone();
+    for k in 2..4 {
+        let operations = flash.operations();
+        let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+        assert_eq!(slots.flash().operations(), operations);
+        slots.store(k, &payload(k)).unwrap();
+        if k == 2 {
+            assert_eq!(flash.bytes()[512..], before.clone().bytes()[512..]);
+        }
+    }
+}
+
+#[test]
+fn a_payload_with_one_mark_gets_the_last_one_and_a_payload_with_that_one_is_copied() {
+    for torn in [WHOLE, [0x43, 0xff, 0x54, 0xff]] {
+        let mut flash = two_payloads([torn, NONE, NONE]);
+        // The word of the second mark may be written again: nobody wrote to it as far as can be seen.
+        let slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+        assert!(matches!(slots.state()[0], Slot::Held(_)), "the one before is still there");
+        assert_eq!(slots.newest().map(|entry| (entry.tag(), entry.sequence())), Some((1, 1)));
+        let flash = slots.release();
+        assert_eq!(flash.bytes()[540..552], *[torn, NONE, WHOLE].as_flattened());
+        let mut slots = Slots::<_, PAGE>::open(flash, ALL).unwrap();
+        assert_eq!(held(&mut slots), Some(1));
+        assert_eq!(slots.newest().map(|entry| (entry.sequence(), entry.range().start)), Some((2, 40)));
+        let operations = slots.flash().operations();
+        let mut slots = Slots::<_, PAGE>::open(slots.release(), ALL).unwrap();
+        assert_eq!((held(&mut slots), slots.flash().operations()), (Some(1), operations));
+    }
+}
+
+#[test]
+fn a_whole_payload_without_a_mark_is_used_where_there_is_no_other_and_only_there() {
+    let mut flash = two_payloads([NONE; 3]);
+    let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+    assert_eq!(slots.state()[1], Slot::Unfinished);
+    assert_eq!(held(&mut slots), Some(0));
+    flash.bytes()[40] ^= 1;
+    let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+    assert_eq!(held(&mut slots), Some(1));
+    assert_eq!(slots.newest().map(|entry| entry.range().start), Some(40), "a copy, over what is damaged");
+}
+
+#[test]
+fn what_cannot_be_made_certain_is_opened_and_nothing_is_written_over_it() {
+    let mut flash = two_payloads([WHOLE, NONE, WHOLE]);
+    flash.cut_in(flash.operations());
+    let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+    assert_eq!(slots.newest().map(|entry| entry.tag()), Some(1));
+    assert_eq!(slots.save(2, 4).unwrap_err(), Error::Source(Fault::Off));
+    slots.flash().restart();
+    assert_eq!(held(&mut slots), Some(1));
+    slots.store(2, &payload(2)).unwrap();
+    assert_eq!(held(&mut slots), Some(2));
+}
+
+#[test]
+fn a_payload_that_does_not_fit_is_refused_with_both_sizes_and_nothing_is_erased() {
+    let mut flash = Small::new(0, Tear::Before);
+    let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+    // 28 bytes of header and three marks of 4.
+    assert_eq!((slots.capacity(), Slots::<&mut Small, PAGE>::HEAD), (512 - 40, 40));
+    assert_eq!(Slots::<&mut Small, PAGE>::slot_bytes(88), 128);
+    assert_eq!(Slots::<&mut Small, PAGE>::slot_bytes(89), 256);
+    slots.store(0, &[7; 472]).unwrap();
+    let refused = slots.store(1, &[7; 473]).unwrap_err();
+    assert_eq!(refused, Error::Budget { needed: 473, got: 472 });
+    assert_eq!(slots.newest().map(|entry| entry.tag()), Some(0));
+    let mut words = [0; 117];
+    assert_eq!(slots.load(&mut words), Err(Error::Budget { needed: 472, got: 468 }));
+}
+
+#[test]
+fn ranges_that_are_no_slots_are_refused() {
+    let open =
+        |range| Slots::<_, PAGE>::open(&mut Small::new(0, Tear::Before), range).map(|_| ()).unwrap_err();
+    assert!(matches!(open(0..2048), Error::Range { max: 1024, got: 2048, .. }));
+    #[expect(clippy::reversed_empty_ranges, reason = "that is the point")]
+    let reversed = open(256..0);
+    assert!(matches!(reversed, Error::Range { .. }));
+    assert!(matches!(open(64..1024), Error::Length { expected: 0, got: 64, .. }));
+    assert!(matches!(open(0..384), Error::Length { expected: 256, got: 384, .. }));
+    assert!(matches!(open(0..0), Error::Budget { needed: 128, got: 0 }));
+    assert!(Slots::<_, PAGE>::open(&mut Small::new(0, Tear::Before), 256..768).is_ok());
+}
+
+#[test]
+fn a_save_that_is_dropped_or_incomplete_leaves_the_one_before() {
+    let mut flash = Small::new(0, Tear::Before);
+    let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+    for k in 0..3 {
+        slots.store(k, &payload(k)).unwrap();
+        let mut save = slots.save(9, 10).unwrap();
+        save.put(&[1; 7]).unwrap();
+        assert!(matches!(save.put(&[1; 4]), Err(Error::Length { expected: 10, got: 11, .. })));
+        assert!(matches!(save.commit(), Err(Error::Length { expected: 10, got: 7, .. })));
+        slots.save(9, 200).unwrap();
+        assert_eq!(held(&mut slots), Some(k));
+        slots = Slots::open(slots.release(), ALL).unwrap();
+        assert_eq!(held(&mut slots), Some(k));
+    }
+}
+
+#[test]
+fn sequence_numbers_wrap_around() {
+    let mut flash = Small::new(0, Tear::Before);
+    for first in [u32::MAX - 1, u32::MAX, 0, 1, i32::MAX as u32] {
+        let mut slots = Slots::<_, PAGE>::format(&mut flash, ALL).unwrap();
+        slots.store(0, &[1]).unwrap();
+        let flash = slots.release();
+        // The number of the first payload, and the checksum of its header.
+        flash.bytes()[8..12].copy_from_slice(&first.to_le_bytes());
+        let sum = crc(&flash.bytes()[..24]);
+        flash.bytes()[24..28].copy_from_slice(&sum.to_le_bytes());
+        let mut slots = Slots::<_, PAGE>::open(flash, ALL).unwrap();
+        for k in 1..5 {
+            let entry = slots.store(k, &[k as u8]).unwrap();
+            assert_eq!(entry.sequence(), first.wrapping_add(k));
+            slots = Slots::open(slots.release(), ALL).unwrap();
+            assert_eq!(slots.newest().map(|entry| entry.tag()), Some(k));
+        }
+    }
+}
+
+/// CRC-32/ISO-HDLC, bit by bit.
+fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |sum, &byte| {
+        (0..8).fold(sum ^ u32::from(byte), |sum, _| sum >> 1 ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+    })
+}
+
+#[test]
+fn what_is_wrong_with_a_slot_is_said() {
+    let mut flash = Small::new(0, Tear::Before);
+    let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+    assert_eq!(slots.state(), &[Slot::Empty, Slot::Empty]);
+    slots.store(0, &payload(2)).unwrap();
+    slots.store(1, &payload(1)).unwrap();
+    let flash = slots.release();
+    let state = |at: usize, bytes: &[u8], mend: bool| {
+        let mut flash = flash.clone();
+        flash.bytes()[at..at + bytes.len()].copy_from_slice(bytes);
+        if mend {
+            let sum = crc(&flash.bytes()[..24]);
+            flash.bytes()[24..28].copy_from_slice(&sum.to_le_bytes());
+        }
+        let slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+        assert_eq!(slots.newest().map(|entry| entry.tag()), Some(1));
+        slots.state()[0]
+    };
+    let format = |slot, expected| match slot {
+        Slot::Refused(Error::Format { what, at, .. }) => assert_eq!((what, at), expected),
+        other => panic!("{other:?}"),
+    };
+    format(state(0, b"data", false), ("magic of a slot in flash", 0));
+    format(state(8, &[9], false), ("checksum of a slot's head in flash", 24));
+    format(state(6, &[9], true), ("version and reserved field of a slot", 4));
+    format(state(40, &[9], false), ("checksum of the payload in flash", 40));
+    assert_eq!(state(4, &[2, 0], true), Slot::Refused(Error::Version { reads: 1, got: 2 }));
+    let long = Error::Range { what: "payload of a slot in flash", min: 0, max: 472, got: 473 };
+    assert_eq!(state(16, &473_u32.to_le_bytes(), true), Slot::Refused(long));
+    assert_eq!(state(28, &[0xff; 8], false), Slot::Unfinished);
+    assert_eq!(state(0, &[0xff; 512], false), Slot::Empty);
+    let marks = [[0; 4], *b"CMT1", [0xff; 4]];
+    assert!(matches!(state(28, marks.as_flattened(), false), Slot::Held(_)), "one mark is enough");
+}
+
+#[test]
+fn flash_that_cannot_be_read_at_all_is_an_error_and_can_be_formatted() {
+    let mut flash = Small::new(3, Tear::Unreadable);
+    for slot in [0, 512] {
+        flash.cut_in(flash.operations());
+        flash.erase(slot, slot + 512).unwrap_err();
+        flash.restart();
+    }
+    assert_eq!(Slots::<_, PAGE>::open(&mut flash, ALL).unwrap_err(), Error::Source(Fault::Unreadable(0)));
+    let mut slots = Slots::<_, PAGE>::format(&mut flash, ALL).unwrap();
+    slots.store(0, &payload(0)).unwrap();
+    assert_eq!(held(&mut slots), Some(0));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_ends_the_save() {
+    let mut flash = Small::new(0, Tear::Halfway);
+    let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+    slots.store(0, &payload(0)).unwrap();
+    let flash = slots.flash();
+    // Three sectors are erased; power fails in the second page.
+    flash.cut_in(flash.operations() + 3 + PAGE as u32 / 4 + 2);
+    let mut save = slots.save(1, 300).unwrap();
+    save.put(&[5; 100]).unwrap();
+    assert_eq!(save.put(&[5; 60]), Err(Error::Source(Fault::Off)));
+    // No word is written again, even where the flash would take it.
+    assert!(matches!(save.put(&[5; 10]), Err(Error::Range { got: 1, .. })));
+    assert!(save.put(&[5; 172]).is_err() && save.commit().is_err());
+    slots.flash().restart();
+    assert_eq!(held(&mut slots), Some(0));
+    slots.store(1, &payload(1)).unwrap();
+    assert_eq!(held(&mut slots), Some(1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn changed_bits_are_seen_or_do_no_harm(
+        last in 1_u32..9, flips in prop::collection::vec(0_usize..8 * 512, 1..6), both in any::<bool>()
+    ) {
+        let mut flash = Small::new(0, Tear::Before);
+        session(&mut flash, &mut Bounds::default(), last);
+        let slot = last as usize % 2;
+        for (k, flip) in flips.iter().enumerate() {
+            let slot = if both && k % 2 == 1 { 1 - slot } else { slot };
+            flash.bytes()[512 * slot + flip / 8] ^= 1 << (flip % 8);
+        }
+        let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+        let found = held(&mut slots);
+        prop_assert!(both || found >= Some(last - 1), "{:?}", slots.state());
+        let next = found.map_or(0, |k| k + 1);
+        slots.store(next, &payload(next)).unwrap();
+        prop_assert_eq!(held(&mut slots), Some(next));
+    }
+
+    #[test]
+    fn any_bytes_open_and_can_be_written_over(bytes in prop::collection::vec(any::<u8>(), 1024), head in any::<bool>()) {
+        let mut flash = Wide::new(0, Tear::Before);
+        flash.bytes().copy_from_slice(&bytes);
+        if head {
+            flash.bytes()[..4].copy_from_slice(&[0x89, b'T', b'F', b'S']);
+        }
+        let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
+        prop_assert!(slots.newest().is_none());
+        slots.store(0, &payload(0)).unwrap();
+        prop_assert_eq!(held(&mut slots), Some(0));
+    }
+
+    #[test]
+    fn pieces_of_any_length_give_the_same_slot(cuts in prop::collection::vec(0_usize..90, 0..12)) {
+        let whole = payload(3);
+        let mut one = Small::new(0, Tear::Before);
+        Slots::<_, PAGE>::open(&mut one, ALL).unwrap().store(3, &whole).unwrap();
+        let mut other = Small::new(0, Tear::Before);
+        let mut slots = Slots::<_, PAGE>::open(&mut other, ALL).unwrap();
+        let mut save = slots.save(3, whole.len()).unwrap();
+        let mut left = &whole[..];
+        for cut in cuts {
+            let (piece, rest) = left.split_at(cut.min(left.len()));
+            save.put(piece).unwrap();
+            left = rest;
+        }
+        save.put(left).unwrap();
+        save.commit().unwrap();
+        prop_assert_eq!(one.bytes(), other.bytes());
+    }
+}
