@@ -1,7 +1,8 @@
-//! Recovers a planted network: a few weights make 20 000 labels, and from the labels alone iterative hard
-//! thresholding finds which weights they were.
+//! Recovers a planted network: a few weights make 20 000 labels, and from the labels alone
+//! iterative hard thresholding finds which weights they were.
 //!
-//! The network is `y = sum_i relu(w_i · x)` with 10 neurons on 100 inputs; of its 1000 weights 10 are not zero.
+//! The network is `y = sum_i relu(w_i · x)` with 10 neurons on 100 inputs; of its 1000 weights 10
+//! are not zero.
 //!
 //! Run: `cargo run --release -p tamis-examples --example 1_recover_planted`
 
@@ -27,13 +28,15 @@ fn main() -> anyhow::Result<()> {
     let planted = planted::network(DIMS, Signs::Positive, SEED)?;
     let truth = planted.weights()?;
 
-    // The operator takes the data; the run works in memory that is the caller's, and says beforehand how much.
+    // The operator takes the data; the run works in memory that is the caller's, and says
+    // beforehand how much.
     let layout = Layout::new(DIMS.hidden, DIMS.inputs);
     let mut sensing = Blocked::new(planted.data.clone(), DIMS.hidden, DIMS.nnz, layout)?;
     let budget = SCHEDULE.budget(DIMS, sensing.panel(), sensing.scratch(DIMS.samples));
     let mut memory = vec![0; budget.words()];
     let (labels, s) = (Labels::Values(&planted.labels), DIMS.nnz);
-    let trained = train::run(&mut sensing, labels, s, Start::Zero, &SCHEDULE, &mut memory, |_| Continue(()))?;
+    let trained =
+        train::run(&mut sensing, labels, s, Start::Zero, &SCHEDULE, &mut memory, |_| Continue(()))?;
     let w = trained.network.w();
 
     println!("planted:   {}", show(truth));
@@ -49,10 +52,11 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The neurons with weights, each as the inputs that it reads. Which neuron comes first means nothing to the sum, so
-/// they are sorted.
+/// The neurons with weights, each as the inputs that it reads. Which neuron comes first means
+/// nothing to the sum, so they are sorted.
 fn neurons(w: Weights<'_>) -> Vec<Vec<(usize, f32)>> {
-    let mut neurons: Vec<Vec<_>> = w.blocks().map(|block: Block<'_>| block.entries().collect()).collect();
+    let mut neurons: Vec<Vec<_>> =
+        w.blocks().map(|block: Block<'_>| block.entries().collect()).collect();
     neurons.sort_by_key(|entries| entries.iter().map(|&(input, _)| input).collect::<Vec<_>>());
     neurons
 }
@@ -65,13 +69,15 @@ fn show(w: Weights<'_>) -> String {
 
 /// Weights of the neurons of which every input was found, and no other.
 fn found(truth: Weights<'_>, trained: Weights<'_>) -> usize {
-    let inputs =
-        |w| neurons(w).iter().map(|n| n.iter().map(|&(j, _)| j).collect()).collect::<Vec<Vec<usize>>>();
+    let inputs = |w| {
+        neurons(w).iter().map(|n| n.iter().map(|&(j, _)| j).collect()).collect::<Vec<Vec<usize>>>()
+    };
     let trained = inputs(trained);
     inputs(truth).iter().filter(|neuron| trained.contains(neuron)).map(Vec::len).sum()
 }
 
-/// Peak signal to noise ratio in decibels: the largest label against the root of the mean squared error.
+/// Peak signal to noise ratio in decibels: the largest label against the root of the mean squared
+/// error.
 fn psnr(labels: &[f32], loss: f32) -> f32 {
     let peak = labels.iter().fold(0.0_f32, |peak, label| peak.max(label.abs()));
     20.0 * peak.log10() - 10.0 * loss.log10()

@@ -1,5 +1,6 @@
-//! Trains on a table of your own: a CSV file with a header and a label column in, a model file out, and predictions
-//! from the file. Here the table is first written from a seed: 16 sensors, of which 4 matter.
+//! Trains on a table of your own: a CSV file with a header and a label column in, a model file out,
+//! and predictions from the file. Here the table is first written from a seed: 16 sensors, of which
+//! 4 matter.
 //!
 //! For a table of yours, put its path and the name of its label column into `read` and `target`.
 //!

@@ -1,8 +1,10 @@
-//! Fits training into the RAM of a microcontroller: from the bytes that a device can spare follows how many nonzero
-//! weights it can train, and training then takes exactly the bytes that were computed, not one more.
+//! Fits training into the RAM of a microcontroller: from the bytes that a device can spare follows
+//! how many nonzero weights it can train, and training then takes exactly the bytes that were
+//! computed, not one more.
 //!
-//! The device holds 200 pictures of 8×8 bytes in flash and tells the digit 1 from 0. Everything here but the printing
-//! also runs on the device, with the same bits: the reference operator, and memory that the caller owns.
+//! The device holds 200 pictures of 8×8 bytes in flash and tells the digit 1 from 0. Everything
+//! here but the printing also runs on the device, with the same bits: the reference operator, and
+//! memory that the caller owns.
 //!
 //! Run: `cargo run --release -p tamis-examples --example 3_fit_a_byte_budget`
 
@@ -92,6 +94,7 @@ fn train_within(
     let operator = Workspace::new(operator).floats(split)?;
     let mut sensing = Gated::new(rows, HIDDEN, PANEL, operator)?;
     let labels = Labels::Values(labels);
-    let trained = train::run(&mut sensing, labels, NNZ, Start::Zero, &SCHEDULE, run, |_| Continue(()))?;
+    let trained =
+        train::run(&mut sensing, labels, NNZ, Start::Zero, &SCHEDULE, run, |_| Continue(()))?;
     OwnedModel::from_trained(trained.network, HIDDEN, Some(Task::BINARY))
 }

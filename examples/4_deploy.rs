@@ -1,8 +1,10 @@
-//! Makes what the firmware of `examples/firmware/deploy` embeds: a trained model, and pictures to try it on.
+//! Makes what the firmware of `examples/firmware/deploy` embeds: a trained model, and pictures to
+//! try it on.
 //!
-//! It writes three files: `digits.tamis`, the model; `pictures.bin`, ten pictures of 8×8 bytes and a byte more each,
-//! the label; and `expected.txt`, what the part must print, bit by bit, since it computes with the host's bits. The
-//! reference operator trains, so that the files come out the same on every machine.
+//! It writes three files: `digits.tamis`, the model; `pictures.bin`, ten pictures of 8×8 bytes and
+//! a byte more each, the label; and `expected.txt`, what the part must print, bit by bit, since it
+//! computes with the host's bits. The reference operator trains, so that the files come out the
+//! same on every machine.
 //!
 //! Run: `cargo run --release -p tamis-examples --example 4_deploy [FOLDER]`, then
 //! `cd examples/firmware/deploy && cargo run --release`.
@@ -51,7 +53,11 @@ fn main() -> anyhow::Result<()> {
             })
         })
     })?;
-    println!("wrote a model of {} bytes and {PICTURES} pictures to {}", bytes.len(), folder.display());
+    println!(
+        "wrote a model of {} bytes and {PICTURES} pictures to {}",
+        bytes.len(),
+        folder.display()
+    );
     Ok(())
 }
 
@@ -65,10 +71,12 @@ fn train() -> anyhow::Result<Aligned> {
     let budget = schedule.budget(DIMS, sensing.panel(), sensing.scratch(DIMS.samples));
     let mut memory = vec![0; budget.words()];
     let (labels, s) = (Labels::Values(&labels), DIMS.nnz);
-    let trained = train::run(&mut sensing, labels, s, Start::Zero, &schedule, &mut memory, |_| Continue(()))?;
+    let trained =
+        train::run(&mut sensing, labels, s, Start::Zero, &schedule, &mut memory, |_| Continue(()))?;
     let task = Some(Task::BINARY);
     let mut bytes = vec![0; wire::trained_len(trained.network, task)?];
-    wire::encode(trained.network, DIMS.hidden, task, &mut bytes).context("cannot encode the model")?;
+    wire::encode(trained.network, DIMS.hidden, task, &mut bytes)
+        .context("cannot encode the model")?;
     Ok(Aligned::new(&bytes))
 }
 
@@ -80,8 +88,10 @@ fn report(model: &Model<'_>, pixels: &[u8], labels: &[f32]) -> anyhow::Result<St
         model.predict_from(&Scaled { bytes, scale: SCALE }, &mut [], &mut prediction)?;
         let class = u8::from(prediction[0] > 0.5);
         right += usize::from(f32::from(class) == label);
-        lines +=
-            &format!("picture of a {label}: class {class}, prediction {:#010x}\n", prediction[0].to_bits());
+        lines += &format!(
+            "picture of a {label}: class {class}, prediction {:#010x}\n",
+            prediction[0].to_bits()
+        );
     }
     Ok(lines + &format!("{right} of {} right\n", labels.len()))
 }

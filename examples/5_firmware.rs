@@ -1,10 +1,12 @@
-//! Makes the network that the firmware of `examples/firmware/chips` watches a machine with: windows of an accelerometer in,
-//! three classes out, 8-bit integers.
+//! Makes the network that the firmware of `examples/firmware/chips` watches a machine with: windows
+//! of an accelerometer in, three classes out, 8-bit integers.
 //!
-//! The reference operator trains on windows from a seed, so that the file comes out the same on every machine. For a machine
-//! of yours, record windows in each of the three states and read them where `simulated::window` makes some.
+//! The reference operator trains on windows from a seed, so that the file comes out the same on
+//! every machine. For a machine of yours, record windows in each of the three states and read them
+//! where `simulated::window` makes some.
 //!
-//! Run: `cargo run --release -p tamis-examples --example 5_firmware [FOLDER]`; then see `examples/firmware/README.md`.
+//! Run: `cargo run --release -p tamis-examples --example 5_firmware [FOLDER]`; then see
+//! `examples/firmware/README.md`.
 
 use anyhow::Context;
 use std::io::Write;
@@ -33,8 +35,13 @@ const TEST: usize = 3000;
 const CLASSES: usize = Class::ALL.len();
 /// The byte that stands for 0 g.
 const ZERO: f32 = 128.0;
-const PARAMS: Params<'_> =
-    Params { epochs: 60, batch: 100, growth_rows: 1000, input_scale: 1.0 / 32.0, ..Params::DEFAULT };
+const PARAMS: Params<'_> = Params {
+    epochs: 60,
+    batch: 100,
+    growth_rows: 1000,
+    input_scale: 1.0 / 32.0,
+    ..Params::DEFAULT
+};
 
 fn main() -> anyhow::Result<()> {
     let folder = std::env::args_os().nth(1).map_or_else(
@@ -42,7 +49,8 @@ fn main() -> anyhow::Result<()> {
         PathBuf::from,
     );
     let (windows, classes) = windows(1, DIMS.samples);
-    let mut values: Vec<f32> = windows.as_flattened().iter().map(|&byte| f32::from(byte) - ZERO).collect();
+    let mut values: Vec<f32> =
+        windows.as_flattened().iter().map(|&byte| f32::from(byte) - ZERO).collect();
     let floats = train(&values, &classes)?;
     // Bytes of the accelerometer are those of the network if both ends of their range are seen.
     values.extend([[-ZERO; INPUTS], [255.0 - ZERO; INPUTS]].as_flattened());
@@ -74,17 +82,21 @@ fn train(values: &[f32], classes: &[u16]) -> anyhow::Result<Vec<u8>> {
     let scratch = provided::scratch(PARAMS.batch, INPUTS);
     let mut memory = vec![0; PARAMS.budget(DIMS, CLASSES, sensing.panel(), scratch).words()];
     let (classes, s) = (Classes { labels: classes, outputs: CLASSES }, DIMS.nnz);
-    let trained = anneal::run(&mut sensing, classes, s, Start::Zero, &PARAMS, &mut memory, |_| Continue(()))?;
+    let trained =
+        anneal::run(&mut sensing, classes, s, Start::Zero, &PARAMS, &mut memory, |_| Continue(()))?;
     let task = Some(Task::Multiclass);
     let mut bytes = vec![0; wire::trained_len(trained.network, task)?];
-    wire::encode(trained.network, DIMS.hidden, task, &mut bytes).context("cannot encode the model")?;
+    wire::encode(trained.network, DIMS.hidden, task, &mut bytes)
+        .context("cannot encode the model")?;
     Ok(bytes)
 }
 
-/// The bytes of the same model with integers. A chip on SPI is read piece by piece, which blocks are for.
+/// The bytes of the same model with integers. A chip on SPI is read piece by piece, which blocks
+/// are for.
 fn quantise(floats: &[u8], values: Vec<f32>) -> anyhow::Result<Vec<u8>> {
     let data = Matrix { rows: values.len() / INPUTS, cols: INPUTS, values: Values::F32(values) };
-    let options = QuantiseOptions { choice: Choice::Prefer(Encoding::Blocks), ..QuantiseOptions::default() };
+    let options =
+        QuantiseOptions { choice: Choice::Prefer(Encoding::Blocks), ..QuantiseOptions::default() };
     Ok(model::quantise(&ModelFile::from_bytes(floats)?, &data, None, &options)?.model)
 }
 

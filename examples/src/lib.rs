@@ -8,8 +8,8 @@
 //! | `4_deploy` | a model into the firmware of `examples/firmware/deploy` |
 //! | `5_firmware` | a network of integers for the firmware of four chips, `examples/firmware/chips` |
 //!
-//! Run one with `cargo run --release -p tamis-examples --example 1_recover_planted`. This library holds the
-//! data that examples 3 and 4 share.
+//! Run one with `cargo run --release -p tamis-examples --example 1_recover_planted`. This library
+//! holds the data that examples 3 and 4 share.
 
 use tamis_host::Result;
 use tamis_host::data::{Values, digits, select};
@@ -17,8 +17,8 @@ use tamis_host::data::{Values, digits, select};
 /// Inputs of one picture: 8×8 pixels.
 pub const PIXELS: usize = 64;
 
-/// `samples` pictures of the digits 0 and 1, drawn from a seed: `samples`×64 bytes in random order, and one label
-/// each, 0 or 1.
+/// `samples` pictures of the digits 0 and 1, drawn from a seed: `samples`×64 bytes in random order,
+/// and one label each, 0 or 1.
 ///
 /// # Errors
 /// None for a number of samples from 1 on that fits in memory.
@@ -31,7 +31,8 @@ pub const PIXELS: usize = 64;
 /// ```
 pub fn zeros_and_ones(samples: usize, seed: u64) -> Result<(Vec<u8>, Vec<f32>)> {
     // Every ten pictures in a row hold each digit once, in random order.
-    let (images, labels) = digits::generate(samples.saturating_mul(5).next_multiple_of(10), 8, seed)?;
+    let (images, labels) =
+        digits::generate(samples.saturating_mul(5).next_multiple_of(10), 8, seed)?;
     let labels: Vec<f32> = labels.into_iter().map(f32::from).collect();
     let (images, mut labels) = select::keep_labels(images, &labels, &[0.0, 1.0])?;
     let mut pixels = match images.values {

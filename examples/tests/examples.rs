@@ -19,7 +19,10 @@ fn program(name: &str) -> PathBuf {
 fn output<A: AsRef<OsStr>>(name: &str, arguments: &[A]) -> String {
     let program = program(name);
     let run = Command::new(&program).args(arguments).output().unwrap_or_else(|error| {
-        panic!("{}: {error}; cargo build --examples --package tamis-examples makes it", program.display())
+        panic!(
+            "{}: {error}; cargo build --examples --package tamis-examples makes it",
+            program.display()
+        )
     });
     let (out, err) = (String::from_utf8(run.stdout).unwrap(), String::from_utf8_lossy(&run.stderr));
     assert!(run.status.success() && err.is_empty(), "{name}: {}\n{out}\n{err}", run.status);
@@ -28,7 +31,9 @@ fn output<A: AsRef<OsStr>>(name: &str, arguments: &[A]) -> String {
 
 /// The numbers of a line, in order.
 fn numbers(line: &str) -> Vec<f64> {
-    line.split(|c: char| !c.is_ascii_digit() && c != '.').filter_map(|word| word.parse().ok()).collect()
+    line.split(|c: char| !c.is_ascii_digit() && c != '.')
+        .filter_map(|word| word.parse().ok())
+        .collect()
 }
 
 fn last_numbers(out: &str) -> Vec<f64> {
@@ -54,7 +59,9 @@ fn the_byte_budget_is_exact() {
     let out = output("3_fit_a_byte_budget", NONE);
     let [right, of] = last_numbers(&out)[..] else { panic!("{out}") };
     assert!(right >= 0.98 * of && of == 1000.0, "{out}");
-    let line = |start: &str| numbers(out.lines().find(|line| line.trim_start().starts_with(start)).unwrap());
+    let line = |start: &str| {
+        numbers(out.lines().find(|line| line.trim_start().starts_with(start)).unwrap())
+    };
     let fits = line("4096 bytes of RAM");
     assert!(fits[2] <= fits[0], "{out}");
     assert_eq!(line("trained")[..2], fits[1..], "{out}");
@@ -84,7 +91,10 @@ fn the_network_of_the_monitor_is_what_the_host_makes() {
     assert!(of == 3000.0 && right >= 0.995 * of, "{out}");
     let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/firmware/monitor/model/vibration.tamis");
     let made = std::fs::read(folder.path().join("vibration.tamis")).unwrap();
-    assert!(made == std::fs::read(committed).unwrap(), "vibration.tamis: run example 5_firmware again");
+    assert!(
+        made == std::fs::read(committed).unwrap(),
+        "vibration.tamis: run example 5_firmware again"
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Any bytes as flash with two slots: opening never panics, what is found is loaded, and a payload can be written over it.
+//! Any bytes as flash with two slots: opening never panics, what is found is loaded, and a payload
+//! can be written over it.
 //!
-//! Checksums stop nearly every changed input at the door, so the same bytes are tried again with the head of the first slot put
-//! right.
+//! Checksums stop nearly every changed input at the door, so the same bytes are tried again with
+//! the head of the first slot put right.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -27,7 +28,8 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn check(mut flash: Flash) {
-    let mut slots = Slots::<_, PAGE>::open(&mut flash, 0..BYTES as u32).expect("flash that can be read");
+    let mut slots =
+        Slots::<_, PAGE>::open(&mut flash, 0..BYTES as u32).expect("flash that can be read");
     let mut words = [0; BYTES / 4];
     let found = slots.newest().copied();
     if let Some(entry) = found {
@@ -41,7 +43,8 @@ fn check(mut flash: Flash) {
     let payload = [0x5a; 201];
     let entry = slots.store(7, &payload).expect("a payload that fits");
     assert_eq!(entry.sequence(), found.map_or(0, |entry| entry.sequence().wrapping_add(1)));
-    let mut slots = Slots::<_, PAGE>::open(slots.release(), 0..BYTES as u32).expect("flash that can be read");
+    let mut slots =
+        Slots::<_, PAGE>::open(slots.release(), 0..BYTES as u32).expect("flash that can be read");
     assert_eq!(slots.newest(), Some(&entry));
     let words = slots.load(&mut words).expect("what was written").expect("a payload");
     assert!(words.iter().flat_map(|word| word.to_le_bytes()).take(201).eq(payload));
@@ -62,6 +65,8 @@ fn mend(bytes: &mut [u8; BYTES]) {
 /// CRC-32/ISO-HDLC.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |sum, &byte| {
-        (0..8).fold(sum ^ u32::from(byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+        (0..8).fold(sum ^ u32::from(byte), |sum, _| {
+            (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg())
+        })
     })
 }

@@ -1,7 +1,8 @@
-//! Any bytes as a checkpoint of a search: reading them never panics; what is read is gone on from, to a model within its bounds.
+//! Any bytes as a checkpoint of a search: reading them never panics; what is read is gone on from,
+//! to a model within its bounds.
 //!
-//! A checksum and the terms of the search stop nearly every changed input at the door, so the same bytes are tried again with
-//! these put right.
+//! A checksum and the terms of the search stop nearly every changed input at the door, so the same
+//! bytes are tried again with these put right.
 #![no_main]
 
 use std::ops::ControlFlow;
@@ -14,7 +15,9 @@ use tamis::network::gates::Signs;
 use tamis_host::data::planted;
 use tamis_host::data::{Problem, Task};
 use tamis_host::operator::Stop;
-use tamis_host::train::{CheckpointFile, CheckpointOptions, LmOptions, Start, checkpoint_file, train_with};
+use tamis_host::train::{
+    CheckpointFile, CheckpointOptions, LmOptions, Start, checkpoint_file, train_with,
+};
 use tamis_host::{Budget, Options, Recipe};
 
 /// The longest input; what fits the searches is shorter.
@@ -35,10 +38,15 @@ const HEAD: usize = 16 + 8 * 26;
 
 static SEARCHES: LazyLock<[Search; 3]> = LazyLock::new(|| {
     let dims = Dims::new(12, 3, 2, 4);
-    let one = |signs| planted::network(dims, signs, 1).map(|made| (made.data, made.labels)).unwrap();
+    let one =
+        |signs| planted::network(dims, signs, 1).map(|made| (made.data, made.labels)).unwrap();
     let several = planted::factored(dims, 2, 1).map(|made| (made.data, made.labels)).unwrap();
     let free = LmOptions { signs: Some(Signs::Free), validation: 0.25, ..usual() };
-    [search(one(Signs::Positive), usual()), search(one(Signs::Balanced), free), search(several, usual())]
+    [
+        search(one(Signs::Positive), usual()),
+        search(one(Signs::Balanced), free),
+        search(several, usual()),
+    ]
 });
 
 fn usual() -> LmOptions {
@@ -78,14 +86,24 @@ impl Search {
     fn check(&self, bytes: &[u8]) {
         let Ok(kept) = self.file.parse(bytes) else { return };
         let mut left = CALLS;
-        let outcome =
-            train_with(self.problem.clone(), &self.options, Start::Checkpoint(&kept), &Stop::new(), |_| {
+        let outcome = train_with(
+            self.problem.clone(),
+            &self.options,
+            Start::Checkpoint(&kept),
+            &Stop::new(),
+            |_| {
                 // Steps after its end are told too.
                 left = left.saturating_sub(1);
                 if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            });
-        // Weights beyond the range of floats are an error, and so is a number of rows that there are not.
+            },
+        );
+        // Weights beyond the range of floats are an error, and so is a number of rows that there
+        // are not.
         let Ok(outcome) = outcome else { return };
-        assert!(outcome.report.nnz <= 4 && outcome.report.live.first() <= 2, "{:?}", outcome.report);
+        assert!(
+            outcome.report.nnz <= 4 && outcome.report.live.first() <= 2,
+            "{:?}",
+            outcome.report
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! Any bytes as a model: reading them never panics; what is read predicts, and encodes to the same bytes. From a chip on a bus the
-//! same is read and refused, and predictions are the same.
+//! Any bytes as a model: reading them never panics; what is read predicts, and encodes to the same
+//! bytes. From a chip on a bus the same is read and refused, and predictions are the same.
 //!
-//! A checksum stops nearly every changed input at the door, so the same bytes are tried again with magic, version,
-//! length and checksum put right.
+//! A checksum stops nearly every changed input at the door, so the same bytes are tried again with
+//! magic, version, length and checksum put right.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -34,7 +34,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The bytes up to the length that they say: a chip may hold others behind a file, where memory is given the file alone.
+/// The bytes up to the length that they say: a chip may hold others behind a file, where memory is
+/// given the file alone.
 fn file(bytes: &[u8]) -> &[u8] {
     encoded_len(bytes).ok().and_then(|len| bytes.get(..len)).unwrap_or(bytes)
 }
@@ -63,13 +64,17 @@ fn check_streamed(bytes: &[u8], expected: Option<(&[f32], &[f32])>) {
     let mut buffer = [0; 24];
     match (stream::Model::open(chip(bytes), 0, &mut buffer), expected) {
         (Ok(mut model), Some((row, expected))) => {
-            let (mut scratch, mut out) = (vec![0.0; model.scratch_len()], vec![0.0; model.outputs()]);
+            let (mut scratch, mut out) =
+                (vec![0.0; model.scratch_len()], vec![0.0; model.outputs()]);
             model.predict(row, &mut buffer, &mut scratch, &mut out).expect("a row of floats");
-            let is_same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+            let is_same =
+                |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
             assert!(out.len() == expected.len() && out.iter().zip(expected).all(is_same));
         }
         (Ok(_), None) => panic!("a chip with what memory refuses"),
-        (Err(error), expected) => assert!(expected.is_none() || is_of_encoding(&error), "{error:?}"),
+        (Err(error), expected) => {
+            assert!(expected.is_none() || is_of_encoding(&error), "{error:?}")
+        }
     }
 }
 
@@ -129,13 +134,16 @@ fn predict(model: &Model<'_>) -> (Vec<f32>, Vec<f32>) {
     assert_eq!(cost.ram_bytes, model.scratch_len() * 4);
     let row: Vec<u8> = (0..model.inputs()).map(|i| (i * 37 % 251) as u8).collect();
     let floats: Vec<f32> = row.iter().map(|&byte| f32::from(byte)).collect();
-    // A row count is only a number in the file, and counts of 0 take two bytes: outputs stay below MOST.
+    // A row count is only a number in the file, and counts of 0 take two bytes: outputs stay below
+    // MOST.
     let mut scratch = vec![0.0; model.scratch_len()];
     let (mut a, mut b, mut c) =
         (vec![0.0; model.outputs()], vec![0.0; model.outputs()], vec![0.0; model.outputs()]);
     model.predict(&floats, &mut scratch, &mut a).expect("floats");
     model.predict_u8(&row, &mut scratch, &mut b).expect("bytes");
-    model.predict_from(&Scaled { bytes: &row, scale: 1.0 }, &mut scratch, &mut c).expect("scaled bytes");
+    model
+        .predict_from(&Scaled { bytes: &row, scale: 1.0 }, &mut scratch, &mut c)
+        .expect("scaled bytes");
     let bits = |out: &[f32]| out.iter().map(|f| f.to_bits()).collect::<Vec<_>>();
     assert!(a.iter().any(|f| f.is_nan()) || (bits(&a) == bits(&b) && bits(&a) == bits(&c)));
     (floats, a)

@@ -17,7 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
         let Ok(network) = named::network(tensors.clone(), None, layout) else { continue };
         network.check().unwrap();
         let written = safetensors::write(&network.layers, None).unwrap();
-        let again = named::network(safetensors::read(&written).unwrap().0, None, Layout::OutIn).unwrap();
+        let again =
+            named::network(safetensors::read(&written).unwrap().0, None, Layout::OutIn).unwrap();
         for (a, b) in again.layers.iter().zip(&network.layers) {
             assert_eq!((&a.weights, &a.bias), (&b.weights, &b.bias));
         }

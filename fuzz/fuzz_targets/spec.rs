@@ -1,4 +1,5 @@
-//! Specs of experiments from any text; what is read is written and read again, and its cells are all different.
+//! Specs of experiments from any text; what is read is written and read again, and its cells are
+//! all different.
 #![no_main]
 
 use std::collections::BTreeSet;

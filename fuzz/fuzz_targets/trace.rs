@@ -1,4 +1,5 @@
-//! Any bytes as a log of what layers gave on a part: reading it never panics, and what is read holds together.
+//! Any bytes as a log of what layers gave on a part: reading it never panics, and what is read
+//! holds together.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

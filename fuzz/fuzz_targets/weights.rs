@@ -10,7 +10,10 @@ use tamis_host::convert::npz;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(tensors) = npz::read(Cursor::new(bytes), bytes.len() as u64) else { return };
     for tensor in &tensors {
-        assert_eq!(tensor.dims.iter().product::<usize>(), tensor.values.as_ref().map_or(0, Vec::len));
+        assert_eq!(
+            tensor.dims.iter().product::<usize>(),
+            tensor.values.as_ref().map_or(0, Vec::len)
+        );
     }
     for layout in [Layout::Auto, Layout::OutIn, Layout::InOut] {
         if let Ok(network) = named::network(tensors.clone(), None, layout) {

@@ -1,7 +1,9 @@
-//! Tamis on a host: data files in and out, the fast CPU operator, training runs, experiments, pictures and the command line.
+//! Tamis on a host: data files in and out, the fast CPU operator, training runs, experiments,
+//! pictures and the command line.
 //!
-//! Algorithms live in the core crate [`tamis`]; this crate brings them data, speed and a user interface. A folder is a room,
-//! and a file may use files of rooms before its own: `base → data → operator → model → train → convert → lab → cli`.
+//! Algorithms live in the core crate [`tamis`]; this crate brings them data, speed and a user
+//! interface. A folder is a room, and a file may use files of rooms before its own:
+//! `base → data → operator → model → train → convert → lab → cli`.
 //!
 //! ```
 //! use tamis_host::{Budget, ModelFile, Table};
@@ -26,8 +28,9 @@
 //! # Ok::<(), tamis_host::Error>(())
 //! ```
 //!
-//! [`Options`] say more than a [`Budget`]: hidden layers, recipe, seed, memory, limits, checkpoints. [`train::train_with`] has an
-//! observer, and [`train::train_path`] trains several sizes.
+//! [`Options`] say more than a [`Budget`]: hidden layers, recipe, seed, memory, limits,
+//! checkpoints. [`train::train_with`] has an observer, and [`train::train_path`] trains several
+//! sizes.
 
 pub mod base;
 pub mod cli;

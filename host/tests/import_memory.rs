@@ -38,7 +38,11 @@ fn check(path: &Path, name: &str, expected: Option<bool>) {
     let heap = HeapPeak::start();
     let done = import(&path, &ImportOptions::default());
     let peak = heap.bytes().unwrap();
-    println!("{name}: {len} bytes, peak {peak}, {:.1} times, ok {}", peak as f64 / len as f64, done.is_ok());
+    println!(
+        "{name}: {len} bytes, peak {peak}, {:.1} times, ok {}",
+        peak as f64 / len as f64,
+        done.is_ok()
+    );
     assert!(peak <= MEMORY_FACTOR * len + MEMORY_ROOM, "{name}: {peak} of {len}");
     if let Some(expected) = expected {
         assert_eq!(done.is_ok(), expected, "{name}: {:?}", done.err());
@@ -59,7 +63,9 @@ fn no_file_takes_more_memory_than_its_size_allows() {
     let side = 2000_usize;
     let halves = vec![0x3c; 2 * side * side];
     let header = |shape: &str, len: usize| {
-        format!("{{\"0.weight\":{{\"dtype\":\"F16\",\"shape\":{shape},\"data_offsets\":[0,{len}]}}}}")
+        format!(
+            "{{\"0.weight\":{{\"dtype\":\"F16\",\"shape\":{shape},\"data_offsets\":[0,{len}]}}}}"
+        )
     };
     write("half.safetensors", with_header(&header("[2000,2000]", halves.len()), &halves));
     check(path, "half.safetensors", Some(true));
@@ -91,7 +97,8 @@ fn no_file_takes_more_memory_than_its_size_allows() {
     check(path, "header.safetensors", Some(false));
     let many: Vec<_> = (0..3000).map(|i| i.to_string()).collect();
     let one = [1.0_f32];
-    let arrays: Vec<_> = many.iter().map(|name| (name.as_str(), Array::new(&[1], &one).unwrap())).collect();
+    let arrays: Vec<_> =
+        many.iter().map(|name| (name.as_str(), Array::new(&[1], &one).unwrap())).collect();
     npz::write(File::create(path.join("many.npz")).unwrap(), &arrays).unwrap();
     check(path, "many.npz", Some(false));
 }

@@ -1,7 +1,8 @@
 //! The QEMU matrix as data: which parts the firmware is built for and emulated on.
 //!
-//! Included by the firmware's build script (memory layout) and by the `cargo ci` runner (emulator). Boards that share
-//! a target share one image, so they must share a memory layout; a test of the runner holds them to it.
+//! Included by the firmware's build script (memory layout) and by the `cargo ci` runner (emulator).
+//! Boards that share a target share one image, so they must share a memory layout; a test of the
+//! runner holds them to it.
 
 /// A range of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

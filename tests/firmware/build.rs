@@ -9,10 +9,9 @@ mod boards;
 fn main() {
     let target = env::var("TARGET").expect("cargo sets TARGET");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let board = boards::BOARDS
-        .iter()
-        .find(|board| board.target == target)
-        .unwrap_or_else(|| panic!("no board for target {target}: add one to tests/firmware/boards.rs"));
+    let board = boards::BOARDS.iter().find(|board| board.target == target).unwrap_or_else(|| {
+        panic!("no board for target {target}: add one to tests/firmware/boards.rs")
+    });
     fs::write(out.join("memory.x"), memory(board)).expect("OUT_DIR is writable");
     println!("cargo:rustc-link-search={}", out.display());
     for arg in link_args(&target) {
@@ -22,7 +21,8 @@ fn main() {
     println!("cargo:rerun-if-changed=boards.rs");
 }
 
-/// The two regions, and for riscv-rt which of them holds what; cortex-m-rt knows FLASH and RAM by name.
+/// The two regions, and for riscv-rt which of them holds what; cortex-m-rt knows FLASH and RAM by
+/// name.
 fn memory(board: &boards::Board) -> String {
     let mut text = format!(
         "MEMORY\n{{\n  FLASH : ORIGIN = {:#x}, LENGTH = {:#x}\n  RAM : ORIGIN = {:#x}, LENGTH = {:#x}\n}}\n",
@@ -47,5 +47,9 @@ fn memory(board: &boards::Board) -> String {
 
 /// cortex-m-rt's script includes `memory.x` itself; riscv-rt's wants it first.
 fn link_args(target: &str) -> &'static [&'static str] {
-    if target.starts_with("riscv") { &["-Tmemory.x", "-Tlink.x"] } else { &["--nmagic", "-Tlink.x"] }
+    if target.starts_with("riscv") {
+        &["-Tmemory.x", "-Tlink.x"]
+    } else {
+        &["--nmagic", "-Tlink.x"]
+    }
 }

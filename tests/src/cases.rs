@@ -1,8 +1,9 @@
 //! Computations whose bits must be the same on the host and on every microcontroller.
 //!
-//! A case is a plain function that returns a digest of every bit it computed. The firmware runs all of them on each
-//! emulated board, the `cargo ci` runner runs them on the host, and a test holds the host to the pinned values.
-//! Buffers are locals, so that the stack's high water counts them; the smallest board has 16 KiB of RAM.
+//! A case is a plain function that returns a digest of every bit it computed. The firmware runs all
+//! of them on each emulated board, the `cargo ci` runner runs them on the host, and a test holds
+//! the host to the pinned values. Buffers are locals, so that the stack's high water counts them;
+//! the smallest board has 16 KiB of RAM.
 
 mod anneal;
 mod deep;
@@ -42,7 +43,12 @@ impl<P: Probe + 'static> Case<P> {
     pub const FIRST: &'static [Self] = &[
         Self { name: "math", pinned: 0xdbaf_5d1d, ram: 5120, run: elementary::<P> },
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
-        Self { name: "conformance", pinned: 0x35fa_4dde, ram: 8192, run: operator::conformance::<P> },
+        Self {
+            name: "conformance",
+            pinned: 0x35fa_4dde,
+            ram: 8192,
+            run: operator::conformance::<P>,
+        },
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2816, run: predict::predict::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
         Self { name: "recover", pinned: 0xf5b0_b803, ram: 12_800, run: recover::recover::<P> },
@@ -61,7 +67,12 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "code", pinned: 0xa0e8_b78e, ram: 1408, run: deployed::straight::<P> },
         Self { name: "float-tables", pinned: 0x71b4_0e55, ram: 1920, run: deployed::floats::<P> },
         Self { name: "file", pinned: 0x9119_856b, ram: 3072, run: deployed::file::<P> },
-        Self { name: "float-file", pinned: 0x1225_82a8, ram: 2304, run: deployed::file_of_floats::<P> },
+        Self {
+            name: "float-file",
+            pinned: 0x1225_82a8,
+            ram: 2304,
+            run: deployed::file_of_floats::<P>,
+        },
         Self { name: "learn", pinned: 0xb8e6_4e51, ram: 12_288, run: learn::learn::<P> },
         Self { name: "stream", pinned: 0x4159_9209, ram: 11_264, run: streamed::predict::<P> },
     ];
@@ -78,7 +89,8 @@ impl<P: Probe + 'static> Case<P> {
     }
 }
 
-/// Elementary functions on ordinary and extreme arguments, and sums across the block length of [`math::dot`].
+/// Elementary functions on ordinary and extreme arguments, and sums across the block length of
+/// [`math::dot`].
 fn elementary<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     let mut rng = Rng::new(1, stream::USER);
@@ -150,7 +162,8 @@ mod tests {
             digest.value()
         };
         assert_eq!(of(&[]), 0x811c_9dc5);
-        // FNV-1a of the four bytes "foob" continues that of "foo"; the published value for "foobar" needs six.
+        // FNV-1a of the four bytes "foob" continues that of "foo"; the published value for "foobar"
+        // needs six.
         assert_eq!(of(&[u32::from_le_bytes(*b"foob")]), 0x3f5076ef);
         assert_ne!(of(&[1, 2]), of(&[2, 1]));
     }

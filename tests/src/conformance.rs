@@ -1,12 +1,13 @@
-//! What every operator of the trait [`Sensing`](tamis::operator::sensing::Sensing) must do, as one table of checks.
+//! What every operator of the trait [`Sensing`](tamis::operator::sensing::Sensing) must do, as one
+//! table of checks.
 //!
-//! An operator is held against an *oracle* on the same data, in situations that are drawn from the table of
-//! [`Situation`]: kinds of gates, supports and batches. Oracles are the operator's own provided bodies
-//! ([`Spy::provided`]) and the reference operator. Every check names a tolerance and why it is what it is; where
-//! [`Agreement::Bits`] is claimed there is none.
+//! An operator is held against an *oracle* on the same data, in situations that are drawn from the
+//! table of [`Situation`]: kinds of gates, supports and batches. Oracles are the operator's own
+//! provided bodies ([`Spy::provided`]) and the reference operator. Every check names a tolerance
+//! and why it is what it is; where [`Agreement::Bits`] is claimed there is none.
 //!
-//! Nothing here allocates or panics, so that the suite runs on parts too: memory is the caller's, [`words`] says how
-//! much, and what is wrong comes back as a [`Failure`].
+//! Nothing here allocates or panics, so that the suite runs on parts too: memory is the caller's,
+//! [`words`] says how much, and what is wrong comes back as a [`Failure`].
 
 mod checks;
 mod device;
@@ -63,7 +64,9 @@ impl Failure {
     #[allow(clippy::needless_pass_by_value, reason = "goes to map_err")]
     fn refused<S>(error: Error<S>) -> Self {
         let what = match error {
-            Error::Length { what, .. } | Error::Range { what, .. } | Error::NotFinite { what, .. } => what,
+            Error::Length { what, .. }
+            | Error::Range { what, .. }
+            | Error::NotFinite { what, .. } => what,
             Error::Budget { .. } => "budget",
             Error::Unsorted { .. } => "order of indices",
             Error::Diverged { .. } => "divergence",
@@ -90,7 +93,8 @@ pub struct Check<O, S> {
 
 const OUTPUT: &str =
     "relative to the sum of |w_j| times the largest column norm: roundings of a row, in any order";
-const GRADIENT: &str = "relative to |v| times the largest column norm: roundings of a column, in any order";
+const GRADIENT: &str =
+    "relative to |v| times the largest column norm: roundings of a column, in any order";
 
 /// The table. `O` is the oracle, `S` the operator.
 #[must_use]
@@ -121,7 +125,12 @@ pub fn table<O: HostSensing, S: HostSensing>() -> [Check<O, S>; 13] {
             checks::diagonal_at,
         ),
         check("hold", 2e-6, "as the products it announces", checks::hold),
-        check("column_norms", 2e-6, "relative to the largest: sums of one sign, in any order", checks::norms),
+        check(
+            "column_norms",
+            2e-6,
+            "relative to the largest: sums of one sign, in any order",
+            checks::norms,
+        ),
         check(
             "step",
             1e-4,
@@ -139,14 +148,15 @@ pub fn table<O: HostSensing, S: HostSensing>() -> [Check<O, S>; 13] {
 pub const fn words(rows: usize, inputs: usize, hidden: usize, scratch: usize) -> usize {
     let parameters = hidden * inputs;
     let longest = if rows > parameters { rows } else { parameters };
-    // Two outputs and a residual; four sparse vectors; a panel or three vectors on the support; scratch.
+    // Two outputs and a residual; four sparse vectors; a panel or three vectors on the support;
+    // scratch.
     2 * (longest + 1) + rows + 8 * parameters + 3 * parameters + scratch
 }
 
 /// Holds `sensing` to the table in every `stride`-th situation and returns how many checks passed.
 ///
-/// `oracle` must stand over the same data. Both are left with all rows selected. The shape, the situations and the
-/// numbers drawn are functions of the operator's sizes only.
+/// `oracle` must stand over the same data. Both are left with all rows selected. The shape, the
+/// situations and the numbers drawn are functions of the operator's sizes only.
 ///
 /// # Errors
 /// The first failure. A failure named "memory" says that `memory` is shorter than [`words`].
@@ -172,7 +182,11 @@ pub fn run<O: HostSensing, S: HostSensing>(
     Ok(passed)
 }
 
-fn select<O: HostSensing, S: HostSensing>(oracle: &mut O, sensing: &mut S, rows: Range<usize>) -> Outcome {
+fn select<O: HostSensing, S: HostSensing>(
+    oracle: &mut O,
+    sensing: &mut S,
+    rows: Range<usize>,
+) -> Outcome {
     oracle.select(rows.clone()).map_err(Failure::refused)?;
     sensing.select(rows).map_err(Failure::refused)
 }
@@ -193,7 +207,8 @@ fn trials<O: HostSensing, S: HostSensing>(
     let mut passed = 0;
     for check in table::<O, S>() {
         let claim = (agreement, scale);
-        let mut trial = Trial::new(oracle, sensing, situation, (gates, w), claim, buffers.reborrow());
+        let mut trial =
+            Trial::new(oracle, sensing, situation, (gates, w), claim, buffers.reborrow());
         (check.run)(&mut trial, check.tolerance)
             .map_err(|failure| Failure { check: check.name, ..failure })?;
         passed += 1;

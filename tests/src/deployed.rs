@@ -1,5 +1,6 @@
-//! Models as they are put on a part: files, and what `tamis export` makes of them. 784 inputs, ten hidden neurons, ten
-//! outputs, 1000, 500 or 200 weights, of which the last layer has 100 each time.
+//! Models as they are put on a part: files, and what `tamis export` makes of them. 784 inputs, ten
+//! hidden neurons, ten outputs, 1000, 500 or 200 weights, of which the last layer has 100 each
+//! time.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p tamis-tests --test all deployed` writes all of it anew.
 
@@ -54,8 +55,8 @@ pub fn embedded_floats(row: &[f32; INPUTS]) -> [f32; OUTPUTS] {
     y
 }
 
-/// What the layers of the file of integers give on two rows, the second of which is the first from its end; each line to
-/// `put`.
+/// What the layers of the file of integers give on two rows, the second of which is the first from
+/// its end; each line to `put`.
 ///
 /// # Errors
 /// The file is refused.

@@ -1,4 +1,5 @@
-//! Training on the host operator allocates nothing per step, and the operator holds the bytes that it states.
+//! Training on the host operator allocates nothing per step, and the operator holds the bytes that
+//! it states.
 
 mod counting;
 
@@ -27,7 +28,12 @@ const DIMS: Dims = Dims::new(3000, 40, 24, 90);
 /// A search.
 const SEARCH: Dims = Dims::new(900, 20, 6, 24);
 
-fn schedule(step: Step, refine: Refine, empty: Empty, batch: usize) -> Schedule<'static, OneOutput> {
+fn schedule(
+    step: Step,
+    refine: Refine,
+    empty: Empty,
+    batch: usize,
+) -> Schedule<'static, OneOutput> {
     let (refresh, signs) = (Refresh::Every(2), Signs::Balanced);
     let head = OneOutput { step, refine, empty, refresh, signs, ..OneOutput::PAPER };
     Schedule { batch, head, ..Schedule::PAPER }
@@ -60,22 +66,45 @@ fn allocations(
     pool.install(|| {
         let before = calls();
         let labels = Labels::Values(labels);
-        train::run(sensing, labels, DIMS.nnz, Start::Zero, &schedule, &mut memory, |_| Continue(())).unwrap();
+        train::run(
+            sensing,
+            labels,
+            DIMS.nnz,
+            Start::Zero,
+            &schedule,
+            &mut memory,
+            |_| Continue(()),
+        )
+        .unwrap();
         calls() - before
     })
 }
 
 /// The same for the annealed recipe, with four classes.
 fn annealed(pool: &rayon::ThreadPool, sensing: &mut Blocked, labels: &[u16], epochs: u32) -> usize {
-    let params =
-        anneal::Params { epochs, batch: 700, validation: 300, start_factor: 3.0, ..Default::default() };
+    let params = anneal::Params {
+        epochs,
+        batch: 700,
+        validation: 300,
+        start_factor: 3.0,
+        ..Default::default()
+    };
     let mut budget = params.budget(DIMS, CLASSES, sensing.panel(), 0);
     budget.scratch = sensing.net_scratch(budget.batch);
     let mut memory = vec![0; budget.words()];
     pool.install(|| {
         let before = calls();
         let classes = Classes { labels, outputs: CLASSES };
-        anneal::run(sensing, classes, DIMS.nnz, Start::Zero, &params, &mut memory, |_| Continue(())).unwrap();
+        anneal::run(
+            sensing,
+            classes,
+            DIMS.nnz,
+            Start::Zero,
+            &params,
+            &mut memory,
+            |_| Continue(()),
+        )
+        .unwrap();
         calls() - before
     })
 }
@@ -87,7 +116,8 @@ fn searched(
     labels: &[f32],
     signs: Option<Signs>,
 ) -> (usize, lm::Info) {
-    let params = lm::Params { signs: signs.unwrap_or(Signs::Positive), steps: 60, ..lm::Params::DEFAULT };
+    let params =
+        lm::Params { signs: signs.unwrap_or(Signs::Positive), steps: 60, ..lm::Params::DEFAULT };
     let (rows, panel) = (SEARCH.samples, sensing.panel());
     let budget = match signs {
         Some(signs) => Recovery::new(SEARCH, panel, sensing.scratch(rows), signs.linear(0)),
@@ -99,7 +129,9 @@ fn searched(
         let (start, memory) = (Start::Zero, &mut memory);
         let found = match signs {
             Some(_) => {
-                lm::run(sensing, labels, Goal::one_output(SEARCH), start, &params, memory, |_| Continue(()))
+                lm::run(sensing, labels, Goal::one_output(SEARCH), start, &params, memory, |_| {
+                    Continue(())
+                })
             }
             None => {
                 let goal = Goal::several_outputs(SEARCH);
@@ -127,7 +159,8 @@ fn searches_allocate_nothing(pool: &rayon::ThreadPool) {
             Layout { tile: 64, panel: 5, hold: false, gram: 0, ..Layout::new(1, 1) },
         ] {
             let room = Recovery::new(SEARCH, 1, 0, true).room();
-            let mut sensing = Blocked::new(data.clone(), slots, room, layout).unwrap().with_outputs(CLASSES);
+            let mut sensing =
+                Blocked::new(data.clone(), slots, room, layout).unwrap().with_outputs(CLASSES);
             // The main thread may allocate beside this one, but not every time.
             let mut runs = (0..3).map(|_| searched(pool, &mut sensing, labels, signs));
             let (_, info) = runs.find(|&(calls, _)| calls == 0).unwrap_or_else(|| {
@@ -138,7 +171,8 @@ fn searches_allocate_nothing(pool: &rayon::ThreadPool) {
     }
 }
 
-/// The same for a search that covers rows: fewer rows than inputs, and few weights for as many labels.
+/// The same for a search that covers rows: fewer rows than inputs, and few weights for as many
+/// labels.
 fn searches_of_few_rows_allocate_nothing(pool: &rayon::ThreadPool) {
     pool.broadcast(|_| ());
     let dims = Dims::new(60, 80, 6, 24);
@@ -161,7 +195,9 @@ fn searches_of_few_rows_allocate_nothing(pool: &rayon::ThreadPool) {
                 let before = calls();
                 let (goal, start) = (Goal::one_output(dims), Start::Zero);
                 let found =
-                    lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, |_| Continue(()));
+                    lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, |_| {
+                        Continue(())
+                    });
                 let info = found.unwrap().info;
                 assert!(info.trials > 0, "no search: {info:?}");
                 calls() - before
@@ -182,19 +218,24 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
     let classes: Vec<u16> = (0..DIMS.samples).map(|k| (k % CLASSES) as u16).collect();
     let small: Vec<u8> =
         made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
-    let layouts =
-        [Layout::new(24, 40), Layout { tile: 64, panel: 5, hold: false, gram: 0, ..Layout::new(1, 1) }];
+    let layouts = [
+        Layout::new(24, 40),
+        Layout { tile: 64, panel: 5, hold: false, gram: 0, ..Layout::new(1, 1) },
+    ];
     let kinds = [made.data.values.clone(), Values::U8(small)];
     let operator = |values: &Values, layout| {
         let data = Matrix::new(DIMS.samples, DIMS.inputs, values.clone()).unwrap();
         let before = bytes();
-        let sensing = Blocked::new(data, DIMS.hidden, 3 * DIMS.nnz, layout).unwrap().with_outputs(CLASSES);
+        let sensing =
+            Blocked::new(data, DIMS.hidden, 3 * DIMS.nnz, layout).unwrap().with_outputs(CLASSES);
         (sensing, bytes() - before)
     };
-    let each = || kinds.iter().flat_map(|values| layouts.iter().map(move |&layout| (values, layout)));
+    let each =
+        || kinds.iter().flat_map(|values| layouts.iter().map(move |&layout| (values, layout)));
     // Before any pool: the threads of one that is dropped give their memory back when they end.
     for (values, layout) in each() {
-        // The main thread, which waits for this one, may allocate meanwhile as well, but not every time.
+        // The main thread, which waits for this one, may allocate meanwhile as well, but not every
+        // time.
         let (sensing, first) = operator(values, layout);
         let held = (0..3).map(|_| operator(values, layout).1).fold(first, usize::min);
         assert_eq!(held, sensing.workspace_bytes(), "{layout:?}");
@@ -204,7 +245,8 @@ fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
         for (values, layout) in each() {
             let mut sensing = operator(values, layout).0;
             for schedule in schedules() {
-                let mut run = |epochs| allocations(&pool, &mut sensing, &made.labels, &schedule, epochs);
+                let mut run =
+                    |epochs| allocations(&pool, &mut sensing, &made.labels, &schedule, epochs);
                 run(SHORT);
                 assert_eq!(run(SHORT), run(LONG), "{layout:?}, {threads} threads, {schedule:?}");
             }

@@ -21,7 +21,8 @@ fn loading_makes_no_second_copy() {
 
     let labels: Vec<f32> = (0..rows).map(|row| (row % 2) as f32).collect();
     let (kept, used) = peak(|| select::rows_per_label(matrix, &labels, 0..10_000).unwrap().0);
-    // 17 bytes per row of indices and marks; the final cut is counted as a new block of the kept size.
+    // 17 bytes per row of indices and marks; the final cut is counted as a new block of the kept
+    // size.
     assert!(used <= 4 * 20_000 * cols + 32 * rows + SLACK, "selection: {used} bytes");
     assert_eq!(kept.rows, 20_000);
     drop(kept);

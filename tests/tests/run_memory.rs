@@ -12,21 +12,31 @@ use tamis::network::gates::Signs;
 use tamis_host::data::planted;
 use tamis_host::data::{Problem, Task};
 use tamis_host::operator::Stop;
-use tamis_host::train::{LayersOptions, Memory, OutputsOptions, PaperOptions, Plan, Start, train_with};
+use tamis_host::train::{
+    LayersOptions, Memory, OutputsOptions, PaperOptions, Plan, Start, train_with,
+};
 use tamis_host::{Budget, Options, Recipe, Result, Trained};
 
-/// Model bytes, the report, and the order of the rows while they are shuffled into place (given back before training).
+/// Model bytes, the report, and the order of the rows while they are shuffled into place (given
+/// back before training).
 const SLACK: usize = 32 << 10;
 
 /// Three epochs of the published method, from two random starts.
 fn published() -> PaperOptions {
     let usual = PaperOptions::default();
-    let schedule = Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
+    let schedule =
+        Schedule { epochs: 3, trials: Trials { count: 2, rows: 1000 }, ..usual.schedule };
     PaperOptions { schedule, ..usual }
 }
 
 fn options(dims: Dims, memory: Memory, recipe: Recipe) -> Options {
-    Options { hidden: vec![dims.hidden], recipe, memory, threads: 1, ..Options::new(Budget::nnz(dims.nnz)) }
+    Options {
+        hidden: vec![dims.hidden],
+        recipe,
+        memory,
+        threads: 1,
+        ..Options::new(Budget::nnz(dims.nnz))
+    }
 }
 
 fn run(problem: Problem, options: &Options, mut see: impl FnMut() + Send) -> Result<Trained> {
@@ -47,7 +57,10 @@ fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let (outcome, peak) = counting::peak(|| run(problem, &options, || held.push(bytes())));
     let outcome = outcome.unwrap();
     assert_eq!(outcome.report.plan, Some(plan), "{memory:?}");
-    assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step: {held:?}");
+    assert!(
+        held.iter().all(|&now| now == held[0]),
+        "{memory:?}: memory is kept from step to step: {held:?}"
+    );
     (peak, plan.total_bytes() as usize)
 }
 
@@ -59,7 +72,10 @@ fn peak_of_search(dims: Dims, outputs: usize, memory: Memory) -> (usize, usize) 
     settle();
     let mut held = Vec::with_capacity(10_000);
     let (outcome, peak) = counting::peak(|| run(problem, &options, || held.push(bytes())));
-    assert!(held.iter().all(|&now| now == held[0]), "{memory:?}: memory is kept from step to step: {held:?}");
+    assert!(
+        held.iter().all(|&now| now == held[0]),
+        "{memory:?}: memory is kept from step to step: {held:?}"
+    );
     (peak, outcome.unwrap().report.total_bytes() as usize)
 }
 
@@ -94,8 +110,8 @@ fn layered(rows: usize, outputs: usize) -> Problem {
     Problem { data, labels, task: Task::Regression }
 }
 
-/// One test: others beside it would be counted. What the thread itself takes is there for the smallest problem too, and
-/// is taken off.
+/// One test: others beside it would be counted. What the thread itself takes is there for the
+/// smallest problem too, and is taken off.
 #[test]
 fn training_takes_what_its_plan_states_and_keeps_nothing_per_step() {
     let (least, stated) = peak(Dims::new(5000, 4, 1, 1), Memory::Auto);
@@ -105,13 +121,17 @@ fn training_takes_what_its_plan_states_and_keeps_nothing_per_step() {
     for memory in [Memory::Auto, Memory::Panel(3), Memory::Ram(usual as u64 / 3)] {
         let (peak, stated) = peak(dims, memory);
         let more = peak.saturating_sub(stated + constant);
-        assert!(more <= SLACK, "{memory:?}: {peak} bytes at the peak, {stated} stated, {constant} constant");
+        assert!(
+            more <= SLACK,
+            "{memory:?}: {peak} bytes at the peak, {stated} stated, {constant} constant"
+        );
     }
     let dims = Dims::new(20_000, 60, 10, 50);
     let (_, usual) = peak_of_search(dims, 5, Memory::Auto);
     for memory in [Memory::Auto, Memory::Panel(3), Memory::Ram(usual as u64 * 2 / 3)] {
         let (peak, stated) = peak_of_search(dims, 5, memory);
-        // The labels are put into their order once more before the search, beside what it then takes.
+        // The labels are put into their order once more before the search, beside what it then
+        // takes.
         let more = peak.saturating_sub(stated + constant);
         assert!(more <= SLACK, "search, {memory:?}: {peak} bytes at the peak, {stated} stated");
     }
@@ -131,7 +151,14 @@ fn training_takes_what_its_plan_states_and_keeps_nothing_per_step() {
         let [(few, stated), (many, same)] =
             [20_000, 80_000].map(|rows| peak_of_layers(rows, outputs, Memory::Least));
         assert_eq!(stated, same);
-        assert!(many <= few + 60_000 / 8 + 4096, "{outputs} outputs: {few} and {many} bytes at the peak");
-        assert!(many < 150_000, "{outputs} outputs: {many} bytes beside {} of data", 80_000 * 60 * 4);
+        assert!(
+            many <= few + 60_000 / 8 + 4096,
+            "{outputs} outputs: {few} and {many} bytes at the peak"
+        );
+        assert!(
+            many < 150_000,
+            "{outputs} outputs: {many} bytes beside {} of data",
+            80_000 * 60 * 4
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! What the recipes `lm` and `anneal` hold and allocate, counted by the allocator: the plan to the byte, nothing per step,
-//! and for ten times as many neurons more gates and kept activations only, which a budget does without.
+//! What the recipes `lm` and `anneal` hold and allocate, counted by the allocator: the plan to the
+//! byte, nothing per step, and for ten times as many neurons more gates and kept activations only,
+//! which a budget does without.
 
 mod counting;
 
@@ -109,7 +110,8 @@ impl Case {
         }
     }
 
-    /// Runs, and checks that nothing is asked for and nothing given back from the first step to the last.
+    /// Runs, and checks that nothing is asked for and nothing given back from the first step to the
+    /// last.
     fn run(self) -> Held {
         let mut seen = Seen(Vec::with_capacity(20_000));
         let stop = Stop::new();
@@ -147,7 +149,10 @@ impl Case {
             }
             // The queues of a pool with several threads renew a block of their own now and then.
             let (calls, bytes) = (mark.calls - marks[0].calls, mark.bytes.abs_diff(marks[0].bytes));
-            assert!(calls <= 32 && bytes <= 1 << 13, "{self:?}: {calls} calls, {bytes} bytes at step {step}");
+            assert!(
+                calls <= 32 && bytes <= 1 << 13,
+                "{self:?}: {calls} calls, {bytes} bytes at step {step}"
+            );
             assert_eq!(mark.numbers, marks[0].numbers, "{self:?}: at step {step}");
         }
         let (bytes, numbers) = (marks[0].bytes + labels, marks[0].numbers + labels);
@@ -155,8 +160,8 @@ impl Case {
     }
 }
 
-/// Groups of tiles that work at once, each with eleven buffers and three numbers of its own, and four Gram matrices with three
-/// buffers each: the headers of these are in the plan as well.
+/// Groups of tiles that work at once, each with eleven buffers and three numbers of its own, and
+/// four Gram matrices with three buffers each: the headers of these are in the plan as well.
 fn headers(dims: Dims, plan: &Plan) -> usize {
     let buffer = size_of::<Vec<f32>>() + size_of::<usize>();
     let group = 11 * buffer + 3 * size_of::<usize>();
@@ -168,12 +173,14 @@ fn groups(dims: Dims, plan: &Plan) -> usize {
     dims.samples.div_ceil(plan.tile).min(plan.groups)
 }
 
-/// What a thread of the pool takes, its queue and the marks by which it is asked to end, which no plan states.
+/// What a thread of the pool takes, its queue and the marks by which it is asked to end, which no
+/// plan states.
 const PER_THREAD: usize = 16 << 10;
 
 fn plan_to_the_byte(lm: Case) {
     let annealed = Case { anneal: true, outputs: 4, steps: 6, ..lm };
-    for kind in [lm, Case { outputs: 3, ..lm }, Case { second: Some(7), steps: 8, ..lm }, annealed] {
+    for kind in [lm, Case { outputs: 3, ..lm }, Case { second: Some(7), steps: 8, ..lm }, annealed]
+    {
         for (memory, dims) in [
             (Memory::Auto, lm.dims),
             (Memory::Auto, Dims::new(1100, 51, 40, 90)),
@@ -185,14 +192,18 @@ fn plan_to_the_byte(lm: Case) {
                 let Held { bytes, numbers, plan } = case.run();
                 let stated = plan.total_bytes() as usize;
                 assert_eq!(numbers + headers(dims, &plan), stated, "{case:?}: {plan:?}");
-                assert!(bytes <= stated + threads * PER_THREAD, "{case:?}: {bytes} bytes, {stated} stated");
+                assert!(
+                    bytes <= stated + threads * PER_THREAD,
+                    "{case:?}: {bytes} bytes, {stated} stated"
+                );
             }
         }
     }
 }
 
-/// Ten times the neurons: state is the same to the byte, and the only parts of the workspace that are larger are the gates
-/// that are held as bits and the activations that are kept, which a budget does without.
+/// Ten times the neurons: state is the same to the byte, and the only parts of the workspace that
+/// are larger are the gates that are held as bits and the activations that are kept, which a budget
+/// does without.
 fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
     let of = |hidden, memory| {
         let Dims { samples, inputs, nnz, .. } = case.dims;
@@ -204,10 +215,12 @@ fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
     let per = few.plan.state_bytes / case.dims.nnz as u64;
     assert!(per < per_nonzero, "{case:?}: {per} bytes of state a nonzero");
     let gates = |plan: &Plan, hidden| {
-        let (tiles, held) = (case.dims.samples.div_ceil(plan.tile) + 1, lm::slots(hidden, Signs::Positive));
+        let (tiles, held) =
+            (case.dims.samples.div_ceil(plan.tile) + 1, lm::slots(hidden, Signs::Positive));
         if plan.hold { 4 * held * (tiles * plan.tile.div_ceil(32) + 1) } else { 0 }
     };
-    // The numbers themselves, and 41 bytes that say where a neuron's are; supports are of one length.
+    // The numbers themselves, and 41 bytes that say where a neuron's are; supports are of one
+    // length.
     let kept = |plan: &Plan, hidden| {
         let Dims { samples, inputs, nnz, .. } = case.dims;
         let room = Recovery::new(Dims::new(samples, inputs, hidden, nnz), 16, 0, false).room();
@@ -252,7 +265,8 @@ const _: () = {
 fn searches_hold_their_plan_to_the_byte_and_allocate_nothing_per_step() {
     let memory = Memory::Auto;
     let dims = Dims::new(1200, 30, 8, 40);
-    let case = Case { dims, outputs: 1, second: None, anneal: false, memory, threads: 1, steps: 16 };
+    let case =
+        Case { dims, outputs: 1, second: None, anneal: false, memory, threads: 1, steps: 16 };
     plan_to_the_byte(case);
     let case = Case { dims: Dims::new(200, 100, 0, 1000), steps: 4, threads: 2, ..case };
     ten_times_the_neurons(case, 100);

@@ -1,7 +1,8 @@
-//! Exactly how many bytes each algorithm needs, in `const fn`, and the one buffer they are carved from.
+//! Exactly how many bytes each algorithm needs, in `const fn`, and the one buffer they are carved
+//! from.
 //!
-//! The caller owns a slice of 32-bit words; [`Workspace`] hands out pieces of it as indices or floats. Nothing else
-//! is allocated anywhere, so what these functions say is what a run uses.
+//! The caller owns a slice of 32-bit words; [`Workspace`] hands out pieces of it as indices or
+//! floats. Nothing else is allocated anywhere, so what these functions say is what a run uses.
 
 use crate::base::dims::Dims;
 use crate::base::error::{Error, Result};
@@ -34,13 +35,15 @@ macro_rules! sums {
     };
 }
 
-/// Memory of a training run of [`crate::learn::train`], in words; the operator's own buffers come on top.
+/// Memory of a training run of [`crate::learn::train`], in words; the operator's own buffers come
+/// on top.
 ///
-/// *State* is what survives from step to step: two sparse vectors (iterate and next iterate, index and value), 16
-/// bytes per nonzero, and a third one only where the gates lag behind the weights. *Workspace* is the rest: one
-/// residual per row of a batch or of a strip of it, the operator's scratch, one buffer that holds either a gradient panel of p
-/// blocks or three vectors on the support, whichever is longer, and where there are strips what one of them adds to such a
-/// panel or vector.
+/// *State* is what survives from step to step: two sparse vectors (iterate and next iterate, index
+/// and value), 16 bytes per nonzero, and a third one only where the gates lag behind the weights.
+/// *Workspace* is the rest: one residual per row of a batch or of a strip of it, the operator's
+/// scratch, one buffer that holds either a gradient panel of p blocks or three vectors on the
+/// support, whichever is longer, and where there are strips what one of them adds to such a panel
+/// or vector.
 ///
 /// ```
 /// use tamis::{base::budget::Training, base::dims::Dims};
@@ -71,7 +74,15 @@ impl Training {
     /// The budget of the usual schedule: gates renewed at every step, columns as they are.
     #[must_use]
     pub const fn new(dims: Dims, batch: usize, panel: usize, scratch: usize) -> Self {
-        Self { dims, batch, strip: batch, panel, scratch, lagging_gates: false, normalised_columns: false }
+        Self {
+            dims,
+            batch,
+            strip: batch,
+            panel,
+            scratch,
+            lagging_gates: false,
+            normalised_columns: false,
+        }
     }
 
     /// Words that survive from step to step.
@@ -111,12 +122,14 @@ impl Training {
 
 sums!(Training);
 
-/// Memory of a run of [`crate::learn::train`] for several outputs, in words; the operator's own buffers come on top.
+/// Memory of a run of [`crate::learn::train`] for several outputs, in words; the operator's own
+/// buffers come on top.
 ///
-/// *State* is what survives from step to step: iterate and next iterate over both sides, 16 bytes per nonzero, for a safe
-/// run 8 more for the best one, and the counters of a count sketch where one ranks. *Workspace* is the rest: the residual
-/// of a batch, n·c, or of a strip of it; a gradient panel of p blocks, p (d + c), and as many indices and values that stand for
-/// blocks without weights; the operator's scratch.
+/// *State* is what survives from step to step: iterate and next iterate over both sides, 16 bytes
+/// per nonzero, for a safe run 8 more for the best one, and the counters of a count sketch where
+/// one ranks. *Workspace* is the rest: the residual of a batch, n·c, or of a strip of it; a
+/// gradient panel of p blocks, p (d + c), and as many indices and values that stand for blocks
+/// without weights; the operator's scratch.
 ///
 /// ```
 /// use tamis::{base::dims::Dims, learn::loss::Labels, learn::train::{Rank, Schedule, SeveralOutputs}};
@@ -173,10 +186,11 @@ sums!(Outputs);
 
 /// Memory of a run of [`crate::learn::anneal`], in words; the operator's own buffers come on top.
 ///
-/// *State* is what survives from step to step: index, weight, two moments and a score for each of the `start` entries
-/// that the support begins with, 20 bytes each, and with validation rows one more float per nonzero. *Workspace* is the
-/// rest: the residual of a batch, n·c; a gradient panel of p blocks, p (d + c); the scale of each column, d; and the
-/// operator's scratch. Nothing has the length of the dense network, m (d + c).
+/// *State* is what survives from step to step: index, weight, two moments and a score for each of
+/// the `start` entries that the support begins with, 20 bytes each, and with validation rows one
+/// more float per nonzero. *Workspace* is the rest: the residual of a batch, n·c; a gradient panel
+/// of p blocks, p (d + c); the scale of each column, d; and the operator's scratch. Nothing has the
+/// length of the dense network, m (d + c).
 ///
 /// ```
 /// use tamis::{learn::anneal::Params, base::budget::Annealing, base::dims::Dims};
@@ -231,13 +245,14 @@ sums!(Annealing);
 
 /// Memory of a run of [`crate::learn::lm`], in words; the operator's own buffers come on top.
 ///
-/// *State* is what the optimiser holds: five networks (the current one, the base of the moves, the best trial, the best
-/// network while searching, the result), six vectors on the support, and four of one number per input; for a network of
-/// several outputs four more of one number per output, while both of its sides share the networks and vectors. It is 94
-/// bytes per nonzero, where sizes are rounded up, and 16 bytes per input and output; the linear term of free signs takes 56
-/// bytes more per input. It does not depend on the number of neurons. *Workspace* is the rest: a residual
-/// of one float per row and output, and two outputs of single neurons, for several outputs three, of one float per row;
-/// a gradient panel; the operator's scratch.
+/// *State* is what the optimiser holds: five networks (the current one, the base of the moves, the
+/// best trial, the best network while searching, the result), six vectors on the support, and four
+/// of one number per input; for a network of several outputs four more of one number per output,
+/// while both of its sides share the networks and vectors. It is 94 bytes per nonzero, where sizes
+/// are rounded up, and 16 bytes per input and output; the linear term of free signs takes 56 bytes
+/// more per input. It does not depend on the number of neurons. *Workspace* is the rest: a residual
+/// of one float per row and output, and two outputs of single neurons, for several outputs three,
+/// of one float per row; a gradient panel; the operator's scratch.
 ///
 /// A search may end up on all rows, so the workspace is for all of them however few it starts with.
 ///
@@ -266,12 +281,14 @@ pub struct Recovery {
     pub panel: usize,
     /// Floats of scratch that the operator asks for.
     pub scratch: usize,
-    /// Whether there is a linear term ([`crate::network::gates::Signs::Free`]), d weights more while searching.
+    /// Whether there is a linear term ([`crate::network::gates::Signs::Free`]), d weights more
+    /// while searching.
     pub linear: bool,
-    /// c, outputs whose weights count in s too ([`crate::learn::lm::SeveralOutputs`]); 0 where the output weights are signs.
+    /// c, outputs whose weights count in s too ([`crate::learn::lm::SeveralOutputs`]); 0 where the
+    /// output weights are signs.
     pub outputs: usize,
-    /// Neurons of the first of two layers that may have weights at once ([`crate::learn::lm::TwoLayers`]); 0 where there is one
-    /// layer.
+    /// Neurons of the first of two layers that may have weights at once
+    /// ([`crate::learn::lm::TwoLayers`]); 0 where there is one layer.
     pub first: usize,
 }
 
@@ -282,20 +299,35 @@ impl Recovery {
         Self { dims, panel, scratch, linear, outputs: 0, first: 0 }
     }
 
-    /// The budget for a network of several outputs, `dims.nnz` counting both sides; `scratch` is the larger of what the
-    /// operator asks for all rows, [`crate::operator::sensing::Sensing::scratch`] and [`crate::operator::factored::Factored::net_scratch`].
+    /// The budget for a network of several outputs, `dims.nnz` counting both sides; `scratch` is
+    /// the larger of what the operator asks for all rows,
+    /// [`crate::operator::sensing::Sensing::scratch`] and
+    /// [`crate::operator::factored::Factored::net_scratch`].
     #[must_use]
     pub const fn factored(dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Self {
         Self { dims, panel, scratch, linear: false, outputs, first: 0 }
     }
 
-    /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of the first layer that the
-    /// operator has room for, and `outputs` of it, [`crate::learn::lm::second_slots`]. A network may have one weight more a neuron of the
-    /// first layer that has weights while searching, and there is a bit a row and output.
+    /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of
+    /// the first layer that the operator has room for, and `outputs` of it,
+    /// [`crate::learn::lm::second_slots`]. A network may have one weight more a neuron of the first
+    /// layer that has weights while searching, and there is a bit a row and output.
     #[must_use]
-    pub const fn deep(dims: Dims, (first, outputs): (usize, usize), panel: usize, scratch: usize) -> Self {
+    pub const fn deep(
+        dims: Dims,
+        (first, outputs): (usize, usize),
+        panel: usize,
+        scratch: usize,
+    ) -> Self {
         let most = Self::work_size(dims.nnz);
-        Self { dims, panel, scratch, linear: false, outputs, first: if first < most { first } else { most } }
+        Self {
+            dims,
+            panel,
+            scratch,
+            linear: false,
+            outputs,
+            first: if first < most { first } else { most },
+        }
     }
 
     /// Words for a bit a row and output, where outputs are summed up.
@@ -326,25 +358,30 @@ impl Recovery {
         Self::work_size(self.dims.nnz).saturating_add(linear).saturating_add(self.first)
     }
 
-    /// Weights that a network may have at once: 0.5 s more, and at least 8, so that small networks have room for a
-    /// second neuron.
+    /// Weights that a network may have at once: 0.5 s more, and at least 8, so that small networks
+    /// have room for a second neuron.
     #[must_use]
     pub const fn room(&self) -> usize {
         let growth = Self::growth(self.dims.nnz);
         self.work().saturating_add(if growth > 8 { growth } else { 8 })
     }
 
-    /// Whether there are at least as many inputs as rows, one output and no linear term: the search may then cover rows that no
-    /// neuron is open on.
+    /// Whether there are at least as many inputs as rows, one output and no linear term: the search
+    /// may then cover rows that no neuron is open on.
     #[must_use]
     pub const fn is_wide(&self) -> bool {
         self.dims.inputs >= self.dims.samples && self.outputs == 0 && !self.linear
     }
 
-    /// Words of a cover: three numbers a row and one for each weight that there is room for, where [`Self::is_wide`].
+    /// Words of a cover: three numbers a row and one for each weight that there is room for, where
+    /// [`Self::is_wide`].
     #[must_use]
     pub const fn cover_words(&self) -> usize {
-        if self.is_wide() { self.dims.samples.saturating_mul(3).saturating_add(self.room()) } else { 0 }
+        if self.is_wide() {
+            self.dims.samples.saturating_mul(3).saturating_add(self.room())
+        } else {
+            0
+        }
     }
 
     /// Words that the optimiser holds.
@@ -384,7 +421,8 @@ pub(crate) const fn batch(asked: usize, rows: usize) -> usize {
     if asked == 0 || asked > rows { rows } else { asked }
 }
 
-/// Floats that [`crate::operator::gated::Gated`] needs for itself: one row, one generator, one gate per neuron.
+/// Floats that [`crate::operator::gated::Gated`] needs for itself: one row, one generator, one gate
+/// per neuron.
 #[must_use]
 pub const fn gated_words(inputs: usize, hidden: usize) -> usize {
     inputs.saturating_mul(2).saturating_add(hidden)
@@ -415,7 +453,8 @@ impl<'a> Workspace<'a> {
     /// The next `len` words as indices.
     ///
     /// # Errors
-    /// [`Error::Budget`] with the bytes needed so far and the bytes given, if fewer than `len` are left.
+    /// [`Error::Budget`] with the bytes needed so far and the bytes given, if fewer than `len` are
+    /// left.
     pub fn indices(&mut self, len: usize) -> Result<&'a mut [u32]> {
         if len > self.free.len() {
             return Err(Error::Budget {

@@ -3,12 +3,14 @@
 use core::convert::Infallible;
 use core::fmt;
 
-/// `Result` with this crate's [`Error`]; `S` is the error of the data source (none for data in memory).
+/// `Result` with this crate's [`Error`]; `S` is the error of the data source (none for data in
+/// memory).
 pub type Result<T, S = Infallible> = core::result::Result<T, Error<S>>;
 
 /// Why a call could not be carried out.
 ///
-/// `S` is what reading samples may fail with: [`Infallible`] for slices, the bus error for a flash chip.
+/// `S` is what reading samples may fail with: [`Infallible`] for slices, the bus error for a flash
+/// chip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -152,9 +154,15 @@ impl<S: fmt::Display> fmt::Display for Error<S> {
             Error::Length { what, expected, got } => {
                 write!(f, "{what}: expected length {expected}, got {got}")
             }
-            Error::Budget { needed, got } => write!(f, "memory budget: needed {needed} bytes, got {got}"),
-            Error::Range { what, min, max, got } => write!(f, "{what}: expected {min} to {max}, got {got}"),
-            Error::Unsorted { at } => write!(f, "indices: expected strictly rising, position {at} is not"),
+            Error::Budget { needed, got } => {
+                write!(f, "memory budget: needed {needed} bytes, got {got}")
+            }
+            Error::Range { what, min, max, got } => {
+                write!(f, "{what}: expected {min} to {max}, got {got}")
+            }
+            Error::Unsorted { at } => {
+                write!(f, "indices: expected strictly rising, position {at} is not")
+            }
             Error::NotFinite { what, at } => {
                 write!(f, "{what}: expected finite numbers, position {at} is not")
             }
@@ -201,7 +209,8 @@ macro_rules! tri {
 }
 pub(crate) use tri;
 
-/// Does what a run that ends needs all the same: if the operator stops in it, that is noted, and it is done once more.
+/// Does what a run that ends needs all the same: if the operator stops in it, that is noted, and it
+/// is done once more.
 pub(crate) fn insist<R, T, S>(
     run: &mut R,
     note: impl FnOnce(&mut R),

@@ -1,10 +1,10 @@
 //! Elementary functions and sums with the same bits on every target.
 //!
-//! `std` takes these functions from the platform, so their last bits differ from one to the next. Here they come
-//! from `libm`, compiled from source for every target.
+//! `std` takes these functions from the platform, so their last bits differ from one to the next.
+//! Here they come from `libm`, compiled from source for every target.
 //!
-//! Sums run over eight lanes in blocks, block totals are added with a running compensation: fast on a host, no
-//! double precision on a device, and an error that does not grow with the length.
+//! Sums run over eight lanes in blocks, block totals are added with a running compensation: fast on
+//! a host, no double precision on a device, and an error that does not grow with the length.
 
 /// Square root; correctly rounded.
 #[must_use]
@@ -103,8 +103,9 @@ impl Sum {
     }
 }
 
-/// The power of two that brings the largest magnitude of `values` into [1, 2): scaling by it rounds nothing, and keeps
-/// the squares of large and small vectors within range. 1 for zeros and for what is not finite.
+/// The power of two that brings the largest magnitude of `values` into [1, 2): scaling by it rounds
+/// nothing, and keeps the squares of large and small vectors within range. 1 for zeros and for what
+/// is not finite.
 ///
 /// ```
 /// assert_eq!(tamis::base::math::unit_scale(&[0.1, -12.0]), 0.125);
@@ -138,7 +139,8 @@ mod tests {
 
     #[test]
     fn dot_is_as_exact_as_one_rounding_per_block() {
-        let a: std::vec::Vec<f32> = (0..50_003).map(|i| ((i * 7919) % 1000) as f32 * 1e-3 - 0.3).collect();
+        let a: std::vec::Vec<f32> =
+            (0..50_003).map(|i| ((i * 7919) % 1000) as f32 * 1e-3 - 0.3).collect();
         let exact: f64 = a.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
         assert!((f64::from(norm2(&a)) / exact - 1.0).abs() < 2e-7);
     }

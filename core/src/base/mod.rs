@@ -1,4 +1,5 @@
-//! What every room may use: errors, mathematics, random numbers, sizes, byte budgets and checkpoint records.
+//! What every room may use: errors, mathematics, random numbers, sizes, byte budgets and checkpoint
+//! records.
 
 pub mod budget;
 pub mod dims;

@@ -1,4 +1,5 @@
-//! What is written down as words: checkpoints, windows of samples, and several of these one behind the other.
+//! What is written down as words: checkpoints, windows of samples, and several of these one behind
+//! the other.
 
 use core::convert::Infallible;
 

@@ -1,8 +1,8 @@
-//! Randomness as a function of (seed, stream): Xoshiro128++ keyed by both, so that any block can be generated again
-//! and none has to be stored.
+//! Randomness as a function of (seed, stream): Xoshiro128++ keyed by both, so that any block can be
+//! generated again and none has to be stored.
 //!
-//! Streams are numbers chosen by the caller; [`stream`] names those that the crate itself uses, so that two places
-//! given the same seed never draw the same numbers.
+//! Streams are numbers chosen by the caller; [`stream`] names those that the crate itself uses, so
+//! that two places given the same seed never draw the same numbers.
 
 use crate::base::math;
 use core::ops::Range;
@@ -37,13 +37,15 @@ pub mod stream {
     pub const BIRTH: u64 = 17 << 32;
     /// First directions of splits, one per neuron.
     pub const SPLIT: u64 = 18 << 32;
-    /// First output weights of the neurons that a search for several outputs starts from, one per neuron.
+    /// First output weights of the neurons that a search for several outputs starts from, one per
+    /// neuron.
     pub const OUTPUTS: u64 = 19 << 32;
     /// The vector that columns are projected on to find those that repeat others.
     pub const PROJECTION: u64 = 21 << 32;
     /// Hashes of a count sketch.
     pub const SKETCH: u64 = 20 << 32;
-    /// Values that stand for empty blocks in a gradient of [`crate::learn::train::SeveralOutputs`], one per neuron and side.
+    /// Values that stand for empty blocks in a gradient of [`crate::learn::train::SeveralOutputs`],
+    /// one per neuron and side.
     pub const STANDIN: u64 = 21 << 32;
     /// Neurons that a kick empties, one per kick.
     pub const KICK: u64 = 110 << 32;
@@ -116,11 +118,11 @@ impl Rng {
     }
 }
 
-/// The seed of member `k` of a family, such as trial k of a run: `seed` itself for member 0, so that what has one member
-/// needs no other seed.
+/// The seed of member `k` of a family, such as trial k of a run: `seed` itself for member 0, so
+/// that what has one member needs no other seed.
 ///
-/// Members of one family differ from each other, and no simple change of the seed turns one into that of another run;
-/// `family` is one of [`stream`], or from [`stream::USER`] on.
+/// Members of one family differ from each other, and no simple change of the seed turns one into
+/// that of another run; `family` is one of [`stream`], or from [`stream::USER`] on.
 ///
 /// ```
 /// use tamis::base::rng::{seed_of, stream};
@@ -132,8 +134,8 @@ pub const fn seed_of(seed: u64, family: u64, k: u32) -> u64 {
     if k == 0 { seed } else { key(seed, family.wrapping_add(k as u64)) }
 }
 
-/// Two rounds of a 64-bit finaliser, so that neighbouring seeds and streams share nothing. For one seed a bijection of
-/// the stream, and the other way round.
+/// Two rounds of a 64-bit finaliser, so that neighbouring seeds and streams share nothing. For one
+/// seed a bijection of the stream, and the other way round.
 const fn key(seed: u64, stream: u64) -> u64 {
     mix(mix(seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add(stream))
 }
@@ -147,8 +149,8 @@ const fn mix(mut z: u64) -> u64 {
 
 /// A random order of `0..len` in constant memory: a keyed bijection, evaluated where it is needed.
 ///
-/// A four-round Feistel network on the smallest even number of bits that holds `len`, walked until it lands inside;
-/// fewer than four evaluations on average.
+/// A four-round Feistel network on the smallest even number of bits that holds `len`, walked until
+/// it lands inside; fewer than four evaluations on average.
 ///
 /// ```
 /// let order = tamis::base::rng::Permutation::new(0, 0, 1000);
@@ -169,7 +171,11 @@ impl Permutation {
     pub fn new(seed: u64, stream: u64, len: usize) -> Self {
         let mut rng = Rng::new(seed, stream);
         let bits = usize::BITS - len.saturating_sub(1).leading_zeros();
-        Self { keys: core::array::from_fn(|_| rng.bits()), half: bits.div_ceil(2).clamp(1, 16), len }
+        Self {
+            keys: core::array::from_fn(|_| rng.bits()),
+            half: bits.div_ceil(2).clamp(1, 16),
+            len,
+        }
     }
 
     /// Where position `i` goes; `i` itself if it lies outside.
@@ -213,7 +219,12 @@ pub(crate) fn batches(
 }
 
 /// Runs of at most `batch` of `rows` rows, in the order that belongs to (seed, stream).
-pub(crate) fn runs(seed: u64, stream: u64, rows: usize, batch: usize) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn runs(
+    seed: u64,
+    stream: u64,
+    rows: usize,
+    batch: usize,
+) -> impl Iterator<Item = Range<usize>> {
     let count = rows.div_ceil(batch.max(1));
     let order = Permutation::new(seed, stream, count);
     (0..count).map(move |position| {
@@ -234,7 +245,9 @@ mod tests {
         let draws: Vec<f64> = (0..200_000).map(|_| f64::from(rng.normal())).collect();
         let moment = |p: i32| draws.iter().map(|x| x.powi(p)).sum::<f64>() / draws.len() as f64;
         // Standard errors: 0.0022, 0.0032, 0.0087, 0.022.
-        for (p, expected, error) in [(1, 0.0, 0.0022), (2, 1.0, 0.0032), (3, 0.0, 0.0087), (4, 3.0, 0.022)] {
+        for (p, expected, error) in
+            [(1, 0.0, 0.0022), (2, 1.0, 0.0032), (3, 0.0, 0.0087), (4, 3.0, 0.022)]
+        {
             assert!((moment(p) - expected).abs() < 4.0 * error, "moment {p} is {}", moment(p));
         }
     }
@@ -250,18 +263,22 @@ mod tests {
         assert_eq!(rng.below(0), 0);
     }
 
-    /// With shifts and exclusive or, trial 1 of one run was trial 0 of the run whose seed differs in that bit.
+    /// With shifts and exclusive or, trial 1 of one run was trial 0 of the run whose seed differs
+    /// in that bit.
     #[test]
     fn seeds_of_members_differ_over_seeds_families_and_members() {
         let bits = (0..64).map(|bit| 1_u64 << bit);
-        let mut seeds: Vec<u64> = (0..100).chain(bits.clone()).chain(bits.map(|bit| bit ^ 42)).collect();
+        let mut seeds: Vec<u64> =
+            (0..100).chain(bits.clone()).chain(bits.map(|bit| bit ^ 42)).collect();
         seeds.sort_unstable();
         seeds.dedup();
         let mut seen: Vec<u64> = Vec::new();
         for &seed in &seeds {
             seen.push(seed_of(seed, stream::TRIAL, 0));
             for family in [stream::TRIAL, stream::ROUND, stream::BLOCK] {
-                seen.extend((1..=100).chain([1 << 8, 1 << 31, u32::MAX]).map(|k| seed_of(seed, family, k)));
+                seen.extend(
+                    (1..=100).chain([1 << 8, 1 << 31, u32::MAX]).map(|k| seed_of(seed, family, k)),
+                );
             }
         }
         let count = seen.len();

@@ -1,4 +1,5 @@
-//! Training rows on demand: slices, flash, a seed, a function, an SPI flash chip, or the last rows of a sensor.
+//! Training rows on demand: slices, flash, a seed, a function, an SPI flash chip, or the last rows
+//! of a sensor.
 
 pub mod samples;
 #[cfg(feature = "embedded-hal")]

@@ -1,7 +1,9 @@
-//! Where the rows of the data come from: a slice, bytes in flash, a seed, a sensor, an SPI flash chip.
+//! Where the rows of the data come from: a slice, bytes in flash, a seed, a sensor, an SPI flash
+//! chip.
 //!
-//! An algorithm asks for one row at a time and gives the buffer; a source keeps nothing of its own. Reading rows on
-//! demand is what lets a device train on more data than its RAM holds. What comes only once, from a sensor, goes to a [`Window`].
+//! An algorithm asks for one row at a time and gives the buffer; a source keeps nothing of its own.
+//! Reading rows on demand is what lets a device train on more data than its RAM holds. What comes
+//! only once, from a sensor, goes to a [`Window`].
 
 mod window;
 
@@ -25,8 +27,8 @@ pub trait Samples {
     /// Writes row `k` to `out`, which has length d.
     ///
     /// # Errors
-    /// [`Error::Range`] for a row that is not there, [`Error::Length`] for a buffer of another length,
-    /// [`Error::Source`] if reading fails.
+    /// [`Error::Range`] for a row that is not there, [`Error::Length`] for a buffer of another
+    /// length, [`Error::Source`] if reading fails.
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<(), Self::Source>;
 }
 
@@ -158,7 +160,8 @@ impl Samples for NormalRows {
     }
 }
 
-/// Another source's rows in a seeded random order, in constant memory; [`Self::position`] orders the labels alike.
+/// Another source's rows in a seeded random order, in constant memory; [`Self::position`] orders
+/// the labels alike.
 #[derive(Debug, Clone, Copy)]
 pub struct Shuffled<S> {
     inner: S,
@@ -218,7 +221,9 @@ impl<E, F: FnMut(usize, &mut [f32]) -> core::result::Result<(), E>> FnRows<F> {
     }
 }
 
-impl<E: core::fmt::Debug, F: FnMut(usize, &mut [f32]) -> core::result::Result<(), E>> Samples for FnRows<F> {
+impl<E: core::fmt::Debug, F: FnMut(usize, &mut [f32]) -> core::result::Result<(), E>> Samples
+    for FnRows<F>
+{
     type Source = E;
 
     fn samples(&self) -> usize {
@@ -236,10 +241,11 @@ impl<E: core::fmt::Debug, F: FnMut(usize, &mut [f32]) -> core::result::Result<()
     }
 }
 
-/// Rows of bytes in a serial NOR flash chip on any `embedded-hal` SPI bus: read command 0x03, 24-bit addresses, as
-/// [`crate::data::spi::SpiFlash`] reads chips of up to 16 MiB.
+/// Rows of bytes in a serial NOR flash chip on any `embedded-hal` SPI bus: read command 0x03,
+/// 24-bit addresses, as [`crate::data::spi::SpiFlash`] reads chips of up to 16 MiB.
 ///
-/// A row's bytes are read into the caller's float buffer and widened there, so no further memory is needed.
+/// A row's bytes are read into the caller's float buffer and widened there, so no further memory is
+/// needed.
 #[cfg(feature = "embedded-hal")]
 #[derive(Debug)]
 pub struct SpiRows<Spi> {
@@ -280,7 +286,8 @@ impl<Spi: embedded_hal::spi::SpiDevice> Samples for SpiRows<Spi> {
         error::length("row buffer", out.len(), self.inputs)?;
         let at = self.address + (k * self.inputs) as u32;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
-        // The bytes come to the last quarter of the buffer; widening from the front never overtakes them.
+        // The bytes come to the last quarter of the buffer; widening from the front never overtakes
+        // them.
         let start = 3 * self.inputs;
         let Some(raw) = bytes.get_mut(start..) else { return Ok(()) };
         crate::data::spi::read(&mut self.spi, at, false, raw).map_err(Error::Source)?;
@@ -357,8 +364,14 @@ mod tests {
         assert!(matches!(Rows::new(&[1.0; 5], 0), Err(Error::Range { what: "inputs", .. })));
         assert!(matches!(Rows::new(&[1.0, f32::NAN], 2), Err(Error::NotFinite { at: 1, .. })));
         let mut rows = Rows::new(&[1.0; 4], 2).unwrap();
-        assert!(matches!(rows.row(2, &mut [0.0; 2]), Err(Error::Range { what: "row", max: 1, got: 2, .. })));
-        assert!(matches!(rows.row(0, &mut [0.0; 3]), Err(Error::Length { expected: 2, got: 3, .. })));
+        assert!(matches!(
+            rows.row(2, &mut [0.0; 2]),
+            Err(Error::Range { what: "row", max: 1, got: 2, .. })
+        ));
+        assert!(matches!(
+            rows.row(0, &mut [0.0; 3]),
+            Err(Error::Length { expected: 2, got: 3, .. })
+        ));
         let mut failing = FnRows::new(1, 1, |_, _: &mut [f32]| Err("bus"));
         assert_eq!(failing.row(0, &mut [0.0]), Err(Error::Source("bus")));
     }
@@ -393,7 +406,8 @@ mod tests {
 
         #[test]
         fn rows_come_from_the_chip() {
-            let expected: vec::Vec<f32> = (1000..1000 + 35).map(|a| (a % 251) as f32 * 2.0).collect();
+            let expected: vec::Vec<f32> =
+                (1000..1000 + 35).map(|a| (a % 251) as f32 * 2.0).collect();
             assert_eq!(all(SpiRows::new(Chip, 1000, 5, 7, 2.0).unwrap()), expected);
             assert!(SpiRows::new(Chip, 1 << 24, 1, 1, 1.0).is_err());
         }

@@ -1,6 +1,7 @@
 //! A serial NOR flash chip, read over any `embedded-hal` SPI bus.
 //!
-//! With the feature `embedded-storage` it is a [`ReadNorFlash`](embedded_storage::nor_flash::ReadNorFlash), for a
+//! With the feature `embedded-storage` it is a
+//! [`ReadNorFlash`](embedded_storage::nor_flash::ReadNorFlash), for a
 //! [`crate::store::stream::Model`] that is larger than the flash of the device.
 
 use embedded_hal::spi::{Operation, SpiDevice};
@@ -8,7 +9,8 @@ use embedded_hal::spi::{Operation, SpiDevice};
 /// Bytes that three bytes of address reach.
 const NEAR: u32 = 1 << 24;
 
-/// A chip of so many bytes: of up to 16 MiB with read command 0x03 and three bytes of address, of more with 0x13 and four.
+/// A chip of so many bytes: of up to 16 MiB with read command 0x03 and three bytes of address, of
+/// more with 0x13 and four.
 ///
 /// ```
 /// use embedded_hal::spi::{ErrorKind, ErrorType, Operation, SpiDevice};
@@ -61,8 +63,12 @@ pub enum ReadError<E> {
 impl<E: core::fmt::Debug> core::fmt::Display for ReadError<E> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Bus { at, source } => write!(f, "the bus failed in the read at {at:#x}: {source:?}"),
-            Self::Bounds { end, capacity } => write!(f, "a read up to {end} of a chip of {capacity} bytes"),
+            Self::Bus { at, source } => {
+                write!(f, "the bus failed in the read at {at:#x}: {source:?}")
+            }
+            Self::Bounds { end, capacity } => {
+                write!(f, "a read up to {end} of a chip of {capacity} bytes")
+            }
         }
     }
 }
@@ -79,7 +85,8 @@ impl<Spi: SpiDevice> SpiFlash<Spi> {
     /// Reads from `at` on.
     ///
     /// # Errors
-    /// [`ReadError::Bounds`] for bytes beyond the chip, [`ReadError::Bus`] with the address if the bus fails.
+    /// [`ReadError::Bounds`] for bytes beyond the chip, [`ReadError::Bus`] with the address if the
+    /// bus fails.
     pub fn read(&mut self, at: u32, out: &mut [u8]) -> Result<(), ReadError<Spi::Error>> {
         let (end, capacity) = (out.len().saturating_add(at as usize), self.capacity as usize);
         if end > capacity {

@@ -1,12 +1,13 @@
 //! Sparse layers and their prediction, on borrowed weights.
 //!
-//! A [`Model`] is a chain of layers: `x -> a_1(W_1 x) -> a_2(W_2 ·) -> …`, each `W_l` held as its nonzero entries
-//! only ([`Csr`]), with a scalar `sum_j v_j h_j`, `v_j` = ±1, as the possible end ([`Sum`]). Nothing is copied: the
-//! slices may lie in flash. Everything is checked once, when a layer or a model is made, so a prediction only
-//! checks the lengths of its arguments.
+//! A [`Model`] is a chain of layers: `x -> a_1(W_1 x) -> a_2(W_2 ·) -> …`, each `W_l` held as its
+//! nonzero entries only ([`Csr`]), with a scalar `sum_j v_j h_j`, `v_j` = ±1, as the possible end
+//! ([`Sum`]). Nothing is copied: the slices may lie in flash. Everything is checked once, when a
+//! layer or a model is made, so a prediction only checks the lengths of its arguments.
 //!
-//! The order of all additions is fixed (each row from `+0`, entry by entry, product and sum rounded on their own; the
-//! final sum from `+0`, neuron by neuron), so finite predictions have the same bits on every target.
+//! The order of all additions is fixed (each row from `+0`, entry by entry, product and sum rounded
+//! on their own; the final sum from `+0`, neuron by neuron), so finite predictions have the same
+//! bits on every target.
 
 mod blocks;
 mod chain;
@@ -42,7 +43,12 @@ mod tests {
     use crate::Error;
     use std::vec;
 
-    fn relu<'a>(inputs: usize, counts: &'a [u16], columns: &'a [u16], values: &'a [f32]) -> Layer<'a> {
+    fn relu<'a>(
+        inputs: usize,
+        counts: &'a [u16],
+        columns: &'a [u16],
+        values: &'a [f32],
+    ) -> Layer<'a> {
         Layer::Csr(Csr::new(inputs, counts, columns, values, Activation::Relu).unwrap())
     }
 
@@ -51,7 +57,8 @@ mod tests {
         let first = relu(2, &[1, 1, 2], &[0, 1, 0, 1], &[1.0, 2.0, 1.0, 1.0]);
         let second = relu(3, &[1, 2], &[2, 0, 1], &[3.0, 1.0, -1.0]);
         let third = relu(2, &[2, 0, 1, 1], &[0, 1, 0, 1], &[1.0, 1.0, -1.0, 4.0]);
-        let last = Csr::new(4, &[2, 1], &[0, 3, 2], &[1.0, -1.0, 7.0], Activation::Identity).unwrap();
+        let last =
+            Csr::new(4, &[2, 1], &[0, 3, 2], &[1.0, -1.0, 7.0], Activation::Identity).unwrap();
         let model = Model::new(&[first, second, third, Layer::Csr(last)]).unwrap();
         assert_eq!((model.inputs(), model.outputs(), model.scratch_len()), (2, 2, 6));
         // x = (5, 1): (5, 2, 6), (18, 3), (21, 0, 0, 12), (9, 0)
@@ -66,7 +73,8 @@ mod tests {
     fn two_hidden_layers_under_a_sum_keep_only_the_first() {
         let first = relu(2, &[1, 1], &[0, 1], &[1.0, 1.0]);
         let second = relu(2, &[1, 2, 1], &[0, 0, 1, 1], &[1.0, 1.0, 1.0, 10.0]);
-        let model = Model::new(&[first, second, Layer::Sum(Sum::new(3, &[0b010]).unwrap())]).unwrap();
+        let model =
+            Model::new(&[first, second, Layer::Sum(Sum::new(3, &[0b010]).unwrap())]).unwrap();
         assert_eq!((model.scratch_len(), model.kept_activations()), (2, 1));
         let mut out = [0.0];
         model.predict(&[2.0, 3.0], &mut [0.0; 2], &mut out).unwrap();
@@ -90,7 +98,8 @@ mod tests {
     fn chains_that_do_not_fit_are_refused() {
         let layer = relu(2, &[1], &[1], &[1.0]);
         let sum = Layer::Sum(Sum::new(1, &[0]).unwrap());
-        let layers = |min, max, got| Err(Error::Range { what: "layers of the model", min, max, got });
+        let layers =
+            |min, max, got| Err(Error::Range { what: "layers of the model", min, max, got });
         assert_eq!(Model::new(&[]), layers(1, MAX_LAYERS, 0));
         assert_eq!(Model::new(&[layer; MAX_LAYERS + 1]), layers(1, MAX_LAYERS, MAX_LAYERS + 1));
         assert_eq!(

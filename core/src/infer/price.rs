@@ -1,11 +1,14 @@
-//! What the kernels of integers count in a layer, and what that takes on a Cortex-M4F: all that choosing an encoding needs.
+//! What the kernels of integers count in a layer, and what that takes on a Cortex-M4F: all that
+//! choosing an encoding needs.
 //!
-//! The instructions of a layer are `sum_k price_k count_k`, with one price for each count and [`Encoding`]. The prices are
-//! measured: `cargo ci costs` counts instructions in an emulator and fits them. They are whole thousandths of an instruction,
-//! so nothing here needs a float. Other processors, flash and RAM are told by `tamis inspect`.
+//! The instructions of a layer are `sum_k price_k count_k`, with one price for each count and
+//! [`Encoding`]. The prices are measured: `cargo ci costs` counts instructions in an emulator and
+//! fits them. They are whole thousandths of an instruction, so nothing here needs a float. Other
+//! processors, flash and RAM are told by `tamis inspect`.
 //!
-//! Of a bitmask, the first weight of a row is counted apart, since a row without weights is passed by. Of blocks, eight
-//! weights of a row in a window are counted as seven weights and one group. Thus no weight is counted twice.
+//! Of a bitmask, the first weight of a row is counted apart, since a row without weights is passed
+//! by. Of blocks, eight weights of a row in a window are counted as seven weights and one group.
+//! Thus no weight is counted twice.
 
 use crate::infer::model::{WINDOW, windows};
 use crate::infer::quantised::{Encoding, Weights};
@@ -15,12 +18,23 @@ pub const PER_INSTRUCTION: u64 = 1000;
 
 /// What is counted in a layer; the order of [`Shape::counts`].
 ///
-/// A group is four weights of a dense row, a word of a bitmask, or eight weights of a row in a window. Of blocks, rows are
-/// counted in each window, and the last two are 1 and the inputs where an input row is shorter than a window, so copied.
-pub const COUNTS: [&str; 9] =
-    ["layer", "row", "first weight", "weight", "group", "window", "output", "short row", "copied byte"];
+/// A group is four weights of a dense row, a word of a bitmask, or eight weights of a row in a
+/// window. Of blocks, rows are counted in each window, and the last two are 1 and the inputs where
+/// an input row is shorter than a window, so copied.
+pub const COUNTS: [&str; 9] = [
+    "layer",
+    "row",
+    "first weight",
+    "weight",
+    "group",
+    "window",
+    "output",
+    "short row",
+    "copied byte",
+];
 
-/// Thousandths of an instruction of each of [`COUNTS`] on a Cortex-M4F, in the order of [`Encoding::ALL`].
+/// Thousandths of an instruction of each of [`COUNTS`] on a Cortex-M4F, in the order of
+/// [`Encoding::ALL`].
 pub const CORTEX_M4F: [[u32; COUNTS.len()]; 3] = [
     [144_574, 26_522, 3_912, 5_583, 14_012, 0, 0, 0, 0],
     [143_997, 19_083, 16_488, 14_138, 6_589, 0, 0, 0, 0],
@@ -50,7 +64,8 @@ impl Shape {
     /// The shape of a layer's weights.
     #[must_use]
     pub fn of(weights: &Weights<'_>) -> Self {
-        let mut shape = Self { inputs: weights.inputs(), outputs: weights.outputs(), ..Self::default() };
+        let mut shape =
+            Self { inputs: weights.inputs(), outputs: weights.outputs(), ..Self::default() };
         let (mut before, mut run) = (None, 0);
         weights.entries(&mut |row, column, value| {
             let window = usize::from(column) / WINDOW;
@@ -74,7 +89,8 @@ impl Shape {
         match encoding {
             Encoding::Dense => {
                 let left = inputs % 4;
-                let (first, more) = if left > 0 { (rows, rows.saturating_mul(left - 1)) } else { (0, 0) };
+                let (first, more) =
+                    if left > 0 { (rows, rows.saturating_mul(left - 1)) } else { (0, 0) };
                 [1, rows, first, more, rows.saturating_mul(inputs / 4), 0, 0, 0, 0]
             }
             Encoding::Mask => {
@@ -105,7 +121,8 @@ impl Shape {
 /// `sum_k price_k count_k`.
 #[must_use]
 pub fn cost(counts: &[u64], prices: &[u32]) -> u64 {
-    let products = counts.iter().zip(prices).map(|(&count, &price)| count.saturating_mul(price.into()));
+    let products =
+        counts.iter().zip(prices).map(|(&count, &price)| count.saturating_mul(price.into()));
     products.fold(0, u64::saturating_add)
 }
 
@@ -116,7 +133,8 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_the_loops() {
-        // Of 784 inputs, a row of nine weights in the columns 0 to 8, and one of a single weight in column 700.
+        // Of 784 inputs, a row of nine weights in the columns 0 to 8, and one of a single weight in
+        // column 700.
         let mut bits = [0; 50];
         (bits[0], bits[25 + 21]) = (0x1ff, 1 << 28);
         let values = [1, 2, 3, 4, 0, 6, 7, 8, 9, 10];
@@ -133,8 +151,12 @@ mod tests {
 
     #[test]
     fn the_largest_counts_do_not_overflow() {
-        let most =
-            Shape { inputs: usize::MAX, outputs: usize::MAX, nonzeros: usize::MAX, ..Shape::default() };
+        let most = Shape {
+            inputs: usize::MAX,
+            outputs: usize::MAX,
+            nonzeros: usize::MAX,
+            ..Shape::default()
+        };
         for encoding in Encoding::ALL {
             assert!(most.price(encoding) > 0);
         }

@@ -1,18 +1,20 @@
 //! Models of 8-bit integers, and their prediction without a float.
 //!
-//! A row is bytes, a weight an `i8`, a sum an `i32`. A hidden layer gives bytes again: its sums are multiplied by a
-//! fixed-point number and cut to 0 to 255, which is `ReLU` at the same time. Bytes without a sign hold an activation, that is
-//! never negative, one bit finer than `i8` would, and a product of `u8` and `i8` costs what one of two `i8` does. The last
-//! layer gives its sums, numbers of `i32`: a class is the place of the largest. What a 1 stands for is kept beside as
-//! floats ([`Scales`]) for those who want numbers; no prediction reads them.
+//! A row is bytes, a weight an `i8`, a sum an `i32`. A hidden layer gives bytes again: its sums are
+//! multiplied by a fixed-point number and cut to 0 to 255, which is `ReLU` at the same time. Bytes
+//! without a sign hold an activation, that is never negative, one bit finer than `i8` would, and a
+//! product of `u8` and `i8` costs what one of two `i8` does. The last layer gives its sums, numbers
+//! of `i32`: a class is the place of the largest. What a 1 stands for is kept beside as floats
+//! ([`Scales`]) for those who want numbers; no prediction reads them.
 //!
-//! Weights are held in one of three [`Weights`], each with a kernel without `unsafe`. Everything is checked once, when a layer
-//! is made. No sum can overflow: a layer has at most 65536 inputs, 65536 · 255 · 128 is below 2³¹, and what a bias adds is
-//! held to the room that is left.
+//! Weights are held in one of three [`Weights`], each with a kernel without `unsafe`. Everything is
+//! checked once, when a layer is made. No sum can overflow: a layer has at most 65536 inputs, 65536
+//! · 255 · 128 is below 2³¹, and what a bias adds is held to the room that is left.
 //!
 //! [`straight`] gives the derivatives that weights are trained by before they are rounded.
 //!
-//! Sums of integers are the same in any order, so a prediction has the same bits everywhere, whatever the encoding.
+//! Sums of integers are the same in any order, so a prediction has the same bits everywhere,
+//! whatever the encoding.
 
 mod blocks;
 mod chain;
@@ -42,7 +44,8 @@ const DENSE: u16 = 1;
 const MASK: u16 = 1 << 1;
 const WIDE_BLOCKS: u16 = 1 << 2;
 const NARROW_BLOCKS: u16 = 1 << 3;
-/// What is not a kernel but is linked only where a layer needs it: biases, and factors and `ReLU` of the last layer.
+/// What is not a kernel but is linked only where a layer needs it: biases, and factors and `ReLU`
+/// of the last layer.
 const BIASES: u16 = 1 << 4;
 const LAST_FACTORS: u16 = 1 << 5;
 const LAST_RELU: u16 = 1 << 6;
@@ -60,7 +63,8 @@ pub enum Weights<'a> {
     Dense(Dense<'a>),
     /// A bit per weight, then those that are not zero: the smallest from 1/8 to 7/8 of the weights.
     Mask(Mask<'a>),
-    /// Windows of 256 columns, pairs of `u8` index and weight: the smallest below 1/8 of the weights, and the fastest.
+    /// Windows of 256 columns, pairs of `u8` index and weight: the smallest below 1/8 of the
+    /// weights, and the fastest.
     Blocks(Blocks<'a>),
 }
 
@@ -121,7 +125,8 @@ impl Weights<'_> {
         each!(self, inner => inner.nonzeros())
     }
 
-    /// Calls `entry` with the row, the column and the value of each weight, row after row and columns rising.
+    /// Calls `entry` with the row, the column and the value of each weight, row after row and
+    /// columns rising.
     pub fn entries(&self, entry: &mut dyn FnMut(usize, u16, i8)) {
         each!(self, inner => inner.entries(entry));
     }
@@ -145,8 +150,8 @@ impl Weights<'_> {
         }
     }
 
-    /// `sums[outputs] += W x`; `None` only if `x` is not as long as the inputs or the kernel not one of `KERNELS`: the
-    /// others are not linked.
+    /// `sums[outputs] += W x`; `None` only if `x` is not as long as the inputs or the kernel not
+    /// one of `KERNELS`: the others are not linked.
     #[inline(always)]
     fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
         match self {
@@ -175,8 +180,8 @@ pub(crate) fn product(x: u8, weight: i8) -> i32 {
     i32::from(x) * i32::from(weight)
 }
 
-/// A layer `y_j = a(r_j(b_j + sum_k w_jk x_k))`: weights, biases that may be missing, fixed-point factors `r`, and an
-/// activation.
+/// A layer `y_j = a(r_j(b_j + sum_k w_jk x_k))`: weights, biases that may be missing, fixed-point
+/// factors `r`, and an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layer<'a> {
     inputs: usize,
@@ -189,12 +194,12 @@ pub struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// A layer of these weights. `rescale` has no word of a [`Rescale`] (sums stay as they are: for a last layer), one for
-    /// all outputs, or one for each; `bias` has none or one for each.
+    /// A layer of these weights. `rescale` has no word of a [`Rescale`] (sums stay as they are: for
+    /// a last layer), one for all outputs, or one for each; `bias` has none or one for each.
     ///
     /// # Errors
-    /// [`Error::Length`] for other lengths, [`Error::Range`] for a word that is no factor, a bias that could make a sum overflow and for more than
-    /// [`MAX_OUTPUTS`] outputs.
+    /// [`Error::Length`] for other lengths, [`Error::Range`] for a word that is no factor, a bias
+    /// that could make a sum overflow and for more than [`MAX_OUTPUTS`] outputs.
     pub const fn new(
         weights: Weights<'a>,
         rescale: &'a [u32],
@@ -228,11 +233,13 @@ impl<'a> Layer<'a> {
     #[must_use]
     pub const fn most_bias(inputs: usize) -> u32 {
         // At most 65536 inputs, so the product is below 2^31.
-        (i32::MAX as u32)
-            .saturating_sub(255 * 128 * (if inputs < MAX_INPUTS { inputs } else { MAX_INPUTS }) as u32)
+        (i32::MAX as u32).saturating_sub(
+            255 * 128 * (if inputs < MAX_INPUTS { inputs } else { MAX_INPUTS }) as u32,
+        )
     }
 
-    /// Notes how many outputs were asked for before those without use were left out; it changes no prediction.
+    /// Notes how many outputs were asked for before those without use were left out; it changes no
+    /// prediction.
     ///
     /// # Errors
     /// [`Error::Range`] if that is below [`outputs`](Self::outputs) or above `u32::MAX`.
@@ -310,7 +317,8 @@ pub struct Scales {
 }
 
 impl Scales {
-    /// An input byte `q` stands for `input * (q - zero)`, an output `y` for `output * y`; class 1 starts at `threshold`.
+    /// An input byte `q` stands for `input * (q - zero)`, an output `y` for `output * y`; class 1
+    /// starts at `threshold`.
     ///
     /// # Errors
     /// [`Error::NotFinite`] for a scale that is NaN, infinite, zero or negative.
@@ -343,7 +351,8 @@ impl Scales {
         f32::from_bits(self.output)
     }
 
-    /// The byte next to a number: rounded, halves away from zero, and cut to 0 to 255; `zero` for NaN.
+    /// The byte next to a number: rounded, halves away from zero, and cut to 0 to 255; `zero` for
+    /// NaN.
     #[must_use]
     pub fn byte(&self, number: f32) -> u8 {
         let steps = libm::roundf(number / self.input());

@@ -1,9 +1,10 @@
-//! What every layer gives on a row, as lines of text: to find out where a device and the host differ.
+//! What every layer gives on a row, as lines of text: to find out where a device and the host
+//! differ.
 //!
-//! A device that predicts otherwise than the host has other data, another model or another program somewhere. [`Trace`]
-//! predicts as [`model`] and [`quantised`] do and hands every number to a console, a serial
-//! port or a log, without a float in text and without memory of its own. `tamis compare` does the same on the host and
-//! shows the first number that differs.
+//! A device that predicts otherwise than the host has other data, another model or another program
+//! somewhere. [`Trace`] predicts as [`model`] and [`quantised`] do and hands every number to a
+//! console, a serial port or a log, without a float in text and without memory of its own.
+//! `tamis compare` does the same on the host and shows the first number that differs.
 //!
 //! ```text
 //! @tamis 1 integers 0123abcd          version, kind of numbers, checksum of the model file
@@ -13,9 +14,10 @@
 //! @tamis done 1                       rows
 //! ```
 //!
-//! Numbers are decimal, bits and checksums hexadecimal. Checksums are CRC-32 (ISO-HDLC) of little-endian bytes: of a row of
-//! floats the bits, whatever it was read from, of a row of integers the bytes; of numbers three words each. Every line
-//! starts with `@tamis`, so others may stand between them.
+//! Numbers are decimal, bits and checksums hexadecimal. Checksums are CRC-32 (ISO-HDLC) of
+//! little-endian bytes: of a row of floats the bits, whatever it was read from, of a row of
+//! integers the bytes; of numbers three words each. Every line starts with `@tamis`, so others may
+//! stand between them.
 
 use crate::Result;
 use crate::infer::model::{self, Input};
@@ -79,7 +81,8 @@ pub struct Trace<P> {
 }
 
 impl<P: FnMut(&str)> Trace<P> {
-    /// Writes the first line, for a model whose file has this [`checksum`](crate::store::wire::checksum).
+    /// Writes the first line, for a model whose file has this
+    /// [`checksum`](crate::store::wire::checksum).
     #[must_use]
     pub fn new(kind: Kind, checksum: u32, mut put: P) -> Self {
         Line::new().word(VERSION).text(kind.name()).bits(checksum).put(&mut put);
@@ -150,12 +153,23 @@ impl<'a, P: FnMut(&str)> Row<'a, P> {
         Self { put, row, numbers: 0, sum: CRC.digest() }
     }
 
-    /// A number; before the first one comes the line of the row, so that a row that is refused has none.
-    fn number<const N: usize>(&mut self, len: usize, row: impl Iterator<Item = [u8; N]>, number: [u32; 3]) {
+    /// A number; before the first one comes the line of the row, so that a row that is refused has
+    /// none.
+    fn number<const N: usize>(
+        &mut self,
+        len: usize,
+        row: impl Iterator<Item = [u8; N]>,
+        number: [u32; 3],
+    ) {
         if self.numbers == 0 {
             let mut sum = CRC.digest();
             row.for_each(|bytes| sum.update(&bytes));
-            Line::new().text("row").word(self.row).word(len as u32).bits(sum.finalize()).put(self.put);
+            Line::new()
+                .text("row")
+                .word(self.row)
+                .word(len as u32)
+                .bits(sum.finalize())
+                .put(self.put);
         }
         let [layer, neuron, bits] = number;
         number.iter().for_each(|word| self.sum.update(&word.to_le_bytes()));
@@ -175,8 +189,8 @@ pub fn checksum(numbers: impl IntoIterator<Item = [u32; 3]>) -> u32 {
     sum.finalize()
 }
 
-/// A line under construction: words, each behind a space. Made without `core::fmt`, which would take more flash than a
-/// model.
+/// A line under construction: words, each behind a space. Made without `core::fmt`, which would
+/// take more flash than a model.
 struct Line {
     bytes: [u8; MAX_LINE],
     used: usize,
@@ -242,7 +256,8 @@ mod tests {
     fn traced(
         predict: impl FnOnce(&mut Trace<&mut dyn FnMut(&str)>, &model::Chain<'_>) -> Result<()>,
     ) -> Vec<String> {
-        let first = Csr::new(2, &[1, 1, 2], &[0, 1, 0, 1], &[1.0, 2.0, 1.0, 1.0], Activation::Relu).unwrap();
+        let first = Csr::new(2, &[1, 1, 2], &[0, 1, 0, 1], &[1.0, 2.0, 1.0, 1.0], Activation::Relu)
+            .unwrap();
         let second = Csr::new(3, &[1, 2], &[2, 0, 1], &[3.0, 1.0, -1.0], Activation::Relu).unwrap();
         let sum = Sum::new(2, &[0b10]).unwrap();
         let layers = [Layer::Csr(first), Layer::Csr(second), Layer::Sum(sum)];
@@ -257,14 +272,19 @@ mod tests {
 
     #[test]
     fn every_layer_is_shown_also_one_that_is_never_in_memory() {
-        let lines = traced(|trace, model| trace.floats(model, &[5.0, 1.0][..], &mut [0.0; 3], &mut [0.0]));
-        let numbers = [(0, 0, 5.0), (0, 1, 2.0), (0, 2, 6.0), (1, 0, 18.0), (1, 1, 3.0), (2, 0, 15.0_f32)];
+        let lines =
+            traced(|trace, model| trace.floats(model, &[5.0, 1.0][..], &mut [0.0; 3], &mut [0.0]));
+        let numbers =
+            [(0, 0, 5.0), (0, 1, 2.0), (0, 2, 6.0), (1, 0, 18.0), (1, 1, 3.0), (2, 0, 15.0_f32)];
         let sum = checksum(numbers.map(|(layer, neuron, value)| [layer, neuron, value.to_bits()]));
         assert_eq!(lines[0], "@tamis 1 floats 0000feed");
         for (line, (layer, neuron, value)) in lines[2..].iter().zip(numbers) {
             assert_eq!(*line, std::format!("@tamis {layer} {neuron} {:08x}", value.to_bits()));
         }
-        assert_eq!(lines[8..], [std::format!("@tamis end 6 {sum:08x}"), "@tamis done 1".to_string()]);
+        assert_eq!(
+            lines[8..],
+            [std::format!("@tamis end 6 {sum:08x}"), "@tamis done 1".to_string()]
+        );
     }
 
     #[test]
@@ -273,7 +293,8 @@ mod tests {
             traced(|trace, model| trace.floats(model, x, &mut [0.0; 3], &mut [0.0]))
         }
         let (floats, bytes) = (lines(&[10.0, 2.0][..]), lines(&[10_u8, 2][..]));
-        let (scaled, other) = (lines(&Scaled { bytes: &[20, 4], scale: 0.5 }), lines(&[10.0, 3.0][..]));
+        let (scaled, other) =
+            (lines(&Scaled { bytes: &[20, 4], scale: 0.5 }), lines(&[10.0, 3.0][..]));
         assert_eq!((&floats, &floats), (&bytes, &scaled));
         assert_ne!(floats[1], other[1]);
         assert!(floats[1].starts_with("@tamis row 0 2 "), "{}", floats[1]);
@@ -293,9 +314,11 @@ mod tests {
     #[test]
     fn the_longest_line_has_room() {
         let mut longest = String::new();
-        Line::new().text("row").word(u32::MAX).word(u32::MAX).bits(u32::MAX).put(&mut |line: &str| {
-            longest = line.to_string();
-        });
+        Line::new().text("row").word(u32::MAX).word(u32::MAX).bits(u32::MAX).put(
+            &mut |line: &str| {
+                longest = line.to_string();
+            },
+        );
         assert_eq!(longest, "@tamis row 4294967295 4294967295 ffffffff");
         assert!(longest.len() <= MAX_LINE);
     }

@@ -1,8 +1,9 @@
 //! The recipe for classification: softmax cross-entropy on an annealed support.
 //!
-//! The network is `yhat = sum_i relu(w_i·x) wt_i^T` ([`crate::operator::factored`]); s counts the nonzeros of both sides. Its c outputs
-//! are those of c classes, or one is the log-odds of class 1 against class 0 ([`crate::learn::loss::cross_entropy`]). Adam
-//! runs on a support whose entries are all the state there is: nothing of the dense network's size exists.
+//! The network is `yhat = sum_i relu(w_i·x) wt_i^T` ([`crate::operator::factored`]); s counts the
+//! nonzeros of both sides. Its c outputs are those of c classes, or one is the log-odds of class 1
+//! against class 0 ([`crate::learn::loss::cross_entropy`]). Adam runs on a support whose entries
+//! are all the state there is: nothing of the dense network's size exists.
 //!
 //! ```text
 //! every step      one batch: Adam on the support, cosine learning rate after a linear warm-up
@@ -14,35 +15,38 @@
 //!
 //! # What is given
 //!
-//! A run that comes to its end gives the last iterate, or where rows are held out the one of least loss on them among those
-//! at the ends of epochs on the settled support. A run that is ended before gives
+//! A run that comes to its end gives the last iterate, or where rows are held out the one of least
+//! loss on them among those at the ends of epochs on the settled support. A run that is ended
+//! before gives
 //!
 //! * while the support is larger than s, the s most important entries of the last complete step;
-//! * once it has shrunk to s, the best on the rows held out: of the last complete step and of those at the ends of epochs
-//!   since then, where the first support had 2 s entries or more, so that there is room behind the support for the indices
-//!   of the best one; otherwise of those at the ends of epochs on the settled support, and before, the last complete step;
+//! * once it has shrunk to s, the best on the rows held out: of the last complete step and of those
+//!   at the ends of epochs since then, where the first support had 2 s entries or more, so that
+//!   there is room behind the support for the indices of the best one; otherwise of those at the
+//!   ends of epochs on the settled support, and before, the last complete step;
 //! * without rows held out, the last complete step.
 //!
 //! # Checkpoints
 //!
-//! After every step the observer is offered a [`Checkpoint`], a view of the state, from which [`Start::Checkpoint`] resumes, to
-//! the bits that the run would have given.
+//! After every step the observer is offered a [`Checkpoint`], a view of the state, from which
+//! [`Start::Checkpoint`] resumes, to the bits that the run would have given.
 //!
-//! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best iterate where rows are
-//! held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n rows, a panel of p neurons and the columns'
-//! scales, besides the operator's scratch ([`crate::base::budget::Annealing`]). A factor of 1 is for parts.
+//! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best
+//! iterate where rows are held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n
+//! rows, a panel of p neurons and the columns' scales, besides the operator's scratch
+//! ([`crate::base::budget::Annealing`]). A factor of 1 is for parts.
 //!
-//! Entries are dropped by what they are worth: `theta² v` is, up to a factor, the loss that their removal adds by the
-//! diagonal of the Fisher information, of which v is Adam's running estimate. They grow by their gradient over the
-//! size of what they multiply.
+//! Entries are dropped by what they are worth: `theta² v` is, up to a factor, the loss that their
+//! removal adds by the diagonal of the Fisher information, of which v is Adam's running estimate.
+//! They grow by their gradient over the size of what they multiply.
 //!
-//! Weights that must be kept ([`Params::must_keep`]) are in the first support, are never dropped, and stay in the result with
-//! the value that they have, which may be 0. A neuron of which only such weights are left keeps them: they say nothing until it
-//! grows a weight to an output again.
+//! Weights that must be kept ([`Params::must_keep`]) are in the first support, are never dropped,
+//! and stay in the result with the value that they have, which may be 0. A neuron of which only
+//! such weights are left keeps them: they say nothing until it grows a weight to an output again.
 //!
-//! Inputs of any range: [`Params::input_scale`] is the factor that brings them to about 1, and weights and gradients of
-//! the first layer are measured in those units. The weights themselves stay in units of the inputs, so there is nothing
-//! to undo at the end.
+//! Inputs of any range: [`Params::input_scale`] is the factor that brings them to about 1, and
+//! weights and gradients of the first layer are measured in those units. The weights themselves
+//! stay in units of the inputs, so there is nothing to undo at the end.
 
 mod checkpoint;
 mod info;
@@ -68,20 +72,22 @@ use state::carve;
 
 /// Trains a classifier of `nnz` nonzero weights over both sides.
 ///
-/// `memory` holds at least [`Params::budget`] words; `observe` is called after every step; [the module](self) says what is the
-/// result of a run that it ends. An operator that fails with [`Error::Stopped`] ends it too, within the step, which then has not
-/// been. A change of the support that was begun is undone, and after one that was done the step of its batch is made. For this
-/// and for the final scores the operator must work on after it has stopped once. A network to start from is the first support,
-/// which may have as many entries as [`Params::start`] says.
+/// `memory` holds at least [`Params::budget`] words; `observe` is called after every step; [the
+/// module](self) says what is the result of a run that it ends. An operator that fails with
+/// [`Error::Stopped`] ends it too, within the step, which then has not been. A change of the
+/// support that was begun is undone, and after one that was done the step of its batch is made. For
+/// this and for the final scores the operator must work on after it has stopped once. A network to
+/// start from is the first support, which may have as many entries as [`Params::start`] says.
 ///
-/// The result has exactly s nonzeros unless fewer weights than that can change the loss (columns that are zero on all
-/// rows, neurons that are inactive on all rows), or the run was ended.
+/// The result has exactly s nonzeros unless fewer weights than that can change the loss (columns
+/// that are zero on all rows, neurons that are inactive on all rows), or the run was ended.
 ///
 /// # Errors
-/// [`Error::Range`] for a size or a label out of bounds, [`Error::Length`] for labels that do not fit,
-/// [`Error::NotFinite`] for parameters that are no numbers, [`Error::Budget`] with the bytes needed and given,
-/// [`Error::Diverged`] with the step, [`Error::Stopped`] if the operator stopped before the first step was done,
-/// [`Error::Source`] if reading the data fails; the first three for a checkpoint or a network that does not fit.
+/// [`Error::Range`] for a size or a label out of bounds, [`Error::Length`] for labels that do not
+/// fit, [`Error::NotFinite`] for parameters that are no numbers, [`Error::Budget`] with the bytes
+/// needed and given, [`Error::Diverged`] with the step, [`Error::Stopped`] if the operator stopped
+/// before the first step was done, [`Error::Source`] if reading the data fails; the first three for
+/// a checkpoint or a network that does not fit.
 ///
 /// ```
 /// use core::ops::ControlFlow::Continue;
@@ -130,7 +136,9 @@ pub fn run<'a, S: Factored>(
     match start {
         Start::Zero => state.start(params, &run.units(work.columns)),
         Start::Checkpoint(from) => run.load(from, &mut state),
-        Start::Network(network) => state.start_from(network).and_then(|()| run.check_kept(&network)),
+        Start::Network(network) => {
+            state.start_from(network).and_then(|()| run.check_kept(&network))
+        }
     }
     .map_err(Error::widen)?;
     let resumed = matches!(start, Start::Checkpoint(_));

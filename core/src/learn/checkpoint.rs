@@ -1,4 +1,5 @@
-//! What a checkpoint is as words: the numbers of its state, its networks and its vectors, one behind the other.
+//! What a checkpoint is as words: the numbers of its state, its networks and its vectors, one
+//! behind the other.
 //!
 //! | words | content |
 //! |---|---|
@@ -8,9 +9,11 @@
 //! | | of each network the indices and the values of W, then those of Wt |
 //! | | the numbers of each vector |
 //!
-//! All recipes are stored so, in a file of the host or in flash of a part, where each word is little-endian. A checkpoint is
-//! written piece by piece from where it lies ([`Record::write`](crate::base::record::Record::write)), and what is read borrows the words ([`Form::read`]);
-//! neither takes memory. Reading believes nothing: every count, index and number is checked.
+//! All recipes are stored so, in a file of the host or in flash of a part, where each word is
+//! little-endian. A checkpoint is written piece by piece from where it lies
+//! ([`Record::write`](crate::base::record::Record::write)), and what is read borrows the words
+//! ([`Form::read`]); neither takes memory. Reading believes nothing: every count, index and number
+//! is checked.
 
 use crate::base::error::{self, Result};
 use crate::network::net::{Head, Network, Shape};
@@ -42,9 +45,11 @@ pub(crate) fn write<E>(
     vectors.iter().try_for_each(|vector| put(bytemuck::cast_slice(vector)))
 }
 
-/// What the checkpoints of one run look like: all that reading one needs to know, and the most words that one has.
+/// What the checkpoints of one run look like: all that reading one needs to know, and the most
+/// words that one has.
 ///
-/// The checkpoints of the recipes give theirs: [`crate::learn::train::Checkpoint::form`] and its like.
+/// The checkpoints of the recipes give theirs: [`crate::learn::train::Checkpoint::form`] and its
+/// like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Form {
     /// Numbers of the state.
@@ -60,7 +65,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// A state of so many numbers, networks of a shape with so many entries at the most, and so many numbers of each vector.
+    /// A state of so many numbers, networks of a shape with so many entries at the most, and so
+    /// many numbers of each vector.
     pub(crate) const fn new<const NETS: usize, const VECTORS: usize>(
         state: usize,
         shape: Shape,
@@ -68,7 +74,14 @@ impl Form {
         vectors: [usize; VECTORS],
     ) -> Self {
         const { assert!(NETS <= MAX_NETS && VECTORS <= MAX_VECTORS, "room for all parts") };
-        Self { state, shape, nets: NETS, rooms: padded(&nets), vectors: VECTORS, lengths: padded(&vectors) }
+        Self {
+            state,
+            shape,
+            nets: NETS,
+            rooms: padded(&nets),
+            vectors: VECTORS,
+            lengths: padded(&vectors),
+        }
     }
 
     /// Words of the shortest checkpoint, all before the first entry of a network.
@@ -85,12 +98,14 @@ impl Form {
             .saturating_add(sum(&self.lengths))
     }
 
-    /// The parts of a checkpoint in `words`, which are exactly those that [`Record::write`](crate::base::record::Record::write) gave.
+    /// The parts of a checkpoint in `words`, which are exactly those that
+    /// [`Record::write`](crate::base::record::Record::write) gave.
     ///
     /// # Errors
-    /// [`crate::Error::Length`] where there are fewer or more words than the counts say, [`crate::Error::Range`] for more
-    /// entries than there can be and an index that lies outside, [`crate::Error::Unsorted`] for indices that do not rise,
-    /// [`crate::Error::NotFinite`] for numbers that are none.
+    /// [`crate::Error::Length`] where there are fewer or more words than the counts say,
+    /// [`crate::Error::Range`] for more entries than there can be and an index that lies outside,
+    /// [`crate::Error::Unsorted`] for indices that do not rise, [`crate::Error::NotFinite`] for
+    /// numbers that are none.
     pub fn read<'a>(&self, words: &'a [u32]) -> Result<Parts<'a>> {
         let parts = Parts { form: *self, words };
         let least = self.least_words();
@@ -136,8 +151,8 @@ impl<'a> Parts<'a> {
     /// The network of this number, from 0.
     ///
     /// # Errors
-    /// [`crate::Error::Range`] for one that there is not, and where indices lie outside; [`crate::Error::Unsorted`] where
-    /// they do not rise.
+    /// [`crate::Error::Range`] for one that there is not, and where indices lie outside;
+    /// [`crate::Error::Unsorted`] where they do not rise.
     pub fn net(&self, net: usize) -> Result<Network<'a>> {
         error::range("network of the checkpoint", net + 1, 1, self.form.nets)?;
         let before: usize = (0..net).flat_map(|net| self.entries(net)).sum();
@@ -175,7 +190,11 @@ impl<'a> Parts<'a> {
 
     /// Numbers of a vector.
     fn numbers(&self, vector: usize) -> usize {
-        if vector < self.form.vectors { self.word(self.form.state + 2 * self.form.nets + vector) } else { 0 }
+        if vector < self.form.vectors {
+            self.word(self.form.state + 2 * self.form.nets + vector)
+        } else {
+            0
+        }
     }
 
     fn word(&self, at: usize) -> usize {

@@ -1,10 +1,11 @@
 //! Networks of several hidden layers: built layer by layer, then fitted together.
 //!
-//! A hidden layer is trained as the one hidden layer of a network of its own, on what the layers before it make of the
-//! rows ([`Through`]); its output weights are then given back, and the next layer is trained on what it makes of them
-//! (M. Pilanci, T. Ergen and others, layer-wise training). Any recipe of this crate may do the training, since all that it
-//! sees are rows. Each layer takes its share of s ([`share`]), so that the finished network has s nonzeros and not fewer.
-//! [`tune`] then fits all layers together on the weights that are there.
+//! A hidden layer is trained as the one hidden layer of a network of its own, on what the layers
+//! before it make of the rows ([`Through`]); its output weights are then given back, and the next
+//! layer is trained on what it makes of them (M. Pilanci, T. Ergen and others, layer-wise
+//! training). Any recipe of this crate may do the training, since all that it sees are rows. Each
+//! layer takes its share of s ([`share`]), so that the finished network has s nonzeros and not
+//! fewer. [`tune`] then fits all layers together on the weights that are there.
 //!
 //! ```text
 //! for each hidden layer:  rows ─> Stack so far ─> Through ─> operator ─> recipe, share of s ─> Stack::push
@@ -29,7 +30,8 @@ pub const MAX_LAYERS: usize = 8;
 pub enum Head<'a> {
     /// There are no outputs yet: what the last layer makes of a row is a row for the next one.
     Open,
-    /// One output, the sum of the neurons; those whose bit is set are taken away. Bits that are missing are not set.
+    /// One output, the sum of the neurons; those whose bit is set are taken away. Bits that are
+    /// missing are not set.
     Sum(&'a [u32]),
     /// So many outputs, by weights of their own: the last layer of the stack.
     Weights(usize),
@@ -48,7 +50,8 @@ struct Layer {
     end: usize,
 }
 
-/// The layers of a network, one behind the other in the caller's memory: flat indices and values, 8 bytes a weight.
+/// The layers of a network, one behind the other in the caller's memory: flat indices and values, 8
+/// bytes a weight.
 ///
 /// ```
 /// use tamis::{learn::deep::Stack, network::gates::Signs, network::weights::Weights};
@@ -73,17 +76,19 @@ pub struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// No layer yet, for rows of `inputs` numbers; the shorter buffer says how many weights there is room for.
+    /// No layer yet, for rows of `inputs` numbers; the shorter buffer says how many weights there
+    /// is room for.
     #[must_use]
     pub fn new(inputs: usize, index: &'a mut [u32], value: &'a mut [f32]) -> Self {
         Self { inputs, index, value, layers: heapless::Vec::new(), head: Head::Open }
     }
 
-    /// Adds a hidden layer. A trainer's weights are those of neurons times output signs: the signs are taken out of them.
+    /// Adds a hidden layer. A trainer's weights are those of neurons times output signs: the signs
+    /// are taken out of them.
     ///
     /// # Errors
-    /// [`Error::Length`] if the layer does not take what the one before it gives, or for weights that there is no room for;
-    /// [`Error::Range`] for too many layers, or a layer behind the end.
+    /// [`Error::Length`] if the layer does not take what the one before it gives, or for weights
+    /// that there is no room for; [`Error::Range`] for too many layers, or a layer behind the end.
     pub fn push(&mut self, w: Weights<'_>, signs: Signs) -> Result<()> {
         error::length("inputs of the layer", w.inputs(), self.width())?;
         error::range("hidden layers", self.layers.len(), 0, self.free().min(MAX_LAYERS - 2))?;
@@ -129,7 +134,8 @@ impl<'a> Stack<'a> {
         let end = start.saturating_add(w.nnz());
         let room = self.index.len().min(self.value.len());
         let full = Error::Length { what: "room for weights", expected: end, got: room };
-        let (Some(index), Some(value)) = (self.index.get_mut(start..end), self.value.get_mut(start..end))
+        let (Some(index), Some(value)) =
+            (self.index.get_mut(start..end), self.value.get_mut(start..end))
         else {
             return Err(full);
         };
@@ -196,7 +202,8 @@ impl<'a> Stack<'a> {
         self.value.get_mut(..nnz).unwrap_or_default()
     }
 
-    /// Keeps the weights that `keep` says so of, by their places in [`Self::values`]; layers stay as wide as they are.
+    /// Keeps the weights that `keep` says so of, by their places in [`Self::values`]; layers stay
+    /// as wide as they are.
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let (mut at, mut len) = (0, 0);
         for layer in &mut self.layers {
@@ -227,7 +234,8 @@ impl<'a> Stack<'a> {
         let (index, value) = (self.index.get(self.range(l)), self.value.get(self.range(l)));
         let Some(layer) = self.layers.get(l) else { return Weights::empty(self.inputs, 0) };
         // Checked as they came in.
-        let weights = Weights::new(layer.width, layer.neurons, index.unwrap_or(&[]), value.unwrap_or(&[]));
+        let weights =
+            Weights::new(layer.width, layer.neurons, index.unwrap_or(&[]), value.unwrap_or(&[]));
         weights.unwrap_or(Weights::empty(layer.width, layer.neurons))
     }
 
@@ -286,7 +294,8 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Rows as the layers of an open [`Stack`] give them on: samples for the layer above, made on demand.
+/// Rows as the layers of an open [`Stack`] give them on: samples for the layer above, made on
+/// demand.
 ///
 /// ```
 /// use tamis::{learn::deep::{Stack, Through}, network::gates::Signs, data::samples::{Rows, Samples}, network::weights::Weights};
@@ -311,7 +320,8 @@ impl<'s, X: Samples> Through<'s, X> {
     /// `scratch` has room for [`Stack::activations`] numbers.
     ///
     /// # Errors
-    /// [`Error::Length`] if rows or scratch do not fit the stack; [`Error::Range`] for a stack that has ended.
+    /// [`Error::Length`] if rows or scratch do not fit the stack; [`Error::Range`] for a stack that
+    /// has ended.
     pub fn new(rows: X, stack: &'s Stack<'s>, scratch: &'s mut [f32]) -> Result<Self> {
         error::range("layers before the end", stack.layers.len(), 0, stack.free())?;
         error::length("inputs of the rows", rows.inputs(), stack.inputs())?;
@@ -341,11 +351,12 @@ impl<X: Samples> Samples for Through<'_, X> {
     }
 }
 
-/// Of s nonzeros, those that hidden layer `layer` may take, `kept` of them being taken by the layers before it: what is
-/// left is split evenly over the layers left, but no layer gets more than it has room for where another one has room.
+/// Of s nonzeros, those that hidden layer `layer` may take, `kept` of them being taken by the
+/// layers before it: what is left is split evenly over the layers left, but no layer gets more than
+/// it has room for where another one has room.
 ///
-/// `rooms` are the weights that each hidden layer has room for, the output weights, if there are such, counted with the last.
-/// The last layer gets all that is left.
+/// `rooms` are the weights that each hidden layer has room for, the output weights, if there are
+/// such, counted with the last. The last layer gets all that is left.
 ///
 /// ```
 /// use tamis::learn::deep::share;

@@ -1,12 +1,13 @@
-//! One step of iterative hard thresholding, `w <- H_s(w + eta A^T (y - A w))`, and its refinement on the support.
+//! One step of iterative hard thresholding, `w <- H_s(w + eta A^T (y - A w))`, and its refinement
+//! on the support.
 //!
-//! The dense gradient never exists. A panel of p blocks is formed, its entries are offered to the streaming top-s
-//! selection together with the weights, and the panel is overwritten by the next one; the result is exactly `H_s` of
-//! the full vector for every p. Step sizes and refinements need only products restricted to the support,
-//! `A_S^T A_S p`, each one read of the data.
+//! The dense gradient never exists. A panel of p blocks is formed, its entries are offered to the
+//! streaming top-s selection together with the weights, and the panel is overwritten by the next
+//! one; the result is exactly `H_s` of the full vector for every p. Step sizes and refinements need
+//! only products restricted to the support, `A_S^T A_S p`, each one read of the data.
 //!
-//! Indices that must be kept ([`Params::must_keep`]) are on every support: `H_s` is then the projection on the vectors of s
-//! nonzeros whose support holds them ([`crate::network::top`]).
+//! Indices that must be kept ([`Params::must_keep`]) are on every support: `H_s` is then the
+//! projection on the vectors of s nonzeros whose support holds them ([`crate::network::top`]).
 //!
 //! ```text
 //! r = y - A w                                     one read
@@ -35,11 +36,12 @@ use strips::{Target, parts};
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Step {
-    /// `|g_S|² / |A_S g_S|²`, the exact line search on the current support (paper IHT, eq. 7); needs no tuning.
+    /// `|g_S|² / |A_S g_S|²`, the exact line search on the current support (paper IHT, eq. 7);
+    /// needs no tuning.
     Normalised,
-    /// `2 / (3 beta)` with the columns of A normalised to unit length (Theorem 1); beta from [`crate::learn::spectrum::extremes`].
-    /// A weight whose column vanishes on the batch stays as it is and competes as if its column had the mean norm of
-    /// those that do not.
+    /// `2 / (3 beta)` with the columns of A normalised to unit length (Theorem 1); beta from
+    /// [`crate::learn::spectrum::extremes`]. A weight whose column vanishes on the batch stays as
+    /// it is and competes as if its column had the mean norm of those that do not.
     Theory {
         /// Largest eigenvalue of `A_S^T A_S` over supports of s unit columns.
         beta: f32,
@@ -54,8 +56,9 @@ pub enum Step {
 pub enum Refine {
     /// Nothing.
     None,
-    /// Gradient steps with `|y - A w|²` as loss f and `g = A_S^T (y - A w)`, from the thresholding step's eta,
-    /// halved until `f(w + eta g) <= f - decrease · eta |g|²` (the condition of the published code).
+    /// Gradient steps with `|y - A w|²` as loss f and `g = A_S^T (y - A w)`, from the thresholding
+    /// step's eta, halved until `f(w + eta g) <= f - decrease · eta |g|²` (the condition of the
+    /// published code).
     Armijo {
         /// Steps, K.
         steps: u32,
@@ -85,8 +88,9 @@ pub struct Params<'k> {
     pub step: Step,
     /// Refinement on the new support.
     pub refine: Refine,
-    /// Flat indices, rising and at most s, of weights that are on the support whatever their size. They count in s, and have
-    /// their place with value 0 too, which is what they are as long as the gradient gives them nothing.
+    /// Flat indices, rising and at most s, of weights that are on the support whatever their size.
+    /// They count in s, and have their place with value 0 too, which is what they are as long as
+    /// the gradient gives them nothing.
     pub must_keep: &'k [u32],
 }
 
@@ -117,9 +121,9 @@ pub struct Info {
 /// `gates` stay fixed during the step; they may be those of `w` itself.
 ///
 /// # Errors
-/// [`Error::Length`] if a buffer is too short, [`Error::Range`] or [`Error::Unsorted`] for indices that must be kept and are
-/// more than s, lie outside or do not rise, [`Error::Diverged`] if the iterate leaves the finite numbers, [`Error::Source`] if
-/// reading the data fails.
+/// [`Error::Length`] if a buffer is too short, [`Error::Range`] or [`Error::Unsorted`] for indices
+/// that must be kept and are more than s, lie outside or do not rise, [`Error::Diverged`] if the
+/// iterate leaves the finite numbers, [`Error::Source`] if reading the data fails.
 pub fn step<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
@@ -165,7 +169,8 @@ pub fn step<S: Sensing>(
         sensing.gradient_at(gates, index, r, g, scratch)
     })?;
     info.reads += 1;
-    // Squares of the gradient may leave the range of floats: gradient and weights are scaled alike, exactly.
+    // Squares of the gradient may leave the range of floats: gradient and weights are scaled alike,
+    // exactly.
     let unit = unit_scale(g);
     scale(unit, g);
     scale(unit, value);
@@ -214,7 +219,8 @@ fn normalised<S: Sensing>(
     rows.of_residual(sensing, of, g, info, |sensing, r, g, scratch| {
         sensing.gradient_at(gates, support, r, g, scratch)
     })?;
-    // The ratio does not depend on the length of g; its squares may leave the range of floats, so that is made 1.
+    // The ratio does not depend on the length of g; its squares may leave the range of floats, so
+    // that is made 1.
     scale(unit_scale(g), g);
     let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
     rows.of_rows(sensing, h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))?;
@@ -227,7 +233,8 @@ fn normalised<S: Sensing>(
     }
 }
 
-/// `H_s(w + eta A^T r)` panel by panel, with the indices that must be kept; returns the number of entries.
+/// `H_s(w + eta A^T r)` panel by panel, with the indices that must be kept; returns the number of
+/// entries.
 fn threshold<S: Sensing>(
     sensing: &mut S,
     of: Target<'_, S>,
@@ -253,11 +260,12 @@ fn threshold<S: Sensing>(
     top.finish().ok_or(Error::Diverged { step: 0 })
 }
 
-/// As [`threshold`] in the coordinates `u = c w`, c the column norms of A: `H_s(u + eta A^T r / c)`, back in w.
+/// As [`threshold`] in the coordinates `u = c w`, c the column norms of A:
+/// `H_s(u + eta A^T r / c)`, back in w.
 ///
-/// A column that vanishes on the batch says nothing of its weight. The weight competes as if its column had the mean
-/// norm of those that do not vanish, and stays as it is where it wins; one that is zero has nothing to become, and is on the
-/// support only where it must be kept.
+/// A column that vanishes on the batch says nothing of its weight. The weight competes as if its
+/// column had the mean norm of those that do not vanish, and stays as it is where it wins; one that
+/// is zero has nothing to become, and is on the support only where it must be kept.
 fn threshold_scaled<S: Sensing>(
     sensing: &mut S,
     of: Target<'_, S>,
@@ -324,7 +332,8 @@ struct Armijo {
     halvings: u32,
 }
 
-/// Armijo steps on the quadratic `f(w + eta g) = f - 2 eta |g|² + eta² g·h`, h = `A_S^T A_S g`: trials cost nothing.
+/// Armijo steps on the quadratic `f(w + eta g) = f - 2 eta |g|² + eta² g·h`, h = `A_S^T A_S g`:
+/// trials cost nothing.
 fn armijo<E>(
     steps: u32,
     rule: Armijo,

@@ -1,8 +1,9 @@
 //! Exact recovery: Levenberg-Marquardt hard thresholding with tried moves.
 //!
-//! Labels that a sparse network made are given back by that network, to the rounding of the labels, where plain hard
-//! thresholding ([`crate::learn::train`]) ends in a local minimum. Memory stays that of hard thresholding: a few vectors on
-//! supports of at most 1.75 s weights, gradients streamed in panels, nothing of the size of the dense network
+//! Labels that a sparse network made are given back by that network, to the rounding of the labels,
+//! where plain hard thresholding ([`crate::learn::train`]) ends in a local minimum. Memory stays
+//! that of hard thresholding: a few vectors on supports of at most 1.75 s weights, gradients
+//! streamed in panels, nothing of the size of the dense network
 //! ([`crate::base::budget::Recovery`]).
 //!
 //! ```text
@@ -28,58 +29,71 @@
 //! polish    outer steps at exactly s weights, as long as they help
 //! ```
 //!
-//! g is the gradient, r the residual, `c_j` the root mean square of input j, φ the change that a candidate makes. An LM
-//! step solves the least-squares problem of the current gates, damped, by conjugate gradients, and is kept only where
-//! the loss of the true network falls.
+//! g is the gradient, r the residual, `c_j` the root mean square of input j, φ the change that a
+//! candidate makes. An LM step solves the least-squares problem of the current gates, damped, by
+//! conjugate gradients, and is kept only where the loss of the true network falls.
 //!
-//! With [`Signs::Free`] the search has a linear term in block 0, with which a neuron may point either way at no cost,
-//! since `relu(z) = z + relu(-z)`. It does not count in s, and is folded into the neurons at the end.
+//! With [`Signs::Free`] the search has a linear term in block 0, with which a neuron may point
+//! either way at no cost, since `relu(z) = z + relu(-z)`. It does not count in s, and is folded
+//! into the neurons at the end.
 //!
-//! **Several outputs** ([`Goal::several_outputs`]): `f = sum_i relu(w_i · x) wt_i`, with W and Wt sparse under one budget s. The search
-//! is the same; steps change both sides at once, and everything is measured without regard to how a neuron's scale is
-//! split between its sides: a weight as `|w_ij| c_j b_i` or `|wt_ik| a_i`, with `b_i` the size of `wt_i` where the neuron
-//! is open and `a_i` the root mean square of its activation. A birth alternates the sides, each the least squares of the
-//! residual for the other one; turning a neuron gives it new output weights; neurons of one hinge add up their output
-//! weights. There is no linear term, since output weights have signs.
+//! **Several outputs** ([`Goal::several_outputs`]): `f = sum_i relu(w_i · x) wt_i`, with W and Wt
+//! sparse under one budget s. The search is the same; steps change both sides at once, and
+//! everything is measured without regard to how a neuron's scale is split between its sides: a
+//! weight as `|w_ij| c_j b_i` or `|wt_ik| a_i`, with `b_i` the size of `wt_i` where the neuron is
+//! open and `a_i` the root mean square of its activation. A birth alternates the sides, each the
+//! least squares of the residual for the other one; turning a neuron gives it new output weights;
+//! neurons of one hinge add up their output weights. There is no linear term, since output weights
+//! have signs.
 //!
-//! **Two hidden layers** ([`Goal::two_layers`]): `f = sum_k relu(sum_i V_ik relu(w_i · x))` is the network of several outputs with
-//! another end, the sum of the outputs that are open. Its Jacobian is that of the outputs, summed up where they are open; so the
-//! gradient is that of several outputs with the residual in the places that are open, and so are births, splits and steps. A
-//! weight counts with the rows where what follows it is open. Output 0 is no neuron while searching: it adds up activations
-//! without a gate, and its weights, one a neuron of the first layer, do not count in s. With it the signs of the second layer do
-//! not matter, `relu(u) = u + relu(-u)`; at the end they are chosen so that few of its weights are left, which become a neuron.
-//! New moves are births in the second layer from pairs of activations, `relu(a_i - t a_j)`, and turning a neuron of the first
-//! layer that is folded over into another one. The search begins with a part of the neurons of the second layer at random.
+//! **Two hidden layers** ([`Goal::two_layers`]): `f = sum_k relu(sum_i V_ik relu(w_i · x))` is the
+//! network of several outputs with another end, the sum of the outputs that are open. Its Jacobian
+//! is that of the outputs, summed up where they are open; so the gradient is that of several
+//! outputs with the residual in the places that are open, and so are births, splits and steps. A
+//! weight counts with the rows where what follows it is open. Output 0 is no neuron while
+//! searching: it adds up activations without a gate, and its weights, one a neuron of the first
+//! layer, do not count in s. With it the signs of the second layer do not matter,
+//! `relu(u) = u + relu(-u)`; at the end they are chosen so that few of its weights are left, which
+//! become a neuron. New moves are births in the second layer from pairs of activations,
+//! `relu(a_i - t a_j)`, and turning a neuron of the first layer that is folded over into another
+//! one. The search begins with a part of the neurons of the second layer at random.
 //!
-//! **Rows held out** ([`Params::validation`]): labels with noise are fitted too well by the best support of the search. The
-//! last rows are then kept from every step, each network of at most s weights and m neurons is measured on them, and the best
-//! is the result; so that there is something to choose from, each best network of the search is brought down to s weights
-//! before the next kick. Rows held out are missing from the fit: where rows are scarce this costs more than the choice wins,
-//! so they are for the measure of a result, and for searches with rows to spare.
+//! **Rows held out** ([`Params::validation`]): labels with noise are fitted too well by the best
+//! support of the search. The last rows are then kept from every step, each network of at most s
+//! weights and m neurons is measured on them, and the best is the result; so that there is
+//! something to choose from, each best network of the search is brought down to s weights before
+//! the next kick. Rows held out are missing from the fit: where rows are scarce this costs more
+//! than the choice wins, so they are for the measure of a result, and for searches with rows to
+//! spare.
 //!
-//! **Columns that repeat others**: a column that is a multiple of an earlier one, to rounding, gets no weights. A weight that
-//! could be spread over both takes no more of s than it needs.
+//! **Columns that repeat others**: a column that is a multiple of an earlier one, to rounding, gets
+//! no weights. A weight that could be spread over both takes no more of s than it needs.
 //!
-//! **Few weights for the labels**: where there are at least as many inputs as rows, output weights are positive, and s is less
-//! than twice the labels that are not 0, as for a picture whose rows are places, a label is an equation and a dark row a bound. Searches
-//! then end with a few labels that no neuron is open for, whose gradient is zero, or lose an exact fit on the way from 1.25 s
-//! weights to s. So these rows are *covered* while searching: the neuron nearest to opening counts there as if it were open.
-//! The search works at s weights; its first move is a swap, some weights more and, some steps later, as many less, and the other
-//! moves come where no swap helps; a kick that leaves no neuron starts anew from other gates.
-//! The cover takes three numbers a row more ([`crate::base::budget::Recovery::cover_words`]); what is found is judged without it.
+//! **Few weights for the labels**: where there are at least as many inputs as rows, output weights
+//! are positive, and s is less than twice the labels that are not 0, as for a picture whose rows
+//! are places, a label is an equation and a dark row a bound. Searches then end with a few labels
+//! that no neuron is open for, whose gradient is zero, or lose an exact fit on the way from 1.25 s
+//! weights to s. So these rows are *covered* while searching: the neuron nearest to opening counts
+//! there as if it were open. The search works at s weights; its first move is a swap, some weights
+//! more and, some steps later, as many less, and the other moves come where no swap helps; a kick
+//! that leaves no neuron starts anew from other gates. The cover takes three numbers a row more
+//! ([`crate::base::budget::Recovery::cover_words`]); what is found is judged without it.
 //!
-//! **Ended within a step**: an operator that fails with [`crate::Error::Stopped`] ends the run as the observer does: with the best
-//! network until then, brought to s weights in few steps.
+//! **Ended within a step**: an operator that fails with [`crate::Error::Stopped`] ends the run as
+//! the observer does: with the best network until then, brought to s weights in few steps.
 //!
-//! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it does so makes at most
-//! [`Params::kicks`] kicks per part of the rows, of which there are at most `log_4(n / n0) + 1`; an LM step makes at
-//! most 7 attempts of at most [`Params::products`] products; a descent has at most 40 outer steps between moves, and 200 from a
-//! start or a kick, since each leaves at most 85 % of the loss; the way down to s weights has at most `log_1.5(s) + 2` cuts,
-//! and that to m neurons `log_1.5(m) + 2`: each takes a third of what is too much.
+//! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and before it
+//! does so makes at most [`Params::kicks`] kicks per part of the rows, of which there are at most
+//! `log_4(n / n0) + 1`; an LM step makes at most 7 attempts of at most [`Params::products`]
+//! products; a descent has at most 40 outer steps between moves, and 200 from a start or a kick,
+//! since each leaves at most 85 % of the loss; the way down to s weights has at most
+//! `log_1.5(s) + 2` cuts, and that to m neurons `log_1.5(m) + 2`: each takes a third of what is too
+//! much.
 //!
-//! Sources: K. Levenberg (1944) and D. Marquardt (1963) for the damped step; T. Blumensath and M. Davies (2009) for
-//! hard thresholding, S. Foucart (2011) for least squares on its supports; M. Pilanci and T. Ergen (2020) for networks as
-//! gated linear ones. Trying each move before it is taken, and the moves themselves, are Tamis's own.
+//! Sources: K. Levenberg (1944) and D. Marquardt (1963) for the damped step; T. Blumensath and M.
+//! Davies (2009) for hard thresholding, S. Foucart (2011) for least squares on its supports; M.
+//! Pilanci and T. Ergen (2020) for networks as gated linear ones. Trying each move before it is
+//! taken, and the moves themselves, are Tamis's own.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must end a loop or fail a test")]
 
 mod bench;
@@ -124,20 +138,23 @@ use core::ops::ControlFlow;
 
 /// Recovers a network of at most m neurons and s weights.
 ///
-/// `memory` holds at least the words of the goal's [`Recovery`], with the operator's panel and its scratch for all rows.
-/// `observe` is called after every outer step and at every checkpoint; where it breaks, the run takes the best network down to s
-/// weights, fits it to all rows and ends; of those steps it is told too, but its answers change nothing, and there are no more
-/// checkpoints. From a network the search begins with [`Params::search_rows`] rows.
+/// `memory` holds at least the words of the goal's [`Recovery`], with the operator's panel and its
+/// scratch for all rows. `observe` is called after every outer step and at every checkpoint; where
+/// it breaks, the run takes the best network down to s weights, fits it to all rows and ends; of
+/// those steps it is told too, but its answers change nothing, and there are no more checkpoints.
+/// From a network the search begins with [`Params::search_rows`] rows.
 ///
-/// Inputs and labels may be of any scale: columns are weighed by their root mean square (one of mean square below 1e-30
-/// counts as zero), labels are scaled by an exact power of two.
+/// Inputs and labels may be of any scale: columns are weighed by their root mean square (one of
+/// mean square below 1e-30 counts as zero), labels are scaled by an exact power of two.
 ///
 /// # Errors
-/// [`crate::Error::Range`] for sizes out of bounds, [`crate::Error::Length`] for labels or sizes that do not fit the operator,
-/// [`crate::Error::Stopped`] if the operator ended the run before there were weights, [`crate::Error::NotFinite`] for labels,
-/// inputs or a goal that are no numbers, or weights beyond the range of floats, [`crate::Error::Budget`] with the bytes needed and
-/// given, [`crate::Error::Diverged`] if gradients leave the range of floats, [`crate::Error::Source`] if reading the data fails; the
-/// first two and [`crate::Error::NotFinite`] for a checkpoint or a network that does not fit.
+/// [`crate::Error::Range`] for sizes out of bounds, [`crate::Error::Length`] for labels or sizes
+/// that do not fit the operator, [`crate::Error::Stopped`] if the operator ended the run before
+/// there were weights, [`crate::Error::NotFinite`] for labels, inputs or a goal that are no
+/// numbers, or weights beyond the range of floats, [`crate::Error::Budget`] with the bytes needed
+/// and given, [`crate::Error::Diverged`] if gradients leave the range of floats,
+/// [`crate::Error::Source`] if reading the data fails; the first two and
+/// [`crate::Error::NotFinite`] for a checkpoint or a network that does not fit.
 ///
 /// ```
 /// use core::ops::ControlFlow::Continue;

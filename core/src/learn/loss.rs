@@ -48,7 +48,9 @@ impl<'a> Labels<'a> {
     /// Turns the outputs of `rows` into residuals; the sum of the losses of the rows.
     pub(crate) fn residual(&self, rows: Range<usize>, c: usize, out: &mut [f32]) -> Result<f32> {
         match self {
-            Self::Values(values) => square(values.get(rows.start * c..rows.end * c).unwrap_or(&[]), out),
+            Self::Values(values) => {
+                square(values.get(rows.start * c..rows.end * c).unwrap_or(&[]), out)
+            }
             Self::Classes(Classes { labels, outputs }) => {
                 cross_entropy(labels.get(rows).unwrap_or(&[]), *outputs, out)
             }
@@ -110,18 +112,18 @@ pub fn square(labels: &[f32], out: &mut [f32]) -> Result<f32> {
     Ok(math::norm2(out))
 }
 
-/// Softmax cross-entropy over c outputs: turns them, n×c, into the residual `onehot(label) - softmax(output)` and returns
-/// the sum over rows of `-ln softmax(output)[label]`.
+/// Softmax cross-entropy over c outputs: turns them, n×c, into the residual
+/// `onehot(label) - softmax(output)` and returns the sum over rows of `-ln softmax(output)[label]`.
 ///
-/// With one output the classes are 0 and 1 and the output is the log-odds of class 1: the softmax of 0 and the output,
-/// with the residual `label - 1 / (1 + exp(-output))`.
+/// With one output the classes are 0 and 1 and the output is the log-odds of class 1: the softmax
+/// of 0 and the output, with the residual `label - 1 / (1 + exp(-output))`.
 ///
-/// Stable for outputs of any size: the largest output of a row is taken off first. The result is NaN where an output
-/// is.
+/// Stable for outputs of any size: the largest output of a row is taken off first. The result is
+/// NaN where an output is.
 ///
 /// # Errors
-/// [`error::Error::Length`] if there are not c outputs per label, [`error::Error::Range`] for a label that is no
-/// class.
+/// [`error::Error::Length`] if there are not c outputs per label, [`error::Error::Range`] for a
+/// label that is no class.
 ///
 /// ```
 /// let mut out = [0.0, 0.0, 1000.0, 0.0];
@@ -179,7 +181,8 @@ pub const fn classes(outputs: usize) -> usize {
     if outputs == 1 { 2 } else { outputs }
 }
 
-/// The class that a row's outputs say: of one output 1 where it is 0 or more, of several that of the largest one.
+/// The class that a row's outputs say: of one output 1 where it is 0 or more, of several that of
+/// the largest one.
 ///
 /// ```
 /// use tamis::learn::loss::class;

@@ -1,4 +1,5 @@
-//! Extreme eigenvalues of Gram matrices of random supports, the alpha and beta of the recovery guarantee.
+//! Extreme eigenvalues of Gram matrices of random supports, the alpha and beta of the recovery
+//! guarantee.
 
 use crate::base::error::{Error, Result};
 use crate::base::math::{dot, norm2, sqrt};
@@ -9,14 +10,16 @@ use crate::network::weights::Weights;
 use crate::operator::panels::panels;
 use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut, norms_at};
 
-/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns over random supports of the given size.
+/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns over random supports of the
+/// given size.
 ///
-/// `supports` draws; on each, `iterations` power iterations for the largest eigenvalue and as many on the shifted
-/// matrix for the smallest (paper IHT, Lemma 1). `index` and `value` have the support's length s and hold no result;
-/// `work.panel` needs max(3 s, d).
+/// `supports` draws; on each, `iterations` power iterations for the largest eigenvalue and as many
+/// on the shifted matrix for the smallest (paper IHT, Lemma 1). `index` and `value` have the
+/// support's length s and hold no result; `work.panel` needs max(3 s, d).
 ///
-/// Columns that vanish, such as the empty borders of pictures, have no unit length and can carry no weight: supports are
-/// drawn from the others, and are smaller than s only where there are fewer. Without any column both values are 0.
+/// Columns that vanish, such as the empty borders of pictures, have no unit length and can carry no
+/// weight: supports are drawn from the others, and are smaller than s only where there are fewer.
+/// Without any column both values are 0.
 ///
 /// # Errors
 /// A wrong length, or reading the data failed.
@@ -38,11 +41,13 @@ pub fn extremes<S: Sensing>(
     Ok((alpha, beta))
 }
 
-/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns on one support S of s flat indices.
+/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns on one support S of s flat
+/// indices.
 ///
-/// `iterations` as in [`extremes`], whose start belongs to (seed, draw). `scale` has length s and holds no result;
-/// `work.panel` needs max(3 s, d). The largest eigenvalue comes from below and the smallest from above, the nearer the more
-/// iterations. A column that vanishes has the eigenvalue 0.
+/// `iterations` as in [`extremes`], whose start belongs to (seed, draw). `scale` has length s and
+/// holds no result; `work.panel` needs max(3 s, d). The largest eigenvalue comes from below and the
+/// smallest from above, the nearer the more iterations. A column that vanishes has the eigenvalue
+/// 0.
 ///
 /// # Errors
 /// A wrong length or support, or reading the data failed.
@@ -83,7 +88,8 @@ impl<S: Sensing> Support<'_, '_, S> {
         })
     }
 
-    /// The eigenvalue of `shift·I - M` (`M` itself for shift 0) of largest size, M the Gram matrix of unit columns.
+    /// The eigenvalue of `shift·I - M` (`M` itself for shift 0) of largest size, M the Gram matrix
+    /// of unit columns.
     fn eigenvalue(
         &mut self,
         scale: &[f32],
@@ -120,10 +126,12 @@ impl<S: Sensing> Support<'_, '_, S> {
     }
 }
 
-/// A uniformly random support among the columns that do not vanish; its length, s where there are as many.
+/// A uniformly random support among the columns that do not vanish; its length, s where there are
+/// as many.
 ///
-/// Every such column gets a random number, and those with the s largest are the support: one pass over the norms, panel
-/// by panel, in memory for s entries. Of equal numbers, one pair in 2^24, the lower index goes first.
+/// Every such column gets a random number, and those with the s largest are the support: one pass
+/// over the norms, panel by panel, in memory for s entries. Of equal numbers, one pair in 2^24, the
+/// lower index goes first.
 fn random_support<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
@@ -137,7 +145,8 @@ fn random_support<S: Sensing>(
     panels(sensing, work.panel, d, |sensing, blocks, norms| {
         sensing.column_norms(gates, blocks.clone(), norms, work.scratch)?;
         for (j, &norm) in (blocks.start * d..).zip(&*norms) {
-            // Drawn for every column, so that a draw depends on its place only; in (0, 1], for zeros never enter.
+            // Drawn for every column, so that a draw depends on its place only; in (0, 1], for
+            // zeros never enter.
             let key = 1.0 - rng.uniform();
             if norm > 0.0 {
                 top.push(j as u32, key);
@@ -205,15 +214,18 @@ mod tests {
     /// Columns that vanish change neither the columns drawn from nor what is measured on them.
     #[test]
     fn empty_columns_do_not_hide_the_largest_eigenvalue() {
-        // Two columns a neuron, the same up to a factor: on all four, with gates open, all are parallel.
+        // Two columns a neuron, the same up to a factor: on all four, with gates open, all are
+        // parallel.
         let x = [0.0, 0.0, -3.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         let (mut index, mut value) = ([0; 4], [0.0; 4]);
         let (mut panel, mut scratch) = ([0.0; 12], [0.0; 13]);
         let mut work: Work<'_> =
             Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
-        let found = extremes(&mut row(&x), open(), 0, (2, 20), (&mut index, &mut value), &mut work).unwrap();
+        let found = extremes(&mut row(&x), open(), 0, (2, 20), (&mut index, &mut value), &mut work)
+            .unwrap();
         assert!((found.1 - 4.0).abs() < 1e-5 && found.0 < 1e-5, "{found:?}");
-        let none = extremes(&mut row(&[0.0; 12]), open(), 0, (2, 20), (&mut index, &mut value), &mut work);
+        let none =
+            extremes(&mut row(&[0.0; 12]), open(), 0, (2, 20), (&mut index, &mut value), &mut work);
         assert_eq!(none, Ok((0.0, 0.0)));
     }
 
@@ -228,12 +240,16 @@ mod tests {
         let (mut scale, mut panel, mut scratch) = ([0.0; 2], [0.0; 6], [0.0; 5]);
         let mut work: Work<'_> =
             Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
-        let found = extremes_at(&mut sensing, open, &[0, 1], (0, 0), 60, &mut scale, &mut work).unwrap();
+        let found =
+            extremes_at(&mut sensing, open, &[0, 1], (0, 0), 60, &mut scale, &mut work).unwrap();
         assert!((found.0 - 0.5).abs() < 1e-6 && (found.1 - 1.5).abs() < 1e-6, "{found:?}");
-        assert!(extremes_at(&mut sensing, open, &[0, 1], (0, 0), 9, &mut [0.0], &mut work).is_err());
+        assert!(
+            extremes_at(&mut sensing, open, &[0, 1], (0, 0), 9, &mut [0.0], &mut work).is_err()
+        );
     }
 
-    /// Marchenko and Pastur: eigenvalues of s unit Gaussian columns in n rows lie near (1 ± sqrt(s/n))².
+    /// Marchenko and Pastur: eigenvalues of s unit Gaussian columns in n rows lie near (1 ±
+    /// sqrt(s/n))².
     #[test]
     fn a_gaussian_support_has_the_spectrum_of_random_matrix_theory() {
         let (n, d, s) = (400, 60, 16);
@@ -241,8 +257,12 @@ mod tests {
         let (mut index, mut value) = (std::vec![0; s], std::vec![0.0; s]);
         let (mut residual, mut panel, mut scratch) =
             (std::vec![0.0; n], std::vec![0.0; d.max(3 * s)], std::vec![0.0; n + d]);
-        let mut work: Work<'_> =
-            Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch, strips: None };
+        let mut work: Work<'_> = Work {
+            residual: &mut residual,
+            panel: &mut panel,
+            scratch: &mut scratch,
+            strips: None,
+        };
         let gates = Gates::seeded(0);
         let (alpha, beta) =
             extremes(&mut sensing, gates, 0, (4, 40), (&mut index, &mut value), &mut work).unwrap();

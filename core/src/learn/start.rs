@@ -8,9 +8,9 @@ use core::ops::ControlFlow;
 pub enum Start<'a, C> {
     /// Without weights.
     Zero,
-    /// Where a run with the same arguments offered this checkpoint: the result and all counts are those that it would have
-    /// had, bit for bit, with an operator that has the same bits. The observer is first called with the step that the
-    /// checkpoint is of.
+    /// Where a run with the same arguments offered this checkpoint: the result and all counts are
+    /// those that it would have had, bit for bit, with an operator that has the same bits. The
+    /// observer is first called with the step that the checkpoint is of.
     Checkpoint(&'a C),
     /// From these weights, at most s (a *warm start*).
     Network(Network<'a>),

@@ -1,14 +1,16 @@
-//! The published method, hard thresholding: epochs, minibatches, and when the gates follow the weights.
+//! The published method, hard thresholding: epochs, minibatches, and when the gates follow the
+//! weights.
 //!
-//! **One output** ([`OneOutput`]). Phase 1 keeps random generators (a convex problem); from then on the gates are renewed from
-//! the current weights (sequential convex programming, paper IHT, section 1.3 of the method). With a renewal at every step the
-//! current weights *are* the generators, and two sparse vectors are all the state there is.
+//! **One output** ([`OneOutput`]). Phase 1 keeps random generators (a convex problem); from then on
+//! the gates are renewed from the current weights (sequential convex programming, paper IHT,
+//! section 1.3 of the method). With a renewal at every step the current weights *are* the
+//! generators, and two sparse vectors are all the state there is.
 //!
-//! **Several outputs** ([`SeveralOutputs`]), values or classes: `yhat = sum_i relu(w_i·x) wt_i^T`, both sides sparse under one
-//! budget s, with steps of a fixed length.
+//! **Several outputs** ([`SeveralOutputs`]), values or classes: `yhat = sum_i relu(w_i·x) wt_i^T`,
+//! both sides sparse under one budget s, with steps of a fixed length.
 //!
-//! After every step the observer is offered a [`Checkpoint`], a view of that state, the trial and the counts, from which
-//! [`Start::Checkpoint`] resumes, to the bits that the run would have given.
+//! After every step the observer is offered a [`Checkpoint`], a view of that state, the trial and
+//! the counts, from which [`Start::Checkpoint`] resumes, to the bits that the run would have given.
 
 mod checkpoint;
 mod one;
@@ -33,18 +35,22 @@ use crate::learn::start::Start;
 use crate::operator::sensing::Sensing;
 use core::ops::ControlFlow;
 
-/// Trains a network of one hidden layer to at most `nnz` nonzero weights, those to several outputs included.
+/// Trains a network of one hidden layer to at most `nnz` nonzero weights, those to several outputs
+/// included.
 ///
-/// `memory` holds at least the words of the schedule's budget; `observe` is called after every step. An operator that fails
-/// with [`Error::Stopped`] ends the run too, within the step, which then has not been: the result is that of the last complete
-/// one, or the best iterate of a safe run. Ended during the trials, the result is the best start so far; if that is not the last
-/// one, it is run again first. For this, and for the final loss, the operator must work on after it has stopped once.
+/// `memory` holds at least the words of the schedule's budget; `observe` is called after every
+/// step. An operator that fails with [`Error::Stopped`] ends the run too, within the step, which
+/// then has not been: the result is that of the last complete one, or the best iterate of a safe
+/// run. Ended during the trials, the result is the best start so far; if that is not the last one,
+/// it is run again first. For this, and for the final loss, the operator must work on after it has
+/// stopped once.
 ///
 /// # Errors
-/// [`Error::Range`] for sizes, settings or labels out of bounds and for too many weights that must be kept, [`Error::Unsorted`]
-/// where these do not rise, [`Error::Length`] for labels that do not fit, [`Error::NotFinite`] for labels that are no numbers,
-/// [`Error::Budget`] with the bytes needed and given, [`Error::Diverged`] with the step where the weights leave the finite
-/// numbers and the run is not safe, [`Error::Source`] if reading the data fails; the first three and
+/// [`Error::Range`] for sizes, settings or labels out of bounds and for too many weights that must
+/// be kept, [`Error::Unsorted`] where these do not rise, [`Error::Length`] for labels that do not
+/// fit, [`Error::NotFinite`] for labels that are no numbers, [`Error::Budget`] with the bytes
+/// needed and given, [`Error::Diverged`] with the step where the weights leave the finite numbers
+/// and the run is not safe, [`Error::Source`] if reading the data fails; the first three and
 /// [`Error::NotFinite`] for a checkpoint or a network that does not fit.
 ///
 /// ```
@@ -109,7 +115,8 @@ pub fn run<'a, S: Sensing, H: Method<S>>(
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Trained<'a>, S::Source> {
-    let mut run = run::Run::new(sensing, labels, nnz, start, schedule, memory).map_err(Error::widen)?;
+    let mut run =
+        run::Run::new(sensing, labels, nnz, start, schedule, memory).map_err(Error::widen)?;
     run.train(&mut observe)?;
     let loss = run.loss()?;
     Ok(run.finish(loss))

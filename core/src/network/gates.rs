@@ -1,8 +1,10 @@
-//! Which rows each neuron is active on: `1[v_i · X h_i > 0]`, and where the generators `h_i` come from.
+//! Which rows each neuron is active on: `1[v_i · X h_i > 0]`, and where the generators `h_i` come
+//! from.
 //!
-//! With fixed generators the network is linear in its weights; with `h_i = w_i` it is the `ReLU` network itself
-//! (sequential convex programming). Gates are a function of a seed or of sparse weights and are computed where they
-//! are needed: nothing of the size of the data or of the dense network is stored.
+//! With fixed generators the network is linear in its weights; with `h_i = w_i` it is the `ReLU`
+//! network itself (sequential convex programming). Gates are a function of a seed or of sparse
+//! weights and are computed where they are needed: nothing of the size of the data or of the dense
+//! network is stored.
 
 use crate::base::error::Result;
 use crate::base::math;
@@ -19,8 +21,9 @@ pub enum Signs {
     Positive,
     /// +1 for even neurons and -1 for odd ones: for targets that take both signs.
     Balanced,
-    /// Neuron 0 is a linear term, open on every row, while a network is searched for; then +1 for odd neurons and -1
-    /// for even ones. With a linear term a neuron may point either way, since `relu(z) = z + relu(-z)`.
+    /// Neuron 0 is a linear term, open on every row, while a network is searched for; then +1 for
+    /// odd neurons and -1 for even ones. With a linear term a neuron may point either way, since
+    /// `relu(z) = z + relu(-z)`.
     Free,
 }
 
@@ -63,8 +66,9 @@ pub enum Empty {
 
 /// The gates of all neurons during one convex step.
 ///
-/// Gates that an operator holds are a value of their own, which [`crate::operator::sensing::Sensing::hold`] gives: they borrow the
-/// weights that they are of, so these stay as they are as long as the held gates are in use.
+/// Gates that an operator holds are a value of their own, which
+/// [`crate::operator::sensing::Sensing::hold`] gives: they borrow the weights that they are of, so
+/// these stay as they are as long as the held gates are in use.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "products with the gates that were given to `hold` do not use the held ones"]
 pub struct Gates<'a> {
@@ -87,8 +91,19 @@ impl<'a> Gates<'a> {
     }
 
     /// The current weights as generators. `round` counts the refreshes: it keys [`Empty::Reseed`].
-    pub const fn of(weights: Weights<'a>, signs: Signs, empty: Empty, seed: u64, round: u32) -> Self {
-        Self { generators: Generators::Weights { weights, signs, empty }, seed, round, ticket: None }
+    pub const fn of(
+        weights: Weights<'a>,
+        signs: Signs,
+        empty: Empty,
+        seed: u64,
+        round: u32,
+    ) -> Self {
+        Self {
+            generators: Generators::Weights { weights, signs, empty },
+            seed,
+            round,
+            ticket: None,
+        }
     }
 
     /// The gate of neuron `i`. O(log s); [`Self::cursor`] is faster for neurons in order.
@@ -110,7 +125,8 @@ impl<'a> Gates<'a> {
         Cursor { gates: *self, rest }
     }
 
-    /// The same gates, held by an operator under this number: for operators, in their [`crate::operator::sensing::Sensing::hold`].
+    /// The same gates, held by an operator under this number: for operators, in their
+    /// [`crate::operator::sensing::Sensing::hold`].
     pub const fn held(self, ticket: NonZeroU32) -> Self {
         Self { ticket: Some(ticket), ..self }
     }
@@ -121,8 +137,8 @@ impl<'a> Gates<'a> {
         self.ticket
     }
 
-    /// Numbers that a machine elsewhere would be sent for them: index and value of each weight of the generators, none where it
-    /// holds them.
+    /// Numbers that a machine elsewhere would be sent for them: index and value of each weight of
+    /// the generators, none where it holds them.
     #[must_use]
     pub const fn numbers(&self) -> usize {
         match self.generators {
@@ -145,7 +161,10 @@ impl<'a> Gates<'a> {
     /// Whether some gate may be random, and so costs d random numbers to form.
     #[must_use]
     pub const fn may_be_random(&self) -> bool {
-        matches!(self.generators, Generators::Seeded | Generators::Weights { empty: Empty::Reseed, .. })
+        matches!(
+            self.generators,
+            Generators::Seeded | Generators::Weights { empty: Empty::Reseed, .. }
+        )
     }
 
     fn with_block(&self, i: usize, block: Block<'a>) -> Gate<'a> {
@@ -192,7 +211,8 @@ pub enum Gate<'a> {
     Closed,
     /// Active on every row.
     Open,
-    /// Active where a standard normal generator, drawn from (seed, stream), has a positive product with the row.
+    /// Active where a standard normal generator, drawn from (seed, stream), has a positive product
+    /// with the row.
     Random {
         /// Seed of the generator.
         seed: u64,
@@ -218,8 +238,8 @@ impl Gate<'_> {
 
     /// The gate's weight on a row of length d: 1 where it is open, 0 where it is closed.
     ///
-    /// `h` is what [`Self::generator`] wrote. A weight rather than a flag, since a deeper network passes through a
-    /// neuron with the weight of the layers above it.
+    /// `h` is what [`Self::generator`] wrote. A weight rather than a flag, since a deeper network
+    /// passes through a neuron with the weight of the layers above it.
     #[inline]
     #[must_use]
     pub fn weight(&self, row: &[f32], h: &[f32]) -> f32 {
@@ -249,7 +269,10 @@ mod tests {
     fn a_neuron_with_weights_opens_where_it_is_active() {
         for (signs, expected) in [(Signs::Positive, [1.0, 0.0]), (Signs::Balanced, [1.0, 0.0])] {
             let gate = gates(signs, Empty::Freeze, 0).gate(0);
-            assert_eq!([gate.weight(&[2.0, 0.0, 0.0], &[]), gate.weight(&[-2.0, 0.0, 0.0], &[])], expected);
+            assert_eq!(
+                [gate.weight(&[2.0, 0.0, 0.0], &[]), gate.weight(&[-2.0, 0.0, 0.0], &[])],
+                expected
+            );
         }
         let w = Weights::new(3, 4, &[3], &[1.0]).unwrap();
         let negative = Gates::of(w, Signs::Balanced, Empty::Freeze, 0, 0).gate(1);

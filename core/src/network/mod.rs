@@ -1,4 +1,5 @@
-//! What a network in training is: sparse weights, gates, scores and the top-s selection, and the count sketch.
+//! What a network in training is: sparse weights, gates, scores and the top-s selection, and the
+//! count sketch.
 
 pub mod gates;
 pub mod net;

@@ -1,13 +1,16 @@
-//! A network of one hidden layer: sparse weights from the inputs, and a head, which is fixed signs or sparse weights.
+//! A network of one hidden layer: sparse weights from the inputs, and a head, which is fixed signs
+//! or sparse weights.
 
 use crate::base::error::{self, Error, Result};
 use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::weights::Weights;
 
-/// How outputs come from the hidden neurons: `W` is the output weights, or in a [`Shape`] the number of outputs.
+/// How outputs come from the hidden neurons: `W` is the output weights, or in a [`Shape`] the
+/// number of outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Head<W> {
-    /// One output, the sum of the neurons with these signs; training fuses them with the weights, `w_i = v_i u_i`.
+    /// One output, the sum of the neurons with these signs; training fuses them with the weights,
+    /// `w_i = v_i u_i`.
     Signs(Signs),
     /// c outputs with weights of their own.
     Weights(W),
@@ -120,13 +123,17 @@ impl<'a> Network<'a> {
         Self { w: Weights::empty(shape.inputs, shape.hidden), head }
     }
 
-    /// A network whose entries lie at the beginning of longer slices, in order by construction: those of W, then those of Wt,
-    /// with indices of their own matrix.
+    /// A network whose entries lie at the beginning of longer slices, in order by construction:
+    /// those of W, then those of Wt, with indices of their own matrix.
     pub(crate) fn cut(shape: Shape, index: &'a [u32], value: &'a [f32], count: Count) -> Self {
-        let (index, value) = (index.get(..count.all).unwrap_or(&[]), value.get(..count.all).unwrap_or(&[]));
+        let (index, value) =
+            (index.get(..count.all).unwrap_or(&[]), value.get(..count.all).unwrap_or(&[]));
         let (index, out_index) = index.split_at_checked(count.first).unwrap_or_default();
         let (value, out_value) = value.split_at_checked(count.first).unwrap_or_default();
-        debug_assert!(Weights::new(shape.inputs, shape.hidden, index, value).is_ok(), "indices in order");
+        debug_assert!(
+            Weights::new(shape.inputs, shape.hidden, index, value).is_ok(),
+            "indices in order"
+        );
         debug_assert!(
             Weights::new(shape.output_weights(), shape.hidden, out_index, out_value).is_ok(),
             "output indices in order"
@@ -140,7 +147,8 @@ impl<'a> Network<'a> {
         Self { w: Weights::trusted(shape.inputs, shape.hidden, index, value), head }
     }
 
-    /// The gates of the network itself, `1[X w_i > 0]`, inactive where a neuron has no weights; `round` as in [`Gates::of`].
+    /// The gates of the network itself, `1[X w_i > 0]`, inactive where a neuron has no weights;
+    /// `round` as in [`Gates::of`].
     pub const fn gates(&self, round: u32) -> Gates<'a> {
         let signs = match self.head {
             Head::Signs(signs) => signs,
@@ -161,7 +169,8 @@ impl<'a> Network<'a> {
         self.head
     }
 
-    /// Wt, the weights to the outputs: flat index `i c + k` for output k of neuron i. Without outputs where they are signs.
+    /// Wt, the weights to the outputs: flat index `i c + k` for output k of neuron i. Without
+    /// outputs where they are signs.
     #[must_use]
     pub const fn wt(&self) -> Weights<'a> {
         match self.head {
@@ -218,7 +227,8 @@ impl<'a> Network<'a> {
     /// Checks that this network has a shape, and numbers as weights.
     ///
     /// # Errors
-    /// [`Error::Length`] or [`Error::Range`] if it has not, [`Error::NotFinite`] for weights that are none.
+    /// [`Error::Length`] or [`Error::Range`] if it has not, [`Error::NotFinite`] for weights that
+    /// are none.
     pub fn check_shape(&self, shape: Shape) -> Result<()> {
         self.w.check(shape.inputs, shape.hidden)?;
         let own = self.shape();

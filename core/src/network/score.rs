@@ -1,8 +1,8 @@
 //! Scores of the entries of the dense network, a panel at a time, and what selects by them.
 //!
-//! Hard thresholding is one score, `w + eta g`, and one selection, the s largest ([`Top`]); growth by the gradient, masks and
-//! pruning are others. Neither side stores the dense network: a panel's scores take the place of its gradient, since a panel is
-//! the largest memory of a step.
+//! Hard thresholding is one score, `w + eta g`, and one selection, the s largest ([`Top`]); growth
+//! by the gradient, masks and pruning are others. Neither side stores the dense network: a panel's
+//! scores take the place of its gradient, since a panel is the largest memory of a step.
 
 use crate::network::top::Top;
 use crate::network::weights::Weights;
@@ -27,7 +27,8 @@ impl Panel<'_> {
     /// Its nonzero weights: the place in the panel, and the value.
     pub fn entries(&self) -> impl Iterator<Item = (usize, f32)> {
         let index = self.weights.index();
-        let at = |block: usize| index.partition_point(|&j| (j as usize) < block * self.weights.inputs());
+        let at =
+            |block: usize| index.partition_point(|&j| (j as usize) < block * self.weights.inputs());
         let range = at(self.blocks.start)..at(self.blocks.end);
         let first = self.first();
         let index = index.get(range.clone()).unwrap_or(&[]).iter();
@@ -36,7 +37,8 @@ impl Panel<'_> {
     }
 }
 
-/// What ranks entries: the larger the magnitude of a score the better, and 0 for what is not to be selected.
+/// What ranks entries: the larger the magnitude of a score the better, and 0 for what is not to be
+/// selected.
 ///
 /// ```
 /// use tamis::network::{score::{Panel, Score, Selection}, top::Top, weights::Weights};
@@ -100,7 +102,8 @@ impl Score for GradientStep {
     }
 }
 
-/// `g / c` off the support and 0 on it: what new weights could win, c being the sizes of the inputs.
+/// `g / c` off the support and 0 on it: what new weights could win, c being the sizes of the
+/// inputs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Growth<'a> {
     /// c, length d; 0 for an input that gets no weights.

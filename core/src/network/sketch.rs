@@ -1,12 +1,14 @@
-//! Count sketch: a noisy running sum of a vector that is never stored, in memory that grows with s ln(N/s).
+//! Count sketch: a noisy running sum of a vector that is never stored, in memory that grows with s
+//! ln(N/s).
 //!
-//! Every entry is added, with a sign, to one counter in each of four rows; which counter and which sign are hashes of
-//! the index. An estimate is the median of the four signed counters. Large entries stand out from the noise of those
-//! that share their counters, so the sketch can rank entries by what was ever added to them, while the exact values of
-//! only s of them are kept (paper IHT; Charikar, Chen and Farach-Colton, 2002).
+//! Every entry is added, with a sign, to one counter in each of four rows; which counter and which
+//! sign are hashes of the index. An estimate is the median of the four signed counters. Large
+//! entries stand out from the noise of those that share their counters, so the sketch can rank
+//! entries by what was ever added to them, while the exact values of only s of them are kept (paper
+//! IHT; Charikar, Chen and Farach-Colton, 2002).
 //!
-//! Sums of many terms differ in their last bits with the order of the terms; entries must be added in the same order
-//! for the same bits.
+//! Sums of many terms differ in their last bits with the order of the terms; entries must be added
+//! in the same order for the same bits.
 
 use crate::base::error::{self, Result};
 
@@ -73,7 +75,8 @@ pub struct CountSketch<'a> {
 }
 
 impl<'a> CountSketch<'a> {
-    /// All zero; the length of `counters` is a positive multiple of [`ROWS`], and `seed` keys the hashes.
+    /// All zero; the length of `counters` is a positive multiple of [`ROWS`], and `seed` keys the
+    /// hashes.
     ///
     /// # Errors
     /// [`error::Error::Range`] if it is not.
@@ -165,7 +168,9 @@ mod tests {
 
     #[test]
     fn widths_follow_the_formula() {
-        for (nnz, entries) in [(1, 1), (1, 2), (1, 100), (10, 1100), (50, 11_000), (1000, 784_000), (7, 8)] {
+        for (nnz, entries) in
+            [(1, 1), (1, 2), (1, 100), (10, 1100), (50, 11_000), (1000, 784_000), (7, 8)]
+        {
             let exact = (nnz as f64 * (entries as f64 / nnz as f64).ln().max(1.0)).ceil();
             assert_eq!(width(nnz, entries) as f64, exact, "{nnz} of {entries}");
         }
@@ -191,7 +196,8 @@ mod tests {
 
     #[test]
     fn large_entries_are_found_among_noise() {
-        // With true random numbers for hashes 10 to 14 of them are found: entries that collide are hard to tell apart.
+        // With true random numbers for hashes 10 to 14 of them are found: entries that collide are
+        // hard to tell apart.
         let usual = width(20, 5000);
         assert!((8..16).contains(&found(usual)), "{}", found(usual));
         assert_eq!(found(8 * usual), 20);

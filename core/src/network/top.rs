@@ -1,18 +1,22 @@
-//! The s entries of largest magnitude of a vector that is never stored: streaming, exact, in memory for s entries.
+//! The s entries of largest magnitude of a vector that is never stored: streaming, exact, in memory
+//! for s entries.
 //!
-//! A heap keeps the s best candidates seen so far with the worst of them on top. A candidate that is no better costs
-//! one comparison; only a better one moves through the heap. On a stream in random order s·ln(N/s) of N candidates
-//! are better, so the cost per candidate is constant once N is a few times s.
+//! A heap keeps the s best candidates seen so far with the worst of them on top. A candidate that
+//! is no better costs one comparison; only a better one moves through the heap. On a stream in
+//! random order s·ln(N/s) of N candidates are better, so the cost per candidate is constant once N
+//! is a few times s.
 //!
-//! Order: larger magnitude first; of equal magnitudes the lower index. The result depends on the set of candidates
-//! only, not on the order in which they come.
+//! Order: larger magnitude first; of equal magnitudes the lower index. The result depends on the
+//! set of candidates only, not on the order in which they come.
 //!
-//! Some indices may be given places whatever their size ([`Top::keeping`]). What comes out is then the Euclidean projection
-//! on the vectors of at most s nonzeros whose support holds these k indices K: they keep their values, and of the others the
-//! s - k largest stay. For any support S that holds K the nearest vector is the given one cut to S, at a squared distance of
-//! what is cut off, `sum_{j not in S} v_j²`, which is least where `S \ K` are the largest entries beside K. (The same
-//! argument as for `H_s`, Blumensath and Davies, *Iterative hard thresholding for compressed sensing*, 2009. Packages for best
-//! subsets have the same: `always.include` of the R package `abess`, Zhu et al., PNAS 2020.)
+//! Some indices may be given places whatever their size ([`Top::keeping`]). What comes out is then
+//! the Euclidean projection on the vectors of at most s nonzeros whose support holds these k
+//! indices K: they keep their values, and of the others the s - k largest stay. For any support S
+//! that holds K the nearest vector is the given one cut to S, at a squared distance of what is cut
+//! off, `sum_{j not in S} v_j²`, which is least where `S \ K` are the largest entries beside K.
+//! (The same argument as for `H_s`, Blumensath and Davies, *Iterative hard thresholding for
+//! compressed sensing*, 2009. Packages for best subsets have the same: `always.include` of the R
+//! package `abess`, Zhu et al., PNAS 2020.)
 
 use crate::base::error::{self, Error, Result};
 
@@ -45,11 +49,13 @@ impl<'a> Top<'a> {
         Self { index, value, must_keep: &[], room, len: 0, finite: true }
     }
 
-    /// As [`Self::new`], with places for the entries at the indices of `must_keep`, which rise: they are in the result
-    /// whatever their values, with 0 where none is offered, and count in the capacity. The others are the largest of the rest.
+    /// As [`Self::new`], with places for the entries at the indices of `must_keep`, which rise:
+    /// they are in the result whatever their values, with 0 where none is offered, and count in the
+    /// capacity. The others are the largest of the rest.
     ///
     /// # Errors
-    /// [`Error::Range`] for more of them than the capacity, [`Error::Unsorted`] if they do not rise.
+    /// [`Error::Range`] for more of them than the capacity, [`Error::Unsorted`] if they do not
+    /// rise.
     ///
     /// ```
     /// use tamis::network::top::Top;
@@ -59,7 +65,11 @@ impl<'a> Top<'a> {
     /// assert_eq!(top.finish(), Some(3));
     /// assert_eq!((index, value), ([1, 2, 7], [-5.0, 0.5, 0.0]));
     /// ```
-    pub fn keeping(index: &'a mut [u32], value: &'a mut [f32], must_keep: &'a [u32]) -> Result<Self> {
+    pub fn keeping(
+        index: &'a mut [u32],
+        value: &'a mut [f32],
+        must_keep: &'a [u32],
+    ) -> Result<Self> {
         let mut top = Self::new(index, value);
         error::range("weights that must be kept", must_keep.len(), 0, top.room)?;
         if let Some(at) = must_keep.windows(2).position(|pair| matches!(pair, [a, b] if a >= b)) {
@@ -78,8 +88,8 @@ impl<'a> Top<'a> {
         self.index.len().min(self.value.len())
     }
 
-    /// Offers one candidate. Zeros are no weights and never enter but where they must be kept; each index must be offered
-    /// once.
+    /// Offers one candidate. Zeros are no weights and never enter but where they must be kept; each
+    /// index must be offered once.
     #[inline]
     pub fn push(&mut self, index: u32, value: f32) {
         let magnitude = value.abs();
@@ -104,7 +114,8 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// Sorts what was kept by index and returns how many there are, or `None` if a candidate was not finite.
+    /// Sorts what was kept by index and returns how many there are, or `None` if a candidate was
+    /// not finite.
     #[must_use]
     pub fn finish(mut self) -> Option<usize> {
         for at in 0..self.must_keep.len() {
@@ -175,7 +186,8 @@ impl<'a> Top<'a> {
     }
 }
 
-/// Larger is better: magnitude first, then the lower index. Bits of nonnegative floats order as the floats do.
+/// Larger is better: magnitude first, then the lower index. Bits of nonnegative floats order as the
+/// floats do.
 #[inline]
 fn rank((index, value): (u32, f32)) -> u64 {
     (u64::from(value.abs().to_bits()) << 32) | u64::from(!index)
@@ -184,8 +196,9 @@ fn rank((index, value): (u32, f32)) -> u64 {
 /// The score of what is dropped.
 pub(crate) const DROPPED: f32 = -1.0;
 
-/// Marks all but the `count` largest scores with [`DROPPED`]; of equal ones the later go first. Bits of nonnegative floats order as the
-/// floats do, so the threshold is found by bisection on bits: no memory and no sorting.
+/// Marks all but the `count` largest scores with [`DROPPED`]; of equal ones the later go first.
+/// Bits of nonnegative floats order as the floats do, so the threshold is found by bisection on
+/// bits: no memory and no sorting.
 pub(crate) fn drop_least(scores: &mut [f32], count: usize) {
     let above = |scores: &[f32], bits: u32| {
         scores.iter().filter(|score| **score != DROPPED && score.to_bits() >= bits).count()
@@ -242,7 +255,8 @@ mod tests {
     fn it_equals_a_sort_for_every_capacity_with_many_ties_and_in_any_order() {
         let mut rng = Rng::new(0, 0);
         for len in [0, 1, 2, 17, 300] {
-            let values: Vec<(u32, f32)> = (0..len).map(|i| (i, rng.below(9) as f32 - 4.0)).collect();
+            let values: Vec<(u32, f32)> =
+                (0..len).map(|i| (i, rng.below(9) as f32 - 4.0)).collect();
             let order = Permutation::new(1, 0, values.len());
             let mixed: Vec<_> = (0..values.len()).map(|i| values[order.get(i)]).collect();
             for capacity in [0, 1, 2, 3, 16, 17, 150, 300, 400] {

@@ -1,6 +1,7 @@
 //! The nonzero weights: sorted flat indices and their values, nothing else.
 //!
-//! Weight j of neuron i has the flat index `i * d + j`, so the weights of one neuron, a *block*, lie together.
+//! Weight j of neuron i has the flat index `i * d + j`, so the weights of one neuron, a *block*,
+//! lie together.
 
 mod editable;
 
@@ -30,8 +31,8 @@ impl<'a> Weights<'a> {
     /// Views `index` and `value` as the nonzeros of an m×d matrix, `hidden` = m, `inputs` = d.
     ///
     /// # Errors
-    /// [`Error::Length`] if the slices differ, [`Error::Unsorted`] or [`Error::Range`] for indices that do not rise
-    /// or lie outside.
+    /// [`Error::Length`] if the slices differ, [`Error::Unsorted`] or [`Error::Range`] for indices
+    /// that do not rise or lie outside.
     pub fn new(inputs: usize, hidden: usize, index: &'a [u32], value: &'a [f32]) -> Result<Self> {
         error::length("weight values", value.len(), index.len())?;
         check_support(inputs, hidden, index)?;
@@ -45,7 +46,12 @@ impl<'a> Weights<'a> {
     }
 
     /// As [`Self::new`] for entries that are known to be in order.
-    pub(crate) const fn trusted(inputs: usize, hidden: usize, index: &'a [u32], value: &'a [f32]) -> Self {
+    pub(crate) const fn trusted(
+        inputs: usize,
+        hidden: usize,
+        index: &'a [u32],
+        value: &'a [f32],
+    ) -> Self {
         Self { inputs, hidden, index, value }
     }
 
@@ -113,7 +119,12 @@ impl<'a> Weights<'a> {
     pub(crate) fn take_block(&mut self, i: usize) -> Block<'a> {
         let base = i.saturating_mul(self.inputs);
         let skip = self.index.iter().take_while(|&&j| (j as usize) < base).count();
-        let len = self.index.iter().skip(skip).take_while(|&&j| (j as usize) < base + self.inputs).count();
+        let len = self
+            .index
+            .iter()
+            .skip(skip)
+            .take_while(|&&j| (j as usize) < base + self.inputs)
+            .count();
         let block = self.part(i, skip..skip + len);
         self.index = self.index.get(skip..).unwrap_or(&[]);
         self.value = self.value.get(skip..).unwrap_or(&[]);
@@ -152,7 +163,8 @@ impl<'a> Block<'a> {
         self.neuron
     }
 
-    /// Checks that the block belongs to one of `hidden` neurons of `inputs` inputs, and that its weights lie within.
+    /// Checks that the block belongs to one of `hidden` neurons of `inputs` inputs, and that its
+    /// weights lie within.
     ///
     /// # Errors
     /// [`Error::Range`] with what lies outside.
@@ -176,7 +188,8 @@ impl<'a> Block<'a> {
         self.value.iter().any(|&value| value != 0.0)
     }
 
-    /// Whether both are the same weights in the same memory; a cheap test that never errs on the side of yes.
+    /// Whether both are the same weights in the same memory; a cheap test that never errs on the
+    /// side of yes.
     #[must_use]
     pub fn is(&self, other: &Block<'_>) -> bool {
         core::ptr::eq(self.index, other.index) && core::ptr::eq(self.value, other.value)
@@ -229,13 +242,17 @@ pub fn check_support(inputs: usize, hidden: usize, index: &[u32]) -> Result<()> 
     }
     match index.last() {
         None => Ok(()),
-        Some(&last) => {
-            error::range("weight index", last as usize, 0, inputs.saturating_mul(hidden).saturating_sub(1))
-        }
+        Some(&last) => error::range(
+            "weight index",
+            last as usize,
+            0,
+            inputs.saturating_mul(hidden).saturating_sub(1),
+        ),
     }
 }
 
-/// Checks that the flat indices of weights that must be kept rise strictly, lie within m·d and are at most `most`.
+/// Checks that the flat indices of weights that must be kept rise strictly, lie within m·d and are
+/// at most `most`.
 pub(crate) fn check_kept(dims: &Dims, must_keep: &[u32], most: usize) -> Result<()> {
     error::range("weights that must be kept", must_keep.len(), 0, most)?;
     check_support(dims.inputs, dims.hidden, must_keep)
@@ -310,8 +327,14 @@ mod tests {
     fn bad_supports_are_refused() {
         assert_eq!(Weights::new(3, 2, &[2, 1], &[0.0; 2]), Err(Error::Unsorted { at: 1 }));
         assert_eq!(Weights::new(3, 2, &[1, 1], &[0.0; 2]), Err(Error::Unsorted { at: 1 }));
-        assert!(matches!(Weights::new(3, 2, &[6], &[0.0]), Err(Error::Range { max: 5, got: 6, .. })));
-        assert!(matches!(Weights::new(3, 2, &[1], &[]), Err(Error::Length { expected: 1, got: 0, .. })));
+        assert!(matches!(
+            Weights::new(3, 2, &[6], &[0.0]),
+            Err(Error::Range { max: 5, got: 6, .. })
+        ));
+        assert!(matches!(
+            Weights::new(3, 2, &[1], &[]),
+            Err(Error::Length { expected: 1, got: 0, .. })
+        ));
         assert!(matches!(Weights::new(0, 2, &[1], &[1.0]), Err(Error::Range { .. })));
     }
 }

@@ -1,4 +1,5 @@
-//! Products of the network with c outputs, `Yhat = sum_i (A_i w_i) wt_i^T`, built on the primitives of [`Sensing`].
+//! Products of the network with c outputs, `Yhat = sum_i (A_i w_i) wt_i^T`, built on the primitives
+//! of [`Sensing`].
 //!
 //! Outputs and residuals are n×c, row by row. With a residual R, descending the loss means adding
 //!
@@ -7,9 +8,10 @@
 //! to wt_i  R^T (A_i w_i)
 //! ```
 //!
-//! which is all that cross-entropy and least squares with several outputs need of the data. As in [`crate::operator::sensing`],
-//! every operation has a provided body, its specification and the oracle of its tests; operators override them.
-//! The full gradient *adds* to its output, so that a sum over batches needs no further buffer.
+//! which is all that cross-entropy and least squares with several outputs need of the data. As in
+//! [`crate::operator::sensing`], every operation has a provided body, its specification and the
+//! oracle of its tests; operators override them. The full gradient *adds* to its output, so that a
+//! sum over batches needs no further buffer.
 
 use crate::base::error::{self, Result};
 use crate::network::gates::Gates;
@@ -20,7 +22,8 @@ use core::ops::Range;
 
 /// Products with networks of several outputs; everything has a provided body.
 ///
-/// n is the number of local rows of the current batch, c that of the outputs. Row vectors are those of the [`Host`].
+/// n is the number of local rows of the current batch, c that of the outputs. Row vectors are those
+/// of the [`Host`].
 pub trait Factored: Sensing<Machine = Host> {
     /// Floats of scratch that these operations need, for batches of up to `batch` rows.
     fn net_scratch(&self, batch: usize) -> usize {
@@ -41,8 +44,8 @@ pub trait Factored: Sensing<Machine = Host> {
         provided::forward(self, gates, net, out, scratch)
     }
 
-    /// `dw_i += A_i^T (R wt_i)` and `dwt_i += R^T (A_i w_i)` for a range of p blocks: the full gradient, to be streamed
-    /// panel by panel. `r` is n×c, `dw` has length p·d, `dwt` p·c.
+    /// `dw_i += A_i^T (R wt_i)` and `dwt_i += R^T (A_i w_i)` for a range of p blocks: the full
+    /// gradient, to be streamed panel by panel. `r` is n×c, `dw` has length p·d, `dwt` p·c.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -58,7 +61,8 @@ pub trait Factored: Sensing<Machine = Host> {
         provided::gradient(self, gates, net, r, blocks, out, scratch)
     }
 
-    /// `dw`, `dwt` = that gradient on the network's own nonzeros only, n·s work: one entry per nonzero of W and of Wt.
+    /// `dw`, `dwt` = that gradient on the network's own nonzeros only, n·s work: one entry per
+    /// nonzero of W and of Wt.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -73,8 +77,9 @@ pub trait Factored: Sensing<Machine = Host> {
         provided::gradient_at(self, gates, net, r, out, scratch)
     }
 
-    /// `out = J p`, n×c, J being the derivative of the outputs along the network's own nonzeros under fixed gates,
-    /// `J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T`; `p` has the network's support.
+    /// `out = J p`, n×c, J being the derivative of the outputs along the network's own nonzeros
+    /// under fixed gates, `J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T`; `p` has the network's
+    /// support.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -89,7 +94,8 @@ pub trait Factored: Sensing<Machine = Host> {
         provided::along(self, gates, (net, p), out, scratch)
     }
 
-    /// `dw`, `dwt` = `J^T J p`, J as in [`Self::net_along`]; `p` has the network's support, `image` is n×c of room.
+    /// `dw`, `dwt` = `J^T J p`, J as in [`Self::net_along`]; `p` has the network's support, `image`
+    /// is n×c of room.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -105,9 +111,10 @@ pub trait Factored: Sensing<Machine = Host> {
         provided::normal_at(self, gates, (net, p), out, image, scratch)
     }
 
-    /// `dw`, `dwt` = `J^T J p` of a network whose outputs are summed up where they are open: a row of J is the sum of those
-    /// rows of the J of [`Self::net_along`]. Bit `k % 32` of word `k / 32` of the [`open_words`] of a row in `open` says whether
-    /// output k is open there; `image` is n×c of room.
+    /// `dw`, `dwt` = `J^T J p` of a network whose outputs are summed up where they are open: a row
+    /// of J is the sum of those rows of the J of [`Self::net_along`]. Bit `k % 32` of word `k / 32`
+    /// of the [`open_words`] of a row in `open` says whether output k is open there; `image` is n×c
+    /// of room.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -134,7 +141,8 @@ pub const fn open_words(outputs: usize) -> usize {
     outputs.div_ceil(u32::BITS as usize)
 }
 
-/// The provided bodies of [`Factored`], as functions, so that an override can be compared with them.
+/// The provided bodies of [`Factored`], as functions, so that an override can be compared with
+/// them.
 pub mod provided {
     use super::{Factored, Gates, Network, Range, Result, error, open_words};
     use crate::network::net::Head;
@@ -256,7 +264,8 @@ pub mod provided {
         Ok(())
     }
 
-    /// [`Factored::net_normal_at`] for (net, p): outputs along p, and their gradient. Scratch: 2 n + d.
+    /// [`Factored::net_normal_at`] for (net, p): outputs along p, and their gradient. Scratch: 2 n
+    /// + d.
     ///
     /// # Errors
     /// As the trait's.
@@ -272,8 +281,8 @@ pub mod provided {
         sensing.net_gradient_at(gates, net, image, out, scratch)
     }
 
-    /// [`Factored::net_sum_normal_at`] for (net, p): outputs along p, their sum in the place of those that are open, and the
-    /// gradient of that. `work` is n×c of room, and scratch: 2 n + d.
+    /// [`Factored::net_sum_normal_at`] for (net, p): outputs along p, their sum in the place of
+    /// those that are open, and the gradient of that. `work` is n×c of room, and scratch: 2 n + d.
     ///
     /// # Errors
     /// As the trait's.
@@ -303,7 +312,11 @@ pub mod provided {
     /// # Errors
     /// [`error::Error::Length`] if there are more or fewer.
     pub fn check_open(rows: usize, outputs: usize, open: &[u32]) -> Result<()> {
-        error::length("bits of the open outputs", open.len(), rows.saturating_mul(open_words(outputs)))
+        error::length(
+            "bits of the open outputs",
+            open.len(),
+            rows.saturating_mul(open_words(outputs)),
+        )
     }
 
     /// [`Factored::net_along`] for (net, p), block by block. Scratch: 2 n.
@@ -402,6 +415,10 @@ pub mod provided {
     /// The first `len` floats of a scratch buffer, and the rest.
     fn part<S>(scratch: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
         let got = scratch.len();
-        scratch.split_at_mut_checked(len).ok_or(error::Error::Length { what: "scratch", expected: len, got })
+        scratch.split_at_mut_checked(len).ok_or(error::Error::Length {
+            what: "scratch",
+            expected: len,
+            got,
+        })
     }
 }

@@ -1,8 +1,10 @@
-//! The reference operator: gates and products row by row, over any [`Samples`], with the same bits on every target.
+//! The reference operator: gates and products row by row, over any [`Samples`], with the same bits
+//! on every target.
 //!
-//! Bulk operations are overridden to read each row once instead of once per block; they add in the same order as the
-//! provided bodies and give the same bits (the conformance suite compares them). Where gates are random, a generator
-//! of d numbers belongs to each block, so the provided bodies, block by block, are the better order and stay.
+//! Bulk operations are overridden to read each row once instead of once per block; they add in the
+//! same order as the provided bodies and give the same bits (the conformance suite compares them).
+//! Where gates are random, a generator of d numbers belongs to each block, so the provided bodies,
+//! block by block, are the better order and stay.
 
 use crate::base::budget;
 use crate::base::error::{self, Error, Result};
@@ -60,7 +62,16 @@ impl<'a, X: Samples> Gated<'a, X> {
         let (row, rest) = memory.split_at_mut(d);
         let (generator, rest) = rest.split_at_mut(d);
         let (open, _) = rest.split_at_mut(hidden);
-        Ok(Self { samples, hidden, panel: panel.min(hidden), batch: 0..n, row, generator, open, host: Host })
+        Ok(Self {
+            samples,
+            hidden,
+            panel: panel.min(hidden),
+            batch: 0..n,
+            row,
+            generator,
+            open,
+            host: Host,
+        })
     }
 
     /// Calls `body(self, k, position)` with every row k of the batch in `self.row`.
@@ -112,7 +123,12 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         Ok(())
     }
 
-    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Result<(), Self::Source> {
+    fn apply(
+        &mut self,
+        gates: Gates<'_>,
+        w: Block<'_>,
+        out: &mut [f32],
+    ) -> Result<(), Self::Source> {
         error::length("apply output", out.len(), self.local_rows())?;
         let gate = gates.gate(w.neuron());
         if gate == Gate::Closed {
@@ -150,7 +166,12 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         })
     }
 
-    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<(), Self::Source> {
+    fn forward(
+        &mut self,
+        gates: Gates<'_>,
+        w: Weights<'_>,
+        out: &mut [f32],
+    ) -> Result<(), Self::Source> {
         if gates.may_be_random() {
             return provided::forward(self, gates, w, out);
         }
@@ -272,8 +293,11 @@ impl<X: Samples> Sensing for Gated<'_, X> {
                 let open = this.open(&mut cursor, i);
                 let picks = support.get(run.clone()).unwrap_or(&[]);
                 for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
-                    let x =
-                        this.row.get((j as usize).wrapping_sub(i * this.row.len())).copied().unwrap_or(0.0);
+                    let x = this
+                        .row
+                        .get((j as usize).wrapping_sub(i * this.row.len()))
+                        .copied()
+                        .unwrap_or(0.0);
                     *out += (open * x) * (open * x);
                 }
             }

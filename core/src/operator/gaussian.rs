@@ -1,7 +1,8 @@
-//! Gaussian sensing: `y = G x`, G with independent N(0, 1/n) entries that exist only while they are used.
+//! Gaussian sensing: `y = G x`, G with independent N(0, 1/n) entries that exist only while they are
+//! used.
 //!
-//! The classical compressed-sensing problem on which hard thresholding is understood best; it has no gates. Row k of
-//! block i is drawn from (seed, i, k) whenever a product needs it.
+//! The classical compressed-sensing problem on which hard thresholding is understood best; it has
+//! no gates. Row k of block i is drawn from (seed, i, k) whenever a product needs it.
 
 use crate::base::error::{self, Result};
 use crate::base::math;
@@ -48,7 +49,8 @@ impl Gaussian {
     /// The entries of row `k` in block `i`, from the first on.
     fn row(&self, i: usize, k: usize) -> impl Iterator<Item = f32> + use<> {
         // A block is a seed of its own, its rows are streams.
-        let mut rng = Rng::new(seed_of(self.seed, stream::BLOCK, i as u32), stream::SENSING + k as u64);
+        let mut rng =
+            Rng::new(seed_of(self.seed, stream::BLOCK, i as u32), stream::SENSING + k as u64);
         let scale = self.scale;
         core::iter::repeat_with(move || scale * rng.normal()).take(self.inputs)
     }

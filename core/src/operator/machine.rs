@@ -1,12 +1,15 @@
-//! Where the rows of an operator live: vectors of one number a row, and what is done with them besides products.
+//! Where the rows of an operator live: vectors of one number a row, and what is done with them
+//! besides products.
 //!
-//! Labels, residuals and activations are as long as the data. An algorithm never reads them: it holds a [`Machine::Rows`] of its
-//! operator, which are numbers in its own memory on the [`Host`] and may be the handle of a buffer elsewhere, and asks for sums.
-//! So a step moves what has the size of the support, and the panels that it asks for.
+//! Labels, residuals and activations are as long as the data. An algorithm never reads them: it
+//! holds a [`Machine::Rows`] of its operator, which are numbers in its own memory on the [`Host`]
+//! and may be the handle of a buffer elsewhere, and asks for sums. So a step moves what has the
+//! size of the support, and the panels that it asks for.
 //!
-//! The other shape that was weighed, by reasoning alone, is a few numbered registers that the operator owns. Here the caller's slices
-//! are row vectors as they are, so nothing that runs on the host changes; a register would copy the labels, each recipe needs
-//! another number of them, and a strip of rows is a slice here.
+//! The other shape that was weighed, by reasoning alone, is a few numbered registers that the
+//! operator owns. Here the caller's slices are row vectors as they are, so nothing that runs on the
+//! host changes; a register would copy the labels, each recipe needs another number of them, and a
+//! strip of rows is a slice here.
 
 use crate::base::error::{self, Result};
 use crate::base::math::{self, Sum, norm2};
@@ -14,12 +17,14 @@ use crate::base::rng::Rng;
 
 /// What holds row vectors and computes with them. The bodies of [`Host`] are the specification.
 ///
-/// Vectors of one call have one length but where it says otherwise; sums are over the rows that are held here.
+/// Vectors of one call have one length but where it says otherwise; sums are over the rows that are
+/// held here.
 pub trait Machine {
     /// A vector of one number a row.
     type Rows: ?Sized;
 
-    /// A vector of as many rows as the memory has floats, whose numbers are not set; the machine may keep a handle in the memory.
+    /// A vector of as many rows as the memory has floats, whose numbers are not set; the machine
+    /// may keep a handle in the memory.
     fn rows_in<'m>(&mut self, memory: &'m mut [f32]) -> &'m mut Self::Rows;
 
     /// Rows of a vector.
@@ -58,7 +63,8 @@ pub trait Machine {
     /// Rows on which `sign a > 0`.
     fn count_active(&mut self, a: &Self::Rows, sign: f32) -> usize;
 
-    /// Squared error: turns outputs into residuals, `out = scale y - out`, y being the labels from row `first` on; `|out|²`.
+    /// Squared error: turns outputs into residuals, `out = scale y - out`, y being the labels from
+    /// row `first` on; `|out|²`.
     ///
     /// # Errors
     /// [`error::Error::Length`] for fewer labels.
@@ -82,7 +88,8 @@ pub trait Machine {
     /// `t *= v r (1 - |z| / band)₊ / length`.
     fn near_hinge(&mut self, t: &mut Self::Rows, z: &Self::Rows, r: &Self::Rows, hinge: Hinge);
 
-    /// `(r · φ, |φ|²)`, φ being what two neurons of activations `z/2 ± a t` and sign v have over one of activation z.
+    /// `(r · φ, |φ|²)`, φ being what two neurons of activations `z/2 ± a t` and sign v have over
+    /// one of activation z.
     fn halves(&mut self, r: &Self::Rows, z: &Self::Rows, t: &Self::Rows, v: f32, a: f32) -> Along;
 }
 
@@ -176,7 +183,13 @@ impl Machine for Host {
         a.iter().filter(|&&a| sign * a > 0.0).count()
     }
 
-    fn residual(&mut self, labels: &[f32], first: usize, scale: f32, out: &mut [f32]) -> Result<f32> {
+    fn residual(
+        &mut self,
+        labels: &[f32],
+        first: usize,
+        scale: f32,
+        out: &mut [f32],
+    ) -> Result<f32> {
         let held = labels.len().saturating_sub(first);
         error::length("labels", held.min(out.len()), out.len())?;
         for (out, y) in out.iter_mut().zip(Self::labels(labels, first, scale)) {

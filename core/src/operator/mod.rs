@@ -1,4 +1,5 @@
-//! The seam between algorithms and machines: the trait [`sensing::Sensing`], its provided bodies and the reference operators.
+//! The seam between algorithms and machines: the trait [`sensing::Sensing`], its provided bodies
+//! and the reference operators.
 
 pub mod factored;
 pub mod gated;

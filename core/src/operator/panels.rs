@@ -4,8 +4,9 @@ use crate::base::error::{Error, Result};
 use crate::operator::sensing::{Sensing, head_mut};
 use core::ops::Range;
 
-/// Calls `body(sensing, blocks, panel)` for all blocks in order, as many at a time as suit the operator and fit the buffer with
-/// `width` floats each. What is in the panel before is what the last call left there.
+/// Calls `body(sensing, blocks, panel)` for all blocks in order, as many at a time as suit the
+/// operator and fit the buffer with `width` floats each. What is in the panel before is what the
+/// last call left there.
 ///
 /// # Errors
 /// [`Error::Length`] for a buffer that no block fits; those of `body`.

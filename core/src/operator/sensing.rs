@@ -1,12 +1,13 @@
-//! The network as a linear measurement of its weights: `A = [A_1 … A_m]`, `A_i = diag(gate_i) X` of size n×d.
+//! The network as a linear measurement of its weights: `A = [A_1 … A_m]`, `A_i = diag(gate_i) X` of
+//! size n×d.
 //!
-//! [`Sensing`] is all that the algorithms know of data and machine. Two products per block are required; everything
-//! done in bulk has a provided body, which is its specification and the oracle of its tests ([`provided`]). Host and
-//! GPU override the bulk operations. Gates are an argument of every call, so an operator holds data and scratch and
-//! no state of the optimiser.
+//! [`Sensing`] is all that the algorithms know of data and machine. Two products per block are
+//! required; everything done in bulk has a provided body, which is its specification and the oracle
+//! of its tests ([`provided`]). Host and GPU override the bulk operations. Gates are an argument of
+//! every call, so an operator holds data and scratch and no state of the optimiser.
 //!
-//! The first two products *add* to their output, so that a sum over blocks needs no further buffer. n is the number
-//! of local rows of the current batch, see [`Sensing::select`].
+//! The first two products *add* to their output, so that a sum over blocks needs no further buffer.
+//! n is the number of local rows of the current batch, see [`Sensing::select`].
 
 use crate::base::error::{self, Result};
 use crate::base::math::axpy;
@@ -21,8 +22,8 @@ pub type Rows<S> = <<S as Sensing>::Machine as Machine>::Rows;
 
 /// A measurement operator with m blocks of size n×d.
 ///
-/// Its rows may be spread over processes, each with an operator of its own: products are local, and an algorithm adds up what it
-/// has of all local rows by one [`Self::sum`].
+/// Its rows may be spread over processes, each with an operator of its own: products are local, and
+/// an algorithm adds up what it has of all local rows by one [`Self::sum`].
 pub trait Sensing {
     /// What reading the data may fail with.
     type Source: core::fmt::Debug;
@@ -44,8 +45,8 @@ pub trait Sensing {
         self.local_rows()
     }
 
-    /// Adds up what every process has of its local rows; nothing where all rows are here. Called after all strips of a sum, never
-    /// within another operation.
+    /// Adds up what every process has of its local rows; nothing where all rows are here. Called
+    /// after all strips of a sum, never within another operation.
     ///
     /// # Errors
     /// Reaching the others failed.
@@ -70,7 +71,12 @@ pub trait Sensing {
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
-    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut Rows<Self>) -> Result<(), Self::Source>;
+    fn apply(
+        &mut self,
+        gates: Gates<'_>,
+        w: Block<'_>,
+        out: &mut Rows<Self>,
+    ) -> Result<(), Self::Source>;
 
     /// `out += A_i^T v`; `v` has length n, `out` length d.
     ///
@@ -94,8 +100,9 @@ pub trait Sensing {
         provided::scratch(batch, self.inputs())
     }
 
-    /// The same gates, for restricted products on this support: an operator may compute those of the support's neurons once and
-    /// mark what it returns ([`Gates::held`]). Marked gates give what unmarked ones do, after another batch or other held gates too.
+    /// The same gates, for restricted products on this support: an operator may compute those of
+    /// the support's neurons once and mark what it returns ([`Gates::held`]). Marked gates give
+    /// what unmarked ones do, after another batch or other held gates too.
     ///
     /// # Errors
     /// A wrong support, or reading the data failed.
@@ -131,7 +138,8 @@ pub trait Sensing {
         provided::gradient(self, gates, r, blocks, out)
     }
 
-    /// `out = A_S^T r` on a support S of s flat indices: n·s work instead of n·m·d; `out` has length s.
+    /// `out = A_S^T r` on a support S of s flat indices: n·s work instead of n·m·d; `out` has
+    /// length s.
     ///
     /// # Errors
     /// A wrong length or support, or reading the data failed.
@@ -146,7 +154,8 @@ pub trait Sensing {
         provided::gradient_at(self, gates, support, r, out, scratch)
     }
 
-    /// `out = A_S^T A_S p` on the support of `p`, in one pass over the data where overridden; `out` has length s.
+    /// `out = A_S^T A_S p` on the support of `p`, in one pass over the data where overridden; `out`
+    /// has length s.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -160,8 +169,8 @@ pub trait Sensing {
         provided::normal_at(self, gates, p, out, scratch)
     }
 
-    /// Solves damped normal equations on a support by conjugate gradients: all products of a solve in one call. The one operation
-    /// that adds up over processes itself, after each product.
+    /// Solves damped normal equations on a support by conjugate gradients: all products of a solve
+    /// in one call. The one operation that adds up over processes itself, after each product.
     ///
     /// # Errors
     /// A wrong length or support, or reading the data failed.
@@ -210,7 +219,8 @@ pub trait HostSensing: Sensing<Machine = Host> {}
 
 impl<S: Sensing<Machine = Host> + ?Sized> HostSensing for S {}
 
-/// Buffers that an algorithm shares with the operator, all the caller's; lengths as [`crate::base::budget::Training`] says.
+/// Buffers that an algorithm shares with the operator, all the caller's; lengths as
+/// [`crate::base::budget::Training`] says.
 #[derive(Debug)]
 pub struct Work<'a, R: ?Sized = [f32]> {
     /// One number per row of the batch, or of a strip of it.
@@ -223,8 +233,8 @@ pub struct Work<'a, R: ?Sized = [f32]> {
     pub strips: Option<Strips<'a>>,
 }
 
-/// A batch that is gone through in strips of rows, as many as the residual has room for: the memory of a step then does not
-/// grow with the batch, and each use of the residual computes it again.
+/// A batch that is gone through in strips of rows, as many as the residual has room for: the memory
+/// of a step then does not grow with the batch, and each use of the residual computes it again.
 #[derive(Debug)]
 pub struct Strips<'a> {
     /// The rows of the batch, which is selected before and after.
@@ -233,8 +243,8 @@ pub struct Strips<'a> {
     pub part: &'a mut [f32],
 }
 
-/// Selects the strips of `rows` one after the other, `strip` rows each, and calls `body` with the rows of the batch that they are;
-/// then the batch again.
+/// Selects the strips of `rows` one after the other, `strip` rows each, and calls `body` with the
+/// rows of the batch that they are; then the batch again.
 pub(crate) fn each_strip<S: Sensing + ?Sized>(
     sensing: &mut S,
     rows: &Range<usize>,
@@ -269,7 +279,11 @@ pub(crate) fn add_up<S: Sensing + ?Sized>(
 /// The first `len` floats of a buffer, and the rest.
 pub(crate) fn carve<S>(buffer: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
     let got = buffer.len();
-    buffer.split_at_mut_checked(len).ok_or(error::Error::Length { what: "panel", expected: len, got })
+    buffer.split_at_mut_checked(len).ok_or(error::Error::Length {
+        what: "panel",
+        expected: len,
+        got,
+    })
 }
 
 /// The first `len` elements of a slice.
@@ -298,13 +312,16 @@ pub(crate) fn norms_at<S: Sensing>(
     let d = sensing.inputs();
     for (i, run) in runs(d, support) {
         let norms = head_mut(work.panel, d)?;
-        let mut of_block =
-            |sensing: &mut S, norms: &mut [f32]| sensing.column_norms(gates, i..i + 1, norms, work.scratch);
+        let mut of_block = |sensing: &mut S, norms: &mut [f32]| {
+            sensing.column_norms(gates, i..i + 1, norms, work.scratch)
+        };
         match &mut work.strips {
             None => of_block(sensing, norms)?,
             Some(strips) => {
                 let strip = S::Machine::len(work.residual);
-                add_up(sensing, strips, strip, norms, |sensing, _, norms| of_block(sensing, norms))?;
+                add_up(sensing, strips, strip, norms, |sensing, _, norms| {
+                    of_block(sensing, norms)
+                })?;
             }
         }
         for at in run {
@@ -318,8 +335,8 @@ pub(crate) fn norms_at<S: Sensing>(
 /// The provided bodies of [`Sensing`], as functions, so that an override can be compared with them.
 pub mod provided {
     use super::{
-        Block, Equations, Gates, Machine, Range, Result, Rows, Sensing, Solved, Unknowns, Weights, error,
-        runs,
+        Block, Equations, Gates, Machine, Range, Result, Rows, Sensing, Solved, Unknowns, Weights,
+        error, runs,
     };
     use crate::operator::solve::conjugate_gradients;
 

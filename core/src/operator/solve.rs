@@ -3,7 +3,8 @@
 use crate::base::error::Result;
 use crate::base::math::{axpy, dot};
 
-/// `(A_S^T A_S + lambda D) delta = rhs`, D being the diagonal of `A_S^T A_S` (Marquardt 1963), and when to end.
+/// `(A_S^T A_S + lambda D) delta = rhs`, D being the diagonal of `A_S^T A_S` (Marquardt 1963), and
+/// when to end.
 #[derive(Debug, Clone, Copy)]
 pub struct Equations<'a> {
     /// The right-hand side, one number per entry of the support.
@@ -40,7 +41,8 @@ pub struct Solved {
     pub products: u32,
 }
 
-/// Solves by conjugate gradients preconditioned with the diagonal; `multiply` writes `A_S^T A_S p` to its second argument.
+/// Solves by conjugate gradients preconditioned with the diagonal; `multiply` writes `A_S^T A_S p`
+/// to its second argument.
 ///
 /// # Errors
 /// Those of `multiply`.
@@ -54,7 +56,8 @@ pub fn conjugate_gradients<E>(
     debug_assert!([diagonal.len(), delta.len(), g.len(), p.len(), h.len()] == [rhs.len(); 5]);
     let damping = 1.0 + lambda;
     // A column without norm has no equation: its weight stays.
-    let solved = |diagonal: f32, g: f32| if diagonal > 0.0 { g / (diagonal * damping) } else { 0.0 };
+    let solved =
+        |diagonal: f32, g: f32| if diagonal > 0.0 { g / (diagonal * damping) } else { 0.0 };
     delta.fill(0.0);
     g.iter_mut().zip(rhs).for_each(|(g, rhs)| *g = *rhs);
     let mut slope = 0.0;

@@ -1,7 +1,8 @@
 //! Operators around other operators, which pass on every call but those they change.
 //!
-//! A type that is a [`Wrapper`] is an operator. It says where the operator inside is, and what it changes: fewer rows, another
-//! panel, a look at each call before it is passed on ([`Wrapper::before`]).
+//! A type that is a [`Wrapper`] is an operator. It says where the operator inside is, and what it
+//! changes: fewer rows, another panel, a look at each call before it is passed on
+//! ([`Wrapper::before`]).
 
 use crate::base::error::{self, Result};
 use crate::network::gates::Gates;
@@ -16,7 +17,8 @@ use core::ops::Range;
 /// What reading the data of the operator inside may fail with.
 pub type Source<W> = <<W as Wrapper>::Inner as Sensing>::Source;
 
-/// An operator around another one; the blanket implementations make it a [`Sensing`], and a [`Factored`] where that is one.
+/// An operator around another one; the blanket implementations make it a [`Sensing`], and a
+/// [`Factored`] where that is one.
 pub trait Wrapper {
     /// The operator inside.
     type Inner: Sensing + ?Sized;
@@ -52,7 +54,8 @@ pub trait Wrapper {
 pub enum Body {
     /// The operator inside.
     Inner,
-    /// The provided body, by calls of the wrapper; the operator inside for operations that have none.
+    /// The provided body, by calls of the wrapper; the operator inside for operations that have
+    /// none.
     Provided,
 }
 
@@ -63,7 +66,8 @@ pub struct Call {
     pub operation: Operation,
     /// Blocks that it is of.
     pub blocks: usize,
-    /// Numbers that the caller and the operator exchange beside row vectors: weights, supports, panels and products.
+    /// Numbers that the caller and the operator exchange beside row vectors: weights, supports,
+    /// panels and products.
     pub numbers: usize,
     /// Numbers of row vectors: one per row of the batch, or one per row and output.
     pub rows: usize,
@@ -142,12 +146,22 @@ impl<W: Wrapper + ?Sized> Sensing for W {
     }
 
     fn select(&mut self, rows: Range<usize>) -> Result<(), Self::Source> {
-        error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.first_rows())?;
+        error::range(
+            "rows of the batch",
+            rows.end,
+            rows.start.saturating_add(1),
+            self.first_rows(),
+        )?;
         goes_in(self, Operation::Select, 0, 0, 0)?;
         self.inner_mut().select(rows)
     }
 
-    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut Rows<Self>) -> Result<(), Self::Source> {
+    fn apply(
+        &mut self,
+        gates: Gates<'_>,
+        w: Block<'_>,
+        out: &mut Rows<Self>,
+    ) -> Result<(), Self::Source> {
         let numbers = gates.numbers() + sparse(w.values().len());
         goes_in(self, Operation::Apply, 1, numbers, Self::Machine::len(out))?;
         self.inner_mut().apply(gates, w, out)

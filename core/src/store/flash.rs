@@ -1,8 +1,8 @@
-//! Checkpoints and models in NOR flash that survive a loss of power at any write: two slots, through the traits of
-//! `embedded-storage`.
+//! Checkpoints and models in NOR flash that survive a loss of power at any write: two slots,
+//! through the traits of `embedded-storage`.
 //!
-//! A payload goes to the slot that does not hold the newest one, so that this one stays whole until the next is. A slot is a
-//! head and the payload behind it, all little-endian:
+//! A payload goes to the slot that does not hold the newest one, so that this one stays whole until
+//! the next is. A slot is a head and the payload behind it, all little-endian:
 //!
 //! | offset | type | field | content |
 //! |---|---|---|---|
@@ -18,20 +18,24 @@
 //! | | U bytes, twice | further marks | erased, or the same |
 //! | | | payload | |
 //!
-//! U is the largest of 4 and the flash's `WRITE_SIZE` and `READ_SIZE`. [`Save`] erases the sectors that it needs, writes the
-//! payload page by page, then the head, reads both back, and writes two marks last. Every word is written once between two
-//! erases, as flash with error correction asks for.
+//! U is the largest of 4 and the flash's `WRITE_SIZE` and `READ_SIZE`. [`Save`] erases the sectors
+//! that it needs, writes the payload page by page, then the head, reads both back, and writes two
+//! marks last. Every word is written once between two erases, as flash with error correction asks
+//! for.
 //!
-//! **Why more than one mark.** A mark is begun when all before it is written and read back. So a payload whose head and
-//! checksum are right counts as soon as any of its marks is no longer erased, even a torn one. But a word whose write was cut may
-//! be read one way now and another way after the next reset. The second mark is begun when the first is done: where both are
-//! there, the first is there for good, and nothing more is needed. Where only one is, [`Slots::open`] writes the third before the
-//! payload is believed; if power has failed in that too, it copies the payload to the other slot first. It does so, too, with a
-//! payload without any mark if there is no other: so the other slot may be erased at any time that a copy is being made.
+//! **Why more than one mark.** A mark is begun when all before it is written and read back. So a
+//! payload whose head and checksum are right counts as soon as any of its marks is no longer
+//! erased, even a torn one. But a word whose write was cut may be read one way now and another way
+//! after the next reset. The second mark is begun when the first is done: where both are there, the
+//! first is there for good, and nothing more is needed. Where only one is, [`Slots::open`] writes
+//! the third before the payload is believed; if power has failed in that too, it copies the payload
+//! to the other slot first. It does so, too, with a payload without any mark if there is no other:
+//! so the other slot may be erased at any time that a copy is being made.
 //!
-//! **What holds.** *Acknowledged* is a payload that [`Save::commit`] has returned; *reported* is one that was the newest after
-//! [`Slots::open`]. Neither is lost before a newer one is whole, and what is found is never a piece of a payload. It depends on
-//! what a cut leaves behind how far that goes:
+//! **What holds.** *Acknowledged* is a payload that [`Save::commit`] has returned; *reported* is
+//! one that was the newest after [`Slots::open`]. Neither is lost before a newer one is whole, and
+//! what is found is never a piece of a payload. It depends on what a cut leaves behind how far that
+//! goes:
 //!
 //! | in the word or sector in which power failed | holds for |
 //! |---|---|
@@ -41,12 +45,14 @@
 //! | words that cannot be read: error correction | any number of cuts |
 //! | words that are read as before or as they should be, and change between the two at resets | any number of cuts, unless a slot comes back |
 //!
-//! In the last row, of which we know no chip, a slot whose erase was cut *comes back*: its head, one mark and all words of its
-//! payload are read as before, all together, and not at a later reset. With w words that is a chance of 2⁻ʷ, and it does harm only
-//! to a payload that is newer than the other one or the source of a copy, so after a cut in a mark. No scheme of
-//! words that are written once does away with it: whatever is written to make certain may itself be cut.
+//! In the last row, of which we know no chip, a slot whose erase was cut *comes back*: its head,
+//! one mark and all words of its payload are read as before, all together, and not at a later
+//! reset. With w words that is a chance of 2⁻ʷ, and it does harm only to a payload that is newer
+//! than the other one or the source of a copy, so after a cut in a mark. No scheme of words that
+//! are written once does away with it: whatever is written to make certain may itself be cut.
 //!
-//! Reading believes nothing. Whatever is wrong with a slot is reported by [`Slots::state`], and the other one is used.
+//! Reading believes nothing. Whatever is wrong with a slot is reported by [`Slots::state`], and the
+//! other one is used.
 //!
 //! ```
 //! # mod ram {
@@ -110,8 +116,9 @@ use slot::{ERASED, HEADER, Header, Mark};
 
 /// Two slots in one range of a flash, and a page through which all is written and read.
 ///
-/// The page is the only memory; a larger one makes for fewer calls of the driver. Its size is checked when the program is
-/// built: a multiple of the flash's `WRITE_SIZE` and `READ_SIZE` (which must be powers of two), and at least 28 bytes.
+/// The page is the only memory; a larger one makes for fewer calls of the driver. Its size is
+/// checked when the program is built: a multiple of the flash's `WRITE_SIZE` and `READ_SIZE` (which
+/// must be powers of two), and at least 28 bytes.
 #[derive(Debug)]
 pub struct Slots<F: NorFlash, const PAGE: usize> {
     flash: F,
@@ -133,9 +140,15 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     const UNIT: usize = {
         let unit = if F::WRITE_SIZE > F::READ_SIZE { F::WRITE_SIZE } else { F::READ_SIZE };
         let unit = if unit > 4 { unit } else { 4 };
-        assert!(F::WRITE_SIZE.is_power_of_two() && F::READ_SIZE.is_power_of_two(), "sizes of the flash");
+        assert!(
+            F::WRITE_SIZE.is_power_of_two() && F::READ_SIZE.is_power_of_two(),
+            "sizes of the flash"
+        );
         assert!(F::ERASE_SIZE.is_multiple_of(unit) && F::ERASE_SIZE > 0, "sectors of whole units");
-        assert!(PAGE.is_multiple_of(unit) && PAGE >= HEADER.next_multiple_of(unit), "a page for a head");
+        assert!(
+            PAGE.is_multiple_of(unit) && PAGE >= HEADER.next_multiple_of(unit),
+            "a page for a head"
+        );
         unit
     };
     /// Where the marks are.
@@ -143,20 +156,22 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     /// Bytes of a slot before its payload.
     pub const HEAD: usize = Self::MARKS + MARKS * Self::UNIT;
 
-    /// The fewest bytes of a slot for payloads of up to so many bytes: whole sectors. The range of [`Self::open`] has two
-    /// slots.
+    /// The fewest bytes of a slot for payloads of up to so many bytes: whole sectors. The range of
+    /// [`Self::open`] has two slots.
     #[must_use]
     pub const fn slot_bytes(payload: usize) -> usize {
         payload.saturating_add(Self::HEAD).div_ceil(F::ERASE_SIZE).saturating_mul(F::ERASE_SIZE)
     }
 
-    /// Reads all of both slots of `range`, whose halves are whole sectors. Nothing is written unless power has failed between
-    /// the head and the last mark of the newest payload: then one mark is, or the payload once more to the other slot. If the
-    /// flash takes neither, the payload is the newest all the same, and the next save fails with the reason.
+    /// Reads all of both slots of `range`, whose halves are whole sectors. Nothing is written
+    /// unless power has failed between the head and the last mark of the newest payload: then one
+    /// mark is, or the payload once more to the other slot. If the flash takes neither, the payload
+    /// is the newest all the same, and the next save fails with the reason.
     ///
     /// # Errors
-    /// [`Error::Range`] for a range beyond the flash, [`Error::Length`] where its halves are no whole sectors,
-    /// [`Error::Budget`] where they have no room for a head, [`Error::Source`] if neither slot can be read.
+    /// [`Error::Range`] for a range beyond the flash, [`Error::Length`] where its halves are no
+    /// whole sectors, [`Error::Budget`] where they have no room for a head, [`Error::Source`] if
+    /// neither slot can be read.
     pub fn open(flash: F, range: Range<u32>) -> Result<Self, F::Error> {
         let mut slots = Self::new(flash, range)?;
         for k in 0..2 {
@@ -196,7 +211,11 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         error::range("end of the slots in flash", end, start, flash.capacity())?;
         let (half, sector) = ((end - start) / 2, F::ERASE_SIZE);
         error::length("start of the slots, at a sector", start, start - start % sector)?;
-        error::length("bytes of two slots of whole sectors", end - start, 2 * (half - half % sector))?;
+        error::length(
+            "bytes of two slots of whole sectors",
+            end - start,
+            2 * (half - half % sector),
+        )?;
         if half < Self::HEAD {
             return Err(Error::Budget { needed: Self::slot_bytes(0), got: half });
         }
@@ -232,12 +251,12 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         }
     }
 
-    /// Reads the newest payload to the start of `out`, a last incomplete word filled with zeros, and checks it once more;
-    /// `None` where there is none.
+    /// Reads the newest payload to the start of `out`, a last incomplete word filled with zeros,
+    /// and checks it once more; `None` where there is none.
     ///
     /// # Errors
-    /// [`Error::Budget`] if `out` is too short, [`Error::Source`] if the flash cannot be read, [`Error::Format`] if what it
-    /// gives is no longer what was there when it was opened.
+    /// [`Error::Budget`] if `out` is too short, [`Error::Source`] if the flash cannot be read,
+    /// [`Error::Format`] if what it gives is no longer what was there when it was opened.
     pub fn load<'o>(&mut self, out: &'o mut [u32]) -> Result<Option<&'o [u32]>, F::Error> {
         let Some(&entry) = self.newest() else { return Ok(None) };
         let (words, got) = (entry.len().div_ceil(4), size_of_val(out));
@@ -265,13 +284,15 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         self.flash
     }
 
-    /// The slot to write next and its sequence number. The newest payload is certain when the other slot is erased.
+    /// The slot to write next and its sequence number. The newest payload is certain when the other
+    /// slot is erased.
     fn next(&mut self) -> Result<(usize, u32), F::Error> {
         if !self.is_settled {
             self.settle()?;
         }
         let Some((newest, entry)) = self.newest.zip(self.newest()) else {
-            // One that cannot be read now might be read later, and pass for newer than what is written now.
+            // One that cannot be read now might be read later, and pass for newer than what is
+            // written now.
             let unread = |slot: &Slot<F::Error>| matches!(slot, Slot::Refused(Error::Source(_)));
             return Ok((self.state.iter().position(unread).unwrap_or(0), 0));
         };
@@ -318,11 +339,19 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     }
 
     /// Gives the payload at `at` to `take`, piece by piece, and checks it.
-    fn payload(&mut self, header: &Header, at: u32, mut take: impl FnMut(&[u8])) -> Result<(), F::Error> {
+    fn payload(
+        &mut self,
+        header: &Header,
+        at: u32,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), F::Error> {
         let (mut digest, mut done) = (CRC.digest(), 0);
         while done < header.len {
             let left = (header.len - done) as usize;
-            let piece = self.page.get_mut(..left.next_multiple_of(Self::UNIT).min(PAGE)).unwrap_or_default();
+            let piece = self
+                .page
+                .get_mut(..left.next_multiple_of(Self::UNIT).min(PAGE))
+                .unwrap_or_default();
             self.flash.read(at + done, piece).map_err(Error::Source)?;
             let piece = piece.get(..left.min(PAGE)).unwrap_or_default();
             digest.update(piece);
@@ -331,6 +360,10 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         }
         let (expected, got) = (header.checksum, digest.finalize());
         let what = "checksum of the payload in flash";
-        if expected == got { Ok(()) } else { Err(Error::Format { what, at: at as usize, expected, got }) }
+        if expected == got {
+            Ok(())
+        } else {
+            Err(Error::Format { what, at: at as usize, expected, got })
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Models and checkpoints as bytes: the `.tamis` format, flash slots, and prediction from a chip that streams.
+//! Models and checkpoints as bytes: the `.tamis` format, flash slots, and prediction from a chip
+//! that streams.
 
 #[cfg(feature = "embedded-storage")]
 pub mod flash;

@@ -1,14 +1,17 @@
-//! Prediction from models in flash that is not mapped into memory, such as a chip on an SPI bus: weights are read piece by
-//! piece into a buffer of the caller, through [`ReadNorFlash`](embedded_storage::nor_flash::ReadNorFlash) of `embedded-storage`.
+//! Prediction from models in flash that is not mapped into memory, such as a chip on an SPI bus:
+//! weights are read piece by piece into a buffer of the caller, through
+//! [`ReadNorFlash`](embedded_storage::nor_flash::ReadNorFlash) of `embedded-storage`.
 //!
-//! A device needs RAM for the activations and for a buffer of 48 bytes or more, however large the model is; each prediction
-//! reads all of it once. Rows go through the kernels that models in memory use, piece by piece of a row in its order, so
-//! predictions have the same bits. Layers of floats must be in rows, those of integers in blocks: `tamis export
-//! --format tamis --encoding rows` and `--encoding blocks` write a model so.
+//! A device needs RAM for the activations and for a buffer of 48 bytes or more, however large the
+//! model is; each prediction reads all of it once. Rows go through the kernels that models in
+//! memory use, piece by piece of a row in its order, so predictions have the same bits. Layers of
+//! floats must be in rows, those of integers in blocks:
+//! `tamis export --format tamis --encoding rows` and `--encoding blocks` write a model so.
 //!
-//! Opening reads the file twice, for its checksum and to check every number, as [`crate::store::wire::View::parse`] does. What the
-//! bus gives later is not checked again: [`Model::check`] reads the checksum anew. A read that fails ends the call with its
-//! error and leaves the outputs as they were.
+//! Opening reads the file twice, for its checksum and to check every number, as
+//! [`crate::store::wire::View::parse`] does. What the bus gives later is not checked again:
+//! [`Model::check`] reads the checksum anew. A read that fails ends the call with its error and
+//! leaves the outputs as they were.
 //!
 //! ```
 //! # mod mapped {
@@ -65,7 +68,10 @@ struct Layer {
 impl Layer {
     /// Where array `k` is, and its bytes.
     fn array(&self, k: usize) -> Place {
-        Place { at: self.at + self.head.start(k), len: self.head.arrays.get(k).copied().unwrap_or(0) }
+        Place {
+            at: self.at + self.head.start(k),
+            len: self.head.arrays.get(k).copied().unwrap_or(0),
+        }
     }
 
     const fn is_sum(&self) -> bool {
@@ -77,11 +83,13 @@ type Layers = heapless::Vec<Layer, MAX_LAYERS>;
 
 /// One more layer.
 fn push(layers: &mut Layers, layer: Layer) -> Result<()> {
-    let many = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: MAX_LAYERS + 1 };
+    let many =
+        Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got: MAX_LAYERS + 1 };
     layers.push(layer).map_err(|_| many)
 }
 
-/// Checks that layers follow each other, that a sum is the last, and that the file's head says the same.
+/// Checks that layers follow each other, that a sum is the last, and that the file's head says the
+/// same.
 fn check_chain(layers: &[Layer], [inputs, outputs]: [u32; 2]) -> Result<()> {
     range("layers of the model", layers.len(), 1, MAX_LAYERS)?;
     let sum = layers.iter().position(Layer::is_sum).map_or(layers.len(), |k| k + 1);
@@ -91,7 +99,10 @@ fn check_chain(layers: &[Layer], [inputs, outputs]: [u32; 2]) -> Result<()> {
             length("inputs of a layer", after.head.inputs, before.head.outputs)?;
         }
     }
-    let ends = layers.first().zip(layers.last()).map(|(first, last)| (first.head.inputs, last.head.outputs));
+    let ends = layers
+        .first()
+        .zip(layers.last())
+        .map(|(first, last)| (first.head.inputs, last.head.outputs));
     let (first, last) = ends.unwrap_or_default();
     length("inputs of the model", first, inputs as usize)?;
     length("outputs of the model", last, outputs as usize)
@@ -134,7 +145,8 @@ const fn missing<S>(expected: usize) -> Error<S> {
     Error::Length { what: "numbers of the row that is read", expected, got: 0 }
 }
 
-/// The columns of rows that are checked: each above the one before in its row, and below the inputs.
+/// The columns of rows that are checked: each above the one before in its row, and below the
+/// inputs.
 #[derive(Debug, Default)]
 struct Rising {
     least: usize,

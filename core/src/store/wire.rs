@@ -1,10 +1,11 @@
 //! Models as bytes: little-endian, versioned, checksummed, and used where they lie.
 //!
-//! `docs/format.md` is the specification. [`View::parse`] checks every length, index, padding byte and reserved
-//! field, and the CRC-32 of the whole, before anything is used; what it gives borrows the bytes. [`View::encode`]
-//! writes a chain of layers and [`encode`] what the trainer holds, both into the caller's buffer. One model
-//! has one encoding: what was parsed encodes to the same bytes. [`QuantisedView`] does the same for models of integers.
-//! [`embed_model!`](crate::embed_model) and [`embed_quantised!`](crate::embed_quantised) have the compiler read a file.
+//! `docs/format.md` is the specification. [`View::parse`] checks every length, index, padding byte
+//! and reserved field, and the CRC-32 of the whole, before anything is used; what it gives borrows
+//! the bytes. [`View::encode`] writes a chain of layers and [`encode`] what the trainer holds, both
+//! into the caller's buffer. One model has one encoding: what was parsed encodes to the same bytes.
+//! [`QuantisedView`] does the same for models of integers. [`embed_model!`](crate::embed_model) and
+//! [`embed_quantised!`](crate::embed_quantised) have the compiler read a file.
 //!
 //! ```
 //! use tamis::network::{gates::Signs, net::Network, weights::Weights};
@@ -50,7 +51,8 @@ use crc::{CRC_32_ISO_HDLC, Crc};
 #[cfg(not(target_endian = "little"))]
 compile_error!("tamis reads models in place, which needs a little-endian target");
 
-/// The version that is written, and the only one that is read; files of later ones are [`crate::Error::Version`].
+/// The version that is written, and the only one that is read; files of later ones are
+/// [`crate::Error::Version`].
 pub const VERSION: u16 = 1;
 
 /// The first four bytes of a model, as a little-endian number.
@@ -78,7 +80,8 @@ pub(crate) const TAG_CSR: u16 = 1;
 pub(crate) const TAG_SUM: u16 = 2;
 /// Tag of the task.
 const TAG_TASK: u16 = 3;
-/// Tags of the layers of integers, in the order of `quantised::Weights`. 6, 7 and 9 were encodings and are reserved.
+/// Tags of the layers of integers, in the order of `quantised::Weights`. 6, 7 and 9 were encodings
+/// and are reserved.
 const TAG_DENSE: u16 = 4;
 const TAG_MASK: u16 = 5;
 const TAG_BLOCKS: u16 = 8;
@@ -90,8 +93,8 @@ const TAG_WINDOWS: u16 = 11;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 
-/// A part checks a model once, at start: 1 KiB of flash for a table is worth more there than the time, about 47
-/// instructions a byte on a Cortex-M4, the other checks included.
+/// A part checks a model once, at start: 1 KiB of flash for a table is worth more there than the
+/// time, about 47 instructions a byte on a Cortex-M4, the other checks included.
 #[cfg(target_os = "none")]
 pub(crate) type Table = crc::Table<0>;
 #[cfg(not(target_os = "none"))]

@@ -1,5 +1,10 @@
 //! Networks of several hidden layers: built layer by layer from the recipes, and fitted together.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by it"
+)]
 
 use core::ops::ControlFlow::{Break, Continue};
 use proptest::prelude::*;
@@ -27,7 +32,8 @@ fn rows(seed: u64) -> Vec<f32> {
     x
 }
 
-/// A network of two hidden layers, five and four neurons, ended by `end`; its weights are those of `seed`.
+/// A network of two hidden layers, five and four neurons, ended by `end`; its weights are those of
+/// `seed`.
 fn network<'a>(seed: u64, end: Head<'a>, index: &'a mut [u32], value: &'a mut [f32]) -> Stack<'a> {
     let mut rng = Rng::new(seed, 1);
     let mut some = |inputs: usize, neurons: usize, every: usize| -> (Vec<u32>, Vec<f32>) {
@@ -42,7 +48,9 @@ fn network<'a>(seed: u64, end: Head<'a>, index: &'a mut [u32], value: &'a mut [f
     match end {
         Head::Open => {}
         Head::Sum(signs) => stack.end_sum(signs).unwrap(),
-        Head::Weights(_) => stack.end_weights(Weights::new(3, 4, &last.0, &last.1).unwrap()).unwrap(),
+        Head::Weights(_) => {
+            stack.end_weights(Weights::new(3, 4, &last.0, &last.1).unwrap()).unwrap()
+        }
     }
     stack
 }
@@ -67,11 +75,13 @@ fn outputs(x: &[f32], stack: &Stack<'_>) -> Vec<f64> {
                 all.push(
                     a.iter()
                         .enumerate()
-                        .map(
-                            |(i, a)| {
-                                if signs.first().is_some_and(|bits| bits >> i & 1 == 1) { -a } else { *a }
-                            },
-                        )
+                        .map(|(i, a)| {
+                            if signs.first().is_some_and(|bits| bits >> i & 1 == 1) {
+                                -a
+                            } else {
+                                *a
+                            }
+                        })
                         .sum(),
                 );
             }
@@ -103,7 +113,10 @@ fn predictions_are_those_of_the_layers() {
         let mut out = vec![f32::NAN; c];
         for (row, expected) in x.chunks(D).zip(expected.chunks(c)) {
             stack.predict(row, &mut scratch, &mut out).unwrap();
-            assert!(out.iter().zip(expected).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5), "{end:?}");
+            assert!(
+                out.iter().zip(expected).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5),
+                "{end:?}"
+            );
         }
         let wrong = stack.predict(&x[..D - 1], &mut scratch, &mut out);
         assert!(matches!(wrong, Err(Error::Length { what: "row", .. })));
@@ -119,7 +132,10 @@ fn layers_that_do_not_fit_are_refused_and_change_nothing() {
     assert!(matches!(stack.end_sum(&[]), Err(Error::Range { .. })));
     assert!(matches!(stack.push(wide, Signs::Positive), Err(Error::Length { .. })));
     let many = Weights::new(D, 2, &full, &[1.0; 9]).unwrap();
-    assert!(matches!(stack.push(many, Signs::Positive), Err(Error::Length { expected: 9, got: 8, .. })));
+    assert!(matches!(
+        stack.push(many, Signs::Positive),
+        Err(Error::Length { expected: 9, got: 8, .. })
+    ));
     assert_eq!((stack.nnz(), stack.width(), stack.outputs()), (0, D, D));
     stack.push(Weights::new(D, 2, &[0, 7], &[1.0, 2.0]).unwrap(), Signs::Balanced).unwrap();
     assert_eq!(stack.values(), [1.0, -2.0], "signs are taken out of the weights");
@@ -151,7 +167,8 @@ fn a_first_step_follows_the_gradient() {
         let mut stack = network(5, end, &mut index, &mut value);
         let labels = &noise[..N * stack.outputs()];
         let before: Vec<f32> = stack.values().to_vec();
-        // The loss falls along the step as far as its slope says, the slope being the sum of |g| step.
+        // The loss falls along the step as far as its slope says, the slope being the sum of |g|
+        // step.
         let slopes: Vec<f64> = (0..before.len())
             .map(|at| {
                 let mut side = |change: f32| {
@@ -164,24 +181,33 @@ fn a_first_step_follows_the_gradient() {
             })
             .collect();
         let params = tune::Params { epochs: 1, batch: N, rate: 1e-4, seed: 0 };
-        let mut memory = vec![u32::MAX; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
+        let mut memory =
+            vec![u32::MAX; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
         let mut samples = Rows::new(&x, D).unwrap();
-        let info = tune::run(&mut samples, Labels::Values(labels), &mut stack, &params, &mut memory, |_| {
-            Continue(())
-        });
+        let info = tune::run(
+            &mut samples,
+            Labels::Values(labels),
+            &mut stack,
+            &params,
+            &mut memory,
+            |_| Continue(()),
+        );
         let info = info.unwrap();
         assert!(info.loss < info.before && info.epochs == 1);
         assert!((f64::from(info.loss) - mean_square(&outputs(&x, &stack), labels)).abs() < 1e-5);
         for ((new, old), slope) in stack.values().iter().zip(&before).zip(&slopes) {
             if slope.abs() > 1e-3 {
-                assert!(f64::from(new - old) * slope < 0.0, "{end:?}: {old} to {new}, slope {slope}");
+                assert!(
+                    f64::from(new - old) * slope < 0.0,
+                    "{end:?}: {old} to {new}, slope {slope}"
+                );
             }
         }
     }
 }
 
-/// A batch over all rows by Adam's first step moves each weight by the rate times the layer's size, so the gradient's size does not show:
-/// classes are checked by what they lead to.
+/// A batch over all rows by Adam's first step moves each weight by the rate times the layer's size,
+/// so the gradient's size does not show: classes are checked by what they lead to.
 #[test]
 fn classes_are_told_apart_better_after_than_before() {
     let x = rows(6);
@@ -241,7 +267,8 @@ fn a_network_is_built_layer_by_layer_from_a_recipe_and_is_not_worse_tuned() {
             |_| Continue(()),
         )
         .unwrap();
-        let (index, value) = (found.network.w().index().to_vec(), found.network.w().value().to_vec());
+        let (index, value) =
+            (found.network.w().index().to_vec(), found.network.w().value().to_vec());
         stack.push(Weights::new(d, m, &index, &value).unwrap(), Signs::Positive).unwrap();
     }
     stack.end_sum(&[]).unwrap();
@@ -258,7 +285,10 @@ fn a_network_is_built_layer_by_layer_from_a_recipe_and_is_not_worse_tuned() {
     )
     .unwrap();
     let power = mean_square(&vec![0.0; N], &labels);
-    assert!(before < 0.5 * power && f64::from(info.loss) < 0.9 * before, "{power} {before} {info:?}");
+    assert!(
+        before < 0.5 * power && f64::from(info.loss) < 0.9 * before,
+        "{power} {before} {info:?}"
+    );
 }
 
 #[test]
@@ -272,16 +302,24 @@ fn settings_and_labels_out_of_bounds_are_refused() {
     let words = tune::words(stack.nnz(), stack.activations(), 1);
     let good = tune::Params::DEFAULT;
     let mut go = |labels: &[f32], params: tune::Params, words: usize| {
-        tune::run(&mut rows, Labels::Values(labels), &mut stack, &params, &mut vec![0; words], |_| {
-            Continue(())
-        })
+        tune::run(
+            &mut rows,
+            Labels::Values(labels),
+            &mut stack,
+            &params,
+            &mut vec![0; words],
+            |_| Continue(()),
+        )
         .unwrap_err()
     };
     assert!(matches!(go(&labels, good, words - 1), Error::Budget { .. }));
     assert!(matches!(go(&labels[1..], good, words), Error::Length { .. } | Error::Range { .. }));
     assert!(matches!(go(&[f32::NAN; N], good, words), Error::NotFinite { .. }));
     assert!(matches!(go(&labels, tune::Params { batch: 0, ..good }, words), Error::Range { .. }));
-    assert!(matches!(go(&labels, tune::Params { rate: f32::NAN, ..good }, words), Error::NotFinite { .. }));
+    assert!(matches!(
+        go(&labels, tune::Params { rate: f32::NAN, ..good }, words),
+        Error::NotFinite { .. }
+    ));
     assert_eq!(stack.values(), kept);
     let (mut index, mut value) = ([0; 64], [0.0; 64]);
     let mut open = network(2, Head::Open, &mut index, &mut value);
@@ -298,7 +336,8 @@ fn settings_and_labels_out_of_bounds_are_refused() {
 
 #[test]
 fn weights_that_are_no_numbers_are_not_taken_for_a_better_fit() {
-    // Squares of gradients overflow, and their quotient is NaN: every neuron would give 0, which is a finite loss.
+    // Squares of gradients overflow, and their quotient is NaN: every neuron would give 0, which is
+    // a finite loss.
     let mut x = rows(318);
     x.iter_mut().for_each(|x| *x *= 1e19);
     let (mut index, mut value) = ([0; 64], [0.0; 64]);
@@ -309,13 +348,19 @@ fn weights_that_are_no_numbers_are_not_taken_for_a_better_fit() {
     let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), 1)];
     let mut samples = Rows::new(&x, D).unwrap();
     let goal = Labels::Values(&labels);
-    let info = tune::run(&mut samples, goal, &mut stack, &params, &mut memory, |_| Continue(())).unwrap();
+    let info =
+        tune::run(&mut samples, goal, &mut stack, &params, &mut memory, |_| Continue(())).unwrap();
     assert!(info.stopped && info.loss == info.before, "{info:?}");
     assert_eq!(stack.values(), before);
 }
 
 /// All weights that two layers and their outputs may have: those of `planted`, and small ones.
-fn full<'a>(planted: &Stack<'_>, index: &'a mut [u32], value: &'a mut [f32], seed: u64) -> Stack<'a> {
+fn full<'a>(
+    planted: &Stack<'_>,
+    index: &'a mut [u32],
+    value: &'a mut [f32],
+    seed: u64,
+) -> Stack<'a> {
     let mut rng = Rng::new(seed, 3);
     let mut stack = Stack::new(D, index, value);
     for (l, w) in planted.layers().enumerate() {
@@ -354,23 +399,32 @@ fn a_full_network_is_brought_down_to_the_weights_that_made_the_labels() {
         let params = shrink::Params { levels: 6, tune };
         let mut samples = Rows::new(&x, D).unwrap();
         let (mut counts, mut epochs) = (Vec::new(), 0);
-        let info =
-            shrink::run(&mut samples, Labels::Values(&labels), &mut stack, s, &params, &mut memory, |p| {
+        let info = shrink::run(
+            &mut samples,
+            Labels::Values(&labels),
+            &mut stack,
+            s,
+            &params,
+            &mut memory,
+            |p| {
                 epochs += 1;
                 assert_eq!(p.level as usize, (epochs - 1) / 40);
                 if p.tune.epoch == 1 {
                     counts.push(p.nnz);
                 }
                 Continue(())
-            })
-            .unwrap();
+            },
+        )
+        .unwrap();
         assert_eq!((info.levels, info.epochs as usize, info.stopped), (6, epochs, false));
         let cubic = |level: usize| s + ((from - s) * (6 - level).pow(3)).div_ceil(216);
         assert_eq!(counts, (0..6).map(cubic).collect::<Vec<_>>());
         let power = labels.iter().map(|y| y * y).sum::<f32>() / labels.len() as f32;
         assert!(info.before.unwrap() > 1e-3 * power, "{info:?}");
-        tune::run(&mut samples, Labels::Values(&labels), &mut stack, &tune, &mut memory, |_| Continue(()))
-            .unwrap();
+        tune::run(&mut samples, Labels::Values(&labels), &mut stack, &tune, &mut memory, |_| {
+            Continue(())
+        })
+        .unwrap();
         // Weights that the labels hardly show are not found again.
         let (found, wanted) = (support(&stack), support(&planted));
         let right = found.iter().filter(|at| wanted.contains(at)).count();
@@ -399,9 +453,15 @@ fn scales_of_layers_do_not_say_which_weights_are_dropped() {
         let tune = tune::Params { epochs: 0, ..tune::Params::DEFAULT };
         let params = shrink::Params { levels: 2, tune };
         let mut samples = Rows::new(&x, D).unwrap();
-        shrink::run(&mut samples, Labels::Values(&labels), &mut stack, 25, &params, &mut memory, |_| {
-            Continue(())
-        })
+        shrink::run(
+            &mut samples,
+            Labels::Values(&labels),
+            &mut stack,
+            25,
+            &params,
+            &mut memory,
+            |_| Continue(()),
+        )
         .unwrap();
         assert_eq!(stack.nnz(), 25);
         supports.push(support(&stack));
@@ -412,7 +472,8 @@ fn scales_of_layers_do_not_say_which_weights_are_dropped() {
 #[test]
 fn an_ended_run_drops_the_rest_at_once_and_a_small_network_is_left_alone() {
     let x = rows(40);
-    let classes: Vec<u16> = (0..N).map(|k| (x[k * D] > 0.0) as u16 + (x[k * D + 1] > 1.0) as u16).collect();
+    let classes: Vec<u16> =
+        (0..N).map(|k| (x[k * D] > 0.0) as u16 + (x[k * D + 1] > 1.0) as u16).collect();
     for (c, goal) in [(3, Labels::classes(&classes, 3)), (1, Labels::Values(&x[..N]))] {
         let end = if c == 3 { Head::Weights(3) } else { Head::Sum(&[]) };
         let (mut index, mut value) = ([0; 64], [0.0; 64]);
@@ -421,14 +482,25 @@ fn an_ended_run_drops_the_rest_at_once_and_a_small_network_is_left_alone() {
         let mut samples = Rows::new(&x, D).unwrap();
         let mut go = |stack: &mut Stack<'_>, nnz, goal, most| {
             let mut seen = 0;
-            shrink::run(&mut samples, goal, stack, nnz, &shrink::Params::DEFAULT, &mut memory, |_| {
-                seen += 1;
-                if seen < most { Continue(()) } else { Break(Scope::Run) }
-            })
+            shrink::run(
+                &mut samples,
+                goal,
+                stack,
+                nnz,
+                &shrink::Params::DEFAULT,
+                &mut memory,
+                |_| {
+                    seen += 1;
+                    if seen < most { Continue(()) } else { Break(Scope::Run) }
+                },
+            )
             .unwrap()
         };
         let info = go(&mut stack, 11, goal, 6);
-        assert!(info.stopped && info.epochs == 6 && info.levels == 2 && stack.nnz() == 11, "{info:?}");
+        assert!(
+            info.stopped && info.epochs == 6 && info.levels == 2 && stack.nnz() == 11,
+            "{info:?}"
+        );
         let before = stack.values().to_vec();
         let info = go(&mut stack, 11, Labels::Values(&[]), 6);
         assert!(info.levels == 0 && info.before.is_none() && stack.values() == before, "{info:?}");
@@ -443,18 +515,27 @@ fn a_level_whose_fit_is_ended_drops_its_own_weights_only() {
     let mut stack = network(51, Head::Weights(3), &mut index, &mut value);
     let from = stack.nnz();
     let mut memory = vec![0; tune::words(from, stack.activations(), 3)];
-    let params = shrink::Params { levels: 3, tune: tune::Params { epochs: 4, ..tune::Params::DEFAULT } };
+    let params =
+        shrink::Params { levels: 3, tune: tune::Params { epochs: 4, ..tune::Params::DEFAULT } };
     let mut samples = Rows::new(&x, D).unwrap();
     let mut seen = Vec::new();
-    let info =
-        shrink::run(&mut samples, Labels::Values(&labels), &mut stack, 10, &params, &mut memory, |p| {
+    let info = shrink::run(
+        &mut samples,
+        Labels::Values(&labels),
+        &mut stack,
+        10,
+        &params,
+        &mut memory,
+        |p| {
             seen.push((p.level, p.tune.epoch, p.nnz));
             if p.level == 1 { Break(Scope::Level) } else { Continue(()) }
-        })
-        .unwrap();
+        },
+    )
+    .unwrap();
     assert!(!info.stopped && (info.levels, info.epochs, stack.nnz()) == (3, 9, 10), "{info:?}");
     let left = |level: usize| 10 + ((from - 10) * (3 - level).pow(3)).div_ceil(27);
-    let expected = [(0, 1, left(0)), (0, 2, left(0)), (0, 3, left(0)), (0, 4, left(0)), (1, 1, left(1))];
+    let expected =
+        [(0, 1, left(0)), (0, 2, left(0)), (0, 3, left(0)), (0, 4, left(0)), (1, 1, left(1))];
     assert_eq!((&seen[..5], seen.len(), seen[5]), (&expected[..], 9, (2, 1, left(2))));
 }
 
@@ -477,7 +558,8 @@ proptest! {
         prop_assert!(kept <= nnz);
     }
 
-    /// Whatever the numbers, a run ends with finite values or an error, and is never worse than it was.
+    /// Whatever the numbers, a run ends with finite values or an error, and is never worse than it
+    /// was.
     #[test]
     fn any_network_stays_finite(seed in 0_u64..500, size in -30_i32..30, rate in 0.0_f32..100.0) {
         let mut x = rows(seed);
@@ -495,7 +577,8 @@ proptest! {
         prop_assert!(samples.samples() == N);
     }
 
-    /// Whatever the numbers, a network is brought down to exactly what is asked for, or there is an error.
+    /// Whatever the numbers, a network is brought down to exactly what is asked for, or there is an
+    /// error.
     #[test]
     fn any_network_is_brought_down_exactly(seed in 0_u64..500, size in -30_i32..30, nnz in 0_usize..40, levels in 0_u32..5) {
         let mut x = rows(seed);

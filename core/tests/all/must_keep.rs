@@ -1,5 +1,5 @@
-//! Weights that must be kept: what thresholding makes of them, and that they are on the support of every step of every recipe
-//! of steps, whatever the gradient says of them.
+//! Weights that must be kept: what thresholding makes of them, and that they are on the support of
+//! every step of every recipe of steps, whatever the gradient says of them.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -100,7 +100,8 @@ impl Data {
             (0..N * D).map(|e| if e % D == EMPTY as usize { 0.0 } else { rng.normal() }).collect();
         let rows = || x.chunks(D);
         let y: Vec<f32> = rows().map(|x| (2.0 * x[1] - x[3]).max(0.0) + x[4].max(0.0)).collect();
-        let several = rows().flat_map(|x| [x[0].max(0.0), (x[1] - x[2]).max(0.0), x[3].max(0.0)]).collect();
+        let several =
+            rows().flat_map(|x| [x[0].max(0.0), (x[1] - x[2]).max(0.0), x[3].max(0.0)]).collect();
         let classes = rows().map(|x| if x[1] > x[3] { 2 } else { u16::from(x[0] > 0.2) }).collect();
         Self { x, y, several, classes }
     }
@@ -149,7 +150,8 @@ fn holds(w: Weights<'_>, keep: &[u32]) {
 
 fn schedules<'k>(must_keep: &'k [u32]) -> impl Iterator<Item = Schedule<'k, OneOutput>> {
     let steps = [Step::Normalised, Step::Fixed(0.3), Step::Theory { beta: 3.0 }];
-    let refines = [Refine::None, Refine::PAPER, Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 }];
+    let refines =
+        [Refine::None, Refine::PAPER, Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 }];
     (0..36).map(move |k| Schedule {
         epochs: 4,
         batch: [0, 30][k / 9 % 2],
@@ -205,7 +207,8 @@ fn keeping_what_would_stay_anyway_changes_no_bit() {
         })
         .unwrap();
         let always = always.unwrap();
-        // The normalised rule starts from the support of the first gradient, which the observer does not see.
+        // The normalised rule starts from the support of the first gradient, which the observer
+        // does not see.
         if schedule.head.step == Step::Normalised {
             continue;
         }
@@ -220,8 +223,10 @@ fn a_neuron_of_kept_zeros_starts_again_as_one_without_weights() {
     let keep: Vec<u32> = (0..M as u32).map(|i| i * D as u32 + EMPTY).collect();
     // Zeros that must be kept are all that there is: with gates of their own all would stay closed.
     let zeros = vec![0.0; keep.len()];
-    let from =
-        Checkpoint::starting(Network::signed(Weights::new(D, M, &keep, &zeros).unwrap(), Signs::Positive));
+    let from = Checkpoint::starting(Network::signed(
+        Weights::new(D, M, &keep, &zeros).unwrap(),
+        Signs::Positive,
+    ));
     let train = |empty| {
         let head = OneOutput { empty, ..OneOutput::PAPER };
         let schedule = Schedule { must_keep: &keep, head, ..Schedule::PAPER };
@@ -276,10 +281,11 @@ fn several_outputs_keep_them_under_either_ranking() {
         let mut budget = schedule.budget(Dims::new(N, D, M, 9), C, 2, 0);
         budget.scratch = sensing.net_scratch(budget.batch);
         let mut memory = vec![0x7fc0_4321; budget.words()];
-        let done = train::run(&mut sensing, goal, 9, Start::Zero, &schedule, &mut memory, |progress| {
-            holds(progress.checkpoint.unwrap().net.w(), &keep);
-            Continue(())
-        });
+        let done =
+            train::run(&mut sensing, goal, 9, Start::Zero, &schedule, &mut memory, |progress| {
+                holds(progress.checkpoint.unwrap().net.w(), &keep);
+                Continue(())
+            });
         let done = done.unwrap();
         assert!(done.network.nnz() <= 9 && done.info.nnz == done.network.nnz());
         // A run of which every epoch was undone is at its start, without weights.
@@ -320,8 +326,16 @@ fn the_annealed_support_keeps_them() {
                 }
                 continue_if(progress.step < most)
             };
-            let done =
-                anneal::run(&mut sensing, data.classes(), s, Start::Zero, &params, &mut memory, see).unwrap();
+            let done = anneal::run(
+                &mut sensing,
+                data.classes(),
+                s,
+                Start::Zero,
+                &params,
+                &mut memory,
+                see,
+            )
+            .unwrap();
             assert!(done.network.nnz() <= s && done.info.nnz == done.network.nnz());
             holds(done.network.w(), &keep);
             let at = done.network.w().index().iter().position(|&j| j == EMPTY).unwrap();
@@ -337,7 +351,9 @@ fn lists_that_do_not_fit_the_run_are_refused() {
         data.train(&Schedule { must_keep, ..Schedule::PAPER }, 2, 2, None, &[]).map(|_| ())
     };
     assert!(matches!(refused(&[0, 1, 2]), Err(Error::Range { max: 2, got: 3, .. })));
-    assert!(matches!(refused(&[(D * M) as u32]), Err(Error::Range { max, .. }) if max == D * M - 1));
+    assert!(
+        matches!(refused(&[(D * M) as u32]), Err(Error::Range { max, .. }) if max == D * M - 1)
+    );
     assert_eq!(refused(&[1, 0]), Err(Error::Unsorted { at: 1 }));
     assert_eq!(refused(&[0, 1]), Ok(()));
     // Where weights lead to outputs one place is left for such a weight.
@@ -346,10 +362,13 @@ fn lists_that_do_not_fit_the_run_are_refused() {
     let keep = [0, 1, 2];
     let goal = Labels::Values(&data.several);
     let schedule = Schedule { must_keep: &keep, ..Schedule::paper(&goal, M, 3) };
-    let several = train::run(&mut sensing, goal, 3, Start::Zero, &schedule, &mut [], |_| Continue(()));
+    let several =
+        train::run(&mut sensing, goal, 3, Start::Zero, &schedule, &mut [], |_| Continue(()));
     assert!(matches!(several, Err(Error::Range { max: 2, got: 3, .. })));
     let params = anneal::Params { must_keep: &keep, ..anneal::Params::DEFAULT };
     let annealed =
-        anneal::run(&mut sensing, data.classes(), 3, Start::Zero, &params, &mut [], |_| Continue(()));
+        anneal::run(&mut sensing, data.classes(), 3, Start::Zero, &params, &mut [], |_| {
+            Continue(())
+        });
     assert!(matches!(annealed, Err(Error::Range { max: 2, got: 3, .. })));
 }

@@ -1,4 +1,5 @@
-//! Random models of integers: every encoding predicts what the dense loop does, has the size that it says, and reads back.
+//! Random models of integers: every encoding predicts what the dense loop does, has the size that
+//! it says, and reads back.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -58,10 +59,13 @@ impl Dense {
 
     /// The sums times the factors, to the nearest.
     fn scaled(&self, x: &[u8]) -> Vec<i64> {
-        let scale = |(j, sum): (usize, i64)| match self.factors.get(j.min(self.factors.len().wrapping_sub(1)))
+        let scale = |(j, sum): (usize, i64)| match self
+            .factors
+            .get(j.min(self.factors.len().wrapping_sub(1)))
         {
             Some(factor) => {
-                (sum * i64::from(factor & 0xFF_FFFF) + (1 << ((factor >> 24) - 1))) >> (factor >> 24)
+                (sum * i64::from(factor & 0xFF_FFFF) + (1 << ((factor >> 24) - 1)))
+                    >> (factor >> 24)
             }
             None => sum,
         };
@@ -70,7 +74,8 @@ impl Dense {
 }
 
 fn dense(inputs: usize, outputs: usize, density: u8, last: bool) -> impl Strategy<Value = Dense> {
-    let weight = (any::<u8>(), any::<i8>()).prop_map(move |(at, value)| if at < density { value } else { 0 });
+    let weight = (any::<u8>(), any::<i8>())
+        .prop_map(move |(at, value)| if at < density { value } else { 0 });
     let factor = (1e-4_f32..0.2).prop_map(|factor| Rescale::near(factor).unwrap().bits());
     let least = usize::from(!last);
     (
@@ -98,7 +103,12 @@ fn chain() -> impl Strategy<Value = (Vec<Dense>, Option<Vec<bool>>, Vec<u8>, u8)
             .windows(2)
             .enumerate()
             .map(|(k, pair)| {
-                dense(pair[0], pair[1], if k > 0 { 200 } else { density }, !sum && k + 2 == widths.len())
+                dense(
+                    pair[0],
+                    pair[1],
+                    if k > 0 { 200 } else { density },
+                    !sum && k + 2 == widths.len(),
+                )
             })
             .collect();
         let signs = prop::collection::vec(any::<bool>(), *widths.last().unwrap());
@@ -242,7 +252,8 @@ proptest! {
     }
 }
 
-/// `f = (100 x_0 - 50 x_2, 25 x_1)` behind a hidden layer of two that passes them through, in bytes.
+/// `f = (100 x_0 - 50 x_2, 25 x_1)` behind a hidden layer of two that passes them through, in
+/// bytes.
 fn small() -> Vec<Dense> {
     let eighth = Rescale::near(0.125).unwrap().bits();
     vec![
@@ -265,7 +276,10 @@ fn sums_that_could_overflow_are_refused() {
         assert!(Layer::new(full, &[], &bias, Activation::Identity).is_ok());
     }
     for bias in [[most + 1], [-most - 1], [i32::MIN]] {
-        assert!(matches!(Layer::new(full, &[], &bias, Activation::Identity), Err(Error::Range { .. })));
+        assert!(matches!(
+            Layer::new(full, &[], &bias, Activation::Identity),
+            Err(Error::Range { .. })
+        ));
     }
 }
 
@@ -317,9 +331,15 @@ fn documented() -> Vec<u8> {
     bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
-/// Bytes and checksum of the small model by each choice but the fastest, which follows measured prices.
-const GOLDEN: [(usize, u32); 5] =
-    [(0xa4, 0x82be_019a), (0x98, 0x23b9_f298), (0x98, 0x23b9_f298), (0xa4, 0x82be_019a), (0xa4, 0x7dd8_1caa)];
+/// Bytes and checksum of the small model by each choice but the fastest, which follows measured
+/// prices.
+const GOLDEN: [(usize, u32); 5] = [
+    (0xa4, 0x82be_019a),
+    (0x98, 0x23b9_f298),
+    (0x98, 0x23b9_f298),
+    (0xa4, 0x82be_019a),
+    (0xa4, 0x7dd8_1caa),
+];
 
 #[test]
 fn the_specification_has_the_bytes_of_each_encoding() {
@@ -372,7 +392,10 @@ fn encodings_of_earlier_programs_are_refused_by_name() {
         let error = QuantisedView::parse(file).unwrap_err();
         assert_eq!(error, Error::Removed { what: "encoding of a layer", at: 48, got: tag });
         let text = error.to_string();
-        assert!(text.contains("quantize the model of floats again") && text.contains("blocks"), "{text}");
+        assert!(
+            text.contains("quantize the model of floats again") && text.contains("blocks"),
+            "{text}"
+        );
         assert_eq!(tamis::store::wire::embed::Lengths::of(file, true), Err(error));
     }
 }
@@ -380,19 +403,24 @@ fn encodings_of_earlier_programs_are_refused_by_name() {
 /// `Choice::Fastest` writes the encoding with the least price of those that can hold the layer.
 #[test]
 fn the_fastest_encoding_has_the_least_price() {
-    for (inputs, outputs, every) in [(784, 32, 20), (64, 10, 3), (300, 4, 1), (40, 40, 7), (5, 3, 2)] {
+    for (inputs, outputs, every) in
+        [(784, 32, 20), (64, 10, 3), (300, 4, 1), (40, 40, 7), (5, 3, 2)]
+    {
         let weights = (0..inputs * outputs).map(|k| i8::from(k % inputs % every == 0));
         let layer = Dense { inputs, weights: weights.collect(), factors: vec![], bias: vec![] };
         with_model(&[layer], None, 0, |view| {
             let price = |choice| {
                 parsed(&encoded(&view, choice), |again| {
                     let weights = *again.unwrap().model().layers()[0].weights();
-                    let at = Encoding::ALL.iter().position(|encoding| *encoding == weights.encoding());
+                    let at =
+                        Encoding::ALL.iter().position(|encoding| *encoding == weights.encoding());
                     cost(&Shape::of(&weights).counts(weights.encoding()), &CORTEX_M4F[at.unwrap()])
                 })
             };
             let fastest = price(Choice::Fastest);
-            assert!(Encoding::ALL.iter().all(|&encoding| fastest <= price(Choice::Prefer(encoding))));
+            assert!(
+                Encoding::ALL.iter().all(|&encoding| fastest <= price(Choice::Prefer(encoding)))
+            );
         });
     }
 }

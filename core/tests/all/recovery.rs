@@ -1,5 +1,5 @@
-//! The recovery recipe: planted networks come back; whatever the data, the result is within its bounds or an error; runs
-//! go on from checkpoints to the same bits.
+//! The recovery recipe: planted networks come back; whatever the data, the result is within its
+//! bounds or an error; runs go on from checkpoints to the same bits.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -32,21 +32,35 @@ fn planted(
 ) -> Problem {
     let x = crate::shared::normal_rows(rows, inputs, seed);
     let output = |row: &[f32]| -> f32 {
-        neurons.iter().map(|(v, w)| v * w.iter().map(|&(j, w)| w * row[j]).sum::<f32>().max(0.0)).sum()
+        neurons
+            .iter()
+            .map(|(v, w)| v * w.iter().map(|&(j, w)| w * row[j]).sum::<f32>().max(0.0))
+            .sum()
     };
     let y = x.chunks(inputs).map(output).collect();
     let nnz = neurons.iter().map(|(_, w)| w.len()).sum();
-    Problem { x, y, dims: Dims::new(rows, inputs, neurons.len(), nnz), outputs: 0, second: 0, blocks }
+    Problem {
+        x,
+        y,
+        dims: Dims::new(rows, inputs, neurons.len(), nnz),
+        outputs: 0,
+        second: 0,
+        blocks,
+    }
 }
 
 /// The three-neuron network that most tests plant.
-const NEURONS: [(f32, &[(usize, f32)]); 3] =
-    [(1.0, &[(0, 1.5), (3, -1.0)]), (1.0, &[(1, 0.5), (2, 1.0)]), (1.0, &[(4, -1.0), (0, 0.7), (5, 2.0)])];
+const NEURONS: [(f32, &[(usize, f32)]); 3] = [
+    (1.0, &[(0, 1.5), (3, -1.0)]),
+    (1.0, &[(1, 0.5), (2, 1.0)]),
+    (1.0, &[(4, -1.0), (0, 0.7), (5, 2.0)]),
+];
 
 #[test]
 fn planted_networks_come_back_with_every_kind_of_signs() {
     for signs in SIGNS {
-        let neurons = NEURONS.map(|(v, w)| if w.len() == 2 && signs.both() { (-v, w) } else { (v, w) });
+        let neurons =
+            NEURONS.map(|(v, w)| if w.len() == 2 && signs.both() { (-v, w) } else { (v, w) });
         for seed in 0..4 {
             let problem = planted(400, 8, lm::slots(3, signs), &neurons, seed);
             let params = Params { signs, seed, ..Params::DEFAULT };
@@ -66,7 +80,9 @@ fn planted_networks_come_back_with_every_kind_of_signs() {
                 .collect();
             let mut expected: Vec<(bool, Vec<(usize, i32)>)> = neurons
                 .iter()
-                .map(|(v, w)| (*v > 0.0, w.iter().map(|&(j, w)| (j, (1000.0 * w).round() as i32)).collect()))
+                .map(|(v, w)| {
+                    (*v > 0.0, w.iter().map(|&(j, w)| (j, (1000.0 * w).round() as i32)).collect())
+                })
                 .collect();
             expected.iter_mut().for_each(|(_, w)| w.sort_unstable());
             expected.sort();
@@ -100,7 +116,10 @@ fn the_size_of_the_labels_changes_nothing_but_the_size_of_the_weights() {
         let mut expected = net.clone();
         expected[0].1.iter_mut().for_each(|w| *w *= factor);
         assert_eq!(other, expected, "2^{exponent}");
-        assert_eq!((told.relative, told.exact, told.rows_read), (info.relative, true, info.rows_read));
+        assert_eq!(
+            (told.relative, told.exact, told.rows_read),
+            (info.relative, true, info.rows_read)
+        );
     }
 }
 
@@ -126,7 +145,8 @@ fn columns_of_any_scale_are_weighed_alike() {
 fn what_is_planted_comes_back_with_rows_held_out() {
     for signs in SIGNS {
         for seed in 0..4 {
-            let problem = planted(400, 8, lm::slots(3, signs), &NEURONS.map(|(_, w)| (1.0, w)), seed);
+            let problem =
+                planted(400, 8, lm::slots(3, signs), &NEURONS.map(|(_, w)| (1.0, w)), seed);
             let params = Params { signs, seed, validation: 40, ..Params::DEFAULT };
             let result = problem.run(&params).unwrap();
             problem.check(&result, &params);
@@ -183,14 +203,25 @@ fn patience_ends_a_search_that_gets_no_better_on_the_rows_held_out() {
     let (_, some) = problem.run(&Params { validation_patience: 2, ..forever }).unwrap();
     assert!(some.early && !all.early && some.kicks < all.kicks, "{some:?} {all:?}");
     // Nothing is held out: nothing ends.
-    let (_, none) = problem.run(&Params { validation: 0, validation_patience: 2, ..forever }).unwrap();
+    let (_, none) =
+        problem.run(&Params { validation: 0, validation_patience: 2, ..forever }).unwrap();
     assert!(!none.early && none.kicks == 30, "{none:?}");
 }
 
 /// A problem hard enough for moves, kicks and more rows.
 fn hard() -> (Problem, Params) {
     let problem = planted(600, 8, lm::slots(3, Signs::Free), &NEURONS, 7).noisy();
-    (problem, Params { signs: Signs::Free, rows: 150, kicks: 2, steps: 200, polish: 3, ..Params::DEFAULT })
+    (
+        problem,
+        Params {
+            signs: Signs::Free,
+            rows: 150,
+            kicks: 2,
+            steps: 200,
+            polish: 3,
+            ..Params::DEFAULT
+        },
+    )
 }
 
 #[test]
@@ -220,7 +251,11 @@ fn counters_of_any_size_overflow_nowhere() {
         let state = State::from_words(&words).unwrap();
         let from = Checkpoint { state, net: none, best: none, found: none };
         let (_, info) = problem.go(&params, Some(&from), 0, |_| true).unwrap();
-        assert_eq!((info.rows_read, info.kicks, info.trials), (u64::MAX, u32::MAX, u32::MAX), "{info:?}");
+        assert_eq!(
+            (info.rows_read, info.kicks, info.trials),
+            (u64::MAX, u32::MAX, u32::MAX),
+            "{info:?}"
+        );
     }
 }
 
@@ -246,7 +281,10 @@ fn checkpoints_that_do_not_fit_are_refused() {
     };
     assert!(matches!(go(state(601), none), Err(Error::Range { got: 601, .. })));
     assert!(matches!(go(state(0), none), Err(Error::Range { got: 0, .. })));
-    assert!(matches!(go(state(10), Weights::empty(9, problem.blocks)), Err(Error::Length { got: 9, .. })));
+    assert!(matches!(
+        go(state(10), Weights::empty(9, problem.blocks)),
+        Err(Error::Length { got: 9, .. })
+    ));
     let index: Vec<u32> = (0..56).collect();
     let full = Weights::new(8, problem.blocks, &index, &[1.0; 56]).unwrap();
     assert!(matches!(go(state(10), full), Err(Error::Length { expected: 56, .. })));
@@ -282,7 +320,10 @@ fn any_number_of_blocks_works_and_too_few_are_refused() {
             let params = Params { signs, kicks: 2, steps: 40, ..Params::DEFAULT };
             let result = problem.run(&params);
             if blocks < 1 + usize::from(signs.linear(0)) {
-                assert!(matches!(result, Err(Error::Range { got, .. }) if got == blocks), "{result:?}");
+                assert!(
+                    matches!(result, Err(Error::Range { got, .. }) if got == blocks),
+                    "{result:?}"
+                );
             } else {
                 problem.check(&result.unwrap(), &params);
             }
@@ -303,7 +344,10 @@ fn bad_arguments_are_named() {
     assert!(matches!(failed(&|p, _| p.dims.samples = 99), Error::Length { .. }));
     assert!(matches!(failed(&|_, p| p.exact = f32::NAN), Error::NotFinite { .. }));
     let refused = failed(&|_, p| p.validation = 100);
-    assert!(matches!(refused, Error::Range { what: "rows held out", max: 99, got: 100, .. }), "{refused}");
+    assert!(
+        matches!(refused, Error::Range { what: "rows held out", max: 99, got: 100, .. }),
+        "{refused}"
+    );
     assert!(matches!(failed(&|p, _| p.x[3] = f32::INFINITY), Error::NotFinite { .. }));
     assert!(matches!(failed(&|p, _| p.x[3] = f32::NAN), Error::NotFinite { .. }));
 }
@@ -311,7 +355,8 @@ fn bad_arguments_are_named() {
 /// Any sizes, columns of any kind, labels of any kind and scale.
 fn problem(seed: u64) -> (Problem, Params) {
     let mut rng = Rng::new(seed, 0);
-    let (rows, d, m) = (1 + rng.below(60) as usize, 1 + rng.below(7) as usize, 1 + rng.below(5) as usize);
+    let (rows, d, m) =
+        (1 + rng.below(60) as usize, 1 + rng.below(7) as usize, 1 + rng.below(5) as usize);
     let rows = if rng.below(10) == 0 { 1 } else { rows };
     let nnz = match rng.below(4) {
         0 => 1,
@@ -339,7 +384,8 @@ fn problem(seed: u64) -> (Problem, Params) {
         .collect();
     let signs = SIGNS[rng.below(3) as usize];
     let least = 1 + usize::from(signs.linear(0));
-    let blocks = if rng.below(3) == 0 { least + rng.below(4) as usize } else { lm::slots(m, signs) };
+    let blocks =
+        if rng.below(3) == 0 { least + rng.below(4) as usize } else { lm::slots(m, signs) };
     let params = Params { signs, ..crate::shared::params(seed, rows, &mut rng) };
     (Problem { x, y, dims: Dims::new(rows, d, m, nnz), outputs: 0, second: 0, blocks }, params)
 }

@@ -1,5 +1,5 @@
-//! The recovery recipe for two hidden layers: planted networks come back; whatever the data, the result is within its bounds
-//! or an error; runs go on from checkpoints to the same bits.
+//! The recovery recipe for two hidden layers: planted networks come back; whatever the data, the
+//! result is within its bounds or an error; runs go on from checkpoints to the same bits.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -148,7 +148,8 @@ fn bad_arguments_are_named() {
 /// Any sizes, columns of any kind, labels of any kind and scale.
 fn problem(seed: u64) -> (Problem, Params) {
     let mut rng = Rng::new(seed, 0);
-    let (rows, d, m) = (1 + rng.below(60) as usize, 1 + rng.below(7) as usize, 1 + rng.below(5) as usize);
+    let (rows, d, m) =
+        (1 + rng.below(60) as usize, 1 + rng.below(7) as usize, 1 + rng.below(5) as usize);
     let most = if rng.below(8) == 0 { 40 } else { 4 };
     let second = 1 + rng.below(most) as usize;
     let all = m * (d + second);
@@ -176,7 +177,8 @@ fn problem(seed: u64) -> (Problem, Params) {
         };
         y.push(scale * value);
     }
-    let blocks = if rng.below(3) == 0 { 1 + rng.below(4) as usize } else { lm::slots(m, Signs::Positive) };
+    let blocks =
+        if rng.below(3) == 0 { 1 + rng.below(4) as usize } else { lm::slots(m, Signs::Positive) };
     let params = crate::shared::params(seed, rows, &mut rng);
     (Problem { x, y, dims: Dims::new(rows, d, m, nnz), outputs: 0, second, blocks }, params)
 }

@@ -1,6 +1,11 @@
-//! The recovery recipe where columns repeat others, where an operator ends the run within a step, and where labels leave the
-//! range of normal floats.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+//! The recovery recipe where columns repeat others, where an operator ends the run within a step,
+//! and where labels leave the range of normal floats.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by it"
+)]
 
 use core::ops::ControlFlow::Continue;
 use tamis::base::budget::{Recovery, gated_words};
@@ -48,19 +53,24 @@ impl<'a> Wrapper for Ending<'a> {
     }
 }
 
-/// Rows whose first `D` columns are normal, and behind them columns `repeat` times a number; labels of `outputs` columns of
-/// three neurons of three weights, in `labels` times their size, and how many weights that takes.
+/// Rows whose first `D` columns are normal, and behind them columns `repeat` times a number; labels
+/// of `outputs` columns of three neurons of three weights, in `labels` times their size, and how
+/// many weights that takes.
 fn planted(repeats: &[(usize, f32)], outputs: usize, scale: f32) -> (Vec<f32>, Vec<f32>, usize) {
     let mut rng = Rng::new(11, 0);
     let (mut x, mut y) = (Vec::new(), Vec::new());
-    let neurons =
-        [[(0, 1.0), (3, -2.0), (6, 0.5)], [(1, 1.5), (2, 1.0), (7, -1.0)], [(4, 1.0), (5, 2.0), (0, -1.0)]];
+    let neurons = [
+        [(0, 1.0), (3, -2.0), (6, 0.5)],
+        [(1, 1.5), (2, 1.0), (7, -1.0)],
+        [(4, 1.0), (5, 2.0), (0, -1.0)],
+    ];
     let ends = [[1.0, -0.5, 2.0], [0.5, 1.0, -1.0], [-1.5, 2.0, 0.5]];
     for _ in 0..ROWS {
         let mut row = [0.0; D];
         rng.fill_normal(&mut row);
         for k in 0..outputs {
-            let active = |w: &[(usize, f32)]| w.iter().map(|&(j, w)| w * row[j]).sum::<f32>().max(0.0);
+            let active =
+                |w: &[(usize, f32)]| w.iter().map(|&(j, w)| w * row[j]).sum::<f32>().max(0.0);
             let of = |v: &[f32; 3]| if outputs == 1 { 1.0 } else { v[k] };
             y.push(scale * neurons.iter().zip(&ends).map(|(w, v)| of(v) * active(w)).sum::<f32>());
         }
@@ -70,8 +80,8 @@ fn planted(repeats: &[(usize, f32)], outputs: usize, scale: f32) -> (Vec<f32>, V
     (x, y, if outputs == 1 { 9 } else { 18 })
 }
 
-/// Searches for three neurons, ended at call `at`: the flat indices of W, how many weights there are in all, what was done,
-/// and how many calls it took.
+/// Searches for three neurons, ended at call `at`: the flat indices of W, how many weights there
+/// are in all, what was done, and how many calls it took.
 fn search(
     (x, y, nnz): &(Vec<f32>, Vec<f32>, usize),
     signs: Signs,
@@ -88,7 +98,8 @@ fn search(
         let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(ROWS), signs.linear(0));
         let mut memory = vec![0; budget.words()];
         let goal = lm::Goal::one_output(dims);
-        let found = lm::run(&mut sensing, y, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
+        let found =
+            lm::run(&mut sensing, y, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
         let (w, info) = (found.network.w(), found.info);
         assert!(w.value().iter().all(|v| v.is_finite()));
         (w.index().to_vec(), w.nnz(), info)
@@ -96,7 +107,8 @@ fn search(
         let scratch = sensing.scratch(ROWS).max(sensing.net_scratch(ROWS));
         let mut memory = vec![0; Recovery::factored(dims, c, sensing.panel(), scratch).words()];
         let goal = lm::Goal::several_outputs(dims);
-        let found = lm::run(&mut sensing, y, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
+        let found =
+            lm::run(&mut sensing, y, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
         let (net, info) = (found.network, found.info);
         assert!(net.w().value().iter().chain(net.wt().value()).all(|v| v.is_finite()));
         (net.w().index().to_vec(), net.nnz(), info)
@@ -106,7 +118,8 @@ fn search(
 
 #[test]
 fn columns_that_repeat_others_take_no_weights_of_their_own() {
-    let all: Vec<(usize, f32)> = (0..D).map(|j| (j, 1.0)).chain((0..D).map(|j| (j, -3e3))).collect();
+    let all: Vec<(usize, f32)> =
+        (0..D).map(|j| (j, 1.0)).chain((0..D).map(|j| (j, -3e3))).collect();
     for outputs in [1, 3] {
         let problem = planted(&all, outputs, 1.0);
         let (index, nnz, info, _) = search(&problem, Signs::Positive, usize::MAX).unwrap();
@@ -114,12 +127,17 @@ fn columns_that_repeat_others_take_no_weights_of_their_own() {
         assert!(nnz == problem.2 && index.iter().all(|j| (*j as usize) % (3 * D) < D), "{index:?}");
     }
     let (index, _, info, _) = search(&planted(&all, 1, 1.0), Signs::Free, usize::MAX).unwrap();
-    assert!(info.exact && index.iter().all(|j| (*j as usize) % (3 * D) < D), "{}: {index:?}", info.relative);
+    assert!(
+        info.exact && index.iter().all(|j| (*j as usize) % (3 * D) < D),
+        "{}: {index:?}",
+        info.relative
+    );
 }
 
 #[test]
 fn columns_that_differ_a_little_are_told_apart() {
-    // The last column is the first one but for the last row of it, which makes labels that only it explains.
+    // The last column is the first one but for the last row of it, which makes labels that only it
+    // explains.
     let (mut x, mut y, _) = planted(&[(0, 1.0)], 1, 1.0);
     x.iter_mut().skip(D).step_by(D + 1).step_by(10).for_each(|x| *x += 0.01);
     for (row, y) in x.chunks(D + 1).zip(&mut y) {
@@ -144,7 +162,10 @@ fn an_operator_that_ends_the_run_within_a_step_leaves_a_result() {
                 Err(other) => panic!("{at}: {other}"),
                 Ok((_, nnz, info, _)) => {
                     given += 1;
-                    assert!(info.stopped && (1..=problem.2).contains(&nnz), "{at}: {nnz}, {info:?}");
+                    assert!(
+                        info.stopped && (1..=problem.2).contains(&nnz),
+                        "{at}: {nnz}, {info:?}"
+                    );
                     // Better than nothing: the zero network has 1.
                     assert!(info.relative < 0.9, "{at}: {}", info.relative);
                 }

@@ -1,5 +1,5 @@
-//! The recovery recipe for several outputs: planted networks come back; whatever the data, the result is within its bounds
-//! or an error; runs go on from checkpoints to the same bits.
+//! The recovery recipe for several outputs: planted networks come back; whatever the data, the
+//! result is within its bounds or an error; runs go on from checkpoints to the same bits.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -24,7 +24,11 @@ use tamis::network::weights::Weights;
 type Neuron<'a> = (&'a [(usize, f32)], &'a [(usize, f32)]);
 
 /// Normal rows, and labels of the network with these neurons.
-fn planted((rows, inputs, outputs): (usize, usize, usize), neurons: &[Neuron<'_>], seed: u64) -> Problem {
+fn planted(
+    (rows, inputs, outputs): (usize, usize, usize),
+    neurons: &[Neuron<'_>],
+    seed: u64,
+) -> Problem {
     let x = crate::shared::normal_rows(rows, inputs, seed);
     let mut y = vec![0.0; rows * outputs];
     for (row, y) in x.chunks(inputs).zip(y.chunks_mut(outputs)) {
@@ -50,8 +54,8 @@ type Rounded = Vec<(usize, i32)>;
 /// Both sides, and their size.
 type Canonical = (Rounded, Rounded, i32);
 
-/// Neurons as they are whatever their number and however their scale is split: both sides brought to a first weight of
-/// size 1, and the product of these sizes, in thousandths.
+/// Neurons as they are whatever their number and however their scale is split: both sides brought
+/// to a first weight of size 1, and the product of these sizes, in thousandths.
 fn canonical(net: Network<'_>) -> Vec<Canonical> {
     let side = |block: tamis::network::weights::Block<'_>| {
         let first = block.values()[0].abs();
@@ -68,9 +72,13 @@ fn canonical(net: Network<'_>) -> Vec<Canonical> {
 }
 
 /// Flat entries of one side of these neurons.
-fn flat<'n>(neurons: impl Iterator<Item = &'n [(usize, f32)]>, width: usize) -> (Vec<u32>, Vec<f32>) {
-    let all =
-        neurons.enumerate().flat_map(|(i, side)| side.iter().map(move |&(j, w)| ((i * width + j) as u32, w)));
+fn flat<'n>(
+    neurons: impl Iterator<Item = &'n [(usize, f32)]>,
+    width: usize,
+) -> (Vec<u32>, Vec<f32>) {
+    let all = neurons
+        .enumerate()
+        .flat_map(|(i, side)| side.iter().map(move |&(j, w)| ((i * width + j) as u32, w)));
     all.unzip()
 }
 
@@ -83,7 +91,11 @@ fn planted_networks_come_back_neuron_by_neuron() {
         problem.check(&result, &params);
         assert!(result.1.exact, "seed {seed}: {:?}", result.1);
         let planted = [flat(NEURONS.iter().map(|n| n.0), 8), flat(NEURONS.iter().map(|n| n.1), 3)];
-        assert_eq!(canonical(problem.net(&result.0)), canonical(problem.net(&planted)), "seed {seed}");
+        assert_eq!(
+            canonical(problem.net(&result.0)),
+            canonical(problem.net(&planted)),
+            "seed {seed}"
+        );
     }
 }
 
@@ -109,7 +121,8 @@ fn ten_outputs_and_many_neurons_come_back() {
 
 #[test]
 fn one_output_is_a_network_too() {
-    let neurons: [Neuron<'_>; 2] = [(&[(0, 1.0), (2, -2.0)], &[(0, 1.5)]), (&[(3, 1.0)], &[(0, -0.5)])];
+    let neurons: [Neuron<'_>; 2] =
+        [(&[(0, 1.0), (2, -2.0)], &[(0, 1.5)]), (&[(3, 1.0)], &[(0, -0.5)])];
     let problem = planted((300, 6, 1), &neurons, 2);
     let result = problem.run(&Params::DEFAULT).unwrap();
     problem.check(&result, &Params::DEFAULT);
@@ -188,7 +201,10 @@ fn the_size_of_the_labels_changes_nothing_but_the_size_of_the_output_weights() {
         let mut expected = net.clone();
         expected[1].1.iter_mut().for_each(|v| *v *= factor);
         assert_eq!(other, expected, "2^{exponent}");
-        assert_eq!((told.relative, told.exact, told.rows_read), (info.relative, true, info.rows_read));
+        assert_eq!(
+            (told.relative, told.exact, told.rows_read),
+            (info.relative, true, info.rows_read)
+        );
     }
 }
 
@@ -309,7 +325,8 @@ fn bad_arguments_are_named() {
 /// Any sizes, columns of any kind, labels of any kind and scale.
 fn problem(seed: u64) -> (Problem, Params) {
     let mut rng = Rng::new(seed, 0);
-    let (rows, d, m) = (1 + rng.below(60) as usize, 1 + rng.below(7) as usize, 1 + rng.below(5) as usize);
+    let (rows, d, m) =
+        (1 + rng.below(60) as usize, 1 + rng.below(7) as usize, 1 + rng.below(5) as usize);
     let rows = if rng.below(10) == 0 { 1 } else { rows };
     let c = 1 + rng.below(4) as usize;
     let all = m * (d + c);
@@ -341,7 +358,8 @@ fn problem(seed: u64) -> (Problem, Params) {
             );
         }
     }
-    let blocks = if rng.below(3) == 0 { 1 + rng.below(4) as usize } else { lm::slots(m, Signs::Positive) };
+    let blocks =
+        if rng.below(3) == 0 { 1 + rng.below(4) as usize } else { lm::slots(m, Signs::Positive) };
     let params = crate::shared::params(seed, rows, &mut rng);
     (Problem { x, y, dims: Dims::new(rows, d, m, nnz), outputs: c, second: 0, blocks }, params)
 }

@@ -1,4 +1,5 @@
-//! Batches in strips of rows: the results of a stored residual up to rounding, in memory that does not grow with the rows.
+//! Batches in strips of rows: the results of a stored residual up to rounding, in memory that does
+//! not grow with the rows.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -15,7 +16,9 @@ use tamis::data::samples::Rows;
 use tamis::learn::iht::{Params, Refine, Step};
 use tamis::learn::loss::Labels;
 use tamis::learn::start::Start;
-use tamis::learn::train::{OneOutput, Rank, Refresh, Schedule, SeveralOutputs, Standin, Trials, run};
+use tamis::learn::train::{
+    OneOutput, Rank, Refresh, Schedule, SeveralOutputs, Standin, Trials, run,
+};
 use tamis::operator::factored::Factored;
 use tamis::operator::gated::Gated;
 use tamis::operator::sensing::Sensing;
@@ -82,15 +85,21 @@ fn one_output_in_strips_trains_as_with_a_stored_residual() {
                 };
                 let results = STRIPS.map(|strip| {
                     let schedule = with(strip);
-                    let mut sensing = Gated::new(Rows::new(&x, D).unwrap(), M, 2, &mut rows).unwrap();
+                    let mut sensing =
+                        Gated::new(Rows::new(&x, D).unwrap(), M, 2, &mut rows).unwrap();
                     let mut budget = schedule.budget(Dims::new(N, D, M, S), sensing.panel(), 0);
                     budget.scratch = sensing.scratch(budget.strip);
                     let mut memory = vec![0; budget.words()];
-                    let trained =
-                        run(&mut sensing, Labels::Values(&y), S, Start::Zero, &schedule, &mut memory, |_| {
-                            Continue(())
-                        })
-                        .unwrap();
+                    let trained = run(
+                        &mut sensing,
+                        Labels::Values(&y),
+                        S,
+                        Start::Zero,
+                        &schedule,
+                        &mut memory,
+                        |_| Continue(()),
+                    )
+                    .unwrap();
                     let w = trained.network.w();
                     (strip, w.index().to_vec(), w.value().to_vec(), trained.info)
                 });
@@ -103,7 +112,13 @@ fn one_output_in_strips_trains_as_with_a_stored_residual() {
                     close(&[info.loss], &[other.loss], &what);
                     assert_eq!((info.steps, info.trials), (other.steps, other.trials), "{what}");
                     let again = *strip < if batch == 0 { N } else { batch };
-                    assert_eq!(other.passes > info.passes, again, "{what}: {} {}", other.passes, info.passes);
+                    assert_eq!(
+                        other.passes > info.passes,
+                        again,
+                        "{what}: {} {}",
+                        other.passes,
+                        info.passes
+                    );
                 }
             }
         }
@@ -134,13 +149,16 @@ fn several_outputs_in_strips_train_as_with_a_stored_residual() {
                 };
                 let results = STRIPS.map(|strip| {
                     let schedule = with(strip);
-                    let mut sensing = Gated::new(Rows::new(&x, D).unwrap(), M, 2, &mut rows).unwrap();
+                    let mut sensing =
+                        Gated::new(Rows::new(&x, D).unwrap(), M, 2, &mut rows).unwrap();
                     let mut budget = schedule.budget(Dims::new(N, D, M, S), C, sensing.panel(), 0);
                     budget.scratch = sensing.net_scratch(budget.strip);
                     let mut memory = vec![0; budget.words()];
                     let trained =
-                        run(&mut sensing, goal, S, Start::Zero, &schedule, &mut memory, |_| Continue(()))
-                            .unwrap();
+                        run(&mut sensing, goal, S, Start::Zero, &schedule, &mut memory, |_| {
+                            Continue(())
+                        })
+                        .unwrap();
                     let (w, wt) = (trained.network.w(), trained.network.wt());
                     let index = [w.index(), wt.index()].concat();
                     (strip, index, [w.value(), wt.value()].concat(), trained.info)

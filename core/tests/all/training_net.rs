@@ -1,5 +1,5 @@
-//! The published method for several outputs: each step against dense arithmetic in double precision, results that do not
-//! depend on the panel, exact budgets, divergence.
+//! The published method for several outputs: each step against dense arithmetic in double
+//! precision, results that do not depend on the panel, exact budgets, divergence.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -116,20 +116,31 @@ impl Problem {
         let (w, wt) = (done.network.w(), done.network.wt());
         let index = w.index().iter().chain(wt.index()).copied().collect();
         let bits = w.value().iter().chain(wt.value()).map(|v| v.to_bits()).collect();
-        Ok(Found { index, bits, dense: Dense::of(done.network), info: done.info, undone: done.info.undone })
+        Ok(Found {
+            index,
+            bits,
+            dense: Dense::of(done.network),
+            info: done.info,
+            undone: done.info.undone,
+        })
     }
 
-    /// The gradient, dense, of a network on all rows, downhill, where random values stand for empty blocks.
+    /// The gradient, dense, of a network on all rows, downhill, where random values stand for empty
+    /// blocks.
     fn gradient(&self, at: &Dense, values: bool, standin: Option<u64>) -> Dense {
         let &Self { n, d, m, c, .. } = self;
         let mut with = at.clone();
         if let Some(seed) = standin {
-            for (which, (side, width)) in [(&mut with.w, d), (&mut with.wt, c)].into_iter().enumerate() {
+            for (which, (side, width)) in
+                [(&mut with.w, d), (&mut with.wt, c)].into_iter().enumerate()
+            {
                 let bound = 1.0 / ((width * m) as f32).sqrt();
                 for (i, block) in side.chunks_mut(width).enumerate() {
                     if block.iter().all(|&v| v == 0.0) {
                         let mut rng = Rng::new(seed, stream::STANDIN + 2 * i as u64 + which as u64);
-                        block.iter_mut().for_each(|v| *v = f64::from(bound * (2.0 * rng.uniform() - 1.0)));
+                        block
+                            .iter_mut()
+                            .for_each(|v| *v = f64::from(bound * (2.0 * rng.uniform() - 1.0)));
                     }
                 }
             }
@@ -190,7 +201,11 @@ fn steps_are_those_of_dense_arithmetic() {
                 problem.train(problem.goal(values), &run, 2, 0, |_| true).unwrap();
             let g = problem.gradient(&at, values, (epochs == 1).then_some(9));
             let mut all: Vec<f64> =
-                at.w.iter().chain(&at.wt).zip(g.w.iter().chain(&g.wt)).map(|(w, g)| w + 0.4 * g).collect();
+                at.w.iter()
+                    .chain(&at.wt)
+                    .zip(g.w.iter().chain(&g.wt))
+                    .map(|(w, g)| w + 0.4 * g)
+                    .collect();
             let mut sizes: Vec<f64> = all.iter().map(|v| v.abs()).collect();
             sizes.sort_by(f64::total_cmp);
             let least = sizes[all.len() - problem.s];
@@ -225,8 +240,11 @@ fn a_sketch_that_is_wide_enough_ranks_by_the_sum_of_all_steps() {
     assert!(common >= 5, "{common} of 12");
     assert_eq!(found.index.len(), 12);
     // A sketch that forgets at once ranks by the last step.
-    let other =
-        Schedule { epochs: 4, head: SeveralOutputs { rank: Rank::Sketch { decay: 0.0 }, ..run.head }, ..run };
+    let other = Schedule {
+        epochs: 4,
+        head: SeveralOutputs { rank: Rank::Sketch { decay: 0.0 }, ..run.head },
+        ..run
+    };
     let kept = Schedule { epochs: 4, ..run };
     let go = |run| problem.train(problem.goal(true), run, 2, 0, |_| true).unwrap().index;
     assert_ne!(go(&other), go(&kept));
@@ -245,8 +263,11 @@ fn settings_of_the_paper() {
 fn a_run_that_diverges_says_so_and_a_safe_one_comes_back() {
     for rank in [Rank::Exact, Rank::Sketch { decay: 1.0 }] {
         let problem = Problem::new((200, 8, 6, 3, 20), 5);
-        let wild =
-            Schedule { epochs: 60, head: SeveralOutputs { rank, ..schedule(500.0).head }, ..schedule(500.0) };
+        let wild = Schedule {
+            epochs: 60,
+            head: SeveralOutputs { rank, ..schedule(500.0).head },
+            ..schedule(500.0)
+        };
         let error = problem.train(problem.goal(true), &wild, 3, 0, |_| true).unwrap_err();
         assert!(matches!(error, Error::Diverged { step: 1.. }), "{error:?}");
         let Found { info, undone, .. } =
@@ -298,7 +319,9 @@ fn the_best_start_on_the_first_rows_goes_on_from_its_weights() {
         ..problem.clone()
     };
     let part = Problem { classes: problem.classes[..40].to_vec(), ..part };
-    for (values, rank) in [(true, Rank::Exact), (true, Rank::Sketch { decay: 1.0 }), (false, Rank::Exact)] {
+    for (values, rank) in
+        [(true, Rank::Exact), (true, Rank::Sketch { decay: 1.0 }), (false, Rank::Exact)]
+    {
         let one = Schedule {
             epochs: 4,
             batch: 15,
@@ -312,8 +335,8 @@ fn the_best_start_on_the_first_rows_goes_on_from_its_weights() {
             .collect();
         let losses: Vec<f32> = starts.iter().map(|found| found.info.loss).collect();
         let best = starts.iter().min_by(|a, b| a.info.loss.total_cmp(&b.info.loss)).unwrap();
-        // Ended with the last start: the best one, which runs again whatever the observer says. A sketch hashes by the seed of the
-        // whole run, so its starts are others.
+        // Ended with the last start: the best one, which runs again whatever the observer says. A
+        // sketch hashes by the seed of the whole run, so its starts are others.
         let mut told = 0;
         let ended = problem.train(problem.goal(values), &run, 2, 0, |p| {
             told = told.max(p.trial);
@@ -329,7 +352,8 @@ fn the_best_start_on_the_first_rows_goes_on_from_its_weights() {
         let first = problem.train(problem.goal(values), &run, 2, 0, |p| p.step < 4 * 3).unwrap();
         assert!((first.info.trials, first.info.steps) == (1, 0));
         assert!(rank != Rank::Exact || first.network() == starts[0].network());
-        // To its end: no worse than where it went on from by much, and all steps are told of the right start.
+        // To its end: no worse than where it went on from by much, and all steps are told of the
+        // right start.
         let mut of = Vec::new();
         let whole = problem.train(problem.goal(values), &run, 2, 0, |p| {
             of.push(p.trial);
@@ -347,11 +371,16 @@ fn the_best_start_on_the_first_rows_goes_on_from_its_weights() {
 fn a_start_that_diverges_is_none() {
     let problem = Problem::new((90, 7, 5, 3, 12), 2);
     let run = Schedule { epochs: 40, trials: Trials { count: 3, rows: 30 }, ..schedule(500.0) };
-    assert!(matches!(problem.train(problem.goal(true), &run, 2, 0, |_| true), Err(Error::Diverged { .. })));
+    assert!(matches!(
+        problem.train(problem.goal(true), &run, 2, 0, |_| true),
+        Err(Error::Diverged { .. })
+    ));
     // A safe run begins anew then.
-    let Found { info, undone, .. } = problem.train(problem.goal(true), &run.safe(), 2, 0, |_| true).unwrap();
+    let Found { info, undone, .. } =
+        problem.train(problem.goal(true), &run.safe(), 2, 0, |_| true).unwrap();
     assert!(undone > 2 && info.trials == 3 && info.nnz > 0);
-    // Starts that do not diverge within their few steps, but are worse than no weights: a run goes on from none of them.
+    // Starts that do not diverge within their few steps, but are worse than no weights: a run goes
+    // on from none of them.
     for step_size in [3.0, 6.0, 12.0, 25.0] {
         let run = Schedule { epochs: 2, ..run }.safe();
         let run = Schedule { head: SeveralOutputs { step_size, ..run.head }, ..run };
@@ -360,7 +389,10 @@ fn a_start_that_diverges_is_none() {
         assert!(found.info.loss <= 2.0 * zero, "{step_size}: {} {zero}", found.info.loss);
     }
     let none = Schedule { trials: Trials { count: 2, rows: 0 }, ..run };
-    assert!(matches!(problem.train(problem.goal(true), &none, 2, 0, |_| true), Err(Error::Range { .. })));
+    assert!(matches!(
+        problem.train(problem.goal(true), &none, 2, 0, |_| true),
+        Err(Error::Range { .. })
+    ));
 }
 
 #[test]
@@ -369,7 +401,8 @@ fn a_run_ends_where_the_observer_says() {
     let run = Schedule { epochs: 9, batch: 20, ..schedule(0.1) };
     let short = problem.train(problem.goal(true), &run, 2, 0, |p| p.step < 3).unwrap();
     assert!(short.info.stopped && short.info.steps == 3);
-    let whole = problem.train(problem.goal(true), &Schedule { epochs: 1, ..run }, 2, 0, |_| true).unwrap();
+    let whole =
+        problem.train(problem.goal(true), &Schedule { epochs: 1, ..run }, 2, 0, |_| true).unwrap();
     assert_eq!(short.network(), whole.network());
 }
 

@@ -1,4 +1,5 @@
-//! Random models: what is written reads back, predicts as a dense loop does, and encodes to the same bytes.
+//! Random models: what is written reads back, predicts as a dense loop does, and encodes to the
+//! same bytes.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -205,12 +206,14 @@ fn what_the_trainer_may_not_hold_is_named() {
 fn a_neuron_with_every_column_does_not_fit_its_count() {
     let index: Vec<u32> = (0..65_536).collect();
     let value = vec![-1.0; 65_536];
-    let trained = Network::signed(Weights::new(65_536, 2, &index, &value).unwrap(), Signs::Positive);
+    let trained =
+        Network::signed(Weights::new(65_536, 2, &index, &value).unwrap(), Signs::Positive);
     let many = Error::Range { what: "weights of one neuron", min: 0, max: 65_535, got: 65_536 };
     assert_eq!(trained_len(trained, None), Err(many));
     // The second neuron of two, which is negative.
     let second: Vec<u32> = (65_537..131_072).collect();
-    let most = Network::signed(Weights::new(65_536, 2, &second, &value[1..]).unwrap(), Signs::Balanced);
+    let most =
+        Network::signed(Weights::new(65_536, 2, &second, &value[1..]).unwrap(), Signs::Balanced);
     let mut words = vec![0_u32; trained_len(most, None).unwrap() / 4];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
     encode(most, 2, None, bytes).unwrap();

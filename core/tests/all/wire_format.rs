@@ -1,4 +1,5 @@
-//! The model format to the byte: the documented example, alignment, and every damage to a small file.
+//! The model format to the byte: the documented example, alignment, and every damage to a small
+//! file.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -31,7 +32,8 @@ static WINDOWS: &[u8] = tamis::include_model!("../wire_windows.tamis");
 /// Where the section of the task starts in the example.
 const TASK: usize = 92;
 
-/// `f(x) = (relu(x_0 - x_2), -2 relu(x_0 - x_2))`: the third neuron of five is the only one with weights.
+/// `f(x) = (relu(x_0 - x_2), -2 relu(x_0 - x_2))`: the third neuron of five is the only one with
+/// weights.
 fn classifier() -> Network<'static> {
     let w = Weights::new(3, 5, &[6, 8], &[1.0, -1.0]).unwrap();
     Network::new(w, Weights::new(2, 5, &[4, 5], &[1.0, -2.0]).unwrap()).unwrap()
@@ -40,7 +42,8 @@ fn classifier() -> Network<'static> {
 /// The bytes printed under "Examples" in the specification.
 fn documented(example: usize) -> Vec<u8> {
     let text = include_str!("../../../docs/format.md");
-    let dump = text.split("```text\n").nth(example).and_then(|rest| rest.split("```").next()).unwrap();
+    let dump =
+        text.split("```text\n").nth(example).and_then(|rest| rest.split("```").next()).unwrap();
     let bytes = dump.lines().flat_map(|line| line.split_whitespace().skip(1));
     bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
@@ -156,7 +159,8 @@ fn the_file_reads_as_the_specification_says() {
 fn layers_in_windows_are_as_documented_and_every_damage_is_seen() {
     assert_eq!(WINDOWS, documented(4));
     let view = View::parse(WINDOWS).unwrap();
-    let blocks = Blocks::new(300, 2, &[1, 0, 1, 1], &[0, 255, 216], &[1.0, 2.0, -1.0], Activation::Identity);
+    let blocks =
+        Blocks::new(300, 2, &[1, 0, 1, 1], &[0, 255, 216], &[1.0, 2.0, -1.0], Activation::Identity);
     assert_eq!(view.model().layers(), [Layer::Blocks(blocks.unwrap())]);
     let mut again = vec![0xAA; view.encoded_len()];
     assert_eq!((view.encode(&mut again), again), (Ok(72), WINDOWS.to_vec()));
@@ -179,7 +183,8 @@ fn layers_in_windows_are_as_documented_and_every_damage_is_seen() {
     assert_eq!(word(0x3c, 0x7F80_0000), "weights: expected finite numbers, position 0 is not");
 }
 
-/// Layers of windows and of rows, of every number of inputs around a window's, add up in the same order.
+/// Layers of windows and of rows, of every number of inputs around a window's, add up in the same
+/// order.
 #[test]
 fn windows_give_the_bits_of_rows() {
     for (inputs, fan) in
@@ -188,15 +193,18 @@ fn windows_give_the_bits_of_rows() {
         let width = inputs / fan;
         let column = |row: usize, k: usize| k * width + (row * 7 + k * 5) % width;
         let rows = 3;
-        let columns: Vec<u16> = (0..rows * fan).map(|at| column(at / fan, at % fan) as u16).collect();
-        let values: Vec<f32> = (0..rows * fan).map(|at| ((at * 37 + 11) % 101) as f32 / 7.0 - 6.9).collect();
+        let columns: Vec<u16> =
+            (0..rows * fan).map(|at| column(at / fan, at % fan) as u16).collect();
+        let values: Vec<f32> =
+            (0..rows * fan).map(|at| ((at * 37 + 11) % 101) as f32 / 7.0 - 6.9).collect();
         let counts = vec![fan as u16; rows];
         let csr = Csr::new(inputs, &counts, &columns, &values, Activation::Relu).unwrap();
         let (mut runs, mut indices, mut moved) = (Vec::new(), Vec::new(), Vec::new());
         for window in 0..inputs.div_ceil(256) {
             let start = (window * 256).min(inputs.saturating_sub(256));
             for row in 0..rows {
-                let own = (row * fan..(row + 1) * fan).filter(|&at| usize::from(columns[at]) / 256 == window);
+                let own = (row * fan..(row + 1) * fan)
+                    .filter(|&at| usize::from(columns[at]) / 256 == window);
                 let before = indices.len();
                 for at in own {
                     indices.push((usize::from(columns[at]) - start) as u8);
@@ -224,7 +232,10 @@ fn windows_give_the_bits_of_rows() {
         let outputs = chains.map(|layers| {
             let chain: Chain<'_> = Chain::new(&layers).unwrap();
             let (mut scratch, mut f) = ([0.0; 3], [[0.0; 1]; 3]);
-            assert_eq!(chain.scratch_len(), if matches!(layers[0], Layer::Blocks(_)) { 3 } else { 0 });
+            assert_eq!(
+                chain.scratch_len(),
+                if matches!(layers[0], Layer::Blocks(_)) { 3 } else { 0 }
+            );
             chain.predict(&floats, &mut scratch, &mut f[0]).unwrap();
             chain.predict_u8(&bytes, &mut scratch, &mut f[1]).unwrap();
             chain.predict_from(&scaled, &mut scratch, &mut f[2]).unwrap();
@@ -253,7 +264,10 @@ fn a_task_stands_once_behind_the_layers_and_fits_the_model() {
     assert_eq!(word(0, 3), "flags of a task at byte 94: expected 0x1, got 0x0");
     assert_eq!(word(4, 4), "bytes left for a field at byte 104: expected 0x4, got 0x0");
     assert_eq!(word(8, 4), "task 4 at byte 100 is of a later program: update this one");
-    assert_eq!(word(8, 3), "threshold of a multiclass task at byte 104: expected 0x0, got 0x3f000000");
+    assert_eq!(
+        word(8, 3),
+        "threshold of a multiclass task at byte 104: expected 0x0, got 0x3f000000"
+    );
     assert_eq!(word(8, 1), "threshold of a regression at byte 104: expected 0x0, got 0x3f000000");
     assert_eq!(word(8, 1 << 16 | 2), "reserved at byte 102: expected 0x0, got 0x1");
     assert_eq!(
@@ -266,7 +280,9 @@ fn a_task_stands_once_behind_the_layers_and_fits_the_model() {
     let (behind, before) = ([task, &other].concat(), [&other, task].concat());
     assert!(parsed(&lengthened(WITHOUT_TASK, &behind), |view| view.unwrap().extra() == other));
     assert!(
-        refusal(&lengthened(WITHOUT_TASK, &before)).to_string().starts_with("task, once and right behind")
+        refusal(&lengthened(WITHOUT_TASK, &before))
+            .to_string()
+            .starts_with("task, once and right behind")
     );
     let layer = lengthened(GOLDEN, &GOLDEN[24..76]);
     assert!(refusal(&layer).to_string().starts_with("layer behind"));
@@ -283,7 +299,10 @@ fn a_task_stands_once_behind_the_layers_and_fits_the_model() {
     let kind = with_word(&bytes.0[..len], len - 8, 2);
     assert_eq!(refusal(&kind), outputs);
     let threshold = Task::Binary { threshold: f32::INFINITY };
-    assert!(matches!(View::parse(GOLDEN).unwrap().with_task(threshold), Err(Error::NotFinite { .. })));
+    assert!(matches!(
+        View::parse(GOLDEN).unwrap().with_task(threshold),
+        Err(Error::NotFinite { .. })
+    ));
     assert!(matches!(trained_len(example(), Some(threshold)), Err(Error::NotFinite { .. })));
 }
 
@@ -306,7 +325,8 @@ fn costs_are_those_of_the_bytes() {
     assert_eq!(total.flash_bytes, WITHOUT_TASK.len());
     assert_eq!((total.nonzeros, total.macs, total.ram_bytes), (3, 3 + 2, 0));
     assert_eq!((total.dense_macs, total.dense_flash_bytes), (3 * 3 + 3, 4 * (3 * 3 + 3)));
-    let layers: Vec<_> = view.model().layer_costs().map(|cost| (cost.flash_bytes, cost.nonzeros)).collect();
+    let layers: Vec<_> =
+        view.model().layer_costs().map(|cost| (cost.flash_bytes, cost.nonzeros)).collect();
     assert_eq!(layers, [(52, 3), (16, 0)]);
 }
 
@@ -353,7 +373,8 @@ fn every_flip_of_one_bit_is_refused() {
     }
 }
 
-/// How many flips of one bit give another model under a checksum made to fit; each is read to the last bit.
+/// How many flips of one bit give another model under a checksum made to fit; each is read to the
+/// last bit.
 fn accepted_flips(model: &[u8]) -> usize {
     let mut accepted = 0;
     for bit in (0..model.len() * 8).filter(|bit| !(96..128).contains(bit)) {
@@ -371,15 +392,18 @@ fn accepted_flips(model: &[u8]) -> usize {
     accepted
 }
 
-/// With a checksum made to fit, what is still accepted is another well-formed model and nothing else.
+/// With a checksum made to fit, what is still accepted is another well-formed model and nothing
+/// else.
 #[test]
 fn every_flip_under_a_fitting_checksum_is_refused_or_read_to_the_last_bit() {
-    // The values but for one flip, which makes 1.0 an infinity; two signs; bits 2 to 31 of the outputs asked for,
-    // and bit 0 (3 becomes 2); the activation; a column from 0 to 1, and another from 1 to 0.
-    // Every bit of the threshold, which stays finite; the task's tag, but for the four flips that make it a layer's.
+    // The values but for one flip, which makes 1.0 an infinity; two signs; bits 2 to 31 of the
+    // outputs asked for, and bit 0 (3 becomes 2); the activation; a column from 0 to 1, and another
+    // from 1 to 0. Every bit of the threshold, which stays finite; the task's tag, but for the four
+    // flips that make it a layer's.
     assert_eq!(accepted_flips(GOLDEN), 95 + 2 + 31 + 1 + 2 + 32 + 12);
-    // The values but for three flips; every bit of the neurons asked for, which stay 1 or more, and all but one of the
-    // outputs asked for; two activations; a column from 0 to 1; the task's tag as above, and the task to a regression.
+    // The values but for three flips; every bit of the neurons asked for, which stay 1 or more, and
+    // all but one of the outputs asked for; two activations; a column from 0 to 1; the task's tag
+    // as above, and the task to a regression.
     assert_eq!(accepted_flips(MULTICLASS), 125 + 32 + 31 + 2 + 1 + 12 + 1);
 }
 
@@ -395,7 +419,10 @@ fn fields_that_contradict_each_other_are_named() {
     assert_eq!(word(24, 1 << 16 | 1), "flags of a layer at byte 26: expected 0x0, got 0x1");
     assert_eq!(word(24, 2 << 16 | 1), "flags of a section at byte 26: expected 0x0, got 0x2");
     assert_eq!(word(32, 65_537), "inputs of a layer: expected 0 to 65536, got 65537");
-    assert_eq!(word(36, u32::MAX), "bytes left for a field at byte 52: expected 0xffffffff, got 0x18");
+    assert_eq!(
+        word(36, u32::MAX),
+        "bytes left for a field at byte 52: expected 0xffffffff, got 0x18"
+    );
     assert_eq!(word(44, 1), "outputs asked for: expected 2 to 4294967295, got 1");
     assert_eq!(word(48, 9), "activation 9 at byte 48 is of a later program: update this one");
     assert_eq!(word(52, 1 << 16 | 1), "columns: expected length 2, got 3");
@@ -420,9 +447,19 @@ fn sections_that_may_be_skipped_are_kept() {
         assert_eq!(again, bytes);
     });
     let layer = &GOLDEN[24..76];
-    assert!(refusal(&extended(&[&section, layer].concat())).to_string().starts_with("layer behind"));
-    assert!(refusal(&extended(&[99, 0, 1, 0, 8, 0, 0, 0, 1, 2, 3, 4])).to_string().starts_with("bytes left"));
-    assert!(refusal(&extended(&[99, 0, 1, 0, 2, 0, 0, 0])).to_string().starts_with("length of a section"));
+    assert!(
+        refusal(&extended(&[&section, layer].concat())).to_string().starts_with("layer behind")
+    );
+    assert!(
+        refusal(&extended(&[99, 0, 1, 0, 8, 0, 0, 0, 1, 2, 3, 4]))
+            .to_string()
+            .starts_with("bytes left")
+    );
+    assert!(
+        refusal(&extended(&[99, 0, 1, 0, 2, 0, 0, 0]))
+            .to_string()
+            .starts_with("length of a section")
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Of all four crates: shows the linker where `memory.x` is, and the scripts of the start-up code and of defmt.
+//! Of all four crates: shows the linker where `memory.x` is, and the scripts of the start-up code
+//! and of defmt.
 
 use std::env;
 

@@ -1,4 +1,5 @@
-//! Of the three Cortex-M: what goes wrong ends in a reset. Every pin floats then, so the board pulls the machine's low.
+//! Of the three Cortex-M: what goes wrong ends in a reset. Every pin floats then, so the board
+//! pulls the machine's low.
 
 use core::panic::PanicInfo;
 use cortex_m::peripheral::SCB;

@@ -1,4 +1,5 @@
-//! One error for everything a user can meet: what failed, where, what was expected, what was there, what to do.
+//! One error for everything a user can meet: what failed, where, what was expected, what was there,
+//! what to do.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,9 @@ impl Error {
 
     /// The work was ended on request before it had a result.
     pub(crate) fn interrupted() -> Self {
-        Self::interrupted_in("before the first step was done: nothing was reached, nothing is saved")
+        Self::interrupted_in(
+            "before the first step was done: nothing was reached, nothing is saved",
+        )
     }
 
     /// The same, and where it was ended.

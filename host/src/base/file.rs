@@ -1,9 +1,10 @@
 //! Whole files or nothing: what is written appears under its name only when it is complete.
 //!
-//! A file is written beside its final place, flushed and synced to disk, then renamed over it; whatever goes wrong
-//! before the rename leaves an existing file as it was and nothing else behind. Character devices (`/dev/null`) and the process's own
-//! output streams (`/dev/stdout`) are written to directly, since renaming over them would replace them. All else that is no plain
-//! file is refused: a pipe that nobody reads would keep the program waiting for ever.
+//! A file is written beside its final place, flushed and synced to disk, then renamed over it;
+//! whatever goes wrong before the rename leaves an existing file as it was and nothing else behind.
+//! Character devices (`/dev/null`) and the process's own output streams (`/dev/stdout`) are written
+//! to directly, since renaming over them would replace them. All else that is no plain file is
+//! refused: a pipe that nobody reads would keep the program waiting for ever.
 
 mod input;
 mod kind;
@@ -31,8 +32,8 @@ pub type Writer<'a> = BufWriter<&'a mut File>;
 /// Links are followed, and the permissions of a file that was already there are kept.
 ///
 /// # Errors
-/// The folder is missing or may not be written to, `path` is a folder, the disk is full, or `fill` failed; then an
-/// existing file is untouched and no other is left.
+/// The folder is missing or may not be written to, `path` is a folder, the disk is full, or `fill`
+/// failed; then an existing file is untouched and no other is left.
 ///
 /// ```
 /// use std::io::Write;
@@ -41,13 +42,17 @@ pub type Writer<'a> = BufWriter<&'a mut File>;
 /// tamis_host::base::file::write(&path, |w| writeln!(w, "all of it")).unwrap();
 /// assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of it\n");
 /// ```
-pub fn write(path: impl AsRef<Path>, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<()> {
+pub fn write(
+    path: impl AsRef<Path>,
+    fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
+) -> Result<()> {
     write_files(|files| files.write(path, fill))
 }
 
 /// Writes several files: all of them or none of them.
 ///
-/// Plain files are kept under temporary names until `fill` returns `Ok`; devices and streams take their bytes at once.
+/// Plain files are kept under temporary names until `fill` returns `Ok`; devices and streams take
+/// their bytes at once.
 ///
 /// # Errors
 /// As for [`write()`]; or `fill` failed. Then existing files are untouched and no others are left.
@@ -86,7 +91,9 @@ impl Files {
     ) -> Result<()> {
         let path = path.as_ref();
         match Target::of(path)? {
-            Target::Direct(mut file) => fill_file(&mut file, fill, false).map_err(|e| refused(path, e)),
+            Target::Direct(mut file) => {
+                fill_file(&mut file, fill, false).map_err(|e| refused(path, e))
+            }
             Target::Plain(place) => {
                 self.staged.push(Staged::new(&place, path, fill)?);
                 Ok(())
@@ -99,12 +106,12 @@ impl Files {
     }
 }
 
-/// Whether [`write()`] can and may write a file of this kind to `path`, found out before the work that makes its content; nothing is
-/// left behind. For `inputs` see [`check_distinct`].
+/// Whether [`write()`] can and may write a file of this kind to `path`, found out before the work
+/// that makes its content; nothing is left behind. For `inputs` see [`check_distinct`].
 ///
 /// # Errors
-/// The folder is missing or may not be written to; or `path` is a folder, a pipe, one of the inputs, or a file of another kind, which
-/// would be lost.
+/// The folder is missing or may not be written to; or `path` is a folder, a pipe, one of the
+/// inputs, or a file of another kind, which would be lost.
 ///
 /// ```
 /// use std::path::Path;
@@ -137,8 +144,8 @@ pub fn check<'a>(
     }
 }
 
-/// Whether `output` is none of the files that a run reads; each of `inputs` may name several, separated by commas, and
-/// an array of an archive behind `#`.
+/// Whether `output` is none of the files that a run reads; each of `inputs` may name several,
+/// separated by commas, and an array of an archive behind `#`.
 ///
 /// # Errors
 /// Names the input that would be overwritten.
@@ -147,7 +154,9 @@ pub fn check_distinct<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Pa
     for input in inputs {
         let whole = input.to_string_lossy();
         let parts = whole.split(',').map(|part| part.split('#').next().unwrap_or(part));
-        if parts.chain([whole.as_ref()]).any(|part| Path::new(part).canonicalize().is_ok_and(|p| p == output))
+        if parts
+            .chain([whole.as_ref()])
+            .any(|part| Path::new(part).canonicalize().is_ok_and(|p| p == output))
         {
             return Err(Error::new("the output is also an input")
                 .at(input)
@@ -170,12 +179,12 @@ pub fn check_folder(path: impl AsRef<Path>) -> Result<()> {
 
 /// Writes several files into the folder `path`, made if missing: all of them or none of them.
 ///
-/// Every [`Folder::write`] is kept under a temporary name until `fill` returns `Ok`; files of the folder that are not
-/// written again stay.
+/// Every [`Folder::write`] is kept under a temporary name until `fill` returns `Ok`; files of the
+/// folder that are not written again stay.
 ///
 /// # Errors
-/// As for [`write()`]; or `fill` failed. Then the files written so far are removed, and so is the folder if it was
-/// made here.
+/// As for [`write()`]; or `fill` failed. Then the files written so far are removed, and so is the
+/// folder if it was made here.
 ///
 /// ```
 /// use std::io::Write;
@@ -187,7 +196,10 @@ pub fn check_folder(path: impl AsRef<Path>) -> Result<()> {
 /// }).unwrap();
 /// assert!(out.join("a.txt").exists() && out.join("b.txt").exists());
 /// ```
-pub fn write_folder(path: impl AsRef<Path>, fill: impl FnOnce(&mut Folder) -> Result<()>) -> Result<()> {
+pub fn write_folder(
+    path: impl AsRef<Path>,
+    fill: impl FnOnce(&mut Folder) -> Result<()>,
+) -> Result<()> {
     let mut folder = Folder::new(path.as_ref())?;
     fill(&mut folder)?;
     folder.publish()
@@ -207,7 +219,11 @@ impl Folder {
     ///
     /// # Errors
     /// As for [`write()`].
-    pub fn write(&mut self, name: &str, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<()> {
+    pub fn write(
+        &mut self,
+        name: &str,
+        fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
+    ) -> Result<()> {
         let path = self.path.join(name);
         match Target::of(&path)? {
             Target::Direct(_) => Err(no_plain_file(&path, "a device or stream")),
@@ -227,11 +243,13 @@ impl Folder {
             folder.made = missing_ancestors(path);
         }
         fs::create_dir_all(path).map_err(|e| match e.kind() {
-            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => Error::new("cannot make the folder")
-                .at(path)
-                .expected("a folder, or a name that is free")
-                .got("a file of that name")
-                .help("choose another folder, or move the file away"),
+            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+                Error::new("cannot make the folder")
+                    .at(path)
+                    .expected("a folder, or a name that is free")
+                    .got("a file of that name")
+                    .help("choose another folder, or move the file away")
+            }
             _ => refused(path, e),
         })?;
         Ok(folder)
@@ -293,12 +311,17 @@ impl Target {
             return open_device(path).map(Self::Direct);
         }
         // Not opened anew: that would wait for a reader where the one of the stream has gone away.
-        let streams = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
+        let streams =
+            [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
         let place = |about: &Metadata| (about.dev(), about.ino());
-        let is_same = |file: &File| file.metadata().is_ok_and(|about| place(&about) == place(there));
+        let is_same =
+            |file: &File| file.metadata().is_ok_and(|about| place(&about) == place(there));
         match streams.into_iter().flatten().map(File::from).find(is_same) {
             Some(stream) => Ok(Self::Direct(stream)),
-            None => Err(no_plain_file(path, if kind.is_fifo() { "a pipe" } else { "a device or socket" })),
+            None => Err(no_plain_file(
+                path,
+                if kind.is_fifo() { "a pipe" } else { "a device or socket" },
+            )),
         }
     }
 
@@ -325,7 +348,11 @@ struct Staged {
 
 impl Staged {
     /// `place` is where the file goes, `path` what the user calls it.
-    fn new(place: &Path, path: &Path, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<Self> {
+    fn new(
+        place: &Path,
+        path: &Path,
+        fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
+    ) -> Result<Self> {
         let mut file = temporary_beside(place).map_err(|e| refused(path, e))?;
         fill_file(file.as_file_mut(), fill, true).map_err(|e| refused(path, e))?;
         Ok(Self { file, place: place.to_owned() })
@@ -355,7 +382,8 @@ fn open_device(path: &Path) -> Result<File> {
     File::options().write(true).open(path).map_err(|e| refused(path, e))
 }
 
-/// The rename is done and cannot be taken back, and not every file system can sync a folder: a best effort.
+/// The rename is done and cannot be taken back, and not every file system can sync a folder: a best
+/// effort.
 fn sync_folder(folder: &Path) {
     if cfg!(unix) {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::base::Stop;
 
-/// When a run ends that would go on: the steps until then give the result, as if there were no more.
+/// When a run ends that would go on: the steps until then give the result, as if there were no
+/// more.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     /// After so much time of this run.
     pub time: Option<Duration>,
-    /// After so many passes over all rows, the work of products on fewer rows counted in parts, and that of the parts that a
-    /// search went on from counted too.
+    /// After so many passes over all rows, the work of products on fewer rows counted in parts, and
+    /// that of the parts that a search went on from counted too.
     pub passes: Option<f64>,
 }
 
@@ -51,7 +52,8 @@ impl<'s> Watch<'s> {
         }
     }
 
-    /// The same for a run that goes on from a checkpoint, if it is one: its first step was shown before, and is not again.
+    /// The same for a run that goes on from a checkpoint, if it is one: its first step was shown
+    /// before, and is not again.
     pub(crate) fn resumed(self, resumed: bool) -> Self {
         Self { resumed, ..self }
     }
@@ -62,10 +64,14 @@ impl<'s> Watch<'s> {
         self.goes_on(passes, observed)
     }
 
-    /// What an operator heeds within a step: the wish to end, and the limit of time from the first step on.
+    /// What an operator heeds within a step: the wish to end, and the limit of time from the first
+    /// step on.
     pub(crate) fn stop(&self) -> Stop {
         let deadline = self.limits.time.and_then(|time| self.began.checked_add(time));
-        deadline.map_or_else(|| self.stop.clone(), |deadline| self.stop.until(deadline).once(&self.begun))
+        deadline.map_or_else(
+            || self.stop.clone(),
+            |deadline| self.stop.until(deadline).once(&self.begun),
+        )
     }
 
     /// Whether the run goes on after so many passes and what the observer wishes.
@@ -82,8 +88,8 @@ impl<'s> Watch<'s> {
         goes_on
     }
 
-    /// The limit that ended a run, and whether it was interrupted, if it has ended before its last step, `early`: a limit is no
-    /// interruption.
+    /// The limit that ended a run, and whether it was interrupted, if it has ended before its last
+    /// step, `early`: a limit is no interruption.
     pub(crate) fn ended(&mut self, early: bool) -> (Option<&'static str>, bool) {
         if early && self.limit.is_none() && !self.interrupted {
             // The operator ended it within a step.
@@ -116,7 +122,8 @@ mod tests {
     #[test]
     fn a_limit_of_time_that_only_the_operator_has_seen_is_told() {
         let stop = Stop::new();
-        let mut watch = Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: None }, &stop);
+        let mut watch =
+            Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: None }, &stop);
         assert!(watch.goes_on(1.0, true));
         watch.limits.time = Some(Duration::ZERO);
         assert_eq!(watch.ended(true), (Some("time"), false));

@@ -4,16 +4,18 @@ use peak_alloc::PeakAlloc;
 
 use crate::{Error, Result};
 
-/// The most memory that this process has had in RAM so far, in bytes; `None` where the system does not say (other
-/// systems than Linux).
+/// The most memory that this process has had in RAM so far, in bytes; `None` where the system does
+/// not say (other systems than Linux).
 #[must_use]
 pub fn peak_rss_bytes() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")
 }
 
-/// The most bytes of the heap that were allocated at once since a moment, above what was allocated then.
+/// The most bytes of the heap that were allocated at once since a moment, above what was allocated
+/// then.
 ///
-/// Only a program whose global allocator is [`PeakAlloc`] counts, as `tamis` does; elsewhere there is nothing to tell.
+/// Only a program whose global allocator is [`PeakAlloc`] counts, as `tamis` does; elsewhere there
+/// is nothing to tell.
 ///
 /// ```
 /// let heap = tamis_host::base::HeapPeak::start();
@@ -40,7 +42,8 @@ impl HeapPeak {
     }
 }
 
-/// Checks that `bytes` can be had, before anything that cannot fail asks for them; `help` says how to need less.
+/// Checks that `bytes` can be had, before anything that cannot fail asks for them; `help` says how
+/// to need less.
 pub(crate) fn room_for(what: &str, bytes: u64, help: &str) -> Result<()> {
     let refused = |got: String| {
         Err(Error::new(format!("not enough memory for {what}"))

@@ -35,8 +35,8 @@ impl Stop {
         Self { deadline: Some(deadline), ..self.clone() }
     }
 
-    /// The same wish, whose deadline counts only once `begun` is true: for work that should not be cut off before there is
-    /// something to show.
+    /// The same wish, whose deadline counts only once `begun` is true: for work that should not be
+    /// cut off before there is something to show.
     #[must_use]
     pub fn once(&self, begun: &Arc<AtomicBool>) -> Self {
         Self { begun: Some(Arc::clone(begun)), ..self.clone() }

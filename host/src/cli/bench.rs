@@ -24,7 +24,8 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let options = BenchOptions { samples: self.samples, rounds: self.rounds, seed: common.seed };
+        let options =
+            BenchOptions { samples: self.samples, rounds: self.rounds, seed: common.seed };
         let report = bench::run(&options)?;
         console.result(&report, || report.to_string())
     }

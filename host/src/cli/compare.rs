@@ -13,10 +13,12 @@ use crate::base::file::{self, Kind};
 use crate::model::{Comparison, Difference, ModelFile, TraceLog};
 use crate::{Error, Result, data};
 
-/// Find the first number of a layer that a part has otherwise than this program: exit code 3 if there is one.
+/// Find the first number of a layer that a part has otherwise than this program: exit code 3 if
+/// there is one.
 ///
-/// The part predicts through `tamis::infer::trace::Trace` and prints every number of every layer, on semihosting, a serial port or
-/// any log; other lines may stand between. Its first row is row --first of the data, and so on.
+/// The part predicts through `tamis::infer::trace::Trace` and prints every number of every layer,
+/// on semihosting, a serial port or any log; other lines may stand between. Its first row is row
+/// --first of the data, and so on.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -83,7 +85,11 @@ impl Compare {
             let (model, dump) = (self.model.display().to_string(), path.display().to_string());
             let object = Dumped { model, rows: rows.len(), dump };
             return console.result(&object, || {
-                format!("Saved {}: what the layers give on {} rows", object.dump, count(object.rows as u64))
+                format!(
+                    "Saved {}: what the layers give on {} rows",
+                    object.dump,
+                    count(object.rows as u64)
+                )
             });
         }
         let path = self.device.as_deref().unwrap_or(Path::new(""));
@@ -102,8 +108,10 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     let (file, len) = file::open(path)?;
     let mut bytes = Vec::new();
     if len > LARGEST
-        || file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| Error::io("cannot read", path, e))?
-            as u64
+        || file
+            .take(LARGEST + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| Error::io("cannot read", path, e))? as u64
             > LARGEST
     {
         return Err(Error::new("the log is too large")
@@ -117,7 +125,8 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 
 fn summary(object: &Compared<'_>) -> String {
     let report = object.report;
-    let title = format!("{} and {}: {} rows", report.model, object.device, count(report.rows as u64));
+    let title =
+        format!("{} and {}: {} rows", report.model, object.device, count(report.rows as u64));
     let heading = ["layer", "numbers", "differ", "largest difference"];
     let mut rows = vec![heading.map(String::from).to_vec()];
     rows.extend(report.layers.iter().map(|layer| {
@@ -126,13 +135,19 @@ fn summary(object: &Compared<'_>) -> String {
             (_, Some(largest)) => format!("{largest:e}"),
             (_, None) => "no number".into(),
         };
-        vec![layer.layer.to_string(), count(layer.numbers as u64), count(layer.differ as u64), largest]
+        vec![
+            layer.layer.to_string(),
+            count(layer.numbers as u64),
+            count(layer.differ as u64),
+            largest,
+        ]
     }));
     let first = report.first.as_ref().map_or_else(
         || format!("All {} numbers agree, to the bit.", count(report.numbers as u64)),
         |first| difference(report, first),
     );
-    let warning = console::cut_fact(object.inputs_cut).map(|(name, text)| format!("\n{name}: {text}"));
+    let warning =
+        console::cut_fact(object.inputs_cut).map(|(name, text)| format!("\n{name}: {text}"));
     format!("{title}\n\n{}\n\n{first}{}", console::table(&rows), warning.unwrap_or_default())
 }
 
@@ -146,7 +161,8 @@ fn difference(report: &Comparison, first: &Difference) -> String {
             count(report.rows as u64)
         );
     };
-    let number = |value: Option<f64>| value.map_or("no finite number".into(), |value| value.to_string());
+    let number =
+        |value: Option<f64>| value.map_or("no finite number".into(), |value| value.to_string());
     format!(
         "First difference: row {row}, layer {layer}, neuron {neuron}\n  host  {} ({expected_bits})\n  part  {} ({got_bits})",
         number(first.expected),

@@ -16,7 +16,11 @@ pub(super) struct Console {
 
 impl Console {
     /// The result: `object` with `--json`, else `text` unless `--quiet`.
-    pub(super) fn result(&self, object: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
+    pub(super) fn result(
+        &self,
+        object: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<()> {
         if self.json {
             let json = serde_json::to_string(object);
             return report(&json.map_err(|error| Error::new("cannot write JSON").source(error))?);
@@ -38,7 +42,9 @@ impl Console {
 /// Prints what a verb says at its end, when its files are written.
 fn report(text: &str) -> Result<()> {
     print(text).map_err(|error| {
-        error.help("files that the command writes are written and whole: only this report of them is lost")
+        error.help(
+            "files that the command writes are written and whole: only this report of them is lost",
+        )
     })
 }
 
@@ -73,8 +79,9 @@ pub(super) fn facts(title: &str, facts: &[(&str, String)]) -> String {
 /// Rows of a table with a heading: the first column to the left, the others to the right.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |c: usize| rows.iter().filter_map(|row| row.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
+    let width = |c: usize| {
+        rows.iter().filter_map(|row| row.get(c)).map(|t| t.chars().count()).max().unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let cell = |(c, text): (usize, &String)| match c {
         0 => format!("  {text:<0$}", widths[c]),
@@ -117,7 +124,8 @@ pub(super) fn decibel(psnr: Option<f64>) -> String {
     psnr.map_or("none (all labels are 0)".into(), |db| format!("{db:.1} dB"))
 }
 
-/// A PSNR beside that of predicting 0 for every row, and a word where a model is no better than that.
+/// A PSNR beside that of predicting 0 for every row, and a word where a model is no better than
+/// that.
 pub(super) fn psnr_fact(psnr: Option<f64>, zero: Option<f64>) -> (&'static str, String) {
     let beside = match (psnr, zero) {
         (Some(own), Some(zero)) if own <= zero => {
@@ -134,7 +142,8 @@ pub(super) fn percent(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)
 }
 
-/// A warning, where numbers of the data lie beyond what the bytes of a model of integers can stand for.
+/// A warning, where numbers of the data lie beyond what the bytes of a model of integers can stand
+/// for.
 pub(super) fn cut_fact(inputs: Option<usize>) -> Option<(&'static str, String)> {
     let inputs = inputs.filter(|inputs| *inputs > 0)?;
     let text = format!(
@@ -156,7 +165,10 @@ mod tests {
             ("7".into(), "1 000".into(), "1 234 567".into())
         );
         assert_eq!((bytes(9999_u64), bytes(10_240_u64)), ("9 999 B".into(), "10.0 KiB".into()));
-        assert_eq!((bytes(20_000_000_u64), bytes(u64::MAX)), ("19.1 MiB".into(), "17179869184 GiB".into()));
+        assert_eq!(
+            (bytes(20_000_000_u64), bytes(u64::MAX)),
+            ("19.1 MiB".into(), "17179869184 GiB".into())
+        );
     }
 
     #[test]

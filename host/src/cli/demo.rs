@@ -24,7 +24,8 @@ use crate::{Result, base::file};
 
 /// Rows to learn from, and rows held back to predict.
 const ROWS: (usize, usize) = (5000, 500);
-/// n, d, m and s of the planted network; the published method does not recover networks of this size.
+/// n, d, m and s of the planted network; the published method does not recover networks of this
+/// size.
 const DIMS: Dims = Dims::new(ROWS.0, 100, 10, 50);
 /// Bytes that training may take beside the data.
 const BUDGET: u64 = 256 << 10;
@@ -33,8 +34,8 @@ const CLOSE: f32 = 1e-4;
 
 /// Plant a sparse network, recover it within a byte budget, save, reload, predict and draw.
 ///
-/// A network with a few known weights labels random samples; training sees samples and labels only, and has to find which
-/// weights there are and what they are.
+/// A network with a few known weights labels random samples; training sees samples and labels only,
+/// and has to find which weights there are and what they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -79,7 +80,8 @@ impl Demo {
         file::check_folder(&self.output)?;
         let (planted, unseen) = plant(common)?;
         let options = options(common);
-        let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+        let problem =
+            Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
         let plan = train::plan(&problem, &options)?;
         console.say(opening(planted.index.len(), &plan, common.seed))?;
 
@@ -98,11 +100,17 @@ impl Demo {
         );
         let model = self.save(&trained, &unseen)?;
         let predictions = common.on_pool(|| model.predict(&unseen.data))??;
-        let object =
-            self.object(&trained, &truth, &found, Score::new(Task::Regression, &unseen.labels, &predictions));
+        let object = self.object(
+            &trained,
+            &truth,
+            &found,
+            Score::new(Task::Regression, &unseen.labels, &predictions),
+        );
         let picture = draw(&object, &history, &truth, &found, &unseen.labels, &predictions);
         let path = self.path("demo.svg");
-        interrupt::saving(|| file::write(&path, |w| std::io::Write::write_all(w, picture.as_bytes())))?;
+        interrupt::saving(|| {
+            file::write(&path, |w| std::io::Write::write_all(w, picture.as_bytes()))
+        })?;
         console.result(&object, || closing(&object, &history, &truth, &found, &self.output))
     }
 
@@ -112,12 +120,15 @@ impl Demo {
 
     /// Writes the model and the unseen rows, and reads the model back.
     fn save(&self, trained: &Trained, unseen: &Problem) -> Result<ModelFile> {
-        let Values::F32(values) = &unseen.data.values else { unreachable!("planted samples are floats") };
+        let Values::F32(values) = &unseen.data.values else {
+            unreachable!("planted samples are floats")
+        };
         let samples = Array::new(&[unseen.data.rows, unseen.data.cols], &values[..])?;
         let labels = Array::new(&[unseen.labels.len()], &unseen.labels[..])?;
         interrupt::saving(|| {
             file::write_folder(&self.output, |folder| {
-                folder.write("demo.tamis", |w| std::io::Write::write_all(w, trained.model.bytes()))?;
+                folder
+                    .write("demo.tamis", |w| std::io::Write::write_all(w, trained.model.bytes()))?;
                 folder.write("X.npy", |w| npy::write(w, &samples))?;
                 folder.write("y.npy", |w| npy::write(w, &labels))
             })
@@ -128,8 +139,8 @@ impl Demo {
     fn object(&self, trained: &Trained, truth: &Weights, found: &Weights, unseen: Score) -> Object {
         let (report, search) = (&trained.report, trained.report.search());
         let support_match = found.index.iter().filter(|j| truth.get(**j).is_some()).count();
-        let errors =
-            union(truth, found).map(|j| (truth.get(j).unwrap_or(0.0) - found.get(j).unwrap_or(0.0)).abs());
+        let errors = union(truth, found)
+            .map(|j| (truth.get(j).unwrap_or(0.0) - found.get(j).unwrap_or(0.0)).abs());
         let max_error = errors.fold(0.0, f32::max);
         Object {
             recovered: support_match == DIMS.nnz && max_error < CLOSE,
@@ -193,7 +204,9 @@ fn plant(common: &Common) -> Result<(Planted, Problem)> {
     let dims = Dims::new(ROWS.0 + ROWS.1, DIMS.inputs, DIMS.hidden, DIMS.nnz);
     let mut all = common.on_pool(|| planted::network(dims, Signs::Positive, common.seed))??;
     let labels = all.labels.split_off(ROWS.0);
-    let Values::F32(values) = &mut all.data.values else { unreachable!("planted samples are floats") };
+    let Values::F32(values) = &mut all.data.values else {
+        unreachable!("planted samples are floats")
+    };
     let unseen = values.split_off(ROWS.0 * DIMS.inputs);
     all.data.rows = ROWS.0;
     let data = Matrix::new(ROWS.1, DIMS.inputs, Values::F32(unseen))?;
@@ -211,8 +224,8 @@ fn options(common: &Common) -> Options {
     }
 }
 
-/// The recovered weights with their neurons in the order of the planted ones: a sum does not know the order of its
-/// terms, so any order is right. The closest pair of neurons first.
+/// The recovered weights with their neurons in the order of the planted ones: a sum does not know
+/// the order of its terms, so any order is right. The closest pair of neurons first.
 fn align(truth: &Weights, found: &Weights) -> Weights {
     let distance = |a: usize, b: usize| -> f32 {
         (0..DIMS.inputs).map(|j| (truth.at(a, j) - found.at(b, j)).powi(2)).sum()
@@ -249,8 +262,17 @@ fn opening(planted: usize, plan: &Plan, seed: u64) -> String {
                 count(DIMS.parameters() as u64)
             ),
         ),
-        ("data", format!("{} random samples and what the network makes of them", count(DIMS.samples as u64))),
-        ("budget", format!("{} for state and workspace of training, beside the data", bytes(BUDGET))),
+        (
+            "data",
+            format!(
+                "{} random samples and what the network makes of them",
+                count(DIMS.samples as u64)
+            ),
+        ),
+        (
+            "budget",
+            format!("{} for state and workspace of training, beside the data", bytes(BUDGET)),
+        ),
         (
             "plan",
             format!(
@@ -264,7 +286,13 @@ fn opening(planted: usize, plan: &Plan, seed: u64) -> String {
     console::facts(&format!("Recover a sparse network from what it computes (seed {seed})"), &facts)
 }
 
-fn closing(object: &Object, history: &History, truth: &Weights, found: &Weights, folder: &Path) -> String {
+fn closing(
+    object: &Object,
+    history: &History,
+    truth: &Weights,
+    found: &Weights,
+    folder: &Path,
+) -> String {
     let verdict = verdict(object.recovered, object.support_match, object.max_error);
     let dir = folder.display();
     let used = object.state_bytes + object.workspace_bytes;
@@ -276,7 +304,10 @@ fn closing(object: &Object, history: &History, truth: &Weights, found: &Weights,
                 object.seconds, object.steps, object.moves, object.tried, object.passes
             ),
         ),
-        ("loss", format!("{}  to {:.1e}, PSNR {}", history.line(), object.loss, decibel(object.psnr_db))),
+        (
+            "loss",
+            format!("{}  to {:.1e}, PSNR {}", history.line(), object.loss, decibel(object.psnr_db)),
+        ),
         (
             "memory",
             format!(
@@ -289,7 +320,11 @@ fn closing(object: &Object, history: &History, truth: &Weights, found: &Weights,
         ("saved", format!("{} ({}), read back", object.model, bytes(object.model_bytes as u64))),
         (
             "predicted",
-            format!("{} samples it has not seen, PSNR {}", object.unseen.n, decibel(object.unseen.psnr_db)),
+            format!(
+                "{} samples it has not seen, PSNR {}",
+                object.unseen.n,
+                decibel(object.unseen.psnr_db)
+            ),
         ),
         ("drawn", object.picture.clone()),
     ];

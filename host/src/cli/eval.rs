@@ -26,8 +26,9 @@ pub(super) struct Eval {
     model: PathBuf,
     #[command(flatten)]
     source: SourceArgs,
-    /// What the labels are [default: what the model was trained for; where the file does not say, multiclass for several
-    /// outputs, binary if two labels are kept or all are 0 or 1, else regression]
+    /// What the labels are [default: what the model was trained for; where the file does not say,
+    /// multiclass for several outputs, binary if two labels are kept or all are 0 or 1, else
+    /// regression]
     #[arg(long)]
     task: Option<TaskName>,
 }
@@ -99,10 +100,15 @@ fn summary(object: &Object) -> String {
 
 /// Labels down, predictions across.
 fn confusion(rows: &[Vec<usize>]) -> String {
-    let name = |k: usize| if rows.len() == 2 { format!("predicted {k}") } else { format!("as {k}") };
+    let name =
+        |k: usize| if rows.len() == 2 { format!("predicted {k}") } else { format!("as {k}") };
     let heading = std::iter::once(String::new()).chain((0..rows.len()).map(name)).collect();
     let line = |(label, row): (usize, &Vec<usize>)| {
-        std::iter::once(format!("label {label}")).chain(row.iter().map(|&n| count(n as u64))).collect()
+        std::iter::once(format!("label {label}"))
+            .chain(row.iter().map(|&n| count(n as u64)))
+            .collect()
     };
-    console::table(&std::iter::once(heading).chain(rows.iter().enumerate().map(line)).collect::<Vec<_>>())
+    console::table(
+        &std::iter::once(heading).chain(rows.iter().enumerate().map(line)).collect::<Vec<_>>(),
+    )
 }

@@ -17,12 +17,12 @@ use crate::lab::experiment::runner::{self, RunOptions, Summary};
 use crate::lab::experiment::{Cell, Record, Shard, Spec, Store, figures, problem};
 use crate::{Error, Result};
 
-/// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory, the
-/// tables of docs/results, or a spec file of your own.
+/// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory,
+/// the tables of docs/results, or a spec file of your own.
 ///
-/// Every cell of the grid runs in a process of its own and leaves one small file in the folder of the results. Where the folder
-/// has results of the same spec already, the run goes on with what is missing; killed at any point, it loses the cells on their
-/// way. Seeds are those of the spec.
+/// Every cell of the grid runs in a process of its own and leaves one small file in the folder of
+/// the results. Where the folder has results of the same spec already, the run goes on with what is
+/// missing; killed at any point, it loses the cells on their way. Seeds are those of the spec.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes, references,
@@ -39,7 +39,8 @@ pub(super) struct Run {
     /// The name of an experiment, or a file SPEC.toml
     #[arg(value_name = "NAME|SPEC.toml")]
     experiment: String,
-    /// smoke: seconds, without any files; reduced: under an hour on two cores; paper: the full grid [default: paper]
+    /// smoke: seconds, without any files; reduced: under an hour on two cores; paper: the full grid
+    /// [default: paper]
     #[arg(long, value_name = "PROFILE", value_parser = crate::lab::experiment::spec::PROFILES)]
     profile: Option<String>,
     /// The folder of the results
@@ -60,8 +61,8 @@ pub(super) struct Run {
     /// Run cells again that failed, crashed or took too long
     #[arg(long)]
     retry: bool,
-    /// Where the folder has results of the same experiment with other settings: keep the cells whose settings are the same, remove the
-    /// others, and go on
+    /// Where the folder has results of the same experiment with other settings: keep the cells
+    /// whose settings are the same, remove the others, and go on
     #[arg(long)]
     update: bool,
     /// The folder with mnist/ and cifar/ [default: that of the variable `TAMIS_DATA`]
@@ -116,7 +117,11 @@ impl Run {
             (Some(output), _) => {
                 if !output.join("folder.json").exists() {
                     // Before there is a folder for nothing.
-                    runner::check_files(&spec, &own_cells(&spec, shard), self.data_dir().as_deref())?;
+                    runner::check_files(
+                        &spec,
+                        &own_cells(&spec, shard),
+                        self.data_dir().as_deref(),
+                    )?;
                 }
                 let (store, removed) = if self.update {
                     Store::update(output, &spec)?
@@ -129,7 +134,9 @@ impl Run {
                 self.all(&store, &options, console)
             }
             // The parser of the flags asks for it.
-            (None, _) => Err(Error::new("no folder for the results").expected("-o DIR").help("name one")),
+            (None, _) => {
+                Err(Error::new("no folder for the results").expected("-o DIR").help("name one"))
+            }
         }
     }
 
@@ -141,16 +148,25 @@ impl Run {
                     .got(seconds)
                     .help("leave --time-limit out for no limit"));
             }
-            seconds => seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
+            seconds => {
+                seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+            }
         };
         let jobs = usize::from(self.jobs);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if common.threads() > 0 { common.threads() } else { cores() };
-        Ok(RunOptions { jobs, threads: (threads / jobs).max(1), time_limit, shard, retry: self.retry })
+        Ok(RunOptions {
+            jobs,
+            threads: (threads / jobs).max(1),
+            time_limit,
+            shard,
+            retry: self.retry,
+        })
     }
 
     fn data_dir(&self) -> Option<PathBuf> {
-        let variable = || std::env::var_os(problem::FOLDER_VARIABLE).filter(|value| !value.is_empty());
+        let variable =
+            || std::env::var_os(problem::FOLDER_VARIABLE).filter(|value| !value.is_empty());
         self.data_dir.clone().or_else(|| variable().map(PathBuf::from))
     }
 
@@ -187,8 +203,9 @@ impl Run {
             let left = HumanDuration(bar.eta());
             bar.set_message(format!("{left:#} left, {} {}", record.id, record.status.name()));
         };
-        let summary =
-            interrupt::training(|| runner::run(store, options, command, interrupt::stop(), observe));
+        let summary = interrupt::training(|| {
+            runner::run(store, options, command, interrupt::stop(), observe)
+        });
         bar.finish_and_clear();
         let summary = summary?;
         let spec = store.spec();
@@ -214,7 +231,8 @@ impl Run {
             runner::run_here(store, cell, data.as_deref(), threads, interrupt::stop())
         })?;
         console.result(&record, || {
-            let reason = record.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
+            let reason =
+                record.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
             format!("{} {}{reason}", record.id, record.status.name())
         })
     }
@@ -227,7 +245,9 @@ impl Run {
         };
         let mut before = 0;
         let (planned, all) = (cells.len(), spec.cells().len());
-        if let Some(output) = self.output.as_deref().filter(|output| output.join("folder.json").exists()) {
+        if let Some(output) =
+            self.output.as_deref().filter(|output| output.join("folder.json").exists())
+        {
             let store = Store::open(output, spec)?;
             store.prepare()?;
             let (todo, _) = runner::missing(&store, options)?;
@@ -263,8 +283,13 @@ fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {
 }
 
 fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
-    let mut rows =
-        vec![vec!["part".into(), "sizes".into(), "seeds".into(), "cells to run".into(), "methods".into()]];
+    let mut rows = vec![vec![
+        "part".into(),
+        "sizes".into(),
+        "seeds".into(),
+        "cells to run".into(),
+        "methods".into(),
+    ]];
     for part in &spec.part {
         let own = cells.iter().filter(|cell| cell.part == part.name).count();
         let methods: Vec<&str> = part.methods.iter().map(|method| method.name()).collect();
@@ -281,7 +306,9 @@ fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
         console::table(&rows),
         format!("  {} cells, {} of them done", count(plan.cells as u64), count(plan.before as u64)),
     ];
-    lines.extend(plan.minutes.map(|minutes| format!("  about {minutes:.0} minutes in all on two cores")));
+    lines.extend(
+        plan.minutes.map(|minutes| format!("  about {minutes:.0} minutes in all on two cores")),
+    );
     if !plan.missing_files.is_empty() {
         let files = plan.missing_files.join(", ");
         lines.push(format!(
@@ -294,14 +321,24 @@ fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
 fn summary(object: &Object<'_>) -> String {
     let s = &object.summary;
     let ended = if s.stopped { "Interrupted" } else { "Done" };
-    let title = format!("{ended}: {}, profile {}, in {}", object.experiment, object.profile, object.folder);
+    let title =
+        format!("{ended}: {}, profile {}, in {}", object.experiment, object.profile, object.folder);
     let number = |n: usize| count(n as u64);
     let mut states = vec![format!("{} with a result", number(s.done))];
-    let others =
-        [(s.skipped, "skipped"), (s.failed, "failed"), (s.timeout, "too long"), (s.crashed, "crashed")];
-    states.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", number(*n))));
+    let others = [
+        (s.skipped, "skipped"),
+        (s.failed, "failed"),
+        (s.timeout, "too long"),
+        (s.crashed, "crashed"),
+    ];
+    states.extend(
+        others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", number(*n))),
+    );
     let facts = [
-        ("cells", format!("{}: {} done before, {} now", number(s.cells), number(s.before), number(s.ran))),
+        (
+            "cells",
+            format!("{}: {} done before, {} now", number(s.cells), number(s.before), number(s.ran)),
+        ),
         ("states", states.join(", ")),
         ("next", format!("tamis report {} -o report", object.folder)),
     ];

@@ -16,14 +16,15 @@ use crate::convert::{ExportForm, ExportReport, check_name, export};
 use crate::model::ModelFile;
 use crate::{Error, Result};
 
-/// Write a model as source code (Rust without std, or C99), for other programs (ONNX, safetensors), or in other encodings.
+/// Write a model as source code (Rust without std, or C99), for other programs (ONNX, safetensors),
+/// or in other encodings.
 ///
-/// The code needs no heap, no file and no parsing, and predicts to the bits of the model. Tables are in the encoding of the model
-/// file, of C with floats in rows. The format tamis writes the model itself in the encodings of --encoding: of integers all,
-/// of floats rows and blocks.
+/// The code needs no heap, no file and no parsing, and predicts to the bits of the model. Tables
+/// are in the encoding of the model file, of C with floats in rows. The format tamis writes the
+/// model itself in the encodings of --encoding: of integers all, of floats rows and blocks.
 ///
-/// ONNX and safetensors are of models of floats, and dense: zeros take room there. The outputs of the graph are those of tamis
-/// predict, without softmax. tamis import reads both back to the bit.
+/// ONNX and safetensors are of models of floats, and dense: zeros take room there. The outputs of
+/// the graph are those of tamis predict, without softmax. tamis import reads both back to the bit.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +41,8 @@ pub(super) struct Export {
     /// What to write
     #[arg(long, value_enum)]
     format: Format,
-    /// Code without tables, for models of integers: needs no crate, three instructions a weight on a Cortex-M4, about ten bytes of flash each
+    /// Code without tables, for models of integers: needs no crate, three instructions a weight on
+    /// a Cortex-M4, about ten bytes of flash each
     #[arg(long)]
     straight_line: bool,
     /// What functions and macros of C start with [default: the name of the file]
@@ -49,7 +51,8 @@ pub(super) struct Export {
     /// How weights are held [default: smallest]; with --format tamis
     #[arg(long, value_enum)]
     encoding: Option<EncodingName>,
-    /// The file to write: .rs, .onnx, .safetensors or .tamis; of C the .c, with the .h beside it, or a folder for both
+    /// The file to write: .rs, .onnx, .safetensors or .tamis; of C the .c, with the .h beside it,
+    /// or a folder for both
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -102,7 +105,9 @@ impl Export {
             Format::Rust => self.rust()?,
             Format::C => self.c()?,
             Format::Onnx => self.dense(ExportForm::Onnx, "onnx", Kind::ONNX)?,
-            Format::Safetensors => self.dense(ExportForm::Safetensors, "safetensors", Kind::SAFETENSORS)?,
+            Format::Safetensors => {
+                self.dense(ExportForm::Safetensors, "safetensors", Kind::SAFETENSORS)?
+            }
             Format::Tamis => {
                 let encoding = self.encoding.unwrap_or(EncodingName::Smallest);
                 self.dense(ExportForm::Tamis(encoding.into()), "tamis", Kind::MODEL)?
@@ -114,9 +119,13 @@ impl Export {
         let model = ModelFile::load(&self.model)?;
         let made = export(&model, &form)?;
         let paths: Vec<PathBuf> = match self.format {
-            Format::Rust | Format::Onnx | Format::Safetensors | Format::Tamis => vec![place.path.clone()],
+            Format::Rust | Format::Onnx | Format::Safetensors | Format::Tamis => {
+                vec![place.path.clone()]
+            }
             // Not with_extension: that would cut a name with dots.
-            Format::C => made.files.iter().map(|(ending, _)| with_ending(&place.path, ending)).collect(),
+            Format::C => {
+                made.files.iter().map(|(ending, _)| with_ending(&place.path, ending)).collect()
+            }
         };
         paths.iter().try_for_each(|path| file::check_distinct(path, [self.model.as_path()]))?;
         let texts = made.files.iter().map(|(_, text)| text);
@@ -128,7 +137,10 @@ impl Export {
                 })
             }),
             None => file::write_files(|files| {
-                paths.iter().zip(texts).try_for_each(|(path, text)| files.write(path, |w| w.write_all(text)))
+                paths
+                    .iter()
+                    .zip(texts)
+                    .try_for_each(|(path, text)| files.write(path, |w| w.write_all(text)))
             }),
         })?;
         let object = Object {
@@ -161,14 +173,20 @@ impl Export {
     /// A form that is one file with this ending, or none.
     fn file(&self, form: ExportForm, ending: &str, kind: Kind) -> Result<(ExportForm, Place)> {
         if let Some(name) = &self.name {
-            return Err(Error::new("only functions of C are named; a module of Rust is named by its file")
-                .expected("--name with --format c")
-                .got(format_args!("--name {name}"))
-                .help("leave --name out"));
+            return Err(Error::new(
+                "only functions of C are named; a module of Rust is named by its file",
+            )
+            .expected("--name with --format c")
+            .got(format_args!("--name {name}"))
+            .help("leave --name out"));
         }
         match self.output.extension() {
             Some(other) if other != ending => {
-                return Err(wrong_ending(&self.output, other, &format!("a name that ends in .{ending}")));
+                return Err(wrong_ending(
+                    &self.output,
+                    other,
+                    &format!("a name that ends in .{ending}"),
+                ));
             }
             _ => file::check(&self.output, kind, [self.model.as_path()])?,
         }
@@ -182,9 +200,11 @@ impl Export {
                 .got("--format c")
                 .help("leave --straight-line out, or call the module from C by extern \"C\""));
         }
-        let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let stem =
+            |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let is_folder = self.output.is_dir() || self.output.extension().is_none();
-        if let Some(ending) = self.output.extension().filter(|ending| !is_folder && *ending != "c") {
+        if let Some(ending) = self.output.extension().filter(|ending| !is_folder && *ending != "c")
+        {
             return Err(wrong_ending(&self.output, ending, "a name that ends in .c, or a folder"));
         }
         if is_folder {
@@ -253,7 +273,9 @@ fn summary(object: &Object<'_>) -> String {
         rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes as u64))));
     }
     rows.extend(
-        object.name.map(|name| ("names", format!("{name}_predict, {}_INPUTS, …", name.to_uppercase()))),
+        object
+            .name
+            .map(|name| ("names", format!("{name}_predict, {}_INPUTS, …", name.to_uppercase()))),
     );
     facts(&format!("Saved {}", object.files.join(" and ")), &rows)
 }

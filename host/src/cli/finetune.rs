@@ -37,11 +37,12 @@ pub(super) struct Finetune {
     /// The model to write
     #[arg(short, long, value_name = "N.tamis")]
     output: PathBuf,
-    /// What fits: auto is least-squares for one hidden layer and squared errors, which is exact and quick, else adam
+    /// What fits: auto is least-squares for one hidden layer and squared errors, which is exact and
+    /// quick, else adam
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     method: Method,
-    /// Passes over all batches, of least squares steps at the most; the result is the best of them, or the model as it was
-    /// [default: 20; least-squares: 100]
+    /// Passes over all batches, of least squares steps at the most; the result is the best of them,
+    /// or the model as it was [default: 20; least-squares: 100]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     epochs: Option<u32>,
     /// Rows of a batch; 0 for all rows [default: 256]
@@ -82,7 +83,8 @@ impl From<Method> for FinetuneMethod {
 impl Finetune {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let options = self.options(common)?;
-        let batches = first_given(&[(self.batch.is_some(), "--batch"), (self.rate.is_some(), "--rate")]);
+        let batches =
+            first_given(&[(self.batch.is_some(), "--batch"), (self.rate.is_some(), "--rate")]);
         if let (Method::LeastSquares, Some(flag)) = (self.method, batches) {
             return Err(Error::new("a setting does not belong to the method")
                 .expected("settings of least squares: --epochs and --time-limit")
@@ -159,9 +161,9 @@ fn summary(object: &Object<'_, FinetuneReport>) -> String {
         ("nonzeros", count(r.nnz as u64)),
         ("loss", format!("{:.4e} mean {}, {:.4e} before", r.loss, r.loss_kind, r.loss_before)),
     ];
-    rows.extend(
-        r.psnr_db.map(|_| ("PSNR", format!("{}, {} before", decibel(r.psnr_db), decibel(r.psnr_db_before)))),
-    );
+    rows.extend(r.psnr_db.map(|_| {
+        ("PSNR", format!("{}, {} before", decibel(r.psnr_db), decibel(r.psnr_db_before)))
+    }));
     rows.extend(r.accuracy.zip(r.accuracy_before).map(|(now, before)| {
         ("accuracy", format!("{} of these rows, {} before", percent(now), percent(before)))
     }));
@@ -171,7 +173,12 @@ fn summary(object: &Object<'_, FinetuneReport>) -> String {
             match r.method {
                 "adam" => format!("{:.3} s, {} epochs{}", r.seconds, r.epochs, limit_fact(r.limit)),
                 method => {
-                    format!("{:.3} s, {} steps of {method}{}", r.seconds, r.epochs, limit_fact(r.limit))
+                    format!(
+                        "{:.3} s, {} steps of {method}{}",
+                        r.seconds,
+                        r.epochs,
+                        limit_fact(r.limit)
+                    )
                 }
             },
         ),

@@ -37,13 +37,15 @@ pub(super) struct Generate {
 enum Kind {
     /// Labels from a network with known sparse weights, on standard normal samples
     ///
-    /// weights.npz holds `index` (neuron · inputs + input), `value` (fused with the output sign), `shape` and `signs`; with
-    /// --outputs, instead of `signs`, also `out_index` (neuron · outputs + output), `out_value` and `out_shape`. With several hidden
-    /// layers it holds `index1`, `value1` and `shape1` of the first layer, and so on.
+    /// weights.npz holds `index` (neuron · inputs + input), `value` (fused with the output sign),
+    /// `shape` and `signs`; with --outputs, instead of `signs`, also `out_index` (neuron · outputs
+    /// + output), `out_value` and `out_shape`. With several hidden layers it holds `index1`,
+    /// `value1` and `shape1` of the first layer, and so on.
     Planted {
         #[command(flatten)]
         size: Sizes,
-        /// Hidden neurons; several numbers are several hidden layers, among which the nonzero weights are split evenly
+        /// Hidden neurons; several numbers are several hidden layers, among which the nonzero
+        /// weights are split evenly
         #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
         hidden: Vec<usize>,
         /// Signs of the output weights
@@ -83,7 +85,8 @@ struct Sizes {
     /// Nonzero weights
     #[arg(long, value_name = "S", value_parser = parse::whole::<usize>)]
     nnz: usize,
-    /// Add normal noise of this standard deviation to the labels; the weights stay those of the labels without [default: 0]
+    /// Add normal noise of this standard deviation to the labels; the weights stay those of the
+    /// labels without [default: 0]
     #[arg(long, value_name = "SIGMA", value_parser = parse::number)]
     noise: Option<f64>,
     /// The folder to write
@@ -94,7 +97,8 @@ struct Sizes {
 /// Most hidden layers.
 const LAYERS: usize = 8;
 
-/// Bytes for each planted weight while it is drawn: its place in a sorted set, its index and its value.
+/// Bytes for each planted weight while it is drawn: its place in a sorted set, its index and its
+/// value.
 const WEIGHT_BYTES: u64 = 24;
 
 #[derive(Serialize)]
@@ -118,7 +122,9 @@ impl Generate {
             Kind::Planted { size, hidden, signs, outputs } => match (hidden.as_slice(), outputs) {
                 (&[hidden], None) => {
                     let dims = size.check(hidden)?;
-                    size.make("planted", common, || planted::network(dims, (*signs).into(), common.seed))?
+                    size.make("planted", common, || {
+                        planted::network(dims, (*signs).into(), common.seed)
+                    })?
                 }
                 (&[hidden], Some(outputs)) => size.make_factored(hidden, *outputs, common)?,
                 (_, outputs) => size.make_deep(hidden, *signs, outputs.unwrap_or(1), common)?,
@@ -164,7 +170,13 @@ impl Sizes {
                 .help(help))
         };
         let help = "choose fewer outputs, neurons or rows";
-        bounds("outputs", "--outputs", u32::MAX as usize / hidden.max(self.samples), outputs, help)?;
+        bounds(
+            "outputs",
+            "--outputs",
+            u32::MAX as usize / hidden.max(self.samples),
+            outputs,
+            help,
+        )?;
         // Half of the weights lie on either side.
         let most = 2 * hidden * self.inputs.min(outputs);
         let help = "half of them lead to the outputs: choose fewer, or more --hidden or --outputs";
@@ -236,7 +248,10 @@ impl Sizes {
                         pair[1],
                         pair[0]
                     ))
-                    .got(format_args!("{share}, of --nnz {} split evenly over {layers} layers", self.nnz))
+                    .got(format_args!(
+                        "{share}, of --nnz {} split evenly over {layers} layers",
+                        self.nnz
+                    ))
                     .help("choose another --nnz, or more neurons"));
             }
         }
@@ -250,7 +265,10 @@ impl Sizes {
         if made.labels.iter().all(|&label| label == 0.0) {
             return Err(Error::new("the planted network gives 0 for every row")
                 .expected("weights that lead from the inputs to the outputs")
-                .got(format_args!("{nnz} weights at random places of {layers} layers, seed {}", common.seed))
+                .got(format_args!(
+                    "{nnz} weights at random places of {layers} layers, seed {}",
+                    common.seed
+                ))
                 .help("choose another --seed, more --nnz or fewer neurons"));
         }
         planted::add_noise(&mut made.labels, sigma, common.seed);
@@ -259,8 +277,9 @@ impl Sizes {
         save(&self.output, &made.data, &labels, |folder| {
             let shapes: Vec<[u32; 2]> =
                 made.widths.windows(2).map(|pair| [pair[1] as u32, pair[0] as u32]).collect();
-            let named: Vec<[String; 3]> =
-                (1..=layers).map(|l| ["index", "value", "shape"].map(|name| format!("{name}{l}"))).collect();
+            let named: Vec<[String; 3]> = (1..=layers)
+                .map(|l| ["index", "value", "shape"].map(|name| format!("{name}{l}")))
+                .collect();
             let mut arrays = Vec::new();
             for (((index, value), shape), [of_index, of_value, of_shape]) in
                 made.layers.iter().zip(&shapes).zip(&named)
@@ -296,8 +315,8 @@ impl Sizes {
 
     /// Checks that there is memory for samples, labels and weights.
     fn check_room(&self, hidden: usize, outputs: usize) -> Result<()> {
-        let numbers =
-            (self.samples as u64).saturating_mul((self.inputs as u64).saturating_add(outputs as u64));
+        let numbers = (self.samples as u64)
+            .saturating_mul((self.inputs as u64).saturating_add(outputs as u64));
         room_for("the samples", numbers.saturating_mul(4), "choose smaller --samples or --inputs")?;
         let weights = (self.nnz as u64).saturating_mul(WEIGHT_BYTES).saturating_add(hidden as u64);
         room_for("the planted weights", weights, "choose smaller --nnz or --hidden")
@@ -337,7 +356,11 @@ fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> R
     }
     digits::check_side(side)?;
     let pixels = (samples as u64).saturating_mul((side as u64).saturating_mul(side as u64));
-    room_for("the images", pixels.saturating_add(samples as u64), "choose smaller --samples or --side")?;
+    room_for(
+        "the images",
+        pixels.saturating_add(samples as u64),
+        "choose smaller --samples or --side",
+    )?;
     file::check_folder(output)?;
     let (images, labels) = common.on_pool(|| digits::generate(samples, side, common.seed))??;
     save(output, &images, &Array::new(&[samples], &labels[..])?, |_| Ok(()))?;

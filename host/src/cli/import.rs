@@ -17,9 +17,9 @@ use crate::train::Budget;
 
 /// Make a model of one that another program has trained: ONNX, safetensors or NPZ.
 ///
-/// Only nonzero weights are kept: all of them, or with --nnz, --density or --threshold the largest. Pruning so costs
-/// accuracy; tamis finetune fits the weights that are left. Biases become weights of one more input, the last, which must be
-/// 1 in every row.
+/// Only nonzero weights are kept: all of them, or with --nnz, --density or --threshold the largest.
+/// Pruning so costs accuracy; tamis finetune fits the weights that are left. Biases become weights
+/// of one more input, the last, which must be 1 in every row.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,8 @@ Examples:
   tamis import mlp.safetensors --nnz 1000 --task multiclass -o model.tamis
   tamis import weights.npz --layers fc1,fc2 --layout in-out -o model.tamis")]
 pub(super) struct Import {
-    /// The file: an ONNX graph of Gemm, MatMul, Add and Relu, or arrays named as layers in safetensors or NPZ
+    /// The file: an ONNX graph of Gemm, MatMul, Add and Relu, or arrays named as layers in
+    /// safetensors or NPZ
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The model to write
@@ -48,7 +49,8 @@ pub(super) struct Import {
     /// Keep weights of at least this absolute value
     #[arg(long, value_name = "T", value_parser = parse::number)]
     threshold: Option<f64>,
-    /// Layers of safetensors or NPZ in the order in which they run, such as fc1,fc2 [default: all, by their names]
+    /// Layers of safetensors or NPZ in the order in which they run, such as fc1,fc2 [default: all,
+    /// by their names]
     #[arg(long, value_name = "A,B…", value_delimiter = ',')]
     layers: Option<Vec<String>>,
     /// Which way weights lie in safetensors or NPZ
@@ -127,11 +129,18 @@ fn summary(object: &Object<'_, ImportReport>) -> String {
     rows.push(("nonzeros", nonzeros));
     for layer in &r.layers {
         let shape = format!("{}: {}→{}", layer.name, count(layer.inputs), count(layer.outputs));
-        let biases =
-            if layer.biases > 0 { format!(", {} biases", count(layer.biases)) } else { String::new() };
+        let biases = if layer.biases > 0 {
+            format!(", {} biases", count(layer.biases))
+        } else {
+            String::new()
+        };
         rows.push((
             "layer",
-            format!("{shape}, {} of {} nonzeros{biases}", count(layer.nnz), count(layer.nnz_before)),
+            format!(
+                "{shape}, {} of {} nonzeros{biases}",
+                count(layer.nnz),
+                count(layer.nnz_before)
+            ),
         ));
     }
     rows.extend(r.notes.iter().map(|note| ("note", note.clone())));

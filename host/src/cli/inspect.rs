@@ -11,12 +11,16 @@ use super::parse;
 use crate::Result;
 use crate::data::Task;
 use crate::model::cost::Way;
-use crate::model::{Bytes, Limited, ModelCost, ModelFile, Needs, PARTS, Part, Score, Target, TargetCost};
+use crate::model::{
+    Bytes, Limited, ModelCost, ModelFile, Needs, PARTS, Part, Score, Target, TargetCost,
+};
 
-/// Show what a model holds and costs: flash, RAM, operations and instructions on a part, against dense networks in its place.
+/// Show what a model holds and costs: flash, RAM, operations and instructions on a part, against
+/// dense networks in its place.
 ///
-/// Bytes of the model are exact. Code, stack and instructions are sums of measured ones, for firmware at optimisation level 3; those
-/// with <= are upper bounds. Counted are instructions, not cycles.
+/// Bytes of the model are exact. Code, stack and instructions are sums of measured ones, for
+/// firmware at optimisation level 3; those with <= are upper bounds. Counted are instructions, not
+/// cycles.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,14 +33,16 @@ pub(super) struct Inspect {
     /// The model
     #[arg(value_name = "M.tamis", required_unless_present = "targets")]
     model: Option<PathBuf>,
-    /// The part, or the kind of processor, that it is for; a part must have room for it [default: all kinds of processors]
+    /// The part, or the kind of processor, that it is for; a part must have room for it [default:
+    /// all kinds of processors]
     #[arg(long, value_name = "PART", value_parser = parse::target)]
     target: Option<Target>,
     /// How the program has the model; what is said of the target is of that
     #[arg(long, value_name = "WAY", value_enum, default_value_t = Deploy::Auto)]
     deploy: Deploy,
-    /// Exit with code 3 if the model takes more on the target: flash, ram and stack in bytes, instructions of a prediction; K and M
-    /// are 1024 and 1024² bytes, or 1000 and 1000² instructions
+    /// Exit with code 3 if the model takes more on the target: flash, ram and stack in bytes,
+    /// instructions of a prediction; K and M are 1024 and 1024² bytes, or 1000 and 1000²
+    /// instructions
     #[arg(long, value_name = "WHAT=N,…", value_delimiter = ',', requires = "target", value_parser = parse::limit)]
     fail_above: Vec<(Limited, u64)>,
     /// List the targets
@@ -158,14 +164,16 @@ fn title(cost: &ModelCost) -> String {
 }
 
 fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
-    let heading = ["layer", "nonzeros", "flash", "RAM", "operations", "dense flash", "dense operations"];
+    let heading =
+        ["layer", "nonzeros", "flash", "RAM", "operations", "dense flash", "dense operations"];
     let mut rows = vec![heading.map(String::from).to_vec()];
     for (at, layer) in cost.layers.iter().enumerate() {
         let shape = format!("{} {} {}→{}", at + 1, layer.kind, layer.inputs, layer.outputs);
         rows.push(row(shape, &layer.cost));
     }
     rows.push(row("all of the file".into(), &cost.total));
-    let heading = ["processor", "deployed as", "flash", "RAM", "instructions", "dense int8", "dense f32"];
+    let heading =
+        ["processor", "deployed as", "flash", "RAM", "instructions", "dense int8", "dense f32"];
     let mut kinds = vec![heading.map(String::from).to_vec()];
     kinds.extend(targets.iter().map(|on| {
         vec![
@@ -249,7 +257,8 @@ fn on_target(cost: &ModelCost, on: &TargetCost) -> String {
         ),
         None => on.core.to_owned(),
     };
-    let mut parts = vec![format!("{}\non {place}", title(cost)), layers(cost, on), ways(on), networks(on)];
+    let mut parts =
+        vec![format!("{}\non {place}", title(cost)), layers(cost, on), ways(on), networks(on)];
     parts.push(
         [("int8", &on.dense_int8), ("f32", &on.dense_f32)]
             .map(|(name, dense)| against(name, dense, &on.model))
@@ -260,7 +269,8 @@ fn on_target(cost: &ModelCost, on: &TargetCost) -> String {
 }
 
 fn layers(cost: &ModelCost, on: &TargetCost) -> String {
-    let heading = ["layer", "nonzeros", "density", "flash", "RAM", "operations", "instructions", "time"];
+    let heading =
+        ["layer", "nonzeros", "density", "flash", "RAM", "operations", "instructions", "time"];
     let mut rows = vec![heading.map(String::from).to_vec()];
     let time = |instructions| on.milliseconds(instructions).map_or_else(String::new, milliseconds);
     for (at, (layer, &instructions)) in cost.layers.iter().zip(&on.layer_instructions).enumerate() {
@@ -327,10 +337,19 @@ fn ways(on: &TargetCost) -> String {
 
 fn networks(on: &TargetCost) -> String {
     let deployed = format!("deployed as {}", on.deploy);
-    let heading =
-        [deployed.as_str(), "flash", "model", "code", "RAM", "scratch, output", "stack", "instructions"];
+    let heading = [
+        deployed.as_str(),
+        "flash",
+        "model",
+        "code",
+        "RAM",
+        "scratch, output",
+        "stack",
+        "instructions",
+    ];
     let mut rows = vec![heading.map(String::from).to_vec()];
-    let all = [("this model", &on.model), ("dense int8", &on.dense_int8), ("dense f32", &on.dense_f32)];
+    let all =
+        [("this model", &on.model), ("dense int8", &on.dense_int8), ("dense f32", &on.dense_f32)];
     rows.extend(all.map(|(name, needs)| {
         let of = |bytes| marked(needs.is_bound, long(bytes));
         vec![
@@ -373,7 +392,11 @@ fn against(name: &str, dense: &Needs, model: &Needs) -> String {
         (false, true) => format!("Sparse wins against dense {name} on {}.", sparse_wins.join(", ")),
         (true, false) => format!("Dense {name} wins on {}.", dense_wins.join(", ")),
         (false, false) => {
-            format!("Dense {name} wins on {}; sparse on {}.", dense_wins.join(", "), sparse_wins.join(", "))
+            format!(
+                "Dense {name} wins on {}; sparse on {}.",
+                dense_wins.join(", "),
+                sparse_wins.join(", ")
+            )
         }
     }
 }

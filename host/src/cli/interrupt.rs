@@ -1,5 +1,5 @@
-//! Ctrl-C: at once where nothing is lost, within a step of a training run, after a file that is being written; the third one always
-//! at once, since an output may wait for a reader.
+//! Ctrl-C: at once where nothing is lost, within a step of a training run, after a file that is
+//! being written; the third one always at once, since an output may wait for a reader.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -24,7 +24,8 @@ static STOP: LazyLock<Stop> = LazyLock::new(Stop::new);
 
 /// Listens from now on.
 pub(super) fn install() -> Result<()> {
-    ctrlc::set_handler(interrupted).map_err(|error| Error::new("cannot listen for Ctrl-C").source(error))
+    ctrlc::set_handler(interrupted)
+        .map_err(|error| Error::new("cannot listen for Ctrl-C").source(error))
 }
 
 /// The wish that Ctrl-C expresses.

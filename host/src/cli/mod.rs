@@ -1,9 +1,9 @@
 //! The command `tamis`: verbs, their flags, and what they print.
 //!
-//! Results go to standard output, for people or with `--json` as one object; progress and notes go to standard error.
-//! Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 3 more than a limit (`inspect`), or other
-//! numbers on a part (`compare`); 130 interrupted (what training had reached is saved,
-//! if there was a step); 101 an internal error.
+//! Results go to standard output, for people or with `--json` as one object; progress and notes go
+//! to standard error. Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 3 more than a
+//! limit (`inspect`), or other numbers on a part (`compare`); 130 interrupted (what training had
+//! reached is saved, if there was a step); 101 an internal error.
 
 mod bench;
 mod common;
@@ -80,7 +80,9 @@ pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let what = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
-        say_error(format_args!("internal error: {what} ({place}); please report this with the command"));
+        say_error(format_args!(
+            "internal error: {what} ({place}); please report this with the command"
+        ));
     }));
     let matches = words(std::env::args_os());
     let mut matches = flags_for(&matches).get_matches_from(matches);
@@ -114,7 +116,8 @@ fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words.into_iter().filter(|word| !(helps && (word == "--help" || word == "-h"))).collect()
 }
 
-/// The command line, whose help of `tamis train` is that of the recipe that these words name, if they do.
+/// The command line, whose help of `tamis train` is that of the recipe that these words name, if
+/// they do.
 fn flags_for(words: &[OsString]) -> Command {
     let text = words.iter().filter_map(|word| word.to_str());
     let values = text.clone().skip(1).map(Some).chain([None]);
@@ -127,8 +130,8 @@ fn flags_for(words: &[OsString]) -> Command {
     flags().mut_subcommand("train", |train| settings::shown(train, recipe))
 }
 
-/// The command line as it is read: the value of a flag may be a negative number, which the flag's own parser refuses by
-/// name.
+/// The command line as it is read: the value of a flag may be a negative number, which the flag's
+/// own parser refuses by name.
 fn flags() -> Command {
     fn take_negative(command: Command) -> Command {
         let takes = |arg: &Arg| arg.get_long().is_some() && arg.get_action().takes_values();
@@ -188,9 +191,12 @@ mod tests {
     #[test]
     fn every_verb_has_an_example_that_parses() {
         for verb in flags().get_subcommands() {
-            let help = verb.get_after_help().unwrap_or_else(|| panic!("{} has no example", verb.get_name()));
+            let help = verb
+                .get_after_help()
+                .unwrap_or_else(|| panic!("{} has no example", verb.get_name()));
             let text = help.to_string().replace("\\\n", " ");
-            let lines: Vec<_> = text.lines().filter(|line| line.trim().starts_with("tamis ")).collect();
+            let lines: Vec<_> =
+                text.lines().filter(|line| line.trim().starts_with("tamis ")).collect();
             assert!(!lines.is_empty(), "{}", verb.get_name());
             for line in lines {
                 let parsed = flags().try_get_matches_from(line.split_whitespace());

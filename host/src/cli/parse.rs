@@ -83,15 +83,18 @@ impl From<EmptyName> for Empty {
 pub(super) enum RecipeName {
     /// anneal for classes, else lm; and lm or paper where one of their settings is given
     Auto,
-    /// Levenberg-Marquardt hard thresholding with tried moves: finds the exact network where there is one
+    /// Levenberg-Marquardt hard thresholding with tried moves: finds the exact network where there
+    /// is one
     Lm,
     /// Adam on a support that starts larger and shrinks to S, for two classes or more
     Anneal,
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
-    /// The published settings for several outputs or classes, with epochs that diverge undone and the best iterate kept
+    /// The published settings for several outputs or classes, with epochs that diverge undone and
+    /// the best iterate kept
     PaperSafe,
-    /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense memory
+    /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense
+    /// memory
     Imp,
 }
 
@@ -147,7 +150,9 @@ pub(super) fn rank(text: &str) -> Parsed<Rank> {
 /// `armijo`, `cg` or `none`, with a number of steps if wanted: `cg:20`.
 pub(super) fn refine(text: &str) -> Parsed<Refine> {
     let (name, steps) = match text.split_once(':') {
-        Some((name, steps)) => (name, steps.parse().map_err(|_| format!("no number of steps: {steps:?}"))?),
+        Some((name, steps)) => {
+            (name, steps.parse().map_err(|_| format!("no number of steps: {steps:?}"))?)
+        }
         None => (text, 10),
     };
     match (name, Refine::PAPER) {
@@ -174,8 +179,9 @@ pub(super) fn number(text: &str) -> Parsed<f64> {
 
 /// `A..B`, the second above the first.
 pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
-    let parsed =
-        text.split_once("..").and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
+    let parsed = text
+        .split_once("..")
+        .and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
     match parsed {
         Some(range) if !range.is_empty() => Ok(range),
         _ => Err("a range A..B of counts with A below B, such as 0..5000".into()),
@@ -211,7 +217,8 @@ pub(super) fn limit(text: &str) -> Parsed<(Limited, u64)> {
     let names = Limited::ALL.map(Limited::name).join(", ");
     let wrong = || format!("a limit WHAT=N with one of {names}, such as ram=16K");
     let (name, most) = text.split_once('=').ok_or_else(wrong)?;
-    let what = Limited::ALL.into_iter().find(|what| what.name() == name.trim()).ok_or_else(wrong)?;
+    let what =
+        Limited::ALL.into_iter().find(|what| what.name() == name.trim()).ok_or_else(wrong)?;
     if what != Limited::Instructions {
         return Ok((what, bytes(most)?));
     }
@@ -221,7 +228,9 @@ pub(super) fn limit(text: &str) -> Parsed<(Limited, u64)> {
         None => (upper.as_str(), 1),
     };
     let parsed = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    parsed.map(|most| (what, most)).ok_or_else(|| "a number of instructions, such as 50000 or 50K".into())
+    parsed
+        .map(|most| (what, most))
+        .ok_or_else(|| "a number of instructions, such as 50000 or 50K".into())
 }
 
 /// A number of bytes: `65536`, `64K`, `1.5M`, `2G` (powers of 1024; `KB` and `KiB` are the same).
@@ -238,7 +247,11 @@ pub(super) fn bytes(text: &str) -> Parsed<u64> {
     };
     let number = number.trim();
     if number.bytes().all(|digit| digit.is_ascii_digit()) {
-        return number.parse::<u64>().ok().and_then(|whole| whole.checked_mul(unit)).ok_or_else(wrong);
+        return number
+            .parse::<u64>()
+            .ok()
+            .and_then(|whole| whole.checked_mul(unit))
+            .ok_or_else(wrong);
     }
     match number.parse::<f64>().map(|value| value * unit as f64) {
         Ok(value) if (0.0..u64::MAX as f64).contains(&value) => Ok(value as u64),
@@ -269,9 +282,17 @@ mod tests {
         assert_eq!(limit("flash = 1.5M"), Ok((Limited::Flash, 3 << 19)));
         assert_eq!(limit("instructions=50k"), Ok((Limited::Instructions, 50_000)));
         assert_eq!(limit("stack=0"), Ok((Limited::Stack, 0)));
-        for wrong in
-            ["", "ram", "ram=", "ram=x", "=5", "RAM=5", "time=5", "instructions=1.5", "instructions=5G"]
-        {
+        for wrong in [
+            "",
+            "ram",
+            "ram=",
+            "ram=x",
+            "=5",
+            "RAM=5",
+            "time=5",
+            "instructions=1.5",
+            "instructions=5G",
+        ] {
             assert!(limit(wrong).is_err(), "{wrong}");
         }
         assert!(limit("time=5").unwrap_err().contains("flash, ram, stack, instructions"));
@@ -285,7 +306,10 @@ mod tests {
         assert_eq!(whole::<u64>("18446744073709551615"), Ok(u64::MAX));
         assert!(whole::<u32>("4294967296").unwrap_err().contains("from 0 to 4294967295"));
         for wrong in ["", "-1", "1.5", "1e3", "ten", "18446744073709551616"] {
-            assert!(whole::<u64>(wrong).unwrap_err().contains("from 0 to 18446744073709551615"), "{wrong}");
+            assert!(
+                whole::<u64>(wrong).unwrap_err().contains("from 0 to 18446744073709551615"),
+                "{wrong}"
+            );
         }
         assert_eq!(number("-0.5"), Ok(-0.5));
         assert!(number("half").is_err());
@@ -304,9 +328,20 @@ mod tests {
         assert_eq!(to_pin("0:3"), Ok(ToPin::Weight(0, 3)));
         assert_eq!(to_pin(" 12 : 0 "), Ok(ToPin::Weight(12, 0)));
         assert_eq!(to_pin("@0:3"), Ok(ToPin::File("0:3".into())));
-        for wrong in
-            ["", "@", "3", ":", "0:", ":3", "-1:3", "0:3:1", "a:b", "0;3", "1.5:2", "0:99999999999999999999"]
-        {
+        for wrong in [
+            "",
+            "@",
+            "3",
+            ":",
+            "0:",
+            ":3",
+            "-1:3",
+            "0:3:1",
+            "a:b",
+            "0;3",
+            "1.5:2",
+            "0:99999999999999999999",
+        ] {
             assert!(to_pin(wrong).unwrap_err().contains("NEURON:INPUT"), "{wrong}");
         }
     }
@@ -315,7 +350,9 @@ mod tests {
     fn rules_are_named_and_checked() {
         assert_eq!(step("fixed:0.5"), Ok(Step::Fixed(0.5)));
         assert_eq!(step("theory"), Ok(Step::Theory { beta: 0.0 }));
-        for wrong in ["", "fixed", "fixed:0", "fixed:-1", "fixed:nan", "fixed:inf", "theory:2", "newton"] {
+        for wrong in
+            ["", "fixed", "fixed:0", "fixed:-1", "fixed:nan", "fixed:inf", "theory:2", "newton"]
+        {
             assert!(step(wrong).is_err(), "{wrong}");
         }
         assert_eq!(rank("exact"), Ok(Rank::Exact));

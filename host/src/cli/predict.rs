@@ -31,8 +31,9 @@ pub(super) struct Predict {
     /// A column of the data to leave out: the labels that the model was trained on
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// The file to write, .npy or .csv: one number per row and output; of one output, from the threshold of a binary model on, which
-    /// inspect tells, it is class 1; for several classes the class and then one score per class, whose softmax is the probability
+    /// The file to write, .npy or .csv: one number per row and output; of one output, from the
+    /// threshold of a binary model on, which inspect tells, it is class 1; for several classes the
+    /// class and then one score per class, whose softmax is the probability
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -71,7 +72,8 @@ impl Predict {
         let (model, output) = (self.model.display().to_string(), self.output.display().to_string());
         let object = Object { model, n, outputs, columns, inputs_cut, output };
         console.result(&object, || {
-            let saved = format!("Saved {}: predictions for {} rows", object.output, count(n as u64));
+            let saved =
+                format!("Saved {}: predictions for {} rows", object.output, count(n as u64));
             match cut_fact(inputs_cut) {
                 Some((name, text)) => format!("{saved}\n{name}: {text}"),
                 None => saved,
@@ -82,11 +84,14 @@ impl Predict {
 
 /// The class of the largest score before the scores of each row.
 fn with_classes(scores: &[f32], classes: usize) -> Vec<f32> {
-    let row = |scores| std::iter::once(tamis::learn::loss::best(scores) as f32).chain(scores.iter().copied());
+    let row = |scores| {
+        std::iter::once(tamis::learn::loss::best(scores) as f32).chain(scores.iter().copied())
+    };
     scores.chunks(classes.max(1)).flat_map(row).collect()
 }
 
-/// The format that a name ends in, NPY where it has no ending; other endings would hold another format than they say.
+/// The format that a name ends in, NPY where it has no ending; other endings would hold another
+/// format than they say.
 fn kind(path: &Path) -> Result<Kind> {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some(ending) if ending.eq_ignore_ascii_case("csv") => Ok(Kind::CSV),

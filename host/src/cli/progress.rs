@@ -9,10 +9,14 @@ use crate::train::{Progress, StepDetails};
 
 /// A line on standard error for so many steps, if there are so many; hidden where nobody watches.
 ///
-/// What may be long belongs into `{wide_msg}` at the end of the template, which is cut to the width of the terminal.
+/// What may be long belongs into `{wide_msg}` at the end of the template, which is cut to the width
+/// of the terminal.
 pub(super) fn line(console: &Console, steps: Option<u64>, template: &str) -> ProgressBar {
-    let target =
-        if console.shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if console.shows_progress() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     drawn(target, steps, template)
 }
 
@@ -103,7 +107,9 @@ impl Watched {
     pub(super) fn update(&self, progress: &Progress) -> ControlFlow<()> {
         let &Progress { stage, step, steps, loss, details, .. } = progress;
         match details {
-            _ if stage.trainings > 1 => self.bar.show(stage.training as u32, stage.trainings as u32, loss),
+            _ if stage.trainings > 1 => {
+                self.bar.show(stage.training as u32, stage.trainings as u32, loss)
+            }
             StepDetails::Lm { .. } => self.search.update(progress),
             _ => self.bar.show(step, steps, loss),
         }
@@ -181,7 +187,9 @@ mod tests {
         check(&terminal, "step 123456 of");
         let terminal = Narrow::default();
         let search = Search(on(&terminal, None, Search::TEMPLATE));
-        search.say(|time| format!("step 1234, loss 1.500e-3, least 1.250e-3, 2644 weights, {time:#}"));
+        search.say(|time| {
+            format!("step 1234, loss 1.500e-3, least 1.250e-3, 2644 weights, {time:#}")
+        });
         check(&terminal, "step 1234, loss 1.500e-3");
     }
 }

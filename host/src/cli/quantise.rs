@@ -19,7 +19,8 @@ use crate::base::Limits;
 use crate::base::file::{self, Kind};
 use crate::data::{DataFiles, Labels, Problem};
 use crate::model::{
-    Encodings, Granularity, ModelFile, QuantiseOptions, QuantiseReport, Score, TuneOptions, quantise_until,
+    Encodings, Granularity, ModelFile, QuantiseOptions, QuantiseReport, Score, TuneOptions,
+    quantise_until,
 };
 use crate::{Error, Result, data};
 
@@ -55,17 +56,20 @@ pub(super) struct Quantise {
     /// A scale for the weights of each neuron: finer, for 4 bytes a neuron
     #[arg(long)]
     per_neuron: bool,
-    /// Part of the activations above 0 that is not cut, such as 0.999 [default: the one with the least error of the outputs]
+    /// Part of the activations above 0 that is not cut, such as 0.999 [default: the one with the
+    /// least error of the outputs]
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     part: Option<f64>,
-    /// Train the weights as they are rounded, for so many passes over the rows, which need labels; of the states after each
-    /// pass and the one before all, that with the least loss of integers on these rows is saved
+    /// Train the weights as they are rounded, for so many passes over the rows, which need labels;
+    /// of the states after each pass and the one before all, that with the least loss of integers
+    /// on these rows is saved
     #[arg(long, value_name = "EPOCHS", value_parser = parse::whole::<u32>)]
     tune: Option<u32>,
     /// Rows of a batch of --tune; 0 for all rows [default: 256]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>, requires = "tune")]
     batch: Option<usize>,
-    /// The first step of a weight of --tune, in parts of the size of its layer's weights [default: 0.01]
+    /// The first step of a weight of --tune, in parts of the size of its layer's weights [default:
+    /// 0.01]
     #[arg(long, value_name = "RATE", value_parser = parse::number, requires = "tune")]
     rate: Option<f64>,
     /// Seconds after which --tune ends, looked at after every batch
@@ -76,7 +80,8 @@ pub(super) struct Quantise {
     encoding: EncodingName,
 }
 
-/// The PSNR of outputs against those before, in dB, below which a model of integers is not what it was made of.
+/// The PSNR of outputs against those before, in dB, below which a model of integers is not what it
+/// was made of.
 const FAR: f64 = 25.0;
 
 /// Rows below which scales are those of chance.
@@ -123,19 +128,25 @@ impl Quantise {
                 .got(part)
                 .help("leave --part out for the best of several"));
         }
-        let inputs = [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
+        let inputs =
+            [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
         let (data, scored) = self.rows(&model)?;
         let options = QuantiseOptions {
-            granularity: if self.per_neuron { Granularity::PerNeuron } else { Granularity::PerLayer },
+            granularity: if self.per_neuron {
+                Granularity::PerNeuron
+            } else {
+                Granularity::PerLayer
+            },
             part: self.part,
             choice: Encodings::from(self.encoding).of_integers()?,
             tune: self.tuning(common)?,
         };
         let labels = scored.as_ref().map(|problem| (problem.task, problem.labels.as_slice()));
         let rows = data.as_ref().or(scored.as_ref().map(|problem| &problem.data));
-        let rows = rows.ok_or_else(|| Error::new("there are no rows").help("pass rows with --data"))?;
+        let rows =
+            rows.ok_or_else(|| Error::new("there are no rows").help("pass rows with --data"))?;
         let bar = Bar::new(console);
         let run = || {
             quantise_until(&model, rows, labels, &options, interrupt::stop(), |progress| {
@@ -183,7 +194,8 @@ impl Quantise {
             batch => batch.unwrap_or(usual.batch),
         };
         let rate = self.rate.map_or(TuneOptions::RATE, |rate| rate as f32);
-        let time = self.time_limit.map(|time| Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX));
+        let time =
+            self.time_limit.map(|time| Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX));
         let params = tune::Params { epochs, batch, rate, seed: common.seed };
         Ok(Some(TuneOptions { params, limits: Limits { time, ..Limits::NONE } }))
     }
@@ -219,7 +231,11 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
     let mut rows = vec![
         (
             "model",
-            format!("{}, of floats {}", bytes(object.model_bytes as u64), bytes(r.model_bytes_before as u64)),
+            format!(
+                "{}, of floats {}",
+                bytes(object.model_bytes as u64),
+                bytes(r.model_bytes_before as u64)
+            ),
         ),
         ("nonzeros", format!("{} of {}", count(r.nnz as u64), count(r.nnz_before as u64))),
         (
@@ -250,7 +266,10 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
             best => format!("best after {}", count(best)),
         };
         let limit = limit_fact(tune.limit);
-        rows.push(("tuned", format!("{:.3} s, {} epochs, {best}{limit}", tune.seconds, count(tune.epochs))));
+        rows.push((
+            "tuned",
+            format!("{:.3} s, {} epochs, {best}{limit}", tune.seconds, count(tune.epochs)),
+        ));
     }
     if let (Some(before), Some(after)) = (&r.before, &r.after) {
         // Of the floats, and of integers that were not tuned.

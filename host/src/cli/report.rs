@@ -14,8 +14,9 @@ use crate::lab::experiment::report;
 
 /// Report results of tamis run: one page, heat maps, curves, and tables in Markdown and CSV.
 ///
-/// index.html holds all of it and needs no other file; it follows the reader's light or dark setting. With -o NAME.md there is one
-/// Markdown file of the summary tables that the specs ask for.
+/// index.html holds all of it and needs no other file; it follows the reader's light or dark
+/// setting. With -o NAME.md there is one Markdown file of the summary tables that the specs ask
+/// for.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,18 +41,26 @@ struct Object {
 
 impl Report {
     pub(super) fn run(&self, console: &Console) -> Result<()> {
-        let stores = self.results.iter().map(|path| Store::read(path)).collect::<Result<Vec<_>>>()?;
-        let name =
-            self.output.file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(".md"));
+        let stores =
+            self.results.iter().map(|path| Store::read(path)).collect::<Result<Vec<_>>>()?;
+        let name = self
+            .output
+            .file_name()
+            .and_then(|name| name.to_str())
+            .filter(|name| name.ends_with(".md"));
         let (report, folder) = match name {
-            Some(name) => (report::summarise(&stores, name)?, self.output.parent().unwrap_or(&self.output)),
+            Some(name) => {
+                (report::summarise(&stores, name)?, self.output.parent().unwrap_or(&self.output))
+            }
             None => (report::make(&stores)?, self.output.as_path()),
         };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let files = interrupt::saving(|| report.write(folder))?;
-        let object = Object { folder: self.output.display().to_string(), cells: report.cells, files };
+        let object =
+            Object { folder: self.output.display().to_string(), cells: report.cells, files };
         console.result(&object, || {
-            let facts = [("cells", object.cells.to_string()), ("files", object.files.join("\n         "))];
+            let facts =
+                [("cells", object.cells.to_string()), ("files", object.files.join("\n         "))];
             console::facts(&format!("Report in {}", object.folder), &facts)
         })
     }

@@ -25,7 +25,8 @@ const SPARSE: &[RecipeName] = &[Lm, Anneal, Paper, PaperSafe];
 const PUBLISHED: &[RecipeName] = &[Paper, PaperSafe];
 const STEPPED: &[RecipeName] = &[Anneal, Paper, PaperSafe, Imp];
 
-/// Settings that every recipe takes are not among them, nor are those that need a reason of their own (`--must-keep`).
+/// Settings that every recipe takes are not among them, nor are those that need a reason of their
+/// own (`--must-keep`).
 const SETTINGS: &[Setting] = &[
     of("search_rows", &[Lm]),
     of("kicks", &[Lm]),
@@ -77,7 +78,8 @@ const ONE_OUTPUT: &[&str] = &["refine", "empty", "signs"];
 /// Settings that the help of `tamis train` shows without a recipe.
 const BASIC: &[&str] = &["ram", "time_limit"];
 
-/// `tamis train` with the flags that its help shows: those of a recipe, or those that matter to all.
+/// `tamis train` with the flags that its help shows: those of a recipe, or those that matter to
+/// all.
 pub(super) fn shown(train: Command, recipe: Option<RecipeName>) -> Command {
     let hides = |id: &str| match (SETTINGS.iter().find(|setting| setting.id == id), recipe) {
         (Some(setting), Some(recipe)) => !setting.recipes.contains(&recipe),
@@ -97,7 +99,8 @@ pub(super) struct Given(Vec<Setting>);
 impl Given {
     /// Of the parsed flags of `tamis train`.
     pub(super) fn new(train: &ArgMatches) -> Self {
-        let is_given = |setting: &&Setting| train.value_source(setting.id) == Some(ValueSource::CommandLine);
+        let is_given =
+            |setting: &&Setting| train.value_source(setting.id) == Some(ValueSource::CommandLine);
         Self(SETTINGS.iter().filter(is_given).copied().collect())
     }
 
@@ -128,7 +131,9 @@ fn foreign(setting: &Setting, recipe: RecipeName, task: Task) -> Error {
         .expected(format_args!("{flag} with recipe {}", either(recipes)))
         .got(format_args!("{flag} with recipe {}", recipe.name()))
         .help(match &suitable[..] {
-            [] => format!("leave {flag} out: these recipes do not take it for --task {}", task.name()),
+            [] => {
+                format!("leave {flag} out: these recipes do not take it for --task {}", task.name())
+            }
             suitable => format!("leave {flag} out, or choose --recipe {}", either(suitable)),
         })
 }
@@ -175,8 +180,10 @@ mod tests {
         let mut flags = super::super::flags();
         flags.build();
         let train = flags.find_subcommand("train").unwrap();
-        let ids: Vec<&str> = train.get_arguments().map(|argument| argument.get_id().as_str()).collect();
-        let known = |id: &&str| SETTINGS.iter().any(|setting| setting.id == *id) != EVERY.contains(id);
+        let ids: Vec<&str> =
+            train.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+        let known =
+            |id: &&str| SETTINGS.iter().any(|setting| setting.id == *id) != EVERY.contains(id);
         let unknown: Vec<_> = ids.iter().filter(|id| !known(id) && **id != "version").collect();
         assert!(unknown.is_empty(), "not in SETTINGS, or in both: {unknown:?}");
         let gone: Vec<_> = SETTINGS.iter().filter(|setting| !ids.contains(&setting.id)).collect();

@@ -15,7 +15,12 @@ pub(super) struct SourceArgs {
     #[arg(long, value_name = "F[,F2…]")]
     data: PathBuf,
     /// Labels, one per sample, in these formats; for regression also several columns
-    #[arg(long, value_name = "F[,F2…]", required_unless_present = "target", conflicts_with = "target")]
+    #[arg(
+        long,
+        value_name = "F[,F2…]",
+        required_unless_present = "target",
+        conflicts_with = "target"
+    )]
     labels: Option<PathBuf>,
     /// The column of the data with the labels: its name, or its number from 1
     #[arg(long, value_name = "COLUMN")]

@@ -1,9 +1,9 @@
-//! A model as source code (a Rust module or C99, tables in the model's own encoding or code without tables), or as the dense
-//! layers of other programs: ONNX and safetensors.
+//! A model as source code (a Rust module or C99, tables in the model's own encoding or code without
+//! tables), or as the dense layers of other programs: ONNX and safetensors.
 //!
-//! What is written needs no parsing on the part, and predicts to the bits of the model file: integers by the same sums and
-//! factors, floats by the same additions in the same order. A text follows from the model alone. Other programs add up in
-//! orders of their own.
+//! What is written needs no parsing on the part, and predicts to the bits of the model file:
+//! integers by the same sums and factors, floats by the same additions in the same order. A text
+//! follows from the model alone. Other programs add up in orders of their own.
 
 mod c;
 mod dense;
@@ -24,7 +24,8 @@ use crate::{Error, Result};
 
 /// The most weights of code without tables: each takes a line and about ten bytes of flash.
 const MOST_LINES: usize = 1 << 16;
-/// The longest name: external names of C99 may be told apart by 31 characters only, `_classify` included.
+/// The longest name: external names of C99 may be told apart by 31 characters only, `_classify`
+/// included.
 const MOST_NAME: usize = 22;
 
 /// What to make of a model.
@@ -67,7 +68,8 @@ pub struct ExportReport {
     pub outputs: usize,
     /// Weights.
     pub nnz: usize,
-    /// How the weights of each layer are held; `dense` in ONNX and safetensors, where a sum with signs is a layer too.
+    /// How the weights of each layer are held; `dense` in ONNX and safetensors, where a sum with
+    /// signs is a layer too.
     pub encodings: Vec<&'static str>,
     /// Bytes of all tables, of dense weights or of the model file; 0 of code without them.
     pub table_bytes: usize,
@@ -130,8 +132,9 @@ impl Head {
 /// Writes a model as source code or as dense layers.
 ///
 /// # Errors
-/// The form is for other models (code without tables: integers, at most 65536 weights; ONNX and safetensors: floats), the
-/// model has no inputs or outputs, a name is none, or the task is one of a later version.
+/// The form is for other models (code without tables: integers, at most 65536 weights; ONNX and
+/// safetensors: floats), the model has no inputs or outputs, a name is none, or the task is one of
+/// a later version.
 pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
     if let ExportForm::C { name, .. } = form {
         check_name(name)?;
@@ -153,7 +156,9 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
         inputs: opened.inputs(),
         outputs: opened.outputs(),
         nnz: match network {
-            Network::Integers(model) => model.layers().iter().map(|layer| layer.weights().nonzeros()).sum(),
+            Network::Integers(model) => {
+                model.layers().iter().map(|layer| layer.weights().nonzeros()).sum()
+            }
             Network::Floats(model) => model.cost().nonzeros,
         },
         checksum: model.checksum(),
@@ -241,7 +246,9 @@ fn check(network: Network<'_>, head: &Head, form: &ExportForm) -> Result<()> {
     }
     if let (Network::Integers(_), ExportForm::Onnx | ExportForm::Safetensors) = (network, form) {
         return Err(Error::new("a model of integers cannot be written as dense floats")
-            .expected("a model of floats: the integers round in ways that ONNX has no operators for")
+            .expected(
+                "a model of floats: the integers round in ways that ONNX has no operators for",
+            )
             .got("a model of 8-bit integers")
             .help("export the model of floats that it was made of, or this one as rust or c"));
     }

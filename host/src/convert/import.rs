@@ -1,8 +1,8 @@
 //! Models of other programs as `.tamis` files: their nonzero weights, all of them or the largest.
 //!
-//! A model of floats has no biases. Biases are held exactly all the same, as weights of one more input, the last, which is 1
-//! in every row; a hidden neuron with the weight 1 to it hands it on, since `relu(1) = 1`. Sums add up in the order of the
-//! inputs, so a bias is added last.
+//! A model of floats has no biases. Biases are held exactly all the same, as weights of one more
+//! input, the last, which is 1 in every row; a hidden neuron with the weight 1 to it hands it on,
+//! since `relu(1) = 1`. Sums add up in the order of the inputs, so a bias is added last.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -26,7 +26,8 @@ pub enum Cut {
     /// All that are not 0.
     #[default]
     None,
-    /// The largest over all layers, as many as are asked for, biases and what hands them on among them.
+    /// The largest over all layers, as many as are asked for, biases and what hands them on among
+    /// them.
     Size(Budget),
     /// Those of at least this absolute value.
     Threshold(f32),
@@ -37,8 +38,8 @@ pub enum Cut {
 pub struct ImportOptions {
     /// What the model is for; none as the file says.
     pub task: Option<Task>,
-    /// The least output that is class 1 of a binary task; none for what the file says, or else 0, where outputs are
-    /// log-odds.
+    /// The least output that is class 1 of a binary task; none for what the file says, or else 0,
+    /// where outputs are log-odds.
     pub class_from: Option<f32>,
     /// Which weights are kept.
     pub cut: Cut,
@@ -108,8 +109,8 @@ pub struct ImportOutcome {
 /// Reads a model of another program, by what is in the file: safetensors, NPZ or ONNX.
 ///
 /// # Errors
-/// A file that is none of them, or is damaged; layers, operators or sizes that a model of Tamis has not; more nonzeros asked
-/// for than there are, or fewer than its biases take.
+/// A file that is none of them, or is damaged; layers, operators or sizes that a model of Tamis has
+/// not; more nonzeros asked for than there are, or fewer than its biases take.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<ImportOutcome> {
     let (format, network) = read(path, options).map_err(|error| error.at(path))?;
     convert(format, network, options).map_err(|error| error.at(path))
@@ -138,7 +139,9 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
         return Ok(("npz", named(npz::read(BufReader::new(file), len)?)?));
     }
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX)).map_err(|_| too_large(len))?;
+    bytes
+        .try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX))
+        .map_err(|_| too_large(len))?;
     file.take(len).read_to_end(&mut bytes).map_err(unreadable)?;
     if safetensors::matches(&head, len) {
         let (tensors, meta) = safetensors::read(&bytes)?;
@@ -150,7 +153,8 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
             .got("a file that is neither, such as ONNX, which says its layers")
             .help("leave --layers and --layout out"));
     }
-    let mut beside = Beside { folder: path.parent().map(Path::to_owned).unwrap_or_default(), last: None };
+    let mut beside =
+        Beside { folder: path.parent().map(Path::to_owned).unwrap_or_default(), last: None };
     Ok(("onnx", onnx::read(bytes, &mut |name| beside.open(name))?))
 }
 
@@ -172,7 +176,9 @@ impl Beside {
                 return Err(too_large(len).at(&path));
             }
             let mut bytes = Vec::new();
-            File::take(file, len).read_to_end(&mut bytes).map_err(|e| Error::io("cannot read", &path, e))?;
+            File::take(file, len)
+                .read_to_end(&mut bytes)
+                .map_err(|e| Error::io("cannot read", &path, e))?;
             Ok(Bytes::from(bytes))
         });
         let bytes = opened.map_err(|error| {
@@ -196,15 +202,18 @@ fn too_large(len: u64) -> Error {
 fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
     match head {
-        [0x89, b'T', b'A', b'M', ..] => {
-            Some(("a .tamis model", "it needs no import: pass it to predict, eval, inspect or finetune"))
-        }
-        [0x89, b'H', b'D', b'F', ..] => {
-            Some(("HDF5, as Keras saves it", "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")"))
-        }
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
-            Some(("NPY, a single array", "save all arrays with numpy.savez: weights, biases, layer by layer"))
-        }
+        [0x89, b'T', b'A', b'M', ..] => Some((
+            "a .tamis model",
+            "it needs no import: pass it to predict, eval, inspect or finetune",
+        )),
+        [0x89, b'H', b'D', b'F', ..] => Some((
+            "HDF5, as Keras saves it",
+            "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")",
+        )),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some((
+            "NPY, a single array",
+            "save all arrays with numpy.savez: weights, biases, layer by layer",
+        )),
         [0x80, 2..=5, ..] => Some((
             "a pickle of Python, which could run any program",
             "export it as ONNX (skl2onnx, torch.onnx.export), or save the arrays with numpy.savez",
@@ -213,9 +222,10 @@ fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
             "a pickle of PyTorch, which could run any program",
             "save its weights with safetensors.torch.save_file(model.state_dict(), \"m.safetensors\")",
         )),
-        [b'P', b'K', ..] if ending == "keras" => {
-            Some(("an archive of Keras", "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")"))
-        }
+        [b'P', b'K', ..] if ending == "keras" => Some((
+            "an archive of Keras",
+            "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")",
+        )),
         [_, _, _, _, b'T', b'F', b'L', b'3', ..] => {
             Some(("a TFLite model", "export the network as ONNX before it becomes TFLite"))
         }
@@ -225,7 +235,11 @@ fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
 }
 
 /// The model of a network.
-fn convert(format: &'static str, network: Network, options: &ImportOptions) -> Result<ImportOutcome> {
+fn convert(
+    format: &'static str,
+    network: Network,
+    options: &ImportOptions,
+) -> Result<ImportOutcome> {
     let Network { mut layers, decision, mut notes, meta } = network;
     let outputs = layers.last().map_or(0, |layer| layer.outputs);
     let meta = meta.filter(|meta| fits(meta, &layers));
@@ -277,7 +291,8 @@ fn convert(format: &'static str, network: Network, options: &ImportOptions) -> R
     let model = encode_layers(&sparse, end, task.map(|(task, from)| stored(task, from)))?;
     if ones {
         notes.push(
-            "biases are weights of one more input, the last: pass rows with a last column of 1".to_owned(),
+            "biases are weights of one more input, the last: pass rows with a last column of 1"
+                .to_owned(),
         );
     }
     let report = ImportReport {
@@ -328,8 +343,12 @@ fn task(
     let expected = match task {
         Some(Task::Binary) if outputs != 1 => "one output",
         Some(Task::Multiclass) if outputs < 2 => "two outputs or more",
-        _ if options.class_from.is_some() && task != Some(Task::Binary) => "--class-from with --task binary",
-        _ if options.class_from.is_some_and(|from| !from.is_finite()) => "--class-from with a finite number",
+        _ if options.class_from.is_some() && task != Some(Task::Binary) => {
+            "--class-from with --task binary"
+        }
+        _ if options.class_from.is_some_and(|from| !from.is_finite()) => {
+            "--class-from with a finite number"
+        }
         _ => {
             let from = options.class_from.or(meta.and_then(|meta| meta.threshold)).unwrap_or(0.0);
             return Ok(task.map(|task| (task, from)));
@@ -348,8 +367,9 @@ fn stored(task: Task, from: f32) -> wire::Task {
     }
 }
 
-/// Takes the last layer off where the outputs are a sum with signs of relus, which stores no weights: 1 or -1 for each
-/// neuron. The signs as bits. A relu at the end of one output is such a sum too.
+/// Takes the last layer off where the outputs are a sum with signs of relus, which stores no
+/// weights: 1 or -1 for each neuron. The signs as bits. A relu at the end of one output is such a
+/// sum too.
 fn ends_in_sum(layers: &mut Vec<Dense>, meta: Option<&Meta>) -> Result<Option<Vec<u32>>> {
     let count = layers.len();
     let Some(last) = layers.last() else { return Ok(None) };
@@ -358,12 +378,15 @@ fn ends_in_sum(layers: &mut Vec<Dense>, meta: Option<&Meta>) -> Result<Option<Ve
             Ok(Some(vec![0]))
         } else {
             Err(Error::new(format!("there is a Relu behind the last layer, {}", last.name))
-                .expected("outputs that are sums: no Relu at the end of a network of several outputs")
+                .expected(
+                    "outputs that are sums: no Relu at the end of a network of several outputs",
+                )
                 .got(format_args!("Relu of {} outputs", last.outputs))
                 .help("export the network without its last Relu"))
         };
     }
-    let signs = last.outputs == 1 && last.bias.is_empty() && last.weights.iter().all(|w| w.abs() == 1.0);
+    let signs =
+        last.outputs == 1 && last.bias.is_empty() && last.weights.iter().all(|w| w.abs() == 1.0);
     if !signs || count < 2 || meta.is_some_and(|meta| !meta.sum) {
         return Ok(None);
     }
@@ -383,7 +406,8 @@ fn nonzeros(layer: &Dense) -> usize {
 
 /// Sets weights to 0 that are not kept; the nonzeros asked for, of all layers. Biases are kept.
 fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result<Option<usize>> {
-    let biases: usize = layers.iter().map(|layer| layer.bias.iter().filter(|&&b| b != 0.0).count()).sum();
+    let biases: usize =
+        layers.iter().map(|layer| layer.bias.iter().filter(|&&b| b != 0.0).count()).sum();
     let fixed = biases + handed_on;
     let size = match cut {
         Cut::None => return Ok(None),
@@ -420,7 +444,8 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
     }
     let keep = size - fixed;
     if keep < sizes.len() {
-        // The absolute value of the first weight that is dropped; of equal ones the first in the file are kept.
+        // The absolute value of the first weight that is dropped; of equal ones the first in the
+        // file are kept.
         let (larger, &mut edge, _) = sizes.select_nth_unstable_by(keep, |a, b| b.cmp(a));
         let mut equal = larger.iter().filter(|&&w| w == edge).count();
         for w in layers.iter_mut().flat_map(|layer| &mut layer.weights) {
@@ -435,7 +460,8 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
     Ok(Some(size))
 }
 
-/// The nonzeros of a layer; with `ones` it takes a last input that is 1, with `hands_on` a neuron of it is that 1.
+/// The nonzeros of a layer; with `ones` it takes a last input that is 1, with `hands_on` a neuron
+/// of it is that 1.
 fn sparse_layer(layer: &Dense, ones: bool, hands_on: bool) -> Result<SparseLayer> {
     let inputs = layer.inputs + usize::from(ones);
     if inputs > MAX_INPUTS {
@@ -450,7 +476,8 @@ fn sparse_layer(layer: &Dense, ones: bool, hands_on: bool) -> Result<SparseLayer
         entries.extend(row.iter().copied().enumerate().filter(|(_, w)| *w != 0.0));
         entries
     };
-    let mut neurons: Vec<_> = layer.weights.chunks_exact(layer.inputs.max(1)).map(entries).collect();
+    let mut neurons: Vec<_> =
+        layer.weights.chunks_exact(layer.inputs.max(1)).map(entries).collect();
     for (neuron, &bias) in neurons.iter_mut().zip(&layer.bias) {
         if bias != 0.0 {
             neuron.push((layer.inputs, bias));

@@ -6,12 +6,13 @@
 //! | safetensors | [`safetensors`] | floats of 16 to 64 bits, by name | `F32`, named as PyTorch's `Sequential` does |
 //! | NPZ | [`npz`] | arrays by name, also scikit-learn's `coefs_` and `intercepts_` | |
 //!
-//! A reader gives a [`Network`]: each layer's weights as `outputs × inputs` floats, its biases, and whether relu follows.
-//! Formats that hold arrays alone give [`Tensor`]s, which [`named::network`] makes layers of by their names and shapes.
+//! A reader gives a [`Network`]: each layer's weights as `outputs × inputs` floats, its biases, and
+//! whether relu follows. Formats that hold arrays alone give [`Tensor`]s, which [`named::network`]
+//! makes layers of by their names and shapes.
 //!
-//! Files are not believed: a reader, and `convert::import` with it, takes no more memory than [`MEMORY_FACTOR`] times the bytes
-//! that it is given, and [`MEMORY_ROOM`] beside that. Compressed archives count as what they unpack to, which is
-//! [`npz::LIMIT`] at the most.
+//! Files are not believed: a reader, and `convert::import` with it, takes no more memory than
+//! [`MEMORY_FACTOR`] times the bytes that it is given, and [`MEMORY_ROOM`] beside that. Compressed
+//! archives count as what they unpack to, which is [`npz::LIMIT`] at the most.
 
 pub(crate) mod export;
 pub(crate) mod import;
@@ -83,7 +84,8 @@ pub struct Network {
     pub meta: Option<Meta>,
 }
 
-/// What a model says beside its weights; kept in the metadata of exported files under the key [`Meta::KEY`].
+/// What a model says beside its weights; kept in the metadata of exported files under the key
+/// [`Meta::KEY`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     /// `regression`, `binary` or `multiclass`; none where the model does not say.
@@ -107,7 +109,8 @@ impl Meta {
     /// # Errors
     /// None that is known; those of the JSON writer.
     pub fn to_text(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::new("cannot write the metadata").source(error))
+        serde_json::to_string(self)
+            .map_err(|error| Error::new("cannot write the metadata").source(error))
     }
 
     /// Back from the text; none where it is another program's.
@@ -119,8 +122,8 @@ impl Meta {
 }
 
 impl Network {
-    /// Checks what every reader owes: a layer at least and at most as many as a model holds, sizes that fit, finite weights,
-    /// and relu between layers.
+    /// Checks what every reader owes: a layer at least and at most as many as a model holds, sizes
+    /// that fit, finite weights, and relu between layers.
     ///
     /// # Errors
     /// The first layer that is not so, by name.
@@ -178,10 +181,14 @@ impl Dense {
                 .got(format_args!("{} weights, {} biases", self.weights.len(), self.bias.len())));
         }
         match self.weights.iter().chain(&self.bias).find(|value| !value.is_finite()) {
-            Some(value) => Err(Error::new(format!("layer {name} has a weight or bias that is not finite"))
-                .expected("numbers within the range of 32-bit floats")
-                .got(value)
-                .help("the training of the network has diverged, or its file is damaged: save it again")),
+            Some(value) => Err(Error::new(format!(
+                "layer {name} has a weight or bias that is not finite"
+            ))
+            .expected("numbers within the range of 32-bit floats")
+            .got(value)
+            .help(
+                "the training of the network has diverged, or its file is damaged: save it again",
+            )),
             None => Ok(()),
         }
     }
@@ -202,7 +209,8 @@ fn shape(dims: &[usize]) -> String {
     format!("[{}{}]", shown.join(", "), if dims.len() > 8 { ", …" } else { "" })
 }
 
-/// Numbers of an array of these axes; none where it has an empty axis or more numbers than can be counted.
+/// Numbers of an array of these axes; none where it has an empty axis or more numbers than can be
+/// counted.
 fn elements(dims: &[usize]) -> Option<usize> {
     dims.iter().try_fold(1_usize, |product, &dim| product.checked_mul(dim)).filter(|&n| n > 0)
 }
@@ -215,15 +223,16 @@ fn floats<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Vec<f
 /// The first value that is not finite is an error that says where it is.
 fn check_finite(name: &str, values: &[f32]) -> Result<()> {
     match values.iter().position(|value| !value.is_finite()) {
-        Some(at) => {
-            Err(Error::new(format!("{} holds a value that is not a finite 32-bit float", shown(name)))
-                .expected("numbers within the range of 32-bit floats")
-                .got(format_args!(
-                    "{} at place {at} (counted from 0)",
-                    values.get(at).copied().unwrap_or(f32::NAN)
-                ))
-                .help("the training of the network has diverged, or its file is damaged: save it again"))
-        }
+        Some(at) => Err(Error::new(format!(
+            "{} holds a value that is not a finite 32-bit float",
+            shown(name)
+        ))
+        .expected("numbers within the range of 32-bit floats")
+        .got(format_args!(
+            "{} at place {at} (counted from 0)",
+            values.get(at).copied().unwrap_or(f32::NAN)
+        ))
+        .help("the training of the network has diverged, or its file is damaged: save it again")),
         None => Ok(()),
     }
 }
@@ -250,23 +259,29 @@ mod tests {
     #[test]
     fn networks_that_no_model_can_hold_are_refused_by_layer() {
         assert!(
-            Network { layers: vec![dense("a", 2, 3, true), dense("b", 1, 2, false)], ..Network::default() }
-                .check()
-                .is_ok()
+            Network {
+                layers: vec![dense("a", 2, 3, true), dense("b", 1, 2, false)],
+                ..Network::default()
+            }
+            .check()
+            .is_ok()
         );
         assert!(complaint(vec![]).contains("1 to 8 layers"));
         assert!(complaint(vec![dense("a", 1, 1, true); 9]).contains("got: 9"));
         let text = complaint(vec![dense("a", 2, 3, true), dense("b", 1, 4, false)]);
         assert!(text.contains("layer b") && text.contains("2 inputs, the outputs of a"), "{text}");
         assert!(
-            complaint(vec![dense("a", 2, 3, false), dense("b", 1, 2, false)]).contains("no Relu between")
+            complaint(vec![dense("a", 2, 3, false), dense("b", 1, 2, false)])
+                .contains("no Relu between")
         );
         assert!(complaint(vec![dense("wide", 1, 70_000, false)]).contains("70000 inputs"));
         assert!(
-            complaint(vec![Dense { weights: vec![1.0], ..dense("a", 1, 2, false) }]).contains("1 weights")
+            complaint(vec![Dense { weights: vec![1.0], ..dense("a", 1, 2, false) }])
+                .contains("1 weights")
         );
         assert!(
-            complaint(vec![Dense { bias: vec![1.0; 3], ..dense("a", 1, 2, false) }]).contains("3 biases")
+            complaint(vec![Dense { bias: vec![1.0; 3], ..dense("a", 1, 2, false) }])
+                .contains("3 biases")
         );
         let bad = Dense { weights: vec![1.0, f32::NAN], ..dense("a", 1, 2, false) };
         assert!(complaint(vec![bad]).contains("NaN"));

@@ -1,9 +1,11 @@
-//! Layers out of arrays that have names: which are weights, which biases, which belong together, and which way they lie.
+//! Layers out of arrays that have names: which are weights, which biases, which belong together,
+//! and which way they lie.
 //!
-//! A name is parted at its last word that says what the array is (`weight`, `kernel`, `coefs`, `W`, or `bias`, `intercepts`,
-//! `b`); what is left is the layer: `fc1.weight` and `fc1.bias` are layer `fc1`, `coefs_0` and `intercepts_0` layer `0`.
-//! Where no name says anything, arrays with two axes are weights and those with one are biases, in their order. Numbers in
-//! names count as numbers: layer 10 is behind layer 9.
+//! A name is parted at its last word that says what the array is (`weight`, `kernel`, `coefs`, `W`,
+//! or `bias`, `intercepts`, `b`); what is left is the layer: `fc1.weight` and `fc1.bias` are layer
+//! `fc1`, `coefs_0` and `intercepts_0` layer `0`. Where no name says anything, arrays with two axes
+//! are weights and those with one are biases, in their order. Numbers in names count as numbers:
+//! layer 10 is behind layer 9.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -47,8 +49,8 @@ struct Pair {
 /// The network of `tensors`: all of them, or the layers that `chosen` names, in its order.
 ///
 /// # Errors
-/// Arrays that are neither weights nor biases of a layer, layers that do not fit one behind the other, and weights that
-/// would fit both ways when neither `layout` nor their names say which.
+/// Arrays that are neither weights nor biases of a layer, layers that do not fit one behind the
+/// other, and weights that would fit both ways when neither `layout` nor their names say which.
 pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) -> Result<Network> {
     let pairs = pairs(tensors, chosen)?;
     let (in_out, note) = is_in_out(&pairs, layout)?;
@@ -65,7 +67,8 @@ pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) 
 /// Weights and biases, layer by layer.
 fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     let mut by_layer: BTreeMap<Natural, Vec<(Role, Tensor)>> = BTreeMap::new();
-    let nameless = chosen.is_none() && tensors.iter().all(|tensor| role(&tensor.name).0 == Role::Unknown);
+    let nameless =
+        chosen.is_none() && tensors.iter().all(|tensor| role(&tensor.name).0 == Role::Unknown);
     if nameless {
         return in_order(tensors);
     }
@@ -79,13 +82,17 @@ fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     let mut pairs = Vec::new();
     for name in chosen {
         // A layer's name, or the name of its weights.
-        let layer = if by_layer.contains_key(&Natural(name.clone())) { name.clone() } else { role(name).1 };
+        let layer =
+            if by_layer.contains_key(&Natural(name.clone())) { name.clone() } else { role(name).1 };
         let Some(arrays) = by_layer.remove(&Natural(layer)) else {
             let names: Vec<_> = by_layer.keys().take(20).map(|layer| shown(&layer.0)).collect();
-            return Err(Error::new(format!("the file has no layer {}, or it is named twice", shown(name)))
-                .expected("layers of the file, such as fc1 for fc1.weight")
-                .got(format_args!("the file has {}", names.join(", ")))
-                .help("name each layer once, in the order in which they run: --layers fc1,fc2"));
+            return Err(Error::new(format!(
+                "the file has no layer {}, or it is named twice",
+                shown(name)
+            ))
+            .expected("layers of the file, such as fc1 for fc1.weight")
+            .got(format_args!("the file has {}", names.join(", ")))
+            .help("name each layer once, in the order in which they run: --layers fc1,fc2"));
         };
         pairs.push(pair(name, arrays)?);
     }
@@ -95,13 +102,20 @@ fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
 /// Arrays without telling names: weights have two axes, biases one.
 fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
     tensors.sort_by(|a, b| natural(&a.name, &b.name));
-    let (weights, biases): (Vec<_>, Vec<_>) = tensors.into_iter().partition(|tensor| tensor.dims.len() == 2);
+    let (weights, biases): (Vec<_>, Vec<_>) =
+        tensors.into_iter().partition(|tensor| tensor.dims.len() == 2);
     if weights.is_empty() || ![0, weights.len()].contains(&biases.len()) {
         let (names, other): (Vec<_>, _) =
             (biases.iter().take(8).map(|tensor| shown(&tensor.name)).collect(), biases.len());
         return Err(Error::new("the arrays are not the weights and biases of layers")
-            .expected("an array with two axes for each layer, and one with one axis for each or for none")
-            .got(format_args!("{} with two axes, {other} others: {}", weights.len(), names.join(", ")))
+            .expected(
+                "an array with two axes for each layer, and one with one axis for each or for none",
+            )
+            .got(format_args!(
+                "{} with two axes, {other} others: {}",
+                weights.len(),
+                names.join(", ")
+            ))
             .help("name them fc1.weight, fc1.bias and so on, or choose layers with --layers"));
     }
     let mut biases = biases.into_iter();
@@ -158,10 +172,12 @@ impl Pair {
         let Some(bias) = &self.bias else { return Ok(None) };
         match bias.dims[..] {
             [n] | [1, n] if bias.values.is_some() && n > 0 => Ok(Some(n)),
-            _ => Err(Error::new(format!("the biases of layer {} are no list of floats", self.name))
-                .expected("one axis, and floats of 16, 32 or 64 bits")
-                .got(format_args!("axes {}", shape(&bias.dims)))
-                .help("choose the layers of the MLP with --layers")),
+            _ => {
+                Err(Error::new(format!("the biases of layer {} are no list of floats", self.name))
+                    .expected("one axis, and floats of 16, 32 or 64 bits")
+                    .got(format_args!("axes {}", shape(&bias.dims)))
+                    .help("choose the layers of the MLP with --layers"))
+            }
         }
     }
 
@@ -170,10 +186,13 @@ impl Pair {
         let biases = self.biases()?;
         let (outputs, inputs) = if in_out { (cols, rows) } else { (rows, cols) };
         if let Some(n) = biases.filter(|&n| n != outputs) {
-            return Err(Error::new(format!("the biases of layer {} do not fit its weights", self.name))
-                .expected(format_args!("{outputs} biases"))
-                .got(format_args!("{n}, with weights {}", shape(&self.weights.dims)))
-                .help("pass --layout in-out or out-in if the weights lie the other way"));
+            return Err(Error::new(format!(
+                "the biases of layer {} do not fit its weights",
+                self.name
+            ))
+            .expected(format_args!("{outputs} biases"))
+            .got(format_args!("{n}, with weights {}", shape(&self.weights.dims)))
+            .help("pass --layout in-out or out-in if the weights lie the other way"));
         }
         let values = self.weights.values.unwrap_or_default();
         let weights = if in_out { onnx::transposed(&values, rows, cols) } else { values };
@@ -190,7 +209,9 @@ fn is_in_out(pairs: &[Pair], layout: Layout) -> Result<(bool, Option<String>)> {
         for pair in pairs {
             let [rows, cols] = pair.axes()?;
             let (outputs, inputs) = if in_out { (cols, rows) } else { (rows, cols) };
-            if before.is_some_and(|before| before != inputs) || pair.biases()?.is_some_and(|n| n != outputs) {
+            if before.is_some_and(|before| before != inputs)
+                || pair.biases()?.is_some_and(|n| n != outputs)
+            {
                 return Ok(false);
             }
             before = Some(outputs);

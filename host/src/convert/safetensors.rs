@@ -1,6 +1,7 @@
 //! safetensors: a header of JSON with names, types, shapes and places, then the values.
 //!
-//! The crate of the format's authors reads it: it checks that the places cover the file without gaps and overlaps.
+//! The crate of the format's authors reads it: it checks that the places cover the file without
+//! gaps and overlaps.
 
 use std::collections::HashMap;
 
@@ -30,8 +31,10 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Tensor>, Option<Meta>)> {
     check_header(bytes)?;
     let meta = metadata(bytes)?;
     let file = SafeTensors::deserialize(bytes).map_err(malformed)?;
-    let mut tensors = file.iter().map(|(name, view)| tensor(name, &view)).collect::<Result<Vec<_>>>()?;
-    // The crate keeps them in a hash map: by name, so that the same file always gives the same answer.
+    let mut tensors =
+        file.iter().map(|(name, view)| tensor(name, &view)).collect::<Result<Vec<_>>>()?;
+    // The crate keeps them in a hash map: by name, so that the same file always gives the same
+    // answer.
     tensors.sort_by(|a, b| a.name.cmp(&b.name));
     Ok((tensors, meta))
 }
@@ -41,40 +44,51 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Tensor>, Option<Meta>)> {
 pub fn matches(head: &[u8], len: u64) -> bool {
     match head.split_first_chunk::<8>() {
         Some((size, rest)) => {
-            rest.first() == Some(&b'{') && u64::from_le_bytes(*size).checked_add(8).is_some_and(|n| n <= len)
+            rest.first() == Some(&b'{')
+                && u64::from_le_bytes(*size).checked_add(8).is_some_and(|n| n <= len)
         }
         None => false,
     }
 }
 
-/// Writes layers as `0.weight`, `2.weight`, …: what `Sequential(Linear, ReLU, Linear, …)` of PyTorch calls them.
+/// Writes layers as `0.weight`, `2.weight`, …: what `Sequential(Linear, ReLU, Linear, …)` of
+/// PyTorch calls them.
 ///
 /// # Errors
 /// None that is known; those of the crate.
 pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
     let mut arrays = Vec::new();
     for (l, layer) in layers.iter().enumerate() {
-        arrays.push((format!("{}.weight", 2 * l), vec![layer.outputs, layer.inputs], bytes(&layer.weights)));
+        arrays.push((
+            format!("{}.weight", 2 * l),
+            vec![layer.outputs, layer.inputs],
+            bytes(&layer.weights),
+        ));
         if !layer.bias.is_empty() {
             arrays.push((format!("{}.bias", 2 * l), vec![layer.outputs], bytes(&layer.bias)));
         }
     }
-    let views = arrays
-        .iter()
-        .map(|(name, dims, bytes)| Ok((name.as_str(), TensorView::new(Dtype::F32, dims.clone(), bytes)?)));
+    let views = arrays.iter().map(|(name, dims, bytes)| {
+        Ok((name.as_str(), TensorView::new(Dtype::F32, dims.clone(), bytes)?))
+    });
     let views = views.collect::<std::result::Result<Vec<_>, _>>().map_err(malformed)?;
     // One key: the crate writes a hash map, whose order would change from run to run.
-    let meta = meta.map(|meta| Ok::<_, Error>(HashMap::from([(Meta::KEY.to_owned(), meta.to_text()?)])));
+    let meta =
+        meta.map(|meta| Ok::<_, Error>(HashMap::from([(Meta::KEY.to_owned(), meta.to_text()?)])));
     safetensors::serialize(views, meta.transpose()?).map_err(malformed)
 }
 
 /// A header is JSON, which takes many times its length to hold: it is bounded before it is read.
 fn check_header(bytes: &[u8]) -> Result<()> {
     match bytes.first_chunk::<8>().map(|size| u64::from_le_bytes(*size)) {
-        Some(len) if len > HEADER_LIMIT => Err(Error::new("the header of the safetensors file is too long")
-            .expected(format_args!("at most {HEADER_LIMIT} bytes"))
-            .got(format_args!("{len} bytes"))
-            .help("save only the layers that are wanted, or the file is damaged: copy it again")),
+        Some(len) if len > HEADER_LIMIT => {
+            Err(Error::new("the header of the safetensors file is too long")
+                .expected(format_args!("at most {HEADER_LIMIT} bytes"))
+                .got(format_args!("{len} bytes"))
+                .help(
+                    "save only the layers that are wanted, or the file is damaged: copy it again",
+                ))
+        }
         _ => Ok(()),
     }
 }
@@ -133,9 +147,14 @@ mod tests {
         let narrow: Vec<u8> = [1.5_f32, -2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
         let half: Vec<u8> = [0x3e00_u16, 0xc000].iter().flat_map(|x| x.to_le_bytes()).collect();
         let brain: Vec<u8> = [0x3fc0_u16, 0xc000].iter().flat_map(|x| x.to_le_bytes()).collect();
-        for (dtype, values) in [("F64", &wide), ("F32", &narrow), ("F16", &half), ("BF16", &brain)] {
+        for (dtype, values) in [("F64", &wide), ("F32", &narrow), ("F16", &half), ("BF16", &brain)]
+        {
             let (tensors, _) = read(&file(dtype, values)).unwrap();
-            assert_eq!(tensors.first().unwrap().values.as_deref(), Some(&[1.5, -2.0][..]), "{dtype}");
+            assert_eq!(
+                tensors.first().unwrap().values.as_deref(),
+                Some(&[1.5, -2.0][..]),
+                "{dtype}"
+            );
         }
         let (tensors, _) = read(&file("I32", &narrow)).unwrap();
         assert_eq!(tensors.first().unwrap().values, None);

@@ -44,8 +44,8 @@ pub(crate) fn check(labels: &[f32], classes: usize) -> Result<()> {
 /// Checks labels that a model of `classes` outputs is scored on; they may be positions in `keep`.
 ///
 /// # Errors
-/// A label is none of the model's classes, more labels are kept than it has classes, or fewer that become other classes than
-/// they are.
+/// A label is none of the model's classes, more labels are kept than it has classes, or fewer that
+/// become other classes than they are.
 pub(crate) fn check_known(labels: &[f32], keep: Option<&[f32]>, classes: usize) -> Result<()> {
     if let Some(keep) = keep
         && keep.len() > classes
@@ -94,11 +94,15 @@ mod tests {
     #[test]
     fn holes_and_single_classes_are_named() {
         assert!(check(&[0.0, 1.0, 2.0], 3).is_ok());
-        assert!(check(&[0.0, 2.0, 2.0], 3).unwrap_err().to_string().contains("no row with label 1"));
+        assert!(
+            check(&[0.0, 2.0, 2.0], 3).unwrap_err().to_string().contains("no row with label 1")
+        );
         assert!(check(&[0.0, 0.0], 1).unwrap_err().to_string().contains("0 in all 2 rows"));
         assert!(check_known(&[0.0, 2.0], None, 3).is_ok());
         assert!(check_known(&[0.0, 3.0], None, 3).unwrap_err().to_string().contains("3 in row 1"));
         let keep = Some(&[7.0, 8.0, 9.0, 4.0][..]);
-        assert!(check_known(&[0.0, 1.0], keep, 3).unwrap_err().to_string().contains("at most 3 labels"));
+        assert!(
+            check_known(&[0.0, 1.0], keep, 3).unwrap_err().to_string().contains("at most 3 labels")
+        );
     }
 }

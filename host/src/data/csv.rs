@@ -1,9 +1,9 @@
 //! CSV: rows of numbers, with or without a first line of column names.
 //!
-//! Cells are separated by tabs, semicolons, commas or, between numbers, single spaces: whichever the first line holds
-//! (in this order). They may be quoted, and where commas do not separate, `0,5` is one half. Empty lines are skipped.
-//! The first line is a header if it holds a cell that is no number, and its other cells are counts (`label,0,1,2`) or
-//! names.
+//! Cells are separated by tabs, semicolons, commas or, between numbers, single spaces: whichever
+//! the first line holds (in this order). They may be quoted, and where commas do not separate,
+//! `0,5` is one half. Empty lines are skipped. The first line is a header if it holds a cell that
+//! is no number, and its other cells are counts (`label,0,1,2`) or names.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -19,8 +19,9 @@ use crate::{Error, Result};
 /// Reads a CSV file.
 ///
 /// # Errors
-/// No rows, a row that is longer or shorter than the first, a cell that is not a finite number, text that is not UTF-8, a
-/// quote that is not closed, two columns of one name: with line and column.
+/// No rows, a row that is longer or shorter than the first, a cell that is not a finite number,
+/// text that is not UTF-8, a quote that is not closed, two columns of one name: with line and
+/// column.
 ///
 /// ```
 /// use tamis_host::data::{Source, csv};
@@ -37,7 +38,10 @@ pub fn read<R: Read>(source: Source<R>) -> Result<Table> {
 }
 
 /// Reads the rows of a CSV file to the end of `rows`: the column names.
-pub(super) fn append<R: Read>(source: Source<R>, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
+pub(super) fn append<R: Read>(
+    source: Source<R>,
+    rows: &mut Incoming<'_>,
+) -> Result<Option<Vec<String>>> {
     let mut lines = Lines::new(source)?;
     let mut cells = Vec::new();
     let mut row = Vec::new();
@@ -168,7 +172,8 @@ impl<R: Read> Lines<Source<R>> {
             if count == cells.len() {
                 cells.push(String::new());
             }
-            let text = str::from_utf8(&self.buffer[..len]).map_err(|_| self.not_utf8(len, count))?;
+            let text =
+                str::from_utf8(&self.buffer[..len]).map_err(|_| self.not_utf8(len, count))?;
             cells[count].clear();
             cells[count].push_str(text);
             (len, count, quotes) = (0, count + 1, Quotes::default());
@@ -180,7 +185,12 @@ impl<R: Read> Lines<Source<R>> {
     }
 
     /// The numbers in the cells of the last row.
-    fn numbers(&self, cells: &[String], names: Option<&[String]>, values: &mut Vec<f32>) -> Result<()> {
+    fn numbers(
+        &self,
+        cells: &[String],
+        names: Option<&[String]>,
+        values: &mut Vec<f32>,
+    ) -> Result<()> {
         let cols = self.cols;
         if cells.len() != cols {
             return Err(Error::new("the rows have different lengths")
@@ -194,7 +204,8 @@ impl<R: Read> Lines<Source<R>> {
         let decimal_comma = self.decimal_comma();
         values.clear();
         for (column, cell) in cells.iter().enumerate() {
-            let value = number(cell, decimal_comma).ok_or_else(|| self.not_a_number(cell, column, names))?;
+            let value = number(cell, decimal_comma)
+                .ok_or_else(|| self.not_a_number(cell, column, names))?;
             if !value.is_finite() {
                 return Err(not_finite(cell.trim(), self.place(column)));
             }
@@ -210,9 +221,12 @@ impl<R: Read> Lines<Source<R>> {
 
     fn not_a_number(&self, cell: &str, column: usize, names: Option<&[String]>) -> Error {
         let shown: String = cell.chars().take(40).collect();
-        let name =
-            names.and_then(|names| names.get(column)).map(|name| format!(" ({name})")).unwrap_or_default();
-        let what = if cell.trim().is_empty() { "a cell is empty" } else { "a cell is not a number" };
+        let name = names
+            .and_then(|names| names.get(column))
+            .map(|name| format!(" ({name})"))
+            .unwrap_or_default();
+        let what =
+            if cell.trim().is_empty() { "a cell is empty" } else { "a cell is not a number" };
         Error::new(what)
             .expected("a number")
             .got(format_args!("{shown:?} in {}{name}", self.place(column)))
@@ -229,7 +243,11 @@ impl<R: Read> Lines<Source<R>> {
             if let Some(before) = first.insert(name, column) {
                 return Err(Error::new("two columns have the same name")
                     .expected("a name of its own for every column")
-                    .got(format_args!("{name:?} in {} and column {}", self.place(before), column + 1))
+                    .got(format_args!(
+                        "{name:?} in {} and column {}",
+                        self.place(before),
+                        column + 1
+                    ))
                     .help("rename one of them in the first line"));
             }
         }
@@ -297,7 +315,10 @@ fn delimiter(head: &[u8]) -> u8 {
                 end = i;
                 break;
             }
-            _ => DELIMITERS.iter().zip(&mut seen).for_each(|(delimiter, seen)| *seen |= delimiter == byte),
+            _ => DELIMITERS
+                .iter()
+                .zip(&mut seen)
+                .for_each(|(delimiter, seen)| *seen |= delimiter == byte),
         }
     }
     match DELIMITERS.iter().zip(seen).find(|(_, seen)| *seen) {
@@ -315,11 +336,12 @@ fn are_numbers(line: &[u8]) -> bool {
     line.contains(' ') && line.split(' ').all(|cell| number(cell, false).is_some())
 }
 
-/// Whether the cells of a first line are names: one is no number and no mark of a missing one, and those that are
-/// numbers are counts, as where columns are named 0, 1, 2.
+/// Whether the cells of a first line are names: one is no number and no mark of a missing one, and
+/// those that are numbers are counts, as where columns are named 0, 1, 2.
 fn is_header(cells: &[String], decimal_comma: bool) -> bool {
     let count = |cell: &str| cell.bytes().all(|b| b.is_ascii_digit());
-    let mut names = cells.iter().map(|cell| cell.trim()).filter(|cell| number(cell, decimal_comma).is_none());
+    let mut names =
+        cells.iter().map(|cell| cell.trim()).filter(|cell| number(cell, decimal_comma).is_none());
     names.any(|cell| !is_missing(cell))
         && cells
             .iter()

@@ -1,16 +1,19 @@
-//! Rendered digits: the labelled pictures that ship with the crate, drawn from a seed instead of stored.
+//! Rendered digits: the labelled pictures that ship with the crate, drawn from a seed instead of
+//! stored.
 //!
-//! A digit is a few strokes (polylines and elliptic arcs) in a box one unit high. Every image bends the box by a
-//! random 3×3 lattice of control points, then scales, slants, turns and shifts it, draws the strokes with a pen of
-//! random width and darkness, and adds pixel noise. With p a point of the bent glyph, θ the turn, k the slant, a the
-//! width over the height, h the height in pixels and t the shift, a pixel sits at
+//! A digit is a few strokes (polylines and elliptic arcs) in a box one unit high. Every image bends
+//! the box by a random 3×3 lattice of control points, then scales, slants, turns and shifts it,
+//! draws the strokes with a pen of random width and darkness, and adds pixel noise. With p a point
+//! of the bent glyph, θ the turn, k the slant, a the width over the height, h the height in pixels
+//! and t the shift, a pixel sits at
 //!
 //! `q = side/2 + t + h R(θ) [a (p_x − k p_y), p_y]`,
 //!
 //! and its ink is the share of a pixel that the pen covers at the distance from the nearest stroke.
 //!
-//! Image `i` is a function of (seed, i) alone: a longer data set starts with the shorter one, and threads change
-//! nothing. Maths comes from [`tamis::base::math`], so the bytes are the same on every machine.
+//! Image `i` is a function of (seed, i) alone: a longer data set starts with the shorter one, and
+//! threads change nothing. Maths comes from [`tamis::base::math`], so the bytes are the same on
+//! every machine.
 
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -26,10 +29,11 @@ pub const MIN_SIDE: usize = 8;
 /// Largest side of an image, in pixels.
 pub const MAX_SIDE: usize = 64;
 
-/// Draws `samples` digits of `side` × `side` pixels: the images, `samples × side²` bytes, and their labels, 0 to 9.
+/// Draws `samples` digits of `side` × `side` pixels: the images, `samples × side²` bytes, and their
+/// labels, 0 to 9.
 ///
-/// A pixel is 0 where there is no ink and up to 255 where there is. Every ten images from the start hold each digit
-/// once, in an order of their own.
+/// A pixel is 0 where there is no ink and up to 255 where there is. Every ten images from the start
+/// hold each digit once, in an order of their own.
 ///
 /// ```
 /// use tamis_host::data::digits;
@@ -76,7 +80,8 @@ type Point = [f32; 2];
 /// A piece of a glyph; x runs to the right within ±0.3, y down within ±0.5.
 enum Stroke {
     Line(&'static [Point]),
-    /// Centre, radii, and the angles between which the pen runs, in turns: 0 right, 1/4 down, 1/2 left, 3/4 up.
+    /// Centre, radii, and the angles between which the pen runs, in turns: 0 right, 1/4 down, 1/2
+    /// left, 3/4 up.
     Arc(Point, Point, [f32; 2]),
 }
 use Stroke::{Arc, Line};
@@ -89,9 +94,15 @@ static GLYPHS: [&[&[Stroke]]; CLASSES] = [
         &[Line(&[[-0.18, -0.3], [0.04, -0.5], [0.04, 0.5]])],
         &[Line(&[[-0.18, -0.3], [0.02, -0.5], [0.02, 0.5]]), Line(&[[-0.2, 0.5], [0.22, 0.5]])],
     ],
-    &[&[Arc([0.0, -0.24], [0.27, 0.26], [0.52, 1.1]), Line(&[[0.218, -0.087], [-0.28, 0.5], [0.29, 0.5]])]],
+    &[&[
+        Arc([0.0, -0.24], [0.27, 0.26], [0.52, 1.1]),
+        Line(&[[0.218, -0.087], [-0.28, 0.5], [0.29, 0.5]]),
+    ]],
     &[
-        &[Arc([-0.02, -0.25], [0.25, 0.25], [0.56, 1.25]), Arc([-0.02, 0.25], [0.28, 0.25], [0.75, 1.44])],
+        &[
+            Arc([-0.02, -0.25], [0.25, 0.25], [0.56, 1.25]),
+            Arc([-0.02, 0.25], [0.28, 0.25], [0.75, 1.44]),
+        ],
         &[
             Line(&[[-0.25, -0.5], [0.24, -0.5], [-0.02, -0.08]]),
             Arc([-0.02, 0.21], [0.28, 0.29], [0.75, 1.42]),
@@ -101,7 +112,10 @@ static GLYPHS: [&[&[Stroke]]; CLASSES] = [
         &[Line(&[[-0.2, -0.5], [-0.28, 0.08], [0.29, 0.08]]), Line(&[[0.14, -0.35], [0.14, 0.5]])],
         &[Line(&[[0.12, 0.5], [0.12, -0.5], [-0.29, 0.17], [0.3, 0.17]])],
     ],
-    &[&[Line(&[[0.25, -0.5], [-0.2, -0.5], [-0.23, -0.01]]), Arc([-0.01, 0.18], [0.27, 0.32], [0.6, 1.42])]],
+    &[&[
+        Line(&[[0.25, -0.5], [-0.2, -0.5], [-0.23, -0.01]]),
+        Arc([-0.01, 0.18], [0.27, 0.32], [0.6, 1.42]),
+    ]],
     &[
         &[Arc([0.0, 0.2], [0.27, 0.3], [0.0, 1.0]), Arc([0.18, 0.2], [0.45, 0.7], [0.5, 0.73])],
         &[Arc([0.0, 0.2], [0.27, 0.3], [0.0, 1.0]), Line(&[[0.12, -0.5], [-0.22, 0.03]])],
@@ -164,7 +178,8 @@ impl Hand {
         [self.centre[0] + cos * x - sin * y, self.centre[1] + sin * x + cos * y]
     }
 
-    /// The displacement at (u, v) in the unit square: the lattice under quadratic Bernstein weights.
+    /// The displacement at (u, v) in the unit square: the lattice under quadratic Bernstein
+    /// weights.
     fn bend(&self, u: f32, v: f32) -> Point {
         let (across, down) = (bernstein(u), bernstein(v));
         let mut bend = [0.0; 2];
@@ -222,7 +237,8 @@ fn draw(digit: u8, rng: &mut Rng, side: usize, image: &mut [u8]) {
 }
 
 impl Stroke {
-    /// Cuts the stroke into straight pieces. Long lines are cut too, so that they bend with the lattice.
+    /// Cuts the stroke into straight pieces. Long lines are cut too, so that they bend with the
+    /// lattice.
     fn pieces(&self, mut piece: impl FnMut(Point, Point)) {
         let mut steps = |count: usize, at: &dyn Fn(f32) -> Point| {
             for i in 0..count {
@@ -230,11 +246,16 @@ impl Stroke {
             }
         };
         match *self {
-            Line(points) => points.windows(2).for_each(|ends| steps(4, &|t| mix(ends[0], ends[1], t))),
-            Arc(centre, radii, [from, to]) => steps((PIECES * (to - from)).max(1.0) as usize, &|t| {
-                let (sin, cos) = math::sin_cos(core::f32::consts::TAU * (from + (to - from) * t));
-                [centre[0] + radii[0] * cos, centre[1] + radii[1] * sin]
-            }),
+            Line(points) => {
+                points.windows(2).for_each(|ends| steps(4, &|t| mix(ends[0], ends[1], t)))
+            }
+            Arc(centre, radii, [from, to]) => {
+                steps((PIECES * (to - from)).max(1.0) as usize, &|t| {
+                    let (sin, cos) =
+                        math::sin_cos(core::f32::consts::TAU * (from + (to - from) * t));
+                    [centre[0] + radii[0] * cos, centre[1] + radii[1] * sin]
+                })
+            }
         }
     }
 }
@@ -243,11 +264,13 @@ fn mix(a: Point, b: Point, t: f32) -> Point {
     [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t]
 }
 
-/// Raises the cover of every pixel near the segment `a b` to the share of it that a round pen covers.
+/// Raises the cover of every pixel near the segment `a b` to the share of it that a round pen
+/// covers.
 fn ink(cover: &mut [f32], side: usize, a: Point, b: Point, pen: f32) {
     let reach = pen + 0.5;
     // Pixels whose centres lie within reach; the casts saturate at 0 and at the side.
-    let span = |a: f32, b: f32| (a.min(b) - reach) as usize..((a.max(b) + reach + 1.0) as usize).min(side);
+    let span =
+        |a: f32, b: f32| (a.min(b) - reach) as usize..((a.max(b) + reach + 1.0) as usize).min(side);
     for y in span(a[1], b[1]) {
         for x in span(a[0], b[0]) {
             let gap = distance([x as f32 + 0.5, y as f32 + 0.5], a, b);

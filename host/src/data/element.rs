@@ -1,7 +1,7 @@
 //! The numbers of binary files, streamed into a matrix.
 //!
-//! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is never a second copy. Rows
-//! that are not kept are decoded and checked, but take no room.
+//! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is
+//! never a second copy. Rows that are not kept are decoded and checked, but take no room.
 
 use std::io::Read;
 
@@ -60,9 +60,13 @@ struct Shape {
 }
 
 impl Layout {
-    /// Appends the values that `source` still holds to `into`: one row per index of the first axis, the other axes
-    /// flattened in C order.
-    pub(super) fn append<R: Read>(&self, mut source: Source<R>, into: &mut Incoming<'_>) -> Result<()> {
+    /// Appends the values that `source` still holds to `into`: one row per index of the first axis,
+    /// the other axes flattened in C order.
+    pub(super) fn append<R: Read>(
+        &self,
+        mut source: Source<R>,
+        into: &mut Incoming<'_>,
+    ) -> Result<()> {
         let shape @ Shape { rows, cols } = self.shape()?;
         let bytes = self.bytes(rows, cols)?;
         source.expect(bytes)?;
@@ -126,7 +130,8 @@ impl Layout {
         decode: impl Fn(&[u8], &mut Vec<T>),
     ) -> Result<()> {
         let (size, total) = (self.element.size(), rows * cols);
-        let scatter = if self.fortran && cols > 1 { Some(Scatter::new(into, rows, out.len())) } else { None };
+        let scatter =
+            if self.fortran && cols > 1 { Some(Scatter::new(into, rows, out.len())) } else { None };
         if scatter.is_some() {
             out.resize(out.len() + into.kept(rows) * cols, T::ZERO);
         }
@@ -166,7 +171,8 @@ impl Layout {
         if !self.fortran {
             return (k / cols, k % cols);
         }
-        // k counts rows fastest, then the second axis, and so on; in memory the last axis is the fastest.
+        // k counts rows fastest, then the second axis, and so on; in memory the last axis is the
+        // fastest.
         let (row, mut rest) = (k % rows, k / rows);
         let (mut column, mut stride) = (0, cols);
         for &dim in &self.dims[1..] {
@@ -213,7 +219,8 @@ struct Scatter {
 impl Scatter {
     fn new(into: &Incoming<'_>, rows: usize, start: usize) -> Self {
         let mut kept = 0..;
-        let ranks = || (0..rows).map(|row| if into.keeps(row) { kept.next() } else { None }).collect();
+        let ranks =
+            || (0..rows).map(|row| if into.keeps(row) { kept.next() } else { None }).collect();
         Self { start, ranks: into.chooses().then(ranks) }
     }
 
@@ -223,7 +230,13 @@ impl Scatter {
 }
 
 /// Appends those of `part`, values `first` and on in C order, that lie in kept rows.
-fn append_kept<T: Copy>(part: &[T], first: usize, cols: usize, into: &Incoming<'_>, out: &mut Vec<T>) {
+fn append_kept<T: Copy>(
+    part: &[T],
+    first: usize,
+    cols: usize,
+    into: &Incoming<'_>,
+    out: &mut Vec<T>,
+) {
     let mut rest = part;
     let mut at = first;
     while !rest.is_empty() {

@@ -6,7 +6,8 @@ use flate2::bufread::GzDecoder;
 
 use super::source::{TooFar, Trailing, expansion_limit};
 
-/// The members of a gzip file one after the other, as `gzip -d` gives them; what follows the last is an error of its own.
+/// The members of a gzip file one after the other, as `gzip -d` gives them; what follows the last
+/// is an error of its own.
 pub(super) struct Members<R> {
     member: Option<GzDecoder<Counted<R>>>,
     given: u64,
@@ -19,7 +20,8 @@ impl<R: BufRead> Members<R> {
         Self { member: Some(GzDecoder::new(reader)), given: 0, limited: false }
     }
 
-    /// Ends with [`TooFar`] as soon as what was read has expanded too far: text does not say how long it is.
+    /// Ends with [`TooFar`] as soon as what was read has expanded too far: text does not say how
+    /// long it is.
     pub(super) fn limited(self) -> Self {
         Self { limited: true, ..self }
     }
@@ -46,7 +48,8 @@ impl<R: BufRead> Read for Members<R> {
             match rest {
                 [] => return Ok(0),
                 [0x1f] | [0x1f, 0x8b, ..] => {
-                    self.member = self.member.take().map(|member| GzDecoder::new(member.into_inner()));
+                    self.member =
+                        self.member.take().map(|member| GzDecoder::new(member.into_inner()));
                 }
                 _ => return Err(io::Error::other(Trailing(rest[..rest.len().min(8)].to_vec()))),
             }

@@ -1,4 +1,5 @@
-//! idx, the format of the MNIST files: a magic number `00 00 type rank`, one big-endian `u32` per axis, the values.
+//! idx, the format of the MNIST files: a magic number `00 00 type rank`, one big-endian `u32` per
+//! axis, the values.
 //!
 //! Bytes (type `08`) stay bytes; `09` i8, `0B` i16, `0C` i32, `0D` f32 and `0E` f64 become `f32`.
 

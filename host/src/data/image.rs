@@ -1,11 +1,13 @@
 //! One picture as a data set: where a pixel is, and how bright.
 //!
-//! A network that learns this is an implicit image. Places are given as random Fourier features (paper IHT, 5.3): for k
-//! frequencies `b_i`, normal with mean 0, and the place v of a pixel, row and column and perhaps channel as whole numbers,
+//! A network that learns this is an implicit image. Places are given as random Fourier features
+//! (paper IHT, 5.3): for k frequencies `b_i`, normal with mean 0, and the place v of a pixel, row
+//! and column and perhaps channel as whole numbers,
 //!
 //! `x = [sin 2π v·b_1, …, sin 2π v·b_k, cos 2π v·b_1, …, cos 2π v·b_k]`, `y = brightness / 255`.
 //!
-//! The turns `v·b` are computed and reduced to one turn in double precision, sine and cosine by [`tamis::base::math`].
+//! The turns `v·b` are computed and reduced to one turn in double precision, sine and cosine by
+//! [`tamis::base::math`].
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
@@ -52,7 +54,8 @@ pub struct Fourier {
 }
 
 impl Picture {
-    /// Reads a PNG file, grey or in colours, of 8 bits a number; what is transparent is taken as it is without that.
+    /// Reads a PNG file, grey or in colours, of 8 bits a number; what is transparent is taken as it
+    /// is without that.
     ///
     /// # Errors
     /// The file cannot be read, is no PNG, is damaged, or larger than [`MAX_SIDE`] pixels a side.
@@ -114,12 +117,12 @@ impl Picture {
         Ok(Self { rows: high, cols: wide, channels, values })
     }
 
-    /// One sample per number of the picture, rows×cols×channels in the order of [`values`](Self::values), and their labels,
-    /// 0 to 1.
+    /// One sample per number of the picture, rows×cols×channels in the order of
+    /// [`values`](Self::values), and their labels, 0 to 1.
     ///
     /// # Errors
-    /// No frequency, an odd number of features, or a deviation that is not a number of 0 or more; samples that do not fit in
-    /// memory.
+    /// No frequency, an odd number of features, or a deviation that is not a number of 0 or more;
+    /// samples that do not fit in memory.
     ///
     /// ```
     /// use tamis_host::data::image::{Fourier, Picture};
@@ -153,7 +156,8 @@ impl Picture {
             let (sines, cosines) = row.split_at_mut(k);
             for ((sin, cos), b) in sines.iter_mut().zip(cosines).zip(frequencies.chunks(axes)) {
                 let turns: f64 = b.iter().zip(place).map(|(b, v)| b * v).sum();
-                (*sin, *cos) = math::sin_cos(core::f32::consts::TAU * (turns - turns.floor()) as f32);
+                (*sin, *cos) =
+                    math::sin_cos(core::f32::consts::TAU * (turns - turns.floor()) as f32);
             }
         });
         let labels = self.values.iter().map(|&value| f32::from(value) / 255.0).collect();
@@ -170,8 +174,9 @@ impl Fourier {
                 .got(self.features)
                 .help("1500 is the published number"));
         }
-        let wrong =
-            [self.deviation, self.channel_deviation].into_iter().find(|v| !(*v >= 0.0 && v.is_finite()));
+        let wrong = [self.deviation, self.channel_deviation]
+            .into_iter()
+            .find(|v| !(*v >= 0.0 && v.is_finite()));
         wrong.map_or(Ok(()), |value| {
             Err(Error::new("the deviation of the frequencies is out of bounds")
                 .expected("a number of 0 or more")
@@ -196,7 +201,10 @@ mod tests {
     #[test]
     fn pictures_of_every_kind_come_back_without_what_is_transparent() {
         let grey = Picture { rows: 2, cols: 3, channels: 1, values: (0..6).collect() };
-        assert_eq!(Picture::read(&encode(ColorType::Grayscale, &grey.values, (3, 2))).unwrap(), grey);
+        assert_eq!(
+            Picture::read(&encode(ColorType::Grayscale, &grey.values, (3, 2))).unwrap(),
+            grey
+        );
         let with: Vec<u8> = (0..6).flat_map(|v| [v, 9]).collect();
         assert_eq!(Picture::read(&encode(ColorType::GrayscaleAlpha, &with, (3, 2))).unwrap(), grey);
         let rgb = Picture { rows: 1, cols: 2, channels: 3, values: vec![1, 2, 3, 4, 5, 6] };
@@ -210,7 +218,10 @@ mod tests {
         let whole = encode(ColorType::Grayscale, &[7; 64], (8, 8));
         for len in 0..whole.len() - 16 {
             let error = Picture::read(&whole[..len]).unwrap_err().to_string();
-            assert!(error.contains("cannot read the picture") && error.contains("help"), "{len}: {error}");
+            assert!(
+                error.contains("cannot read the picture") && error.contains("help"),
+                "{len}: {error}"
+            );
         }
         let mut wide = whole;
         wide[16..20].copy_from_slice(&u32::MAX.to_be_bytes());
@@ -223,7 +234,8 @@ mod tests {
         let fourier = Fourier { features: 400, deviation: 5.0, channel_deviation: 0.05, seed: 1 };
         let (samples, _) = picture.samples(&fourier).unwrap();
         let Values::F32(x) = &samples.values else { panic!("floats") };
-        let row = |r: usize, c: usize, channel: usize| &x[((r * 4 + c) * 3 + channel) * 400..][..400];
+        let row =
+            |r: usize, c: usize, channel: usize| &x[((r * 4 + c) * 3 + channel) * 400..][..400];
         for k in 0..200 {
             let pair = |row: &[f32]| (f64::from(row[k]), f64::from(row[200 + k]));
             let (sin, cos) = pair(row(0, 1, 0));

@@ -12,12 +12,12 @@ use crate::{Error, Result, base::file};
 
 /// Loads samples, one row each, from a file of any format that [`data`](super) lists.
 ///
-/// `a.gz,b.gz` appends the rows of the second file to those of the first; `file.npz#X` is the array `X`. A file that
-/// exists under the whole name is that file.
+/// `a.gz,b.gz` appends the rows of the second file to those of the first; `file.npz#X` is the array
+/// `X`. A file that exists under the whole name is that file.
 ///
 /// # Errors
-/// The file cannot be read, is in another format, is cut off or damaged, holds no values or some that are not finite;
-/// or the files have different numbers of columns.
+/// The file cannot be read, is in another format, is cut off or damaged, holds no values or some
+/// that are not finite; or the files have different numbers of columns.
 ///
 /// ```
 /// let folder = tempfile::tempdir().unwrap();
@@ -53,14 +53,19 @@ pub fn load_labels(path: impl AsRef<Path>) -> Result<Vec<f32>> {
 ///
 /// # Errors
 /// As for [`load`] and [`load_labels`]; or the numbers of samples and labels differ.
-pub fn load_labelled(data: impl AsRef<Path>, labels: impl AsRef<Path>) -> Result<(Matrix, Vec<f32>)> {
+pub fn load_labelled(
+    data: impl AsRef<Path>,
+    labels: impl AsRef<Path>,
+) -> Result<(Matrix, Vec<f32>)> {
     load_chosen(data, labels, |_| Ok(None))
 }
 
-/// Loads those samples that `choose` names by their labels, and these labels, from two files. `choose` gives different
-/// row numbers, counted from 0, or `None` for all rows; samples and labels come in its order.
+/// Loads those samples that `choose` names by their labels, and these labels, from two files.
+/// `choose` gives different row numbers, counted from 0, or `None` for all rows; samples and labels
+/// come in its order.
 ///
-/// The labels are read first, so that samples that are not chosen never take memory: they are only checked.
+/// The labels are read first, so that samples that are not chosen never take memory: they are only
+/// checked.
 ///
 /// # Errors
 /// As for [`load_labelled`] and [`select::gather`]; or `choose` fails.
@@ -81,11 +86,16 @@ pub fn load_chosen(
 ) -> Result<(Matrix, Vec<f32>)> {
     let values = load_labels(&labels)?;
     let chosen = choose(&values)?;
-    load_beside(data, labels, Matrix { rows: values.len(), cols: 1, values: Values::F32(values) }, chosen)
+    load_beside(
+        data,
+        labels,
+        Matrix { rows: values.len(), cols: 1, values: Values::F32(values) },
+        chosen,
+    )
 }
 
-/// Loads the samples that belong to rows of labels, which came from the file `path`: all, or those rows that are chosen, as
-/// by [`load_chosen`]; and the labels, row by row.
+/// Loads the samples that belong to rows of labels, which came from the file `path`: all, or those
+/// rows that are chosen, as by [`load_chosen`]; and the labels, row by row.
 ///
 /// # Errors
 /// As for [`load_chosen`].
@@ -185,9 +195,8 @@ fn append(part: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     if member.is_some() {
-        return Err(
-            Error::new("only an NPZ archive holds several arrays").help("leave out the # and what follows")
-        );
+        return Err(Error::new("only an NPZ archive holds several arrays")
+            .help("leave out the # and what follows"));
     }
     if head.starts_with(&[0x1f, 0x8b]) {
         return append_compressed(&path, file, len, rows);
@@ -221,7 +230,10 @@ fn append_plain<R: Read>(
     if head.is_empty() {
         return Err(empty());
     }
-    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
     if npy::matches(head) || name.ends_with(".npy") {
         return npy::append(source, rows).map(|()| None);
     }

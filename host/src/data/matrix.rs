@@ -138,8 +138,9 @@ impl Matrix {
         })
     }
 
-    /// Brings columns of floats to magnitudes below 1, each by a power of two, which rounds nothing as long as its quotients are
-    /// normal floats; the powers. None, and nothing is scaled, for bytes, which are all of one size.
+    /// Brings columns of floats to magnitudes below 1, each by a power of two, which rounds nothing
+    /// as long as its quotients are normal floats; the powers. None, and nothing is scaled, for
+    /// bytes, which are all of one size.
     pub(crate) fn scale_columns(&mut self) -> Vec<f32> {
         let Values::F32(values) = &mut self.values else { return Vec::new() };
         let mut scales = vec![0.0_f32; self.cols];
@@ -166,7 +167,8 @@ impl Matrix {
     }
 }
 
-/// Rows of files on their way into a matrix: all of them, or those that are kept, in the order of the files.
+/// Rows of files on their way into a matrix: all of them, or those that are kept, in the order of
+/// the files.
 #[derive(Debug)]
 pub(super) struct Incoming<'a> {
     pub(super) matrix: Matrix,
@@ -213,8 +215,8 @@ impl<'a> Incoming<'a> {
         Ok(())
     }
 
-    /// Announces `rows` more rows of `cols` values, which are bytes or floats: checks that they fit, turns bytes into
-    /// floats where the two differ, and reserves exactly what is needed.
+    /// Announces `rows` more rows of `cols` values, which are bytes or floats: checks that they
+    /// fit, turns bytes into floats where the two differ, and reserves exactly what is needed.
     pub(super) fn announce(&mut self, rows: usize, cols: usize, bytes: bool) -> Result<()> {
         if self.seen > 0 && self.matrix.cols != cols {
             return Err(Error::new("the files have different numbers of columns")
@@ -247,7 +249,8 @@ impl<'a> Incoming<'a> {
 /// Bytes of a line of the cache.
 pub(crate) const LINE: usize = 64;
 
-/// Values that are left free behind the others: the operator moves all of them to where a line begins.
+/// Values that are left free behind the others: the operator moves all of them to where a line
+/// begins.
 pub(crate) const fn spare<T>() -> usize {
     LINE / size_of::<T>()
 }

@@ -1,6 +1,7 @@
 //! Data in memory, and the files it comes from and goes to.
 //!
-//! [`load`] reads any of the formats by what is in the file; each format also reads from a [`Source`] of bytes:
+//! [`load`] reads any of the formats by what is in the file; each format also reads from a
+//! [`Source`] of bytes:
 //!
 //! | format | module | becomes |
 //! |---|---|---|
@@ -11,9 +12,10 @@
 //!
 //! [`image`] reads PNG files and makes samples of the pixels of one picture.
 //!
-//! All but NPZ may be compressed with gzip. The first axis counts samples; further axes are flattened into one row.
-//! Headers are not believed: nothing is allocated that the file could not fill. Values go straight into their final
-//! place, through one buffer of 64 KiB. Every value must be finite.
+//! All but NPZ may be compressed with gzip. The first axis counts samples; further axes are
+//! flattened into one row. Headers are not believed: nothing is allocated that the file could not
+//! fill. Values go straight into their final place, through one buffer of 64 KiB. Every value must
+//! be finite.
 
 mod array;
 pub(crate) mod classes;

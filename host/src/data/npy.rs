@@ -1,8 +1,9 @@
 //! NPY, numpy's format for one array: magic, version, a header in Python's syntax, the values.
 //!
-//! Types `f4 f8 u1 u2 u4 u8 i1 i2 i4 i8 b1`, either byte order, C and Fortran order. The header is read here and not
-//! with a crate: those that parse it as general Python recurse at every bracket, allocate the length it claims and
-//! multiply the shape unchecked, which hostile bytes turn into a crash.
+//! Types `f4 f8 u1 u2 u4 u8 i1 i2 i4 i8 b1`, either byte order, C and Fortran order. The header is
+//! read here and not with a crate: those that parse it as general Python recurse at every bracket,
+//! allocate the length it claims and multiply the shape unchecked, which hostile bytes turn into a
+//! crash.
 
 use std::io::{self, Read, Write};
 
@@ -11,10 +12,12 @@ use super::matrix::Incoming;
 use super::{Array, Matrix, Numbers, Source};
 use crate::{Error, Result};
 
-/// Reads an NPY file: one row per index of the first axis, the others flattened; a single axis is one column.
+/// Reads an NPY file: one row per index of the first axis, the others flattened; a single axis is
+/// one column.
 ///
 /// # Errors
-/// Not an NPY file, a type that is not a number, no values, too few or too many bytes, a value that is not finite.
+/// Not an NPY file, a type that is not a number, no values, too few or too many bytes, a value that
+/// is not finite.
 ///
 /// ```
 /// use tamis_host::data::{Array, Matrix, Source, Values, npy};
@@ -29,7 +32,8 @@ pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
     Ok(rows.matrix)
 }
 
-/// Writes an array as NPY version 1.0, little-endian, C order; the same array always gives the same bytes.
+/// Writes an array as NPY version 1.0, little-endian, C order; the same array always gives the same
+/// bytes.
 ///
 /// # Errors
 /// Those of `out`.
@@ -273,7 +277,8 @@ fn header(array: &Array<'_>) -> Vec<u8> {
         Numbers::I8(_) => "|i1",
     };
     let dims: String = array.shape().iter().map(|dim| format!("{dim}, ")).collect();
-    let shape = if array.shape().len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
+    let shape =
+        if array.shape().len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
     let unpadded = MAGIC.len() + 2 + 2 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));

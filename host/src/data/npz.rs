@@ -11,7 +11,8 @@ use super::matrix::Incoming;
 use super::{Array, Matrix, Size, Source, npy};
 use crate::{Error, Result};
 
-/// Reads the array `member` of an NPZ file of `len` bytes; without a name the archive must hold a single array.
+/// Reads the array `member` of an NPZ file of `len` bytes; without a name the archive must hold a
+/// single array.
 ///
 /// # Errors
 /// Not a ZIP archive, no such array, several arrays and no name, or what [`npy::read`] refuses.
@@ -33,11 +34,12 @@ pub fn read<R: Read + Seek>(reader: R, len: u64, member: Option<&str>) -> Result
     Ok(rows.matrix)
 }
 
-/// Reads every array of an NPZ file of `len` bytes, in the order of the archive: its name, its axes, and its values.
+/// Reads every array of an NPZ file of `len` bytes, in the order of the archive: its name, its
+/// axes, and its values.
 ///
 /// # Errors
-/// Not a ZIP archive, no arrays or more than `most`, more than `bytes` of values in all, or what [`npy::read`] refuses, with
-/// the name of the array.
+/// Not a ZIP archive, no arrays or more than `most`, more than `bytes` of values in all, or what
+/// [`npy::read`] refuses, with the name of the array.
 pub(crate) fn read_all<R: Read + Seek>(
     reader: R,
     len: u64,
@@ -46,12 +48,17 @@ pub(crate) fn read_all<R: Read + Seek>(
     mut each: impl FnMut(&str, &[u64], Matrix) -> Result<()>,
 ) -> Result<()> {
     let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
-    let names = archive.file_names().filter_map(|name| name.ok()).filter(|name| name.ends_with(SUFFIX));
+    let names =
+        archive.file_names().filter_map(|name| name.ok()).filter(|name| name.ends_with(SUFFIX));
     let names: Vec<String> = names.take(most.saturating_add(1)).map(Cow::into_owned).collect();
     if names.is_empty() || names.len() > most {
         return Err(Error::new("the archive holds no arrays, or too many")
             .expected(format_args!("1 to {most} files that end in {SUFFIX}"))
-            .got(if names.is_empty() { format!("{} other files", archive.len()) } else { "more".into() })
+            .got(if names.is_empty() {
+                format!("{} other files", archive.len())
+            } else {
+                "more".into()
+            })
             .help("save the arrays with numpy.savez"));
     }
     for name in names {
@@ -69,7 +76,8 @@ pub(crate) fn read_all<R: Read + Seek>(
 /// Writes arrays under their names, uncompressed; the same arrays always give the same bytes.
 ///
 /// # Errors
-/// Those of `out`, and an archive that breaks the rules of ZIP, such as one with two arrays of one name.
+/// Those of `out`, and an archive that breaks the rules of ZIP, such as one with two arrays of one
+/// name.
 pub fn write<W: Write + Seek>(out: W, arrays: &[(&str, Array<'_>)]) -> io::Result<()> {
     let mut archive = ZipWriter::new(out);
     for (name, array) in arrays {
@@ -145,7 +153,8 @@ fn list(names: &[Cow<'_, str>]) -> String {
     list
 }
 
-/// What the array can hold: neither the size nor the compressed size in the archive is believed beyond the file.
+/// What the array can hold: neither the size nor the compressed size in the archive is believed
+/// beyond the file.
 fn size<R: Read>(file: &ZipFile<'_, R>, len: u64, expanded: impl Fn(u64) -> Size) -> Size {
     let stored = file.compressed_size().min(len);
     match file.compression() {

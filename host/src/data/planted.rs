@@ -1,4 +1,5 @@
-//! Planted problems: labels from a network, or a linear measurement, whose sparse weights are known.
+//! Planted problems: labels from a network, or a linear measurement, whose sparse weights are
+//! known.
 
 use super::{Matrix, Values, spare};
 use rayon::prelude::*;
@@ -46,7 +47,8 @@ impl Planted {
     }
 }
 
-/// `y = sum_i v_i relu(w_i · x)`: s weights N(0, 1) at random places of m×d, x standard normal (paper IHT, 5.1).
+/// `y = sum_i v_i relu(w_i · x)`: s weights N(0, 1) at random places of m×d, x standard normal
+/// (paper IHT, 5.1).
 ///
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
@@ -62,7 +64,8 @@ pub fn linear(samples: usize, inputs: usize, nnz: usize, seed: u64) -> Result<Pl
     plant(Dims::new(samples, inputs, 1, nnz), Signs::Positive, seed, |z, _| z)
 }
 
-/// The network of [`network`] on rows of the caller's: the weights depend on the seed and the sizes alone.
+/// The network of [`network`] on rows of the caller's: the weights depend on the seed and the sizes
+/// alone.
 ///
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds, and another error if a label is not finite.
@@ -123,9 +126,9 @@ impl PlantedNet {
     }
 }
 
-/// `y = sum_i relu(w_i · x) wt_i` with c outputs: half of s weights N(0, 1) at random places of m×d, of an odd number the
-/// larger half, the others at random places of m×c, x standard normal (paper IHT, 5.1). Neurons with weights on one side
-/// only give nothing.
+/// `y = sum_i relu(w_i · x) wt_i` with c outputs: half of s weights N(0, 1) at random places of
+/// m×d, of an odd number the larger half, the others at random places of m×c, x standard normal
+/// (paper IHT, 5.1). Neurons with weights on one side only give nothing.
 ///
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
@@ -180,16 +183,19 @@ pub struct PlantedDeep {
     pub data: Matrix,
     /// n×c labels, row by row, rounded once from double precision.
     pub labels: Vec<f32>,
-    /// Each layer's weights as flat indices, rising, and values; input j of neuron i is `i · inputs of the layer + j`.
+    /// Each layer's weights as flat indices, rising, and values; input j of neuron i is
+    /// `i · inputs of the layer + j`.
     pub layers: Vec<(Vec<u32>, Vec<f32>)>,
-    /// Numbers from the inputs to the last layer that has weights: d, the hidden neurons, and c if that is more than 1.
+    /// Numbers from the inputs to the last layer that has weights: d, the hidden neurons, and c if
+    /// that is more than 1.
     pub widths: Vec<usize>,
 }
 
-/// `y = sum relu(W_k … relu(W_1 x))` for one output, `y = W_(k+1) relu(W_k … relu(W_1 x))` for several (paper IHT, 5.1): s
-/// weights N(0, 1), split evenly over the layers that have weights, the first ones taking what is left over, each at random
-/// places of its layer; x standard normal. Where weights of one layer lead to neurons without weights in the next, they
-/// give nothing; a network of many neurons and few weights may give 0 for every row.
+/// `y = sum relu(W_k … relu(W_1 x))` for one output, `y = W_(k+1) relu(W_k … relu(W_1 x))` for
+/// several (paper IHT, 5.1): s weights N(0, 1), split evenly over the layers that have weights, the
+/// first ones taking what is left over, each at random places of its layer; x standard normal.
+/// Where weights of one layer lead to neurons without weights in the next, they give nothing; a
+/// network of many neurons and few weights may give 0 for every row.
 ///
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
@@ -256,7 +262,8 @@ fn answers(
     outputs: usize,
 ) -> Result<Vec<f32>> {
     let weights = layers.iter().zip(widths.windows(2));
-    let weights = weights.map(|((index, value), pair)| Weights::new(pair[0], pair[1], index, value));
+    let weights =
+        weights.map(|((index, value), pair)| Weights::new(pair[0], pair[1], index, value));
     let weights = weights.collect::<Result<Vec<_>>>()?;
     let mut labels = vec![0.0; data.rows * outputs];
     labels.par_chunks_mut(outputs).enumerate().for_each(|(row, labels)| {
@@ -283,7 +290,12 @@ fn relu(z: f64, sign: f64) -> f64 {
     sign * (sign * z).max(0.0)
 }
 
-fn plant(dims: Dims, signs: Signs, seed: u64, unit: impl Fn(f64, f64) -> f64 + Sync) -> Result<Planted> {
+fn plant(
+    dims: Dims,
+    signs: Signs,
+    seed: u64,
+    unit: impl Fn(f64, f64) -> f64 + Sync,
+) -> Result<Planted> {
     dims.check()?;
     label(samples(&dims, seed)?, dims, signs, seed, unit)
 }
@@ -322,8 +334,9 @@ fn label(
     let (index, value) = draw_weights(&dims, seed, WEIGHTS);
     let w = Weights::new(dims.inputs, dims.hidden, &index, &value)?;
     let answer = |row: usize| {
-        let output =
-            |block: Block<'_>| unit(activation(&data, row, block), f64::from(signs.sign(block.neuron())));
+        let output = |block: Block<'_>| {
+            unit(activation(&data, row, block), f64::from(signs.sign(block.neuron())))
+        };
         w.blocks().map(output).sum::<f64>() as f32
     };
     let labels = (0..dims.samples).into_par_iter().map(answer).collect();
@@ -372,7 +385,8 @@ mod tests {
         assert_eq!(full.index, (0..15).collect::<Vec<u32>>());
         let mut seen = [0; 15];
         for seed in 0..300 {
-            seen[network(Dims::new(1, 5, 3, 1), Signs::Positive, seed).unwrap().index[0] as usize] += 1;
+            seen[network(Dims::new(1, 5, 3, 1), Signs::Positive, seed).unwrap().index[0]
+                as usize] += 1;
         }
         assert!(seen.iter().all(|&c| c > 5), "{seen:?}");
     }
@@ -385,20 +399,25 @@ mod tests {
         let planted = network_on(bytes, 1, 2, Signs::Positive, 1).unwrap();
         assert_eq!(planted.labels, [(3.0 * planted.value[0]).max(0.0)]);
         let huge = Matrix::new(1, 1, Values::F32(vec![f32::MAX])).unwrap();
-        let infinite = (0..20).filter(|&seed| network_on(huge.clone(), 1, 1, Signs::Positive, seed).is_err());
+        let infinite =
+            (0..20).filter(|&seed| network_on(huge.clone(), 1, 1, Signs::Positive, seed).is_err());
         assert!(infinite.count() > 0);
     }
 
     #[test]
     fn deep_labels_are_those_of_the_dense_network() {
-        for (hidden, outputs, nnz) in [(&[5, 4][..], 1, 23), (&[4, 3], 3, 25), (&[6], 1, 11), (&[6], 2, 11)] {
+        for (hidden, outputs, nnz) in
+            [(&[5, 4][..], 1, 23), (&[4, 3], 3, 25), (&[6], 1, 11), (&[6], 2, 11)]
+        {
             let made = deep(9, 7, hidden, outputs, nnz, 5).unwrap();
             let Values::F32(x) = &made.data.values else { panic!("floats") };
             assert_eq!(made.layers.iter().map(|(index, _)| index.len()).sum::<usize>(), nnz);
             assert!(made.labels.iter().any(|y| *y != 0.0), "{hidden:?}");
             for (row, labels) in x.chunks(7).zip(made.labels.chunks(outputs)) {
                 let mut now: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
-                for (l, ((index, value), &wide)) in made.layers.iter().zip(&made.widths[1..]).enumerate() {
+                for (l, ((index, value), &wide)) in
+                    made.layers.iter().zip(&made.widths[1..]).enumerate()
+                {
                     let mut dense = vec![0.0; wide * now.len()];
                     index.iter().zip(value).for_each(|(&j, &v)| dense[j as usize] = f64::from(v));
                     let last = outputs > 1 && l + 1 == made.layers.len();
@@ -408,11 +427,17 @@ mod tests {
                 }
                 let expected = if outputs == 1 { vec![now.iter().sum()] } else { now };
                 for (y, label) in expected.iter().zip(labels) {
-                    assert!((y - f64::from(*label)).abs() <= 1e-6 * y.abs().max(1.0), "{y} {label}");
+                    assert!(
+                        (y - f64::from(*label)).abs() <= 1e-6 * y.abs().max(1.0),
+                        "{y} {label}"
+                    );
                 }
             }
         }
-        assert!(deep(5, 4, &[2, 2], 1, 10, 0).is_err(), "five weights, four places in the second layer");
+        assert!(
+            deep(5, 4, &[2, 2], 1, 10, 0).is_err(),
+            "five weights, four places in the second layer"
+        );
     }
 
     #[test]

@@ -59,13 +59,15 @@ pub enum Labels {
 /// Which rows of which files to take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataFiles {
-    /// A file of any format that [`data::load`] reads; several, separated by commas, follow each other.
+    /// A file of any format that [`data::load`] reads; several, separated by commas, follow each
+    /// other.
     pub data: PathBuf,
     /// Where the labels are.
     pub labels: Labels,
     /// Only rows with these labels.
     pub keep: Option<Vec<f32>>,
-    /// Only these occurrences of each label, in order of the labels (see [`select::rows_per_label`]).
+    /// Only these occurrences of each label, in order of the labels (see
+    /// [`select::rows_per_label`]).
     pub rows_per_label: Option<Range<usize>>,
 }
 
@@ -74,23 +76,25 @@ pub struct DataFiles {
 pub struct Problem {
     /// n×d samples.
     pub data: Matrix,
-    /// n labels; 0 or 1 for [`Task::Binary`], 0, 1, … for [`Task::Multiclass`]. For [`Task::Regression`] perhaps several for
-    /// each row, n×c row by row: see [`Self::outputs`].
+    /// n labels; 0 or 1 for [`Task::Binary`], 0, 1, … for [`Task::Multiclass`]. For
+    /// [`Task::Regression`] perhaps several for each row, n×c row by row: see [`Self::outputs`].
     pub labels: Vec<f32>,
     /// What they mean.
     pub task: Task,
 }
 
 impl DataFiles {
-    /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1, else regression.
+    /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1,
+    /// else regression.
     ///
-    /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels they must be 0 and 1.
-    /// For a multiclass task, kept labels become 0, 1, … in the order given; without, they must be such numbers.
-    /// A file of several columns of labels is for regression, of all rows.
+    /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels
+    /// they must be 0 and 1. For a multiclass task, kept labels become 0, 1, … in the order given;
+    /// without, they must be such numbers. A file of several columns of labels is for regression,
+    /// of all rows.
     ///
     /// # Errors
-    /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is missing or outside
-    /// the task.
+    /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is
+    /// missing or outside the task.
     pub fn load(&self, task: Option<Task>) -> Result<Problem> {
         if let (Some(Task::Binary), Some(keep)) = (task, &self.keep)
             && keep.len() != 2
@@ -102,7 +106,8 @@ impl DataFiles {
         }
         let (data, mut labels) = self.read(task)?;
         let several = labels.len() > data.rows;
-        let task = task.unwrap_or_else(|| if several { Task::Regression } else { self.guess(&labels) });
+        let task =
+            task.unwrap_or_else(|| if several { Task::Regression } else { self.guess(&labels) });
         match task {
             Task::Regression => {}
             Task::Binary => labels = self.classes(labels)?,
@@ -114,7 +119,8 @@ impl DataFiles {
         Ok(Problem { data, labels, task })
     }
 
-    /// Reads rows to learn from: as [`load`](Self::load), and checked as [`Problem::check`] does, with the file named.
+    /// Reads rows to learn from: as [`load`](Self::load), and checked as [`Problem::check`] does,
+    /// with the file named.
     ///
     /// # Errors
     /// Those of both.
@@ -155,12 +161,20 @@ impl DataFiles {
         };
         if self.labels_file() == self.data {
             let what = "the samples are given as their own labels";
-            return refused(what, format!("the samples, {columns} columns"), "pass the file of labels");
+            return refused(
+                what,
+                format!("the samples, {columns} columns"),
+                "pass the file of labels",
+            );
         }
         if self.keep.is_some() || self.rows_per_label.is_some() {
             let flag = if self.keep.is_some() { "--keep-labels" } else { "--rows-per-label" };
             let help = format!("leave {flag} out: rows are chosen by one label each");
-            return refused("rows cannot be chosen by several labels", format!("{columns} columns"), &help);
+            return refused(
+                "rows cannot be chosen by several labels",
+                format!("{columns} columns"),
+                &help,
+            );
         }
         Ok(())
     }
@@ -184,7 +198,11 @@ impl DataFiles {
 
     fn guess(&self, labels: &[f32]) -> Task {
         let two = self.keep.as_ref().is_some_and(|keep| keep.len() == 2);
-        if two || labels.iter().all(|&label| is_class(label)) { Task::Binary } else { Task::Regression }
+        if two || labels.iter().all(|&label| is_class(label)) {
+            Task::Binary
+        } else {
+            Task::Regression
+        }
     }
 
     /// Labels as 0 and 1.
@@ -212,8 +230,8 @@ impl Table {
         data::load_table(path)
     }
 
-    /// Samples and labels, which are the column `name`, or its number counted from 1. The task is binary where all labels are 0 or
-    /// 1, else regression; [`Problem::with_task`] says otherwise.
+    /// Samples and labels, which are the column `name`, or its number counted from 1. The task is
+    /// binary where all labels are 0 or 1, else regression; [`Problem::with_task`] says otherwise.
     ///
     /// # Errors
     /// No such column, several of that name, or no other column.
@@ -241,7 +259,8 @@ impl Problem {
         Ok(Self { task, ..self })
     }
 
-    /// This share of the rows, in a random order that the seed fixes, and the others: to train on and to test on.
+    /// This share of the rows, in a random order that the seed fixes, and the others: to train on
+    /// and to test on.
     ///
     /// # Errors
     /// A share that leaves either side without rows.
@@ -286,7 +305,8 @@ impl Problem {
         self.labels.len() / self.data.rows.max(1)
     }
 
-    /// Whether its network has several outputs, to which weights lead: several labels a row, or several classes.
+    /// Whether its network has several outputs, to which weights lead: several labels a row, or
+    /// several classes.
     #[must_use]
     pub fn has_several_outputs(&self) -> bool {
         self.task == Task::Multiclass || self.outputs() > 1
@@ -299,12 +319,13 @@ impl Problem {
         (self.task == Task::Multiclass).then_some(largest as usize + 1)
     }
 
-    /// Checks that there is something to learn, rows of both classes or of all, and that sums of squares stay within the
-    /// range of 32-bit floats.
+    /// Checks that there is something to learn, rows of both classes or of all, and that sums of
+    /// squares stay within the range of 32-bit floats.
     ///
     /// # Errors
-    /// All labels of a binary task are the same, a class of a multiclass task has no rows, or there are several labels a row
-    /// for another task than regression, or not as many for every row; a column or the labels are too large.
+    /// All labels of a binary task are the same, a class of a multiclass task has no rows, or there
+    /// are several labels a row for another task than regression, or not as many for every row; a
+    /// column or the labels are too large.
     pub fn check(&self) -> Result<()> {
         self.check_inputs()?;
         self.check_labels()
@@ -320,7 +341,10 @@ impl Problem {
 
     fn check_labels(&self) -> Result<()> {
         let (rows, labels, outputs) = (self.data.rows, self.labels.len(), self.outputs());
-        if labels != rows * outputs || outputs == 0 || (outputs > 1 && self.task != Task::Regression) {
+        if labels != rows * outputs
+            || outputs == 0
+            || (outputs > 1 && self.task != Task::Regression)
+        {
             let expected =
                 if self.task == Task::Regression { "one, or as many for every row" } else { "one" };
             return Err(Error::new("the number of labels does not fit the samples")
@@ -351,18 +375,21 @@ impl Problem {
     }
 }
 
-/// The largest sum of squares of a column or of the labels, with room for the sums of their products.
+/// The largest sum of squares of a column or of the labels, with room for the sums of their
+/// products.
 const MOST: f64 = f32::MAX as f64 / 65536.0;
 
-/// Checks that the sums of squares of columns stay within the range of 32-bit floats; `rows` shows all rows of `inputs`,
-/// which have so many numbers, as often as it is asked.
+/// Checks that the sums of squares of columns stay within the range of 32-bit floats; `rows` shows
+/// all rows of `inputs`, which have so many numbers, as often as it is asked.
 pub(crate) fn check_columns(
     inputs: &str,
     cols: usize,
     rows: impl Fn(&mut dyn FnMut(&[f32])) -> Result<()>,
 ) -> Result<()> {
     let mut norms = vec![0.0; cols];
-    rows(&mut |row| norms.iter_mut().zip(row).for_each(|(norm, x)| *norm += f64::from(*x).powi(2)))?;
+    rows(&mut |row| {
+        norms.iter_mut().zip(row).for_each(|(norm, x)| *norm += f64::from(*x).powi(2))
+    })?;
     let Some(col) = norms.iter().position(|&norm| norm > MOST) else { return Ok(()) };
     let mut column = Vec::new();
     rows(&mut |row| column.extend(row.get(col)))?;
@@ -370,9 +397,14 @@ pub(crate) fn check_columns(
 }
 
 /// Numbers whose squares leave the range of floats, so many a row; `column` is not empty.
-fn too_large<'a>(what: &str, column: impl ExactSizeIterator<Item = &'a f32>, numbers: usize) -> Error {
+fn too_large<'a>(
+    what: &str,
+    column: impl ExactSizeIterator<Item = &'a f32>,
+    numbers: usize,
+) -> Error {
     let most = (MOST / column.len() as f64).sqrt();
-    let (row, value) = column.enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, &0.0));
+    let (row, value) =
+        column.enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, &0.0));
     Error::new(format!("{what} has numbers that are too large to be squared"))
         .expected(format_args!("magnitudes up to about {most:.0e}"))
         .got(format_args!("{value:e} in row {} (counted from 0)", row / numbers.max(1)))
@@ -437,7 +469,12 @@ mod tests {
         let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
         std::fs::write(&x, "1,2,3\n4,5,6\n").unwrap();
         std::fs::write(&y, "1,0\n0,1\n").unwrap();
-        let usual = DataFiles { data: x.clone(), labels: Labels::File(y), keep: None, rows_per_label: None };
+        let usual = DataFiles {
+            data: x.clone(),
+            labels: Labels::File(y),
+            keep: None,
+            rows_per_label: None,
+        };
         for task in [None, Some(Task::Regression)] {
             let problem = usual.load(task).unwrap();
             assert_eq!((problem.task, problem.outputs()), (Task::Regression, 2));

@@ -18,7 +18,11 @@ use crate::{Error, Result, base::file};
 /// tamis_host::data::save_npy(&path, &[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap();
 /// assert_eq!(tamis_host::data::load(&path).unwrap().cols, 2);
 /// ```
-pub fn save_npy<'a>(path: impl AsRef<Path>, values: impl Into<Numbers<'a>>, shape: &[usize]) -> Result<()> {
+pub fn save_npy<'a>(
+    path: impl AsRef<Path>,
+    values: impl Into<Numbers<'a>>,
+    shape: &[usize],
+) -> Result<()> {
     let array = Array::new(shape, values)?;
     file::write(path, |w| npy::write(w, &array))
 }
@@ -31,8 +35,8 @@ pub fn save_npz(path: impl AsRef<Path>, arrays: &[(&str, Array<'_>)]) -> Result<
     file::write(path, |w| npz::write(w, arrays))
 }
 
-/// Saves rows of numbers as CSV: one line with the column names if there are any, then one line per row. The shortest
-/// decimals that give the same `f32` back.
+/// Saves rows of numbers as CSV: one line with the column names if there are any, then one line per
+/// row. The shortest decimals that give the same `f32` back.
 ///
 /// # Errors
 /// The values do not fill rows of `cols`, the names are not `cols`, or the file cannot be written.
@@ -45,7 +49,8 @@ pub fn save_csv(path: impl AsRef<Path>, names: &[&str], values: &[f32], cols: us
     file::write(path, |w| write_csv(w, names, values, cols))
 }
 
-/// Saves rows of `cols` numbers in the format that the name ends in: `.csv` or `.npy` (also for any other ending).
+/// Saves rows of `cols` numbers in the format that the name ends in: `.csv` or `.npy` (also for any
+/// other ending).
 ///
 /// One column is saved as an NPY array of a single axis.
 ///

@@ -1,6 +1,7 @@
 //! Some of the rows: by label, and by how often a label has come before.
 //!
-//! Rows move within their own memory, which is then cut to size: there is no second copy of the values.
+//! Rows move within their own memory, which is then cut to size: there is no second copy of the
+//! values.
 
 use std::ops::Range;
 
@@ -63,10 +64,11 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
     labels.iter().enumerate().map(index).collect()
 }
 
-/// Of every label, keeps its occurrences `range` (the first is 0), ordered by label and then as in the file; of a
-/// label that occurs less often, those there are.
+/// Of every label, keeps its occurrences `range` (the first is 0), ordered by label and then as in
+/// the file; of a label that occurs less often, those there are.
 ///
-/// The split of the IHT paper over MNIST's 60000 + 10000 images is `0..5000` to train and `5000..6000` to test.
+/// The split of the IHT paper over MNIST's 60000 + 10000 images is `0..5000` to train and
+/// `5000..6000` to test.
 ///
 /// # Errors
 /// A label has no occurrence in the range; labels and rows differ in number.
@@ -77,7 +79,11 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
 /// let (x, y) = select::rows_per_label(x, &[1.0, 0.0, 1.0, 0.0], 0..1).unwrap();
 /// assert_eq!((x.values, y), (Values::U8(vec![20, 10]), vec![0.0, 1.0]));
 /// ```
-pub fn rows_per_label(matrix: Matrix, labels: &[f32], range: Range<usize>) -> Result<(Matrix, Vec<f32>)> {
+pub fn rows_per_label(
+    matrix: Matrix,
+    labels: &[f32],
+    range: Range<usize>,
+) -> Result<(Matrix, Vec<f32>)> {
     check_counts(&matrix, labels)?;
     let rows = occurrences(labels, range)?;
     let labels = labels_of(labels, &rows);
@@ -125,7 +131,8 @@ pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
     Ok(matrix)
 }
 
-/// The rows of `matrix`, and the labels of each, in the order `from`: at place `i` the row `from(i)`, a permutation.
+/// The rows of `matrix`, and the labels of each, in the order `from`: at place `i` the row
+/// `from(i)`, a permutation.
 pub(crate) fn reorder(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
     let (rows, cols) = (matrix.rows, matrix.cols);
     match &mut matrix.values {
@@ -135,7 +142,8 @@ pub(crate) fn reorder(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usi
     permute(labels, labels.len() / rows.max(1), rows, &from);
 }
 
-/// The way back of [`reorder`] with the same order: the row at place `i`, and its labels, go to place `from(i)`.
+/// The way back of [`reorder`] with the same order: the row at place `i`, and its labels, go to
+/// place `from(i)`.
 pub(crate) fn restore(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
     let (rows, cols) = (matrix.rows, matrix.cols);
     match &mut matrix.values {
@@ -164,14 +172,16 @@ pub(super) fn mask(rows: &[usize], n: usize) -> Result<Vec<bool>> {
         match seen.get_mut(row) {
             Some(seen) if !*seen => *seen = true,
             Some(_) => return Err(Error::new("a row is chosen twice").got(row)),
-            None => return Err(Error::new("no such row").expected(format_args!("below {n}")).got(row)),
+            None => {
+                return Err(Error::new("no such row").expected(format_args!("below {n}")).got(row));
+            }
         }
     }
     Ok(seen)
 }
 
-/// Puts row `from(i)` of `values`, rows of `cols`, at place `i` for every `i` below `rows`, cycle by cycle, in place; `from` is a
-/// permutation. Takes a bit per row.
+/// Puts row `from(i)` of `values`, rows of `cols`, at place `i` for every `i` below `rows`, cycle
+/// by cycle, in place; `from` is a permutation. Takes a bit per row.
 fn permute<T: Copy>(values: &mut [T], cols: usize, rows: usize, from: impl Fn(usize) -> usize) {
     let mut saved = Vec::with_capacity(cols);
     let mut done = vec![0_u64; rows.div_ceil(64)];
@@ -195,7 +205,8 @@ fn permute<T: Copy>(values: &mut [T], cols: usize, rows: usize, from: impl Fn(us
     }
 }
 
-/// Puts row `i` of `values` at place `to(i)`: what [`permute`] did with the same permutation is undone.
+/// Puts row `i` of `values` at place `to(i)`: what [`permute`] did with the same permutation is
+/// undone.
 fn unpermute<T: Copy>(values: &mut [T], cols: usize, rows: usize, to: impl Fn(usize) -> usize) {
     let mut carried = Vec::with_capacity(cols);
     let mut done = vec![0_u64; rows.div_ceil(64)];

@@ -21,8 +21,9 @@ pub enum Size {
     },
 }
 
-/// Compressed data may expand to this many times their size, or to [`FLOOR`] bytes if that is more: tables and pictures stay far
-/// below, a file that is made to fill the memory goes up to 1032 times.
+/// Compressed data may expand to this many times their size, or to [`FLOOR`] bytes if that is more:
+/// tables and pictures stay far below, a file that is made to fill the memory goes up to 1032
+/// times.
 const EXPANSION: u64 = 100;
 const FLOOR: u64 = 64 << 20;
 
@@ -32,16 +33,21 @@ pub(super) fn expansion_limit(compressed: u64) -> u64 {
 }
 
 impl Size {
-    /// The most that `compressed` bytes of gzip or deflate can expand to: 258 bytes per two bits, at best.
+    /// The most that `compressed` bytes of gzip or deflate can expand to: 258 bytes per two bits,
+    /// at best.
     #[must_use]
     pub fn expanded(compressed: u64) -> Self {
         Self::AtMost(compressed.saturating_mul(1032))
     }
 
-    /// The same for data, which may expand to 100 times their compressed size, or to 64 MiB if that is more.
+    /// The same for data, which may expand to 100 times their compressed size, or to 64 MiB if that
+    /// is more.
     #[must_use]
     pub fn limited(compressed: u64) -> Self {
-        Self::Limited { most: Self::expanded(compressed).most(), limit: expansion_limit(compressed) }
+        Self::Limited {
+            most: Self::expanded(compressed).most(),
+            limit: expansion_limit(compressed),
+        }
     }
 
     fn most(self) -> u64 {
@@ -54,9 +60,10 @@ impl Size {
         match self {
             Self::Exact(n) => Self::Exact(n.saturating_sub(taken)),
             Self::AtMost(n) => Self::AtMost(n.saturating_sub(taken)),
-            Self::Limited { most, limit } => {
-                Self::Limited { most: most.saturating_sub(taken), limit: limit.saturating_sub(taken) }
-            }
+            Self::Limited { most, limit } => Self::Limited {
+                most: most.saturating_sub(taken),
+                limit: limit.saturating_sub(taken),
+            },
         }
     }
 }
@@ -70,7 +77,8 @@ impl fmt::Display for Size {
     }
 }
 
-/// A reader and a bound on what it can give, so that a header is checked before memory is asked for.
+/// A reader and a bound on what it can give, so that a header is checked before memory is asked
+/// for.
 ///
 /// ```
 /// use tamis_host::data::{Source, idx};
@@ -111,8 +119,8 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Fills `buffer` as far as the source goes: the number of bytes read. A compressed stream that is cut off
-    /// ends there.
+    /// Fills `buffer` as far as the source goes: the number of bytes read. A compressed stream that
+    /// is cut off ends there.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {

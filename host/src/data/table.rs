@@ -13,7 +13,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Takes the column `target`, a name or a number counted from 1, out of the table: inputs and labels. In place.
+    /// Takes the column `target`, a name or a number counted from 1, out of the table: inputs and
+    /// labels. In place.
     ///
     /// # Errors
     /// No such column, several of that name, or no other column.
@@ -52,7 +53,8 @@ impl Table {
     fn no_column(&self, target: &str) -> Error {
         let numbers = format!("a number from 1 to {}", self.matrix.cols);
         let names = self.names.as_deref().unwrap_or_default();
-        let listed = names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        let listed =
+            names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
         let expected = match names.len() {
             0 => numbers,
             1..=20 => format!("{listed} or {numbers}"),

@@ -1,8 +1,8 @@
-//! Speed as ratios within one run: the blocked operator against the matrix product it rests on, against the core's
-//! reference operator, and two threads against one.
+//! Speed as ratios within one run: the blocked operator against the matrix product it rests on,
+//! against the core's reference operator, and two threads against one.
 //!
-//! Machines differ and are noisy; what is compared is timed in turn, round by round, and the fastest round of each
-//! counts.
+//! Machines differ and are noisy; what is compared is timed in turn, round by round, and the
+//! fastest round of each counts.
 
 use crate::base::error::{Error, Result};
 use crate::base::room_for;
@@ -57,7 +57,8 @@ pub struct ShapeReport {
     pub hidden: usize,
     /// s, nonzero weights.
     pub nnz: usize,
-    /// Rate of the matrix product alone, one thread, in billions of operations a second (two per multiply-add).
+    /// Rate of the matrix product alone, one thread, in billions of operations a second (two per
+    /// multiply-add).
     pub gemm_gflops: f64,
     /// Rate of the whole gradient, gates included, one thread; dense operations as for the product.
     pub gradient_gflops: f64,
@@ -67,13 +68,14 @@ pub struct ShapeReport {
     pub two_threads_over_one: Option<f64>,
     /// Gradient of the core's reference operator over the blocked one's, in seconds.
     pub blocked_over_reference: f64,
-    /// Rate of the restricted product `A_S^T A_S p`, one thread, in billions of multiply-adds on the support a second.
+    /// Rate of the restricted product `A_S^T A_S p`, one thread, in billions of multiply-adds on
+    /// the support a second.
     pub normal_gmacs: f64,
-    /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds, one thread; null where the matrix
-    /// would take more than a few megabytes.
+    /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds,
+    /// one thread; null where the matrix would take more than a few megabytes.
     pub products_over_gram: Option<f64>,
-    /// Outputs and gates of a network of which one neuron has changed, all computed over what is kept from before, in seconds, one
-    /// thread.
+    /// Outputs and gates of a network of which one neuron has changed, all computed over what is
+    /// kept from before, in seconds, one thread.
     pub anew_over_kept: f64,
 }
 
@@ -115,10 +117,16 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
     let layout = Layout::new(m, d);
     let mut blocked = Blocked::new(problem.data.clone(), m, s, layout)?;
     // Activations on all rows, however many they are.
-    let activations =
-        Layout { activations: n.div_ceil(Layout::GROUPS).next_multiple_of(layout.tile) * m, ..layout };
-    let mut kept =
-        Blocked::new(problem.data.clone(), m, s, Layout { gram: layout.with_gram(s).gram, ..activations })?;
+    let activations = Layout {
+        activations: n.div_ceil(Layout::GROUPS).next_multiple_of(layout.tile) * m,
+        ..layout
+    };
+    let mut kept = Blocked::new(
+        problem.data.clone(),
+        m,
+        s,
+        Layout { gram: layout.with_gram(s).gram, ..activations },
+    )?;
     let (mut changed, mut outputs, mut round) = (w.value().to_vec(), vec![0.0; n], 1);
     let mut evaluate = |blocked: &mut Blocked, times: &mut Vec<f64>| -> Result<()> {
         round += 1;
@@ -131,11 +139,13 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         })?);
         Ok(())
     };
-    // The product takes what the gradient takes: all neurons that have weights, at the panel's width.
+    // The product takes what the gradient takes: all neurons that have weights, at the panel's
+    // width.
     let columns = w.blocks().count();
     let right: Vec<f32> = (0..n * columns).map(|at| labels[at / columns]).collect();
     let mut many = vec![0.0; s];
-    let (mut panel, mut product, mut normal) = (vec![0.0; m * d], vec![0.0; d * columns], vec![0.0; s]);
+    let (mut panel, mut product, mut normal) =
+        (vec![0.0; m * d], vec![0.0; d * columns], vec![0.0; s]);
 
     let mut products = |blocked: &mut Blocked| -> tamis::Result<f64> {
         let gates = blocked.hold(gates, w.index())?;
@@ -167,8 +177,9 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
     let part = (n / 50).max(1);
     let mut memory = vec![0.0; budget::gated_words(d, m)];
     let mut reference = Gated::new(Rows::new(&rows[..part * d], d)?, m, m, &mut memory)?;
-    let reference =
-        timed(|| reference.gradient(gates, &labels[..part], 0..m, &mut panel))? * n as f64 / part as f64;
+    let reference = timed(|| reference.gradient(gates, &labels[..part], 0..m, &mut panel))?
+        * n as f64
+        / part as f64;
 
     let work = 2.0 * (n * d * columns) as f64;
     let Times { gemm, gradient, pair, normal, products, gram, anew, kept } = &times;
@@ -207,7 +218,11 @@ impl fmt::Display for BenchReport {
                 None => writeln!(f, "    two threads           SKIPPED(one hardware thread)")?,
             }
             writeln!(f, "    over the reference    {:8.1} times faster", s.blocked_over_reference)?;
-            writeln!(f, "  restricted product      {:8.1} G multiply-adds/s, one thread", s.normal_gmacs)?;
+            writeln!(
+                f,
+                "  restricted product      {:8.1} G multiply-adds/s, one thread",
+                s.normal_gmacs
+            )?;
             if let Some(ratio) = s.products_over_gram {
                 writeln!(f, "    {PRODUCTS} by a Gram matrix  {ratio:8.1} times faster")?;
             }
@@ -234,10 +249,19 @@ struct Times {
     kept: Vec<f64>,
 }
 
-/// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the gradient is held to.
-fn whole_product(rows: &[f32], right: &[f32], product: &mut [f32], n: usize, d: usize, columns: usize) {
+/// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the
+/// gradient is held to.
+fn whole_product(
+    rows: &[f32],
+    right: &[f32],
+    product: &mut [f32],
+    n: usize,
+    d: usize,
+    columns: usize,
+) {
     assert!(rows.len() == n * d && right.len() == n * columns && product.len() == d * columns);
-    // SAFETY: the three slices have exactly the lengths that the sizes and strides reach (asserted above).
+    // SAFETY: the three slices have exactly the lengths that the sizes and strides reach (asserted
+    // above).
     unsafe {
         gemm::gemm(
             d,

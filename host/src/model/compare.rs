@@ -23,7 +23,8 @@ pub use log::{TraceLog, TracedRow};
 pub struct Difference {
     /// The row of the data, counted from 0.
     pub row: usize,
-    /// The layer, counted from 0 as `tamis::infer::trace` does; none where the row itself is another.
+    /// The layer, counted from 0 as `tamis::infer::trace` does; none where the row itself is
+    /// another.
     pub layer: Option<u32>,
     /// The neuron of the layer, counted from 0.
     pub neuron: Option<u32>,
@@ -96,7 +97,8 @@ impl Comparison {
 }
 
 impl ModelFile {
-    /// Writes what every layer gives on these rows of the data, as a part does by [`tamis::infer::trace`].
+    /// Writes what every layer gives on these rows of the data, as a part does by
+    /// [`tamis::infer::trace`].
     ///
     /// # Errors
     /// The data has other columns or not these rows, or the file cannot be written.
@@ -113,11 +115,12 @@ impl ModelFile {
         })
     }
 
-    /// Compares what a part has printed with what the layers give here: its rows are those of the data from `first` on.
+    /// Compares what a part has printed with what the layers give here: its rows are those of the
+    /// data from `first` on.
     ///
     /// # Errors
-    /// The log is of another model, or of fewer or other numbers than the model has; the data has other columns, or too few
-    /// rows.
+    /// The log is of another model, or of fewer or other numbers than the model has; the data has
+    /// other columns, or too few rows.
     pub fn compare(&self, data: &Matrix, first: usize, log: &TraceLog) -> Result<Comparison> {
         let own = checksum(self.bytes());
         let kind = self.kind()?;
@@ -183,7 +186,8 @@ impl ModelFile {
         match self.open()? {
             Opened::Floats(view) => {
                 let chain = view.model().chain();
-                let (mut scratch, mut out) = (vec![0.0; chain.scratch_len()], vec![0.0; chain.outputs()]);
+                let (mut scratch, mut out) =
+                    (vec![0.0; chain.scratch_len()], vec![0.0; chain.outputs()]);
                 for k in rows {
                     let range = k * d..(k + 1) * d;
                     let (scratch, out) = (&mut scratch[..], &mut out[..]);
@@ -195,7 +199,8 @@ impl ModelFile {
             }
             Opened::Integers(view) => {
                 let (chain, mut row) = (view.model().chain(), vec![0; d]);
-                let (mut scratch, mut out) = (vec![0; chain.scratch_len()], vec![0; chain.outputs()]);
+                let (mut scratch, mut out) =
+                    (vec![0; chain.scratch_len()], vec![0; chain.outputs()]);
                 for k in rows {
                     integer_row(chain.scales(), data, k, &mut row);
                     trace.integers(&chain, &row, &mut scratch, &mut out)?;
@@ -209,7 +214,14 @@ impl ModelFile {
 
 impl Comparison {
     /// One more row: `row` of the data, `at` of the log.
-    fn add(&mut self, kind: Kind, row: usize, at: usize, host: &TracedRow, part: &TracedRow) -> Result<()> {
+    fn add(
+        &mut self,
+        kind: Kind,
+        row: usize,
+        at: usize,
+        host: &TracedRow,
+        part: &TracedRow,
+    ) -> Result<()> {
         check_places(at, host, part)?;
         if (host.len, host.input) != (part.len, part.input) {
             self.inputs_differ += 1;
@@ -228,7 +240,11 @@ impl Comparison {
         }
         for (&[layer, neuron, expected], &[_, _, got]) in host.numbers.iter().zip(&part.numbers) {
             if self.layers.last().is_none_or(|last| last.layer < layer) {
-                self.layers.push(ComparedLayer { layer, largest: Some(0.0), ..ComparedLayer::default() });
+                self.layers.push(ComparedLayer {
+                    layer,
+                    largest: Some(0.0),
+                    ..ComparedLayer::default()
+                });
             }
             self.numbers += 1;
             let Some(sums) = self.layers.get_mut(layer as usize) else { continue };
@@ -272,7 +288,8 @@ fn check_places(at: usize, host: &TracedRow, part: &TracedRow) -> Result<()> {
             Some((layer, neuron)) => format!("layer {layer}, neuron {neuron}"),
             None => "the end of the row".into(),
         };
-        let missing = expected.filter(|&(layer, _)| part.numbers.iter().all(|number| number[0] != layer));
+        let missing =
+            expected.filter(|&(layer, _)| part.numbers.iter().all(|number| number[0] != layer));
         let what = match missing {
             Some((layer, _)) => format!("row {at} of the log has no number of layer {layer}"),
             None => format!("row {at} of the log has other numbers than the model"),

@@ -138,16 +138,17 @@ impl ModelFile {
     /// The model in place.
     ///
     /// # Errors
-    /// None for a model of floats, once [`load`](Self::load) has succeeded; for one of integers always.
+    /// None for a model of floats, once [`load`](Self::load) has succeeded; for one of integers
+    /// always.
     pub fn view(&self) -> Result<View<'_>> {
         match self.open()? {
             Opened::Floats(view) => Ok(view),
-            Opened::Integers(_) => {
-                Err(Error::new("the model is one of integers, which cannot be fitted or rounded again")
-                    .at(&self.path)
-                    .expected("a model of floats")
-                    .help("pass the model that it was made of"))
-            }
+            Opened::Integers(_) => Err(Error::new(
+                "the model is one of integers, which cannot be fitted or rounded again",
+            )
+            .at(&self.path)
+            .expected("a model of floats")
+            .help("pass the model that it was made of")),
         }
     }
 
@@ -199,7 +200,8 @@ impl ModelFile {
         })
     }
 
-    /// What is wrong with bytes that are no model, in numbers that a reader can compare with the file.
+    /// What is wrong with bytes that are no model, in numbers that a reader can compare with the
+    /// file.
     fn damaged(&self, error: tamis::Error) -> Error {
         const NONE: &str = "this is no .tamis model: tamis import reads models of other programs";
         const CUT: &str = "the file is cut off or damaged: copy it again, or train it again";
@@ -231,8 +233,8 @@ impl ModelFile {
         }
     }
 
-    /// What the model was trained for: as the file says, or several classes where it does not say and has several outputs;
-    /// else none.
+    /// What the model was trained for: as the file says, or several classes where it does not say
+    /// and has several outputs; else none.
     ///
     /// # Errors
     /// As [`view`](Self::view); a task that only a later version can score.
@@ -243,15 +245,18 @@ impl ModelFile {
             Some(wire::Task::Regression) => Ok(Some(Task::Regression)),
             Some(wire::Task::Binary { .. }) => Ok(Some(Task::Binary)),
             Some(wire::Task::Multiclass) => Ok(Some(Task::Multiclass)),
-            Some(other) => Err(Error::new("the model was trained for a task that this program cannot score")
-                .at(&self.path)
-                .expected("regression, binary or multiclass")
-                .got(format_args!("{other:?}"))
-                .help("update tamis")),
+            Some(other) => {
+                Err(Error::new("the model was trained for a task that this program cannot score")
+                    .at(&self.path)
+                    .expected("regression, binary or multiclass")
+                    .got(format_args!("{other:?}"))
+                    .help("update tamis"))
+            }
         }
     }
 
-    /// Scores predictions of the model by `task`, with the threshold of the file or else the usual one.
+    /// Scores predictions of the model by `task`, with the threshold of the file or else the usual
+    /// one.
     ///
     /// # Errors
     /// As [`view`](Self::view).
@@ -274,8 +279,9 @@ impl ModelFile {
         .map_err(|error| error.at(&self.path))
     }
 
-    /// Numbers of these rows, in the columns that a model of integers reads, that lie beyond what its input bytes can stand for:
-    /// each is cut to the end of that range. None for a model of floats.
+    /// Numbers of these rows, in the columns that a model of integers reads, that lie beyond what
+    /// its input bytes can stand for: each is cut to the end of that range. None for a model of
+    /// floats.
     ///
     /// # Errors
     /// The data has not as many columns as the model has inputs.
@@ -315,7 +321,11 @@ impl ModelFile {
                 let model = view.model();
                 let costs = model.layers().iter().zip(model.layer_costs());
                 let layers: Vec<_> = costs.map(|(layer, cost)| layer_cost(layer, cost)).collect();
-                (layers, Bytes { flash_bytes: view.encoded_len(), ..Bytes::from(model.cost()) }, None)
+                (
+                    layers,
+                    Bytes { flash_bytes: view.encoded_len(), ..Bytes::from(model.cost()) },
+                    None,
+                )
             }
             Opened::Integers(view) => integer_costs(view),
         };
@@ -365,7 +375,8 @@ impl Opened<'_> {
     }
 }
 
-/// The costs of the layers, of the whole, and what the integers stand for. A layer's RAM are its sums and its bytes.
+/// The costs of the layers, of the whole, and what the integers stand for. A layer's RAM are its
+/// sums and its bytes.
 fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<IntegerScales>) {
     let (model, mut dense_inputs) = (view.model(), view.model().inputs());
     let mut layers = Vec::new();

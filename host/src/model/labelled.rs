@@ -36,7 +36,9 @@ impl ModelFile {
         if problem.task == Task::Regression && labels == outputs {
             return Ok(());
         }
-        if problem.task == Task::Regression && (labels > 1 || self.task()? == Some(Task::Regression)) {
+        if problem.task == Task::Regression
+            && (labels > 1 || self.task()? == Some(Task::Regression))
+        {
             return Err(Error::new("the labels do not fit the model")
                 .at(source.labels_file())
                 .expected(format_args!("{outputs} columns, one per output"))

@@ -35,8 +35,8 @@ pub(crate) fn score(
     score
 }
 
-/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a few hundred rows to each thread at a
-/// time, whose predictions are all that it holds.
+/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a few hundred rows
+/// to each thread at a time, whose predictions are all that it holds.
 ///
 /// # Errors
 /// The bytes are no model of as many inputs, or a prediction overflows.
@@ -72,7 +72,8 @@ pub(crate) fn number(output: i32, scale: f32) -> f32 {
     (f64::from(output) * f64::from(scale)) as f32
 }
 
-/// The prediction of a model of integers for every row, in the numbers that they stand for; on the current rayon pool.
+/// The prediction of a model of integers for every row, in the numbers that they stand for; on the
+/// current rayon pool.
 pub(crate) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
     let (d, c) = (data.cols.max(1), model.outputs().max(1));
     let numbers = (data.rows as u64).saturating_mul(c as u64);
@@ -81,7 +82,8 @@ pub(crate) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> R
     let mut out = vec![0.0; data.rows * c];
     let chunks = out.par_chunks_mut(CHUNK * c).enumerate();
     chunks.try_for_each(|(chunk, out)| {
-        let (mut scratch, mut sums, mut row) = (vec![0; model.scratch_len()], vec![0; c], vec![0; d]);
+        let (mut scratch, mut sums, mut row) =
+            (vec![0; model.scratch_len()], vec![0; c], vec![0; d]);
         for (k, out) in out.chunks_mut(c).enumerate() {
             integer_row(scales, data, chunk * CHUNK + k, &mut row);
             model.predict(&row, &mut scratch, &mut sums)?;
@@ -97,7 +99,9 @@ pub(crate) fn integer_row(scales: Scales, data: &Matrix, at: usize, row: &mut [u
     let range = at * data.cols..(at + 1) * data.cols;
     match &data.values {
         // Bytes that stand for themselves are not touched.
-        Values::U8(bytes) if scales.input() == 1.0 && scales.zero == 0 => row.copy_from_slice(&bytes[range]),
+        Values::U8(bytes) if scales.input() == 1.0 && scales.zero == 0 => {
+            row.copy_from_slice(&bytes[range])
+        }
         Values::U8(bytes) => {
             row.iter_mut().zip(&bytes[range]).for_each(|(q, &x)| *q = scales.byte(x.into()));
         }
@@ -107,7 +111,8 @@ pub(crate) fn integer_row(scales: Scales, data: &Matrix, at: usize, row: &mut [u
     }
 }
 
-/// Numbers of the data, in the columns that the model reads, that lie beyond what its input bytes can stand for.
+/// Numbers of the data, in the columns that the model reads, that lie beyond what its input bytes
+/// can stand for.
 pub(crate) fn inputs_cut(model: &quantised::Model<'_>, data: &Matrix) -> usize {
     let scales = model.scales();
     let mut used = vec![false; data.cols];
@@ -122,7 +127,11 @@ pub(crate) fn inputs_cut(model: &quantised::Model<'_>, data: &Matrix) -> usize {
         let byte = f64::from(x) / f64::from(scales.input()) + f64::from(scales.zero);
         !(-0.5..255.5).contains(&byte)
     };
-    fn count<T: Copy + Sync>(values: &[T], used: &[bool], is_cut: impl Fn(T) -> bool + Sync) -> usize {
+    fn count<T: Copy + Sync>(
+        values: &[T],
+        used: &[bool],
+        is_cut: impl Fn(T) -> bool + Sync,
+    ) -> usize {
         let row = |row: &[T]| row.iter().zip(used).filter(|&(&x, &used)| used && is_cut(x)).count();
         values.par_chunks(used.len().max(1)).map(row).sum()
     }
@@ -142,7 +151,12 @@ pub(crate) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>>
 }
 
 /// The prediction for some of the rows.
-fn predict_into(model: &Model<'_>, data: &Matrix, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+fn predict_into(
+    model: &Model<'_>,
+    data: &Matrix,
+    rows: Range<usize>,
+    out: &mut [f32],
+) -> Result<()> {
     let d = data.cols.max(1);
     let values = rows.start * d..rows.end * d;
     match &data.values {
@@ -152,7 +166,13 @@ fn predict_into(model: &Model<'_>, data: &Matrix, rows: Range<usize>, out: &mut 
 }
 
 /// The prediction for rows of d numbers, the first of which has this number.
-fn predict<T: Sync>(model: &Model<'_>, values: &[T], d: usize, first: usize, out: &mut [f32]) -> Result<()>
+fn predict<T: Sync>(
+    model: &Model<'_>,
+    values: &[T],
+    d: usize,
+    first: usize,
+    out: &mut [f32],
+) -> Result<()>
 where
     [T]: Input,
 {
@@ -164,7 +184,11 @@ where
             model.predict_from(row, &mut scratch, out)?;
             if out.iter().any(|value| !value.is_finite()) {
                 return Err(Error::new("a prediction is too large for a 32-bit float")
-                    .got(format_args!("{} in row {} (counted from 0)", out[0], first + chunk * CHUNK + k))
+                    .got(format_args!(
+                        "{} in row {} (counted from 0)",
+                        out[0],
+                        first + chunk * CHUNK + k
+                    ))
                     .help("scale the data as it was for training"));
             }
         }

@@ -1,4 +1,5 @@
-//! A model of floats to one of integers: scales from rows, rounded weights, and what it costs in accuracy.
+//! A model of floats to one of integers: scales from rows, rounded weights, and what it costs in
+//! accuracy.
 //!
 //! ```text
 //! View ─> round::layers_of ─> scales ─> Sparse<f32> ─> rounded, prune ─> build::Built ─> file
@@ -21,7 +22,8 @@ use self::build::{Built, Frame, predict_bytes};
 use self::round::{Sparse, layers_of, prune};
 pub use self::scales::Granularity;
 use self::scales::{
-    InputScale, activations, by_largest, cuts, given, input_scale, mean_squares, part_cut, searched, spread,
+    InputScale, activations, by_largest, cuts, given, input_scale, mean_squares, part_cut,
+    searched, spread,
 };
 pub use self::tune::{TuneOptions, TuneProgress, TuneReport};
 use crate::base::file::Aligned;
@@ -40,11 +42,13 @@ const PARTS: [f64; 6] = [1.0, 0.9999, 0.9995, 0.999, 0.995, 0.99];
 pub struct QuantiseOptions {
     /// Scales of the weights.
     pub granularity: Granularity,
-    /// Part of the activations that is not cut; none for the one with the least error of the outputs.
+    /// Part of the activations that is not cut; none for the one with the least error of the
+    /// outputs.
     pub part: Option<f64>,
     /// How the weights are held.
     pub choice: Choice,
-    /// How the weights are trained as they will be rounded, which needs labels; none for not at all.
+    /// How the weights are trained as they will be rounded, which needs labels; none for not at
+    /// all.
     pub tune: Option<TuneOptions>,
 }
 
@@ -59,7 +63,8 @@ pub struct QuantisedLayer {
     pub outputs: usize,
     /// Weights that are not 0.
     pub nnz: usize,
-    /// Weights of the floats that lie beyond the ends of their scale, because that makes the error of all least.
+    /// Weights of the floats that lie beyond the ends of their scale, because that makes the error
+    /// of all least.
     pub weights_cut: usize,
     /// Bytes with everything.
     pub flash_bytes: usize,
@@ -82,7 +87,8 @@ pub struct QuantiseReport {
     pub input_zero: u8,
     /// Whether the data are bytes as they are, without rounding.
     pub bytes_as_they_are: bool,
-    /// Biases of 32 bits, made of the weights from a last input that is 1 in every row, and of what hands it on.
+    /// Biases of 32 bits, made of the weights from a last input that is 1 in every row, and of what
+    /// hands it on.
     pub biases: usize,
     /// Nonzeros before.
     pub nnz_before: usize,
@@ -128,12 +134,13 @@ struct Choosing {
     bytes: Vec<u8>,
 }
 
-/// Makes a model of integers of `model`, with scales from the rows of `data`, and compares the two; `labels` with a task score both.
-/// Runs on the current rayon pool.
+/// Makes a model of integers of `model`, with scales from the rows of `data`, and compares the two;
+/// `labels` with a task score both. Runs on the current rayon pool.
 ///
 /// # Errors
-/// The model is one of integers, has a layer without relu before the last, or weights or activations of which no scale can be made:
-/// all 0, not finite, or cut in more than a twentieth; the data do not fit it; or it is to be tuned without labels.
+/// The model is one of integers, has a layer without relu before the last, or weights or
+/// activations of which no scale can be made: all 0, not finite, or cut in more than a twentieth;
+/// the data do not fit it; or it is to be tuned without labels.
 pub fn quantise(
     model: &ModelFile,
     data: &Matrix,
@@ -143,8 +150,8 @@ pub fn quantise(
     quantise_until(model, data, labels, options, &Stop::new(), |_| true)
 }
 
-/// The same, with tuning that `stop` ends, or `observe`, which is called after each epoch, by returning `false`: the best model
-/// until then is the result.
+/// The same, with tuning that `stop` ends, or `observe`, which is called after each epoch, by
+/// returning `false`: the best model until then is the result.
 ///
 /// # Errors
 /// As [`quantise`].
@@ -160,7 +167,9 @@ pub fn quantise_until(
     let view = model.view()?;
     let exact = model.predict(data)?;
     if data.rows == 0 {
-        return Err(Error::new("there are no rows to find scales from").help("pass rows like those in use"));
+        return Err(
+            Error::new("there are no rows to find scales from").help("pass rows like those in use")
+        );
     }
     let (plain, signs) = layers_of(view.model(), Fixed::of(data))?;
     let chosen = Chooser::new(&view, data, &signs, options)?.best(&plain)?;
@@ -175,8 +184,10 @@ pub fn quantise_until(
         };
         untuned = score(&predict_bytes(&bytes, data)?)?;
         let frame = Frame { input: chosen.input, cuts: &chosen.cuts, task: view.task() };
-        let start = tune::Start { layers: chosen.layers, signs, frame, bytes, choice: options.choice };
-        let (best, report) = tune::tune(start, tune::Rows { data, task, labels }, tune, stop, observe)?;
+        let start =
+            tune::Start { layers: chosen.layers, signs, frame, bytes, choice: options.choice };
+        let (best, report) =
+            tune::tune(start, tune::Rows { data, task, labels }, tune, stop, observe)?;
         (bytes, tuned) = (best, Some(report));
     }
     let predictions = predict_bytes(&bytes, data)?;
@@ -242,15 +253,17 @@ impl<'a> Chooser<'a> {
         Ok(Self { view, options, data, signs, few, given, wanted })
     }
 
-    /// The best of the scales by the largest weights, those of the least error, and both in turn layer by layer; of equal ones
-    /// the first.
+    /// The best of the scales by the largest weights, those of the least error, and both in turn
+    /// layer by layer; of equal ones the first.
     fn best(&self, plain: &[Sparse<f32>]) -> Result<Choosing> {
         let granularity = self.options.granularity;
         let squares = std::iter::once(&self.few).chain(&self.given).map(mean_squares);
         let scales: Vec<_> = plain
             .iter()
             .zip(squares)
-            .map(|(layer, squares)| [by_largest(layer, granularity), searched(layer, granularity, &squares)])
+            .map(|(layer, squares)| {
+                [by_largest(layer, granularity), searched(layer, granularity, &squares)]
+            })
             .collect();
         let made = |which: &[usize]| {
             let mut layers = plain.to_vec();
@@ -268,7 +281,8 @@ impl<'a> Chooser<'a> {
                 (best, *which) = (Ok(other), tried);
             }
         };
-        let differ: Vec<usize> = (0..plain.len()).filter(|&at| scales[at][0] != scales[at][1]).collect();
+        let differ: Vec<usize> =
+            (0..plain.len()).filter(|&at| scales[at][0] != scales[at][1]).collect();
         if !differ.is_empty() {
             keep(vec![1; plain.len()], &mut which);
         }
@@ -282,10 +296,15 @@ impl<'a> Chooser<'a> {
 
     /// The best part of the activations for layers with these scales.
     fn choose(&self, layers: Vec<Sparse<f32>>) -> Result<Choosing> {
-        let mut rounded: Vec<Sparse<i8>> = layers.iter().map(|layer| layer.rounded(false)).collect();
+        let mut rounded: Vec<Sparse<i8>> =
+            layers.iter().map(|layer| layer.rounded(false)).collect();
         let mut signs = self.signs.clone();
         let kept = prune(&mut rounded, &mut signs);
-        let biased = rounded.iter().flat_map(|layer| &layer.offsets).filter(|offset| **offset != 0.0).count();
+        let biased = rounded
+            .iter()
+            .flat_map(|layer| &layer.offsets)
+            .filter(|offset| **offset != 0.0)
+            .count();
         let input = input_scale(self.data, &rounded)?;
         let activations = activations(&self.given, &kept)?;
         let parts = self.options.part.map_or(PARTS.to_vec(), |part| vec![part]);
@@ -294,7 +313,8 @@ impl<'a> Chooser<'a> {
         for part in parts {
             let made = cuts(&activations, part).and_then(|cuts| {
                 let frame = Frame { input, cuts: &cuts, task: self.view.task() };
-                let bytes = Built::new(&rounded, signs.as_deref(), frame)?.encode(self.options.choice)?;
+                let bytes =
+                    Built::new(&rounded, signs.as_deref(), frame)?.encode(self.options.choice)?;
                 Ok((cuts, bytes))
             });
             let (cuts, bytes) = match made {
@@ -310,7 +330,9 @@ impl<'a> Chooser<'a> {
             }
         }
         let Some((part, error, cuts, bytes)) = best else {
-            return Err(refused.unwrap_or_else(|| Error::new("no scale was found").help("pass other rows")));
+            return Err(
+                refused.unwrap_or_else(|| Error::new("no scale was found").help("pass other rows"))
+            );
         };
         let part_cut = part_cut(&activations, &cuts);
         Ok(Choosing { layers, input, part, part_cut, cuts, biased, error, bytes })

@@ -16,10 +16,11 @@ pub struct Score {
     pub n: usize,
     /// The mean of [`Self::loss_kind`].
     pub loss: f64,
-    /// `cross-entropy` for several classes and where the prediction is the log-odds of class 1, else `squared error`.
+    /// `cross-entropy` for several classes and where the prediction is the log-odds of class 1,
+    /// else `squared error`.
     pub loss_kind: &'static str,
-    /// `20 log10(max|y|) - 10 log10(loss)`, at most [`MAX_PSNR_DB`]; none where all labels are 0 and the error is not,
-    /// and none for a cross-entropy.
+    /// `20 log10(max|y|) - 10 log10(loss)`, at most [`MAX_PSNR_DB`]; none where all labels are 0
+    /// and the error is not, and none for a cross-entropy.
     pub psnr_db: Option<f64>,
     /// What a prediction of 0 for every row has as [`Self::psnr_db`]; none where that is none.
     pub zero_psnr_db: Option<f64>,
@@ -37,8 +38,8 @@ impl Score {
     /// A kind of loss.
     pub(crate) const SQUARED_ERROR: &'static str = "squared error";
 
-    /// The score of a whole set with the usual threshold. The shorter length counts. For several classes there is one
-    /// prediction per class and row; labels are below the number of classes.
+    /// The score of a whole set with the usual threshold. The shorter length counts. For several
+    /// classes there is one prediction per class and row; labels are below the number of classes.
     ///
     /// ```
     /// use tamis_host::model::Score;
@@ -52,8 +53,8 @@ impl Score {
         Self::with_threshold(task, Self::THRESHOLD, labels, predictions)
     }
 
-    /// The same where predictions of at least `threshold` are class 1; several classes have none. A threshold of 0 is that of
-    /// log-odds, as `anneal` trains them.
+    /// The same where predictions of at least `threshold` are class 1; several classes have none. A
+    /// threshold of 0 is that of log-odds, as `anneal` trains them.
     ///
     /// ```
     /// use tamis_host::model::Score;
@@ -73,10 +74,13 @@ impl Score {
 }
 
 impl fmt::Display for Score {
-    /// In one line: accuracy and loss of classes; root mean squared error and PSNR of numbers, and that of a prediction of 0.
+    /// In one line: accuracy and loss of classes; root mean squared error and PSNR of numbers, and
+    /// that of a prediction of 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.accuracy {
-            Some(share) => write!(f, "accuracy {:.2} %, {} {:.4}", 100.0 * share, self.loss_kind, self.loss)?,
+            Some(share) => {
+                write!(f, "accuracy {:.2} %, {} {:.4}", 100.0 * share, self.loss_kind, self.loss)?
+            }
             None => write!(f, "RMSE {:.4e}", self.loss.sqrt())?,
         }
         if let Some((own, zero)) = self.psnr_db.zip(self.zero_psnr_db) {
@@ -112,7 +116,8 @@ impl Tally {
         for (&label, prediction) in labels.iter().zip(predictions) {
             self.n += 1;
             self.losses += if self.is_odds() {
-                let wrong = f64::from(if label >= Score::THRESHOLD { -prediction } else { prediction });
+                let wrong =
+                    f64::from(if label >= Score::THRESHOLD { -prediction } else { prediction });
                 wrong.max(0.0) + (-wrong.abs()).exp().ln_1p()
             } else {
                 (f64::from(label) - f64::from(prediction)).powi(2)

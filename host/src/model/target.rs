@@ -90,7 +90,10 @@ pub struct Target {
     part: Option<&'static Part>,
 }
 
-fn core_name<S: serde::Serializer>(core: &Core, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+fn core_name<S: serde::Serializer>(
+    core: &Core,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
     serializer.serialize_str(core.name())
 }
 
@@ -134,8 +137,9 @@ impl Target {
         self.part
     }
 
-    /// Cycles an instruction, from and to, with flash that does not make the processor wait. That is an assumption and no
-    /// measurement: loads and branches that are taken need two cycles or three, a superscalar processor may pair instructions.
+    /// Cycles an instruction, from and to, with flash that does not make the processor wait. That
+    /// is an assumption and no measurement: loads and branches that are taken need two cycles or
+    /// three, a superscalar processor may pair instructions.
     #[must_use]
     pub const fn cycles(&self) -> [f64; 2] {
         match self.core {
@@ -157,7 +161,8 @@ fn milliseconds(instructions: u64, cycles: [f64; 2], part: &Part) -> [f64; 2] {
 /// What one network takes on a target; bytes as [`Estimate`] has them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Needs {
-    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %, RAM within 8 % or 24 bytes.
+    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %,
+    /// RAM within 8 % or 24 bytes.
     pub is_bound: bool,
     /// Instructions are an upper bound; otherwise measured, within 20 %.
     pub instructions_are_bound: bool,
@@ -210,7 +215,8 @@ impl Needs {
 pub struct WayNeeds {
     /// `file`, `embedded`, `rust`, `straight` or `c`.
     pub way: &'static str,
-    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %, RAM within 8 % or 24 bytes.
+    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %,
+    /// RAM within 8 % or 24 bytes.
     pub is_bound: bool,
     /// Model and code.
     pub flash_bytes: usize,
@@ -317,29 +323,33 @@ pub struct TargetCost {
     pub startup_flash_bytes: usize,
     /// Instructions of each layer.
     pub layer_instructions: Vec<u64>,
-    /// Every way of deploying the model, the least flash first; code without tables is of models of integers only.
+    /// Every way of deploying the model, the least flash first; code without tables is of models of
+    /// integers only.
     pub ways: Vec<WayNeeds>,
     /// The way that `model`, `fits` and the bounds are of.
     pub deploy: &'static str,
     /// The model; instructions are those of the crate's kernels.
     pub model: Needs,
-    /// Dense layers of 8-bit integers of the shape asked for in training; where there is no such way, embedded.
+    /// Dense layers of 8-bit integers of the shape asked for in training; where there is no such
+    /// way, embedded.
     pub dense_int8: Needs,
     /// Dense layers of floats of that shape.
     pub dense_f32: Needs,
-    /// Where dense layers take less than the model: `flash_bytes`, `model_bytes`, `ram_bytes`, `instructions`.
+    /// Where dense layers take less than the model: `flash_bytes`, `model_bytes`, `ram_bytes`,
+    /// `instructions`.
     pub dense_int8_wins: Vec<&'static str>,
     /// The same for floats.
     pub dense_f32_wins: Vec<&'static str>,
-    /// Whether the part has the flash and the RAM, start-up code included; none for a kind of processor.
+    /// Whether the part has the flash and the RAM, start-up code included; none for a kind of
+    /// processor.
     pub fits: Option<bool>,
     /// Every bound.
     pub limits: Vec<Limit>,
 }
 
 impl ModelFile {
-    /// What the model, whose costs are `cost`, takes on a target if it is deployed in one way, or in the one with the least
-    /// flash, held to bounds besides those of the part.
+    /// What the model, whose costs are `cost`, takes on a target if it is deployed in one way, or
+    /// in the one with the least flash, held to bounds besides those of the part.
     ///
     /// # Errors
     /// As [`cost`](Self::cost), and where the model cannot be deployed so.
@@ -352,9 +362,11 @@ impl ModelFile {
     ) -> Result<TargetCost> {
         let core = target.core;
         let (numbers, estimate, layers): (_, _, Vec<u64>) = match &self.open()? {
-            Opened::Floats(view) => {
-                ("floats", Estimate::of_floats(view, core), float_layers(view.model(), core).collect())
-            }
+            Opened::Floats(view) => (
+                "floats",
+                Estimate::of_floats(view, core),
+                float_layers(view.model(), core).collect(),
+            ),
             Opened::Integers(view) => {
                 let layers = integer_layers(view.model(), core).collect();
                 ("integers", Estimate::of_integers(view, core), layers)
@@ -366,7 +378,8 @@ impl ModelFile {
         let deploy = deploy.or(ways.first().map(|(way, _)| *way)).unwrap_or(Way::File);
         let dense = |numbers| {
             let dense = Estimate::of_dense(&dense_shape(cost), numbers, core);
-            let memory = dense.memory(deploy).or_else(|| dense.memory(Way::Embedded)).unwrap_or_default();
+            let memory =
+                dense.memory(deploy).or_else(|| dense.memory(Way::Embedded)).unwrap_or_default();
             Needs::new(&dense, &memory, target)
         };
         let memory = estimate.memory(deploy).ok_or_else(|| {
@@ -426,7 +439,8 @@ fn startup(target: &Target, what: Limited) -> u64 {
     if what == Limited::Flash { target.core.prices().startup.into() } else { 0 }
 }
 
-/// Inputs and outputs of the dense layers in the place of the model's, with the outputs asked for in training.
+/// Inputs and outputs of the dense layers in the place of the model's, with the outputs asked for
+/// in training.
 fn dense_shape(cost: &ModelCost) -> Vec<[usize; 2]> {
     let layers = cost.layers.iter().scan(cost.inputs, |inputs, layer| {
         let shape = [*inputs, layer.requested];
@@ -471,13 +485,15 @@ impl TargetCost {
             return Ok(());
         }
         let unit = |what| if what == Limited::Instructions { "" } else { " bytes" };
-        let list =
-            |of: &dyn Fn(&Limit) -> String| over.iter().map(|limit| of(limit)).collect::<Vec<_>>().join(", ");
+        let list = |of: &dyn Fn(&Limit) -> String| {
+            over.iter().map(|limit| of(limit)).collect::<Vec<_>>().join(", ")
+        };
         let most = |limit: &Limit| {
             let name = limit.what.name();
             format!("{name} at most {}{} ({})", limit.limit, unit(limit.what), limit.from)
         };
-        let got = |limit: &Limit| format!("{} {}{}", limit.what.name(), limit.got, unit(limit.what));
+        let got =
+            |limit: &Limit| format!("{} {}{}", limit.what.name(), limit.got, unit(limit.what));
         Err(Error::over_limit(format!("the model takes more than it may on {}", self.target))
             .expected(list(&most))
             .got(list(&got))
@@ -500,14 +516,23 @@ mod tests {
             assert_eq!(Target::find(&name.to_uppercase()).unwrap().name().to_lowercase(), *name);
         }
         let error = Target::find("Z80").unwrap_err().to_string();
-        assert!(error.contains("cortex-m4f") && error.contains("RP2040") && error.contains("Z80"), "{error}");
+        assert!(
+            error.contains("cortex-m4f") && error.contains("RP2040") && error.contains("Z80"),
+            "{error}"
+        );
     }
 
     #[test]
     fn sizes_are_those_of_microcontrollers() {
         for part in PARTS {
-            assert!(part.flash_bytes.is_multiple_of(K) && part.ram_bytes.is_multiple_of(4 * K), "{part:?}");
-            assert!((16..=600).contains(&part.megahertz) && part.flash_bytes > part.ram_bytes, "{part:?}");
+            assert!(
+                part.flash_bytes.is_multiple_of(K) && part.ram_bytes.is_multiple_of(4 * K),
+                "{part:?}"
+            );
+            assert!(
+                (16..=600).contains(&part.megahertz) && part.flash_bytes > part.ram_bytes,
+                "{part:?}"
+            );
         }
     }
 }

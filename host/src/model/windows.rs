@@ -51,7 +51,8 @@ struct Part {
 }
 
 impl ModelFile {
-    /// The same model of floats with all sparse layers in rows, as those that fit, round or draw it want them.
+    /// The same model of floats with all sparse layers in rows, as those that fit, round or draw it
+    /// want them.
     pub(crate) fn in_rows(&self) -> Result<Self> {
         let view = self.view()?;
         if view.model().layers().iter().all(|layer| !matches!(layer, Layer::Blocks(_))) {
@@ -63,7 +64,9 @@ impl ModelFile {
     /// The same model with its layers in other encodings.
     pub(crate) fn encoded(&self, encodings: Encodings) -> Result<Self> {
         let bytes = match self.open()? {
-            Opened::Floats(view) => floats(&view, encodings).map_err(|error| error.at(self.path()))?,
+            Opened::Floats(view) => {
+                floats(&view, encodings).map_err(|error| error.at(self.path()))?
+            }
             Opened::Integers(view) => {
                 let choice = encodings.of_integers().map_err(|error| error.at(self.path()))?;
                 let mut bytes = vec![0; view.encoded_len(choice)];
@@ -75,7 +78,8 @@ impl ModelFile {
     }
 }
 
-/// The bytes of a file with each sparse layer in rows or in windows, whichever is chosen and can hold it.
+/// The bytes of a file with each sparse layer in rows or in windows, whichever is chosen and can
+/// hold it.
 ///
 /// # Errors
 /// Another encoding is chosen, which floats do not have.
@@ -99,8 +103,11 @@ fn floats(view: &View<'_>, encodings: Encodings) -> Result<Vec<u8>> {
 fn part(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Part>> {
     let (rows, columns, values, activation) = match layer {
         Layer::Csr(csr) => {
-            let rows =
-                csr.counts().iter().enumerate().flat_map(|(row, &n)| std::iter::repeat_n(row, n.into()));
+            let rows = csr
+                .counts()
+                .iter()
+                .enumerate()
+                .flat_map(|(row, &n)| std::iter::repeat_n(row, n.into()));
             (rows.collect(), csr.columns().to_vec(), csr.values().to_vec(), csr.activation())
         }
         Layer::Blocks(blocks) => {
@@ -121,7 +128,9 @@ fn part(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Part>> {
         Encodings::Chosen(Choice::Keep) => return Ok(None),
         Encodings::Chosen(Choice::Prefer(Encoding::Blocks)) => true,
         Encodings::Chosen(Choice::Smallest) => entries.bytes(true) <= entries.bytes(false),
-        Encodings::Chosen(Choice::Fastest) => entries.instructions(true) <= entries.instructions(false),
+        Encodings::Chosen(Choice::Fastest) => {
+            entries.instructions(true) <= entries.instructions(false)
+        }
         Encodings::Chosen(other) => {
             return Err(Error::new("floats are held in rows or in blocks")
                 .expected("--encoding smallest, fastest, rows or blocks")

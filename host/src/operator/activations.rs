@@ -1,10 +1,12 @@
 //! Activations kept from one evaluation of the network to the next.
 //!
-//! A search changes a few neurons, looks at the outputs, asks for gates, and often goes back. What a neuron does on the rows
-//! depends on its own weights alone: the activations of the network that was evaluated last are kept, and only those of
-//! neurons whose weights are others are computed again. The bits are those of computing them all.
+//! A search changes a few neurons, looks at the outputs, asks for gates, and often goes back. What
+//! a neuron does on the rows depends on its own weights alone: the activations of the network that
+//! was evaluated last are kept, and only those of neurons whose weights are others are computed
+//! again. The bits are those of computing them all.
 //!
-//! The activations lie with the groups whose rows they are of, piece by piece, slot by slot; here stands whose they are.
+//! The activations lie with the groups whose rows they are of, piece by piece, slot by slot; here
+//! stands whose they are.
 
 use super::kernel::{Element, Piece, activate};
 use super::{Group, Shared};
@@ -15,15 +17,16 @@ use tamis::network::weights::{Block, Weights, runs};
 /// All of them take at most so many bytes, unless a layout says otherwise.
 const USUAL_BYTES: usize = 4 << 20;
 
-/// Floats for each of so many groups: `neurons` activations on each of `rows` rows, or as many as a few megabytes hold, which
-/// fewer neurons or rows make use of.
+/// Floats for each of so many groups: `neurons` activations on each of `rows` rows, or as many as a
+/// few megabytes hold, which fewer neurons or rows make use of.
 pub(super) const fn usual(groups: usize, rows: usize, neurons: usize) -> usize {
     let most = USUAL_BYTES / 4 / if groups == 0 { 1 } else { groups };
     let all = rows.saturating_mul(neurons);
     if all < most { all } else { most }
 }
 
-/// Bytes beside the activations themselves, `floats` a group, for at most `neurons` neurons with `nnz` weights.
+/// Bytes beside the activations themselves, `floats` a group, for at most `neurons` neurons with
+/// `nnz` weights.
 pub(super) const fn bytes(floats: usize, neurons: usize, nnz: usize) -> usize {
     if floats == 0 { 0 } else { 8 * nnz + neurons * (2 * size_of::<Place>() + size_of::<bool>()) }
 }
@@ -72,8 +75,9 @@ impl Activations {
         self.places.clear();
     }
 
-    /// Turns to the network `w`, with room for `slots` activations a row, and says whether they are enough. If so, the stale ones
-    /// are to be computed ([`add_forward_kept`]), and then [`Self::settle`] is to be called.
+    /// Turns to the network `w`, with room for `slots` activations a row, and says whether they are
+    /// enough. If so, the stale ones are to be computed ([`add_forward_kept`]), and then
+    /// [`Self::settle`] is to be called.
     pub(super) fn turn_to(&mut self, w: Weights<'_>, slots: usize) -> bool {
         let inputs = w.inputs();
         let slots = slots.min(self.taken.len());
@@ -113,11 +117,15 @@ impl Activations {
 
     /// The place of a neuron with these very weights.
     fn place(&self, block: Block<'_>) -> Option<&Place> {
-        let at = self.places.binary_search_by_key(&block.neuron(), |place| place.neuron as usize).ok()?;
+        let at = self
+            .places
+            .binary_search_by_key(&block.neuron(), |place| place.neuron as usize)
+            .ok()?;
         let place = &self.places[at];
         let entries = self.entries[place.start as usize..place.end as usize].iter();
         let bits = |(j, value): (usize, f32)| (j, value.to_bits());
-        let same = block.entries().map(bits).eq(entries.map(|&(j, value)| bits((j as usize, value))));
+        let same =
+            block.entries().map(bits).eq(entries.map(|&(j, value)| bits((j as usize, value))));
         same.then_some(place)
     }
 }
@@ -129,7 +137,8 @@ impl Group {
         start..start + len
     }
 
-    /// The activations of a neuron with these very weights on the rows of the piece, if they are kept.
+    /// The activations of a neuron with these very weights on the rows of the piece, if they are
+    /// kept.
     pub(super) fn activations<T: Element>(
         &self,
         shared: &Shared,
@@ -141,7 +150,8 @@ impl Group {
     }
 }
 
-/// Whether each of the network's gates is that of the neuron's own weights, or is the same on all rows.
+/// Whether each of the network's gates is that of the neuron's own weights, or is the same on all
+/// rows.
 pub(super) fn gates_own(gates: Gates<'_>, w: Weights<'_>) -> bool {
     let mut cursor = gates.cursor();
     w.blocks().all(|block| match cursor.at(block.neuron()) {
@@ -151,7 +161,8 @@ pub(super) fn gates_own(gates: Gates<'_>, w: Weights<'_>) -> bool {
     })
 }
 
-/// `out += A w` on the rows of the piece under the network's own gates; activations that are stale are computed and kept.
+/// `out += A w` on the rows of the piece under the network's own gates; activations that are stale
+/// are computed and kept.
 #[inline(always)]
 pub(super) fn add_forward_kept<T: Element>(
     shared: &Shared,
@@ -249,7 +260,8 @@ mod tests {
                     let w = Weights::new(d, m, &index, &value).unwrap();
                     let key = (100 * round + turn + 1) as u32;
                     let gates = Gates::of(w, signs, tamis::network::gates::Empty::Freeze, 0, key);
-                    let [mut expected, mut got] = [vec![0.0; rows.len()], vec![f32::NAN; rows.len()]];
+                    let [mut expected, mut got] =
+                        [vec![0.0; rows.len()], vec![f32::NAN; rows.len()]];
                     plain.forward(gates, w, &mut expected).unwrap();
                     kept.forward(gates, w, &mut got).unwrap();
                     assert_eq!(expected, got, "outputs, {floats} {rows:?} {turn}");
@@ -286,7 +298,10 @@ mod tests {
         let slot = kept.shared.activations.places[1].slot;
         kept.groups[0].kept[slot as usize * DIMS.samples] = 2e30;
         assert!(spoiled(&mut kept, &network, 2), "nothing changed");
-        assert!(spoiled(&mut kept, &[(0, 1, 0.5), (2, 3, 2.0), (4, 4, 1.0)], 3), "another neuron changed");
+        assert!(
+            spoiled(&mut kept, &[(0, 1, 0.5), (2, 3, 2.0), (4, 4, 1.0)], 3),
+            "another neuron changed"
+        );
         assert!(spoiled(&mut kept, &[(1, 1, 0.5), (2, 3, 2.0)], 4), "neurons came and went");
         assert!(!spoiled(&mut kept, &[(1, 1, 0.5), (2, 3, 2.5)], 5), "this one changed");
         assert!(!spoiled(&mut kept, &network, 6));
@@ -294,7 +309,8 @@ mod tests {
 
     #[test]
     fn an_evaluation_that_was_ended_leaves_none() {
-        let layout = Layout::new(DIMS.hidden, DIMS.inputs).with_activations(DIMS.samples, DIMS.hidden);
+        let layout =
+            Layout::new(DIMS.hidden, DIMS.inputs).with_activations(DIMS.samples, DIMS.hidden);
         let (mut plain, mut kept, _) = operators(layout);
         let (index, value) = index_and_value(&networks()[0]);
         let w = Weights::new(DIMS.inputs, DIMS.hidden, &index, &value).unwrap();

@@ -1,7 +1,8 @@
 //! Floats that start at a line of the cache, so that no vector load of a kernel touches two lines.
 //!
-//! A load of 64 bytes that begins within a line costs as much as two. A plain `Vec<f32>` is aligned to 16 bytes or so, by
-//! chance to more: restricted products took 1.2 times as long with unlucky buffers.
+//! A load of 64 bytes that begins within a line costs as much as two. A plain `Vec<f32>` is aligned
+//! to 16 bytes or so, by chance to more: restricted products took 1.2 times as long with unlucky
+//! buffers.
 
 use crate::data::spare;
 use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};

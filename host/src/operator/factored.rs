@@ -1,8 +1,9 @@
 //! Networks with several outputs on the blocked operator.
 //!
-//! Within a piece, outputs and residuals lie output by output, so that every loop runs along rows. An activation is
-//! computed once a call for both sides of its neuron; the full gradient of W is the same matrix product as in
-//! [`super::piece`], with `gate ∘ (R wt_i)` in the place of `gate ∘ r`.
+//! Within a piece, outputs and residuals lie output by output, so that every loop runs along rows.
+//! An activation is computed once a call for both sides of its neuron; the full gradient of W is
+//! the same matrix product as in [`super::piece`], with `gate ∘ (R wt_i)` in the place of
+//! `gate ∘ r`.
 
 use super::kernel::{Element, Piece, activate, project, vectorise};
 use super::piece::{add_gated, interleaved_product, mask, own, widen};
@@ -231,7 +232,14 @@ impl Factored for Blocked {
     ) -> Result<()> {
         self.check_net(gates, net)?;
         if gates.may_be_random() {
-            return provided::sum_normal_at(self, gates, (net, p), open, (dw, dwt), (image, scratch));
+            return provided::sum_normal_at(
+                self,
+                gates,
+                (net, p),
+                open,
+                (dw, dwt),
+                (image, scratch),
+            );
         }
         provided::check_open(self.shared.batch.len(), net.outputs(), open)?;
         provided::check_tangent(net, p)?;
@@ -255,8 +263,9 @@ impl Factored for Blocked {
     }
 }
 
-/// Puts the sum of the outputs that are open in the place of each of them, and 0 in that of the others; the outputs lie one
-/// by one, `words` words of bits belong to a row, and `sum` has room for a number a row.
+/// Puts the sum of the outputs that are open in the place of each of them, and 0 in that of the
+/// others; the outputs lie one by one, `words` words of bits belong to a row, and `sum` has room
+/// for a number a row.
 #[inline(always)]
 fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
     let len = open.len() / words;
@@ -264,12 +273,15 @@ fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
     sum.fill(0.0);
     let mask = |word: u32, k: usize| 0_u32.wrapping_sub(word >> (k % 32) & 1);
     for (k, column) in outputs.chunks(len).enumerate() {
-        for ((sum, x), word) in sum.iter_mut().zip(column).zip(open[k / 32..].iter().step_by(words)) {
+        for ((sum, x), word) in sum.iter_mut().zip(column).zip(open[k / 32..].iter().step_by(words))
+        {
             *sum += f32::from_bits(x.to_bits() & mask(*word, k));
         }
     }
     for (k, column) in outputs.chunks_mut(len).enumerate() {
-        for ((x, sum), word) in column.iter_mut().zip(&*sum).zip(open[k / 32..].iter().step_by(words)) {
+        for ((x, sum), word) in
+            column.iter_mut().zip(&*sum).zip(open[k / 32..].iter().step_by(words))
+        {
             *x = f32::from_bits(sum.to_bits() & mask(*word, k));
         }
     }
@@ -321,7 +333,9 @@ fn along<T: Element>(
     // One support: its blocks come in pairs.
     for (from, change) in net.w().blocks().zip(p.w().blocks()) {
         while wt.next_if(|(to, _)| to.neuron() < from.neuron()).is_some() {}
-        let Some((to, change_out)) = wt.next_if(|(to, _)| to.neuron() == from.neuron()) else { continue };
+        let Some((to, change_out)) = wt.next_if(|(to, _)| to.neuron() == from.neuron()) else {
+            continue;
+        };
         let gate = cursor.at(from.neuron());
         activation.fill(0.0);
         add_gated(piece, gate, &[], from, group, activation);
@@ -353,7 +367,8 @@ fn add_scaled(value: f32, x: &[f32], out: &mut [f32]) {
     }
 }
 
-/// The restricted gradient of both sides over the rows of the piece, that of W first; the residual output by output.
+/// The restricted gradient of both sides over the rows of the piece, that of W first; the residual
+/// output by output.
 #[inline(always)]
 fn add_restricted<T: Element>(
     piece: Piece<'_, T>,

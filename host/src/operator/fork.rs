@@ -3,7 +3,11 @@
 use super::Group;
 
 /// `work(index, group)` for every group, by halves in parallel.
-pub(super) fn fork<G: Send>(groups: &mut [G], first: usize, work: &(impl Fn(usize, &mut G) + Sync)) {
+pub(super) fn fork<G: Send>(
+    groups: &mut [G],
+    first: usize,
+    work: &(impl Fn(usize, &mut G) + Sync),
+) {
     match groups {
         [] => {}
         [group] => work(first, group),

@@ -1,9 +1,10 @@
 //! The Gram matrix of a support: products that need the data no more.
 //!
-//! Under held gates the columns of a support do not change, and conjugate gradients multiply by `A_S^T A_S` dozens of times.
-//! Each product reads the rows twice along every column; the matrix costs as much as a few of them, since it is one matrix
-//! product a strip of rows, and takes s² floats. It is made once about as many products were asked for as it costs, so that few
-//! products never pay for it and many pay at most twice the least.
+//! Under held gates the columns of a support do not change, and conjugate gradients multiply by
+//! `A_S^T A_S` dozens of times. Each product reads the rows twice along every column; the matrix
+//! costs as much as a few of them, since it is one matrix product a strip of rows, and takes s²
+//! floats. It is made once about as many products were asked for as it costs, so that few products
+//! never pay for it and many pay at most twice the least.
 
 use super::fork::fork;
 use super::kernel::{Element, Piece, add_product, unpack, vectorise};
@@ -17,10 +18,11 @@ use tamis::network::weights::runs;
 const GROUPS: usize = 4;
 /// Rows of one matrix product, a whole number of words of gates.
 const DEPTH: usize = 128;
-/// Columns of one matrix product: above the diagonal little more than their square is computed for nothing.
+/// Columns of one matrix product: above the diagonal little more than their square is computed for
+/// nothing.
 const COLUMNS: usize = 64;
-/// So many more entries of a support make its matrix worth waiting for one more product. By the flops it would be a quarter;
-/// measured, matrix products have four times the rate of sparse ones.
+/// So many more entries of a support make its matrix worth waiting for one more product. By the
+/// flops it would be a quarter; measured, matrix products have four times the rate of sparse ones.
 const ENTRIES_A_PRODUCT: usize = 96;
 /// All of it takes at most so many bytes, unless a layout says otherwise.
 const USUAL_BYTES: usize = 4 << 20;
@@ -183,7 +185,12 @@ impl Part {
             for c in (0..s).step_by(COLUMNS) {
                 let size = (padded - c, depth, COLUMNS.min(s - c));
                 let sum = &mut matrix[c * padded + c..];
-                add_product(size, (sum, padded), (&rows[c..], padded), (&columns[c * depth..], depth));
+                add_product(
+                    size,
+                    (sum, padded),
+                    (&rows[c..], padded),
+                    (&columns[c * depth..], depth),
+                );
             }
         }
     }
@@ -205,21 +212,24 @@ mod tests {
         let planted = planted::network(DIMS, Signs::Positive, 0).unwrap();
         let w = planted.weights().unwrap();
         let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
-        let layout = Layout { tile: 128, gram: usize::MAX, ..Layout::new(DIMS.hidden, DIMS.inputs) };
-        let mut plain = Blocked::new(planted.data.clone(), 8, 300, Layout { gram: 0, ..layout }).unwrap();
+        let layout =
+            Layout { tile: 128, gram: usize::MAX, ..Layout::new(DIMS.hidden, DIMS.inputs) };
+        let mut plain =
+            Blocked::new(planted.data.clone(), 8, 300, Layout { gram: 0, ..layout }).unwrap();
         let mut kept = Blocked::new(planted.data.clone(), 8, 300, layout).unwrap();
-        let products = |plain: &mut Blocked, kept: &mut Blocked, gates: [Gates<'_>; 2], made: [bool; 5]| {
-            for made in made {
-                let (mut expected, mut got) = ([0.0; 300], [f32::NAN; 300]);
-                plain.normal_at(gates[0], w, &mut expected, &mut []).unwrap();
-                kept.normal_at(gates[1], w, &mut got, &mut []).unwrap();
-                assert_eq!((kept.gram.made, plain.gram.made), (made, false));
-                let scale = expected.iter().fold(0.0_f32, |most, e| most.max(e.abs()));
-                for (expected, got) in expected.iter().zip(got) {
-                    assert!((expected - got).abs() < 1e-5 * scale, "{expected} {got}");
+        let products =
+            |plain: &mut Blocked, kept: &mut Blocked, gates: [Gates<'_>; 2], made: [bool; 5]| {
+                for made in made {
+                    let (mut expected, mut got) = ([0.0; 300], [f32::NAN; 300]);
+                    plain.normal_at(gates[0], w, &mut expected, &mut []).unwrap();
+                    kept.normal_at(gates[1], w, &mut got, &mut []).unwrap();
+                    assert_eq!((kept.gram.made, plain.gram.made), (made, false));
+                    let scale = expected.iter().fold(0.0_f32, |most, e| most.max(e.abs()));
+                    for (expected, got) in expected.iter().zip(got) {
+                        assert!((expected - got).abs() < 1e-5 * scale, "{expected} {got}");
+                    }
                 }
-            }
-        };
+            };
         let fourth = [false, false, false, true, true];
         for rows in [0..700, 100..650] {
             let held = [&mut plain, &mut kept].map(|operator| {
@@ -229,7 +239,8 @@ mod tests {
             products(&mut plain, &mut kept, held, fourth);
             let again = [held[0], kept.hold(gates, w.index()).unwrap()];
             products(&mut plain, &mut kept, again, fourth);
-            // Gates that nobody holds, or held no more, are computed without the matrix, which stays that of the held ones.
+            // Gates that nobody holds, or held no more, are computed without the matrix, which
+            // stays that of the held ones.
             products(&mut plain, &mut kept, held, [true; 5]);
             products(&mut plain, &mut kept, [gates; 2], [true; 5]);
             kept.select(rows).unwrap();
@@ -261,9 +272,13 @@ mod tests {
     #[test]
     fn supports_of_one_weight_and_bytes_have_a_matrix_too() {
         let values = Values::U8((0..90).map(|e| (e * 37 % 256) as u8).collect());
-        let mut operator =
-            Blocked::new(Matrix::new(30, 3, values).unwrap(), 2, 1, Layout { gram: 1, ..Layout::new(2, 3) })
-                .unwrap();
+        let mut operator = Blocked::new(
+            Matrix::new(30, 3, values).unwrap(),
+            2,
+            1,
+            Layout { gram: 1, ..Layout::new(2, 3) },
+        )
+        .unwrap();
         let w = tamis::network::weights::Weights::new(3, 2, &[4], &[0.5]).unwrap();
         let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
         let gates = operator.hold(gates, w.index()).unwrap();

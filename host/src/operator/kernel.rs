@@ -1,20 +1,21 @@
 //! The inner loops of the blocked operator: one tile, one neuron, a few columns.
 //!
-//! Every loop is written over fixed-size chunks that the compiler turns into vector code, and inlined into
-//! [`pulp::Arch::dispatch`], which picks the widest instruction set of the machine at run time. Sums over the columns
-//! of one neuron are taken in the order of the reference operator and without fused multiply-add, so activations,
-//! gates and outputs have its bits on every machine.
+//! Every loop is written over fixed-size chunks that the compiler turns into vector code, and
+//! inlined into [`pulp::Arch::dispatch`], which picks the widest instruction set of the machine at
+//! run time. Sums over the columns of one neuron are taken in the order of the reference operator
+//! and without fused multiply-add, so activations, gates and outputs have its bits on every
+//! machine.
 
 use tamis::network::weights::Block;
 
-/// Lanes of a chunk: sixteen 128-bit, eight 256-bit or four 512-bit registers of floats, so that as many additions
-/// are under way at once.
+/// Lanes of a chunk: sixteen 128-bit, eight 256-bit or four 512-bit registers of floats, so that as
+/// many additions are under way at once.
 const LANES: usize = 64;
 
 /// Runs `work` compiled for the widest vectors of this machine.
 ///
-/// The bound matters: only a closure whose kind is `FnOnce` is inlined into the vector code, and the compiler takes
-/// the kind from here. Mark the closure `#[inline(always)]`.
+/// The bound matters: only a closure whose kind is `FnOnce` is inlined into the vector code, and
+/// the compiler takes the kind from here. Mark the closure `#[inline(always)]`.
 #[inline(always)]
 pub(super) fn vectorise<R, F: FnOnce() -> R>(arch: pulp::Arch, work: F) -> R {
     arch.dispatch(work)
@@ -146,10 +147,11 @@ pub(super) fn unpack<T: Element>(bits: &[u32], r: &[T], out: &mut [f32]) {
     }
 }
 
-/// `C += A B`, each column by column with unit row stride and a column stride; on the calling thread.
+/// `C += A B`, each column by column with unit row stride and a column stride; on the calling
+/// thread.
 ///
-/// The factors are cache-sized and lie as the kernel reads them, so a library of kernels without packing does: it
-/// allocates nothing and keeps no buffers.
+/// The factors are cache-sized and lie as the kernel reads them, so a library of kernels without
+/// packing does: it allocates nothing and keeps no buffers.
 #[inline]
 pub(super) fn add_product(
     (rows, depth, cols): (usize, usize, usize),
@@ -168,8 +170,9 @@ pub(super) fn add_product(
     assert!(reach(rows, depth, a_stride) <= a.len(), "the left factor is too short");
     assert!(reach(depth, cols, b_stride) <= b.len(), "the right factor is too short");
     let plan = nano_gemm::Plan::new_colmajor_lhs_and_dst_f32(rows, cols, depth);
-    // SAFETY: the plan is of these sizes; every matrix lies within its slice (asserted above) with unit row stride,
-    // as the plan expects of C and A; `c` is borrowed mutably and its columns do not overlap.
+    // SAFETY: the plan is of these sizes; every matrix lies within its slice (asserted above) with
+    // unit row stride, as the plan expects of C and A; `c` is borrowed mutably and its columns do
+    // not overlap.
     unsafe {
         plan.execute_unchecked(
             rows,

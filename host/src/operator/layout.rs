@@ -3,25 +3,29 @@
 use super::{Group, PAD, activations, buffer, gram};
 use tamis::base::dims::Dims;
 
-/// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte of cache.
+/// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte
+/// of cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Rows of a tile.
     pub tile: usize,
     /// Neurons of a gradient panel.
     pub panel: usize,
-    /// Groups that tiles are divided into, whatever the number of threads; each has accumulators of its own, and no more threads
-    /// than groups take part.
+    /// Groups that tiles are divided into, whatever the number of threads; each has accumulators of
+    /// its own, and no more threads than groups take part.
     pub groups: usize,
-    /// Whether gates are held between products: one bit per row and neuron of the support, for a third of the time.
+    /// Whether gates are held between products: one bit per row and neuron of the support, for a
+    /// third of the time.
     pub hold: bool,
-    /// Entries of the largest support whose Gram matrix is kept while gates are held, 0 for none: 16 bytes per pair of entries, for
-    /// much of the time where conjugate gradients need many products.
+    /// Entries of the largest support whose Gram matrix is kept while gates are held, 0 for none:
+    /// 16 bytes per pair of entries, for much of the time where conjugate gradients need many
+    /// products.
     pub gram: usize,
-    /// Floats of a group for activations that are kept from one evaluation of the network to the next, one per row and neuron; 0 for
-    /// none. A network that they are too few for keeps none.
+    /// Floats of a group for activations that are kept from one evaluation of the network to the
+    /// next, one per row and neuron; 0 for none. A network that they are too few for keeps none.
     pub activations: usize,
-    /// Whether a run goes through a batch in strips of a tile to each group ([`Layout::strip`]) and holds no residual of more rows.
+    /// Whether a run goes through a batch in strips of a tile to each group ([`Layout::strip`]) and
+    /// holds no residual of more rows.
     pub strips: bool,
 }
 
@@ -41,21 +45,34 @@ impl Layout {
         } else {
             128
         };
-        Self { tile, panel, groups: Self::GROUPS, hold: true, gram: 0, activations: 0, strips: false }
+        Self {
+            tile,
+            panel,
+            groups: Self::GROUPS,
+            hold: true,
+            gram: 0,
+            activations: 0,
+            strips: false,
+        }
     }
 
-    /// The same with the Gram matrices of supports of `entries` entries, if they take a few megabytes at most.
+    /// The same with the Gram matrices of supports of `entries` entries, if they take a few
+    /// megabytes at most.
     #[must_use]
     pub const fn with_gram(self, entries: usize) -> Self {
         Self { gram: gram::usual(entries), ..self }
     }
 
-    /// The same with activations of `neurons` neurons on `samples` rows, or as many as take a few megabytes.
+    /// The same with activations of `neurons` neurons on `samples` rows, or as many as take a few
+    /// megabytes.
     #[must_use]
     pub const fn with_activations(self, samples: usize, neurons: usize) -> Self {
         let groups = self.used(samples);
         let pieces = samples.div_ceil(self.tile).div_ceil(if groups == 0 { 1 } else { groups });
-        Self { activations: activations::usual(groups, pieces.saturating_mul(self.tile), neurons), ..self }
+        Self {
+            activations: activations::usual(groups, pieces.saturating_mul(self.tile), neurons),
+            ..self
+        }
     }
 
     /// Rows of a strip; 0 for all of a batch.
@@ -77,7 +94,8 @@ impl Layout {
         let (before, after) = (padded * dims.inputs, padded * (dims.inputs + outputs));
         let before = if before > dims.nnz { before } else { dims.nnz };
         let after = if after > dims.nnz { after } else { dims.nnz };
-        let more = buffer::floats(&[after, outputs * self.tile, self.tile]) - buffer::floats(&[before]);
+        let more =
+            buffer::floats(&[after, outputs * self.tile, self.tile]) - buffer::floats(&[before]);
         4 * self.used(dims.samples) * more
     }
 
@@ -109,7 +127,8 @@ impl Layout {
         };
         let gram = gram::bytes(if self.gram < nnz { self.gram } else { nnz });
         let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
-        let kept = activations::bytes(self.activations, if hidden < nnz { hidden } else { nnz }, nnz);
+        let kept =
+            activations::bytes(self.activations, if hidden < nnz { hidden } else { nnz }, nnz);
         groups * size_of::<Group>()
             + 4 * (groups * group + self.panel * inputs + self.panel + bits)
             + gram

@@ -1,12 +1,14 @@
-//! The blocked parallel operator: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the speed of the machine.
+//! The blocked parallel operator: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the
+//! speed of the machine.
 //!
 //! The data lies in tiles of rows that stay in cache while all neurons of a panel pass over them
-//! ([`tiles`](self)). Sparse products run along the columns of a tile; the dense gradient of a panel,
-//! `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile, by the `nano-gemm` crate. Neurons whose gates are
-//! closed on every row take no part.
+//! ([`tiles`](self)). Sparse products run along the columns of a tile; the dense gradient of a
+//! panel, `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile, by the `nano-gemm`
+//! crate. Neurons whose gates are closed on every row take no part.
 //!
-//! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed order: the result
-//! does not depend on the number of threads. Nothing is allocated after construction.
+//! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed
+//! order: the result does not depend on the number of threads. Nothing is allocated after
+//! construction.
 
 mod activations;
 mod buffer;
@@ -111,12 +113,19 @@ impl Blocked {
         Self::build(data, None, hidden, nnz, layout)
     }
 
-    /// The same, for what finished layers make of the data: they are gone through tile by tile, again for every product
-    /// that comes to another tile, and never stored. No Gram matrix is kept.
+    /// The same, for what finished layers make of the data: they are gone through tile by tile,
+    /// again for every product that comes to another tile, and never stored. No Gram matrix is
+    /// kept.
     ///
     /// # Errors
     /// As [`Self::new`]; [`error::Error::Length`] for data of another width than the first layer's.
-    pub fn through(data: Matrix, layers: Through, hidden: usize, nnz: usize, layout: Layout) -> Result<Self> {
+    pub fn through(
+        data: Matrix,
+        layers: Through,
+        hidden: usize,
+        nnz: usize,
+        layout: Layout,
+    ) -> Result<Self> {
         error::length("inputs of the layers", data.cols, layers.inputs())?;
         Self::build(data, Some(layers), hidden, nnz, Layout { gram: 0, ..layout })
     }
@@ -151,7 +160,9 @@ impl Blocked {
             back: Buffer::default(),
             kept: Buffer::zeros(layout.activations),
             from: 0,
-            mapped: through.as_ref().map_or_else(Mapped::default, |layers| layers.room(layout.tile)),
+            mapped: through
+                .as_ref()
+                .map_or_else(Mapped::default, |layers| layers.room(layout.tile)),
         };
         let groups = (0..tiles.min(layout.groups)).map(|_| group()).collect();
         let shared = Shared {
@@ -159,7 +170,8 @@ impl Blocked {
             arch: Arch::new(),
             generators: vec![0.0; layout.panel * d],
             live: Vec::with_capacity(layout.panel),
-            // A batch may begin and end within a tile, and so have one piece more than its rows fill.
+            // A batch may begin and end within a tile, and so have one piece more than its rows
+            // fill.
             held: Held {
                 ticket: None,
                 neurons: Vec::with_capacity(held),
@@ -205,12 +217,14 @@ impl Blocked {
         let bytes = matches!(values, Values::U8(_)) && through.is_none();
         let dims = Dims::new(rows, cols, self.hidden, self.nnz);
         let through = through.as_ref().map_or(0, |layers| layers.bytes(rows, self.layout));
-        let outputs = if self.outputs > 0 { self.layout.outputs_bytes(dims, self.outputs) } else { 0 };
+        let outputs =
+            if self.outputs > 0 { self.layout.outputs_bytes(dims, self.outputs) } else { 0 };
         self.layout.bytes(dims, bytes) + outputs + through
     }
 
-    /// Heeds `stop` from now on, or nothing: the call that sees it fails with [`error::Error::Stopped`] within the time of
-    /// a tile or a panel. It is heeded once; later calls run to their end again.
+    /// Heeds `stop` from now on, or nothing: the call that sees it fails with
+    /// [`error::Error::Stopped`] within the time of a tile or a panel. It is heeded once; later
+    /// calls run to their end again.
     pub fn heed(&mut self, stop: Option<Stop>) {
         self.shared.stop = stop;
     }
@@ -232,9 +246,13 @@ impl Blocked {
         check_support(self.shared.tiles.cols, self.hidden, support)
     }
 
-    /// Clears the first `len` numbers of every group's product and calls `body(group, k)` for every piece k of the group, in
-    /// parallel; the number of groups that took part.
-    fn each_group(&mut self, len: usize, body: impl Fn(&Shared, &mut Group, usize) + Sync) -> Result<usize> {
+    /// Clears the first `len` numbers of every group's product and calls `body(group, k)` for every
+    /// piece k of the group, in parallel; the number of groups that took part.
+    fn each_group(
+        &mut self,
+        len: usize,
+        body: impl Fn(&Shared, &mut Group, usize) + Sync,
+    ) -> Result<usize> {
         let pieces = self.shared.tiles.pieces(&self.shared.batch);
         let groups = self.groups.len().min(pieces);
         let shared = &self.shared;
@@ -260,7 +278,8 @@ impl Blocked {
         }
     }
 
-    /// Calls `body(group, k, part)` for every piece k, in parallel, with `out[start(k)..start(k + 1)]`.
+    /// Calls `body(group, k, part)` for every piece k, in parallel, with
+    /// `out[start(k)..start(k + 1)]`.
     fn each_part<T: Send>(
         &mut self,
         out: &mut [T],
@@ -332,8 +351,8 @@ impl Shared {
     }
 }
 
-/// Calls a generic method on the inputs of piece `k`, whichever element they have; a tile of them is borrowed from the
-/// group.
+/// Calls a generic method on the inputs of piece `k`, whichever element they have; a tile of them
+/// is borrowed from the group.
 macro_rules! with_piece {
     ($shared:expr, $group:expr, $k:expr, $piece:ident => $body:expr) => {{
         let mut mapped = std::mem::take(&mut $group.mapped);

@@ -9,9 +9,15 @@ use tamis::network::weights::{Block, Weights, runs};
 /// Rows of one matrix product: a strip of the left factor then stays in the first cache.
 const DEPTH: usize = 128;
 
-/// `z` = activation that opens the gate, for every row of the piece; `false` if the gate needs none.
+/// `z` = activation that opens the gate, for every row of the piece; `false` if the gate needs
+/// none.
 #[inline(always)]
-fn gate_activation<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], z: &mut [f32]) -> bool {
+fn gate_activation<T: Element>(
+    piece: Piece<'_, T>,
+    gate: Gate<'_>,
+    h: &[f32],
+    z: &mut [f32],
+) -> bool {
     match gate {
         Gate::Closed | Gate::Open => return false,
         Gate::Weights { block, sign } => {
@@ -57,7 +63,8 @@ pub(super) fn mask<T: Element>(
     }
 }
 
-/// `product[run] += v · x_j` for the inputs j that `support[run]` names in the block that starts at `base`.
+/// `product[run] += v · x_j` for the inputs j that `support[run]` names in the block that starts at
+/// `base`.
 #[inline(always)]
 fn project_run<T: Element>(
     piece: Piece<'_, T>,
@@ -126,7 +133,12 @@ pub(super) fn add_block<T: Element>(
 
 /// `product += |A_i e_j|²` over the rows of the piece.
 #[inline(always)]
-pub(super) fn add_norms<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, h: &[f32], group: &mut Group) {
+pub(super) fn add_norms<T: Element>(
+    piece: Piece<'_, T>,
+    gate: Gate<'_>,
+    h: &[f32],
+    group: &mut Group,
+) {
     let Group { z, v, product, .. } = group;
     let open = &mut v[..piece.len()];
     if gate_activation(piece, gate, h, z) {
@@ -309,7 +321,12 @@ pub(super) fn hold<T: Element>(
 }
 
 /// Activations of the first `count` of the panel's generators, neuron by neuron, in `group.random`.
-fn random_activations<T: Element>(shared: &Shared, piece: Piece<'_, T>, count: usize, group: &mut Group) {
+fn random_activations<T: Element>(
+    shared: &Shared,
+    piece: Piece<'_, T>,
+    count: usize,
+    group: &mut Group,
+) {
     let (len, d) = (piece.len(), shared.tiles.cols);
     let Group { random: images, expanded, .. } = group;
     vectorise(
@@ -383,7 +400,8 @@ pub(super) fn add_panel<T: Element>(
     group.random = images;
 }
 
-/// `product += X^T images` over the rows of the piece, where `images` holds one column for each of a panel's neurons.
+/// `product += X^T images` over the rows of the piece, where `images` holds one column for each of
+/// a panel's neurons.
 pub(super) fn interleaved_product<T: Element>(
     shared: &Shared,
     piece: Piece<'_, T>,
@@ -440,7 +458,8 @@ fn gate_in_place<T: Element>(
     }
 }
 
-/// Columns of length `len` become the first [`PAD`] columns of a row-major matrix with rows of `width`.
+/// Columns of length `len` become the first [`PAD`] columns of a row-major matrix with rows of
+/// `width`.
 #[inline(always)]
 pub(super) fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: usize) {
     let columns: [&[f32]; PAD] = std::array::from_fn(|l| &columns[l * len..][..len]);

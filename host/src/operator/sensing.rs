@@ -45,7 +45,12 @@ impl Sensing for Blocked {
     }
 
     fn select(&mut self, rows: Range<usize>) -> Result<()> {
-        error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.shared.tiles.rows)?;
+        error::range(
+            "rows of the batch",
+            rows.end,
+            rows.start.saturating_add(1),
+            self.shared.tiles.rows,
+        )?;
         if self.shared.batch != rows {
             self.shared.activations.forget();
         }
@@ -100,8 +105,10 @@ impl Sensing for Blocked {
         }
         self.shared.held.neurons.clear();
         self.shared.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
-        let (neurons, mut bits) =
-            (std::mem::take(&mut self.shared.held.neurons), std::mem::take(&mut self.shared.held.bits));
+        let (neurons, mut bits) = (
+            std::mem::take(&mut self.shared.held.neurons),
+            std::mem::take(&mut self.shared.held.bits),
+        );
         let stride = neurons.len() * words;
         let used = self.shared.tiles.pieces(&self.shared.batch) * stride;
         let mut done = Ok(());
@@ -160,7 +167,13 @@ impl Sensing for Blocked {
         })
     }
 
-    fn gradient(&mut self, gates: Gates<'_>, r: &[f32], blocks: Range<usize>, out: &mut [f32]) -> Result<()> {
+    fn gradient(
+        &mut self,
+        gates: Gates<'_>,
+        r: &[f32],
+        blocks: Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
         let d = self.shared.tiles.cols;
         error::range("block", blocks.end, blocks.start, self.hidden)?;
         error::length("residual", r.len(), self.local_rows())?;

@@ -1,8 +1,9 @@
 //! Finished layers before those that are trained: what they make of the rows, a tile at a time.
 //!
-//! Their sparse products run along the columns of a tile, as all products of the operator do, and have the bits of
-//! [`tamis::learn::deep::Stack`]. A group holds what the layers make of one tile, and makes that of another one when it comes to
-//! it: in strips of a tile to each group, once a strip.
+//! Their sparse products run along the columns of a tile, as all products of the operator do, and
+//! have the bits of [`tamis::learn::deep::Stack`]. A group holds what the layers make of one tile,
+//! and makes that of another one when it comes to it: in strips of a tile to each group, once a
+//! strip.
 
 use super::Layout;
 use super::buffer::{self, Buffer};
@@ -12,7 +13,8 @@ use tamis::base::error::{self, Result};
 use tamis::learn::deep::{Head, Stack};
 use tamis::network::weights::Weights;
 
-/// Hidden layers that are finished, whose activations are the inputs of an operator ([`super::Blocked::through`]).
+/// Hidden layers that are finished, whose activations are the inputs of an operator
+/// ([`super::Blocked::through`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Through {
     inputs: usize,
@@ -27,7 +29,8 @@ struct Finished {
     value: Vec<f32>,
 }
 
-/// What the layers make of a tile: the activations of one layer behind those of another, each neuron by neuron.
+/// What the layers make of a tile: the activations of one layer behind those of another, each
+/// neuron by neuron.
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
     /// Which tile it is.

@@ -1,8 +1,8 @@
 //! The data as the blocked operator keeps it: tiles of rows, each stored column by column.
 //!
-//! A tile holds the rows `t·T .. (t+1)·T`. Its columns are contiguous, so that sparse products run along them with
-//! vector loads, and the matrix product takes them as they are. The layout is made in place, tile by tile: the data
-//! is never in memory twice.
+//! A tile holds the rows `t·T .. (t+1)·T`. Its columns are contiguous, so that sparse products run
+//! along them with vector loads, and the matrix product takes them as they are. The layout is made
+//! in place, tile by tile: the data is never in memory twice.
 
 use super::kernel::{Element, Piece};
 use super::through::{Mapped, Through};
@@ -30,7 +30,8 @@ pub(super) enum View<'a> {
 }
 
 impl Tiles {
-    /// Takes row-major data over, `tile` rows a tile; the inputs are what finished layers make of them, if there are such.
+    /// Takes row-major data over, `tile` rows a tile; the inputs are what finished layers make of
+    /// them, if there are such.
     pub(super) fn new(data: Matrix, tile: usize, through: Option<Through>) -> Self {
         let Matrix { rows, cols, mut values } = data;
         let skip = match &mut values {
@@ -62,9 +63,14 @@ impl Tiles {
         batch.end.div_ceil(self.tile) - batch.start / self.tile
     }
 
-    /// The inputs of the rows of tile `batch.start / T + k` that lie in the batch; `mapped` is [`Self::map`]'s for the same
-    /// tile.
-    pub(super) fn view<'a>(&'a self, mapped: &'a Mapped, batch: &Range<usize>, k: usize) -> View<'a> {
+    /// The inputs of the rows of tile `batch.start / T + k` that lie in the batch; `mapped` is
+    /// [`Self::map`]'s for the same tile.
+    pub(super) fn view<'a>(
+        &'a self,
+        mapped: &'a Mapped,
+        batch: &Range<usize>,
+        k: usize,
+    ) -> View<'a> {
         let t = batch.start / self.tile + k;
         match (&self.through, &self.values) {
             (Some(through), _) => {
@@ -77,9 +83,17 @@ impl Tiles {
     }
 
     /// Lets tile `batch.start / T + k` go through the layers before, unless `mapped` is of it.
-    pub(super) fn map(&self, arch: pulp::Arch, mapped: &mut Mapped, batch: &Range<usize>, k: usize) {
+    pub(super) fn map(
+        &self,
+        arch: pulp::Arch,
+        mapped: &mut Mapped,
+        batch: &Range<usize>,
+        k: usize,
+    ) {
         let t = batch.start / self.tile + k;
-        let Some(through) = self.through.as_ref().filter(|_| mapped.tile != Some(t)) else { return };
+        let Some(through) = self.through.as_ref().filter(|_| mapped.tile != Some(t)) else {
+            return;
+        };
         let (first, stride) = self.extent(t);
         let whole = first..first + stride;
         match &self.values {
@@ -118,8 +132,9 @@ pub(super) fn start(tile: usize, batch: &Range<usize>, k: usize) -> usize {
     ((batch.start / tile + k) * tile).clamp(batch.start, batch.end) - batch.start
 }
 
-/// Turns each run of `tile` rows from row-major to column-major, through a buffer of one tile; then moves all to where a line of the
-/// cache begins, if there is room behind them, and says how far: a vector load that touches two lines costs as much as two.
+/// Turns each run of `tile` rows from row-major to column-major, through a buffer of one tile; then
+/// moves all to where a line of the cache begins, if there is room behind them, and says how far: a
+/// vector load that touches two lines costs as much as two.
 fn lay_out<T: Element>(values: &mut Vec<T>, cols: usize, tile: usize) -> usize {
     let mut buffer = Vec::with_capacity(tile * cols);
     values.chunks_mut(tile * cols).for_each(|chunk| transpose(chunk, cols, &mut buffer));
@@ -135,7 +150,9 @@ fn lay_out<T: Element>(values: &mut Vec<T>, cols: usize, tile: usize) -> usize {
 fn restore<T: Element>(values: &mut Vec<T>, skip: usize, cols: usize, tile: usize) {
     values.drain(..skip);
     let mut buffer = Vec::with_capacity(tile * cols);
-    values.chunks_mut(tile * cols).for_each(|chunk| transpose(chunk, chunk.len() / cols, &mut buffer));
+    values
+        .chunks_mut(tile * cols)
+        .for_each(|chunk| transpose(chunk, chunk.len() / cols, &mut buffer));
 }
 
 /// Transposes a matrix of `cols` columns.
@@ -164,11 +181,14 @@ mod tests {
                 let mut seen = 0;
                 for k in 0..tiles.pieces(&batch) {
                     let none = Mapped::default();
-                    let View::U8(piece) = tiles.view(&none, &batch, k) else { panic!("bytes stay bytes") };
+                    let View::U8(piece) = tiles.view(&none, &batch, k) else {
+                        panic!("bytes stay bytes")
+                    };
                     assert_eq!(piece.at, seen);
                     for j in 0..3 {
-                        let expected: Vec<u8> =
-                            (0..piece.len()).map(|r| ((batch.start + seen + r) * 3 + j) as u8).collect();
+                        let expected: Vec<u8> = (0..piece.len())
+                            .map(|r| ((batch.start + seen + r) * 3 + j) as u8)
+                            .collect();
                         assert_eq!(piece.column(j), expected);
                     }
                     seen += piece.len();
@@ -180,7 +200,8 @@ mod tests {
 
     #[test]
     fn rows_come_back_from_their_tiles() {
-        let data = Matrix { rows: 7, cols: 5, values: Values::F32((0..35).map(|e| e as f32).collect()) };
+        let data =
+            Matrix { rows: 7, cols: 5, values: Values::F32((0..35).map(|e| e as f32).collect()) };
         for tile in [1, 3, 7, 100] {
             assert_eq!(Tiles::new(data.clone(), tile, None).into_matrix(), data, "{tile}");
         }

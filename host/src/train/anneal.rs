@@ -53,15 +53,22 @@ impl<'a> AnnealSetup<'a> {
         let epochs = options.params.epochs.max(options.least_steps.div_ceil(per_epoch));
         let input_scale = input_scale(&problem.data);
         let (seed, must_keep) = (job.seed, job.pinned);
-        let params = Params { epochs, batch, validation, input_scale, seed, must_keep, ..options.params };
+        let params =
+            Params { epochs, batch, validation, input_scale, seed, must_keep, ..options.params };
         let (params, plan) = fit(sizes, problem.data.is_bytes(), params, job)?;
         Ok(Self { sizes, params, plan, task: problem.task, job: *job })
     }
 
-    /// Runs on the current pool. The rows are put into a random order that the seed fixes; the last ones of it are the validation
-    /// split. The outcome of a run that is ended is the best iterate on it since the support has shrunk to s, and before that the s
-    /// most important nonzeros of the last complete step.
-    pub(crate) fn train(self, problem: Problem, stop: &Stop, observer: &mut Observer<'_>) -> Result<Trained> {
+    /// Runs on the current pool. The rows are put into a random order that the seed fixes; the last
+    /// ones of it are the validation split. The outcome of a run that is ended is the best iterate
+    /// on it since the support has shrunk to s, and before that the s most important nonzeros of
+    /// the last complete step.
+    pub(crate) fn train(
+        self,
+        problem: Problem,
+        stop: &Stop,
+        observer: &mut Observer<'_>,
+    ) -> Result<Trained> {
         let stopwatch = Stopwatch::start(&problem);
         let Problem { mut data, mut labels, .. } = problem;
         let Self { sizes, params, plan, task, job } = &self;
@@ -71,7 +78,8 @@ impl<'a> AnnealSetup<'a> {
         // Checked to be classes. The floats are given back.
         let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
         let support = params.start(dims, outputs);
-        let mut operator = Blocked::new(data, dims.hidden, support, plan.layout())?.with_outputs(outputs);
+        let mut operator =
+            Blocked::new(data, dims.hidden, support, plan.layout())?.with_outputs(outputs);
         let mut budget = params.budget(dims, outputs, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
@@ -83,7 +91,9 @@ impl<'a> AnnealSetup<'a> {
         operator.heed(Some(watch.stop()));
         let passes = |rows_read: u64| rows_read as f64 / dims.samples as f64;
         let observe = |progress: &Progress<'_>| {
-            continue_if(watch.show(passes(progress.rows_read), || observer.anneal(progress, dims.samples)))
+            continue_if(
+                watch.show(passes(progress.rows_read), || observer.anneal(progress, dims.samples)),
+            )
         };
         let (s, memory, operator) = (dims.nnz, &mut memory[..], &mut operator);
         let from = match job.start {
@@ -175,16 +185,25 @@ fn check(params: &Params<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The power of two that brings the largest magnitude below 1. Columns of floats are scaled one by one before that.
+/// The power of two that brings the largest magnitude below 1. Columns of floats are scaled one by
+/// one before that.
 fn input_scale(data: &Matrix) -> f32 {
     match &data.values {
         Values::F32(_) => 1.0,
-        Values::U8(values) => 0.5 * unit_scale(&[f32::from(values.iter().copied().max().unwrap_or(0))]),
+        Values::U8(values) => {
+            0.5 * unit_scale(&[f32::from(values.iter().copied().max().unwrap_or(0))])
+        }
     }
 }
 
-/// The first support and the layout that fit the memory: the largest support first, then the fastest layout for it.
-fn fit<'a>(sizes: Sizes, bytes: bool, params: Params<'a>, job: &Job<'_>) -> Result<(Params<'a>, Plan)> {
+/// The first support and the layout that fit the memory: the largest support first, then the
+/// fastest layout for it.
+fn fit<'a>(
+    sizes: Sizes,
+    bytes: bool,
+    params: Params<'a>,
+    job: &Job<'_>,
+) -> Result<(Params<'a>, Plan)> {
     let Sizes { dims, outputs } = sizes;
     let layout = Layout::new(dims.hidden, dims.inputs);
     let batch = params.budget(dims, outputs, 1, 0).batch;
@@ -197,13 +216,21 @@ fn fit<'a>(sizes: Sizes, bytes: bool, params: Params<'a>, job: &Job<'_>) -> Resu
         let params = Params { start_factor: factor, ..params };
         let with = |layout| plan_of(sizes, bytes, &params, layout, job.checkpoints);
         match choose(memory, usual, dims.hidden, plan::LESS, with) {
-            Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => factor = (factor * SHRINK).max(1.0),
+            Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => {
+                factor = (factor * SHRINK).max(1.0)
+            }
             chosen => return chosen.map(|plan| (params, plan)),
         }
     }
 }
 
-fn plan_of(sizes: Sizes, bytes: bool, params: &Params<'_>, layout: Layout, checkpoints: bool) -> Plan {
+fn plan_of(
+    sizes: Sizes,
+    bytes: bool,
+    params: &Params<'_>,
+    layout: Layout,
+    checkpoints: bool,
+) -> Plan {
     let Sizes { dims, outputs } = sizes;
     let mut budget = params.budget(dims, outputs, layout.panel, 0);
     budget.scratch = tamis::operator::factored::provided::scratch(budget.batch, dims.inputs);
@@ -212,7 +239,11 @@ fn plan_of(sizes: Sizes, bytes: bool, params: &Params<'_>, layout: Layout, check
     let checkpoints = checkpoint_bytes(checkpoints, checkpoint::anneal_bytes(&budget));
     // Of the columns of floats.
     let scales = if bytes { 0 } else { dims.inputs * size_of::<f32>() };
-    Plan::sum(layout, budget.state_bytes(), &[budget.workspace_bytes(), operator, checkpoints, scales])
+    Plan::sum(
+        layout,
+        budget.state_bytes(),
+        &[budget.workspace_bytes(), operator, checkpoints, scales],
+    )
 }
 
 #[cfg(test)]
@@ -247,9 +278,13 @@ mod tests {
     fn the_plan_is_what_the_run_takes_and_keeps_every_budget() {
         // 270 rows a batch lead to tiles of 192 rows, of which no half is the smallest tile.
         // One output for two classes, two for two.
-        for (outputs, bytes, batch) in
-            [(1, true, None), (2, false, None), (7, true, None), (30, false, None), (7, false, Some(270))]
-        {
+        for (outputs, bytes, batch) in [
+            (1, true, None),
+            (2, false, None),
+            (7, true, None),
+            (30, false, None),
+            (7, false, Some(270)),
+        ] {
             let usual = AnnealOptions::default();
             let params = Params { epochs: 3, ..usual.params };
             let options = AnnealOptions { params, batch, least_steps: 0, ..usual };
@@ -260,8 +295,15 @@ mod tests {
             };
             let free = plan(Memory::Auto).unwrap().0.total_bytes();
             let least = plan(Memory::Ram(1)).unwrap_err().to_string();
-            let least: u64 =
-                least.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            let least: u64 = least
+                .split("at least ")
+                .nth(1)
+                .unwrap()
+                .split(' ')
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap();
             assert!(plan(Memory::Ram(least - 1)).is_err());
             assert_eq!(plan(Memory::Ram(least)).unwrap().1.start_factor, 1.0);
             for ram in [least, (least + free) / 2, free] {
@@ -275,15 +317,20 @@ mod tests {
 
     #[test]
     fn bytes_are_scaled_by_a_power_of_two_that_brings_them_below_one() {
-        let scale = |values: Vec<u8>| input_scale(&Matrix::new(1, values.len(), Values::U8(values)).unwrap());
+        let scale = |values: Vec<u8>| {
+            input_scale(&Matrix::new(1, values.len(), Values::U8(values)).unwrap())
+        };
         assert_eq!((scale(vec![255, 0]), scale(vec![3]), scale(vec![0])), (1.0 / 256.0, 0.25, 0.5));
     }
 
     #[test]
     fn columns_of_any_size_are_worth_the_same() {
         let (n, d) = (600, 6);
-        let noise = |k: usize, j: usize| ((k * 7919 + j * 104_729 + k * k % 251) % 997) as f32 / 997.0 - 0.5;
-        let labels: Vec<f32> = (0..n).map(|k| f32::from(u8::from(noise(k, 0) + noise(k, 5) > 0.0))).collect();
+        let noise = |k: usize, j: usize| {
+            ((k * 7919 + j * 104_729 + k * k % 251) % 997) as f32 / 997.0 - 0.5
+        };
+        let labels: Vec<f32> =
+            (0..n).map(|k| f32::from(u8::from(noise(k, 0) + noise(k, 5) > 0.0))).collect();
         let run = |sizes: [f32; 6]| {
             let values = (0..n * d).map(|e| noise(e / d, e % d) * sizes[e % d]).collect();
             let data = Matrix::new(n, d, Values::F32(values)).unwrap();
@@ -291,7 +338,11 @@ mod tests {
             train(problem, &AnnealOptions::default(), &Job::plain(4, 12))
         };
         let plain = run([1.0; 6]);
-        assert!(plain.report.accuracy > Some(0.9) && plain.report.steps >= 2000, "{:?}", plain.report);
+        assert!(
+            plain.report.accuracy > Some(0.9) && plain.report.steps >= 2000,
+            "{:?}",
+            plain.report
+        );
         let sizes = [2.0_f32.powi(-20), 1.0, 2.0_f32.powi(9), 1.0, 1.0, 2.0_f32.powi(20)];
         let (plain, scaled) = (plain.network, run(sizes).network);
         assert_eq!((&scaled.index, &scaled.out_value), (&plain.index, &plain.out_value));

@@ -18,7 +18,13 @@ pub(crate) struct Sizes {
 }
 
 /// The sizes of a network of `hidden` neurons for n rows of d inputs, each within its bounds.
-pub(crate) fn sizes(n: usize, d: usize, hidden: usize, budget: Budget, outputs: usize) -> Result<Sizes> {
+pub(crate) fn sizes(
+    n: usize,
+    d: usize,
+    hidden: usize,
+    budget: Budget,
+    outputs: usize,
+) -> Result<Sizes> {
     let m = hidden;
     if d > MAX_INPUTS {
         return Err(Error::new("too many inputs for a model")
@@ -91,16 +97,28 @@ fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
             format!("{m} hidden × ({d} inputs + {classes} outputs)"),
         ),
     };
-    let within =
-        |what: &str, flag: &str, value: usize, range: RangeInclusive<usize>, why: &str, help: &str| {
-            if range.contains(&value) {
-                return Ok(());
-            }
-            let error = Error::new(format!("the number of {what} is out of bounds")).got(value).help(help);
-            Err(error.expected(format_args!("{flag} {} to {}{why}", range.start(), range.end())))
-        };
+    let within = |what: &str,
+                  flag: &str,
+                  value: usize,
+                  range: RangeInclusive<usize>,
+                  why: &str,
+                  help: &str| {
+        if range.contains(&value) {
+            return Ok(());
+        }
+        let error =
+            Error::new(format!("the number of {what} is out of bounds")).got(value).help(help);
+        Err(error.expected(format_args!("{flag} {} to {}{why}", range.start(), range.end())))
+    };
     within("samples", "--samples", n, 1..=most, "", "choose a number of rows within these bounds")?;
-    within("inputs", "--inputs", d, 1..=most, "", "choose a number of columns within these bounds")?;
+    within(
+        "inputs",
+        "--inputs",
+        d,
+        1..=most,
+        "",
+        "choose a number of columns within these bounds",
+    )?;
     let why = format!(" for {ends}: weights are counted in 32 bits");
     let help = "choose fewer neurons; 10 to 1000 are usual";
     within("hidden neurons", "--hidden", m, 1..=weights, &why, help)?;

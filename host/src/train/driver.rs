@@ -1,4 +1,5 @@
-//! The one way to train: options to a trained model, whatever the recipe, the outputs and the hidden layers.
+//! The one way to train: options to a trained model, whatever the recipe, the outputs and the
+//! hidden layers.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -15,7 +16,8 @@ use crate::train::trained::{Job, Start, Trained};
 use crate::train::{deep, imp};
 use crate::{Error, Result};
 
-/// Trains a network on labelled rows: by default, given a [`Budget`](crate::Budget) alone, by the recipe that suits the task.
+/// Trains a network on labelled rows: by default, given a [`Budget`](crate::Budget) alone, by the
+/// recipe that suits the task.
 ///
 /// # Errors
 /// As [`train_with`].
@@ -35,16 +37,20 @@ pub fn train(problem: &Problem, options: impl Into<Options>) -> Result<Trained> 
     train_with(problem.clone(), &options.into(), Start::Zero, &stop, |_| ControlFlow::Continue(()))
 }
 
-/// Trains a network on rows that it may reorder in place, from nothing, a checkpoint or another network.
+/// Trains a network on rows that it may reorder in place, from nothing, a checkpoint or another
+/// network.
 ///
-/// `observe` is called after every step and ends the run by breaking; `stop` ends it within a step, in the time of a tile or
-/// a panel, and what that step did is dropped. What was reached until then is the outcome. Everything is allocated before the first
-/// step. Checkpoints are kept where [`Options::checkpoint`] says, and a run that starts from zero resumes from the one that is there
-/// where it says so; they are for one hidden layer, for two that are searched for together, and for recipe `imp`.
+/// `observe` is called after every step and ends the run by breaking; `stop` ends it within a step,
+/// in the time of a tile or a panel, and what that step did is dropped. What was reached until then
+/// is the outcome. Everything is allocated before the first step. Checkpoints are kept where
+/// [`Options::checkpoint`] says, and a run that starts from zero resumes from the one that is there
+/// where it says so; they are for one hidden layer, for two that are searched for together, and for
+/// recipe `imp`.
 ///
 /// # Errors
-/// A size or setting out of bounds, a memory budget that is too small, labels outside the task, or steps that diverge; a checkpoint
-/// that does not fit; or the run was ended before its first step ([`Error::is_interrupted`]).
+/// A size or setting out of bounds, a memory budget that is too small, labels outside the task, or
+/// steps that diverge; a checkpoint that does not fit; or the run was ended before its first step
+/// ([`Error::is_interrupted`]).
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -112,7 +118,8 @@ pub fn train_with(
     }
 }
 
-/// The memory that training takes beside the data, for one hidden layer and for two that are searched for together.
+/// The memory that training takes beside the data, for one hidden layer and for two that are
+/// searched for together.
 ///
 /// # Errors
 /// As [`train_with`] before its first step; or several layers are trained one by one.
@@ -120,8 +127,8 @@ pub fn plan(problem: &Problem, options: &Options) -> Result<Plan> {
     with_setup(problem, options, |setup| setup.plan())
 }
 
-/// The file of the checkpoints of a run on `problem`: to read one, and to see what it would hold. All of the data is looked at once,
-/// for its checksum.
+/// The file of the checkpoints of a run on `problem`: to read one, and to see what it would hold.
+/// All of the data is looked at once, for its checksum.
 ///
 /// # Errors
 /// As [`plan`].
@@ -133,17 +140,25 @@ pub fn checkpoint_file(
     with_setup(problem, options, |setup| setup.checkpoint_file(path.as_ref(), problem))
 }
 
-fn with_setup<T>(problem: &Problem, options: &Options, then: impl FnOnce(&LayerSetup<'_>) -> T) -> Result<T> {
+fn with_setup<T>(
+    problem: &Problem,
+    options: &Options,
+    then: impl FnOnce(&LayerSetup<'_>) -> T,
+) -> Result<T> {
     let (hidden, recipe) = options.resolve(problem)?;
     if is_layer_by_layer(options, problem, &hidden, &recipe) {
         check_layers(&Options { checkpoint: None, ..options.clone() }, &Start::Zero)?;
     }
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
-    Ok(then(&LayerSetup::new(&recipe, problem, &Job::new(options, &hidden, options.budget, &pinned))?))
+    Ok(then(&LayerSetup::new(
+        &recipe,
+        problem,
+        &Job::new(options, &hidden, options.budget, &pinned),
+    )?))
 }
 
-/// Whether several hidden layers are trained one by one, and not by a search for two at once: that is for one output that is never
-/// negative, as a sum of neurons is.
+/// Whether several hidden layers are trained one by one, and not by a search for two at once: that
+/// is for one output that is never negative, as a sum of neurons is.
 ///
 /// # Errors
 /// The recipe does not train for the task.
@@ -152,7 +167,12 @@ pub fn trains_layers(problem: &Problem, options: &Options) -> Result<bool> {
     Ok(is_layer_by_layer(options, problem, &hidden, &recipe))
 }
 
-fn is_layer_by_layer(options: &Options, problem: &Problem, hidden: &[usize], recipe: &Recipe) -> bool {
+fn is_layer_by_layer(
+    options: &Options,
+    problem: &Problem,
+    hidden: &[usize],
+    recipe: &Recipe,
+) -> bool {
     match (recipe, hidden) {
         (Recipe::Imp(_), _) | (_, [_]) => false,
         (Recipe::Lm(_), [_, _]) => options.layers.is_some() || !is_sum(problem),

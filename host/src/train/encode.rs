@@ -36,7 +36,8 @@ struct LayerArrays {
     values: Vec<f32>,
 }
 
-/// The bytes of a model of these layers. Hidden neurons that have weights neither from below nor to above are left out.
+/// The bytes of a model of these layers. Hidden neurons that have weights neither from below nor to
+/// above are left out.
 ///
 /// # Errors
 /// A layer or a neuron that is too wide for a model.

@@ -40,7 +40,8 @@ pub struct FinetuneOptions {
     pub params: tune::Params,
     /// Steps of least squares at the most.
     pub steps: u32,
-    /// Time, looked at after every epoch, by least squares in every product; passes are not limited.
+    /// Time, looked at after every epoch, by least squares in every product; passes are not
+    /// limited.
     pub limits: Limits,
     /// Threads of the scores; the fit itself takes one.
     pub threads: usize,
@@ -95,8 +96,8 @@ pub struct FinetuneReport {
     pub seed: u64,
     /// Bytes of samples and labels.
     pub data_bytes: u64,
-    /// Bytes of the fit: of Adam indices, values, gradient, moments, best values, and activations of one row; of least squares what
-    /// survives from step to step.
+    /// Bytes of the fit: of Adam indices, values, gradient, moments, best values, and activations
+    /// of one row; of least squares what survives from step to step.
     pub state_bytes: u64,
     /// The most memory that the process has had so far; none where the system does not say.
     pub peak_rss_bytes: Option<u64>,
@@ -111,15 +112,16 @@ pub struct FinetuneOutcome {
     pub report: FinetuneReport,
 }
 
-/// Fits the weights of `model` to `problem`, all layers together, and leaves which weights there are: the last step of pruning, new
-/// data for an old model, or the end of a model that was trained layer by layer.
+/// Fits the weights of `model` to `problem`, all layers together, and leaves which weights there
+/// are: the last step of pruning, new data for an old model, or the end of a model that was trained
+/// layer by layer.
 ///
-/// `observe` is called after every epoch and ends the fit by returning `false`, as `stop` does; the best weights until then are
-/// the result.
+/// `observe` is called after every epoch and ends the fit by returning `false`, as `stop` does; the
+/// best weights until then are the result.
 ///
 /// # Errors
-/// A model that does not end in a sum or in weights without relu, or without a hidden layer; labels or columns that do not fit it;
-/// or predictions that are no numbers.
+/// A model that does not end in a sum or in weights without relu, or without a hidden layer; labels
+/// or columns that do not fit it; or predictions that are no numbers.
 pub fn finetune(
     model: &ModelFile,
     problem: Problem,
@@ -150,8 +152,10 @@ fn fit(
     let model = &model.in_rows()?;
     let view = model.view()?;
     let layers = view.model().layers();
-    let nnz: usize =
-        layers.iter().map(|layer| if let Layer::Csr(csr) = layer { csr.nonzeros() } else { 0 }).sum();
+    let nnz: usize = layers
+        .iter()
+        .map(|layer| if let Layer::Csr(csr) = layer { csr.nonzeros() } else { 0 })
+        .sum();
     let (epochs, task) = (options.steps, problem.task);
     if nnz == 0 {
         return Err(Error::new("the model has no weights to fit")
@@ -166,16 +170,34 @@ fn fit(
     let done = match shallow {
         Some(shallow) => {
             let mut best = f32::INFINITY;
-            let fitted = refit(shallow, problem, view.task(), epochs, options.limits, stop, |epoch, loss| {
-                best = best.min(loss);
-                observe(&FinetuneProgress { epoch, epochs, best })
-            });
+            let fitted = refit(
+                shallow,
+                problem,
+                view.task(),
+                epochs,
+                options.limits,
+                stop,
+                |epoch, loss| {
+                    best = best.min(loss);
+                    observe(&FinetuneProgress { epoch, epochs, best })
+                },
+            );
             let Refit { model, problem, steps, limit, stopped, state_bytes } = fitted?;
-            Done { model, problem, method: "least-squares", epochs: steps, limit, stopped, state_bytes }
+            Done {
+                model,
+                problem,
+                method: "least-squares",
+                epochs: steps,
+                limit,
+                stopped,
+                state_bytes,
+            }
         }
         None if options.method == FinetuneMethod::LeastSquares => {
             return Err(Error::new("the model is not one for least squares")
-                .expected("one hidden layer of relu, and numbers or two classes by their labels 0 and 1")
+                .expected(
+                    "one hidden layer of relu, and numbers or two classes by their labels 0 and 1",
+                )
                 .got(match (layers.len(), task) {
                     (3.., _) => "several hidden layers",
                     (_, Task::Regression) => "another kind of layers, or sizes beyond 32 bits",
@@ -233,8 +255,7 @@ fn adam(
     mut observe: impl FnMut(&FinetuneProgress) -> bool,
 ) -> Result<Done> {
     let layers = view.model().layers();
-    let is_hidden =
-        |layer: &Layer<'_>| matches!(layer, Layer::Csr(csr) if csr.activation() == Activation::Relu);
+    let is_hidden = |layer: &Layer<'_>| matches!(layer, Layer::Csr(csr) if csr.activation() == Activation::Relu);
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
     let mut stack = Stack::new(view.model().inputs(), &mut index, &mut value);
     let Some((end, hidden)) = layers.split_last() else { return Err(other_kind()) };
@@ -255,7 +276,8 @@ fn adam(
     let Problem { mut data, mut labels, task } = problem;
     shuffle(&mut data, &mut labels, options.params.seed);
     let left: Option<Duration> = options.limits.time;
-    let is_class = task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
+    let is_class =
+        task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
     let rows = FitRows { data: &data, labels: &labels, is_class };
     let joint = Joint { shrink: None, tune: &options.params };
     let fitted = fit_together(&mut stack, rows, joint, left, stop, |progress| {

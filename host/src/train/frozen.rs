@@ -36,8 +36,15 @@ impl FrozenLayers {
         self.layers.as_ref().map_or(0, |layers| layers.bytes(dims.samples, layout))
     }
 
-    /// The operator over these rows, or over what the layers make of them, for networks of at most so many neurons and weights.
-    pub(crate) fn operator(self, data: Matrix, hidden: usize, nnz: usize, layout: Layout) -> Result<Blocked> {
+    /// The operator over these rows, or over what the layers make of them, for networks of at most
+    /// so many neurons and weights.
+    pub(crate) fn operator(
+        self,
+        data: Matrix,
+        hidden: usize,
+        nnz: usize,
+        layout: Layout,
+    ) -> Result<Blocked> {
         Ok(match self.layers {
             None => Blocked::new(data, hidden, nnz, layout)?,
             Some(layers) => Blocked::through(data, layers, hidden, nnz, layout)?,

@@ -1,4 +1,5 @@
-//! The dense baseline as a recipe: a problem in memory to the model that iterative magnitude pruning leaves, and a report.
+//! The dense baseline as a recipe: a problem in memory to the model that iterative magnitude
+//! pruning leaves, and a report.
 
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 
@@ -19,8 +20,9 @@ use crate::train::report::{Details, ImpDetails, LevelReport, Neurons, Report};
 use crate::train::trained::{Stopwatch, Trained};
 use crate::{Error, Result};
 
-/// Trains a dense network on `problem` and prunes it to s weights, round by round; on the current pool. Ended early, the outcome is
-/// the last complete level, or the last step where there is none, cut to the s largest weights.
+/// Trains a dense network on `problem` and prunes it to s weights, round by round; on the current
+/// pool. Ended early, the outcome is the last complete level, or the last step where there is none,
+/// cut to the s largest weights.
 pub(crate) fn train(
     problem: &Problem,
     options: &Options,
@@ -52,7 +54,8 @@ pub(crate) fn train(
     let score = score_model(&model, problem)?;
     let (shape, hidden) = (&resolved.shape, Neurons::Each(hidden.to_vec()));
     let details = Details::Imp(details(problem, test, settings, &resolved, &done));
-    let report = stopwatch.report("imp", shape.outputs(), hidden, resolved.nnz, options.seed, details);
+    let report =
+        stopwatch.report("imp", shape.outputs(), hidden, resolved.nnz, options.seed, details);
     let report = Report {
         nnz: done.mask.iter().filter(|&&kept| kept).count(),
         live: Neurons::Each(live(shape, &done.mask)),
@@ -82,7 +85,9 @@ fn resolve(
     let (d, outputs) = (problem.data.cols, problem.classes().unwrap_or_else(|| problem.outputs()));
     if let Some(&wide) = [&[d][..], hidden].concat().iter().find(|&&width| width > MAX_INPUTS) {
         return Err(Error::new("a layer is too wide for a model")
-            .expected(format_args!("at most {MAX_INPUTS} columns, and as many neurons of a layer (--hidden)"))
+            .expected(format_args!(
+                "at most {MAX_INPUTS} columns, and as many neurons of a layer (--hidden)"
+            ))
             .got(wide)
             .help("leave out columns, or choose fewer neurons; 10 to 1000 are usual"));
     }
@@ -159,7 +164,8 @@ fn encode(options: &ImpOptions, done: &Imp, task: Task) -> Result<Vec<u8>> {
 /// Neurons of each hidden layer that some input reaches and that reach some output.
 fn live(shape: &Shape, mask: &[bool]) -> Vec<usize> {
     let layers: Vec<_> = shape.layers().collect();
-    let entry = |layer: &dense::Layer, k: usize, j: usize| mask[layer.range.start + k * layer.inputs + j];
+    let entry =
+        |layer: &dense::Layer, k: usize, j: usize| mask[layer.range.start + k * layer.inputs + j];
     let mut reached = vec![vec![true; shape.inputs()]];
     for (l, layer) in layers.iter().enumerate() {
         let from = |k| (0..layer.inputs).any(|j| reached[l][j] && entry(layer, k, j));
@@ -174,7 +180,9 @@ fn live(shape: &Shape, mask: &[bool]) -> Vec<usize> {
     for l in (1..=hidden).rev() {
         counts.push(reached[l].iter().zip(&used).filter(|&(&a, &b)| a && b).count());
         let layer = &layers[l - 1];
-        used = (0..layer.inputs).map(|j| (0..layer.outputs).any(|k| used[k] && entry(layer, k, j))).collect();
+        used = (0..layer.inputs)
+            .map(|j| (0..layer.outputs).any(|k| used[k] && entry(layer, k, j)))
+            .collect();
     }
     counts.reverse();
     counts

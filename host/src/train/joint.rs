@@ -1,4 +1,5 @@
-//! All layers of a network together: the fit in the end, and the parts of a model that a stack is made of and makes.
+//! All layers of a network together: the fit in the end, and the parts of a model that a stack is
+//! made of and makes.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -55,7 +56,8 @@ pub(crate) struct Fitted {
     pub(crate) is_stopped: bool,
 }
 
-/// Part of the time in which a network is brought down; the rest is for the fit in the end, which needs it most.
+/// Part of the time in which a network is brought down; the rest is for the fit in the end, which
+/// needs it most.
 const SHRINKING: f64 = 0.6;
 
 /// Who may end a fit: the clock, the observer, and the wish to end.
@@ -99,8 +101,9 @@ impl<O: FnMut(&tune::Progress) -> bool> Watch<'_, O> {
     }
 }
 
-/// Fits all layers of a network that has ended together, on rows in random order, for so much time: to labels that are
-/// classes, which one output gives the log-odds of, or to their values. `observe` hears of the epochs of all fits as of one.
+/// Fits all layers of a network that has ended together, on rows in random order, for so much time:
+/// to labels that are classes, which one output gives the log-odds of, or to their values.
+/// `observe` hears of the epochs of all fits as of one.
 pub(crate) fn fit_together(
     stack: &mut Stack<'_>,
     rows: FitRows<'_>,
@@ -112,12 +115,16 @@ pub(crate) fn fit_together(
     let FitRows { data, labels, is_class } = rows;
     let classes: Vec<u16> =
         if is_class { labels.iter().map(|&label| label as u16).collect() } else { Vec::new() };
-    let goal = if is_class { Labels::classes(&classes, stack.outputs()) } else { Labels::Values(labels) };
+    let goal =
+        if is_class { Labels::classes(&classes, stack.outputs()) } else { Labels::Values(labels) };
     let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
-    let mut watch = Watch { began: Instant::now(), left, stop, observe, is_late: false, is_stopped: false };
+    let mut watch =
+        Watch { began: Instant::now(), left, stop, observe, is_late: false, is_stopped: false };
     let d = data.cols;
     let fitted = match &data.values {
-        Values::F32(values) => fit(Rows::new(values, d)?, goal, stack, joint, &mut memory, &mut watch),
+        Values::F32(values) => {
+            fit(Rows::new(values, d)?, goal, stack, joint, &mut memory, &mut watch)
+        }
         Values::U8(values) => {
             fit(ByteRows::new(values, d, 1.0)?, goal, stack, joint, &mut memory, &mut watch)
         }
@@ -134,7 +141,8 @@ fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress)
     memory: &mut [u32],
     watch: &mut Watch<'_, O>,
 ) -> Result<Fitted> {
-    let between = shrink.map_or(0, |(nnz, params)| if stack.nnz() > nnz { params.tune.epochs } else { 0 });
+    let between =
+        shrink.map_or(0, |(nnz, params)| if stack.nnz() > nnz { params.tune.epochs } else { 0 });
     let levels = shrink.map_or(0, |(_, params)| params.levels.max(1));
     let epochs = between.saturating_mul(levels).saturating_add(tune.epochs);
     let power = match goal {
@@ -144,10 +152,12 @@ fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress)
         Labels::Classes(_) => 0.0,
     };
     let shrunk = match shrink {
-        Some((nnz, params)) => Some(shrink::run(&mut rows, goal, stack, nnz, params, memory, |now| {
-            let epoch = now.level.saturating_mul(between).saturating_add(now.tune.epoch);
-            watch.ends(&now.tune.of(epoch, epochs), now.level, levels)
-        })?),
+        Some((nnz, params)) => {
+            Some(shrink::run(&mut rows, goal, stack, nnz, params, memory, |now| {
+                let epoch = now.level.saturating_mul(between).saturating_add(now.tune.epoch);
+                watch.ends(&now.tune.of(epoch, epochs), now.level, levels)
+            })?)
+        }
         None => None,
     };
     let done = shrunk.map_or(0, |info| info.epochs);
@@ -165,8 +175,9 @@ fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress)
             break;
         }
         let tune = tune::Params { rate: tune.rate * 0.1_f32.powi(finer), ..tune };
-        info =
-            tune::run(&mut rows, goal, stack, &tune, memory, |now| watch.goes_on(&now.of(epochs, epochs)))?;
+        info = tune::run(&mut rows, goal, stack, &tune, memory, |now| {
+            watch.goes_on(&now.of(epochs, epochs))
+        })?;
         done = done.saturating_add(info.epochs);
     }
     let scored = shrunk.map_or(0.0, |info| 3.0 * f64::from(info.levels));
@@ -184,8 +195,10 @@ fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress)
 /// Adds a hidden layer of a model.
 pub(crate) fn push_layer(stack: &mut Stack<'_>, csr: &Csr<'_>) -> Result<()> {
     let width = csr.inputs();
-    let rows = csr.counts().iter().enumerate().flat_map(|(i, &n)| core::iter::repeat_n(i, n.into()));
-    let flat: Vec<u32> = rows.zip(csr.columns()).map(|(i, &j)| (i * width + usize::from(j)) as u32).collect();
+    let rows =
+        csr.counts().iter().enumerate().flat_map(|(i, &n)| core::iter::repeat_n(i, n.into()));
+    let flat: Vec<u32> =
+        rows.zip(csr.columns()).map(|(i, &j)| (i * width + usize::from(j)) as u32).collect();
     Ok(stack.push(Weights::new(width, csr.outputs(), &flat, csr.values())?, Signs::Positive)?)
 }
 
@@ -227,7 +240,11 @@ pub(crate) fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
         Layer::Sum(sum) => Ok(Ending { signs: sum.signs().to_vec(), weights: None }),
         Layer::Csr(csr) => {
             let outputs = csr.outputs();
-            let rows = csr.counts().iter().enumerate().flat_map(|(k, &n)| core::iter::repeat_n(k, n.into()));
+            let rows = csr
+                .counts()
+                .iter()
+                .enumerate()
+                .flat_map(|(k, &n)| core::iter::repeat_n(k, n.into()));
             let mut entries: Vec<(u32, f32)> = rows
                 .zip(csr.columns().iter().zip(csr.values()))
                 .map(|(k, (&i, &v))| ((usize::from(i) * outputs + k) as u32, v))
@@ -256,13 +273,15 @@ pub(crate) fn layers_of<'a>(
         }
         match hidden.get(l) {
             Some(&requested) => layer.requested = requested,
-            // The weights to the outputs lie neuron by neuron, and a model wants them output by output.
+            // The weights to the outputs lie neuron by neuron, and a model wants them output by
+            // output.
             None => {
                 let mut outputs = vec![Vec::new(); w.inputs()];
                 for (i, neuron) in layer.neurons.iter().enumerate() {
                     neuron.iter().for_each(|&(k, v)| outputs[k].push((i, v)));
                 }
-                layer = SparseLayer { inputs: w.hidden(), requested: outputs.len(), neurons: outputs };
+                layer =
+                    SparseLayer { inputs: w.hidden(), requested: outputs.len(), neurons: outputs };
             }
         }
         layers.push(layer);

@@ -1,4 +1,5 @@
-//! One hidden layer by any recipe, or two by a search: what the driver, layers of deep networks and regularisation paths train.
+//! One hidden layer by any recipe, or two by a search: what the driver, layers of deep networks and
+//! regularisation paths train.
 
 use std::path::Path;
 
@@ -35,9 +36,13 @@ impl<'a> LayerSetup<'a> {
     /// Sizes or settings out of bounds, labels outside the task, a memory budget that is too small.
     pub(crate) fn new(recipe: &Recipe, problem: &Problem, job: &Job<'a>) -> Result<Self> {
         Ok(match recipe {
-            Recipe::Lm(options) => Self::Lm(SearchSetup::new(problem, options, job)?, options.turns),
+            Recipe::Lm(options) => {
+                Self::Lm(SearchSetup::new(problem, options, job)?, options.turns)
+            }
             Recipe::Anneal(options) => Self::Anneal(AnnealSetup::new(problem, options, job)?),
-            Recipe::Paper(options) => Self::published(options, problem, &FrozenLayers::default(), job)?,
+            Recipe::Paper(options) => {
+                Self::published(options, problem, &FrozenLayers::default(), job)?
+            }
             Recipe::Imp(_) | Recipe::Auto => return Err(no_layer(recipe)),
         })
     }
@@ -95,7 +100,8 @@ impl<'a> LayerSetup<'a> {
     /// Trains on so many threads.
     ///
     /// # Errors
-    /// Want of memory, steps that diverge, nothing that could be learnt; or the run was ended before its first step.
+    /// Want of memory, steps that diverge, nothing that could be learnt; or the run was ended
+    /// before its first step.
     pub(crate) fn train(
         self,
         problem: Problem,
@@ -107,13 +113,14 @@ impl<'a> LayerSetup<'a> {
         plan::pool(threads)?.install(|| match self {
             Self::Lm(setup, turns) => lm::train(setup, turns, problem, stop, observer),
             Self::Anneal(setup) => setup.train(problem, stop, observer),
-            published => {
-                published.lend(problem, FrozenLayers::default(), stop, observer).map(|(trained, _)| trained)
-            }
+            published => published
+                .lend(problem, FrozenLayers::default(), stop, observer)
+                .map(|(trained, _)| trained),
         })
     }
 
-    /// Trains by the published method behind frozen layers, and gives the data back; on so many threads.
+    /// Trains by the published method behind frozen layers, and gives the data back; on so many
+    /// threads.
     pub(crate) fn train_on_loan(
         self,
         problem: Problem,
@@ -136,7 +143,9 @@ impl<'a> LayerSetup<'a> {
         match self {
             Self::Paper(setup) => setup.train(problem, frozen, stop, observer),
             Self::Outputs(setup) => setup.train(problem, frozen, stop, observer),
-            Self::Lm(..) | Self::Anneal(_) => Err(Error::new("the recipe changes the rows that it is given")),
+            Self::Lm(..) | Self::Anneal(_) => {
+                Err(Error::new("the recipe changes the rows that it is given"))
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The recovery recipe: a search; and where it ends without an exact fit, by turns steps of the published method and a search
-//! from where they end.
+//! The recovery recipe: a search; and where it ends without an exact fit, by turns steps of the
+//! published method and a search from where they end.
 //!
 //! ```text
 //! search ──exact─────────────────────────────────────────────────────────────────────> its network
@@ -7,8 +7,9 @@
 //!                          ^──────────────────────better──────────────────────┘
 //! ```
 //!
-//! Where labels have an exact fit, moves of whole neurons find it. Where they have none, as those of images, a search ends where no
-//! move of its list helps; steps that weigh every weight of every neuron against all others lead out of there, and it continues.
+//! Where labels have an exact fit, moves of whole neurons find it. Where they have none, as those
+//! of images, a search ends where no move of its list helps; steps that weigh every weight of every
+//! neuron against all others lead out of there, and it continues.
 
 use std::time::Duration;
 
@@ -62,7 +63,8 @@ fn remaining(limits: Limits, start: &Stopwatch, passes: f64) -> Option<Limits> {
     let spent = Duration::try_from_secs_f64(start.seconds()).unwrap_or_default();
     let time = limits.time.map(|time| time.saturating_sub(spent));
     let passes = limits.passes.map(|limit| limit - passes);
-    let is_over = time.is_some_and(|time| time.is_zero()) || passes.is_some_and(|passes| passes <= 0.0);
+    let is_over =
+        time.is_some_and(|time| time.is_zero()) || passes.is_some_and(|passes| passes <= 0.0);
     (!is_over).then_some(Limits { time, passes })
 }
 
@@ -87,7 +89,9 @@ pub(crate) fn train(
     let limits = if run.has_turns() { search_limits(job.limits) } else { job.limits };
     let rows = sizes.dims.samples;
     let (trained, returned) =
-        run.setup.search(problem, job.start, limits, stop, &mut |progress| observer.lm(progress, rows))?;
+        run.setup.search(problem, job.start, limits, stop, &mut |progress| {
+            observer.lm(progress, rows)
+        })?;
     Ok(run.improve(trained, returned, observer))
 }
 
@@ -103,17 +107,23 @@ enum TurnPart {
 }
 
 impl LmRun<'_> {
-    /// Whether anything follows a search that ended without an exact fit: the published method is for one hidden layer and one
-    /// output to which all neurons add, and it has no validation split.
+    /// Whether anything follows a search that ended without an exact fit: the published method is
+    /// for one hidden layer and one output to which all neurons add, and it has no validation
+    /// split.
     fn has_turns(&self) -> bool {
         let SearchSetup { sizes, second, params, .. } = &self.setup;
         let is_plain = sizes.outputs == 0 && second.is_none() && params.signs == Signs::Positive;
         is_plain && params.validation == 0 && self.turns > 0
     }
 
-    /// The network that the search has found, or a better one that turns lead to from there, as far as the limits go. What fails
-    /// makes nothing worse.
-    fn improve(&self, mut best: Trained, returned: ReturnedData, observer: &mut Observer<'_>) -> Trained {
+    /// The network that the search has found, or a better one that turns lead to from there, as far
+    /// as the limits go. What fails makes nothing worse.
+    fn improve(
+        &self,
+        mut best: Trained,
+        returned: ReturnedData,
+        observer: &mut Observer<'_>,
+    ) -> Trained {
         if !self.has_turns() || best.report.nnz == 0 || !is_open(&best.report) {
             return best;
         }
@@ -158,15 +168,24 @@ impl LmRun<'_> {
                 let Some(limits) = limits.filter(|_| is_open(&best.report)) else { return Ok(()) };
                 let problem = returned.shuffled();
                 let (found, again) = match part {
-                    TurnPart::Steps => self.published(problem, STEPS, Start::Network(best), limits)?,
+                    TurnPart::Steps => {
+                        self.published(problem, STEPS, Start::Network(best), limits)?
+                    }
                     TurnPart::Anew => self.published(problem, EPOCHS, Start::Zero, limits)?,
                     TurnPart::Search => {
                         let done = best.report.clone();
                         let mut observe = |progress: &Progress<'_>| {
                             // A run that is resumed goes on within the search before all turns.
-                            progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
+                            progress.checkpoint.is_some()
+                                || observer.lm(&after(&done, *progress), rows)
                         };
-                        setup.search(problem, Start::Network(best), limits, self.stop, &mut observe)?
+                        setup.search(
+                            problem,
+                            Start::Network(best),
+                            limits,
+                            self.stop,
+                            &mut observe,
+                        )?
                     }
                 };
                 self.add(best, found);
@@ -188,8 +207,10 @@ impl LmRun<'_> {
         limits: Limits,
     ) -> Result<(Trained, ReturnedData)> {
         let SearchSetup { sizes, job, .. } = &self.setup;
-        let options =
-            PaperOptions { schedule: PaperOptions::published(epochs, 0), ..PaperOptions::default() };
+        let options = PaperOptions {
+            schedule: PaperOptions::published(epochs, 0),
+            ..PaperOptions::default()
+        };
         let budget = Budget::Nonzeros(sizes.dims.nnz);
         let job = Job { budget, limits, start, checkpoints: false, ..*job };
         let frozen = FrozenLayers::default();
@@ -250,7 +271,10 @@ mod tests {
 
     #[test]
     fn a_search_leaves_a_part_of_every_limit() {
-        let of = |time: u64, passes| Limits { time: Some(Duration::from_secs(time)), passes: Some(passes) };
+        let of = |time: u64, passes| Limits {
+            time: Some(Duration::from_secs(time)),
+            passes: Some(passes),
+        };
         assert_eq!(search_limits(of(100, 20000.0)), of(85, 14000.0));
         // At least some epochs, but no more than half.
         assert_eq!(search_limits(of(20, 800.0)), of(17, 500.0));

@@ -1,7 +1,9 @@
-//! Training: options, recipes, plans within a memory budget, checkpoints, reports. [`train`] is the one way in.
+//! Training: options, recipes, plans within a memory budget, checkpoints, reports. [`train`] is the
+//! one way in.
 //!
-//! A file uses those before it: `budget` … `trained` are what recipes share; `paper`, `paper_outputs`, `search`, `lm`, `anneal` and
-//! `imp` train one hidden layer; `layer` picks one of them; `deep`, `path` and `driver` train whole networks.
+//! A file uses those before it: `budget` … `trained` are what recipes share; `paper`,
+//! `paper_outputs`, `search`, `lm`, `anneal` and `imp` train one hidden layer; `layer` picks one of
+//! them; `deep`, `path` and `driver` train whole networks.
 
 pub(crate) mod anneal;
 pub(crate) mod budget;
@@ -43,8 +45,8 @@ pub use finetune::{
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;
 pub use options::{
-    AnnealOptions, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Options, OutputsOptions,
-    PaperOptions, Recipe,
+    AnnealOptions, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Options,
+    OutputsOptions, PaperOptions, Recipe,
 };
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;
@@ -53,7 +55,7 @@ pub use plan::Plan;
 pub(crate) use plan::pool;
 pub use progress::{Progress, Stage, StepDetails};
 pub use report::{
-    AnnealDetails, DeepLayer, Details, ImpDetails, LayersDetails, LevelReport, Neurons, OutputsDetails,
-    PaperDetails, Report, SearchDetails,
+    AnnealDetails, DeepLayer, Details, ImpDetails, LayersDetails, LevelReport, Neurons,
+    OutputsDetails, PaperDetails, Report, SearchDetails,
 };
 pub use trained::{Start, Trained};

@@ -58,7 +58,8 @@ impl SparseNetwork {
     pub(crate) fn renumber(&mut self) {
         let mut neurons: Vec<u32> = self.index.iter().map(|j| j / self.inputs as u32).collect();
         neurons.dedup();
-        for (index, width) in [(&mut self.index, self.inputs), (&mut self.out_index, self.outputs)] {
+        for (index, width) in [(&mut self.index, self.inputs), (&mut self.out_index, self.outputs)]
+        {
             for j in index {
                 let (neuron, at) = (*j / width as u32, *j % width as u32);
                 *j = neurons.partition_point(|&i| i < neuron) as u32 * width as u32 + at;
@@ -106,7 +107,8 @@ impl Scored<'_> {
             match task {
                 Task::Multiclass => classes.add(labels, out),
                 _ if is_summed => {
-                    let sums = out.chunks(outputs).map(|row| row.iter().map(|z| z.max(0.0)).sum::<f32>());
+                    let sums =
+                        out.chunks(outputs).map(|row| row.iter().map(|z| z.max(0.0)).sum::<f32>());
                     tally.add(labels, sums);
                 }
                 _ => tally.add(labels, out.iter().copied()),

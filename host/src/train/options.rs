@@ -30,8 +30,8 @@ pub struct Options {
     pub hidden: Vec<usize>,
     /// What trains.
     pub recipe: Recipe,
-    /// How several hidden layers are trained one by one; none for the default, in which recipe `lm` searches for two at once where it
-    /// can.
+    /// How several hidden layers are trained one by one; none for the default, in which recipe `lm`
+    /// searches for two at once where it can.
     pub layers: Option<LayersOptions>,
     /// Weights that stay whatever their size: one hidden layer, recipes `paper` and `anneal`.
     pub pinned: PinnedWeights,
@@ -56,7 +56,8 @@ pub struct CheckpointOptions {
     pub resume: bool,
     /// Least time between two writes.
     pub every: Duration,
-    /// Hears once of a checkpoint that cannot be written while the run goes on; the last one is an error of the run.
+    /// Hears once of a checkpoint that cannot be written while the run goes on; the last one is an
+    /// error of the run.
     pub on_error: fn(&Error),
 }
 
@@ -88,10 +89,15 @@ impl Options {
 
     /// Neurons of each hidden layer, and the recipe, with defaults resolved for a problem.
     pub(crate) fn resolve(&self, problem: &Problem) -> Result<(Vec<usize>, Recipe)> {
-        let hidden =
-            if self.hidden.is_empty() { vec![self.default_hidden(problem)] } else { self.hidden.clone() };
+        let hidden = if self.hidden.is_empty() {
+            vec![self.default_hidden(problem)]
+        } else {
+            self.hidden.clone()
+        };
         let recipe = match &self.recipe {
-            Recipe::Auto => Recipe::auto(problem.task, &hidden, self.budget, !self.pinned.is_empty()),
+            Recipe::Auto => {
+                Recipe::auto(problem.task, &hidden, self.budget, !self.pinned.is_empty())
+            }
             recipe => recipe.clone(),
         };
         check_recipe(recipe.name(), problem.task)?;
@@ -110,7 +116,8 @@ impl Options {
         (hidden.round() as usize).clamp(2, 1000)
     }
 
-    /// Refuses pinned weights where there are several hidden layers, or a recipe in which weights have no place that lasts.
+    /// Refuses pinned weights where there are several hidden layers, or a recipe in which weights
+    /// have no place that lasts.
     fn check_pinned(&self, recipe: &Recipe, layers: usize) -> Result<()> {
         if self.pinned.is_empty() {
             return Ok(());
@@ -125,13 +132,18 @@ impl Options {
             Recipe::Lm(_) | Recipe::Auto => {
                 "its search moves, splits and merges neurons, so that NEURON:INPUT names no weight for long"
             }
-            Recipe::Imp(_) => "it prunes dense layers by magnitude alone, as the baseline that it is",
+            Recipe::Imp(_) => {
+                "it prunes dense layers by magnitude alone, as the baseline that it is"
+            }
             Recipe::Paper(_) | Recipe::Anneal(_) => return Ok(()),
         };
-        Err(Error::new(format!("recipe {} cannot keep weights whatever their size: {why}", recipe.name()))
-            .expected("--recipe paper, paper-safe or anneal with --must-keep")
-            .got(format_args!("recipe {}", recipe.name()))
-            .help("choose --recipe paper, or leave --must-keep out"))
+        Err(Error::new(format!(
+            "recipe {} cannot keep weights whatever their size: {why}",
+            recipe.name()
+        ))
+        .expected("--recipe paper, paper-safe or anneal with --must-keep")
+        .got(format_args!("recipe {}", recipe.name()))
+        .help("choose --recipe paper, or leave --must-keep out"))
     }
 }
 
@@ -148,7 +160,8 @@ pub enum Recipe {
     /// What suits the task: [`Recipe::auto`].
     #[default]
     Auto,
-    /// Levenberg-Marquardt hard thresholding with a local search: exact recovery, regression and two classes.
+    /// Levenberg-Marquardt hard thresholding with a local search: exact recovery, regression and
+    /// two classes.
     Lm(LmOptions),
     /// Adam on a support that shrinks to s: classification.
     Anneal(AnnealOptions),
@@ -159,13 +172,15 @@ pub enum Recipe {
 }
 
 impl Recipe {
-    /// Nonzeros from which two classes are told apart by their log-odds. Fewer than that are too few for weights on both sides
-    /// of neurons for and against a class; least squares does with one.
+    /// Nonzeros from which two classes are told apart by their log-odds. Fewer than that are too
+    /// few for weights on both sides of neurons for and against a class; least squares does with
+    /// one.
     const CLASSED: usize = 10;
 
-    /// The recipe that [`Recipe::Auto`] stands for: `anneal` for classes, but `lm` for two classes with fewer than ten nonzeros,
-    /// one neuron, which cannot be for one class and for the other, or several hidden layers; `lm` for regression; and with pinned
-    /// weights `paper` in place of `lm`.
+    /// The recipe that [`Recipe::Auto`] stands for: `anneal` for classes, but `lm` for two classes
+    /// with fewer than ten nonzeros, one neuron, which cannot be for one class and for the other,
+    /// or several hidden layers; `lm` for regression; and with pinned weights `paper` in place of
+    /// `lm`.
     ///
     /// ```
     /// use tamis_host::{Budget, Recipe, data::Task};
@@ -178,7 +193,9 @@ impl Recipe {
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         match (task, hidden, budget) {
             (Task::Multiclass, ..) => Self::Anneal(AnnealOptions::default()),
-            (Task::Binary, &[m], Budget::Nonzeros(Self::CLASSED..) | Budget::Density(_)) if m != 1 => {
+            (Task::Binary, &[m], Budget::Nonzeros(Self::CLASSED..) | Budget::Density(_))
+                if m != 1 =>
+            {
                 Self::Anneal(AnnealOptions::default())
             }
             _ if pinned => Self::Paper(PaperOptions::default()),
@@ -207,30 +224,41 @@ pub struct LmOptions {
     pub params: lm::Params,
     /// Output signs; none for positive ones where no label is negative, and free ones else.
     pub signs: Option<Signs>,
-    /// Share of the rows of the validation split, which chooses the best network of at most s weights; from 0 up to but not 1.
+    /// Share of the rows of the validation split, which chooses the best network of at most s
+    /// weights; from 0 up to but not 1.
     pub validation: f64,
-    /// Most turns of published steps and a search from where they end, after a search without an exact fit: for one hidden layer
-    /// and one output with positive signs, and no validation split. A share of the limits is left for them. 0 for none.
+    /// Most turns of published steps and a search from where they end, after a search without an
+    /// exact fit: for one hidden layer and one output with positive signs, and no validation split.
+    /// A share of the limits is left for them. 0 for none.
     pub turns: u32,
-    /// Perturbations of a search for one of several layers trained one by one: only the last one can fit exactly.
+    /// Perturbations of a search for one of several layers trained one by one: only the last one
+    /// can fit exactly.
     pub layer_kicks: u32,
 }
 
 impl Default for LmOptions {
     fn default() -> Self {
-        Self { params: lm::Params::DEFAULT, signs: None, validation: 0.0, turns: 10, layer_kicks: 2 }
+        Self {
+            params: lm::Params::DEFAULT,
+            signs: None,
+            validation: 0.0,
+            turns: 10,
+            layer_kicks: 2,
+        }
     }
 }
 
 /// Settings of recipe `anneal`; by default those of `docs/results/multiclass.md`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnnealOptions {
-    /// Epochs and rates. Batch, validation, scale of the inputs, pinned weights and seed are set from here and the data.
+    /// Epochs and rates. Batch, validation, scale of the inputs, pinned weights and seed are set
+    /// from here and the data.
     pub params: anneal::Params<'static>,
-    /// Share of the rows of the validation split, which chooses the best iterate; from 0 up to but not 1.
+    /// Share of the rows of the validation split, which chooses the best iterate; from 0 up to but
+    /// not 1.
     pub validation: f64,
-    /// Rows of a batch, 0 for all; without it a hundredth of the rows, at least 32 and at most 512, so that an epoch has
-    /// about a hundred steps or more.
+    /// Rows of a batch, 0 for all; without it a hundredth of the rows, at least 32 and at most 512,
+    /// so that an epoch has about a hundred steps or more.
     pub batch: Option<usize>,
     /// Steps that a run has at least: for few rows there are more epochs than `params` says.
     pub least_steps: u32,
@@ -245,16 +273,16 @@ impl Default for AnnealOptions {
 /// Settings of the published method, for one output and for several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaperOptions {
-    /// For one output: epochs, batches, steps and gates; seed and pinned weights are set from [`Options`]. `Step::Theory` with a
-    /// beta of 0 asks for an estimate from the data.
+    /// For one output: epochs, batches, steps and gates; seed and pinned weights are set from
+    /// [`Options`]. `Step::Theory` with a beta of 0 asks for an estimate from the data.
     pub schedule: Schedule<'static, OneOutput>,
     /// For several outputs.
     pub outputs: OutputsOptions,
 }
 
 impl PaperOptions {
-    /// The published schedule for one output, without trials, for batches of so many rows (0 for all). Generators are random
-    /// for the first epoch, and for two steps where an epoch is one.
+    /// The published schedule for one output, without trials, for batches of so many rows (0 for
+    /// all). Generators are random for the first epoch, and for two steps where an epoch is one.
     #[must_use]
     pub const fn published(epochs: u32, batch: usize) -> Schedule<'static, OneOutput> {
         let convex_epochs = if batch == 0 { OneOutput::PAPER.convex_epochs } else { 1 };
@@ -288,16 +316,18 @@ pub struct OutputsOptions {
     pub standin: Standin,
     /// Random starts on the first rows, of which the best goes on.
     pub trials: Trials,
-    /// Whether epochs that diverge are undone, with shorter steps, and the best iterate is the result.
+    /// Whether epochs that diverge are undone, with shorter steps, and the best iterate is the
+    /// result.
     pub safe: bool,
 }
 
 impl OutputsOptions {
-    /// The starts that `tamis train --recipe paper` takes: fewer than for one output, since a step with a count sketch takes two
-    /// gradients.
+    /// The starts that `tamis train --recipe paper` takes: fewer than for one output, since a step
+    /// with a count sketch takes two gradients.
     pub const TRIALS: Trials = Trials { count: 8, ..Trials::DEFAULT };
 
-    /// The published settings: 15 full batches, a count sketch that ranks the weights, no trials and no safety.
+    /// The published settings: 15 full batches, a count sketch that ranks the weights, no trials
+    /// and no safety.
     pub const PUBLISHED: Self = Self {
         epochs: 15,
         batch: 0,
@@ -309,8 +339,8 @@ impl OutputsOptions {
     };
 }
 
-/// Settings of the dense baseline: by default batches of 256 rows and 20 epochs of Adam at 0.001 a level, and 10 % of the
-/// weights a round, back to the initial ones.
+/// Settings of the dense baseline: by default batches of 256 rows and 20 epochs of Adam at 0.001 a
+/// level, and 10 % of the weights a round, back to the initial ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImpSettings {
     /// How the outputs come from the last hidden layer.
@@ -327,11 +357,13 @@ pub struct ImpSettings {
     pub prune: f64,
     /// Epoch that the weights are set back to.
     pub rewind: u32,
-    /// Whether bytes are taken as 0 to 255, as in the published setting, and not brought to the unit range first.
+    /// Whether bytes are taken as 0 to 255, as in the published setting, and not brought to the
+    /// unit range first.
     pub raw: bool,
     /// Rows that are scored after every level.
     pub test: Option<Problem>,
-    /// Whether mask and weights of every level are kept in a file of their own, in the folder of the checkpoints.
+    /// Whether mask and weights of every level are kept in a file of their own, in the folder of
+    /// the checkpoints.
     pub keep_levels: bool,
 }
 
@@ -355,19 +387,22 @@ impl Default for ImpSettings {
 /// How several hidden layers are trained: one by one, then all together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayersOptions {
-    /// Weights that the layers are trained to, in units of s, 1 or more: all layers together are then brought down to s. One
-    /// after the other is tried until the labels are fitted exactly, and the best network is the result. The published method
-    /// takes no more than s, and nor does a run without a joint fit. Empty for the default: [`Self::GROWTH`], of it the first
-    /// alone for classes, and 1 within a budget of memory.
+    /// Weights that the layers are trained to, in units of s, 1 or more: all layers together are
+    /// then brought down to s. One after the other is tried until the labels are fitted exactly,
+    /// and the best network is the result. The published method takes no more than s, and nor does
+    /// a run without a joint fit. Empty for the default: [`Self::GROWTH`], of it the first alone
+    /// for classes, and 1 within a budget of memory.
     pub grow: Vec<f64>,
     /// How they are brought down; its seed is that of [`Options`].
     pub shrink: shrink::Params,
-    /// How all layers are fitted together in the end; no epochs for not at all. Its seed is that of [`Options`].
+    /// How all layers are fitted together in the end; no epochs for not at all. Its seed is that of
+    /// [`Options`].
     pub tune: tune::Params,
 }
 
 impl LayersOptions {
-    /// Weights that layers are trained to, in units of s; for classes the first only, since a fit of classes is never exact.
+    /// Weights that layers are trained to, in units of s; for classes the first only, since a fit
+    /// of classes is never exact.
     pub const GROWTH: [f64; 3] = [3.0, 2.0, 4.0];
 }
 
@@ -377,8 +412,8 @@ impl Default for LayersOptions {
     }
 }
 
-/// Checks that a recipe is one for the task: `anneal` for classes, `lm` for regression and two classes, `paper` and `imp` for
-/// all.
+/// Checks that a recipe is one for the task: `anneal` for classes, `lm` for regression and two
+/// classes, `paper` and `imp` for all.
 ///
 /// # Errors
 /// It is not.

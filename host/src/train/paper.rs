@@ -98,7 +98,8 @@ impl<'a> PaperSetup<'a> {
         };
         let start = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
         let values = Labels::Values(&labels);
-        let trained = core_train::run(&mut operator, values, s, start, &schedule, &mut memory, observe)?;
+        let trained =
+            core_train::run(&mut operator, values, s, start, &schedule, &mut memory, observe)?;
         // What is left is little, and the result needs it.
         operator.heed(None);
         let (info, network) = (trained.info, trained.network);
@@ -167,7 +168,9 @@ fn check_start(dims: &Dims, signs: Signs, from: &Trained) -> Result<()> {
     // A search may have numbered its neurons as these are.
     let is_like = match other.search() {
         Some(search) => {
-            search.second_hidden.is_none() && signs == Signs::Positive && search.signs == signs_name(signs)
+            search.second_hidden.is_none()
+                && signs == Signs::Positive
+                && search.signs == signs_name(signs)
         }
         None => matches!(other.details, Details::Paper(_)),
     };
@@ -201,7 +204,8 @@ fn set_beta(
         strips: None,
     };
     let gates = Gates::seeded(schedule.seed);
-    let (_, beta) = spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
+    let (_, beta) =
+        spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
     if !(beta.is_finite() && beta > 0.0) {
         return Err(Error::new("the theory step has nothing to measure")
             .expected("data with columns that are not all zero")

@@ -1,4 +1,5 @@
-//! The published method for several outputs: a problem in memory to weights of both sides, model and report.
+//! The published method for several outputs: a problem in memory to weights of both sides, model
+//! and report.
 
 use tamis::base::dims::Dims;
 use tamis::learn::loss::Labels;
@@ -68,7 +69,8 @@ impl<'a> OutputsSetup<'a> {
         let Self { sizes, schedule, plan, job } = &self;
         let Sizes { dims, outputs: c } = *sizes;
         // Batches and trials are runs of rows.
-        let is_random = schedule.batch > 0 && schedule.batch < dims.samples || schedule.trials.count > 1;
+        let is_random =
+            schedule.batch > 0 && schedule.batch < dims.samples || schedule.trials.count > 1;
         let order = is_random.then_some(schedule.seed);
         if is_random {
             shuffle(&mut data, &mut labels, schedule.seed);
@@ -78,8 +80,11 @@ impl<'a> OutputsSetup<'a> {
             Task::Multiclass => labels.iter().map(|&label| label as u16).collect(),
             _ => Vec::new(),
         };
-        let goal =
-            if task == Task::Multiclass { Labels::classes(&classes, c) } else { Labels::Values(&labels) };
+        let goal = if task == Task::Multiclass {
+            Labels::classes(&classes, c)
+        } else {
+            Labels::Values(&labels)
+        };
         let layout = plan.layout();
         let most = largest_support(*sizes, layout.panel);
         let mut operator = frozen.operator(data, dims.hidden, most, layout)?.with_outputs(c);
@@ -98,7 +103,15 @@ impl<'a> OutputsSetup<'a> {
             Start::Network(_) => return Err(no_warm_start()),
         };
         let start = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let trained = match core_train::run(&mut operator, goal, s, start, schedule, &mut memory, observe) {
+        let trained = match core_train::run(
+            &mut operator,
+            goal,
+            s,
+            start,
+            schedule,
+            &mut memory,
+            observe,
+        ) {
             Err(tamis::Error::Diverged { step }) => {
                 return Err(Error::new("the steps of the published method diverge")
                     .expected("a loss that stays finite")
@@ -165,8 +178,11 @@ pub(crate) fn schedule<'a>(
     job: &Job<'a>,
 ) -> Schedule<'a, SeveralOutputs> {
     // What is fitted, without the labels.
-    let goal =
-        if task == Task::Multiclass { Labels::classes(&[], sizes.outputs) } else { Labels::Values(&[]) };
+    let goal = if task == Task::Multiclass {
+        Labels::classes(&[], sizes.outputs)
+    } else {
+        Labels::Values(&[])
+    };
     let paper = Schedule::paper(&goal, job.hidden, sizes.dims.nnz);
     let &OutputsOptions { epochs, batch, step_size, rank, standin, trials, safe } = options;
     let step_size = step_size.unwrap_or(paper.head.step_size);
@@ -188,7 +204,8 @@ pub(crate) fn plan_for(
         let schedule = Schedule { strip: layout.strip(), ..*schedule };
         let mut budget = schedule.budget(dims, outputs, layout.panel, 0);
         budget.scratch = tamis::operator::factored::provided::scratch(budget.strip, dims.inputs);
-        let held = Dims::new(dims.samples, dims.inputs, dims.hidden, largest_support(sizes, layout.panel));
+        let held =
+            Dims::new(dims.samples, dims.inputs, dims.hidden, largest_support(sizes, layout.panel));
         let operator = layout.bytes(held, bytes) + layout.outputs_bytes(held, outputs);
         let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::outputs_bytes(&budget));
         let layers = frozen.layers_bytes(dims, layout);

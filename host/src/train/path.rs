@@ -6,9 +6,9 @@
 //!                  └── the least s whose loss is within a standard error of the least one
 //! ```
 //!
-//! Warm starts take the network of the size before, where the recipe can: every network is then at least as good a start as the
-//! last one, and a path of searches costs little more than its longest. Cold ones take nothing, so that a size does not inherit
-//! a local minimum.
+//! Warm starts take the network of the size before, where the recipe can: every network is then at
+//! least as good a start as the last one, and a path of searches costs little more than its
+//! longest. Cold ones take nothing, so that a size does not inherit a local minimum.
 
 use std::ops::ControlFlow;
 
@@ -37,9 +37,11 @@ const MOST: usize = 100;
 pub struct PathOptions {
     /// Numbers of nonzeros, rising; they stand in place of [`Options::budget`].
     pub sizes: Vec<usize>,
-    /// Whether each network starts from the one before, where the recipe can; otherwise each starts by itself.
+    /// Whether each network starts from the one before, where the recipe can; otherwise each starts
+    /// by itself.
     pub warm: bool,
-    /// Parts that the rows are cut into, each of which is left out once to choose a size; 0 for no choice.
+    /// Parts that the rows are cut into, each of which is left out once to choose a size; 0 for no
+    /// choice.
     pub folds: usize,
 }
 
@@ -89,8 +91,8 @@ pub struct PathReport {
     pub folds: usize,
     /// Trainings done.
     pub trainings: usize,
-    /// The least size whose mean loss on the rows left out is within a standard error of the least mean; none without folds, and none
-    /// where the path was ended before its end.
+    /// The least size whose mean loss on the rows left out is within a standard error of the least
+    /// mean; none without folds, and none where the path was ended before its end.
     pub chosen_nnz: Option<usize>,
     /// Whether the path was ended early on request.
     pub stopped: bool,
@@ -123,11 +125,13 @@ impl PathOutcome {
 
 /// Trains a network for each of several sizes, and chooses one where there are folds.
 ///
-/// `observe` is called after every step of every training and ends the path by returning `false`, as `stop` does: the networks of all
-/// rows that were done until then are the result, the one that was ended included.
+/// `observe` is called after every step of every training and ends the path by returning `false`,
+/// as `stop` does: the networks of all rows that were done until then are the result, the one that
+/// was ended included.
 ///
 /// # Errors
-/// Those of the recipe, of the first network; sizes that do not rise; too many of them, or too many folds for the rows.
+/// Those of the recipe, of the first network; sizes that do not rise; too many of them, or too many
+/// folds for the rows.
 ///
 /// ```
 /// use tamis::{base::dims::Dims, network::gates::Signs};
@@ -182,7 +186,8 @@ pub fn train_path(
         let (train, held) = cut(problem, path_options.folds, options.seed, fold)?;
         let mut at = 0;
         path.along(&train, Some(fold), &mut observer, |_, trained, _| {
-            let score = plan::pool(options.threads)?.install(|| score_model(trained.model.bytes(), &held))?;
+            let score = plan::pool(options.threads)?
+                .install(|| score_model(trained.model.bytes(), &held))?;
             points[at].fold_losses.push(score.loss);
             accuracies[at].extend(score.accuracy);
             at += 1;
@@ -238,7 +243,11 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
     if sizes.is_empty() || sizes.len() > MOST || sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
         return Err(Error::new("the sizes of a path do not rise, or are too many")
             .expected(format_args!("1 to {MOST} numbers of nonzeros, each above the last"))
-            .got(if sizes.len() > MOST { format!("{} of them", sizes.len()) } else { format!("{sizes:?}") })
+            .got(if sizes.len() > MOST {
+                format!("{} of them", sizes.len())
+            } else {
+                format!("{sizes:?}")
+            })
             .help("pass them as in --nnz 50,100,200"));
     }
     let rows = problem.data.rows;
@@ -255,7 +264,8 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
             counts.resize(counts.len().max(class + 1), 0);
             counts[class] += 1;
         }
-        // The parts have even numbers of each class, so that one has at least two where there are two.
+        // The parts have even numbers of each class, so that one has at least two where there are
+        // two.
         if let Some(class) = counts.iter().position(|&count| count < 2) {
             return Err(Error::new("a class has too few rows for folds")
                 .expected("at least 2 rows of each class, so that no part has all of them")
@@ -301,17 +311,23 @@ impl Path<'_> {
             let started = before.is_some();
             let job = Job::new(self.options, self.hidden, Budget::Nonzeros(size), self.pinned);
             let job = Job { start, checkpoints: false, ..job };
-            let stage = Stage { training: self.training, trainings, nnz: size, fold, ..Stage::default() };
+            let stage =
+                Stage { training: self.training, trainings, nnz: size, fold, ..Stage::default() };
             let mut observer = observer.at(stage);
-            let done = LayerSetup::new(&self.recipe, problem, &job)
-                .and_then(|setup| setup.train(problem.clone(), job.threads, self.stop, &mut observer));
+            let done = LayerSetup::new(&self.recipe, problem, &job).and_then(|setup| {
+                setup.train(problem.clone(), job.threads, self.stop, &mut observer)
+            });
             let done = match done {
                 Err(error) if error.is_interrupted() && self.training > 0 => {
                     self.ended = true;
                     return Ok(());
                 }
                 done => done.map_err(|error| {
-                    if error.is_interrupted() { error } else { error.of(format_args!("--nnz {size}")) }
+                    if error.is_interrupted() {
+                        error
+                    } else {
+                        error.of(format_args!("--nnz {size}"))
+                    }
                 })?,
             };
             self.training += 1;
@@ -339,8 +355,9 @@ fn cut(problem: &Problem, folds: usize, seed: u64, fold: usize) -> Result<(Probl
         order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
     }
     let is_held = |at: usize| at % folds == fold;
-    let part =
-        |held: bool| problem.rows((0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect());
+    let part = |held: bool| {
+        problem.rows((0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect())
+    };
     Ok((part(false)?, part(true)?))
 }
 
@@ -374,7 +391,8 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
 
 /// The least size whose loss is within a standard error of the least.
 fn choose(points: &[PathPoint]) -> Option<usize> {
-    let losses = || points.iter().filter_map(|point| Some((point, point.cv_loss?, point.cv_error?)));
+    let losses =
+        || points.iter().filter_map(|point| Some((point, point.cv_loss?, point.cv_error?)));
     let (_, least, error) = losses().min_by(|a, b| a.1.total_cmp(&b.1))?;
     losses().find(|(_, loss, _)| *loss <= least + error).map(|(point, ..)| point.requested_nnz)
 }

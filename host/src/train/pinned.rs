@@ -9,11 +9,12 @@ use tamis::base::dims::Dims;
 use crate::train::network::SparseNetwork;
 use crate::{Error, Result, base::file};
 
-/// Weights that stay whatever their size, by their names, and from where these are: the command line, or lines of files. A run
-/// keeps the numbers of its neurons; a model numbers those that have weights, in the same order.
+/// Weights that stay whatever their size, by their names, and from where these are: the command
+/// line, or lines of files. A run keeps the numbers of its neurons; a model numbers those that have
+/// weights, in the same order.
 ///
-/// A file has names `NEURON:INPUT`, both from 0, one in a line or several, with commas or blanks between them; `#` begins a
-/// comment that goes to the end of its line.
+/// A file has names `NEURON:INPUT`, both from 0, one in a line or several, with commas or blanks
+/// between them; `#` begins a comment that goes to the end of its line.
 ///
 /// ```
 /// use tamis_host::train::PinnedWeights;
@@ -67,8 +68,8 @@ impl PinnedWeights {
     /// Adds the weights that a file names.
     ///
     /// # Errors
-    /// The file cannot be read, is longer than 16 MB, is no text, names no weight, or has a line that is no list of names;
-    /// then nothing is added.
+    /// The file cannot be read, is longer than 16 MB, is no text, names no weight, or has a line
+    /// that is no list of names; then nothing is added.
     pub fn read(&mut self, path: &Path) -> Result<()> {
         let (file, len) = file::open(path)?;
         if len > Self::MOST {
@@ -79,7 +80,9 @@ impl PinnedWeights {
                 .help("name the weights alone, one in a line"));
         }
         let mut bytes = Vec::new();
-        file.take(Self::MOST).read_to_end(&mut bytes).map_err(|e| Error::io("cannot read", path, e))?;
+        file.take(Self::MOST)
+            .read_to_end(&mut bytes)
+            .map_err(|e| Error::io("cannot read", path, e))?;
         let text = std::str::from_utf8(&bytes).map_err(|e| {
             let line = 1 + bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
             Error::new("the file of weights to keep is no text")
@@ -119,7 +122,8 @@ impl PinnedWeights {
     /// The flat indices of all weights that are named, for networks of so many neurons and inputs.
     ///
     /// # Errors
-    /// A neuron or an input that there is not, or a weight that is named twice; with the line of the name.
+    /// A neuron or an input that there is not, or a weight that is named twice; with the line of
+    /// the name.
     pub fn flat(&self, hidden: usize, inputs: usize) -> Result<Vec<u32>> {
         let within = |what: &str, bound: usize, at: usize, named: &Named| {
             if at < bound {
@@ -201,8 +205,8 @@ pub struct PinnedWeight {
     pub neuron: usize,
     /// The input.
     pub input: usize,
-    /// The weight in the model, for one output with the sign of the neuron; 0 where it says nothing, and where a run that
-    /// was ended did not come to it.
+    /// The weight in the model, for one output with the sign of the neuron; 0 where it says
+    /// nothing, and where a run that was ended did not come to it.
     pub value: f32,
 }
 
@@ -217,7 +221,8 @@ pub(crate) fn report(pinned: &[u32], network: &SparseNetwork) -> Vec<PinnedWeigh
     pinned.iter().map(weight).collect()
 }
 
-/// Checks that there are not too many for a run, where `outputs` says whether weights to outputs count in s too.
+/// Checks that there are not too many for a run, where `outputs` says whether weights to outputs
+/// count in s too.
 pub(crate) fn check(pinned: &[u32], dims: &Dims, outputs: bool) -> Result<()> {
     let most = dims.nnz - usize::from(outputs);
     if pinned.len() <= most {
@@ -225,7 +230,10 @@ pub(crate) fn check(pinned: &[u32], dims: &Dims, outputs: bool) -> Result<()> {
     }
     let why = if outputs { ", of which one is left for a weight to an output" } else { "" };
     Err(Error::new("more weights are to be kept than there may be")
-        .expected(format_args!("at most {most} in --must-keep: they count in --nnz {}{why}", dims.nnz))
+        .expected(format_args!(
+            "at most {most} in --must-keep: they count in --nnz {}{why}",
+            dims.nnz
+        ))
         .got(pinned.len())
         .help("raise --nnz, or name fewer weights"))
 }

@@ -31,11 +31,13 @@ pub struct Plan {
     pub hold: bool,
     /// Entries of the largest support whose Gram matrix is kept, 0 for none.
     pub gram: usize,
-    /// Floats of each group for activations that are kept from one evaluation to the next, 0 for none.
+    /// Floats of each group for activations that are kept from one evaluation to the next, 0 for
+    /// none.
     pub activations: usize,
     /// Groups of tiles, the most threads that take part.
     pub groups: usize,
-    /// Whether a run goes through its batches in strips of a tile to each group, and holds no residual of more rows.
+    /// Whether a run goes through its batches in strips of a tile to each group, and holds no
+    /// residual of more rows.
     pub strips: bool,
     /// Bytes that survive from step to step: 16 per nonzero.
     #[serde(skip)]
@@ -61,12 +63,17 @@ impl Plan {
     /// assert!(Plan::new(dims, false, &Schedule::PAPER, Memory::Ram(1000)).is_err());
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
-    pub fn new(dims: Dims, bytes: bool, schedule: &Schedule<'_, OneOutput>, memory: Memory) -> Result<Self> {
+    pub fn new(
+        dims: Dims,
+        bytes: bool,
+        schedule: &Schedule<'_, OneOutput>,
+        memory: Memory,
+    ) -> Result<Self> {
         Self::of_run(dims, bytes, schedule, memory, false, &FrozenLayers::default())
     }
 
-    /// The same with the memory of checkpoints, if they are taken, and of frozen layers; bytes held beside all this count in the
-    /// budget and are no part of the plan.
+    /// The same with the memory of checkpoints, if they are taken, and of frozen layers; bytes held
+    /// beside all this count in the budget and are no part of the plan.
     pub(crate) fn of_run(
         dims: Dims,
         bytes: bool,
@@ -130,7 +137,8 @@ impl Plan {
     }
 }
 
-/// Bytes of the checkpoints that a run holds, if they are taken: the one to resume from, and the last one.
+/// Bytes of the checkpoints that a run holds, if they are taken: the one to resume from, and the
+/// last one.
 pub(crate) const fn checkpoint_bytes(taken: bool, most: usize) -> usize {
     if taken { most.saturating_mul(2) } else { 0 }
 }
@@ -142,21 +150,26 @@ pub(crate) fn budget(dims: Dims, schedule: &Schedule<'_, OneOutput>, layout: Lay
     budget
 }
 
-/// Whether a schedule can be run in strips: the theory step measures its curvature on all rows at once.
+/// Whether a schedule can be run in strips: the theory step measures its curvature on all rows at
+/// once.
 const fn can_strip(schedule: &Schedule<'_, OneOutput>) -> bool {
     !matches!(schedule.head.step, Step::Theory { .. })
 }
 
 /// The schedule with the strips of a layout.
-pub(crate) fn stripped<'k>(schedule: &Schedule<'k, OneOutput>, layout: Layout) -> Schedule<'k, OneOutput> {
+pub(crate) fn stripped<'k>(
+    schedule: &Schedule<'k, OneOutput>,
+    layout: Layout,
+) -> Schedule<'k, OneOutput> {
     Schedule { strip: layout.strip(), ..*schedule }
 }
 
 /// How training needs less memory.
-pub(crate) const LESS: &str = "raise --ram, or take fewer rows a step (--batch) or fewer nonzeros (--nnz)";
+pub(crate) const LESS: &str =
+    "raise --ram, or take fewer rows a step (--batch) or fewer nonzeros (--nnz)";
 
-/// The fastest plan that fits the memory, given the usual layout, the number of neurons, how to need less, and the
-/// plan of a layout.
+/// The fastest plan that fits the memory, given the usual layout, the number of neurons, how to
+/// need less, and the plan of a layout.
 pub(crate) fn choose(
     memory: Memory,
     usual: Layout,
@@ -171,38 +184,43 @@ pub(crate) fn choose(
         Memory::Auto => Ok(with(usual)),
         Memory::Panel(0) => Err(no_panel()),
         Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(hidden), ..usual })),
-        Memory::Ram(ram) => {
-            plans().find(|plan| plan.total_bytes() <= ram).ok_or_else(|| too_small(&least(), ram, less))
-        }
+        Memory::Ram(ram) => plans()
+            .find(|plan| plan.total_bytes() <= ram)
+            .ok_or_else(|| too_small(&least(), ram, less)),
         Memory::Least => Ok(least()),
     }
 }
 
-/// Layouts from the fastest to the smallest. First the tile shrinks, then there is no Gram matrix, and tile and panel
-/// shrink, the panel to a vector; the same without held gates, then in strips; all that with half the groups, to one; with
-/// one, panels below a vector.
+/// Layouts from the fastest to the smallest. First the tile shrinks, then there is no Gram matrix,
+/// and tile and panel shrink, the panel to a vector; the same without held gates, then in strips;
+/// all that with half the groups, to one; with one, panels below a vector.
 fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
-        std::iter::successors(Some(usual.tile), |&tile| (tile / 2 >= SMALLEST_TILE).then_some(tile / 2))
+        std::iter::successors(Some(usual.tile), |&tile| {
+            (tile / 2 >= SMALLEST_TILE).then_some(tile / 2)
+        })
     };
     let vector = SMALL_PANEL.min(usual.panel);
     let with = move |groups: usize, panels: Range<usize>| {
-        [(true, false), (false, false), (false, true)].into_iter().flat_map(move |(hold, strips)| {
-            let panels = panels.clone();
-            tiles().flat_map(move |tile| {
-                panels.clone().rev().map(move |panel| Layout {
-                    tile,
-                    panel,
-                    groups,
-                    hold,
-                    gram: 0,
-                    activations: 0,
-                    strips,
+        [(true, false), (false, false), (false, true)].into_iter().flat_map(
+            move |(hold, strips)| {
+                let panels = panels.clone();
+                tiles().flat_map(move |tile| {
+                    panels.clone().rev().map(move |panel| Layout {
+                        tile,
+                        panel,
+                        groups,
+                        hold,
+                        gram: 0,
+                        activations: 0,
+                        strips,
+                    })
                 })
-            })
-        })
+            },
+        )
     };
-    let groups = std::iter::successors(Some(usual.groups), |&groups| (groups > 1).then_some(groups / 2));
+    let groups =
+        std::iter::successors(Some(usual.groups), |&groups| (groups > 1).then_some(groups / 2));
     let wide = groups.flat_map(move |groups| with(groups, vector..usual.panel + 1));
     let kept = tiles()
         .map(move |tile| Layout { tile, ..usual })
@@ -254,7 +272,8 @@ mod tests {
         let needed: u64 =
             error.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
         assert!(plan(needed - 1).is_err());
-        let free = Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Auto).unwrap();
+        let free =
+            Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Auto).unwrap();
         let mut last = 0;
         for ram in (needed..free.total_bytes() + 9973).step_by(9973) {
             let plan = plan(ram).unwrap();
@@ -262,7 +281,8 @@ mod tests {
             last = plan.total_bytes();
         }
         assert_eq!(last, free.total_bytes(), "the largest budget lacks nothing");
-        let least = Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Least).unwrap();
+        let least =
+            Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Least).unwrap();
         assert_eq!(least.total_bytes(), needed);
     }
 
@@ -278,8 +298,10 @@ mod tests {
                     (plan.strips, plan.groups),
                     if memory == Memory::Least { (true, 1) } else { (false, 8) }
                 );
-                let values = if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
-                let operator = Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout()).unwrap();
+                let values =
+                    if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
+                let operator =
+                    Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout()).unwrap();
                 let budget = budget(dims, &schedule, plan.layout());
                 assert_eq!(budget.scratch, operator.scratch(budget.strip));
                 assert_eq!(budget.panel, operator.panel());
@@ -293,7 +315,8 @@ mod tests {
     #[test]
     fn a_panel_is_at_most_all_neurons() {
         let dims = Dims::new(100, 5, 3, 4);
-        let panel = |p| Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.panel);
+        let panel =
+            |p| Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.panel);
         assert_eq!((panel(2).unwrap(), panel(100).unwrap()), (2, 3));
         assert!(panel(0).is_err());
     }

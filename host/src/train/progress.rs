@@ -59,9 +59,11 @@ pub struct Progress {
 pub enum StepDetails {
     /// Of recipe `lm`.
     Lm {
-        /// What the search does: `descend`, `trial`, `move`, `kick`, `finish`, `all-rows` or `polish`.
+        /// What the search does: `descend`, `trial`, `move`, `kick`, `finish`, `all-rows` or
+        /// `polish`.
         phase: &'static str,
-        /// The least loss so far of networks that may be the result, with at most s weights; none before there is one.
+        /// The least loss so far of networks that may be the result, with at most s weights; none
+        /// before there is one.
         best: Option<f32>,
         /// The least loss so far, whatever the support.
         search_best: f32,
@@ -119,7 +121,16 @@ impl Observer<'_> {
     /// Tells of an epoch; whether the run goes on.
     pub(crate) fn epoch(&mut self, step: u32, steps: u32, loss: f32) -> bool {
         let details = StepDetails::Epoch;
-        self.tell(Progress { stage: self.stage, step, steps, loss, nnz: 0, live: 0, passes: 0.0, details })
+        self.tell(Progress {
+            stage: self.stage,
+            step,
+            steps,
+            loss,
+            nnz: 0,
+            live: 0,
+            passes: 0.0,
+            details,
+        })
     }
 
     /// Tells of an outer step of a search on so many rows, or takes its checkpoint.
@@ -137,8 +148,18 @@ impl Observer<'_> {
             lm::Phase::AllRows => "all-rows",
             lm::Phase::Polish => "polish",
         };
-        let &lm::Progress { step, loss, best, search_best, support, live, moves, kicks, rows_read, .. } =
-            progress;
+        let &lm::Progress {
+            step,
+            loss,
+            best,
+            search_best,
+            support,
+            live,
+            moves,
+            kicks,
+            rows_read,
+            ..
+        } = progress;
         let best = Some(best).filter(|best| best.is_finite());
         self.tell(Progress {
             stage: self.stage,
@@ -155,7 +176,16 @@ impl Observer<'_> {
     /// Tells of a step of recipe `anneal` on so many rows.
     pub(crate) fn anneal(&mut self, progress: &anneal::Progress<'_>, rows: usize) -> bool {
         let &anneal::Progress {
-            step, steps, epoch_steps, loss, rate, nnz, live, rows_read, validation, ..
+            step,
+            steps,
+            epoch_steps,
+            loss,
+            rate,
+            nnz,
+            live,
+            rows_read,
+            validation,
+            ..
         } = progress;
         let goes_on = self.tell(Progress {
             stage: self.stage,
@@ -180,7 +210,8 @@ impl Observer<'_> {
 
     /// Tells of a step of the published method.
     pub(crate) fn paper(&mut self, progress: &train::Progress<'_>) -> bool {
-        let &train::Progress { step, steps, trial, loss, step_size, nnz, live, passes, .. } = progress;
+        let &train::Progress { step, steps, trial, loss, step_size, nnz, live, passes, .. } =
+            progress;
         let goes_on = self.tell(Progress {
             stage: self.stage,
             step,

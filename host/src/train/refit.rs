@@ -1,4 +1,5 @@
-//! Least squares on the support of a finished model of one hidden layer (*debiasing*): the steps of a search, and no search.
+//! Least squares on the support of a finished model of one hidden layer (*debiasing*): the steps of
+//! a search, and no search.
 
 use tamis::base::dims::Dims;
 use tamis::base::math::unit_scale;
@@ -22,7 +23,8 @@ use crate::train::search::SearchPlan;
 use crate::train::trained::Job;
 use tamis::store::wire;
 
-/// A model of one hidden layer as a search has it: neurons whose output is taken away in the odd blocks.
+/// A model of one hidden layer as a search has it: neurons whose output is taken away in the odd
+/// blocks.
 pub(crate) struct Shallow {
     inputs: usize,
     requested: usize,
@@ -35,11 +37,19 @@ pub(crate) struct Shallow {
 }
 
 impl Shallow {
-    /// Of a model that least squares can fit: one hidden layer of relu and a sum, or weights to outputs, which are no scores of classes.
-    pub(crate) fn new(model: &Model<'_>, task: Task, stored: Option<wire::Task>) -> Result<Option<Self>> {
+    /// Of a model that least squares can fit: one hidden layer of relu and a sum, or weights to
+    /// outputs, which are no scores of classes.
+    pub(crate) fn new(
+        model: &Model<'_>,
+        task: Task,
+        stored: Option<wire::Task>,
+    ) -> Result<Option<Self>> {
         let [Layer::Csr(csr), end] = model.layers() else { return Ok(None) };
         let scores = task == Task::Multiclass || stored == Some(Task::LOG_ODDS);
-        if csr.activation() != Activation::Relu || scores || !matches!(end, Layer::Sum(_) | Layer::Csr(_)) {
+        if csr.activation() != Activation::Relu
+            || scores
+            || !matches!(end, Layer::Sum(_) | Layer::Csr(_))
+        {
             return Ok(None);
         }
         if let Layer::Csr(end) = end
@@ -50,7 +60,8 @@ impl Shallow {
         let live = csr.outputs();
         let Ending { signs, weights } = ending(end, live)?;
         let outputs = weights.as_ref().map_or(0, |weights| weights.outputs);
-        let is_negative = |i: usize| signs.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
+        let is_negative =
+            |i: usize| signs.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
         let mixed = (0..live).any(is_negative);
         let mut counts = [0; 2];
         let places: Vec<(usize, bool)> = (0..live)
@@ -62,7 +73,10 @@ impl Shallow {
             })
             .collect();
         // Flat indices have 32 bits.
-        if places.iter().any(|(block, _)| (block + 1).saturating_mul(csr.inputs()) > u32::MAX as usize) {
+        if places
+            .iter()
+            .any(|(block, _)| (block + 1).saturating_mul(csr.inputs()) > u32::MAX as usize)
+        {
             return Ok(None);
         }
         let mut entries: Vec<(u32, f32)> = Vec::with_capacity(csr.nonzeros());
@@ -70,7 +84,10 @@ impl Shallow {
         for (&(block, negative), &count) in places.iter().zip(csr.counts()) {
             for _ in 0..count {
                 let (column, value) = (usize::from(csr.columns()[at]), csr.values()[at]);
-                entries.push(((block * csr.inputs() + column) as u32, if negative { -value } else { value }));
+                entries.push((
+                    (block * csr.inputs() + column) as u32,
+                    if negative { -value } else { value },
+                ));
                 at += 1;
             }
         }
@@ -106,8 +123,11 @@ impl Shallow {
             let sign = if negative { -1.0 } else { 1.0 };
             net.w().block(block).entries().map(|(j, v)| (j, sign * v)).collect()
         });
-        let hidden =
-            SparseLayer { inputs: self.inputs, requested: self.requested, neurons: neurons.collect() };
+        let hidden = SparseLayer {
+            inputs: self.inputs,
+            requested: self.requested,
+            neurons: neurons.collect(),
+        };
         if self.outputs == 0 {
             return encode_layers(&[hidden], End::Sum(&self.signs), task);
         }
@@ -115,7 +135,8 @@ impl Shallow {
         for (i, &(block, _)) in self.places.iter().enumerate() {
             net.wt().block(block).entries().for_each(|(k, v)| outputs[k].push((i, v)));
         }
-        let last = SparseLayer { inputs: self.places.len(), requested: self.outputs, neurons: outputs };
+        let last =
+            SparseLayer { inputs: self.places.len(), requested: self.outputs, neurons: outputs };
         encode_layers(&[hidden, last], End::Layer, task)
     }
 }
@@ -137,7 +158,8 @@ pub(crate) struct Refit {
     pub(crate) state_bytes: u64,
 }
 
-/// At most `steps` steps on the support; `tell` hears of each with the loss. Runs on the current pool.
+/// At most `steps` steps on the support; `tell` hears of each with the loss. Runs on the current
+/// pool.
 pub(crate) fn refit(
     mut model: Shallow,
     problem: Problem,
@@ -169,18 +191,34 @@ pub(crate) fn refit(
     let scaled = if model.outputs == 0 { &mut start.value } else { &mut start.out_value };
     scaled.iter_mut().for_each(|v| *v *= scale);
     let from = Checkpoint::fitting(start.net(blocks)?);
-    let observe = |progress: &lm::Progress<'_>| {
-        let passes = progress.rows_read as f64 / dims.samples as f64;
-        continue_if(
-            watch.goes_on(passes, progress.checkpoint.is_some() || tell(progress.step, progress.loss)),
-        )
-    };
+    let observe =
+        |progress: &lm::Progress<'_>| {
+            let passes = progress.rows_read as f64 / dims.samples as f64;
+            continue_if(watch.goes_on(
+                passes,
+                progress.checkpoint.is_some() || tell(progress.step, progress.loss),
+            ))
+        };
     let (start, memory) = (start::Start::Checkpoint(&from), &mut memory);
     let lm::Trained { network: net, info } = match model.outputs {
-        0 => lm::run(&mut operator, &labels[..], Goal::one_output(dims), start, &params, memory, observe)?,
-        _ => {
-            lm::run(&mut operator, &labels[..], Goal::several_outputs(dims), start, &params, memory, observe)?
-        }
+        0 => lm::run(
+            &mut operator,
+            &labels[..],
+            Goal::one_output(dims),
+            start,
+            &params,
+            memory,
+            observe,
+        )?,
+        _ => lm::run(
+            &mut operator,
+            &labels[..],
+            Goal::several_outputs(dims),
+            start,
+            &params,
+            memory,
+            observe,
+        )?,
     };
     let (limit, stopped) = watch.ended(info.stopped);
     Ok(Refit {

@@ -32,7 +32,8 @@ pub struct Report {
     pub pinned: Vec<PinnedWeight>,
     /// Hidden neurons that have weights; of the dense baseline those that the output depends on.
     pub live: Neurons,
-    /// Loss of the model on the rows trained on: mean squared error, or mean cross-entropy of classes.
+    /// Loss of the model on the rows trained on: mean squared error, or mean cross-entropy of
+    /// classes.
     pub loss: f64,
     /// As [`crate::model::Score::psnr_db`], on these rows.
     pub psnr_db: Option<f64>,
@@ -40,19 +41,21 @@ pub struct Report {
     pub zero_psnr_db: Option<f64>,
     /// As [`crate::model::Score::accuracy`], on these rows.
     pub accuracy: Option<f64>,
-    /// Epochs done, the last one perhaps in part; of a search its outer steps; of the dense baseline those of a level; of several
-    /// layers those of the joint fit.
+    /// Epochs done, the last one perhaps in part; of a search its outer steps; of the dense
+    /// baseline those of a level; of several layers those of the joint fit.
     pub epochs: u32,
     /// Steps done; 0 for several layers.
     pub steps: u64,
     /// Random starts tried on a part of the rows.
     pub trials: u32,
-    /// Passes over all rows, the work of products on fewer rows counted in parts; 0 of the dense baseline, which counts steps.
+    /// Passes over all rows, the work of products on fewer rows counted in parts; 0 of the dense
+    /// baseline, which counts steps.
     pub passes: f64,
     /// What the recipe adds.
     #[serde(flatten)]
     pub details: Details,
-    /// Steps of the earlier parts of a resumed run, those of trials included; 0 where it began anew.
+    /// Steps of the earlier parts of a resumed run, those of trials included; 0 where it began
+    /// anew.
     pub resumed_steps: u32,
     /// Which limit ended the run, `time` or `passes`.
     pub limit: Option<&'static str>,
@@ -193,12 +196,13 @@ pub struct SearchDetails {
     /// Neurons of the second hidden layer that have weights, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_live: Option<usize>,
-    /// Whether the fit is exact in single precision: the loss is at most 3e-11 of the mean square of the labels.
+    /// Whether the fit is exact in single precision: the loss is at most 3e-11 of the mean square
+    /// of the labels.
     pub exact: bool,
     /// Rows that the search looked at first.
     pub search_rows: usize,
-    /// Signs of the output weights while searching; `own` for several outputs, whose weights have signs of their own;
-    /// `positive` for two layers, whose second one is summed up.
+    /// Signs of the output weights while searching; `own` for several outputs, whose weights have
+    /// signs of their own; `positive` for two layers, whose second one is summed up.
     pub signs: &'static str,
     /// Moves taken.
     pub moves: u32,
@@ -220,8 +224,9 @@ pub struct SearchDetails {
     pub validation_accuracy: Option<f64>,
     /// Whether the search stopped early, for want of progress on the validation split.
     pub early: bool,
-    /// Times that steps of the published method led from its network to a better one, and a search from there followed: after a
-    /// search of one output with positive signs and no validation split that ended without an exact fit.
+    /// Times that steps of the published method led from its network to a better one, and a search
+    /// from there followed: after a search of one output with positive signs and no validation
+    /// split that ended without an exact fit.
     pub turns: u32,
 }
 
@@ -232,8 +237,8 @@ pub struct AnnealDetails {
     pub classes: usize,
     /// Rows of the validation split.
     pub validation_samples: usize,
-    /// Mean cross-entropy on the validation split; none without it, and none where the run was ended before there was a best
-    /// iterate on it.
+    /// Mean cross-entropy on the validation split; none without it, and none where the run was
+    /// ended before there was a best iterate on it.
     pub validation_loss: Option<f64>,
     /// Share of the validation split whose class is right.
     pub validation_accuracy: Option<f64>,
@@ -262,8 +267,9 @@ pub struct DeepLayer {
     pub nnz: usize,
     /// Loss of the network that it was trained in.
     pub loss: f64,
-    /// Bytes of what was stored beside the samples to train it on: what the layers before it make of all rows, or copies; 0
-    /// where it was trained on the samples themselves, or on what is made of a tile of them at a time.
+    /// Bytes of what was stored beside the samples to train it on: what the layers before it make
+    /// of all rows, or copies; 0 where it was trained on the samples themselves, or on what is made
+    /// of a tile of them at a time.
     pub mapped_bytes: u64,
 }
 
@@ -272,15 +278,18 @@ pub struct DeepLayer {
 pub struct LayersDetails {
     /// Each hidden layer.
     pub layers: Vec<DeepLayer>,
-    /// Networks that were trained, of which the best is the model ([`crate::train::LayersOptions::grow`]).
+    /// Networks that were trained, of which the best is the model
+    /// ([`crate::train::LayersOptions::grow`]).
     pub attempts: u32,
     /// Nonzeros of all layers as they were trained, before they were brought down to s together.
     pub grown_nnz: usize,
-    /// Loss on the rows trained on before all layers were fitted together; none where they were not.
+    /// Loss on the rows trained on before all layers were fitted together; none where they were
+    /// not.
     pub untuned_loss: Option<f64>,
     /// Epochs of that fit, those between levels included.
     pub tune_epochs: u32,
-    /// Bytes stored beside the samples to train a layer on ([`DeepLayer::mapped_bytes`]), while most is held.
+    /// Bytes stored beside the samples to train a layer on ([`DeepLayer::mapped_bytes`]), while
+    /// most is held.
     pub mapped_bytes: u64,
 }
 

@@ -22,7 +22,8 @@ pub(crate) struct ReturnedData {
 }
 
 impl ReturnedData {
-    /// The data set, its rows perhaps in another order; in the time of a pass, and the memory of a tile.
+    /// The data set, its rows perhaps in another order; in the time of a pass, and the memory of a
+    /// tile.
     pub(crate) fn shuffled(self) -> Problem {
         Problem { data: self.operator.into_data(), labels: self.labels, task: self.task }
     }

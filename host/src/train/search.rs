@@ -1,4 +1,5 @@
-//! A search for the network that made the labels: Levenberg-Marquardt hard thresholding with local search moves.
+//! A search for the network that made the labels: Levenberg-Marquardt hard thresholding with local
+//! search moves.
 
 use tamis::base::budget::Recovery;
 use tamis::base::dims::Dims;
@@ -45,7 +46,9 @@ impl<'a> SearchSetup<'a> {
             return Err(Error::new("output signs are for labels of one column")
                 .expected("labels of one column, or no --signs")
                 .got(format_args!("--signs for {outputs} columns"))
-                .help("leave --signs out: the weights to several outputs have signs of their own"));
+                .help(
+                    "leave --signs out: the weights to several outputs have signs of their own",
+                ));
         }
         if let Some(second) = job.second {
             check_second(problem, options, second, outputs)?;
@@ -101,24 +104,36 @@ fn inner_outputs(outputs: usize, second: Option<usize>) -> usize {
     second.map_or(outputs, lm::second_slots)
 }
 
-/// Whether two hidden layers can be searched for together: one output that is never negative, as a sum of neurons is.
+/// Whether two hidden layers can be searched for together: one output that is never negative, as a
+/// sum of neurons is.
 pub(crate) fn is_sum(problem: &Problem) -> bool {
-    problem.task != Task::Multiclass && problem.outputs() == 1 && problem.labels.iter().all(|&y| y >= 0.0)
+    problem.task != Task::Multiclass
+        && problem.outputs() == 1
+        && problem.labels.iter().all(|&y| y >= 0.0)
 }
 
 /// Checks that two layers can be what the problem is about.
-fn check_second(problem: &Problem, options: &LmOptions, second: usize, outputs: usize) -> Result<()> {
+fn check_second(
+    problem: &Problem,
+    options: &LmOptions,
+    second: usize,
+    outputs: usize,
+) -> Result<()> {
     if second == 0 || second > u16::MAX.into() {
-        return Err(Error::new("the number of neurons of the second hidden layer is out of bounds")
-            .expected(format_args!("--hidden M1,M2 with 1 to {} for M2", u16::MAX))
-            .got(second)
-            .help("10 to 100 are usual"));
+        return Err(Error::new(
+            "the number of neurons of the second hidden layer is out of bounds",
+        )
+        .expected(format_args!("--hidden M1,M2 with 1 to {} for M2", u16::MAX))
+        .got(second)
+        .help("10 to 100 are usual"));
     }
     if outputs > 0 {
         return Err(Error::new("a search for two hidden layers is for labels of one column")
             .expected("labels of one column, or --hidden with one number")
             .got(format_args!("{outputs} columns"))
-            .help("pass one size to --nnz, which trains layer by layer, or one number to --hidden"));
+            .help(
+                "pass one size to --nnz, which trains layer by layer, or one number to --hidden",
+            ));
     }
     if options.signs.is_some() {
         return Err(Error::new("output signs are for one hidden layer")
@@ -136,8 +151,7 @@ fn check_second(problem: &Problem, options: &LmOptions, second: usize, outputs: 
 }
 
 /// How a search needs less memory.
-const LESS: &str =
-    "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less";
+const LESS: &str = "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less";
 
 /// The memory of a search, known before it starts.
 #[derive(Debug, Clone)]
@@ -215,10 +229,13 @@ impl SearchSetup<'_> {
             let passes = progress.rows_read as f64 / dims.samples as f64;
             continue_if(watch.goes_on(passes, observe(progress)))
         };
-        let warm = if let Start::Network(from) = start { Some(self.warm(from, &labels)?) } else { None };
+        let warm =
+            if let Start::Network(from) = start { Some(self.warm(from, &labels)?) } else { None };
         let checkpoint = match (start, &warm) {
             (Start::Checkpoint(checkpoint), _) => Some(checkpoint.lm()?),
-            (_, Some(warm)) => Some(Checkpoint::starting(warm.net(plan.slots)?, self.search_rows())),
+            (_, Some(warm)) => {
+                Some(Checkpoint::starting(warm.net(plan.slots)?, self.search_rows()))
+            }
             _ => None,
         };
         let from = checkpoint.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
@@ -258,7 +275,8 @@ impl SearchSetup<'_> {
         };
         let (nnz, live) = (net.nnz(), net.w().blocks().count());
         let second_live = second.map(|second| {
-            let is_live = |k: &usize| net.wt().blocks().flat_map(|wt| wt.entries()).any(|(j, _)| j == *k);
+            let is_live =
+                |k: &usize| net.wt().blocks().flat_map(|wt| wt.entries()).any(|(j, _)| j == *k);
             (0..second).filter(is_live).count()
         });
         // The operator counts the neurons of the search.
@@ -267,9 +285,11 @@ impl SearchSetup<'_> {
         let trained = dims.samples - params.validation;
         let mut score = |rows| {
             let (is_summed, batch, labels) = (second.is_some(), dims.samples, &labels[..]);
-            Scored { net, gates, task, is_summed, labels, rows, batch }.score(&mut operator, &mut memory)
+            Scored { net, gates, task, is_summed, labels, rows, batch }
+                .score(&mut operator, &mut memory)
         };
-        let validation = (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
+        let validation =
+            (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
         let score = score(0..trained)?;
         self.check_result(nnz, &labels[..trained * outputs.max(1)], &score)?;
         let details = SearchDetails {
@@ -339,7 +359,10 @@ impl SearchSetup<'_> {
         values.iter_mut().for_each(|v| *v *= scale);
         if second.is_some() {
             // Output 0 passes activations through.
-            let width = search.and_then(|search| search.second_hidden).unwrap_or(1).min(other.requested_nnz);
+            let width = search
+                .and_then(|search| search.second_hidden)
+                .unwrap_or(1)
+                .min(other.requested_nnz);
             let width = width.max(1) as u32;
             network.out_index.iter_mut().for_each(|j| *j = *j / width * c as u32 + *j % width + 1);
         }
@@ -383,10 +406,12 @@ impl SearchSetup<'_> {
                 }));
         }
         if !score.loss.is_finite() {
-            return Err(Error::new("the predictions of the network leave the range of 32-bit floats")
-                .expected("a finite loss")
-                .got(score.loss)
-                .help("scale the labels to about 1"));
+            return Err(Error::new(
+                "the predictions of the network leave the range of 32-bit floats",
+            )
+            .expected("a finite loss")
+            .got(score.loss)
+            .help("scale the labels to about 1"));
         }
         Ok(())
     }

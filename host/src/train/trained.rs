@@ -21,7 +21,8 @@ use crate::{Error, Result};
 pub struct Trained {
     /// The model.
     pub model: ModelFile,
-    /// Its weights, as the operator numbers them; empty of several hidden layers trained one by one and of the dense baseline.
+    /// Its weights, as the operator numbers them; empty of several hidden layers trained one by one
+    /// and of the dense baseline.
     pub network: SparseNetwork,
     /// What was done.
     pub report: Report,
@@ -65,11 +66,13 @@ pub enum Start<'a> {
     /// Without weights.
     #[default]
     Zero,
-    /// From a checkpoint of the same run: model and counters are the same, bit for bit, as if it had never been interrupted, on
-    /// any number of threads of a machine with the same vector instructions.
+    /// From a checkpoint of the same run: model and counters are the same, bit for bit, as if it
+    /// had never been interrupted, on any number of threads of a machine with the same vector
+    /// instructions.
     Checkpoint(&'a Checkpoint),
-    /// From the network of another run (a *warm start*) for the same columns, outputs, signs and neurons, on these rows or others,
-    /// with at most as many weights: recipe `lm`, and `paper` for one output.
+    /// From the network of another run (a *warm start*) for the same columns, outputs, signs and
+    /// neurons, on these rows or others, with at most as many weights: recipe `lm`, and `paper` for
+    /// one output.
     Network(&'a Trained),
 }
 
@@ -97,7 +100,8 @@ pub(crate) struct Job<'a> {
     pub(crate) memory: Memory,
     pub(crate) threads: usize,
     pub(crate) limits: Limits,
-    /// Whether checkpoints are taken, so that the plan counts the memory of two: the one to resume from, and the last one.
+    /// Whether checkpoints are taken, so that the plan counts the memory of two: the one to resume
+    /// from, and the last one.
     pub(crate) checkpoints: bool,
     pub(crate) start: Start<'a>,
 }
@@ -120,7 +124,12 @@ impl<'a> Job<'a> {
     }
 
     /// Of options that are resolved.
-    pub(crate) fn new(options: &Options, hidden: &[usize], budget: Budget, pinned: &'a [u32]) -> Self {
+    pub(crate) fn new(
+        options: &Options,
+        hidden: &[usize],
+        budget: Budget,
+        pinned: &'a [u32],
+    ) -> Self {
         Self {
             second: hidden.get(1).copied(),
             budget,
@@ -150,7 +159,14 @@ impl<'a> Job<'a> {
             plan: Some(plan),
             state_bytes: plan.state_bytes,
             workspace_bytes: plan.workspace_bytes,
-            ..watch.report(recipe, outputs.max(1), Neurons::One(dims.hidden), dims.nnz, self.seed, details)
+            ..watch.report(
+                recipe,
+                outputs.max(1),
+                Neurons::One(dims.hidden),
+                dims.nnz,
+                self.seed,
+                details,
+            )
         }
     }
 }

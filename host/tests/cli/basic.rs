@@ -15,7 +15,8 @@ fn demo_recovers_within_its_budget_and_draws() {
     let used = number(&report, "state_bytes") + number(&report, "workspace_bytes");
     assert!(used <= number(&report, "budget_bytes"));
     assert!(number(&report["unseen"], "psnr_db") > 100.0);
-    let picture = std::fs::read_to_string(folder.path().join(report["picture"].as_str().unwrap())).unwrap();
+    let picture =
+        std::fs::read_to_string(folder.path().join(report["picture"].as_str().unwrap())).unwrap();
     roxmltree::Document::parse(&picture).unwrap();
     let model = ModelFile::load(folder.path().join(report["model"].as_str().unwrap())).unwrap();
     assert_eq!(model.cost().unwrap().total.nnz, 50);
@@ -38,7 +39,8 @@ fn demo_reports_what_each_seed_came_to() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 1..5 {
         let report = json(folder.path(), &format!("demo --seed {seed}"));
-        let all = report["support_match"] == report["requested_nnz"] && number(&report, "max_error") < 1e-4;
+        let all = report["support_match"] == report["requested_nnz"]
+            && number(&report, "max_error") < 1e-4;
         assert_eq!((&report["recovered"], &report["budget_kept"]), (&json!(all), &json!(true)));
         assert_eq!(report["seed"], json!(seed));
     }
@@ -50,7 +52,9 @@ fn generate_planted_writes_a_network_that_gives_the_labels() {
     let line = "generate planted --samples 300 --inputs 7 --hidden 4 --nnz 9 --signs balanced --seed 5 -o d";
     let report = json(folder.path(), line);
     assert_eq!(report["files"], json!(["d/X.npy", "d/y.npy", "d/weights.npz"]));
-    let column = |name: &str| data::load_labels(folder.path().join(format!("d/weights.npz#{name}"))).unwrap();
+    let column = |name: &str| {
+        data::load_labels(folder.path().join(format!("d/weights.npz#{name}"))).unwrap()
+    };
     let (index, value, signs) = (column("index"), column("value"), column("signs"));
     assert_eq!((column("shape"), &signs), (vec![4.0, 7.0], &vec![1.0, -1.0, 1.0, -1.0]));
     let x = data::load(folder.path().join("d/X.npy")).unwrap().values.into_f32();
@@ -71,8 +75,12 @@ fn generate_gaussian_is_linear() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), "generate gaussian --samples 50 --inputs 80 --nnz 5 -o g");
     let load = |name: &str| data::load(folder.path().join(name)).unwrap().values.into_f32();
-    let (x, y, index, value) =
-        (load("g/X.npy"), load("g/y.npy"), load("g/weights.npz#index"), load("g/weights.npz#value"));
+    let (x, y, index, value) = (
+        load("g/X.npy"),
+        load("g/y.npy"),
+        load("g/weights.npz#index"),
+        load("g/weights.npz#value"),
+    );
     for (x, y) in x.chunks(80).zip(y) {
         let f: f32 = index.iter().zip(&value).map(|(&j, v)| v * x[j as usize]).sum();
         assert!((f - y).abs() < 1e-4, "{f} {y}");
@@ -93,8 +101,10 @@ fn generate_digits_are_bytes() {
 #[test]
 fn train_reports_under_the_agreed_names() {
     let folder = prepared();
-    let report =
-        json(folder.path(), &format!("{TRAIN} --epochs 15 --batch 0 --seed 0 --recipe paper -o n.tamis"));
+    let report = json(
+        folder.path(),
+        &format!("{TRAIN} --epochs 15 --batch 0 --seed 0 --recipe paper -o n.tamis"),
+    );
     assert_eq!((&report["requested_nnz"], &report["nnz"]), (&json!(6), &json!(6)));
     assert_eq!((&report["model"], &report["accuracy"]), (&json!("n.tamis"), &Value::Null));
     assert_eq!((&report["epochs"], &report["state_bytes"]), (&json!(15), &json!(16 * 6)));
@@ -132,11 +142,14 @@ fn eval_agrees_with_training_and_with_the_predictions() {
 #[test]
 fn a_model_knows_its_task() {
     let folder = tempfile::tempdir().unwrap();
-    let table: String = (0..60).map(|k| format!("{},{},1,{}\n", k % 7, k % 5, u8::from(k % 7 > 3))).collect();
+    let table: String =
+        (0..60).map(|k| format!("{},{},1,{}\n", k % 7, k % 5, u8::from(k % 7 > 3))).collect();
     std::fs::write(folder.path().join("t.csv"), format!("a,b,one,y\n{table}")).unwrap();
     // All labels are 0 or 1, so only the model says that they are numbers here.
     for (task, threshold) in [("binary", json!(0.5)), ("regression", Value::Null)] {
-        let train = format!("train --data t.csv --target y --task {task} --hidden 3 --nnz 6 -o {task}.tamis");
+        let train = format!(
+            "train --data t.csv --target y --task {task} --hidden 3 --nnz 6 -o {task}.tamis"
+        );
         let trained = json(folder.path(), &train);
         let cost = json(folder.path(), &format!("inspect {task}.tamis"));
         assert_eq!((&cost["task"], &cost["threshold"]), (&json!(task), &threshold));
@@ -171,9 +184,13 @@ fn the_threshold_of_the_file_decides() {
     std::fs::write(folder.path().join("more.tamis"), more).unwrap();
     std::fs::write(folder.path().join("t.csv"), "a,b,c,y\n1,0,0,0\n2,0,0,0\n3,0,0,1\n").unwrap();
     let confusion = |model| {
-        json(folder.path(), &format!("eval {model}.tamis --data t.csv --target y"))["confusion"].clone()
+        json(folder.path(), &format!("eval {model}.tamis --data t.csv --target y"))["confusion"]
+            .clone()
     };
-    assert_eq!((confusion("half"), confusion("more")), (json!([[0, 2], [0, 1]]), json!([[2, 0], [0, 1]])));
+    assert_eq!(
+        (confusion("half"), confusion("more")),
+        (json!([[0, 2], [0, 1]]), json!([[2, 0], [0, 1]]))
+    );
 }
 
 #[test]
@@ -183,12 +200,19 @@ fn inspect_adds_up() {
     let file = std::fs::read(folder.path().join("m.tamis")).unwrap();
     let layers = cost["layers"].as_array().unwrap();
     for key in ["nnz", "macs", "dense_flash_bytes", "dense_macs"] {
-        assert_eq!(layers.iter().map(|l| number(l, key)).sum::<f64>(), number(&cost["total"], key), "{key}");
+        assert_eq!(
+            layers.iter().map(|l| number(l, key)).sum::<f64>(),
+            number(&cost["total"], key),
+            "{key}"
+        );
     }
     assert_eq!(number(&cost["total"], "flash_bytes"), file.len() as f64);
     assert_eq!(number(&cost["total"], "ram_bytes"), 0.0);
     assert_eq!((&cost["total"]["nnz"], &cost["hidden"]), (&json!(6), &json!([3])));
-    assert_eq!((&layers[0]["dense_flash_bytes"], &layers[0]["dense_macs"]), (&json!(144), &json!(36)));
+    assert_eq!(
+        (&layers[0]["dense_flash_bytes"], &layers[0]["dense_macs"]),
+        (&json!(144), &json!(36))
+    );
     let stored = u32::from_le_bytes(file[12..16].try_into().unwrap());
     assert_eq!(cost["crc32"], json!(format!("{stored:08x}")));
     assert!(ok(folder.path(), "inspect m.tamis").contains("Sparse wins: 1.2 times less flash"));
@@ -199,7 +223,11 @@ fn inspect_adds_up() {
     for signs in ["positive", "balanced", "free"] {
         ok(folder.path(), &format!("{TRAIN} --signs {signs} -o s.tamis"));
         let cost = json(folder.path(), "inspect s.tamis");
-        assert_eq!((&cost["hidden"], &cost["layers"][0]["dense_macs"]), (&json!([3]), &json!(36)), "{signs}");
+        assert_eq!(
+            (&cost["hidden"], &cost["layers"][0]["dense_macs"]),
+            (&json!([3]), &json!(36)),
+            "{signs}"
+        );
     }
 }
 
@@ -239,7 +267,9 @@ fn every_rule_and_policy_trains() {
         let used = number(&report, "state_bytes") + number(&report, "workspace_bytes");
         assert!(ram.is_none_or(|ram| used <= ram), "{flags}: {used}");
     }
-    assert!(number(&json(folder.path(), &format!("{TRAIN} --step theory -o n.tamis")), "beta") > 0.0);
+    assert!(
+        number(&json(folder.path(), &format!("{TRAIN} --step theory -o n.tamis")), "beta") > 0.0
+    );
     let line = TRAIN.replace("--nnz 6", "--density 0.25");
     assert_eq!(json(folder.path(), &format!("{line} -o n.tamis"))["requested_nnz"], json!(9));
 }
@@ -248,7 +278,8 @@ fn every_rule_and_policy_trains() {
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let make = "generate planted --samples 5000 --inputs 40 --hidden 8 --nnz 30 --seed 3";
-    let train = "train --data t1/X.npy --labels t1/y.npy --task regression --hidden 8 --nnz 30 --seed 3";
+    let train =
+        "train --data t1/X.npy --labels t1/y.npy --task regression --hidden 8 --nnz 30 --seed 3";
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     for threads in [1, 2] {
         ok(folder.path(), &format!("{make} --threads {threads} -o t{threads}"));
@@ -258,8 +289,15 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     }
     for recipe in ["lm", "paper --batch 700"] {
         for threads in [1, 2, 3] {
-            ok(folder.path(), &format!("{train} --recipe {recipe} --threads {threads} -o {threads}.tamis"));
-            assert_eq!(read("1.tamis"), read(&format!("{threads}.tamis")), "{recipe}, {threads} threads");
+            ok(
+                folder.path(),
+                &format!("{train} --recipe {recipe} --threads {threads} -o {threads}.tamis"),
+            );
+            assert_eq!(
+                read("1.tamis"),
+                read(&format!("{threads}.tamis")),
+                "{recipe}, {threads} threads"
+            );
         }
     }
     ok(folder.path(), &format!("{train} --seed 4 -o other.tamis").replacen("--seed 3 ", "", 1));
@@ -282,7 +320,8 @@ fn one_csv_with_two_of_its_classes() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.csv"), TABLE).unwrap();
     let source = "--data t.csv --target class --keep-labels 3,8";
-    let report = json(folder.path(), &format!("train {source} --task binary --hidden 2 --nnz 3 -o m.tamis"));
+    let report =
+        json(folder.path(), &format!("train {source} --task binary --hidden 2 --nnz 3 -o m.tamis"));
     assert_eq!((&report["samples"], &report["inputs"]), (&json!(6), &json!(2)));
     let eval = json(folder.path(), &format!("eval m.tamis {source}"));
     assert_eq!((&eval["n"], &eval["accuracy"]), (&json!(6), &report["accuracy"]));
@@ -336,7 +375,10 @@ fn help_has_an_example_for_every_verb() {
 #[cfg(unix)]
 fn ctrl_c_saves_what_there_is() {
     let folder = prepared();
-    interrupt(folder.path(), &format!("{TRAIN} --recipe paper --epochs 100000000 --json -o long.tamis"));
+    interrupt(
+        folder.path(),
+        &format!("{TRAIN} --recipe paper --epochs 100000000 --json -o long.tamis"),
+    );
     // Labels that no network of this size explains: the search goes on for long.
     let labels = data::load_labels(folder.path().join("p/y.npy")).unwrap();
     let hard: Vec<f32> = labels.iter().enumerate().map(|(k, y)| y + (k * k % 7) as f32).collect();
@@ -344,7 +386,9 @@ fn ctrl_c_saves_what_there_is() {
     let line = TRAIN.replace("p/y.npy", "p/hard.npy");
     interrupt(
         folder.path(),
-        &format!("{line} --recipe lm --kicks 100000000 --idle-kicks 100000000 --json -o long.tamis"),
+        &format!(
+            "{line} --recipe lm --kicks 100000000 --idle-kicks 100000000 --json -o long.tamis"
+        ),
     );
 }
 
@@ -361,7 +405,8 @@ fn interrupt(folder: &std::path::Path, line: &str) {
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(wait));
-        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        let killed =
+            std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(killed.unwrap().success());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130));
@@ -395,7 +440,8 @@ fn ten_digits_from_training_to_predictions() {
     let rows = eval["confusion"].as_array().unwrap();
     let counts = rows.iter().flat_map(|row| row.as_array().unwrap()).map(|n| n.as_u64().unwrap());
     assert_eq!((rows.len(), counts.sum::<u64>()), (10, 1200));
-    // One thread, and memory that shrinks the first support: the first changes nothing, the second keeps its bounds.
+    // One thread, and memory that shrinks the first support: the first changes nothing, the second
+    // keeps its bounds.
     ok(folder.path(), &format!("{train} --threads 1 -o one.tamis"));
     let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert_eq!(bytes("one.tamis"), bytes("m.tamis"));
@@ -417,7 +463,10 @@ fn ten_digits_from_training_to_predictions() {
     assert_eq!((&inspect["outputs"], &inspect["total"]["nnz"]), (&json!(10), &json!(250)));
     // Kept labels become 0, 1, 2 in the order given.
     let three = format!("{source} --keep-labels 7,1,4");
-    ok(folder.path(), &format!("train {three} --task multiclass --hidden 8 --nnz 60 --epochs 40 -o t.tamis"));
+    ok(
+        folder.path(),
+        &format!("train {three} --task multiclass --hidden 8 --nnz 60 --epochs 40 -o t.tamis"),
+    );
     let eval = json(folder.path(), &format!("eval t.tamis {three}"));
     assert!(eval["accuracy"].as_f64().unwrap() > 0.85, "{eval}");
     let swapped = json(folder.path(), &format!("eval t.tamis {}", three.replace("7,1,4", "1,7,4")));
@@ -449,17 +498,22 @@ fn ten_digits_from_training_to_predictions() {
     std::fs::write(folder.path().join("old.tamis"), old).unwrap();
     let again = json(folder.path(), &format!("eval old.tamis {three}"));
     assert_eq!((&again["task"], &again["confusion"]), (&eval["task"], &eval["confusion"]));
-    assert_eq!(json(folder.path(), "predict old.tamis --data d/X.npy -o o.npy")["columns"], json!(4));
+    assert_eq!(
+        json(folder.path(), "predict old.tamis --data d/X.npy -o o.npy")["columns"],
+        json!(4)
+    );
 }
 
 #[test]
 fn a_search_is_limited_logged_and_drawn() {
     let folder = prepared();
-    let report = json(folder.path(), &format!("{TRAIN} --log run.jsonl --picture run.svg -o n.tamis"));
+    let report =
+        json(folder.path(), &format!("{TRAIN} --log run.jsonl --picture run.svg -o n.tamis"));
     assert_eq!((&report["recipe"], &report["exact"]), (&json!("lm"), &json!(true)));
     assert!(number(&report, "psnr_db") > 110.0, "{report}");
     let log = std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap();
-    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut lines: Vec<Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let last = lines.pop().unwrap();
     assert_eq!((&last["result"], &last["nnz"]), (&json!(true), &report["nnz"]));
     assert_eq!((&last["loss"], &last["exact"]), (&report["loss"], &json!(true)));
@@ -474,7 +528,10 @@ fn a_search_is_limited_logged_and_drawn() {
     assert_eq!(limited["limit"], json!("time"));
     // One output for all, or one of them an input: refused before anything is written.
     for twice in ["--log n.tamis", "--log a --picture a", "--picture p/X.npy"] {
-        assert!(fails(folder.path(), &format!("{TRAIN} {twice} -o n.tamis")).contains("error"), "{twice}");
+        assert!(
+            fails(folder.path(), &format!("{TRAIN} {twice} -o n.tamis")).contains("error"),
+            "{twice}"
+        );
     }
     assert!(!folder.path().join("a").exists());
 }
@@ -501,7 +558,11 @@ fn settings_of_another_recipe_are_refused() {
         ("--recipe lm --step theory", "lm", "choose --recipe paper or paper-safe"),
         ("--recipe lm --rate 0.1", "lm", "choose --recipe imp"),
         ("--recipe lm --drop 0.1", "lm", "these recipes do not take it for --task regression"),
-        ("--step theory --start-factor 2", "paper", "these recipes do not take it for --task regression"),
+        (
+            "--step theory --start-factor 2",
+            "paper",
+            "these recipes do not take it for --task regression",
+        ),
         ("--recipe paper --validation 0.2", "paper", "choose --recipe lm"),
         ("--trials 2 --validation 0.2", "paper", "choose --recipe lm"),
         ("--recipe paper --patience 3", "paper", "choose --recipe lm"),
@@ -517,12 +578,19 @@ fn settings_of_another_recipe_are_refused() {
     ] {
         let error = misuses(folder.path(), &format!("{TRAIN} {flags} -o n.tamis"));
         let flag = flags.split_whitespace().rfind(|word| word.starts_with("--")).unwrap();
-        assert!(error.contains(&format!("recipe {recipe} does not take {flag}\n")), "{flags}: {error}");
+        assert!(
+            error.contains(&format!("recipe {recipe} does not take {flag}\n")),
+            "{flags}: {error}"
+        );
         assert!(error.contains(help), "{flags}: {error}");
         assert!(!folder.path().join("n.tamis").exists());
     }
     // For several classes; the recipe is refused before anything is read.
-    std::fs::write(folder.path().join("c.csv"), "a,b,y\n1,0,0\n0,1,1\n1,1,2\n2,0,0\n0,2,1\n2,2,2\n").unwrap();
+    std::fs::write(
+        folder.path().join("c.csv"),
+        "a,b,y\n1,0,0\n0,1,1\n1,1,2\n2,0,0\n0,2,1\n2,2,2\n",
+    )
+    .unwrap();
     let classes = "train --data c.csv --target y --task multiclass --hidden 3 --nnz 8";
     for (flags, name) in [
         ("--recipe paper --validation 0", "--recipe anneal"),
@@ -533,15 +601,20 @@ fn settings_of_another_recipe_are_refused() {
     }
     for flags in ["--kicks 2", "--refine none", "--empty open", "--signs positive"] {
         let error = misuses(folder.path(), &format!("{classes} {flags} -o n.tamis"));
-        assert!(error.contains("these recipes do not take it for --task multiclass"), "{flags}: {error}");
+        assert!(
+            error.contains("these recipes do not take it for --task multiclass"),
+            "{flags}: {error}"
+        );
     }
-    for (flags, name) in [("--time-limit 0", "--time-limit"), ("--recipe lm", "--task regression or binary")]
+    for (flags, name) in
+        [("--time-limit 0", "--time-limit"), ("--recipe lm", "--task regression or binary")]
     {
         let error = fails(folder.path(), &format!("{classes} {flags} -o n.tamis"));
         assert!(error.contains(name) && error.contains("help:"), "{flags}: {error}");
         assert!(!error.contains("choose --recipe"), "{flags}: {error}");
     }
-    let report = json(folder.path(), &format!("{classes} --epochs 2 --batch 3 --validation 0 -o n.tamis"));
+    let report =
+        json(folder.path(), &format!("{classes} --epochs 2 --batch 3 --validation 0 -o n.tamis"));
     assert_eq!(
         (&report["recipe"], &report["batch"], &report["epochs"]),
         (&json!("anneal"), &json!(3), &json!(2))
@@ -549,10 +622,17 @@ fn settings_of_another_recipe_are_refused() {
     let binary = classes.replace("multiclass", "binary --keep-labels 0,1");
     let report = json(folder.path(), &format!("{binary} --recipe anneal --epochs 2 -o n.tamis"));
     assert_eq!((&report["classes"], &report["outputs"]), (&json!(2), &json!(1)));
-    assert!(fails(folder.path(), &format!("{TRAIN} --recipe anneal -o n.tamis")).contains("--task binary"));
-    let report = json(folder.path(), &format!("{binary} --nnz 2 -o n.tamis").replacen("--nnz 8 ", "", 1));
+    assert!(
+        fails(folder.path(), &format!("{TRAIN} --recipe anneal -o n.tamis"))
+            .contains("--task binary")
+    );
+    let report =
+        json(folder.path(), &format!("{binary} --nnz 2 -o n.tamis").replacen("--nnz 8 ", "", 1));
     assert_eq!(report["recipe"], json!("lm"));
-    assert_eq!(json(folder.path(), &format!("{TRAIN} --trials 2 -o n.tamis"))["recipe"], json!("paper"));
+    assert_eq!(
+        json(folder.path(), &format!("{TRAIN} --trials 2 -o n.tamis"))["recipe"],
+        json!("paper")
+    );
     for signs in ["positive", "balanced", "free"] {
         let report = json(folder.path(), &format!("{TRAIN} --signs {signs} -o n.tamis"));
         assert_eq!((&report["signs"], &report["exact"]), (&json!(signs), &json!(true)), "{report}");
@@ -560,7 +640,8 @@ fn settings_of_another_recipe_are_refused() {
     }
 }
 
-/// A step of these sizes takes minutes; before the first one there is nothing to save, and what is there stays.
+/// A step of these sizes takes minutes; before the first one there is nothing to save, and what is
+/// there stays.
 #[test]
 #[cfg(unix)]
 fn ctrl_c_is_seen_within_a_step() {
@@ -577,7 +658,8 @@ fn ctrl_c_is_seen_within_a_step() {
             .unwrap();
         std::thread::sleep(Duration::from_millis(1500));
         let asked = Instant::now();
-        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        let killed =
+            std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(killed.unwrap().success());
         let output = child.wait_with_output().unwrap();
         assert!(asked.elapsed() < Duration::from_secs(5), "{flags}: {:?}", asked.elapsed());
@@ -607,7 +689,8 @@ fn ctrl_c_is_seen_while_a_support_changes() {
             .unwrap();
         std::thread::sleep(Duration::from_millis(wait));
         let asked = Instant::now();
-        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        let killed =
+            std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(killed.unwrap().success());
         let output = child.wait_with_output().unwrap();
         assert!(asked.elapsed() < Duration::from_secs(5), "{wait}: {:?}", asked.elapsed());

@@ -35,7 +35,8 @@ pub(crate) fn json(folder: &Path, line: &str) -> Value {
     value
 }
 
-/// Runs a line that must fail with one clear error, exit code 1, and leave `folder` as it was; the error.
+/// Runs a line that must fail with one clear error, exit code 1, and leave `folder` as it was; the
+/// error.
 pub(crate) fn fails(folder: &Path, line: &str) -> String {
     ends_with(folder, line, 1)
 }
@@ -95,16 +96,21 @@ pub(crate) fn listing(folder: &Path) -> Vec<(PathBuf, u64, u64)> {
     found
 }
 
-/// A folder with a small planted problem in `p/` (400×12, 3 hidden, 6 nonzeros) and a model `m.tamis` of it.
+/// A folder with a small planted problem in `p/` (400×12, 3 hidden, 6 nonzeros) and a model
+/// `m.tamis` of it.
 pub(crate) fn prepared() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    ok(folder.path(), "generate planted --samples 400 --inputs 12 --hidden 3 --nnz 6 --seed 0 -o p -q");
+    ok(
+        folder.path(),
+        "generate planted --samples 400 --inputs 12 --hidden 3 --nnz 6 --seed 0 -o p -q",
+    );
     ok(folder.path(), &format!("{TRAIN} -o m.tamis -q"));
     folder
 }
 
 /// Trains on the prepared problem, but for the output.
-pub(crate) const TRAIN: &str = "train --data p/X.npy --labels p/y.npy --task regression --hidden 3 --nnz 6";
+pub(crate) const TRAIN: &str =
+    "train --data p/X.npy --labels p/y.npy --task regression --hidden 3 --nnz 6";
 
 pub(crate) fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))

@@ -1,4 +1,5 @@
-//! What `tamis compare` says of a log of a part: agreement, the first difference and its exit code, and what is refused.
+//! What `tamis compare` says of a log of a part: agreement, the first difference and its exit code,
+//! and what is refused.
 
 use crate::common::*;
 use serde_json::{Value, json};
@@ -20,7 +21,14 @@ fn text(folder: &Path, name: &str) -> String {
 }
 
 /// Writes `bad.log`: the log with other bits of one number, its row's checksum made anew.
-fn changed(folder: &Path, name: &str, row: usize, layer: u32, neuron: u32, change: impl Fn(u32) -> u32) {
+fn changed(
+    folder: &Path,
+    name: &str,
+    row: usize,
+    layer: u32,
+    neuron: u32,
+    change: impl Fn(u32) -> u32,
+) {
     let (mut out, mut at, mut numbers) = (String::new(), 0, Vec::new());
     for line in text(folder, name).lines() {
         let words: Vec<_> = line.split(' ').collect();
@@ -84,28 +92,38 @@ fn the_first_difference_is_named_with_bits_and_ends_with_code_3() {
     changed(folder.path(), "m.log", 2, 1, 0, |bits| bits ^ 1);
     std::fs::rename(folder.path().join("bad.log"), folder.path().join("one.log")).unwrap();
     changed(folder.path(), "one.log", 1, 0, 1, |_| f32::to_bits(-3.5));
-    let (code, report, err) = judged(folder.path(), "compare m.tamis --data p/X.npy --device bad.log --json");
+    let (code, report, err) =
+        judged(folder.path(), "compare m.tamis --data p/X.npy --device bad.log --json");
     assert_eq!((code, &report["agree"], &report["differ"]), (Some(3), &json!(false), &json!(2)));
     let first = &report["first"];
-    assert_eq!((&first["row"], &first["layer"], &first["neuron"]), (&json!(1), &json!(0), &json!(1)));
+    assert_eq!(
+        (&first["row"], &first["layer"], &first["neuron"]),
+        (&json!(1), &json!(0), &json!(1))
+    );
     assert_eq!((&first["got"], &first["got_bits"]), (&json!(-3.5), &json!("c0600000")));
     assert!(err.contains("first in row 1, layer 0, neuron 1"), "{err}");
-    assert_eq!((&report["layers"][0]["differ"], &report["layers"][1]["differ"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&report["layers"][0]["differ"], &report["layers"][1]["differ"]),
+        (&json!(1), &json!(1))
+    );
 
-    let output = run(folder.path(), &["compare", "m.tamis", "--data", "p/X.npy", "--device", "one.log"]);
+    let output =
+        run(folder.path(), &["compare", "m.tamis", "--data", "p/X.npy", "--device", "one.log"]);
     let (out, _) = texts(&output);
     assert_eq!(output.status.code(), Some(3));
     assert!(out.contains("First difference: row 2, layer 1, neuron 0"), "{out}");
 
     changed(folder.path(), "q.log", 3, 1, 0, |bits| bits.wrapping_sub(1));
-    let (code, report, _) = judged(folder.path(), "compare q.tamis --data p/X.npy --device bad.log --json");
+    let (code, report, _) =
+        judged(folder.path(), "compare q.tamis --data p/X.npy --device bad.log --json");
     assert_eq!((code, &report["first"]["row"]), (Some(3), &json!(3)));
     assert_eq!(number(&report["first"], "expected") - 1.0, number(&report["first"], "got"));
     assert_eq!(report["layers"][1]["largest"], json!(1.0));
 
     // No number of a float.
     changed(folder.path(), "m.log", 0, 0, 0, |_| f32::NAN.to_bits());
-    let (code, report, _) = judged(folder.path(), "compare m.tamis --data p/X.npy --device bad.log --json");
+    let (code, report, _) =
+        judged(folder.path(), "compare m.tamis --data p/X.npy --device bad.log --json");
     assert_eq!(
         (code, &report["first"]["got"], &report["layers"][0]["largest"]),
         (Some(3), &Value::Null, &Value::Null)

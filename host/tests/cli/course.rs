@@ -6,15 +6,18 @@ use crate::common::*;
 use serde_json::{Value, json};
 
 const DIGITS: &str = "generate digits --samples 1200 --side 8 --seed 2 -o d -q";
-const CLASSES: &str = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120";
-const PLANTED: &str = "generate planted --samples 2000 --inputs 20 --hidden 5 --nnz 20 --seed 1 -o p -q";
+const CLASSES: &str =
+    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120";
+const PLANTED: &str =
+    "generate planted --samples 2000 --inputs 20 --hidden 5 --nnz 20 --seed 1 -o p -q";
 const ONE: &str = "train --data p/X.npy --labels p/y.npy --task regression --hidden 5 --nnz 20";
 
 /// The steps of a log, and the result at its end.
 fn log(folder: &Path, name: &str) -> (Vec<Value>, Value) {
     let text = std::fs::read_to_string(folder.join(name)).unwrap();
     assert!(text.ends_with('\n'));
-    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let result = lines.pop().unwrap();
     assert!(lines.iter().all(|line| line["result"].is_null()) && result["result"] == json!(true));
     for key in ["step", "passes", "seconds"] {
@@ -28,10 +31,16 @@ fn log(folder: &Path, name: &str) -> (Vec<Value>, Value) {
 fn words(folder: &Path, name: &str) -> String {
     let picture = std::fs::read_to_string(folder.join(name)).unwrap();
     let document = roxmltree::Document::parse(&picture).unwrap();
-    document.descendants().filter_map(|node| node.text()).map(str::trim).collect::<Vec<_>>().join(" ")
+    document
+        .descendants()
+        .filter_map(|node| node.text())
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
-/// Trains with a log and a picture, which change nothing; the report, the steps and the words of the picture.
+/// Trains with a log and a picture, which change nothing; the report, the steps and the words of
+/// the picture.
 fn told(folder: &Path, line: &str) -> (Value, Vec<Value>, String) {
     json(folder, &format!("{line} -o plain.tamis"));
     let report = json(folder, &format!("{line} --log l.jsonl --picture r.svg -o m.tamis"));
@@ -56,16 +65,22 @@ fn classes_are_logged_step_by_step_and_drawn() {
     // The support shrinks to the nonzeros of the model; the loss falls; the rate ends near 0.
     assert!(number(first, "nnz") > 120.0 && last["nnz"] == report["nnz"], "{first} {last}");
     assert!(number(last, "loss") < number(first, "loss") && number(last, "rate") < 1e-4);
-    // Rows held out are looked at after the epochs on the final support, and the best of these losses is the result's.
-    let held: Vec<&Value> = lines.iter().filter(|line| line["validation_loss"].is_number()).collect();
+    // Rows held out are looked at after the epochs on the final support, and the best of these
+    // losses is the result's.
+    let held: Vec<&Value> =
+        lines.iter().filter(|line| line["validation_loss"].is_number()).collect();
     assert!(!held.is_empty() && held.iter().all(|line| number(line, "step") % 10.0 == 0.0));
-    let least = held.iter().map(|line| number(line, "validation_loss")).fold(f64::INFINITY, f64::min);
+    let least =
+        held.iter().map(|line| number(line, "validation_loss")).fold(f64::INFINITY, f64::min);
     assert!((least - number(&report, "validation_loss")).abs() < 1e-6, "{least} {report}");
     for word in ["Training", "batch", "held out", "weights", "live neurons"] {
         assert!(words.contains(word), "{word}: {words}");
     }
     let (_, lines, words) = told(folder.path(), &format!("{CLASSES} --epochs 4 --validation 0"));
-    assert!(lines.iter().all(|line| line.get("validation_loss").is_none()) && !words.contains("held out"));
+    assert!(
+        lines.iter().all(|line| line.get("validation_loss").is_none())
+            && !words.contains("held out")
+    );
 }
 
 #[test]
@@ -120,7 +135,8 @@ fn a_log_of_very_many_steps_has_one_line_an_epoch() {
 fn limits_end_a_run_for_classes_with_its_best_weights() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), DIGITS);
-    let (report, lines, _) = told(folder.path(), &format!("{CLASSES} --batch 108 --passes-limit 30"));
+    let (report, lines, _) =
+        told(folder.path(), &format!("{CLASSES} --batch 108 --passes-limit 30"));
     assert_eq!((&report["limit"], &report["stopped"]), (&json!("passes"), &json!(false)));
     assert_eq!((&report["nnz"], json!(lines.len())), (&json!(120), report["steps"].clone()));
     // The first step at which the passes are done is the last.
@@ -151,7 +167,11 @@ fn the_published_method_is_limited_logged_and_drawn() {
         format!("{CLASSES} --recipe paper-safe --batch 100"),
     ] {
         let (report, lines, _) = told(folder.path(), &format!("{line} --passes-limit 12"));
-        assert_eq!((&report["limit"], &report["stopped"]), (&json!("passes"), &json!(false)), "{line}");
+        assert_eq!(
+            (&report["limit"], &report["stopped"]),
+            (&json!("passes"), &json!(false)),
+            "{line}"
+        );
         assert!(lines.iter().rev().skip(1).all(|line| number(line, "passes") < 12.0), "{line}");
         assert!(number(&report, "nnz") > 0.0 && number(&report, "loss").is_finite());
         let limited = json(folder.path(), &format!("{line} --time-limit 1e-9 -o t.tamis"));
@@ -190,7 +210,10 @@ fn best_is_of_the_weights_that_the_model_has() {
     for line in lines.iter().filter(|line| !line["best"].is_null()) {
         assert!(number(line, "best") > 0.999 * loss, "{line}");
     }
-    assert!(words.contains("best of s weights") && words.contains("best of any support"), "{words}");
+    assert!(
+        words.contains("best of s weights") && words.contains("best of any support"),
+        "{words}"
+    );
 }
 
 #[test]

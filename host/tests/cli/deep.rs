@@ -1,11 +1,13 @@
-//! Networks of several hidden layers from the command line: layer by layer, then together, to exactly s nonzeros.
+//! Networks of several hidden layers from the command line: layer by layer, then together, to
+//! exactly s nonzeros.
 
 use crate::common::*;
 use serde_json::json;
 
 const DIGITS: &str = "generate digits --samples 600 --seed 2 -o d -q";
 const CLASSES: &str = "train --data d/X.npy --labels d/y.npy --task multiclass";
-const PLANTED: &str = "generate planted --samples 800 --inputs 10 --hidden 6 --nnz 18 --seed 3 -o p -q";
+const PLANTED: &str =
+    "generate planted --samples 800 --inputs 10 --hidden 6 --nnz 18 --seed 3 -o p -q";
 const VALUES: &str = "train --data p/X.npy --labels p/y.npy --task regression";
 
 #[test]
@@ -14,7 +16,11 @@ fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
     ok(folder.path(), DIGITS);
     let train = format!("{CLASSES} --hidden 24,16 --nnz 400 --epochs 30");
     let report = json(folder.path(), &format!("{train} -o m.tamis"));
-    assert_eq!((&report["recipe"], &report["hidden"]), (&json!("anneal"), &json!([24, 16])), "{report}");
+    assert_eq!(
+        (&report["recipe"], &report["hidden"]),
+        (&json!("anneal"), &json!([24, 16])),
+        "{report}"
+    );
     assert_eq!((&report["nnz"], &report["requested_nnz"]), (&json!(400), &json!(400)), "{report}");
     // More weights at first, and then as many as were asked for, each of them in some layer.
     assert!(number(&report, "grown_nnz") > 800.0, "{report}");
@@ -24,7 +30,10 @@ fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
     assert!(number(&report, "loss") <= number(&report, "untuned_loss") * 1.0001, "{report}");
     assert!(number(&report, "accuracy") > 0.8, "{report}");
     let eval = json(folder.path(), "eval m.tamis --data d/X.npy --labels d/y.npy");
-    assert!((number(&eval, "accuracy") - number(&report, "accuracy")).abs() < 1e-9, "{eval} {report}");
+    assert!(
+        (number(&eval, "accuracy") - number(&report, "accuracy")).abs() < 1e-9,
+        "{eval} {report}"
+    );
     let cost = json(folder.path(), "inspect m.tamis");
     let layers = cost["layers"].as_array().unwrap();
     let nnz: f64 = layers.iter().map(|layer| number(layer, "nnz")).sum();
@@ -49,25 +58,32 @@ fn values_are_learnt_by_either_recipe_in_up_to_seven_layers() {
     for (recipe, hidden) in [("paper", "8,6"), ("lm", "8,6"), ("paper", "6,6,6,6,6,6,6")] {
         let flags = "--nnz 60 --time-limit 20 --kicks 0";
         let flags = if recipe == "lm" { flags } else { "--nnz 60" };
-        let report =
-            json(folder.path(), &format!("{VALUES} --hidden {hidden} --recipe {recipe} {flags} -o m.tamis"));
+        let report = json(
+            folder.path(),
+            &format!("{VALUES} --hidden {hidden} --recipe {recipe} {flags} -o m.tamis"),
+        );
         assert!(number(&report, "nnz") <= 60.0 && number(&report, "nnz") > 40.0, "{report}");
         let zero = 12.0;
         assert!(number(&report, "psnr_db") > zero, "{report}");
         let eval = json(folder.path(), "eval m.tamis --data p/X.npy --labels p/y.npy");
-        assert!((number(&eval, "psnr_db") - number(&report, "psnr_db")).abs() < 1e-6, "{eval} {report}");
+        assert!(
+            (number(&eval, "psnr_db") - number(&report, "psnr_db")).abs() < 1e-6,
+            "{eval} {report}"
+        );
     }
     // Several outputs end in weights of their own.
     ok(
         folder.path(),
         "generate planted --samples 600 --inputs 12 --hidden 4 --outputs 3 --nnz 20 --seed 3 -o q -q",
     );
-    let line =
-        "train --data q/X.npy --labels q/y.npy --task regression --hidden 6,5 --nnz 40 --kicks 0 -o m.tamis";
+    let line = "train --data q/X.npy --labels q/y.npy --task regression --hidden 6,5 --nnz 40 --kicks 0 -o m.tamis";
     let report = json(folder.path(), line);
     // A network that is found exactly may have fewer.
     assert_eq!(report["outputs"], json!(3), "{report}");
-    assert!((20.0..=40.0).contains(&number(&report, "nnz")) && number(&report, "psnr_db") > 40.0, "{report}");
+    assert!(
+        (20.0..=40.0).contains(&number(&report, "nnz")) && number(&report, "psnr_db") > 40.0,
+        "{report}"
+    );
     ok(folder.path(), "eval m.tamis --data q/X.npy --labels q/y.npy");
 }
 
@@ -76,7 +92,10 @@ fn any_model_is_fitted_further_on_the_weights_that_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     ok(path, DIGITS);
-    ok(path, &format!("{CLASSES} --hidden 24,16 --nnz 300 --epochs 5 --tune-epochs 0 -o a.tamis -q"));
+    ok(
+        path,
+        &format!("{CLASSES} --hidden 24,16 --nnz 300 --epochs 5 --tune-epochs 0 -o a.tamis -q"),
+    );
     ok(path, &format!("{CLASSES} --hidden 24 --nnz 300 --epochs 5 -o b.tamis -q"));
     ok(path, PLANTED);
     ok(path, &format!("{VALUES} --hidden 8 --nnz 15 --recipe paper -o c.tamis -q"));
@@ -85,7 +104,10 @@ fn any_model_is_fitted_further_on_the_weights_that_it_has() {
         let old = json(path, &format!("eval {model}.tamis {data}"));
         let report = json(path, &format!("finetune {model}.tamis {data} -o n.tamis"));
         let new = json(path, &format!("eval n.tamis {data}"));
-        assert!((number(&old, "loss") - number(&report, "loss_before")).abs() < 1e-9, "{old} {report}");
+        assert!(
+            (number(&old, "loss") - number(&report, "loss_before")).abs() < 1e-9,
+            "{old} {report}"
+        );
         assert!((number(&new, "loss") - number(&report, "loss")).abs() < 1e-9, "{new} {report}");
         // The published method ends where its weights fit best.
         let part = if model == "c" { 1.0 } else { 0.99 };
@@ -93,16 +115,18 @@ fn any_model_is_fitted_further_on_the_weights_that_it_has() {
         let size = |name: &str| std::fs::metadata(path.join(name)).unwrap().len();
         assert_eq!(size("n.tamis"), size(&format!("{model}.tamis")));
         // Places stay, and so do tasks and the neurons asked for.
-        let [was, is] =
-            [format!("{model}.tamis"), "n.tamis".into()].map(|name| json(path, &format!("inspect {name}")));
+        let [was, is] = [format!("{model}.tamis"), "n.tamis".into()]
+            .map(|name| json(path, &format!("inspect {name}")));
         assert_eq!(
             (&was["layers"], &was["task"], &was["hidden"]),
             (&is["layers"], &is["task"], &is["hidden"])
         );
     }
-    for (flags, says) in
-        [("--epochs 0", "--epochs 1 or more"), ("--rate=-1", "--rate"), ("--time-limit=-1", "--time-limit")]
-    {
+    for (flags, says) in [
+        ("--epochs 0", "--epochs 1 or more"),
+        ("--rate=-1", "--rate"),
+        ("--time-limit=-1", "--time-limit"),
+    ] {
         let error = fails(path, &format!("finetune a.tamis {digits} {flags} -o x.tamis"));
         assert!(error.contains(says), "{flags}: {error}");
     }
@@ -137,7 +161,10 @@ fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
     }
     for (flags, says) in [
         ("--hidden 8,8,8 --nnz 20 --grow 2 --recipe paper", "recipe paper does not take --grow"),
-        ("--hidden 8,8 --nnz 20 --recipe imp --tune-epochs 3", "recipe imp does not take --tune-epochs"),
+        (
+            "--hidden 8,8 --nnz 20 --recipe imp --tune-epochs 3",
+            "recipe imp does not take --tune-epochs",
+        ),
     ] {
         let error = misuses(folder.path(), &format!("{VALUES} {flags} -o m.tamis"));
         assert!(error.contains(says), "{flags}: {error}");
@@ -145,15 +172,25 @@ fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_budget_holds_for_all_layers_and_what_they_make_of_the_rows_is_stored_only_where_there_is_room() {
+fn a_budget_holds_for_all_layers_and_what_they_make_of_the_rows_is_stored_only_where_there_is_room()
+{
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
-    let train = format!("{VALUES} --hidden 8,7,6 --nnz 40 --recipe paper --tune-epochs 2 -o m.tamis");
+    let train =
+        format!("{VALUES} --hidden 8,7,6 --nnz 40 --recipe paper --tune-epochs 2 -o m.tamis");
     let stored = |report: &serde_json::Value| -> Vec<f64> {
-        report["layers"].as_array().unwrap().iter().map(|layer| number(layer, "mapped_bytes")).collect()
+        report["layers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|layer| number(layer, "mapped_bytes"))
+            .collect()
     };
     let total = |report: &serde_json::Value| -> f64 {
-        ["mapped_bytes", "state_bytes", "workspace_bytes"].iter().map(|key| number(report, key)).sum()
+        ["mapped_bytes", "state_bytes", "workspace_bytes"]
+            .iter()
+            .map(|key| number(report, key))
+            .sum()
     };
     let free = json(folder.path(), &train);
     let live: Vec<f64> =

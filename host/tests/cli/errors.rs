@@ -10,14 +10,17 @@ const EVAL: &str = "eval m.tamis --data p/X.npy --labels p/y.npy";
 #[test]
 fn sizes_out_of_bounds() {
     let folder = prepared();
-    let train =
-        |from: &str, to: &str| fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace(from, to)));
+    let train = |from: &str, to: &str| {
+        fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace(from, to)))
+    };
     for (nnz, says) in [("0", "got: 0"), ("37", "got: 37"), ("18446744073709551615", "1 to 36")] {
         let error = train("--nnz 6", &format!("--nnz {nnz}"));
         assert!(error.contains("1 to 36") && error.contains(says), "{error}");
     }
     assert!(train("--hidden 3", "--hidden 0").contains("hidden"));
-    assert!(train("--hidden 3", "--hidden 3,0").contains("the second hidden layer is out of bounds"));
+    assert!(
+        train("--hidden 3", "--hidden 3,0").contains("the second hidden layer is out of bounds")
+    );
     assert!(train("--hidden 3", "--hidden 18446744073709551615").contains("hidden neurons"));
     for density in ["0", "-1", "1.5", "nan", "inf"] {
         assert!(train("--nnz 6", &format!("--density={density}")).contains("density"));
@@ -27,7 +30,9 @@ fn sizes_out_of_bounds() {
     for part in ["1", "-0.1", "nan"] {
         assert!(train("--nnz 6", &format!("--nnz 6 --validation={part}")).contains("held out"));
     }
-    assert!(train("--nnz 6", "--nnz 6 --validation 0.0001").contains("too few rows to hold some out"));
+    assert!(
+        train("--nnz 6", "--nnz 6 --validation 0.0001").contains("too few rows to hold some out")
+    );
     assert!(train("--nnz 6", "--nnz 6 --recipe anneal").contains("--task binary or multiclass"));
 }
 
@@ -80,7 +85,11 @@ fn sizes_are_refused_under_their_flag_with_what_to_do() {
         (planted("--hidden 2 --nnz 0"), "--nnz 1 to 10", "got: 0"),
         (planted("--hidden 2 --nnz 11"), "--nnz 1 to 10", "got: 11"),
         (planted("--hidden 800000000 --nnz 4000000000"), "choose smaller --nnz", "bytes free"),
-        ("generate planted --samples 0 --inputs 5 --hidden 1 --nnz 1 -o d".into(), "--samples 1", "got: 0"),
+        (
+            "generate planted --samples 0 --inputs 5 --hidden 1 --nnz 1 -o d".into(),
+            "--samples 1",
+            "got: 0",
+        ),
         ("generate gaussian --samples 5 --inputs 0 --nnz 1 -o d".into(), "--inputs 1", "got: 0"),
         (
             "generate gaussian --samples 4000000000 --inputs 90000 --nnz 1 -o d".into(),
@@ -136,7 +145,8 @@ fn negative_numbers_are_refused_under_their_flag() {
         assert_eq!(output.status.code(), Some(2), "{line}\n{err}");
         assert!(err.contains(&format!("invalid value '{value}' for '{flag} ")), "{line}\n{err}");
     }
-    let error = fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("--nnz 6", "--density -2")));
+    let error =
+        fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("--nnz 6", "--density -2")));
     assert!(error.contains("--density above 0"), "{error}");
 }
 
@@ -176,7 +186,10 @@ fn damaged_models() {
         }
     }
     let later = fails_with(&folder, &version);
-    assert!(later.contains("expected: format version 1") && later.contains("help: update tamis"), "{later}");
+    assert!(
+        later.contains("expected: format version 1") && later.contains("help: update tamis"),
+        "{later}"
+    );
     assert!(!later.contains("damaged"), "{later}");
     for not_there in ["missing.tamis", "p", "p/X.npy/x"] {
         assert!(fails(folder.path(), &format!("inspect {not_there}")).contains(not_there));
@@ -198,7 +211,9 @@ fn labels_outside_the_task_of_the_model() {
     fs::write(folder.path().join("u.csv"), "a,y\n1,0\n2,1\n3,7\n").unwrap();
     ok(folder.path(), "train --data t.csv --target y --task binary --hidden 2 --nnz 2 -o b.tamis");
     let error = fails(folder.path(), "eval b.tamis --data u.csv --target y");
-    for says in ["outside the binary task", "u.csv", "expected: 0 or 1", "got: 7 in row 2", "--keep-labels"] {
+    for says in
+        ["outside the binary task", "u.csv", "expected: 0 or 1", "got: 7 in row 2", "--keep-labels"]
+    {
         assert!(error.contains(says), "{says}: {error}");
     }
     ok(folder.path(), "eval b.tamis --data u.csv --target y --task regression");
@@ -212,7 +227,8 @@ fn data_that_does_not_fit() {
     let error = fails(folder.path(), &EVAL.replace("p/", "q/"));
     assert!(error.contains("12 columns") && error.contains("5 columns"), "{error}");
     fails(folder.path(), "predict m.tamis --data q/X.npy -o o.npy");
-    let error = fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("p/y.npy", "q/y.npy")));
+    let error =
+        fails(folder.path(), &format!("{} -o n.tamis", TRAIN.replace("p/y.npy", "q/y.npy")));
     assert!(error.contains("400 labels") && error.contains("300"), "{error}");
     fails(folder.path(), &EVAL.replace("p/y.npy", "q/y.npy"));
     assert!(
@@ -255,8 +271,12 @@ fn damaged_data() {
     ] {
         fs::write(folder.path().join(name.trim_end_matches("#X")), bytes).unwrap();
         for line in [
-            format!("train --data {name} --labels p/y.npy --task regression --hidden 1 --nnz 1 -o n.tamis"),
-            format!("train --data p/X.npy --labels {name} --task regression --hidden 1 --nnz 1 -o n.tamis"),
+            format!(
+                "train --data {name} --labels p/y.npy --task regression --hidden 1 --nnz 1 -o n.tamis"
+            ),
+            format!(
+                "train --data p/X.npy --labels {name} --task regression --hidden 1 --nnz 1 -o n.tamis"
+            ),
             format!("eval m.tamis --data {name} --labels p/y.npy"),
             format!("predict m.tamis --data {name} -o o.npy"),
         ] {
@@ -269,12 +289,16 @@ fn damaged_data() {
 fn labels_outside_the_task() {
     let folder = prepared();
     let binary = TRAIN.replace("regression", "binary");
-    assert!(fails(folder.path(), &format!("{binary} -o n.tamis")).contains("outside the binary task"));
+    assert!(
+        fails(folder.path(), &format!("{binary} -o n.tamis")).contains("outside the binary task")
+    );
     fs::write(folder.path().join("t.csv"), "a,y\n1,0\n2,1\n3,2\n4,1\n").unwrap();
     let train = |flags: &str| {
         fails(
             folder.path(),
-            &format!("train --data t.csv --target y --task binary --hidden 1 --nnz 1 {flags} -o n.tamis"),
+            &format!(
+                "train --data t.csv --target y --task binary --hidden 1 --nnz 1 {flags} -o n.tamis"
+            ),
         )
     };
     assert!(train("").contains("2 in row 2"));
@@ -286,15 +310,19 @@ fn labels_outside_the_task() {
     fs::write(folder.path().join("t.csv"), "a,y\n1,1\n2,1\n").unwrap();
     assert!(train("").contains("nothing to tell apart"));
     assert!(
-        fails(folder.path(), "train --data t.csv --target z --task binary --hidden 1 --nnz 1 -o n.tamis")
-            .contains("\"z\"")
+        fails(
+            folder.path(),
+            "train --data t.csv --target z --task binary --hidden 1 --nnz 1 -o n.tamis"
+        )
+        .contains("\"z\"")
     );
 }
 
 #[test]
 fn steps_that_diverge() {
     let folder = prepared();
-    let error = fails(folder.path(), &format!("{TRAIN} --step fixed:1e30 --refine none -o n.tamis"));
+    let error =
+        fails(folder.path(), &format!("{TRAIN} --step fixed:1e30 --refine none -o n.tamis"));
     assert!(error.contains("diverged at step"), "{error}");
     fs::write(folder.path().join("z.csv"), "a,b,y\n0,0,1\n0,0,2\n").unwrap();
     let zero = "train --data z.csv --target y --task regression --hidden 1 --nnz 1 -o n.tamis";
@@ -328,7 +356,9 @@ fn outputs_that_cannot_be_written_are_found_before_training() {
             fails(folder.path(), &format!("predict m.tamis --data p/X.npy -o {output}"));
         }
     }
-    assert!(fails(folder.path(), "predict m.tamis --data p/X.npy -o o.txt").contains(".npy or .csv"));
+    assert!(
+        fails(folder.path(), "predict m.tamis --data p/X.npy -o o.txt").contains(".npy or .csv")
+    );
     for line in ["demo -o file", "demo -o file/below", "generate digits --samples 5 -o file"] {
         fails(folder.path(), line);
     }
@@ -420,12 +450,17 @@ fn a_log_or_picture_that_cannot_be_finished_leaves_no_model() {
 #[test]
 fn numbers_too_large_to_be_squared() {
     let folder = prepared();
-    for (csv, says) in [("a,b,y\n1,1,1\n2,3e38,2\n", "column 2"), ("a,y\n1,1\n2,-3e38\n", "labels")] {
+    for (csv, says) in [("a,b,y\n1,1,1\n2,3e38,2\n", "column 2"), ("a,y\n1,1\n2,-3e38\n", "labels")]
+    {
         fs::write(folder.path().join("big.csv"), csv).unwrap();
         for recipe in ["lm", "paper"] {
-            let line = format!("train --data big.csv --target y --task regression --recipe {recipe}");
+            let line =
+                format!("train --data big.csv --target y --task regression --recipe {recipe}");
             let error = fails(folder.path(), &format!("{line} --hidden 1 --nnz 1 -o n.tamis"));
-            assert!(error.contains(says) && error.contains("row 1") && error.contains("big.csv"), "{error}");
+            assert!(
+                error.contains(says) && error.contains("row 1") && error.contains("big.csv"),
+                "{error}"
+            );
         }
     }
 }
@@ -441,7 +476,8 @@ fn a_full_or_closed_standard_output() {
     assert!(err.starts_with("error: cannot write to standard output"), "{err}");
     assert!(err.contains("help: files that the command writes are written and whole"), "{err}");
     let script = format!("{} inspect m.tamis | true", env!("CARGO_BIN_EXE_tamis"));
-    let piped = std::process::Command::new("sh").current_dir(folder.path()).args(["-c", &script]).output();
+    let piped =
+        std::process::Command::new("sh").current_dir(folder.path()).args(["-c", &script]).output();
     assert_eq!(texts(&piped.unwrap()).1, "");
 }
 
@@ -489,14 +525,17 @@ fn classes_that_cannot_be_learnt() {
     assert!(train("--nnz 8", "--nnz 8 --epochs 0").contains("epoch"));
     assert!(train("--nnz 8", "--nnz 8 --panel 0").contains("panel"));
     assert!(train("--nnz 8", "--nnz 8 --start-factor 0.5").contains("--start-factor 1 or more"));
-    for (flag, wrong) in [("--rate", "0"), ("--rate", "nan"), ("--drop", "1.5"), ("--drop", "nan")] {
+    for (flag, wrong) in [("--rate", "0"), ("--rate", "nan"), ("--drop", "1.5"), ("--drop", "nan")]
+    {
         assert!(train("--nnz 8", &format!("--nnz 8 {flag}={wrong}")).contains(flag));
     }
     for part in ["1", "-0.1", "nan"] {
         assert!(train("--nnz 8", &format!("--nnz 8 --validation={part}")).contains("held out"));
     }
     assert!(train("--nnz 8", "--nnz 8 --ram 100").contains("bytes needed"));
-    assert!(train("--nnz 8", "--nnz 8 --recipe lm").contains("recipe lm does not train for this task"));
+    assert!(
+        train("--nnz 8", "--nnz 8 --recipe lm").contains("recipe lm does not train for this task")
+    );
     assert!(train("--nnz 8", "--nnz 8 --keep-labels 0,1,7").contains('7'));
     for (text, says) in [
         (CLASSES.replace(",1\n", ",3\n"), "no row with label 1"),

@@ -1,4 +1,5 @@
-//! Models as source code: compiled, run, and compared with the model to the bit; golden files; and what is refused.
+//! Models as source code: compiled, run, and compared with the model to the bit; golden files; and
+//! what is refused.
 //!
 //! `UPDATE_GOLDEN=1` writes the golden files, from which the modules below are built the next time.
 
@@ -51,8 +52,11 @@ fn entries(rng: &mut Rng, (inputs, outputs, fan): Shape) -> (Vec<u16>, Vec<u16>,
     for row in 0..outputs {
         let width = inputs / fan;
         for k in 0..fan {
-            let within =
-                if row == 0 { if k == 0 { 0 } else { width as u32 - 1 } } else { rng.below(width as u32) };
+            let within = if row == 0 {
+                if k == 0 { 0 } else { width as u32 - 1 }
+            } else {
+                rng.below(width as u32)
+            };
             let last = row == 0 && k + 1 == fan;
             columns.push(if last { inputs as u16 - 1 } else { (k * width) as u16 + within as u16 });
             let value = rng.below(255) as i8;
@@ -73,15 +77,19 @@ fn integers(seed: u64, plan: &Plan<'_>, choice: Choice) -> Vec<u8> {
         .iter()
         .enumerate()
         .map(|(at, &(_, outputs, fan))| {
-            let factor =
-                |rng: &mut Rng| Rescale::near((0.01 + 0.02 * rng.uniform()) / fan as f32).unwrap().bits();
+            let factor = |rng: &mut Rng| {
+                Rescale::near((0.01 + 0.02 * rng.uniform()) / fan as f32).unwrap().bits()
+            };
             let factors = match (plan.rich, at < hidden) {
                 (true, _) => (0..outputs).map(|_| factor(&mut rng)).collect(),
                 (false, true) => vec![factor(&mut rng)],
                 (false, false) => Vec::new(),
             };
             let bias = |rng: &mut Rng| rng.below(20_001) as i32 - 10_000;
-            (factors, if plan.rich { (0..outputs).map(|_| bias(&mut rng)).collect() } else { Vec::new() })
+            (
+                factors,
+                if plan.rich { (0..outputs).map(|_| bias(&mut rng)).collect() } else { Vec::new() },
+            )
         })
         .collect();
     let layers: Vec<Layer<'_>> = (0..count)
@@ -98,11 +106,14 @@ fn integers(seed: u64, plan: &Plan<'_>, choice: Choice) -> Vec<u8> {
         .collect();
     let added = plan.shapes[count - 1].1;
     let signs: Vec<u32> = (0..added.div_ceil(32))
-        .map(|at| rng.bits() & if added - at * 32 >= 32 { u32::MAX } else { (1 << (added - at * 32)) - 1 })
+        .map(|at| {
+            rng.bits() & if added - at * 32 >= 32 { u32::MAX } else { (1 << (added - at * 32)) - 1 }
+        })
         .collect();
     let sum = plan.sum.then(|| Sum::new(added, &signs).unwrap());
     let scales = Scales::new(0.5, 0.001, 3, -7).unwrap();
-    let view = QuantisedView::new(Model::new(&layers, sum, scales).unwrap()).with_task(plan.task).unwrap();
+    let view =
+        QuantisedView::new(Model::new(&layers, sum, scales).unwrap()).with_task(plan.task).unwrap();
     let mut bytes = vec![0; view.encoded_len(choice)];
     let len = view.encode(choice, &mut bytes).unwrap();
     bytes.truncate(len);
@@ -176,11 +187,16 @@ fn expected(model: &[u8], rows: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Runs a compiler that must say nothing: `cc` or rustc, both of which Rust itself needs to build this test.
+/// Runs a compiler that must say nothing: `cc` or rustc, both of which Rust itself needs to build
+/// this test.
 fn compile(compiler: &str, folder: &Path, line: &str) {
-    let output = Command::new(compiler).current_dir(folder).args(line.split_whitespace()).output().unwrap();
+    let output =
+        Command::new(compiler).current_dir(folder).args(line.split_whitespace()).output().unwrap();
     let (out, err) = texts(&output);
-    assert!(output.status.success() && out.is_empty() && err.is_empty(), "{compiler} {line}\n{out}{err}");
+    assert!(
+        output.status.success() && out.is_empty() && err.is_empty(),
+        "{compiler} {line}\n{out}{err}"
+    );
 }
 
 /// What a program makes of rows.
@@ -247,7 +263,11 @@ fn c_of_every_encoding_gives_the_bits_of_the_model() {
     check_c(folder.path(), &integers(1, &plan, Choice::Fastest), "signs of several words");
     check_c(folder.path(), &floats(), "floats");
     // Where products and sums may be fused the bits are the same.
-    compile("cc", folder.path(), "-std=gnu99 -O3 -march=native -ffp-contract=fast q.c main.c -o program");
+    compile(
+        "cc",
+        folder.path(),
+        "-std=gnu99 -O3 -march=native -ffp-contract=fast q.c main.c -o program",
+    );
     let rows = rows(20, 2000);
     assert!(fed(folder.path(), "./program", &rows) == expected(&floats(), &rows));
 }
@@ -257,10 +277,20 @@ fn rust_without_tables_gives_the_bits_of_the_model() {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
     let folder = tempfile::tempdir().unwrap();
     let plans = [
-        Plan { shapes: &[(784, 10, 60), (10, 10, 6)], rich: false, sum: false, task: Task::Multiclass },
+        Plan {
+            shapes: &[(784, 10, 60), (10, 10, 6)],
+            rich: false,
+            sum: false,
+            task: Task::Multiclass,
+        },
         Plan { shapes: &[(5000, 9, 20), (9, 4, 3)], rich: true, sum: true, task: Task::BINARY },
         Plan { shapes: &[(90, 70, 3)], rich: false, sum: true, task: Task::BINARY },
-        Plan { shapes: &[(60, 9, 20), (9, 7, 4), (7, 3, 3)], rich: true, sum: false, task: Task::Multiclass },
+        Plan {
+            shapes: &[(60, 9, 20), (9, 7, 4), (7, 3, 3)],
+            rich: true,
+            sum: false,
+            task: Task::Multiclass,
+        },
     ];
     let text = "mod q;\nuse std::io::{Read, Write};\nfn main() {\n\
          let (mut x, mut out) = ([0; q::INPUTS], std::io::stdout().lock());\n\
@@ -276,8 +306,16 @@ fn rust_without_tables_gives_the_bits_of_the_model() {
         assert!(!text.contains("unsafe") && !text.contains("static ") && !text.contains("use "));
         let rows = rows(plan.shapes[0].0, 300);
         for flags in ["-Copt-level=3", "-Copt-level=0 -Cdebug-assertions=on"] {
-            compile(&rustc, folder.path(), &format!("--edition 2024 -Dwarnings {flags} main.rs -o program"));
-            assert!(fed(folder.path(), "./program", &rows) == expected(&model, &rows), "{:?}", plan.shapes);
+            compile(
+                &rustc,
+                folder.path(),
+                &format!("--edition 2024 -Dwarnings {flags} main.rs -o program"),
+            );
+            assert!(
+                fed(folder.path(), "./program", &rows) == expected(&model, &rows),
+                "{:?}",
+                plan.shapes
+            );
         }
     }
 }
@@ -369,7 +407,8 @@ fn golden(file: &Path, name: &str) {
 fn a_trained_model_is_quantised_and_exported() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), "generate digits --samples 300 --seed 1 -o d -q");
-    let train = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 8 --nnz 80 --epochs 5";
+    let train =
+        "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 8 --nnz 80 --epochs 5";
     ok(folder.path(), &format!("{train} -o digits.tamis -q"));
     ok(folder.path(), "quantize digits.tamis --data d/X.npy --encoding fastest -o small.tamis -q");
     // Rounding takes the rows of a model in windows, and gives the same file.
@@ -378,7 +417,10 @@ fn a_trained_model_is_quantised_and_exported() {
     let bytes = |name: &str| fs::read(folder.path().join(name)).unwrap();
     assert_ne!(bytes("blocks.tamis"), bytes("digits.tamis"));
     assert_eq!(bytes("again.tamis"), bytes("small.tamis"));
-    ok(folder.path(), "finetune blocks.tamis --data d/X.npy --labels d/y.npy --epochs 2 -o tuned.tamis -q");
+    ok(
+        folder.path(),
+        "finetune blocks.tamis --data d/X.npy --labels d/y.npy --epochs 2 -o tuned.tamis -q",
+    );
     for line in [
         "export small.tamis --format rust -o digits.rs",
         "export small.tamis --format rust --straight-line -o digits.rs",
@@ -415,9 +457,16 @@ fn a_model_is_written_in_other_encodings_and_back() {
     for (format, name) in [("rust", "b.rs"), ("onnx", "b.onnx"), ("safetensors", "b.safetensors")] {
         ok(folder.path(), &format!("export b.tamis --format {format} -o {name}"));
     }
-    assert!(String::from_utf8(bytes("b.rs")).unwrap().contains("Layer::Blocks(checked(Blocks::new(20, 5,"));
+    assert!(
+        String::from_utf8(bytes("b.rs"))
+            .unwrap()
+            .contains("Layer::Blocks(checked(Blocks::new(20, 5,")
+    );
     let cost = json(folder.path(), "inspect b.tamis");
-    assert_eq!((&cost["layers"][0]["kind"], &cost["layers"][0]["nnz"]), (&json!("blocks"), &json!(20)));
+    assert_eq!(
+        (&cost["layers"][0]["kind"], &cost["layers"][0]["nnz"]),
+        (&json!("blocks"), &json!(20))
+    );
 
     let model = integers(3, &TINY, Choice::Prefer(Encoding::Blocks));
     fs::write(folder.path().join("q.tamis"), &model).unwrap();
@@ -430,7 +479,10 @@ fn a_model_is_written_in_other_encodings_and_back() {
         let error = fails(folder.path(), line);
         assert!(error.contains(words), "{line}: {error}");
     };
-    wrong("export f.tamis --format tamis --encoding dense -o d.tamis", "smallest, fastest, rows or blocks");
+    wrong(
+        "export f.tamis --format tamis --encoding dense -o d.tamis",
+        "smallest, fastest, rows or blocks",
+    );
     wrong("export q.tamis --format tamis --encoding rows -o d.tamis", "dense, bitmask or blocks");
     wrong("export f.tamis --format rust --encoding rows -o d.rs", "--format tamis");
     wrong("export f.tamis --format tamis -o f.tamis", "also an input");
@@ -452,7 +504,8 @@ fn what_cannot_be_exported_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f.tamis"), floats()).unwrap();
     fs::write(folder.path().join("1st.tamis"), floats()).unwrap();
-    let large = Plan { shapes: &[(30_000, 3, 22_000)], rich: false, sum: false, task: Task::Multiclass };
+    let large =
+        Plan { shapes: &[(30_000, 3, 22_000)], rich: false, sum: false, task: Task::Multiclass };
     fs::write(folder.path().join("large.tamis"), integers(1, &large, Choice::Smallest)).unwrap();
     let wrong = |line: &str, words: &str| {
         let error = fails(folder.path(), line);

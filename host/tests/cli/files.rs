@@ -1,4 +1,5 @@
-//! Files that are no plain files, of another kind, linked elsewhere, made to fill the memory, or left by a killed run.
+//! Files that are no plain files, of another kind, linked elsewhere, made to fill the memory, or
+//! left by a killed run.
 
 use std::fs;
 use std::path::Path;
@@ -88,8 +89,10 @@ fn standard_output_takes_an_output() {
     assert!(output.status.success());
     assert!(output.stdout == fs::read(folder.path().join("o.npy")).unwrap());
     // A reader that has gone away is an error, and none that is waited for.
-    let line =
-        format!("{} predict m.tamis --data p/X.npy -o /dev/stdout -q | true", env!("CARGO_BIN_EXE_tamis"));
+    let line = format!(
+        "{} predict m.tamis --data p/X.npy -o /dev/stdout -q | true",
+        env!("CARGO_BIN_EXE_tamis")
+    );
     let mut shell = std::process::Command::new("timeout");
     let status = shell.current_dir(folder.path()).args(["60", "sh", "-c", &line]).status().unwrap();
     assert!(status.success());
@@ -108,7 +111,10 @@ fn an_output_that_nobody_reads_can_be_interrupted() {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
         assert!(begun.elapsed() < Duration::from_secs(60), "ignores Ctrl-C");
-        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        std::process::Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(300));
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -1,5 +1,5 @@
-//! `tamis train --recipe imp`: every task from files to a model that is evaluated to the same score, runs that go on, and
-//! what is refused.
+//! `tamis train --recipe imp`: every task from files to a model that is evaluated to the same
+//! score, runs that go on, and what is refused.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::path::Path;
 use crate::common::*;
 use serde_json::{Value, json};
 
-const PLANT: &str = "generate planted --samples 400 --inputs 12 --hidden 3 --nnz 6 --seed 3 -o p -q";
-const TRAIN: &str =
-    "train --data p/X.npy --labels p/y.npy --task regression --recipe imp --epochs 5 --batch 40 --rate 0.01";
+const PLANT: &str =
+    "generate planted --samples 400 --inputs 12 --hidden 3 --nnz 6 --seed 3 -o p -q";
+const TRAIN: &str = "train --data p/X.npy --labels p/y.npy --task regression --recipe imp --epochs 5 --batch 40 --rate 0.01";
 
 fn planted() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -55,22 +55,33 @@ fn every_task_is_trained_and_evaluated_to_the_same_score() {
             (&json!(dense), report["rounds"].as_u64().unwrap())
         );
         let last = levels[levels.len() - 1]["loss"].as_f64().unwrap();
-        assert!((last / report["loss"].as_f64().unwrap() - 1.0).abs() < 1e-4, "{flags}: {last} {report}");
+        assert!(
+            (last / report["loss"].as_f64().unwrap() - 1.0).abs() < 1e-4,
+            "{flags}: {last} {report}"
+        );
     }
-    ok(folder.path(), "generate planted --samples 300 --inputs 9 --hidden 3 --outputs 4 --nnz 12 -o c -q");
+    ok(
+        folder.path(),
+        "generate planted --samples 300 --inputs 9 --hidden 3 --outputs 4 --nnz 12 -o c -q",
+    );
     let line = TRAIN.replace("p/", "c/");
-    let report =
-        trained(folder.path(), &format!("{line} --hidden 5 --nnz 30"), "--data c/X.npy --labels c/y.npy");
+    let report = trained(
+        folder.path(),
+        &format!("{line} --hidden 5 --nnz 30"),
+        "--data c/X.npy --labels c/y.npy",
+    );
     assert_eq!((&report["outputs"], &report["dense_nnz"]), (&json!(4), &json!(65)));
 
     ok(folder.path(), "generate digits --samples 400 --side 8 -o d -q");
     let digits = "--data d/X.npy --labels d/y.npy";
-    let line =
-        format!("train {digits} --recipe imp --epochs 8 --batch 20 --rate 0.01 --prune-part 0.3 --hidden 16");
+    let line = format!(
+        "train {digits} --recipe imp --epochs 8 --batch 20 --rate 0.01 --prune-part 0.3 --hidden 16"
+    );
     let report = trained(folder.path(), &format!("{line} --task multiclass --nnz 300"), digits);
     assert!(report["accuracy"].as_f64().unwrap() > 0.8, "{report}");
     assert_eq!((&report["input_scale"], &report["psnr_db"]), (&json!(1.0 / 256.0), &json!(null)));
-    let raw = trained(folder.path(), &format!("{line} --task multiclass --nnz 300 --raw-inputs"), digits);
+    let raw =
+        trained(folder.path(), &format!("{line} --task multiclass --nnz 300 --raw-inputs"), digits);
     assert_eq!(raw["input_scale"], json!(1.0));
     let two = format!("{digits} --keep-labels 3,8");
     let line = line.replace(digits, &two);
@@ -86,7 +97,8 @@ fn every_task_is_trained_and_evaluated_to_the_same_score() {
 fn test_rows_are_scored_level_by_level() {
     let folder = planted();
     ok(folder.path(), &PLANT.replace("-o p", "-o t").replace("400", "200"));
-    let line = format!("{TRAIN} --hidden 6 --nnz 20 --test-data t/X.npy --test-labels t/y.npy -o m.tamis");
+    let line =
+        format!("{TRAIN} --hidden 6 --nnz 20 --test-data t/X.npy --test-labels t/y.npy -o m.tamis");
     let report = json(folder.path(), &line);
     let level = report["levels"].as_array().unwrap().last().unwrap();
     let eval = json(folder.path(), "eval m.tamis --data t/X.npy --labels t/y.npy");
@@ -103,10 +115,11 @@ fn threads_and_the_folder_change_no_byte_of_the_model() {
     ok(folder.path(), &format!("{line} --threads 1 -o one.tamis"));
     ok(folder.path(), &format!("{line} --threads 3 --checkpoint run --keep-levels -o three.tamis"));
     ok(folder.path(), &format!("{line} --checkpoint run --resume -o again.tamis"));
-    let [one, three, again] =
-        ["one", "three", "again"].map(|m| fs::read(folder.path().join(format!("{m}.tamis"))).unwrap());
+    let [one, three, again] = ["one", "three", "again"]
+        .map(|m| fs::read(folder.path().join(format!("{m}.tamis"))).unwrap());
     assert!(one == three && one == again);
-    let levels = json(folder.path(), &format!("{line} -o m.tamis"))["levels"].as_array().unwrap().len();
+    let levels =
+        json(folder.path(), &format!("{line} -o m.tamis"))["levels"].as_array().unwrap().len();
     assert!(folder.path().join(format!("run/level-{:03}.npz", levels - 1)).exists());
     assert!(!folder.path().join(format!("run/level-{levels:03}.npz")).exists());
 }
@@ -168,19 +181,26 @@ fn what_cannot_be_is_refused_by_name() {
     }
     let no_rate = TRAIN.replace("--rate 0.01", "--rate 0");
     assert!(
-        fails(folder.path(), &format!("{no_rate} --hidden 6 --nnz 9 -o m.tamis")).contains("--rate above 0")
+        fails(folder.path(), &format!("{no_rate} --hidden 6 --nnz 9 -o m.tamis"))
+            .contains("--rate above 0")
     );
-    ok(folder.path(), "generate planted --samples 300 --inputs 9 --hidden 3 --outputs 4 --nnz 12 -o c -q");
+    ok(
+        folder.path(),
+        "generate planted --samples 300 --inputs 9 --hidden 3 --outputs 4 --nnz 12 -o c -q",
+    );
     let several = TRAIN.replace("p/", "c/");
-    let sum = fails(folder.path(), &format!("{several} --hidden 6 --nnz 9 --sum-output -o m.tamis"));
+    let sum =
+        fails(folder.path(), &format!("{several} --hidden 6 --nnz 9 --sum-output -o m.tamis"));
     assert!(sum.contains("--sum-output"));
     // A run of other settings or of other data stays as it is.
     ok(folder.path(), &format!("{TRAIN} --hidden 6 --nnz 20 --checkpoint run -q -o k.tamis"));
     assert!(refused("--hidden 6 --nnz 20 --checkpoint run").contains("--resume"));
     assert!(refused("--hidden 6 --nnz 21 --checkpoint run --resume").contains("nnz 21"));
     let rows = TRAIN.replace("p/", "c/");
-    let rows =
-        fails(folder.path(), &format!("{rows} --hidden 6 --nnz 20 --checkpoint run --resume -o m.tamis"));
+    let rows = fails(
+        folder.path(),
+        &format!("{rows} --hidden 6 --nnz 20 --checkpoint run --resume -o m.tamis"),
+    );
     assert!(rows.contains("other settings or other data"), "{rows}");
     fs::write(folder.path().join("run/imp.npz"), b"PK\x03\x04 no archive").unwrap();
     assert!(refused("--hidden 6 --nnz 20 --checkpoint run --resume").contains("imp.npz"));

@@ -1,6 +1,8 @@
-//! Models of other programs: as those programs predict, cut to size, exported and read back to the bit; and what is refused.
+//! Models of other programs: as those programs predict, cut to size, exported and read back to the
+//! bit; and what is refused.
 //!
-//! `golden/import/make.py` writes the files of PyTorch, Keras and scikit-learn, `UPDATE_GOLDEN=1` those of Tamis.
+//! `golden/import/make.py` writes the files of PyTorch, Keras and scikit-learn, `UPDATE_GOLDEN=1`
+//! those of Tamis.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -64,7 +66,8 @@ fn files_of_pytorch_keras_and_scikit_learn_predict_as_there() {
         let expected = y.values.into_f32();
         assert_eq!(got.len(), expected.len(), "{name}");
         for (got, expected) in got.chunks(y.cols).zip(expected.chunks(y.cols)) {
-            for (got, &expected) in probabilities(got, object["task"].as_str()).iter().zip(expected) {
+            for (got, &expected) in probabilities(got, object["task"].as_str()).iter().zip(expected)
+            {
                 // Their sums run in other orders.
                 assert!((got - f64::from(expected)).abs() < 2e-6, "{name}: {got} for {expected}");
             }
@@ -77,8 +80,9 @@ fn files_of_pytorch_keras_and_scikit_learn_predict_as_there() {
 #[test]
 fn what_was_left_out_is_said() {
     let folder = tempfile::tempdir().unwrap();
-    let import =
-        |name: &str| ok(folder.path(), &format!("import {} -o m.tamis", golden().join(name).display()));
+    let import = |name: &str| {
+        ok(folder.path(), &format!("import {} -o m.tamis", golden().join(name).display()))
+    };
     let text = import("keras_binary.onnx");
     assert!(text.contains("Sigmoid left out") && text.contains("last column of 1"), "{text}");
     assert!(text.contains("binary, class 1 from 0 on"), "{text}");
@@ -91,8 +95,9 @@ fn what_was_left_out_is_said() {
 /// Layers of drawn weights, of which every third is 0.
 fn layers(sizes: &[usize], bias: bool) -> Vec<Dense> {
     let mut rng = tamis::base::rng::Rng::new(7, 0);
-    let mut draw =
-        |n: usize| (0..n).map(|i| if i % 3 == 1 { 0.0 } else { rng.normal() }).collect::<Vec<f32>>();
+    let mut draw = |n: usize| {
+        (0..n).map(|i| if i % 3 == 1 { 0.0 } else { rng.normal() }).collect::<Vec<f32>>()
+    };
     let pairs = sizes.iter().zip(&sizes[1..]).enumerate();
     let made = pairs.map(|(l, (&inputs, &outputs))| Dense {
         name: format!("{l}"),
@@ -109,14 +114,16 @@ fn layers(sizes: &[usize], bias: bool) -> Vec<Dense> {
 fn saved(layers: &[Dense]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("m.onnx"), onnx::write(layers, None).unwrap()).unwrap();
-    fs::write(folder.path().join("m.safetensors"), safetensors::write(layers, None).unwrap()).unwrap();
+    fs::write(folder.path().join("m.safetensors"), safetensors::write(layers, None).unwrap())
+        .unwrap();
     folder
 }
 
 #[test]
 fn zeros_are_left_out_and_all_else_is_kept() {
     let layers = layers(&[6, 5, 4], false);
-    let nonzeros: usize = layers.iter().map(|l| l.weights.iter().filter(|&&w| w != 0.0).count()).sum();
+    let nonzeros: usize =
+        layers.iter().map(|l| l.weights.iter().filter(|&&w| w != 0.0).count()).sum();
     let folder = saved(&layers);
     let object = json(folder.path(), "import m.onnx -o a.tamis");
     assert_eq!(
@@ -124,7 +131,10 @@ fn zeros_are_left_out_and_all_else_is_kept() {
         (Some(nonzeros as u64), Some(nonzeros as u64))
     );
     assert_eq!(object["dense_nnz"], 50);
-    assert_eq!((object["requested_nnz"].clone(), object["task"].clone()), (json!(null), json!(null)));
+    assert_eq!(
+        (object["requested_nnz"].clone(), object["task"].clone()),
+        (json!(null), json!(null))
+    );
     json(folder.path(), "import m.safetensors -o b.tamis");
     let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
     assert_eq!(read("a.tamis"), read("b.tamis"));
@@ -138,10 +148,16 @@ fn the_largest_weights_are_kept_over_all_layers_exactly_as_many_as_asked() {
     sizes.sort_by(|a, b| b.total_cmp(a));
     for nnz in [1, 7, 20] {
         let object = json(folder.path(), &format!("import m.onnx --nnz {nnz} -o a.tamis"));
-        assert_eq!((object["nnz"].as_u64(), object["requested_nnz"].as_u64()), (Some(nnz), Some(nnz)));
+        assert_eq!(
+            (object["nnz"].as_u64(), object["requested_nnz"].as_u64()),
+            (Some(nnz), Some(nnz))
+        );
         let model = ModelFile::load(folder.path().join("a.tamis")).unwrap();
         assert_eq!(model.cost().unwrap().total.nnz as u64, nnz);
-        json(folder.path(), &format!("import m.onnx --threshold {} -o b.tamis", sizes[nnz as usize - 1]));
+        json(
+            folder.path(),
+            &format!("import m.onnx --threshold {} -o b.tamis", sizes[nnz as usize - 1]),
+        );
         let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
         assert_eq!(read("a.tamis"), read("b.tamis"), "{nnz}");
     }
@@ -153,14 +169,21 @@ fn the_largest_weights_are_kept_over_all_layers_exactly_as_many_as_asked() {
     assert!(fails(folder.path(), "import m.onnx --nnz 0 -o a.tamis").contains("0 asked for"));
     assert!(fails(folder.path(), "import m.onnx --density 1.5 -o a.tamis").contains("at most 1"));
     assert!(
-        fails(folder.path(), "import m.onnx --threshold -1 -o a.tamis").contains("--threshold of 0 or more")
+        fails(folder.path(), "import m.onnx --threshold -1 -o a.tamis")
+            .contains("--threshold of 0 or more")
     );
 }
 
 #[test]
 fn of_equal_weights_the_first_are_kept() {
-    let layer =
-        Dense { name: "0".into(), inputs: 4, outputs: 1, weights: vec![0.5; 4], bias: vec![], relu: false };
+    let layer = Dense {
+        name: "0".into(),
+        inputs: 4,
+        outputs: 1,
+        weights: vec![0.5; 4],
+        bias: vec![],
+        relu: false,
+    };
     let folder = saved(&[layer]);
     json(folder.path(), "import m.onnx --nnz 3 -o a.tamis");
     json(folder.path(), "export a.tamis --format safetensors -o b.safetensors");
@@ -184,12 +207,19 @@ fn biases_are_weights_of_a_last_input_of_ones() {
         let sums = sums.map(|(row, b)| row.iter().zip(&h).fold(0.0, |sum, (w, x)| sum + w * x) + b);
         h = sums.map(|sum: f32| if layer.relu { sum.max(0.0) } else { sum }).collect();
     }
-    let row = tamis_host::data::Matrix::new(1, 4, tamis_host::data::Values::F32([&x[..], &[1.0]].concat()));
+    let row = tamis_host::data::Matrix::new(
+        1,
+        4,
+        tamis_host::data::Values::F32([&x[..], &[1.0]].concat()),
+    );
     assert_eq!(model.predict(&row.unwrap()).unwrap(), h, "to the bit: biases are added last");
-    let fixed = layers.iter().map(|l| l.bias.iter().filter(|&&b| b != 0.0).count()).sum::<usize>() + 2;
-    let object = json(folder.path(), &format!("import m.safetensors --nnz {} -o m.tamis", fixed + 5));
+    let fixed =
+        layers.iter().map(|l| l.bias.iter().filter(|&&b| b != 0.0).count()).sum::<usize>() + 2;
+    let object =
+        json(folder.path(), &format!("import m.safetensors --nnz {} -o m.tamis", fixed + 5));
     assert_eq!(object["nnz"], fixed + 5);
-    let error = fails(folder.path(), &format!("import m.safetensors --nnz {} -o m.tamis", fixed - 1));
+    let error =
+        fails(folder.path(), &format!("import m.safetensors --nnz {} -o m.tamis", fixed - 1));
     assert!(error.contains("are biases"), "{error}");
     fs::write(folder.path().join("x.csv"), "1,2,3\n").unwrap();
     let error = fails(folder.path(), "predict m.tamis --data x.csv -o p.npy");
@@ -211,7 +241,8 @@ fn what_is_exported_is_imported_to_the_byte() {
         let data = if model == "m" { "p/X.npy" } else { "d/X.npy" };
         ok(path, &format!("predict {model}.tamis --data {data} -o before.npy -q"));
         for format in ["onnx", "safetensors"] {
-            let object = json(path, &format!("export {model}.tamis --format {format} -o e.{format}"));
+            let object =
+                json(path, &format!("export {model}.tamis --format {format} -o e.{format}"));
             assert_eq!(object["format"], format);
             json(path, &format!("export {model}.tamis --format {format} -o again.{format}"));
             let read = |name: &str| fs::read(path.join(name)).unwrap();
@@ -249,7 +280,11 @@ fn exported_files_have_the_bytes_of_the_golden_ones() {
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             fs::write(&place, &made).unwrap();
         }
-        assert_eq!(made, fs::read(&place).unwrap(), "{name}: UPDATE_GOLDEN=1 if the change is wanted");
+        assert_eq!(
+            made,
+            fs::read(&place).unwrap(),
+            "{name}: UPDATE_GOLDEN=1 if the change is wanted"
+        );
     }
 }
 
@@ -278,7 +313,10 @@ fn tasks_are_stored_and_checked() {
     let folder = saved(&layers(&[3, 4, 1], false));
     let import = |flags: &str| json(folder.path(), &format!("import m.onnx {flags} -o m.tamis"));
     let object = import("--task binary");
-    assert_eq!((object["task"].clone(), object["threshold"].clone()), (json!("binary"), json!(0.0)));
+    assert_eq!(
+        (object["task"].clone(), object["threshold"].clone()),
+        (json!("binary"), json!(0.0))
+    );
     assert_eq!(import("--task binary --class-from 0.5")["threshold"], 0.5);
     assert_eq!(import("--task regression")["threshold"], json!(null));
     let object = json(folder.path(), "inspect m.tamis");
@@ -330,7 +368,8 @@ fn exports_for_other_programs_are_of_floats_and_have_their_endings() {
             fails(path, &format!("export m.tamis --format {format} --name a -o e.{format}"))
                 .contains("--name")
         );
-        let error = fails(path, &format!("export m.tamis --format {format} --straight-line -o e.{format}"));
+        let error =
+            fails(path, &format!("export m.tamis --format {format} --straight-line -o e.{format}"));
         assert!(error.contains("--format rust"), "{error}");
     }
 }
@@ -350,7 +389,8 @@ for model, rows, expected in zip(*[iter(sys.argv[1:])] * 3):
 #[test]
 #[ignore = "needs onnxruntime in TAMIS_PYTHON"]
 fn onnxruntime_predicts_the_same_of_what_is_exported() {
-    let python = std::env::var_os("TAMIS_PYTHON").expect("TAMIS_PYTHON names a Python with onnxruntime");
+    let python =
+        std::env::var_os("TAMIS_PYTHON").expect("TAMIS_PYTHON names a Python with onnxruntime");
     let folder = prepared();
     let path = folder.path();
     ok(path, "generate digits --samples 300 --seed 1 -o d -q");
@@ -363,8 +403,12 @@ fn onnxruntime_predicts_the_same_of_what_is_exported() {
         ok(path, &format!("predict {model}.tamis --data {data} -o {model}.npy -q"));
         arguments.extend([format!("{model}.onnx"), data.to_owned(), format!("{model}.npy")]);
     }
-    let output =
-        Command::new(python).current_dir(path).args(["-c", RUNTIME]).args(arguments).output().unwrap();
+    let output = Command::new(python)
+        .current_dir(path)
+        .args(["-c", RUNTIME])
+        .args(arguments)
+        .output()
+        .unwrap();
     let (out, err) = texts(&output);
     assert!(output.status.success(), "{out}{err}");
 }

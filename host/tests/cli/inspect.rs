@@ -1,4 +1,5 @@
-//! What `tamis inspect` says of a model on a part: text, JSON, limits and their exit code, and what is refused.
+//! What `tamis inspect` says of a model on a part: text, JSON, limits and their exit code, and what
+//! is refused.
 
 use crate::common::*;
 use serde_json::{Value, json};
@@ -46,16 +47,24 @@ fn a_model_on_a_part_is_shown_layer_by_layer_and_against_dense() {
         (&on["core"], &on["fits"], &on["numbers"]),
         (&json!("Cortex-M4F"), &json!(true), &json!("floats"))
     );
-    assert_eq!((&on["part"]["flash_bytes"], &on["part"]["megahertz"]), (&json!(1 << 20), &json!(64)));
+    assert_eq!(
+        (&on["part"]["flash_bytes"], &on["part"]["megahertz"]),
+        (&json!(1 << 20), &json!(64))
+    );
     for network in ["model", "dense_int8", "dense_f32"] {
         let needs = &on[network];
-        assert_eq!(number(needs, "flash_bytes"), number(needs, "model_bytes") + number(needs, "code_bytes"));
+        assert_eq!(
+            number(needs, "flash_bytes"),
+            number(needs, "model_bytes") + number(needs, "code_bytes")
+        );
         let ram = ["scratch_bytes", "output_bytes", "stack_bytes"]
             .map(|key| number(needs, key))
             .iter()
             .sum::<f64>();
         assert_eq!(number(needs, "ram_bytes"), ram);
-        assert!(number(needs, "instructions") > 0.0 && needs["milliseconds"][1].as_f64() > Some(0.0));
+        assert!(
+            number(needs, "instructions") > 0.0 && needs["milliseconds"][1].as_f64() > Some(0.0)
+        );
     }
     assert_eq!(on["model"]["model_bytes"], cost["file_bytes"]);
     let layers = on["layer_instructions"].as_array().unwrap();
@@ -64,7 +73,10 @@ fn a_model_on_a_part_is_shown_layer_by_layer_and_against_dense() {
     assert!(number(&on["model"], "instructions") + 2.0 >= sum);
     // The dense shape is the one that was asked for: 12 inputs, 3 neurons, one output.
     assert_eq!(on["dense_f32"]["macs"], json!(39));
-    assert!((number(&cost["layers"][0], "density") - number(&cost["layers"][0], "nnz") / 36.0).abs() < 1e-12);
+    assert!(
+        (number(&cost["layers"][0], "density") - number(&cost["layers"][0], "nnz") / 36.0).abs()
+            < 1e-12
+    );
 }
 
 #[test]
@@ -73,15 +85,24 @@ fn without_a_target_every_kind_of_processor_is_shown() {
     let cost = json(folder.path(), "inspect m.tamis");
     let targets = cost["targets"].as_array().unwrap();
     let cores: Vec<_> = targets.iter().map(|on| on["target"].as_str().unwrap()).collect();
-    assert_eq!(cores, ["cortex-m0", "cortex-m3", "cortex-m4f", "cortex-m7", "cortex-m33", "rv32imac"]);
-    assert_eq!((&targets[0]["fits"], &targets[0]["model"]["milliseconds"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        cores,
+        ["cortex-m0", "cortex-m3", "cortex-m4f", "cortex-m7", "cortex-m33", "rv32imac"]
+    );
+    assert_eq!(
+        (&targets[0]["fits"], &targets[0]["model"]["milliseconds"]),
+        (&Value::Null, &Value::Null)
+    );
     // Without a float unit a float takes many instructions.
     let instructions = |at: usize| number(&targets[at]["model"], "instructions");
     assert!(instructions(0) > instructions(1) && instructions(1) > 2.0 * instructions(2), "{cost}");
     let text = ok(folder.path(), "inspect m.tamis");
     assert!(cores.iter().all(|core| text.contains(core)), "{text}");
     let known = json(folder.path(), "inspect --targets");
-    assert!(known["parts"].as_array().unwrap().len() >= 10 && known["cores"].as_array().unwrap().len() == 6);
+    assert!(
+        known["parts"].as_array().unwrap().len() >= 10
+            && known["cores"].as_array().unwrap().len() == 6
+    );
     assert!(ok(folder.path(), "inspect --targets").contains("RP2040"));
 }
 
@@ -92,7 +113,10 @@ fn dense_wins_where_it_does() {
     let line = "inspect full.tamis --target cortex-m4f --deploy file";
     let cost = json(folder.path(), line);
     let wins = cost["target"]["dense_int8_wins"].as_array().unwrap();
-    assert!(wins.contains(&json!("model_bytes")) && wins.contains(&json!("instructions")), "{cost}");
+    assert!(
+        wins.contains(&json!("model_bytes")) && wins.contains(&json!("instructions")),
+        "{cost}"
+    );
     let text = ok(folder.path(), line);
     let wins = text.lines().find(|line| line.starts_with("Dense int8 wins on "));
     assert!(wins.is_some_and(|line| line.contains("bytes of the model (")), "{text}");
@@ -109,22 +133,29 @@ fn limits_exit_with_3_and_name_what_is_over() {
         judged(folder.path(), &format!("{line} ram=64K,flash=1M,stack=64K,instructions=1M"));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let limits = cost["target"]["limits"].as_array().unwrap();
-    assert!(limits.len() == 4 && limits.iter().all(|limit| limit["exceeded"] == json!(false)), "{cost}");
+    assert!(
+        limits.len() == 4 && limits.iter().all(|limit| limit["exceeded"] == json!(false)),
+        "{cost}"
+    );
 
-    let (code, cost, err) = judged(folder.path(), &format!("{line} ram=16,flash=1M,instructions=10"));
+    let (code, cost, err) =
+        judged(folder.path(), &format!("{line} ram=16,flash=1M,instructions=10"));
     assert_eq!(code, Some(3));
     let target = &cost["target"];
-    let [ram, instructions] = ["ram_bytes", "instructions"].map(|key| number(&target["model"], key));
+    let [ram, instructions] =
+        ["ram_bytes", "instructions"].map(|key| number(&target["model"], key));
     for words in [
         "error: the model takes more than it may on cortex-m4f".to_owned(),
-        "expected: ram at most 16 bytes (--fail-above), instructions at most 10 (--fail-above)".to_owned(),
+        "expected: ram at most 16 bytes (--fail-above), instructions at most 10 (--fail-above)"
+            .to_owned(),
         format!("got: ram {ram} bytes, instructions {instructions}"),
         "help: ".to_owned(),
     ] {
         assert!(err.contains(&words), "{words}\n{err}");
     }
     assert!(!err.contains("flash at most"), "{err}");
-    let over: Vec<_> = target["limits"].as_array().unwrap().iter().map(|limit| &limit["exceeded"]).collect();
+    let over: Vec<_> =
+        target["limits"].as_array().unwrap().iter().map(|limit| &limit["exceeded"]).collect();
     assert_eq!(over, [&json!(true), &json!(false), &json!(true)]);
 }
 
@@ -133,9 +164,13 @@ fn ways_of_deploying_stand_side_by_side_and_one_is_held_to_the_limits() {
     let folder = prepared();
     let line = "inspect m.tamis --target cortex-m4f";
     let text = ok(folder.path(), line);
-    for words in
-        ["include_model!", "embed_model!", "export --format rust", "export --format c", "deployed as c"]
-    {
+    for words in [
+        "include_model!",
+        "embed_model!",
+        "export --format rust",
+        "export --format c",
+        "deployed as c",
+    ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
     assert!(!text.contains("--straight-line"), "code without tables is of integers\n{text}");
@@ -145,9 +180,15 @@ fn ways_of_deploying_stand_side_by_side_and_one_is_held_to_the_limits() {
     let names: Vec<_> = ways.iter().map(|way| way["way"].as_str().unwrap()).collect();
     assert_eq!((names, &on["deploy"]), (vec!["c", "rust", "embedded", "file"], &json!("c")));
     for way in ways {
-        assert_eq!(number(way, "flash_bytes"), number(way, "model_bytes") + number(way, "code_bytes"));
+        assert_eq!(
+            number(way, "flash_bytes"),
+            number(way, "model_bytes") + number(way, "code_bytes")
+        );
     }
-    assert_eq!(on["model"]["flash_bytes"], ways[0]["flash_bytes"], "what takes the least comes first");
+    assert_eq!(
+        on["model"]["flash_bytes"], ways[0]["flash_bytes"],
+        "what takes the least comes first"
+    );
     let flash = |at: usize| number(&ways[at], "flash_bytes");
     assert!(flash(0) <= flash(1) && flash(1) <= flash(2) && flash(2) < flash(3), "{cost}");
     let embedded = flash(2);
@@ -172,11 +213,18 @@ fn upper_bounds_are_marked_so() {
     let is_bound =
         |name: &str| ways.iter().find(|way| way["way"] == json!(name)).unwrap()["is_bound"].clone();
     // Sums of rows are bounds, and so is the stack of what reads a file.
-    assert_eq!((ways.len(), is_bound("straight"), is_bound("embedded")), (5, json!(true), json!(true)));
+    assert_eq!(
+        (ways.len(), is_bound("straight"), is_bound("embedded")),
+        (5, json!(true), json!(true))
+    );
     assert_eq!(is_bound("file"), json!(true));
     let text = ok(folder.path(), line);
-    let marked = |words: &str| text.lines().any(|line| line.contains(words) && line.contains("<= "));
-    assert!(marked("--straight-line") && marked("embed_quantised!") && marked("upper bounds"), "{text}");
+    let marked =
+        |words: &str| text.lines().any(|line| line.contains(words) && line.contains("<= "));
+    assert!(
+        marked("--straight-line") && marked("embed_quantised!") && marked("upper bounds"),
+        "{text}"
+    );
     assert!(marked("include_model!") && !marked("dense f32"), "{text}");
 }
 
@@ -185,7 +233,9 @@ fn the_way_with_the_least_flash_leads() {
     let folder = prepared();
     ok(folder.path(), "quantize m.tamis --data p/X.npy -o q.tamis -q");
     for model in ["m.tamis", "q.tamis"] {
-        for target in json(folder.path(), &format!("inspect {model}"))["targets"].as_array().unwrap() {
+        for target in
+            json(folder.path(), &format!("inspect {model}"))["targets"].as_array().unwrap()
+        {
             let ways = target["ways"].as_array().unwrap();
             let flash: Vec<_> = ways.iter().map(|way| number(way, "flash_bytes")).collect();
             assert!(flash.is_sorted() && flash[0] < 0.5 * flash[ways.len() - 1], "{target}");
@@ -201,9 +251,13 @@ fn the_way_with_the_least_flash_leads() {
 fn a_model_that_its_part_cannot_hold_is_over_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     full(&folder.path().join("large.tamis"), 784, 32);
-    let (code, cost, err) = judged(folder.path(), "inspect large.tamis --target STM32F103C8 --json");
+    let (code, cost, err) =
+        judged(folder.path(), "inspect large.tamis --target STM32F103C8 --json");
     assert_eq!((code, &cost["target"]["fits"]), (Some(3), &json!(false)));
-    assert!(err.contains("flash at most 65536 bytes (STM32F103C8)") && !err.contains("ram"), "{err}");
+    assert!(
+        err.contains("flash at most 65536 bytes (STM32F103C8)") && !err.contains("ram"),
+        "{err}"
+    );
     let output = run(folder.path(), &["inspect", "large.tamis", "--target", "STM32F103C8"]);
     assert!(texts(&output).0.contains("Does not fit"));
     let (code, ..) = judged(folder.path(), "inspect large.tamis --target STM32F407VG --json");
@@ -216,7 +270,10 @@ fn wrong_flags_say_what_they_may_be() {
     for (line, words) in [
         ("inspect m.tamis --target z80", "RP2040"),
         ("inspect m.tamis --target z80", "cortex-m33"),
-        ("inspect m.tamis --target cortex-m4f --fail-above speed=5", "flash, ram, stack, instructions"),
+        (
+            "inspect m.tamis --target cortex-m4f --fail-above speed=5",
+            "flash, ram, stack, instructions",
+        ),
         ("inspect m.tamis --target cortex-m4f --fail-above ram", "ram=16K"),
         ("inspect m.tamis --target cortex-m4f --fail-above ram=16X", "64K"),
         ("inspect m.tamis --target cortex-m4f --fail-above instructions=-1", "50000"),
@@ -228,5 +285,7 @@ fn wrong_flags_say_what_they_may_be() {
         assert_eq!(code, Some(2), "{line}\n{err}");
         assert!(err.contains(words), "{line}: {words}\n{err}");
     }
-    assert!(fails(folder.path(), "inspect nothing.tamis --target RP2040").contains("nothing.tamis"));
+    assert!(
+        fails(folder.path(), "inspect nothing.tamis --target RP2040").contains("nothing.tamis")
+    );
 }

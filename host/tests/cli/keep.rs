@@ -22,8 +22,7 @@ const NOISY: &str =
 
 /// What does not depend on when and where a run was.
 fn essence(report: &Value) -> Vec<Value> {
-    let keys =
-        "nnz live loss steps passes exact moves tried kicks merges flips limit validation_loss early stopped";
+    let keys = "nnz live loss steps passes exact moves tried kicks merges flips limit validation_loss early stopped";
     keys.split(' ').map(|key| report[key].clone()).collect()
 }
 
@@ -49,7 +48,10 @@ fn a_search_goes_on_from_its_checkpoint() {
     assert_eq!((essence(&last), read("n.tamis")), (essence(&whole), read("whole.tamis")));
     // What ended by itself gives the same again, and says that it went on.
     let said = ok(folder.path(), &format!("{NOISY} --checkpoint k --resume -o again.tamis"));
-    assert!(said.contains("went on from step") && read("again.tamis") == read("whole.tamis"), "{said}");
+    assert!(
+        said.contains("went on from step") && read("again.tamis") == read("whole.tamis"),
+        "{said}"
+    );
     let said = ok(folder.path(), &format!("{NOISY} --checkpoint other --resume -o n.tamis"));
     assert!(said.contains("There is no other yet: the run starts anew"), "{said}");
     assert_eq!(read("n.tamis"), read("whole.tamis"));
@@ -61,12 +63,18 @@ fn a_checkpoint_is_lost_to_no_mistake() {
     ok(folder.path(), &format!("{NOISY} --passes-limit 300 --checkpoint k -o n.tamis"));
     let train = |flags: &str| fails(folder.path(), &format!("{NOISY} {flags} -o n.tamis"));
     let error = train("--checkpoint k");
-    assert!(error.contains("there is a checkpoint already") && error.contains("--resume"), "{error}");
+    assert!(
+        error.contains("there is a checkpoint already") && error.contains("--resume"),
+        "{error}"
+    );
     let error = train("--checkpoint k --resume --seed 1");
     assert!(error.contains("--seed: 0, as the run began") && error.contains("got: 1"), "{error}");
     let error = train("--checkpoint k --resume --validation 0.1");
     assert!(error.contains("rows held out") && error.contains("got: 40"), "{error}");
-    assert!(train("--checkpoint k --resume --signs balanced").contains("--signs: free, as the run began"));
+    assert!(
+        train("--checkpoint k --resume --signs balanced")
+            .contains("--signs: free, as the run began")
+    );
     let other = NOISY.replace("p/noisy.npy", "p/y.npy --signs free");
     let error = fails(folder.path(), &format!("{other} --checkpoint k --resume -o n.tamis"));
     assert!(error.contains("checksum of the labels"), "{error}");
@@ -75,7 +83,10 @@ fn a_checkpoint_is_lost_to_no_mistake() {
     std::fs::write(folder.path().join("k.old"), b"TAMIS-XX and more").unwrap();
     for other in ["m.tamis", "k.old"] {
         let error = train(&format!("--checkpoint {other} --resume"));
-        assert!(error.contains("of another kind") && error.contains("expected: a checkpoint"), "{error}");
+        assert!(
+            error.contains("of another kind") && error.contains("expected: a checkpoint"),
+            "{error}"
+        );
     }
     assert!(train("--checkpoint p --resume").contains("a folder"));
     assert!(train("--checkpoint none/k").contains("mkdir"));
@@ -83,7 +94,8 @@ fn a_checkpoint_is_lost_to_no_mistake() {
     std::fs::write(folder.path().join("k"), &whole[..whole.len() / 2]).unwrap();
     let error = train("--checkpoint k --resume");
     assert!(error.contains("the checkpoint is damaged: k"), "{error}");
-    let output = run(folder.path(), &format!("{NOISY} --resume -o n.tamis").split(' ').collect::<Vec<_>>());
+    let output =
+        run(folder.path(), &format!("{NOISY} --resume -o n.tamis").split(' ').collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -97,14 +109,22 @@ fn ctrl_c_leaves_a_checkpoint_that_the_search_goes_on_from() {
     let line = format!("{NOISY} --kicks 3000 --idle-kicks 3000 --checkpoint k --resume");
     let (mut steps, mut passes) = (Vec::new(), 0.0);
     for wait in [400, 800, 1600, 3200, 6400] {
-        let child =
-            command(folder.path(), &format!("{line} --json -o n.tamis").split(' ').collect::<Vec<_>>())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
+        let child = command(
+            folder.path(),
+            &format!("{line} --json -o n.tamis").split(' ').collect::<Vec<_>>(),
+        )
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
         std::thread::sleep(Duration::from_millis(wait));
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         let output = child.wait_with_output().unwrap();
         let (out, err) = texts(&output);
         assert_eq!(output.status.code(), Some(130), "{out}{err}");
@@ -121,7 +141,10 @@ fn ctrl_c_leaves_a_checkpoint_that_the_search_goes_on_from() {
     assert!(steps.len() > 1, "the search never began");
     for pair in steps.windows(2) {
         // It goes on from the last stage before the end of the part before.
-        assert!(pair[1].0 > pair[0].0 && pair[1].0 <= pair[0].1 && pair[1].1 > pair[1].0, "{steps:?}");
+        assert!(
+            pair[1].0 > pair[0].0 && pair[1].0 <= pair[0].1 && pair[1].1 > pair[1].0,
+            "{steps:?}"
+        );
     }
     // Where a limit ends it, it is what a search without a break is there.
     let passes = 1.2 * passes;
@@ -159,8 +182,10 @@ fn runs_of_steps_go_on_from_their_checkpoints() {
         let last = loop {
             parts += 1;
             let passes = number(&whole, "passes") * f64::from(parts) / 4.0;
-            let more =
-                format!("--checkpoint k{k} --resume --passes-limit {passes} --threads {}", 1 + parts % 2);
+            let more = format!(
+                "--checkpoint k{k} --resume --passes-limit {passes} --threads {}",
+                1 + parts % 2
+            );
             let report = json(folder.path(), &format!("{line} {more} -o n.tamis"));
             resumed.push(number(&report, "resumed_steps"));
             if report["limit"] == Value::Null {
@@ -169,23 +194,40 @@ fn runs_of_steps_go_on_from_their_checkpoints() {
             assert_eq!((&report["limit"], &report["stopped"]), (&json!("passes"), &json!(false)));
         };
         assert!(parts > 2 && resumed.is_sorted() && resumed[1] > 0.0, "{line}: {resumed:?}");
-        for key in "nnz live loss steps epochs passes trials undone validation_loss early".split(' ') {
+        for key in
+            "nnz live loss steps epochs passes trials undone validation_loss early".split(' ')
+        {
             assert_eq!(last[key], whole[key], "{line}: {key}");
         }
         assert_eq!(read("n.tamis"), read("whole.tamis"), "{line}");
         // What ended by itself gives the same again without a step, and says that it went on.
-        let again = format!("{line} --checkpoint k{k} --resume --log l.jsonl --picture p.svg -o again.tamis");
+        let again = format!(
+            "{line} --checkpoint k{k} --resume --log l.jsonl --picture p.svg -o again.tamis"
+        );
         let said = ok(folder.path(), &again);
-        assert!(said.contains("went on from step") && read("again.tamis") == read("whole.tamis"), "{said}");
+        assert!(
+            said.contains("went on from step") && read("again.tamis") == read("whole.tamis"),
+            "{said}"
+        );
         assert_eq!(String::from_utf8(read("l.jsonl")).unwrap().lines().count(), 1);
         // It is not overwritten, and no other run takes it.
         let error = fails(folder.path(), &format!("{line} --checkpoint k{k} -o n.tamis"));
-        assert!(error.contains("there is a checkpoint already") && error.contains("--resume"), "{error}");
-        let error = fails(folder.path(), &format!("{line} --checkpoint k{k} --resume --seed 3 -o n.tamis"));
-        assert!(error.contains("--seed: 0, as the run began") && error.contains("got: 3"), "{error}");
+        assert!(
+            error.contains("there is a checkpoint already") && error.contains("--resume"),
+            "{error}"
+        );
+        let error =
+            fails(folder.path(), &format!("{line} --checkpoint k{k} --resume --seed 3 -o n.tamis"));
+        assert!(
+            error.contains("--seed: 0, as the run began") && error.contains("got: 3"),
+            "{error}"
+        );
     }
     let error = fails(folder.path(), &format!("{} --checkpoint k0 --resume -o n.tamis", STEPS[2]));
-    assert!(error.contains("one of recipe anneal") && error.contains("choose --recipe anneal"), "{error}");
+    assert!(
+        error.contains("one of recipe anneal") && error.contains("choose --recipe anneal"),
+        "{error}"
+    );
     let error = fails(folder.path(), &format!("{} --checkpoint k2 --resume -o n.tamis", STEPS[3]));
     assert!(error.contains("--recipe: paper, as the run began"), "{error}");
     let error = fails(folder.path(), &format!("{NOISY} --checkpoint k1 --resume -o n.tamis"));
@@ -196,7 +238,8 @@ fn runs_of_steps_go_on_from_their_checkpoints() {
     assert!(error.contains("the checkpoint is damaged: k0"), "{error}");
 }
 
-/// A process that is killed at once leaves the file of a few seconds before, from which the run goes on.
+/// A process that is killed at once leaves the file of a few seconds before, from which the run
+/// goes on.
 #[test]
 #[cfg(unix)]
 fn a_run_that_is_killed_goes_on_from_its_checkpoint() {
@@ -204,7 +247,8 @@ fn a_run_that_is_killed_goes_on_from_its_checkpoint() {
     let line = STEPS[0].replace("--epochs 12", "--epochs 1000000 --threads 1");
     let kept = format!("{line} --checkpoint k --resume");
     let arguments = format!("{kept} -q -o n.tamis");
-    let mut child = command(folder.path(), &arguments.split(' ').collect::<Vec<_>>()).spawn().unwrap();
+    let mut child =
+        command(folder.path(), &arguments.split(' ').collect::<Vec<_>>()).spawn().unwrap();
     let began = std::time::Instant::now();
     while !folder.path().join("k").exists() {
         assert!(began.elapsed().as_secs() < 120 && child.try_wait().unwrap().is_none());
@@ -239,12 +283,19 @@ fn ctrl_c_leaves_checkpoints_of_runs_of_steps() {
             .spawn()
             .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(1200));
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         let output = child.wait_with_output().unwrap();
         let (out, err) = texts(&output);
         assert_eq!(output.status.code(), Some(130), "{out}{err}");
         let ended: Value = serde_json::from_str(&out).unwrap();
-        // Nothing is lost: the file is of the last step, but in trials, whose best start is run again.
+        // Nothing is lost: the file is of the last step, but in trials, whose best start is run
+        // again.
         let there = json(folder.path(), &format!("{kept} --passes-limit 1e-3 -o n.tamis"));
         let resumed = number(&there, "resumed_steps");
         assert!(
@@ -254,8 +305,13 @@ fn ctrl_c_leaves_checkpoints_of_runs_of_steps() {
         if k != 1 && k != 2 {
             let passes = 1.1 * number(&there, "passes");
             let rest = json(folder.path(), &format!("{kept} --passes-limit {passes} -o n.tamis"));
-            let whole = json(folder.path(), &format!("{line} --passes-limit {passes} -o whole.tamis"));
-            assert_eq!((&rest["steps"], &rest["loss"]), (&whole["steps"], &whole["loss"]), "{line}");
+            let whole =
+                json(folder.path(), &format!("{line} --passes-limit {passes} -o whole.tamis"));
+            assert_eq!(
+                (&rest["steps"], &rest["loss"]),
+                (&whole["steps"], &whole["loss"]),
+                "{line}"
+            );
             let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
             assert_eq!(read("n.tamis"), read("whole.tamis"), "{line}");
         }
@@ -266,8 +322,14 @@ fn ctrl_c_leaves_checkpoints_of_runs_of_steps() {
 fn rows_held_out_choose_the_network() {
     let folder = noisy();
     let report = json(folder.path(), &format!("{NOISY} --validation 0.25 -o n.tamis"));
-    assert_eq!((&report["validation_samples"], &report["samples"]), (&json!(100), &json!(400)), "{report}");
-    assert!(number(&report, "validation_loss") > 0.0 && number(&report, "validation_psnr_db") > 0.0);
+    assert_eq!(
+        (&report["validation_samples"], &report["samples"]),
+        (&json!(100), &json!(400)),
+        "{report}"
+    );
+    assert!(
+        number(&report, "validation_loss") > 0.0 && number(&report, "validation_psnr_db") > 0.0
+    );
     assert_eq!((&report["validation_accuracy"], &report["early"]), (&Value::Null, &json!(false)));
     // All rows together are those of both parts.
     let eval = json(folder.path(), "eval n.tamis --data p/X.npy --labels p/noisy.npy");
@@ -279,7 +341,11 @@ fn rows_held_out_choose_the_network() {
     assert_eq!((&none["validation_samples"], &none["validation_loss"]), (&json!(0), &Value::Null));
     // Without noise everything comes back.
     let exact = json(folder.path(), &format!("{TRAIN} --validation 0.1 -o n.tamis"));
-    assert_eq!((&exact["exact"], &exact["validation_samples"]), (&json!(true), &json!(40)), "{exact}");
+    assert_eq!(
+        (&exact["exact"], &exact["validation_samples"]),
+        (&json!(true), &json!(40)),
+        "{exact}"
+    );
     assert!(number(&exact, "validation_psnr_db") > 120.0, "{exact}");
     // Patience.
     let long = format!("{NOISY} --kicks 40 --idle-kicks 40 --validation 0.25");
@@ -297,7 +363,8 @@ fn rows_held_out_of_two_classes_and_of_several_outputs() {
     let y = data::load_labels(folder.path().join("p/noisy.npy")).unwrap();
     let classes: Vec<f32> = y.iter().map(|&y| f32::from(u8::from(y > 1.0))).collect();
     let several: Vec<f32> = y.iter().flat_map(|&y| [y, -y]).collect();
-    for (name, shape, values) in [("c.npy", vec![400], &classes), ("s.npy", vec![400, 2], &several)] {
+    for (name, shape, values) in [("c.npy", vec![400], &classes), ("s.npy", vec![400, 2], &several)]
+    {
         let mut bytes = Vec::new();
         npy::write(&mut bytes, &Array::new(&shape, values).unwrap()).unwrap();
         std::fs::write(folder.path().join(name), bytes).unwrap();

@@ -1,5 +1,6 @@
-//! Awkward input through the command line, problem by problem and recipe by recipe: a run either saves a model of finite
-//! weights that `eval`, `predict` and `inspect` work with, or ends with one clear error and leaves no file; in little time.
+//! Awkward input through the command line, problem by problem and recipe by recipe: a run either
+//! saves a model of finite weights that `eval`, `predict` and `inspect` work with, or ends with one
+//! clear error and leaves no file; in little time.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,7 +82,11 @@ impl Case {
             return took;
         }
         let (out, err) = texts(&output);
-        assert!(output.status.success() && err.is_empty(), "exit {:?}: {out}{err}", output.status.code());
+        assert!(
+            output.status.success() && err.is_empty(),
+            "exit {:?}: {out}{err}",
+            output.status.code()
+        );
         let report: Value = serde_json::from_str(&out).unwrap();
         let loss = number(&report, "loss");
         assert!(loss.is_finite() && number(&report, "nnz") <= *nnz as f64, "{report}");
@@ -93,7 +98,8 @@ impl Case {
         let scored = json(at, "eval m.tamis --data x.npy --labels y.npy");
         let evaluated = number(&scored, "loss");
         assert_eq!(number(&scored, "n"), n as f64);
-        // The files hold all n rows; anneal reports those it trained on. Else the two differ in rounding only.
+        // The files hold all n rows; anneal reports those it trained on. Else the two differ in
+        // rounding only.
         let power = self.y.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / self.y.len() as f64;
         if *recipe == "lm" {
             assert!(loss <= power, "worse than no weight at all: {loss}, {power} of labels");
@@ -137,14 +143,17 @@ struct Data {
 }
 
 impl Data {
-    /// Rows that `change` makes of normal ones, and the teacher's labels for them, with inputs in the units of `scale`.
+    /// Rows that `change` makes of normal ones, and the teacher's labels for them, with inputs in
+    /// the units of `scale`.
     fn new(rows: usize, scale: [f64; D], change: impl Fn(&mut [f64])) -> Self {
         let (mut x, mut y) = (Vec::new(), Vec::new());
         for row in normal(rows).chunks(D) {
             let mut row: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
             change(&mut row);
-            let row: Vec<f32> = row.iter().zip(scale).map(|(x, scale)| (x * scale) as f32).collect();
-            let units: Vec<f64> = row.iter().zip(scale).map(|(&x, scale)| f64::from(x) / scale).collect();
+            let row: Vec<f32> =
+                row.iter().zip(scale).map(|(x, scale)| (x * scale) as f32).collect();
+            let units: Vec<f64> =
+                row.iter().zip(scale).map(|(&x, scale)| f64::from(x) / scale).collect();
             y.push(teacher(units.try_into().unwrap()));
             x.extend(row);
         }
@@ -154,7 +163,8 @@ impl Data {
 
 const ONE: [f64; D] = [1.0; D];
 
-/// A kind of inputs, the neurons and weights of a network for it, and the PSNR that the search is to reach.
+/// A kind of inputs, the neurons and weights of a network for it, and the PSNR that the search is
+/// to reach.
 type Inputs = (&'static str, Data, (usize, usize), Option<f64>);
 
 fn inputs() -> Vec<Inputs> {
@@ -167,7 +177,12 @@ fn inputs() -> Vec<Inputs> {
         ("a column of zeros", with(|x| x[4] = 0.0), (3, 8), good),
         ("a column of ones", with(|x| x[4] = 1.0), (3, 8), good),
         ("a large constant", with(|x| x[4] = 1e6), (3, 8), good),
-        ("columns of 1e-6 to 1e6", Data::new(300, [1e-6, 1e3, 1e6, 1e-3, 1.0, 1e5], |_| ()), (3, 8), good),
+        (
+            "columns of 1e-6 to 1e6",
+            Data::new(300, [1e-6, 1e3, 1e6, 1e-3, 1.0, 1e5], |_| ()),
+            (3, 8),
+            good,
+        ),
         ("all columns of 1e-6", Data::new(300, [1e-6; D], |_| ()), (3, 8), good),
         ("all columns of 1e15", Data::new(300, [1e15; D], |_| ()), (3, 8), good),
         ("collinear", with(|x| (x[4], x[5]) = (3.0 * x[1], x[0] + x[1])), (3, 8), good),
@@ -191,10 +206,13 @@ fn case(
     size: (usize, usize),
 ) -> Case {
     let y = match task {
-        "regression" => data.y.iter().flat_map(|y| y[..outputs].iter().map(|&y| y as f32)).collect(),
+        "regression" => {
+            data.y.iter().flat_map(|y| y[..outputs].iter().map(|&y| y as f32)).collect()
+        }
         "binary" => data.y.iter().map(|y| f32::from(u8::from(y[1] > 0.0))).collect(),
         _ => {
-            let class = |y: &[f64; 3]| (0..3).max_by(|&a, &b| y[a].total_cmp(&y[b])).unwrap_or(0) as f32;
+            let class =
+                |y: &[f64; 3]| (0..3).max_by(|&a, &b| y[a].total_cmp(&y[b])).unwrap_or(0) as f32;
             data.y.iter().map(class).collect()
         }
     };
@@ -230,21 +248,30 @@ fn table() -> Vec<Case> {
         for (recipe, what) in WAYS {
             let mut case = case(name, &data, recipe, what, size);
             case.refused = match (name, what.0) {
-                ("one row" | "zeros alone" | "ones alone", "binary") => Some("nothing to tell apart"),
-                ("one row" | "two rows" | "zeros alone", "multiclass") => Some("a class has no rows"),
+                ("one row" | "zeros alone" | "ones alone", "binary") => {
+                    Some("nothing to tell apart")
+                }
+                ("one row" | "two rows" | "zeros alone", "multiclass") => {
+                    Some("a class has no rows")
+                }
                 ("ones alone", "multiclass") => Some("nothing to tell apart"),
                 // The mean square of a column is below 1e-30, which counts as zero.
-                ("denormal", _) if recipe == "anneal" => Some("no weight that tells the classes apart"),
+                ("denormal", _) if recipe == "anneal" => {
+                    Some("no weight that tells the classes apart")
+                }
                 ("denormal", _) if (recipe, what.0) == ("paper", "regression") => Some("diverged"),
                 ("columns of 1e-20", _) if recipe == "paper" => Some("diverged"),
                 ("denormal", _) => Some("no weight that explains the labels"),
-                ("columns of 1e-20", _) if recipe == "lm" => Some("no weight that explains the labels"),
+                ("columns of 1e-20", _) if recipe == "lm" => {
+                    Some("no weight that explains the labels")
+                }
                 _ => None,
             };
             case.psnr = psnr.filter(|_| recipe == "lm" && what.0 == "regression");
             if name == "duplicate columns" && what.1 == 3 {
-                // While searching, two columns share one weight, and the way down to s takes a whole small weight before
-                // half of a large one: there is a weight too few for each. With room for them the fit is exact.
+                // While searching, two columns share one weight, and the way down to s takes a
+                // whole small weight before half of a large one: there is a weight too few for
+                // each. With room for them the fit is exact.
                 case.psnr = Some(20.0);
                 cases.push(Case {
                     name: format!("{name} with room"),
@@ -258,11 +285,12 @@ fn table() -> Vec<Case> {
     }
     // Labels, on plain inputs.
     let plain = Data::new(300, ONE, |_| ());
-    let label = |name: &str, way: (&'static str, (&'static str, usize)), y: &dyn Fn(usize, f32) -> f32| {
-        let mut case = case(name, &plain, way.0, way.1, (3, 8));
-        case.y.iter_mut().enumerate().for_each(|(k, label)| *label = y(k, *label));
-        case
-    };
+    let label =
+        |name: &str, way: (&'static str, (&'static str, usize)), y: &dyn Fn(usize, f32) -> f32| {
+            let mut case = case(name, &plain, way.0, way.1, (3, 8));
+            case.y.iter_mut().enumerate().for_each(|(k, label)| *label = y(k, *label));
+            case
+        };
     for way in WAYS.into_iter().filter(|way| way.1.0 == "regression") {
         let several = way.1.1 == 3;
         cases.extend([
@@ -278,7 +306,9 @@ fn table() -> Vec<Case> {
             let scales = [1e-6, 1.0, 1e6];
             cases.extend([
                 label("labels of scales 1e-6 to 1e6", way, &|k, y| y * scales[k % 3]),
-                label("outputs of zeros beside others", way, &|k, y| if k % 3 == 1 { 0.0 } else { y }),
+                label("outputs of zeros beside others", way, &|k, y| {
+                    if k % 3 == 1 { 0.0 } else { y }
+                }),
                 label("outputs of one kind", way, &|k, _| plain.y[k / 3][0] as f32),
             ]);
         }
@@ -349,7 +379,10 @@ fn models_refuse_data_of_other_shapes() {
         generate(200, 9, "wide");
         generate(200, 5, "narrow");
         generate(199, 7, "short");
-        ok(at, "train --data p/X.npy --labels p/y.npy --task regression --hidden 3 --nnz 8 -o m.tamis -q");
+        ok(
+            at,
+            "train --data p/X.npy --labels p/y.npy --task regression --hidden 3 --nnz 8 -o m.tamis -q",
+        );
         for (name, width) in [("wide", 9), ("narrow", 5)] {
             for line in [
                 format!("eval m.tamis --data {name}/X.npy --labels {name}/y.npy"),
@@ -362,12 +395,16 @@ fn models_refuse_data_of_other_shapes() {
             }
         }
         for (data, labels) in [("p", "short"), ("short", "p")] {
-            let error = fails(at, &format!("eval m.tamis --data {data}/X.npy --labels {labels}/y.npy"));
+            let error =
+                fails(at, &format!("eval m.tamis --data {data}/X.npy --labels {labels}/y.npy"));
             assert!(error.contains("199") && error.contains("200"), "{error}");
         }
         // The labels as data, and the data as labels.
         let error = fails(at, "predict m.tamis --data p/y.npy -o o.npy");
-        assert!(error.contains("expected: 7") && error.contains(&format!("got: {columns}")), "{error}");
+        assert!(
+            error.contains("expected: 7") && error.contains(&format!("got: {columns}")),
+            "{error}"
+        );
         let error = fails(at, "eval m.tamis --data p/X.npy --labels wide/X.npy");
         assert!(
             error.contains(&format!("expected: {columns} ")) && error.contains("got: 9 columns"),

@@ -11,7 +11,10 @@ fn mnist() -> String {
 }
 
 fn files(folder: &str, part: &str) -> (String, String) {
-    (format!("{folder}/{part}-images-idx3-ubyte.gz"), format!("{folder}/{part}-labels-idx1-ubyte.gz"))
+    (
+        format!("{folder}/{part}-images-idx3-ubyte.gz"),
+        format!("{folder}/{part}-labels-idx1-ubyte.gz"),
+    )
 }
 
 #[test]
@@ -44,10 +47,16 @@ fn the_split_of_the_paper_reaches_its_accuracy() {
     let source = format!("--data {x},{x2} --labels {y},{y2} --keep-labels 0,1");
     for (hidden, nnz, least) in [(1, 1, 0.9885), (10, 100, 0.991)] {
         let sizes = format!("--task binary --hidden {hidden} --nnz {nnz} --epochs 15 --trials 1");
-        let report =
-            json(folder.path(), &format!("train {source} --rows-per-label 0..5000 {sizes} -o m.tamis"));
-        assert_eq!((report["samples"].as_u64(), report["steps"].as_u64()), (Some(10_000), Some(15)));
-        let eval = json(folder.path(), &format!("eval m.tamis {source} --rows-per-label 5000..6000"));
+        let report = json(
+            folder.path(),
+            &format!("train {source} --rows-per-label 0..5000 {sizes} -o m.tamis"),
+        );
+        assert_eq!(
+            (report["samples"].as_u64(), report["steps"].as_u64()),
+            (Some(10_000), Some(15))
+        );
+        let eval =
+            json(folder.path(), &format!("eval m.tamis {source} --rows-per-label 5000..6000"));
         assert_eq!(eval["n"].as_u64(), Some(2000));
         let accuracy = eval["accuracy"].as_f64().unwrap();
         assert!(accuracy >= least, "m={hidden}, s={nnz}: {accuracy}");

@@ -22,8 +22,11 @@ fn inputs(model: &Path) -> Vec<u16> {
     let bytes = std::fs::read(model).unwrap();
     let mut words = vec![0_u32; bytes.len().div_ceil(4)];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
-    let view = tamis::store::wire::View::parse(&bytemuck::cast_slice(&words)[..bytes.len()]).unwrap();
-    let tamis::infer::model::Layer::Csr(csr) = view.model().layers()[0] else { panic!("a sparse layer") };
+    let view =
+        tamis::store::wire::View::parse(&bytemuck::cast_slice(&words)[..bytes.len()]).unwrap();
+    let tamis::infer::model::Layer::Csr(csr) = view.model().layers()[0] else {
+        panic!("a sparse layer")
+    };
     csr.columns().to_vec()
 }
 
@@ -37,7 +40,8 @@ fn pinning(s: usize, names: &[[usize; 2]]) -> Options {
 #[test]
 fn a_useless_input_is_kept_beside_all_that_made_the_labels() {
     let made = planted::network(Dims::new(2000, 20, 2, 6), Signs::Positive, 3).unwrap();
-    let problem = || Problem { data: made.data.clone(), labels: made.labels.clone(), task: Task::Regression };
+    let problem =
+        || Problem { data: made.data.clone(), labels: made.labels.clone(), task: Task::Regression };
     let train = |s: usize, names: &[[usize; 2]]| -> Trained {
         tamis_host::train(&problem(), pinning(s, names)).unwrap()
     };
@@ -54,7 +58,11 @@ fn a_useless_input_is_kept_beside_all_that_made_the_labels() {
     assert_eq!((network.index.len(), kept.report.nnz), (8, 8));
     for j in &keep {
         let at = network.index.binary_search(j).expect("a weight that must be kept");
-        assert!(network.value[at].abs() < 1e-3, "a useless input has a small weight: {}", network.value[at]);
+        assert!(
+            network.value[at].abs() < 1e-3,
+            "a useless input has a small weight: {}",
+            network.value[at]
+        );
     }
     assert!(free.report.requested_nnz == 6 && !keep.iter().any(|j| free.network.index.contains(j)));
     // All that there is room for.
@@ -66,8 +74,10 @@ fn a_useless_input_is_kept_beside_all_that_made_the_labels() {
 fn the_command_keeps_them_in_the_model_and_auto_takes_a_recipe_that_can() {
     let folder = tempfile::tempdir().unwrap();
     generate(folder.path());
-    let free =
-        json(folder.path(), &format!("{TRAIN} --nnz 3 --recipe paper -o free.tamis").replace("--nnz 4 ", ""));
+    let free = json(
+        folder.path(),
+        &format!("{TRAIN} --nnz 3 --recipe paper -o free.tamis").replace("--nnz 4 ", ""),
+    );
     assert!(number(&free, "psnr_db") > 100.0, "{free}");
     let planted = inputs(&folder.path().join("free.tamis"));
     let other = (0..20).find(|j| !planted.contains(j)).unwrap();
@@ -81,7 +91,10 @@ fn the_command_keeps_them_in_the_model_and_auto_takes_a_recipe_that_can() {
     // Several sizes, each with the weight.
     ok(folder.path(), &format!("{TRAIN},5 --recipe paper --must-keep 0:{other} -o sizes -q"));
     for size in ["s4", "s5"] {
-        assert!(inputs(&folder.path().join(format!("sizes/{size}.tamis"))).contains(&other), "{size}");
+        assert!(
+            inputs(&folder.path().join(format!("sizes/{size}.tamis"))).contains(&other),
+            "{size}"
+        );
     }
 }
 
@@ -112,7 +125,10 @@ fn a_run_goes_on_with_the_same_list_and_with_no_other() {
     let go = |line: &str| format!("{line} --checkpoint run.state --resume -o rest.tamis");
     for other in ["0:1,0:8", "0:1", "0:1,0:7,0:9"] {
         let error = fails(folder.path(), &go(&line.replace("0:1,0:7", other)));
-        assert!(error.contains("--must-keep") && error.contains("same data and settings"), "{error}");
+        assert!(
+            error.contains("--must-keep") && error.contains("same data and settings"),
+            "{error}"
+        );
     }
     let error = fails(folder.path(), &go(&line.replace("--must-keep 0:1,0:7", "")));
     assert!(error.contains("weights of --must-keep: 2, as the run began"), "{error}");
@@ -130,25 +146,49 @@ fn lists_that_cannot_be_kept_say_what_to_do() {
     for (flags, found) in [
         (
             "--must-keep 1:3",
-            ["from a neuron that there is not", "got: 1:3", "a neuron below 1 and an input below 20"],
+            [
+                "from a neuron that there is not",
+                "got: 1:3",
+                "a neuron below 1 and an input below 20",
+            ],
         ),
         ("--must-keep 0:20", ["from an input that there is not", "got: 0:20", "counted from 0"]),
-        ("--must-keep 0:3,0:4,0:3", ["named twice", "0:3 more than once", "leave the second one out"]),
+        (
+            "--must-keep 0:3,0:4,0:3",
+            ["named twice", "0:3 more than once", "leave the second one out"],
+        ),
         (
             "--must-keep 0:1,0:2,0:3,0:4,0:5",
-            ["more weights are to be kept than there may be", "at most 4 in --must-keep", "raise --nnz"],
+            [
+                "more weights are to be kept than there may be",
+                "at most 4 in --must-keep",
+                "raise --nnz",
+            ],
         ),
-        ("--recipe lm --must-keep 0:3", ["moves, splits and merges", "got: recipe lm", "--recipe paper"]),
-        ("--kicks 3 --must-keep 0:3", ["moves, splits and merges", "got: recipe lm", "--recipe paper"]),
-        ("--recipe imp --must-keep 0:3", ["prunes dense layers", "got: recipe imp", "--recipe paper"]),
+        (
+            "--recipe lm --must-keep 0:3",
+            ["moves, splits and merges", "got: recipe lm", "--recipe paper"],
+        ),
+        (
+            "--kicks 3 --must-keep 0:3",
+            ["moves, splits and merges", "got: recipe lm", "--recipe paper"],
+        ),
+        (
+            "--recipe imp --must-keep 0:3",
+            ["prunes dense layers", "got: recipe imp", "--recipe paper"],
+        ),
     ] {
         let error = fails(folder.path(), &format!("{TRAIN} {flags} -o m.tamis"));
         assert!(found.iter().all(|text| error.contains(text)), "{flags}\n{error}");
     }
     let deep = TRAIN.replace("--hidden 1", "--hidden 4,4");
     for recipe in ["auto", "lm", "paper", "imp"] {
-        let error = fails(folder.path(), &format!("{deep} --recipe {recipe} --must-keep 0:3 -o m.tamis"));
-        assert!(error.contains("one hidden layer only") && error.contains("2 hidden layers"), "{error}");
+        let error =
+            fails(folder.path(), &format!("{deep} --recipe {recipe} --must-keep 0:3 -o m.tamis"));
+        assert!(
+            error.contains("one hidden layer only") && error.contains("2 hidden layers"),
+            "{error}"
+        );
     }
     // Of weights to outputs one place is left.
     ok(folder.path(), "generate digits --samples 300 --side 8 --seed 2 -o d -q");
@@ -168,8 +208,11 @@ fn a_file_names_them_and_the_report_lists_what_they_came_out_as() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     generate(path);
-    std::fs::write(path.join("k.txt"), "\u{feff}# sensors that are certified\r\n0:1,\t0:7 # both\r\n\r\n")
-        .unwrap();
+    std::fs::write(
+        path.join("k.txt"),
+        "\u{feff}# sensors that are certified\r\n0:1,\t0:7 # both\r\n\r\n",
+    )
+    .unwrap();
     let line = format!("{} --recipe paper", TRAIN.replace("--nnz 4", "--nnz 6"));
     let listed = json(path, &format!("{line} --must-keep 0:1,0:7,0:9 -o a.tamis"));
     let report = json(path, &format!("{line} --must-keep @k.txt,0:9 -o b.tamis"));
@@ -182,7 +225,9 @@ fn a_file_names_them_and_the_report_lists_what_they_came_out_as() {
     // The values are those of the model.
     let bytes = tamis_host::base::file::read_aligned(path.join("b.tamis")).unwrap();
     let view = tamis::store::wire::View::parse(&bytes).unwrap();
-    let tamis::infer::model::Layer::Csr(csr) = view.model().layers()[0] else { panic!("a sparse layer") };
+    let tamis::infer::model::Layer::Csr(csr) = view.model().layers()[0] else {
+        panic!("a sparse layer")
+    };
     for kept in kept {
         let at = csr.columns().iter().position(|j| json!(j) == kept["input"]).unwrap();
         assert_eq!(csr.values()[at], number(kept, "value") as f32, "{kept}");
@@ -208,7 +253,10 @@ fn a_file_names_them_and_the_report_lists_what_they_came_out_as() {
     }
     ok(
         path,
-        &format!("{} --recipe paper --must-keep @k.txt -o sizes -q", TRAIN.replace("--nnz 4", "--nnz 5,6")),
+        &format!(
+            "{} --recipe paper --must-keep @k.txt -o sizes -q",
+            TRAIN.replace("--nnz 4", "--nnz 5,6")
+        ),
     );
     for size in ["s5", "s6"] {
         let found = inputs(&path.join(format!("sizes/{size}.tamis")));
@@ -239,7 +287,11 @@ fn files_that_name_no_weights_to_keep_say_which_line() {
         (b"0:4\n0:\xff\n", "@k", &["is no text: k", "in line 2"]),
         (b"", "@k", &["names no weight to keep: k", "an empty file"]),
         (b"\n# 0:3\n", "@k", &["names no weight to keep: k", "blank lines and comments"]),
-        (b"0:1 0:2 0:3 0:4 0:5", "@k", &["more weights are to be kept than there may be", "at most 4"]),
+        (
+            b"0:1 0:2 0:3 0:4 0:5",
+            "@k",
+            &["more weights are to be kept than there may be", "at most 4"],
+        ),
         (b"", "@none.txt", &["cannot open: none.txt", "check the name"]),
         (b"", "@folder", &["cannot read: folder", "a folder"]),
     ];
@@ -258,8 +310,11 @@ fn files_that_name_no_weights_to_keep_say_which_line() {
 fn the_library_refuses_what_is_no_list() {
     let made = planted::network(Dims::new(60, 5, 2, 3), Signs::Positive, 3).unwrap();
     let refused = |names: &[[usize; 2]]| {
-        let problem =
-            Problem { data: made.data.clone(), labels: made.labels.clone(), task: Task::Regression };
+        let problem = Problem {
+            data: made.data.clone(),
+            labels: made.labels.clone(),
+            task: Task::Regression,
+        };
         tamis_host::train(&problem, pinning(3, names)).unwrap_err().to_string()
     };
     assert!(refused(&[[0, 4], [2, 0]]).contains("a neuron below 2 and an input below 5"));

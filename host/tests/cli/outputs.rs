@@ -6,15 +6,19 @@ use tamis_host::data;
 
 const GENERATE: &str =
     "generate planted --samples 600 --inputs 12 --hidden 4 --outputs 5 --nnz 20 --seed 3 -o p -q";
-const TRAIN_FIVE: &str = "train --data p/X.npy --labels p/y.npy --task regression --hidden 4 --nnz 20";
+const TRAIN_FIVE: &str =
+    "train --data p/X.npy --labels p/y.npy --task regression --hidden 4 --nnz 20";
 
 #[test]
 fn generate_writes_a_network_that_gives_the_labels() {
     let folder = tempfile::tempdir().unwrap();
-    let line = "generate planted --samples 200 --inputs 7 --hidden 4 --outputs 3 --nnz 9 --seed 5 -o d";
+    let line =
+        "generate planted --samples 200 --inputs 7 --hidden 4 --outputs 3 --nnz 9 --seed 5 -o d";
     let report = json(folder.path(), line);
     assert_eq!((&report["outputs"], &report["nnz"]), (&json!(3), &json!(9)));
-    let column = |name: &str| data::load_labels(folder.path().join(format!("d/weights.npz#{name}"))).unwrap();
+    let column = |name: &str| {
+        data::load_labels(folder.path().join(format!("d/weights.npz#{name}"))).unwrap()
+    };
     let (index, value) = (column("index"), column("value"));
     let (out_index, out_value) = (column("out_index"), column("out_value"));
     assert_eq!((index.len(), out_index.len()), (5, 4));
@@ -38,7 +42,8 @@ fn generate_writes_a_network_that_gives_the_labels() {
 fn what_is_trained_is_evaluated_predicted_and_inspected() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), GENERATE);
-    let report = json(folder.path(), &format!("{TRAIN_FIVE} --log l.jsonl --picture r.svg -o m.tamis"));
+    let report =
+        json(folder.path(), &format!("{TRAIN_FIVE} --log l.jsonl --picture r.svg -o m.tamis"));
     assert_eq!((&report["recipe"], &report["exact"]), (&json!("lm"), &json!(true)), "{report}");
     assert_eq!((&report["outputs"], &report["signs"]), (&json!(5), &json!("own")));
     assert!(number(&report, "psnr_db") > 120.0 && number(&report, "nnz") <= 20.0, "{report}");
@@ -92,11 +97,15 @@ fn labels_of_zeros_are_given_by_a_network_without_weights() {
 fn settings_and_labels_that_do_not_fit_are_named() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), GENERATE);
-    let train =
-        |from: &str, to: &str| fails(folder.path(), &format!("{} -o n.tamis", TRAIN_FIVE.replace(from, to)));
+    let train = |from: &str, to: &str| {
+        fails(folder.path(), &format!("{} -o n.tamis", TRAIN_FIVE.replace(from, to)))
+    };
     for signs in ["positive", "balanced", "free"] {
         let error = train("--nnz 20", &format!("--nnz 20 --signs {signs}"));
-        assert!(error.contains("--signs for 5 columns") && error.contains("leave --signs out"), "{error}");
+        assert!(
+            error.contains("--signs for 5 columns") && error.contains("leave --signs out"),
+            "{error}"
+        );
     }
     for flag in ["--empty open", "--refine cg", "--step theory", "--signs positive"] {
         let error = train("--nnz 20", &format!("--nnz 20 --recipe paper {flag}"));
@@ -117,7 +126,10 @@ fn settings_and_labels_that_do_not_fit_are_named() {
     ok(folder.path(), &format!("{TRAIN_FIVE} -o m.tamis"));
     ok(folder.path(), &GENERATE.replace("--outputs 5", "--outputs 3").replace("-o p", "-o three"));
     let error = fails(folder.path(), "eval m.tamis --data p/X.npy --labels three/y.npy");
-    assert!(error.contains("5 columns, one per output") && error.contains("got: 3 columns"), "{error}");
+    assert!(
+        error.contains("5 columns, one per output") && error.contains("got: 3 columns"),
+        "{error}"
+    );
     let single = "generate planted --samples 600 --inputs 12 --hidden 4 --nnz 9 -o one -q";
     ok(folder.path(), single);
     let error = fails(folder.path(), "eval m.tamis --data p/X.npy --labels one/y.npy");
@@ -129,8 +141,9 @@ fn settings_and_labels_that_do_not_fit_are_named() {
     let error = fails(folder.path(), "eval one.tamis --data p/X.npy --labels p/y.npy");
     assert!(error.contains("1 columns") && error.contains("got: 5 columns"), "{error}");
     // Sizes of planted networks.
-    let generate =
-        |from: &str, to: &str| fails(folder.path(), &GENERATE.replace(from, to).replace("-o p", "-o g"));
+    let generate = |from: &str, to: &str| {
+        fails(folder.path(), &GENERATE.replace(from, to).replace("-o p", "-o g"))
+    };
     assert!(generate("--outputs 5", "--outputs 0").contains("--outputs 1 to"));
     assert!(generate("--nnz 20", "--nnz 41").contains("--nnz 1 to 40"));
     assert!(generate("--nnz 20", "--nnz 0").contains("got: 0"));

@@ -30,7 +30,10 @@ fn several_sizes_make_a_folder_of_models_and_folds_choose_one() {
     assert_eq!((&cold["chosen"], &cold["points"][1]["warm"]), (&json!(null), &json!(false)));
     assert!(!folder.path().join("cold/chosen.tamis").exists());
     let said = ok(folder.path(), &format!("{TRAIN} --nnz 3,9 --folds 2 -o said"));
-    assert!(said.contains("chosen") && said.contains("s9.tamis") && said.contains("6 trainings"), "{said}");
+    assert!(
+        said.contains("chosen") && said.contains("s9.tamis") && said.contains("6 trainings"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -50,6 +53,9 @@ fn what_is_for_one_size_is_refused_and_nothing_is_written() {
     ] {
         let refused = fails(folder.path(), &format!("{TRAIN} {line}"));
         assert!(refused.contains(what), "{line}: {refused}");
-        assert!(!folder.path().join("out").exists() && !folder.path().join("m.tamis").exists(), "{line}");
+        assert!(
+            !folder.path().join("out").exists() && !folder.path().join("m.tamis").exists(),
+            "{line}"
+        );
     }
 }

@@ -5,7 +5,8 @@ use serde_json::json;
 
 const GENERATE: &str =
     "generate planted --samples 3000 --inputs 20 --hidden 5 --outputs 5 --nnz 10 --seed 1 -o p -q";
-const TRAIN: &str = "train --data p/X.npy --labels p/y.npy --task regression --hidden 5 --nnz 10 --recipe";
+const TRAIN: &str =
+    "train --data p/X.npy --labels p/y.npy --task regression --hidden 5 --nnz 10 --recipe";
 
 #[test]
 fn values_are_learnt_by_either_ranking_and_scored_as_trained() {
@@ -17,10 +18,18 @@ fn values_are_learnt_by_either_ranking_and_scored_as_trained() {
         y.iter().map(|y| f64::from(*y).powi(2)).sum::<f64>() / y.len() as f64
     };
     for (rank, words) in [("exact", false), ("sketch", true), ("sketch:0.5", true)] {
-        let line = format!("{TRAIN} paper-safe --step fixed:1 --epochs 60 --rank {rank} -o m.tamis");
+        let line =
+            format!("{TRAIN} paper-safe --step fixed:1 --epochs 60 --rank {rank} -o m.tamis");
         let report = json(folder.path(), &line);
-        assert_eq!((&report["recipe"], &report["outputs"]), (&json!("paper-safe"), &json!(5)), "{report}");
-        assert!(number(&report, "nnz") <= 10.0 && number(&report, "loss") < 0.5 * zero, "{rank}: {report}");
+        assert_eq!(
+            (&report["recipe"], &report["outputs"]),
+            (&json!("paper-safe"), &json!(5)),
+            "{report}"
+        );
+        assert!(
+            number(&report, "nnz") <= 10.0 && number(&report, "loss") < 0.5 * zero,
+            "{rank}: {report}"
+        );
         assert_eq!(number(&report, "sketch_words") > 0.0, words);
         let state = 24.0 * 10.0 + 4.0 * number(&report, "sketch_words");
         assert_eq!(number(&report, "state_bytes"), state);
@@ -34,15 +43,22 @@ fn values_are_learnt_by_either_ranking_and_scored_as_trained() {
 fn steps_that_diverge_are_an_error_and_undone_where_that_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), GENERATE);
-    let error = fails(folder.path(), &format!("{TRAIN} paper --step fixed:900 --epochs 40 -o m.tamis"));
+    let error =
+        fails(folder.path(), &format!("{TRAIN} paper --step fixed:900 --epochs 40 -o m.tamis"));
     assert!(error.contains("diverge") && error.contains("paper-safe"), "{error}");
-    let report = json(folder.path(), &format!("{TRAIN} paper-safe --step fixed:900 --epochs 40 -o m.tamis"));
+    let report =
+        json(folder.path(), &format!("{TRAIN} paper-safe --step fixed:900 --epochs 40 -o m.tamis"));
     assert!(number(&report, "undone") >= 1.0 && number(&report, "loss").is_finite(), "{report}");
     let single = GENERATE.replace("--outputs 5 ", "").replace("-o p", "-o s");
     ok(folder.path(), &single);
     let one = TRAIN.replace("p/", "s/");
-    assert!(fails(folder.path(), &format!("{one} paper-safe -o n.tamis")).contains("for several outputs"));
-    assert!(fails(folder.path(), &format!("{one} paper --rank sketch -o n.tamis")).contains("--rank"));
+    assert!(
+        fails(folder.path(), &format!("{one} paper-safe -o n.tamis"))
+            .contains("for several outputs")
+    );
+    assert!(
+        fails(folder.path(), &format!("{one} paper --rank sketch -o n.tamis")).contains("--rank")
+    );
 }
 
 #[test]
@@ -64,8 +80,9 @@ fn neither_threads_nor_memory_change_classes_that_are_learnt() {
     let (loss, scored) = (number(&report, "loss"), number(&eval, "loss"));
     assert!((loss - scored).abs() < 1e-5, "{loss} {scored}");
     assert_eq!(model("--threads 2").1, bytes);
-    let total =
-        |report: &serde_json::Value| number(report, "state_bytes") + number(report, "workspace_bytes");
+    let total = |report: &serde_json::Value| {
+        number(report, "state_bytes") + number(report, "workspace_bytes")
+    };
     let ram = 0.5 * total(&report);
     let (small, _) = model(&format!("--ram {}", ram as u64));
     assert!(total(&small) <= ram, "{small}");

@@ -1,4 +1,5 @@
-//! Models of integers from the command line: made, scored, predicted with and inspected; and what is refused.
+//! Models of integers from the command line: made, scored, predicted with and inspected; and what
+//! is refused.
 
 use crate::common::*;
 use serde_json::json;
@@ -6,22 +7,27 @@ use tamis::store::wire::{Aligned, QuantisedView};
 use tamis_host::convert::{Dense, onnx};
 use tamis_host::data;
 
-const PLANTED: &str = "generate planted --samples 600 --inputs 12 --hidden 4 --nnz 16 --seed 3 -o p -q";
+const PLANTED: &str =
+    "generate planted --samples 600 --inputs 12 --hidden 4 --nnz 16 --seed 3 -o p -q";
 const TRAIN: &str =
     "train --data p/X.npy --labels p/y.npy --task regression --hidden 4 --nnz 16 -o m.tamis -q";
 const DIGITS: &str = "generate digits --samples 400 --seed 1 -o d -q";
-const CLASSES: &str =
-    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 12 --nnz 120 --epochs 20 -o c.tamis -q";
+const CLASSES: &str = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 12 --nnz 120 --epochs 20 -o c.tamis -q";
 
 #[test]
 fn a_network_of_numbers_keeps_forty_decibels() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
     ok(folder.path(), TRAIN);
-    let report =
-        json(folder.path(), "quantize m.tamis --data p/X.npy --labels p/y.npy --per-neuron -o q.tamis");
+    let report = json(
+        folder.path(),
+        "quantize m.tamis --data p/X.npy --labels p/y.npy --per-neuron -o q.tamis",
+    );
     assert!(number(&report, "outputs_psnr_db") > 40.0, "{report}");
-    assert_eq!((&report["granularity"], &report["bytes_as_they_are"]), (&json!("per-neuron"), &json!(false)));
+    assert_eq!(
+        (&report["granularity"], &report["bytes_as_they_are"]),
+        (&json!("per-neuron"), &json!(false))
+    );
     assert!(
         number(&report["before"], "psnr_db") > 100.0 && number(&report["after"], "psnr_db") > 40.0,
         "{report}"
@@ -29,7 +35,10 @@ fn a_network_of_numbers_keeps_forty_decibels() {
     let eval = json(folder.path(), "eval q.tamis --data p/X.npy --labels p/y.npy");
     assert_eq!(eval["psnr_db"], report["after"]["psnr_db"]);
     let cost = json(folder.path(), "inspect q.tamis");
-    assert_eq!((&cost["file_bytes"], &cost["task"]), (&report["model_bytes"], &json!("regression")));
+    assert_eq!(
+        (&cost["file_bytes"], &cost["task"]),
+        (&report["model_bytes"], &json!("regression"))
+    );
     assert_eq!(
         (&cost["integers"]["zero"], &cost["layers"][1]["kind"]),
         (&report["input_zero"], &json!("sum"))
@@ -41,7 +50,8 @@ fn a_network_of_numbers_keeps_forty_decibels() {
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert_eq!(read("again.tamis"), read("q.tamis"));
     assert!(
-        ok(folder.path(), "quantize m.tamis --data p/X.npy -o again.tamis").contains("rounded to steps of")
+        ok(folder.path(), "quantize m.tamis --data p/X.npy -o again.tamis")
+            .contains("rounded to steps of")
     );
 }
 
@@ -62,10 +72,14 @@ fn every_encoding_of_a_classifier_predicts_the_same() {
     ok(folder.path(), "eval c.tamis --data d/X.npy --labels d/y.npy --keep-labels 0,1");
     let mut seen: Option<(Vec<f32>, usize)> = None;
     for encoding in ["smallest", "fastest", "dense", "bitmask", "blocks"] {
-        let line =
-            format!("quantize c.tamis --data d/X.npy --labels d/y.npy --encoding {encoding} -o q.tamis");
+        let line = format!(
+            "quantize c.tamis --data d/X.npy --labels d/y.npy --encoding {encoding} -o q.tamis"
+        );
         let report = json(folder.path(), &line);
-        assert_eq!((&report["bytes_as_they_are"], &report["input_scale"]), (&json!(true), &json!(1.0)));
+        assert_eq!(
+            (&report["bytes_as_they_are"], &report["input_scale"]),
+            (&json!(true), &json!(1.0))
+        );
         assert!(
             number(&report["after"], "accuracy") > number(&report["before"], "accuracy") - 0.02,
             "{report}"
@@ -83,14 +97,16 @@ fn every_encoding_of_a_classifier_predicts_the_same() {
     let view = QuantisedView::parse(&bytes.0[..file.len()]).unwrap();
     let images = data::load(folder.path().join("d/X.npy")).unwrap();
     let data::Values::U8(pixels) = images.values else { panic!("images are bytes") };
-    let (mut scratch, mut out) = (vec![0; view.model().scratch_len()], vec![0; view.model().outputs()]);
+    let (mut scratch, mut out) =
+        (vec![0; view.model().scratch_len()], vec![0; view.model().outputs()]);
     for (row, expected) in pixels.chunks(images.cols).zip(seen.unwrap().0.chunks(out.len() + 1)) {
         let class = view.model().classify(row, &mut scratch, &mut out).unwrap();
         assert_eq!(class as f32, expected[0]);
     }
 }
 
-/// Weights of a network on bytes are 255 times smaller than its biases: rounded to the same 8 bits they would all be lost.
+/// Weights of a network on bytes are 255 times smaller than its biases: rounded to the same 8 bits
+/// they would all be lost.
 #[test]
 fn biases_of_an_imported_network_do_not_take_the_bits_of_its_weights() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,15 +135,24 @@ fn biases_of_an_imported_network_do_not_take_the_bits_of_its_weights() {
     std::fs::write(folder.path().join("others.csv"), rows(false)).unwrap();
     ok(folder.path(), "import m.onnx --task multiclass -o m.tamis -q");
     for scales in ["--per-layer", "--per-neuron"] {
-        let report = json(folder.path(), &format!("quantize m.tamis --data ones.csv {scales} -o q.tamis"));
-        assert_eq!((&report["biases"], &report["bytes_as_they_are"]), (&json!(9), &json!(true)), "{report}");
+        let report =
+            json(folder.path(), &format!("quantize m.tamis --data ones.csv {scales} -o q.tamis"));
+        assert_eq!(
+            (&report["biases"], &report["bytes_as_they_are"]),
+            (&json!(9), &json!(true)),
+            "{report}"
+        );
         assert!(number(&report, "outputs_psnr_db") > 45.0, "{report}");
         // The neuron that handed on the 1 is not needed.
         assert_eq!(report["layers"][0]["outputs"], 6, "{report}");
     }
     // What differs from row to row is no bias.
     let report = json(folder.path(), "quantize m.tamis --data others.csv -o q.tamis");
-    assert_eq!((&report["biases"], &report["layers"][0]["outputs"]), (&json!(0), &json!(7)), "{report}");
+    assert_eq!(
+        (&report["biases"], &report["layers"][0]["outputs"]),
+        (&json!(0), &json!(7)),
+        "{report}"
+    );
     let text = ok(folder.path(), "quantize m.tamis --data others.csv -o q.tamis");
     assert!(text.contains("far from those of the floats"), "{text}");
 }

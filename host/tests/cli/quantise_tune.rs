@@ -1,4 +1,5 @@
-//! Models of integers from the command line: scales by error, weights that are tuned as they are rounded, and warnings.
+//! Models of integers from the command line: scales by error, weights that are tuned as they are
+//! rounded, and warnings.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,15 +20,25 @@ fn numbers(seed: u32) -> impl FnMut() -> f32 {
     }
 }
 
-/// A dense network 9-6-1 whose weights `change(neuron, input, weight)` may change, as `m.tamis`, and 300 rows of bytes whose first
-/// column is 1 in row 7 and else 0, as `x.csv`; its outputs as `y.npy`.
+/// A dense network 9-6-1 whose weights `change(neuron, input, weight)` may change, as `m.tamis`,
+/// and 300 rows of bytes whose first column is 1 in row 7 and else 0, as `x.csv`; its outputs as
+/// `y.npy`.
 fn network(folder: &Path, change: impl Fn(usize, usize, f32) -> f32) {
     let mut draw = numbers(1);
-    let weights = (0..INPUTS * HIDDEN).map(|at| change(at / INPUTS, at % INPUTS, draw() / 255.0)).collect();
+    let weights =
+        (0..INPUTS * HIDDEN).map(|at| change(at / INPUTS, at % INPUTS, draw() / 255.0)).collect();
     let bias = (0..HIDDEN).map(|_| draw()).collect();
-    let hidden = Dense { name: "0".into(), inputs: INPUTS, outputs: HIDDEN, weights, bias, relu: true };
+    let hidden =
+        Dense { name: "0".into(), inputs: INPUTS, outputs: HIDDEN, weights, bias, relu: true };
     let weights = (0..HIDDEN).map(|_| draw()).collect();
-    let last = Dense { name: "2".into(), inputs: HIDDEN, outputs: 1, weights, bias: vec![0.5], relu: false };
+    let last = Dense {
+        name: "2".into(),
+        inputs: HIDDEN,
+        outputs: 1,
+        weights,
+        bias: vec![0.5],
+        relu: false,
+    };
     std::fs::write(folder.join("m.onnx"), onnx::write(&[hidden, last], None).unwrap()).unwrap();
     let mut text = String::new();
     for row in 0..300 {
@@ -49,7 +60,8 @@ fn huge_weights_of_an_input_that_is_all_but_constant_do_not_take_the_bits_of_all
     std::fs::write(folder.path().join("zeros.csv"), rows.join("\n")).unwrap();
     ok(folder.path(), "predict m.tamis --data zeros.csv -o zeros.npy -q");
     for scales in ["--per-layer", "--per-neuron"] {
-        let report = json(folder.path(), &format!("quantize m.tamis --data x.csv {scales} -o q.tamis"));
+        let report =
+            json(folder.path(), &format!("quantize m.tamis --data x.csv {scales} -o q.tamis"));
         assert!(number(&report["layers"][0], "weights_cut") >= 1.0, "{report}");
         // The one row in which the input is 1 has another output; no other has.
         let eval = json(folder.path(), "eval q.tamis --data zeros.csv --labels zeros.npy");
@@ -58,7 +70,8 @@ fn huge_weights_of_an_input_that_is_all_but_constant_do_not_take_the_bits_of_all
     // Where the column is 0 in all rows nothing is lost, whatever the size of its weights.
     network(folder.path(), |_, input, weight| if input == 0 { 1e6 * weight } else { weight });
     for scales in ["--per-layer", "--per-neuron"] {
-        let report = json(folder.path(), &format!("quantize m.tamis --data zeros.csv {scales} -o q.tamis"));
+        let report =
+            json(folder.path(), &format!("quantize m.tamis --data zeros.csv {scales} -o q.tamis"));
         assert!(number(&report, "outputs_psnr_db") > 45.0, "{report}");
     }
     // Beyond the grid nothing is left but the column, and that is what the error is about.
@@ -72,7 +85,8 @@ fn a_neuron_of_tiny_weights_does_not_stop_scales_of_neurons() {
     let folder = tempfile::tempdir().unwrap();
     network(folder.path(), |neuron, _, weight| if neuron == 2 { 1e-11 * weight } else { weight });
     for scales in ["--per-layer", "--per-neuron"] {
-        let report = json(folder.path(), &format!("quantize m.tamis --data x.csv {scales} -o q.tamis"));
+        let report =
+            json(folder.path(), &format!("quantize m.tamis --data x.csv {scales} -o q.tamis"));
         assert!(number(&report, "outputs_psnr_db") > 40.0, "{report}");
     }
 }
@@ -90,7 +104,10 @@ fn tuning_makes_up_for_coarse_weights_to_the_same_bits_for_any_threads() {
     let (untuned, after) = (number(&report["untuned"], "loss"), number(&report["after"], "loss"));
     assert!(after < 0.6 * untuned, "{after} of {untuned}: {report}");
     assert_eq!((&report["tune"]["epochs"], &report["tune"]["seed"]), (&json!(40), &json!(5)));
-    assert!(number(&report["tune"], "best_epoch") >= 1.0 && report["tune"]["limit"].is_null(), "{report}");
+    assert!(
+        number(&report["tune"], "best_epoch") >= 1.0 && report["tune"]["limit"].is_null(),
+        "{report}"
+    );
     assert_eq!(
         json(folder.path(), "eval a.tamis --data x.csv --labels y.npy")["loss"],
         report["after"]["loss"]
@@ -103,7 +120,8 @@ fn tuning_makes_up_for_coarse_weights_to_the_same_bits_for_any_threads() {
     // Scales of neurons and a sum of scales at the end are tuned as well.
     let report = json(folder.path(), &format!("{line} --per-neuron -o d.tamis"));
     assert!(number(&report["after"], "loss") < number(&report["untuned"], "loss"), "{report}");
-    // Of bad settings the model without tuning is what is left, and a limit of no time leaves it too.
+    // Of bad settings the model without tuning is what is left, and a limit of no time leaves it
+    // too.
     ok(folder.path(), "quantize m.tamis --data x.csv -o plain.tamis -q");
     for bad in ["--rate 0", "--rate 1e6", "--time-limit 0"] {
         let report = json(folder.path(), &format!("{line} {bad} -o bad.tamis"));
@@ -140,17 +158,28 @@ fn tuning_without_labels_is_refused() {
         assert!(error.contains(words), "{line}: {error}");
     };
     wrong("quantize m.tamis --data x.csv --tune 3 -o n.tamis", "tuning needs labels");
-    wrong("quantize m.tamis --data x.csv --labels y.npy --tune 0 -o n.tamis", "tuning needs an epoch");
-    wrong("quantize m.tamis --data x.csv --labels y.npy --tune 3 --rate=-1 -o n.tamis", "--rate 0 or more");
-    let usage =
-        run(folder.path(), &["quantize", "m.tamis", "--data", "x.csv", "--rate", "1", "-o", "n.tamis"]);
+    wrong(
+        "quantize m.tamis --data x.csv --labels y.npy --tune 0 -o n.tamis",
+        "tuning needs an epoch",
+    );
+    wrong(
+        "quantize m.tamis --data x.csv --labels y.npy --tune 3 --rate=-1 -o n.tamis",
+        "--rate 0 or more",
+    );
+    let usage = run(
+        folder.path(),
+        &["quantize", "m.tamis", "--data", "x.csv", "--rate", "1", "-o", "n.tamis"],
+    );
     assert_eq!(usage.status.code(), Some(2));
 }
 
 #[test]
 fn few_rows_and_numbers_beyond_the_range_are_said() {
     let folder = tempfile::tempdir().unwrap();
-    ok(folder.path(), "generate planted --samples 600 --inputs 12 --hidden 4 --nnz 16 --seed 3 -o p -q");
+    ok(
+        folder.path(),
+        "generate planted --samples 600 --inputs 12 --hidden 4 --nnz 16 --seed 3 -o p -q",
+    );
     let data = "--data p/X.npy --labels p/y.npy";
     ok(folder.path(), &format!("train {data} --task regression --hidden 4 --nnz 16 -o m.tamis -q"));
     assert!(!ok(folder.path(), "quantize m.tamis --data p/X.npy -o q.tamis").contains("warning"));
@@ -159,7 +188,8 @@ fn few_rows_and_numbers_beyond_the_range_are_said() {
     assert_eq!(json(folder.path(), &format!("eval m.tamis {data}"))["inputs_cut"], json!(null));
     // Scales of a few small rows.
     let small = |size: f32| {
-        ((0..12).map(|k| (size * (k as f32 - 5.5)).to_string()).collect::<Vec<_>>().join(",") + "\n")
+        ((0..12).map(|k| (size * (k as f32 - 5.5)).to_string()).collect::<Vec<_>>().join(",")
+            + "\n")
             .repeat(2)
     };
     std::fs::write(folder.path().join("few.csv"), small(0.01)).unwrap();
@@ -180,5 +210,8 @@ fn few_rows_and_numbers_beyond_the_range_are_said() {
     assert_eq!(text.matches("beyond the range").count(), 1, "{text}");
     // The ends themselves are within the range.
     std::fs::write(folder.path().join("more.csv"), small(0.0101)).unwrap();
-    assert_eq!(json(folder.path(), "predict few.tamis --data few.csv -o o.npy")["inputs_cut"], json!(0));
+    assert_eq!(
+        json(folder.path(), "predict few.tamis --data few.csv -o o.npy")["inputs_cut"],
+        json!(0)
+    );
 }

@@ -39,7 +39,10 @@ fn with_spec(from: &str, to: &str) -> tempfile::TempDir {
 
 fn cells(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder.join("cells")).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "json")).collect()
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "json"))
+        .collect()
 }
 
 /// The merged results without what differs from run to run.
@@ -98,7 +101,8 @@ fn a_run_that_is_killed_goes_on_to_the_results_of_one_that_is_not() {
         run.wait().unwrap();
         // What is there is whole.
         for cell in cells(&out) {
-            let value: Value = serde_json::from_str(&std::fs::read_to_string(&cell).unwrap()).unwrap();
+            let value: Value =
+                serde_json::from_str(&std::fs::read_to_string(&cell).unwrap()).unwrap();
             assert_eq!(value["id"].as_str(), cell.file_stem().and_then(|stem| stem.to_str()));
         }
     }
@@ -107,7 +111,10 @@ fn a_run_that_is_killed_goes_on_to_the_results_of_one_that_is_not() {
     let rest = json(path, "run spec.toml -o killed");
     // The cell that was in flight may have ended by itself.
     let before = rest["before"].as_u64().unwrap();
-    assert!((kept..=kept + 1).contains(&before) && before + rest["ran"].as_u64().unwrap() == 48, "{rest}");
+    assert!(
+        (kept..=kept + 1).contains(&before) && before + rest["ran"].as_u64().unwrap() == 48,
+        "{rest}"
+    );
     same(&out, &path.join("whole"));
     assert_eq!(json(path, "run spec.toml -o killed")["ran"], json!(0));
     // Merged results without cells can be gone on with, and reported.
@@ -123,7 +130,8 @@ fn shares_may_start_at_once_in_a_folder_that_is_not_there_yet() {
     for round in 0..4 {
         let start = |share: usize| {
             let (out, cell) = (format!("out{round}"), format!("{share}/6"));
-            let mut share = command(path, &["run", "spec.toml", "-o", &out, "--cell", &cell, "--quiet"]);
+            let mut share =
+                command(path, &["run", "spec.toml", "-o", &out, "--cell", &cell, "--quiet"]);
             share.stderr(std::process::Stdio::piped()).spawn().unwrap()
         };
         let shares: Vec<_> = (1..=6).map(start).collect();
@@ -141,8 +149,12 @@ fn shares_are_all_cells_and_none_twice() {
     let path = folder.path();
     let missing = |line: &str| -> BTreeSet<String> {
         let plan = json(path, line);
-        let ids: Vec<_> =
-            plan["missing"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect();
+        let ids: Vec<_> = plan["missing"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|id| id.as_str().unwrap().to_owned())
+            .collect();
         let set: BTreeSet<_> = ids.iter().cloned().collect();
         assert_eq!((ids.len(), plan["cells"].as_u64()), (set.len(), Some(ids.len() as u64)));
         set
@@ -164,7 +176,8 @@ fn shares_are_all_cells_and_none_twice() {
     same(&path.join("out"), &path.join("whole"));
     // By name, in the process itself; on any number of threads the same.
     let one = json(path, "run spec.toml -o one --cell planted-recipe-m3-s6-seed0 --threads 1");
-    let whole = results(&path.join("whole")).into_iter().find(|record| record["id"] == one["id"]).unwrap();
+    let whole =
+        results(&path.join("whole")).into_iter().find(|record| record["id"] == one["id"]).unwrap();
     assert_eq!(
         (&one["solved"]["train"], &one["solved"]["test"]),
         (&whole["solved"]["train"], &whole["solved"]["test"])
@@ -182,7 +195,9 @@ fn every_figure_runs_without_files_and_all_are_reported_on_one_page() {
         let done = json(path, &format!("run {name} --profile smoke -o {name} --jobs 2"));
         assert!(number(&done, "done") >= 2.0 && number(&done, "crashed") == 0.0, "{done}");
         all += done["cells"].as_u64().unwrap();
-        for record in results(&path.join(name)).iter().filter(|record| record["status"] == "skipped") {
+        for record in
+            results(&path.join(name)).iter().filter(|record| record["status"] == "skipped")
+        {
             let reason = record["reason"].as_str().unwrap();
             assert!(reason.contains("gives 0"), "{record}");
         }
@@ -193,31 +208,40 @@ fn every_figure_runs_without_files_and_all_are_reported_on_one_page() {
     let (html, csv, md) = (read("index.html"), read("results.csv"), read("report.md"));
     assert_eq!(csv.lines().count() as u64, all + 1);
     let columns = csv.lines().next().unwrap().split(',').count();
-    let own = |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
+    let own = |line: &str| {
+        line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>()
+    };
     assert!(csv.lines().all(|line| own(line) + 1 == columns));
     assert!(
         !html.contains("<script")
             && !html.contains("<link")
-            && html.matches("src=").count() == html.matches("src=\"data:image/png,%89%50%4e%47").count()
+            && html.matches("src=").count()
+                == html.matches("src=\"data:image/png,%89%50%4e%47").count()
             && !html.contains("url(")
     );
     assert!(html.contains("prefers-color-scheme:dark") && html.contains("name=\"viewport\""));
     // Well-formed but for its first line and the tags that HTML leaves open.
     let xml = html.replace("<!DOCTYPE html>\n", "").replace("<meta charset=\"utf-8\">", "");
-    let xml = xml.replace("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">", "");
+    let xml =
+        xml.replace("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">", "");
     let tree = roxmltree::Document::parse(&xml).unwrap();
-    let hovers =
-        tree.descendants().filter(|n| n.has_tag_name(("http://www.w3.org/2000/svg", "title"))).count();
+    let hovers = tree
+        .descendants()
+        .filter(|n| n.has_tag_name(("http://www.w3.org/2000/svg", "title")))
+        .count();
     assert!(hovers > 100, "{hovers}");
     for text in ["IHT as published", "IMP trained properly", "zero predictor", "authors' code"] {
         assert!(md.contains(text) || html.contains(text), "{text}");
     }
-    for table in
-        ["### Data passes", "### Tamis, default recipe beside IHT as published", "| the recipe is | cells |"]
-    {
+    for table in [
+        "### Data passes",
+        "### Tamis, default recipe beside IHT as published",
+        "| the recipe is | cells |",
+    ] {
         assert!(md.matches(table).count() >= 8, "{table}");
     }
-    // Who wins stands before everything else, and pictures are shown beside what networks make of them.
+    // Who wins stands before everything else, and pictures are shown beside what networks make of
+    // them.
     assert!(
         md.starts_with("# Who wins\n\nTamis's default recipe is better than IHT as published in "),
         "{md}"
@@ -242,7 +266,9 @@ fn a_summary_has_the_columns_that_the_spec_asks_for() {
             && page.contains("Made by `tamis run recovery --profile smoke`")
     );
     let line = |start: &str| {
-        page.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}: {page}"))
+        page.lines()
+            .find(|line| line.starts_with(start))
+            .unwrap_or_else(|| panic!("{start}: {page}"))
     };
     // One weight is found by both methods, and no other.
     assert!(
@@ -283,18 +309,25 @@ fn what_is_measured_is_in_the_records_and_follows_from_the_data() {
         assert_eq!(record["version"], env!("CARGO_PKG_VERSION"));
     }
     let text = std::fs::read_to_string(folder.path().join("out/results.jsonl")).unwrap();
-    for line in text.lines().filter(|line| !line.contains("\"zero\"") && !line.contains("\"mean\"")) {
+    for line in text.lines().filter(|line| !line.contains("\"zero\"") && !line.contains("\"mean\""))
+    {
         let record: Value = serde_json::from_str(line).unwrap();
-        let (peak, rss) =
-            (number(&record["solved"], "heap_peak_bytes"), number(&record["solved"], "rss_peak_bytes"));
+        let (peak, rss) = (
+            number(&record["solved"], "heap_peak_bytes"),
+            number(&record["solved"], "rss_peak_bytes"),
+        );
         // The state at least, and less than the whole process.
         assert!(number(&record["solved"], "state_bytes") < peak && peak < rss, "{record}");
     }
     // The zero predictor by hand.
-    let environment: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.path().join("out/folder.json")).unwrap())
-            .unwrap();
-    assert!(environment["environment"]["toolchain"].as_str().unwrap().starts_with("rustc "), "{environment}");
+    let environment: Value = serde_json::from_str(
+        &std::fs::read_to_string(folder.path().join("out/folder.json")).unwrap(),
+    )
+    .unwrap();
+    assert!(
+        environment["environment"]["toolchain"].as_str().unwrap().starts_with("rustc "),
+        "{environment}"
+    );
 }
 
 /// A spec whose first cell never ends.
@@ -307,8 +340,11 @@ fn endless() -> tempfile::TempDir {
         .replace("seeds = [0, 1]", "seeds = [0]");
     let text = text.replace("\"paper\", \"recipe\", \"imp-published\", \"imp\",", "\"paper\",");
     // Enough rows for a step to take a while.
-    std::fs::write(folder.path().join("spec.toml"), text.replace("samples = 500", "samples = 20000"))
-        .unwrap();
+    std::fs::write(
+        folder.path().join("spec.toml"),
+        text.replace("samples = 500", "samples = 20000"),
+    )
+    .unwrap();
     folder
 }
 
@@ -316,7 +352,8 @@ fn endless() -> tempfile::TempDir {
 fn a_cell_that_takes_too_long_costs_itself_alone_and_can_be_run_again() {
     let folder = endless();
     let done = json(folder.path(), "run spec.toml -o out --time-limit 0.4");
-    let states = |done: &Value| [number(done, "timeout"), number(done, "done"), number(done, "ran")];
+    let states =
+        |done: &Value| [number(done, "timeout"), number(done, "done"), number(done, "ran")];
     assert_eq!(states(&done), [1.0, 2.0, 3.0], "{done}");
     let again = json(folder.path(), "run spec.toml -o out --time-limit 0.4");
     assert_eq!(states(&again), [1.0, 2.0, 0.0], "{again}");
@@ -324,7 +361,10 @@ fn a_cell_that_takes_too_long_costs_itself_alone_and_can_be_run_again() {
     assert_eq!(states(&retried), [1.0, 2.0, 1.0], "{retried}");
     ok(folder.path(), "report out -o report -q");
     let report = std::fs::read_to_string(folder.path().join("report/report.md")).unwrap();
-    assert!(report.contains("| timeout |") && report.contains("timeout: longer than 0.4 s"), "{report}");
+    assert!(
+        report.contains("| timeout |") && report.contains("timeout: longer than 0.4 s"),
+        "{report}"
+    );
 }
 
 /// The processes of cells that `parent` has started.
@@ -354,12 +394,18 @@ fn a_cell_that_dies_is_recorded_and_cells_die_with_their_run() {
         found = children(run.id());
         !found.is_empty()
     });
-    let killed = std::process::Command::new("kill").args(["-9", &found[0].to_string()]).status().unwrap();
+    let killed =
+        std::process::Command::new("kill").args(["-9", &found[0].to_string()]).status().unwrap();
     assert!(killed.success() && run.wait().unwrap().success());
     let records = results(&folder.path().join("out"));
-    let crashed: Vec<&Value> = records.iter().filter(|record| record["status"] == "crashed").collect();
+    let crashed: Vec<&Value> =
+        records.iter().filter(|record| record["status"] == "crashed").collect();
     assert_eq!((records.len(), crashed.len()), (3, 1));
-    assert!(crashed[0]["reason"].as_str().unwrap().contains("perhaps for want of memory"), "{}", crashed[0]);
+    assert!(
+        crashed[0]["reason"].as_str().unwrap().contains("perhaps for want of memory"),
+        "{}",
+        crashed[0]
+    );
 
     let mut run = start(folder.path(), "run spec.toml -o out --retry");
     wait("the cell", || {
@@ -399,7 +445,10 @@ fn bad_specs_are_refused_by_key_and_line_and_leave_nothing() {
     ] {
         let folder = with_spec(from, to);
         let error = fails(folder.path(), "run spec.toml -o out");
-        assert!(says.iter().all(|says| error.contains(says)) && error.contains("spec"), "{to}: {error}");
+        assert!(
+            says.iter().all(|says| error.contains(says)) && error.contains("spec"),
+            "{to}: {error}"
+        );
     }
     let folder = with_spec("epochs = 4", "epochs = 4");
     for (line, says) in [
@@ -426,10 +475,14 @@ fn missing_data_are_named_with_their_source_and_a_way_without() {
         [("figure-3-left", "mnist/train-images-idx3-ubyte.gz"), ("figure-5", "cifar/image0.png")]
     {
         let line = format!("run {figure} --profile reduced -o out --data-dir nowhere");
-        let output =
-            command(folder.path(), &line.split(' ').collect::<Vec<_>>()).env_remove("TAMIS_DATA").output();
+        let output = command(folder.path(), &line.split(' ').collect::<Vec<_>>())
+            .env_remove("TAMIS_DATA")
+            .output();
         let error = refusal(&line, &output.unwrap());
-        assert!(error.contains(file) && error.contains("--digits") && error.contains("nowhere"), "{error}");
+        assert!(
+            error.contains(file) && error.contains("--digits") && error.contains("nowhere"),
+            "{error}"
+        );
         assert!(!folder.path().join("out").exists());
         let plan = json(
             folder.path(),
@@ -459,7 +512,10 @@ fn a_changed_spec_keeps_the_cells_that_it_does_not_change() {
     assert_eq!(done["before"], json!(lines.len() - imp), "{done}");
     let after = std::fs::read_to_string(path.join("out/results.jsonl")).unwrap();
     assert!(
-        lines.iter().filter(|line| !line.contains("\"method\":\"imp\"")).all(|line| after.contains(line))
+        lines
+            .iter()
+            .filter(|line| !line.contains("\"method\":\"imp\""))
+            .all(|line| after.contains(line))
     );
     assert_eq!(after.lines().count(), 3 * lines.len() / 2);
     ok(path, "report out -o report -q");
@@ -468,21 +524,26 @@ fn a_changed_spec_keeps_the_cells_that_it_does_not_change() {
     assert_eq!(json(path, "run spec.toml -o out --update")["ran"], json!(0));
     ok(path, "report out -o report -q");
     // Another experiment is refused.
-    std::fs::write(path.join("other.toml"), changed.replacen("name = \"", "name = \"other-", 1)).unwrap();
+    std::fs::write(path.join("other.toml"), changed.replacen("name = \"", "name = \"other-", 1))
+        .unwrap();
     assert!(fails(path, "run other.toml -o out --update").contains("another spec"));
 }
 
 #[test]
 fn folders_of_other_results_and_damaged_ones_are_refused() {
-    let folder = with_spec("methods = [\"paper\", \"recipe\", \"imp-published\", \"imp\", ", "methods = [");
+    let folder =
+        with_spec("methods = [\"paper\", \"recipe\", \"imp-published\", \"imp\", ", "methods = [");
     let path = folder.path();
     ok(path, "run spec.toml -o out -q");
     std::fs::write(path.join("other.toml"), SPEC).unwrap();
     assert!(fails(path, "run other.toml -o out").contains("results of another spec"));
-    assert!(fails(path, "run figure-1-left --profile smoke -o out").contains("results of another spec"));
+    assert!(
+        fails(path, "run figure-1-left --profile smoke -o out").contains("results of another spec")
+    );
     let about = std::fs::read_to_string(path.join("out/folder.json")).unwrap();
-    let change =
-        |from: &str, to: &str| std::fs::write(path.join("out/folder.json"), about.replace(from, to)).unwrap();
+    let change = |from: &str, to: &str| {
+        std::fs::write(path.join("out/folder.json"), about.replace(from, to)).unwrap()
+    };
     change(&format!("\"version\":\"{}\"", env!("CARGO_PKG_VERSION")), "\"version\":\"0.0.9\"");
     assert!(fails(path, "run spec.toml -o out").contains("another version of tamis"));
     change("\"format\":1", "\"format\":2");
@@ -513,9 +574,12 @@ fn a_record_that_cannot_be_written_ends_the_run_and_loses_nothing() {
     let path = folder.path();
     ok(path, "run spec.toml -o out --cell planted-zero-m2-s2-seed0 -q");
     // As on a full disk: files can be made, and nothing written to them.
-    let script =
-        format!("trap '' XFSZ; ulimit -f 0; exec {} run spec.toml -o out", env!("CARGO_BIN_EXE_tamis"));
-    let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(path).output().unwrap();
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 0; exec {} run spec.toml -o out",
+        env!("CARGO_BIN_EXE_tamis")
+    );
+    let output =
+        std::process::Command::new("sh").args(["-c", &script]).current_dir(path).output().unwrap();
     let error = refusal(&script, &output);
     assert!(error.contains("planted-paper-m2-s2-seed0") && error.contains("full"), "{error}");
     assert_eq!(cells(&path.join("out")).len(), 1);
@@ -527,12 +591,15 @@ fn a_record_that_cannot_be_written_ends_the_run_and_loses_nothing() {
 #[test]
 #[ignore = "needs MNIST and CIFAR-10 in TAMIS_DATA"]
 fn mnist_and_the_pictures_are_those_of_the_paper() {
-    let data = std::env::var_os("TAMIS_DATA").expect("TAMIS_DATA names the folder of mnist/ and cifar/");
+    let data =
+        std::env::var_os("TAMIS_DATA").expect("TAMIS_DATA names the folder of mnist/ and cifar/");
     let data = PathBuf::from(data);
     let folder = tempfile::tempdir().unwrap();
     let cell = |figure: &str, id: &str| {
-        let line =
-            format!("run {figure} --profile paper -o {figure} --data-dir {} --cell {id}", data.display());
+        let line = format!(
+            "run {figure} --profile paper -o {figure} --data-dir {} --cell {id}",
+            data.display()
+        );
         json(folder.path(), &line)
     };
     // 18.9 dB and 12.3 dB were measured of the authors' code: the picture is theirs.

@@ -1,4 +1,5 @@
-//! Checks of the theory as experiments: run, gone on with, refused and reported, with what the theory says in the results.
+//! Checks of the theory as experiments: run, gone on with, refused and reported, with what the
+//! theory says in the results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,9 +38,13 @@ fn measured(record: &Value, key: &str) -> f64 {
 fn every_check_runs_is_gone_on_with_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let names: Vec<&str> =
-        tamis_host::lab::experiment::figures::names().filter(|name| name.starts_with("theory-")).collect();
-    assert_eq!(names, ["theory-assumption", "theory-curvature", "theory-convergence", "theory-sensing"]);
+    let names: Vec<&str> = tamis_host::lab::experiment::figures::names()
+        .filter(|name| name.starts_with("theory-"))
+        .collect();
+    assert_eq!(
+        names,
+        ["theory-assumption", "theory-curvature", "theory-convergence", "theory-sensing"]
+    );
     for name in &names {
         let done = json(path, &format!("run {name} --profile smoke -o {name} --jobs 2"));
         assert_eq!((&done["done"], &done["before"]), (&done["cells"], &json!(0)), "{done}");
@@ -48,7 +53,11 @@ fn every_check_runs_is_gone_on_with_and_reported() {
         for (id, record) in records(&path.join(name)) {
             let measured = record["solved"]["measured"].as_object().unwrap();
             assert!(!measured.is_empty() && measured.values().all(Value::is_number), "{id}");
-            assert_eq!(record["solved"]["train"].is_object(), *name == "theory-convergence", "{id}");
+            assert_eq!(
+                record["solved"]["train"].is_object(),
+                *name == "theory-convergence",
+                "{id}"
+            );
         }
     }
     let report = json(path, &format!("report {} -o report", names.join(" ")));
@@ -74,9 +83,13 @@ fn every_check_runs_is_gone_on_with_and_reported() {
     let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     assert!(head.contains(&"gamma_limit") && head.contains(&"rate_form"));
     let md = read("report.md");
-    for text in
-        ["gamma, n → ∞", "32 (β/α)²", "fraction recovered", "(s + 1)/2", "all sign patterns of one input"]
-    {
+    for text in [
+        "gamma, n → ∞",
+        "32 (β/α)²",
+        "fraction recovered",
+        "(s + 1)/2",
+        "all sign patterns of one input",
+    ] {
         assert!(md.contains(text), "{text}");
     }
     assert!(!md.contains("Peak memory"), "nothing is trained");
@@ -91,14 +104,20 @@ fn a_planted_network_is_recovered_along_a_line_by_any_number_of_threads() {
     for seed in 0..2 {
         for s in 1..=2 {
             let record = &records[&format!("one-theory-m16-s{s}-seed{seed}")];
-            assert!(measured(record, "error") < 1e-3 && measured(record, "straight") > 0.95, "{record}");
+            assert!(
+                measured(record, "error") < 1e-3 && measured(record, "straight") > 0.95,
+                "{record}"
+            );
             assert!(measured(record, "steps") < measured(record, "steps-form"), "{record}");
             let curvature = &records[&format!("one-curvature-m16-s{s}-seed{seed}")];
             let (alpha, beta) = (measured(curvature, "alpha"), measured(curvature, "beta"));
-            assert!(0.0 < alpha && alpha <= 1.0 + 1e-5 && 1.0 - 1e-5 <= beta && beta <= s as f64 + 1e-5);
+            assert!(
+                0.0 < alpha && alpha <= 1.0 + 1e-5 && 1.0 - 1e-5 <= beta && beta <= s as f64 + 1e-5
+            );
         }
     }
-    let one = json(folder.path(), "run spec.toml -o one --cell one-theory-m16-s2-seed1 --threads 1");
+    let one =
+        json(folder.path(), "run spec.toml -o one --cell one-theory-m16-s2-seed1 --threads 1");
     assert_eq!(one["solved"]["measured"], records["one-theory-m16-s2-seed1"]["solved"]["measured"]);
     assert_eq!(one["solved"]["curve"], records["one-theory-m16-s2-seed1"]["solved"]["curve"]);
 }
@@ -118,9 +137,15 @@ fn sensing_fails_far_below_and_succeeds_far_above() {
     let records = records(&folder.path().join("out"));
     for method in ["theory", "normalised", "paper"] {
         for seed in 0..2 {
-            let success =
-                |n: usize| measured(&records[&format!("one-{method}-m1-s3-n{n}-seed{seed}")], "success");
-            assert!(success(6) <= 0.3 && success(40) >= 0.9, "{method}: {} {}", success(6), success(40));
+            let success = |n: usize| {
+                measured(&records[&format!("one-{method}-m1-s3-n{n}-seed{seed}")], "success")
+            };
+            assert!(
+                success(6) <= 0.3 && success(40) >= 0.9,
+                "{method}: {} {}",
+                success(6),
+                success(40)
+            );
         }
     }
 }

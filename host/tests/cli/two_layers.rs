@@ -10,7 +10,8 @@ const TRAIN: &str = "train --data X.csv --labels y.csv --task regression --hidde
 fn write(folder: &std::path::Path, more: f32) {
     let made = planted::deep(1500, 12, &[4, 4], 1, 16, 1).unwrap();
     let text = |values: &[f32], width: usize| {
-        let line = |row: &[f32]| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n";
+        let line =
+            |row: &[f32]| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n";
         values.chunks(width).map(line).collect::<String>()
     };
     std::fs::write(folder.join("X.csv"), text(&made.data.values.clone().into_f32(), 12)).unwrap();
@@ -22,7 +23,8 @@ fn write(folder: &std::path::Path, more: f32) {
 fn what_is_trained_is_evaluated_predicted_and_inspected() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 0.0);
-    let report = json(folder.path(), &format!("{TRAIN} --log l.jsonl --checkpoint c --resume -o m.tamis"));
+    let report =
+        json(folder.path(), &format!("{TRAIN} --log l.jsonl --checkpoint c --resume -o m.tamis"));
     assert_eq!((&report["recipe"], &report["exact"]), (&json!("lm"), &json!(true)), "{report}");
     assert_eq!((&report["hidden"], &report["second_hidden"]), (&json!(4), &json!(4)));
     assert!(number(&report, "second_live") >= 1.0 && number(&report, "nnz") <= 16.0, "{report}");
@@ -54,7 +56,10 @@ fn what_two_layers_cannot_be_is_refused_and_nothing_is_written() {
     for (line, what) in [
         (TRAIN.replace("4,4", "4,0"), "second hidden layer"),
         (format!("{TRAIN} --signs free"), "leave --signs out"),
-        (TRAIN.replace("--nnz 16", "--nnz 65"), "--nnz 2 to 64 (4 hidden × (12 inputs + 4 outputs))"),
+        (
+            TRAIN.replace("--nnz 16", "--nnz 65"),
+            "--nnz 2 to 64 (4 hidden × (12 inputs + 4 outputs))",
+        ),
     ] {
         let refused = fails(folder.path(), &format!("{line} -o x.tamis"));
         assert!(refused.contains(what), "{line}: {refused}");
@@ -103,8 +108,7 @@ fn a_planted_network_of_two_layers_and_noise_come_from_the_command_line() {
     let make = "generate planted --samples 1500 --inputs 12 --hidden 4,4 --nnz 16 --seed 1";
     let made = json(folder.path(), &format!("{make} -o two"));
     assert_eq!((&made["hidden"], &made["nnz"]), (&json!([4, 4]), &json!(16)));
-    let train =
-        "train --data two/X.npy --labels two/y.npy --task regression --hidden 4,4 --nnz 16 -o m.tamis";
+    let train = "train --data two/X.npy --labels two/y.npy --task regression --hidden 4,4 --nnz 16 -o m.tamis";
     assert_eq!(json(folder.path(), train)["exact"], json!(true));
     json(folder.path(), &format!("{make} --noise 0.5 -o noisy"));
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
@@ -123,7 +127,8 @@ fn a_planted_network_of_two_layers_and_noise_come_from_the_command_line() {
         ("--hidden 4 --nnz 4 --noise -1", "--noise 0 or more"),
         ("--hidden 4,0 --nnz 4", "at least one neuron"),
     ] {
-        let refused = fails(folder.path(), &format!("generate planted --samples 50 --inputs 12 {line} -o x"));
+        let refused =
+            fails(folder.path(), &format!("generate planted --samples 50 --inputs 12 {line} -o x"));
         assert!(refused.contains(what), "{line}: {refused}");
     }
 }

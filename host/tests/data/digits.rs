@@ -1,4 +1,5 @@
-//! The rendered digits: reproducible to the byte, balanced, and neither too easy nor too hard to tell apart.
+//! The rendered digits: reproducible to the byte, balanced, and neither too easy nor too hard to
+//! tell apart.
 
 use tamis_host::data::{Values, digits};
 
@@ -32,7 +33,10 @@ fn a_longer_set_starts_with_the_shorter_one() {
         let (long, long_labels) = pixels(57, side, 3);
         for samples in [0, 1, 10, 33] {
             let (short, labels) = pixels(samples, side, 3);
-            assert_eq!((&short[..], &labels[..]), (&long[..samples * side * side], &long_labels[..samples]));
+            assert_eq!(
+                (&short[..], &labels[..]),
+                (&long[..samples * side * side], &long_labels[..samples])
+            );
         }
     }
 }
@@ -56,7 +60,8 @@ fn every_ten_images_hold_each_digit_once_in_varying_order() {
         sorted.sort_unstable();
         assert_eq!(sorted, (0..10).collect::<Vec<u8>>());
     }
-    let first: Vec<usize> = (0..10).map(|d| labels.chunks(10).filter(|ten| ten[0] == d).count()).collect();
+    let first: Vec<usize> =
+        (0..10).map(|d| labels.chunks(10).filter(|ten| ten[0] == d).count()).collect();
     assert!(first.iter().all(|&count| count >= 2), "digits that come first: {first:?}");
 }
 
@@ -80,20 +85,27 @@ fn ink_lies_inside_on_a_light_ground() {
             let dark = image.iter().filter(|&&p| p > 100).count() as f32 / image.len() as f32;
             assert!((0.03..0.45).contains(&dark), "side {side}: {dark} of the image is ink");
             let corners = [0, side - 1, side * (side - 1), side * side - 1].map(|at| image[at]);
-            assert!(corners.iter().filter(|&&p| p > 100).count() <= 1, "side {side}: corners {corners:?}");
+            assert!(
+                corners.iter().filter(|&&p| p > 100).count() <= 1,
+                "side {side}: corners {corners:?}"
+            );
         }
     }
 }
 
-/// A linear rule on ten classes: well above the 10 % of chance, and far enough below 99 % to leave work to do.
+/// A linear rule on ten classes: well above the 10 % of chance, and far enough below 99 % to leave
+/// work to do.
 #[test]
 fn the_nearest_mean_tells_most_digits_but_not_all() {
     for side in [8, 28] {
         let (bytes, labels) = pixels(3000, side, 0);
         let images: Vec<&[u8]> = bytes.chunks(side * side).collect();
         let means = means(&images[..2000], &labels[..2000]);
-        let right =
-            images[2000..].iter().zip(&labels[2000..]).filter(|(x, l)| nearest(&means, x) == **l).count();
+        let right = images[2000..]
+            .iter()
+            .zip(&labels[2000..])
+            .filter(|(x, l)| nearest(&means, x) == **l)
+            .count();
         let share = right as f64 / 1000.0;
         assert!((0.7..0.95).contains(&share), "side {side}: {share}");
     }
@@ -126,7 +138,9 @@ fn means(images: &[&[u8]], labels: &[u8]) -> Vec<Vec<f64>> {
 }
 
 fn nearest(means: &[Vec<f64>], image: &[u8]) -> u8 {
-    let gap = |mean: &[f64]| mean.iter().zip(image).map(|(m, &p)| (m - f64::from(p)).powi(2)).sum::<f64>();
+    let gap = |mean: &[f64]| {
+        mean.iter().zip(image).map(|(m, &p)| (m - f64::from(p)).powi(2)).sum::<f64>()
+    };
     (0..10).min_by(|&a, &b| gap(&means[a]).total_cmp(&gap(&means[b]))).unwrap() as u8
 }
 
@@ -142,7 +156,9 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 fn ridge(rows: &[Vec<f64>], targets: &[f64], lambda: f64) -> Vec<f64> {
     let adjoint = |v: &[f64]| {
         let mut out = vec![0.0; rows[0].len()];
-        rows.iter().zip(v).for_each(|(row, v)| out.iter_mut().zip(row).for_each(|(o, x)| *o += v * x));
+        rows.iter()
+            .zip(v)
+            .for_each(|(row, v)| out.iter_mut().zip(row).for_each(|(o, x)| *o += v * x));
         out
     };
     let normal = |p: &[f64]| {

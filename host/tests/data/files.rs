@@ -1,4 +1,5 @@
-//! Data files on disk: formats told apart, several files, labels, and every way a file can be unusable.
+//! Data files on disk: formats told apart, several files, labels, and every way a file can be
+//! unusable.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -48,7 +49,9 @@ fn npy_bytes(values: &[u8]) -> Vec<u8> {
 fn deflated(values: &[u8]) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let method = zip::CompressionMethod::Deflated;
-    archive.start_file("x.npy", zip::write::SimpleFileOptions::default().compression_method(method)).unwrap();
+    archive
+        .start_file("x.npy", zip::write::SimpleFileOptions::default().compression_method(method))
+        .unwrap();
     archive.write_all(&npy_bytes(values)).unwrap();
     archive.finish().unwrap().into_inner()
 }
@@ -77,11 +80,17 @@ fn formats_are_told_apart_by_content() {
     data::save_npy(&npy, &[1.0f32, 2.0], &[2]).unwrap();
     let npy = fs::read(npy).unwrap();
     assert_eq!(data::load(folder.put("images", IDX)).unwrap(), bytes(2, 2, &[1, 2, 3, 4]));
-    assert_eq!(data::load(folder.put("images.dat", gzip(&IDX))).unwrap(), bytes(2, 2, &[1, 2, 3, 4]));
+    assert_eq!(
+        data::load(folder.put("images.dat", gzip(&IDX))).unwrap(),
+        bytes(2, 2, &[1, 2, 3, 4])
+    );
     assert_eq!(data::load(folder.put("b", &npy)).unwrap(), floats(2, 1, &[1.0, 2.0]));
     assert_eq!(data::load(folder.put("b.gz", gzip(&npy))).unwrap(), floats(2, 1, &[1.0, 2.0]));
     assert_eq!(data::load(folder.put("c.txt", "1,2\n")).unwrap(), floats(1, 2, &[1.0, 2.0]));
-    assert_eq!(data::load(folder.put("c.csv.gz", gzip(b"1,2\n"))).unwrap(), floats(1, 2, &[1.0, 2.0]));
+    assert_eq!(
+        data::load(folder.put("c.csv.gz", gzip(b"1,2\n"))).unwrap(),
+        floats(1, 2, &[1.0, 2.0])
+    );
     let mut two_members = gzip(&IDX[..9]);
     two_members.extend(gzip(&IDX[9..]));
     assert_eq!(data::load(folder.put("two.gz", two_members)).unwrap(), bytes(2, 2, &[1, 2, 3, 4]));
@@ -93,9 +102,15 @@ fn a_wrong_format_is_named_with_the_file() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
     assert_error(data::load(folder.put("x.npy", png)), &["not an NPY file", "x.npy", "\\x89PNG"]);
     assert_error(data::load(folder.put("x-ubyte", png)), &["not an idx file", "got: 0x89504e47"]);
-    assert_error(data::load(folder.put("x-ubyte.gz", gzip(png))), &["not an idx file", "x-ubyte.gz"]);
+    assert_error(
+        data::load(folder.put("x-ubyte.gz", gzip(png))),
+        &["not an idx file", "x-ubyte.gz"],
+    );
     assert_error(data::load(folder.put("x.npz", png)), &["not an NPZ archive"]);
-    assert_error(data::load(folder.put("x.png", png)), &["not a text file", "idx, NPY, NPZ or CSV"]);
+    assert_error(
+        data::load(folder.put("x.png", png)),
+        &["not a text file", "idx, NPY, NPZ or CSV"],
+    );
     assert_error(data::load(folder.put("x.csv", "")), &["the file is empty", "x.csv", "0 bytes"]);
     assert_error(data::load(folder.put("y.npy", "")), &["the file is empty"]);
     assert_error(data::load(folder.put("x.csv.gz", gzip(b""))), &["the file is empty"]);
@@ -104,13 +119,19 @@ fn a_wrong_format_is_named_with_the_file() {
 #[test]
 fn unusable_files_say_what_to_do() {
     let folder = Folder::new();
-    assert_error(data::load(folder.path("none.npy")), &["cannot open", "none.npy", "check the name"]);
+    assert_error(
+        data::load(folder.path("none.npy")),
+        &["cannot open", "none.npy", "check the name"],
+    );
     assert_error(data::load(&folder.0), &["cannot read", "got: a folder", "name a file in it"]);
     if cfg!(unix) {
         assert_error(data::load("/dev/zero"), &["cannot read", "/dev/zero", "pipe or device"]);
     }
     let cut = &gzip(&IDX)[..20];
-    assert_error(data::load(folder.put("cut-ubyte.gz", cut)), &["cut-ubyte.gz", "copy or download"]);
+    assert_error(
+        data::load(folder.put("cut-ubyte.gz", cut)),
+        &["cut-ubyte.gz", "copy or download"],
+    );
     let mut damaged = gzip(&IDX);
     let sum = damaged.len() - 8;
     damaged[sum] ^= 1;
@@ -121,7 +142,10 @@ fn unusable_files_say_what_to_do() {
 fn bytes_behind_compressed_data_are_named() {
     let folder = Folder::new();
     let two = [gzip(&IDX[..6]), gzip(&IDX[6..])].concat();
-    assert_eq!(data::load(folder.put("two.gz", &two)).unwrap(), data::load(folder.put("one", IDX)).unwrap());
+    assert_eq!(
+        data::load(folder.put("two.gz", &two)).unwrap(),
+        data::load(folder.put("one", IDX)).unwrap()
+    );
     for (name, compressed) in [("x-ubyte.gz", gzip(&IDX)), ("t.csv.gz", gzip(b"1,2\n"))] {
         for garbage in [&b"x"[..], b"GARBAGE AT THE END", &[0; 600]] {
             let path = folder.put(name, [&compressed[..], garbage].concat());
@@ -146,13 +170,16 @@ fn rows_that_are_not_chosen_are_passed_over_in_every_format() {
     let y = folder.path("y.npy");
     data::save_npy(&y, &labels, &[rows]).unwrap();
     let idx =
-        [&[0, 0, 8, 2][..], &(rows as u32).to_be_bytes(), &(cols as u32).to_be_bytes(), &bytes].concat();
+        [&[0, 0, 8, 2][..], &(rows as u32).to_be_bytes(), &(cols as u32).to_be_bytes(), &bytes]
+            .concat();
     let fortran: Vec<u8> =
         (0..rows * cols).flat_map(|k| numbers[k % rows * cols + k / rows].to_le_bytes()).collect();
-    let mut head = format!("{{'descr': '<f4', 'fortran_order': True, 'shape': ({rows}, {cols}), }}");
+    let mut head =
+        format!("{{'descr': '<f4', 'fortran_order': True, 'shape': ({rows}, {cols}), }}");
     head.push_str(&" ".repeat(117 - head.len()));
     let fortran = [b"\x93NUMPY\x01\x00\x76\x00", head.as_bytes(), b"\n", &fortran].concat();
-    let (npy, csv, halves) = (folder.path("x.npy"), folder.path("x.csv"), folder.path("a.npy,b.csv"));
+    let (npy, csv, halves) =
+        (folder.path("x.npy"), folder.path("x.csv"), folder.path("a.npy,b.csv"));
     data::save_npy(&npy, &numbers, &[rows, cols]).unwrap();
     data::save_csv(&csv, &[], &numbers, cols).unwrap();
     data::save_npy(folder.path("a.npy"), &bytes[..300 * cols], &[300, cols]).unwrap();
@@ -168,8 +195,12 @@ fn rows_that_are_not_chosen_are_passed_over_in_every_format() {
         csv,
         halves,
     ];
-    let orders =
-        [(0..rows).filter(|row| row % 9 == 4).collect(), vec![699, 0, 350, 1], vec![], (0..rows).collect()];
+    let orders = [
+        (0..rows).filter(|row| row % 9 == 4).collect(),
+        vec![699, 0, 350, 1],
+        vec![],
+        (0..rows).collect(),
+    ];
     for path in files {
         let (all, _) = data::load_labelled(&path, &y).unwrap();
         assert_eq!(all.values.clone().into_f32(), numbers, "{path:?}");
@@ -177,7 +208,11 @@ fn rows_that_are_not_chosen_are_passed_over_in_every_format() {
             let (x, found) = data::load_chosen(&path, &y, |_| Ok(Some(order.clone()))).unwrap();
             let expected: Vec<f32> =
                 order.iter().flat_map(|&row| &numbers[row * cols..][..cols]).copied().collect();
-            assert_eq!((x.rows, x.cols, x.values.into_f32()), (order.len(), cols, expected), "{path:?}");
+            assert_eq!(
+                (x.rows, x.cols, x.values.into_f32()),
+                (order.len(), cols, expected),
+                "{path:?}"
+            );
             assert_eq!(found, order.iter().map(|&row| f32::from(labels[row])).collect::<Vec<_>>());
         }
         assert_error(data::load_chosen(&path, &y, |_| Ok(Some(vec![rows]))), &["no such row"]);
@@ -215,10 +250,12 @@ fn a_bomb_is_refused_before_it_expands() {
     // What an array says of its length is believed as far as the compressed bytes may expand.
     let zeros = vec![0_u8; 80_000_000];
     let mut archive = Vec::new();
-    npz::write(Cursor::new(&mut archive), &[("X", Array::new(&[80_000_000], &zeros[..]).unwrap())]).unwrap();
+    npz::write(Cursor::new(&mut archive), &[("X", Array::new(&[80_000_000], &zeros[..]).unwrap())])
+        .unwrap();
     let stored = folder.put("stored.npz", archive);
     assert_eq!(data::load(&stored).unwrap().rows, 80_000_000);
-    for (name, file) in [("bomb.npz", deflated(&zeros)), ("bomb.npy.gz", gzip(&npy_bytes(&zeros)))] {
+    for (name, file) in [("bomb.npz", deflated(&zeros)), ("bomb.npy.gz", gzip(&npy_bytes(&zeros)))]
+    {
         assert_error(
             data::load(folder.put(name, file)),
             &["expand too far: ", name, "at most 67108864 bytes", "decompress it first"],
@@ -293,7 +330,10 @@ fn labels_are_one_column_and_as_many_as_the_rows() {
     let few = folder.put("few.csv", "label\n1\n");
     assert_eq!(data::load_labelled(&images, &labels).unwrap().1, [7.0, 9.0]);
     assert_error(data::load_labels(&images), &["one column", "images", "2 columns", "--target"]);
-    assert_error(data::load_labelled(&images, few), &["number of labels", "few.csv", "2 labels", "got: 1"]);
+    assert_error(
+        data::load_labelled(&images, few),
+        &["number of labels", "few.csv", "2 labels", "got: 1"],
+    );
 }
 
 #[test]
@@ -343,7 +383,8 @@ fn mnist_is_split_as_in_the_paper() {
     let data = std::env::var_os("TAMIS_DATA").expect("TAMIS_DATA names the folder of mnist/");
     let folder = PathBuf::from(data).join("mnist");
     let both = |what: &str| {
-        let path = |part: &str| folder.join(format!("{part}-{what}-ubyte.gz")).display().to_string();
+        let path =
+            |part: &str| folder.join(format!("{part}-{what}-ubyte.gz")).display().to_string();
         format!("{},{}", path("train"), path("t10k"))
     };
     let (images, labels) = data::load_labelled(both("images-idx3"), both("labels-idx1")).unwrap();

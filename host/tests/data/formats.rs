@@ -1,4 +1,5 @@
-//! Every data format, there and back, against an independent reader and writer, and cut off or flipped at every place.
+//! Every data format, there and back, against an independent reader and writer, and cut off or
+//! flipped at every place.
 
 use std::io::{Cursor, Write};
 
@@ -35,7 +36,10 @@ fn npy_raw(header: &str, payload: &[u8]) -> Vec<u8> {
 }
 
 fn npy_typed(descr: &str, dims: &str, payload: &[u8]) -> Vec<u8> {
-    npy_raw(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {dims}, }}\n"), payload)
+    npy_raw(
+        &format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {dims}, }}\n"),
+        payload,
+    )
 }
 
 fn npz_file(arrays: &[(&str, Array<'_>)]) -> Vec<u8> {
@@ -184,18 +188,23 @@ fn small_files() -> Vec<(&'static str, Vec<u8>, Read)> {
         ("npy", npy_file(&array), |b| npy::read(Source::bytes(b))),
         ("npz", npz_file(&[("x", array.clone()), ("labels", labels)]), |b| read_npz(b, Some("x"))),
         ("deflated npz", deflated_npz(&npy_file(&array)), |b| read_npz(b, None)),
-        ("csv", b"a,b\n1,2\n-3.5,4e2\n".to_vec(), |b| csv::read(Source::bytes(b)).map(|table| table.matrix)),
+        ("csv", b"a,b\n1,2\n-3.5,4e2\n".to_vec(), |b| {
+            csv::read(Source::bytes(b)).map(|table| table.matrix)
+        }),
     ]
 }
 
 fn read_gz(bytes: &[u8]) -> tamis_host::Result<Matrix> {
-    idx::read(Source::new(flate2::read::MultiGzDecoder::new(bytes), Size::expanded(bytes.len() as u64)))
+    idx::read(Source::new(
+        flate2::read::MultiGzDecoder::new(bytes),
+        Size::expanded(bytes.len() as u64),
+    ))
 }
 
 fn deflated_npz(npy: &[u8]) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    let options =
-        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Deflated);
     archive.start_file("x.npy", options).unwrap();
     archive.write_all(npy).unwrap();
     archive.finish().unwrap().into_inner()
@@ -214,7 +223,11 @@ fn every_truncation_is_refused() {
         for len in 0..file.len() {
             let result = read(&file[..len]);
             // What is left of a CSV file can be one; a last line cut off is not seen by anyone.
-            assert!(result.is_err() || name == "csv", "{name} cut to {len} of {} bytes was read", file.len());
+            assert!(
+                result.is_err() || name == "csv",
+                "{name} cut to {len} of {} bytes was read",
+                file.len()
+            );
         }
     }
 }
@@ -229,7 +242,10 @@ fn every_flipped_bit_is_read_or_refused() {
             let result = read(&flipped);
             // These carry a sum of their contents.
             if name.contains('z') {
-                assert!(result.is_err() || result.unwrap() == good, "{name}: bit {bit} changed the values");
+                assert!(
+                    result.is_err() || result.unwrap() == good,
+                    "{name}: bit {bit} changed the values"
+                );
             }
         }
     }
@@ -237,7 +253,8 @@ fn every_flipped_bit_is_read_or_refused() {
 
 #[test]
 fn bytes_after_the_values_are_refused() {
-    for (name, mut file, read) in small_files().into_iter().filter(|(name, ..)| ["idx", "npy"].contains(name))
+    for (name, mut file, read) in
+        small_files().into_iter().filter(|(name, ..)| ["idx", "npy"].contains(name))
     {
         file.push(0);
         assert_error(read(&file), &["oversized", "bytes of values", "got"]);
@@ -245,12 +262,17 @@ fn bytes_after_the_values_are_refused() {
     }
     let mut idx = idx_file(0x08, &[2], &[1, 2]);
     idx.push(3);
-    assert_error(read_gz(&gzip(&idx)), &["oversized", "expected: 2 bytes", "got: more than 2 bytes"]);
+    assert_error(
+        read_gz(&gzip(&idx)),
+        &["oversized", "expected: 2 bytes", "got: more than 2 bytes"],
+    );
 }
 
 #[test]
 fn idx_types_and_ranks() {
-    let read = |kind, dims: &[u32], payload: &[u8]| idx::read(Source::bytes(&idx_file(kind, dims, payload)));
+    let read = |kind, dims: &[u32], payload: &[u8]| {
+        idx::read(Source::bytes(&idx_file(kind, dims, payload)))
+    };
     let column = |values: &[f32]| floats(values.len(), 1, values.to_vec());
     assert_eq!(read(0x09, &[2], &[0xff, 2]).unwrap(), column(&[-1.0, 2.0]));
     assert_eq!(read(0x0b, &[2], &[0xff, 0xfe, 1, 0]).unwrap(), column(&[-2.0, 256.0]));
@@ -263,7 +285,10 @@ fn idx_types_and_ranks() {
     assert_error(read(0x0a, &[1], &[1]), &["not an idx file", "got: 0x00000a01"]);
     assert_error(read(0x08, &[3, 0], &[]), &["holds no values", "[3, 0]"]);
     assert_error(read(0x08, &[u32::MAX; 4], &[1]), &["larger than any file"]);
-    assert_error(read(0x08, &[u32::MAX, 2], &[1]), &["truncated", "8589934590 bytes", "got: 1 bytes"]);
+    assert_error(
+        read(0x08, &[u32::MAX, 2], &[1]),
+        &["truncated", "8589934590 bytes", "got: 1 bytes"],
+    );
     assert_error(read(0x0d, &[1], &f32::NAN.to_be_bytes()), &["finite", "NaN in row 0, column 0"]);
 }
 
@@ -293,7 +318,8 @@ fn npy_types() {
         let read = npy::read(Source::bytes(&npy_typed(descr, "(1,)", &[0; 8])));
         assert_error(read, &["not of a supported type", "astype"]);
     }
-    let record = npy_raw("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", &[0; 4]);
+    let record =
+        npy_raw("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", &[0; 4]);
     assert_error(npy::read(Source::bytes(&record)), &["structured array"]);
 }
 
@@ -301,7 +327,9 @@ fn npy_types() {
 fn npy_shapes() {
     let bytes: Vec<u8> = (0..24).collect();
     let read = |dims| npy::read(Source::bytes(&npy_typed("|u1", dims, &bytes)));
-    for (dims, rows, cols) in [("(24,)", 24, 1), ("(4, 6)", 4, 6), ("(2, 3, 4)", 2, 12), ("(24L,)", 24, 1)] {
+    for (dims, rows, cols) in
+        [("(24,)", 24, 1), ("(4, 6)", 4, 6), ("(2, 3, 4)", 2, 12), ("(24L,)", 24, 1)]
+    {
         let matrix = read(dims).unwrap();
         assert_eq!((matrix.rows, matrix.cols), (rows, cols), "{dims}");
     }
@@ -340,7 +368,10 @@ fn npy_headers() {
         npy::read(Source::bytes(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}")),
         &["too long", "4294967295"],
     );
-    assert_error(npy::read(Source::bytes(b"\x93NUMPY\x09\x00\x02\x00{}")), &["version", "got: 9.0"]);
+    assert_error(
+        npy::read(Source::bytes(b"\x93NUMPY\x09\x00\x02\x00{}")),
+        &["version", "got: 9.0"],
+    );
     assert_error(npy::read(Source::bytes(b"PK\x03\x04....")), &["not an NPY file", "PK\\x03\\x04"]);
 }
 
@@ -363,15 +394,22 @@ fn values_that_are_not_finite_are_named() {
     let mut values = vec![0.5f32; 70_000]; // more than one buffer
     values[69_999] = f32::INFINITY;
     let file = npy_file(&Array::new(&[7000, 10], &values).unwrap());
-    assert_error(npy::read(Source::bytes(&file)), &["finite", "inf in row 6999, column 9 (counted from 0)"]);
-    let mut payload: Vec<u8> = [1.0f64, 2.0, 3.0, 1e300].iter().flat_map(|v| v.to_le_bytes()).collect();
+    assert_error(
+        npy::read(Source::bytes(&file)),
+        &["finite", "inf in row 6999, column 9 (counted from 0)"],
+    );
+    let mut payload: Vec<u8> =
+        [1.0f64, 2.0, 3.0, 1e300].iter().flat_map(|v| v.to_le_bytes()).collect();
     assert_error(
         npy::read(Source::bytes(&npy_typed("<f8", "(2, 2)", &payload))),
         &["1e300 in row 1, column 1", "32-bit"],
     );
     payload.rotate_left(8); // 2, 3, 1e300, 1: in Fortran order row 0, column 1
     let fortran = npy_raw("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 2), }", &payload);
-    assert_error(npy::read(Source::bytes(&fortran)), &["1e300 in row 0, column 1", "beyond 32-bit floats"]);
+    assert_error(
+        npy::read(Source::bytes(&fortran)),
+        &["1e300 in row 0, column 1", "beyond 32-bit floats"],
+    );
 }
 
 #[test]
@@ -469,7 +507,10 @@ fn csv_errors_name_the_place() {
         (b"a,\xff", "\"\\xff\" in line 1, column 2"),
     ];
     for (text, place) in latin {
-        assert_error(csv::read(Source::bytes(text)), &["not in UTF-8", place, "save the file as UTF-8"]);
+        assert_error(
+            csv::read(Source::bytes(text)),
+            &["not in UTF-8", place, "save the file as UTF-8"],
+        );
     }
     for text in ["a,,\n1,2,3\n", "x,y\n1,2\n\"3\",\"4\"", "\"a\",\"b \"\"c\"\"\"\n1,2"] {
         assert!(read(text).is_ok(), "{text}");

@@ -10,7 +10,8 @@ fn numbered(rows: usize, cols: usize) -> Matrix {
 
 fn copied(matrix: &Matrix, rows: &[usize]) -> Matrix {
     let Values::F32(values) = &matrix.values else { panic!("floats expected") };
-    let values = rows.iter().flat_map(|&row| values[row * matrix.cols..][..matrix.cols].to_vec()).collect();
+    let values =
+        rows.iter().flat_map(|&row| values[row * matrix.cols..][..matrix.cols].to_vec()).collect();
     Matrix::new(rows.len(), matrix.cols, Values::F32(values)).unwrap()
 }
 
@@ -24,10 +25,12 @@ fn assert_error<T: std::fmt::Debug>(result: tamis_host::Result<T>, parts: &[&str
 /// Rows of a matrix in any order, some left out.
 fn chosen() -> impl Strategy<Value = (usize, Vec<usize>)> {
     (1usize..40).prop_flat_map(|n| {
-        (Just(n), Just((0..n).collect::<Vec<_>>()).prop_shuffle(), 0..=n).prop_map(|(n, mut rows, kept)| {
-            rows.truncate(kept);
-            (n, rows)
-        })
+        (Just(n), Just((0..n).collect::<Vec<_>>()).prop_shuffle(), 0..=n).prop_map(
+            |(n, mut rows, kept)| {
+                rows.truncate(kept);
+                (n, rows)
+            },
+        )
     })
 }
 
@@ -89,10 +92,19 @@ proptest! {
 fn errors_name_the_label() {
     let x = || numbered(3, 1);
     let labels = [0.0, 1.0, 1.0];
-    assert_error(select::keep_labels(x(), &labels, &[0.0, 7.0]), &["no sample has the label 7", "0, 1"]);
+    assert_error(
+        select::keep_labels(x(), &labels, &[0.0, 7.0]),
+        &["no sample has the label 7", "0, 1"],
+    );
     assert_error(select::keep_labels(x(), &labels, &[]), &["empty"]);
-    assert_error(select::keep_labels(x(), &labels, &[1.0, 0.0, 1.0]), &["label 1 is in the list twice"]);
-    assert_error(select::keep_labels(x(), &labels[1..], &[1.0]), &["number of labels", "3 labels", "got: 2"]);
+    assert_error(
+        select::keep_labels(x(), &labels, &[1.0, 0.0, 1.0]),
+        &["label 1 is in the list twice"],
+    );
+    assert_error(
+        select::keep_labels(x(), &labels[1..], &[1.0]),
+        &["number of labels", "3 labels", "got: 2"],
+    );
     assert_error(select::rows_per_label(x(), &labels[1..], 0..1), &["number of labels"]);
     assert_error(
         select::rows_per_label(x(), &labels, 1..2),

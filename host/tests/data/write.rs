@@ -59,7 +59,10 @@ fn impossible_places_say_what_to_do() {
     assert_error(write(&folder.path().join("no/model")), &["cannot write", "mkdir -p", "no"]);
     assert_error(write(Path::new("")), &["cannot write", "name of a file"]);
     fs::write(folder.path().join("plain"), b"").unwrap();
-    assert_error(write(&folder.path().join("plain/model")), &["cannot write", "choose another folder"]);
+    assert_error(
+        write(&folder.path().join("plain/model")),
+        &["cannot write", "choose another folder"],
+    );
 }
 
 #[cfg(unix)]
@@ -171,7 +174,10 @@ fn aligned_bytes_are_those_of_the_file() {
         assert_eq!(read, file::Aligned::new(&bytes));
     }
     assert_error(file::read_aligned(folder.path()), &["got: a folder"]);
-    assert_error(file::read_aligned(folder.path().join("none")), &["cannot open", "check the name"]);
+    assert_error(
+        file::read_aligned(folder.path().join("none")),
+        &["cannot open", "check the name"],
+    );
     let large = folder.path().join("large");
     fs::File::create(&large).unwrap().set_len(file::ALIGNED_LIMIT + 1).unwrap();
     assert_error(

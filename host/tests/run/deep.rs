@@ -9,7 +9,9 @@ use tamis_host::base::Limits;
 use tamis_host::data::{Matrix, Values, planted};
 use tamis_host::data::{Problem, Task};
 use tamis_host::operator::Stop;
-use tamis_host::train::{LayersDetails, LayersOptions, LmOptions, Progress, Report, Start, train_with};
+use tamis_host::train::{
+    LayersDetails, LayersOptions, LmOptions, Progress, Report, Start, train_with,
+};
 use tamis_host::{Budget, Options, Recipe, Result, Trained};
 
 const NNZ: usize = 30;
@@ -41,7 +43,10 @@ fn layers(report: &Report) -> &LayersDetails {
 }
 
 /// Trains, and goes on as long as the observer says so.
-fn watched(options: &Options, mut goes_on: impl FnMut(&Progress) -> bool + Send) -> Result<Trained> {
+fn watched(
+    options: &Options,
+    mut goes_on: impl FnMut(&Progress) -> bool + Send,
+) -> Result<Trained> {
     train_with(problem(), options, Start::Zero, &Stop::new(), |progress| match goes_on(progress) {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
@@ -94,11 +99,17 @@ fn ended(ends: impl Fn(&Progress) -> bool + Send + Sync) -> Result<Report> {
 fn wherever_a_run_is_ended_there_are_no_more_weights_than_asked_for() {
     let error = ended(|p| p.stage.layer == 0).unwrap_err();
     assert!(error.is_interrupted(), "{error}");
-    for (attempt, layer, step) in [(0, 1, 1), (0, 2, 3), (0, 2, 22), (1, 0, 1), (1, 1, 1), (1, 2, 3)] {
+    for (attempt, layer, step) in
+        [(0, 1, 1), (0, 2, 3), (0, 2, 22), (1, 0, 1), (1, 1, 1), (1, 2, 3)]
+    {
         let report =
-            ended(|p| (p.stage.attempt, p.stage.layer) == (attempt, layer) && p.step >= step).unwrap();
+            ended(|p| (p.stage.attempt, p.stage.layer) == (attempt, layer) && p.step >= step)
+                .unwrap();
         let what = format!("attempt {attempt}, layer {layer}, step {step}: {report:?}");
-        assert!(report.stopped && report.nnz == NNZ && layers(&report).attempts == attempt + 1, "{what}");
+        assert!(
+            report.stopped && report.nnz == NNZ && layers(&report).attempts == attempt + 1,
+            "{what}"
+        );
         assert!(report.loss.is_finite(), "{what}");
         let nnz: usize = layers(&report).layers.iter().map(|layer| layer.nnz).sum();
         assert!(nnz < NNZ, "what leads to the outputs has weights too: {what}");

@@ -1,5 +1,5 @@
-//! Rows held out of a search whose labels have noise: what they choose is better, on rows that nobody saw, than what the search
-//! gives from the same rows without looking at others.
+//! Rows held out of a search whose labels have noise: what they choose is better, on rows that
+//! nobody saw, than what the search gives from the same rows without looking at others.
 
 use tamis::base::dims::Dims;
 use tamis::base::rng::{Permutation, Rng, stream};
@@ -24,7 +24,8 @@ const SEEDS: u64 = 16;
 /// A planted problem with noise, and unseen rows with labels that have none.
 fn noisy(seed: u64) -> (Problem, (Vec<f32>, Vec<f32>)) {
     let dims = Dims::new(ROWS + UNSEEN, INPUTS, HIDDEN, NNZ);
-    let planted::Planted { data, mut labels, .. } = planted::network(dims, Signs::Positive, seed).unwrap();
+    let planted::Planted { data, mut labels, .. } =
+        planted::network(dims, Signs::Positive, seed).unwrap();
     let mut x = data.values.into_f32();
     let unseen = (x.split_off(ROWS * INPUTS), labels.split_off(ROWS));
     let rms = (labels.iter().map(|y| y * y).sum::<f32>() / ROWS as f32).sqrt();
@@ -45,7 +46,12 @@ fn fitted(problem: &Problem, seed: u64) -> Problem {
 }
 
 /// Mean squared error on unseen rows of the network that a search finds.
-fn unseen_loss(problem: &Problem, seed: u64, validation: f64, (x, y): &(Vec<f32>, Vec<f32>)) -> f64 {
+fn unseen_loss(
+    problem: &Problem,
+    seed: u64,
+    validation: f64,
+    (x, y): &(Vec<f32>, Vec<f32>),
+) -> f64 {
     let lm = LmOptions { validation, signs: Some(Signs::Positive), ..LmOptions::default() };
     let (recipe, usual) = (Recipe::Lm(lm), Options::new(Budget::nnz(NNZ)));
     let options = Options { recipe, hidden: vec![HIDDEN], seed, threads: 1, ..usual };
@@ -70,6 +76,8 @@ fn what_rows_held_out_choose_is_no_worse_on_unseen_rows() {
         better += u32::from(with < without);
     }
     let (chosen, plain) = (chosen / SEEDS as f64, plain / SEEDS as f64);
-    println!("unseen loss {chosen:.4} with and {plain:.4} without, better for {better} of {SEEDS} seeds");
+    println!(
+        "unseen loss {chosen:.4} with and {plain:.4} without, better for {better} of {SEEDS} seeds"
+    );
     assert!(chosen <= plain, "{chosen} {plain}");
 }

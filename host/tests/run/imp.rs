@@ -1,4 +1,5 @@
-//! The dense baseline on a planted problem: what the published setting gives, and what enough steps give.
+//! The dense baseline on a planted problem: what the published setting gives, and what enough steps
+//! give.
 
 use tamis::base::dims::Dims;
 use tamis::network::gates::Signs;
@@ -32,8 +33,12 @@ fn enough_steps_prune_to_far_better_than_a_constant_and_the_published_ones_hardl
     let zero = constant(0.0);
     let mean = constant(labels.iter().sum::<f32>() / labels.len() as f32);
     let usual = ImpSettings::default();
-    let honest =
-        train(ImpSettings { epochs: 15, batch: 32, rates: Some(Rates::constant(0.01)), ..usual.clone() });
+    let honest = train(ImpSettings {
+        epochs: 15,
+        batch: 32,
+        rates: Some(Rates::constant(0.01)),
+        ..usual.clone()
+    });
     let published = train(ImpSettings { epochs: 15, batch: 0, ..usual });
     let [honest_db, published_db] = [&honest, &published].map(|report| report.psnr_db.unwrap());
     assert!(honest_db > zero + 15.0 && honest_db > mean + 8.0, "{honest_db} {zero} {mean}");

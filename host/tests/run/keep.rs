@@ -1,5 +1,5 @@
-//! Searches that are ended and gone on with: the same bits and counters as without a break, and nothing but a whole checkpoint
-//! of the same search is taken.
+//! Searches that are ended and gone on with: the same bits and counters as without a break, and
+//! nothing but a whole checkpoint of the same search is taken.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -16,11 +16,13 @@ use tamis_host::data::{Problem, Task};
 use tamis_host::data::{Values, planted};
 use tamis_host::operator::Stop;
 use tamis_host::train::{
-    Checkpoint, CheckpointFile, CheckpointOptions, LmOptions, Memory, Start, checkpoint_file, train_with,
+    Checkpoint, CheckpointFile, CheckpointOptions, LmOptions, Memory, Start, checkpoint_file,
+    train_with,
 };
 use tamis_host::{Budget, Options, Recipe, Trained};
 
-/// Labels of one column with positive or any signs, of three columns, or of two layers; with noise, so that all stages come up, or without.
+/// Labels of one column with positive or any signs, of three columns, or of two layers; with noise,
+/// so that all stages come up, or without.
 fn problem(kind: u64, seed: u64) -> (Problem, Options) {
     let dims = Dims::new(300, 8, 3, 9);
     let second = (kind % 4 == 3).then_some(3);
@@ -52,9 +54,10 @@ fn problem(kind: u64, seed: u64) -> (Problem, Options) {
 fn bits(outcome: &Trained) -> impl PartialEq + std::fmt::Debug + use<> {
     let report = &outcome.report;
     let search = report.search().unwrap();
-    let counters = [report.epochs, search.moves, search.tried, search.kicks, search.merges, search.flips];
-    let losses =
-        [Some(report.loss), search.validation_loss, Some(report.passes)].map(|x| x.map(f64::to_bits));
+    let counters =
+        [report.epochs, search.moves, search.tried, search.kicks, search.merges, search.flips];
+    let losses = [Some(report.loss), search.validation_loss, Some(report.passes)]
+        .map(|x| x.map(f64::to_bits));
     (outcome.model.bytes().to_vec(), counters, losses, (search.exact, search.early, report.limit))
 }
 
@@ -71,10 +74,11 @@ fn kept(options: &Options, path: &Path) -> Options {
 /// Runs from where the file is, until `steps` more steps are done or the search is.
 fn part(problem: &Problem, options: &Options, path: &Path, steps: u32) -> Trained {
     let mut left = steps;
-    let outcome = train_with(problem.clone(), &kept(options, path), Start::Zero, &Stop::new(), |_| {
-        left = left.saturating_sub(1);
-        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
+    let outcome =
+        train_with(problem.clone(), &kept(options, path), Start::Zero, &Stop::new(), |_| {
+            left = left.saturating_sub(1);
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
     outcome.unwrap()
 }
 
@@ -121,7 +125,8 @@ fn a_limit_on_passes_counts_all_parts_and_one_on_time_each() {
     let second = part(&problem, &more, &path, u32::MAX);
     assert!(second.report.resumed_steps > 0);
     assert_eq!(bits(&second), bits(&whole));
-    // All parts together have made these passes: nothing is left for a third one, which ends at once.
+    // All parts together have made these passes: nothing is left for a third one, which ends at
+    // once.
     let third = part(&problem, &limited(half), &path, u32::MAX);
     assert_eq!(third.report.limit, Some("passes"));
     assert!(third.report.steps <= whole.report.steps, "{:?}", third.report);
@@ -163,7 +168,10 @@ fn every_cut_and_every_changed_bit_is_refused() {
         let (bytes, keep, _folder) = stored(kind);
         for len in 0..bytes.len() {
             let error = keep.parse(&bytes[..len]).unwrap_err().to_string();
-            assert!(error.contains("damaged") || (len < 8 && error.contains("not a checkpoint")), "{error}");
+            assert!(
+                error.contains("damaged") || (len < 8 && error.contains("not a checkpoint")),
+                "{error}"
+            );
         }
         let mut longer = bytes.clone();
         longer.push(0);
@@ -234,7 +242,10 @@ fn a_search_on_other_data_or_with_other_settings_is_told_what_differs() {
     parse(&|_, options| options.threads = 7).unwrap();
     let refused = |what: &str, change: &dyn Fn(&mut Problem, &mut Options)| {
         let error = parse(change).unwrap_err().to_string();
-        assert!(error.contains("other data or") && error.contains(&format!("expected: {what}")), "{error}");
+        assert!(
+            error.contains("other data or") && error.contains(&format!("expected: {what}")),
+            "{error}"
+        );
     };
     refused("checksum of the samples", &|problem, _| {
         let Values::F32(values) = &mut problem.data.values else { unreachable!() };

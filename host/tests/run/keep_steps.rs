@@ -1,5 +1,6 @@
-//! Runs of anneal, paper and paper-safe that are ended and gone on with: the same bits and counters as without a break on any
-//! number of threads, and nothing but a whole checkpoint of the same run is taken.
+//! Runs of anneal, paper and paper-safe that are ended and gone on with: the same bits and counters
+//! as without a break on any number of threads, and nothing but a whole checkpoint of the same run
+//! is taken.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -15,8 +16,8 @@ use tamis_host::data::{Problem, Task};
 use tamis_host::data::{Values, digits, planted};
 use tamis_host::operator::Stop;
 use tamis_host::train::{
-    AnnealOptions, CheckpointFile, CheckpointOptions, LmOptions, Memory, OutputsOptions, PaperOptions, Start,
-    checkpoint_file, train_with,
+    AnnealOptions, CheckpointFile, CheckpointOptions, LmOptions, Memory, OutputsOptions,
+    PaperOptions, Start, checkpoint_file, train_with,
 };
 use tamis_host::{Budget, Options, Recipe, Result};
 
@@ -35,7 +36,8 @@ fn kept(options: &Options, path: &Path) -> Options {
     Options { checkpoint: Some(checkpoint), ..options.clone() }
 }
 
-/// Runs for at most so many steps, from what is kept where there is such; the last state is kept in any case.
+/// Runs for at most so many steps, from what is kept where there is such; the last state is kept in
+/// any case.
 fn run(problem: &Problem, options: &Options, most: u32) -> Result<Done> {
     let mut left = most;
     let done = train_with(problem.clone(), options, Start::Zero, &Stop::new(), |_| {
@@ -101,8 +103,13 @@ const USUAL: OutputsOptions = OutputsOptions { epochs: 5, ..OutputsOptions::PUBL
 fn runs() -> Vec<(Problem, Options)> {
     let usual = AnnealOptions::default();
     let anneal = |validation, start_factor, patience| {
-        let params = tamis::learn::anneal::Params { epochs: 8, start_factor, patience, ..usual.params };
-        options(Recipe::Anneal(AnnealOptions { params, least_steps: 0, validation, ..usual }), 8, 60)
+        let params =
+            tamis::learn::anneal::Params { epochs: 8, start_factor, patience, ..usual.params };
+        options(
+            Recipe::Anneal(AnnealOptions { params, least_steps: 0, validation, ..usual }),
+            8,
+            60,
+        )
     };
     let schedule = |k: usize| Schedule {
         epochs: 4,
@@ -111,7 +118,8 @@ fn runs() -> Vec<(Problem, Options)> {
         head: OneOutput {
             refresh: [Refresh::Every(1), Refresh::Every(2)][k / 3],
             step: [Step::Normalised, Step::Theory { beta: 0.0 }][k % 2],
-            refine: [Refine::PAPER, Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 }][k / 2 % 2],
+            refine: [Refine::PAPER, Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 }]
+                [k / 2 % 2],
             ..OneOutput::PAPER
         },
         ..PaperOptions::default().schedule
@@ -179,13 +187,16 @@ fn a_limit_on_passes_counts_all_parts() {
             let limits = Limits { passes: Some(part * passes), time: None };
             Options { limits, ..options.clone() }
         };
-        let bits = |done: Result<Done>| done.map(|done| done.bits).map_err(|error| error.to_string());
+        let bits =
+            |done: Result<Done>| done.map(|done| done.bits).map_err(|error| error.to_string());
         let direct = [0.4, 0.7].map(|part| bits(run(&problem, &limited(part), u32::MAX)));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run");
         let part = |part| bits(run(&problem, &kept(&limited(part), &path), u32::MAX));
         assert_eq!(part(0.4), direct[0], "{options:?}");
-        assert!(direct[0].as_ref().is_ok_and(|bits| bits.5 == Some("passes")) || problem.outputs() > 1);
+        assert!(
+            direct[0].as_ref().is_ok_and(|bits| bits.5 == Some("passes")) || problem.outputs() > 1
+        );
         // Nothing is left of the first limit: it ends at once, with the same result.
         assert_eq!(part(0.4), direct[0], "{options:?}");
         assert_eq!(part(0.7), direct[1], "{options:?}");
@@ -208,7 +219,10 @@ fn every_cut_and_every_changed_bit_is_refused() {
         keep.parse(&bytes).unwrap();
         for len in 0..bytes.len() {
             let error = keep.parse(&bytes[..len]).unwrap_err().to_string();
-            assert!(error.contains("damaged") || (len < 8 && error.contains("not a checkpoint")), "{error}");
+            assert!(
+                error.contains("damaged") || (len < 8 && error.contains("not a checkpoint")),
+                "{error}"
+            );
         }
         let longer: Vec<u8> = bytes.iter().copied().chain([0]).collect();
         assert!(keep.parse(&longer).unwrap_err().to_string().contains("damaged"));
@@ -233,11 +247,13 @@ fn no_word_of_a_checkpoint_is_believed() {
         let (bytes, keep, folder) = stored(&problem, &options);
         let path = folder.path().join("run");
         let (mut refused, mut taken) = (0, 0);
-        let is_outputs = matches!(options.recipe, Recipe::Paper(_)) && problem.has_several_outputs();
+        let is_outputs =
+            matches!(options.recipe, Recipe::Paper(_)) && problem.has_several_outputs();
         let terms = if is_outputs { 22 } else { 27 };
         let first = 16 + 8 * terms;
         for at in (first..bytes.len()).step_by(4).filter(|at| *at < first + 120 || at % 61 == 0) {
-            for word in [0, 1, 5, 1 << 20, u32::MAX / 8, u32::MAX - 1, u32::MAX, f32::NAN.to_bits()] {
+            for word in [0, 1, 5, 1 << 20, u32::MAX / 8, u32::MAX - 1, u32::MAX, f32::NAN.to_bits()]
+            {
                 let mut changed = bytes.clone();
                 changed[at..at + 4].copy_from_slice(&word.to_le_bytes());
                 let sum = CheckpointFile::checksum(&changed);
@@ -272,7 +288,8 @@ fn a_run_on_other_data_or_of_another_recipe_is_told_what_differs() {
     let (problem, usual) = &all[0];
     let Recipe::Anneal(anneal) = usual.recipe else { unreachable!() };
     let refused = |options: &Options, what: &str| refused_on(&bytes[0], problem, options, what);
-    let changed = |anneal: AnnealOptions| Options { recipe: Recipe::Anneal(anneal), ..usual.clone() };
+    let changed =
+        |anneal: AnnealOptions| Options { recipe: Recipe::Anneal(anneal), ..usual.clone() };
     let params = anneal.params;
     for (what, params) in [
         ("expected: --epochs: 8", tamis::learn::anneal::Params { epochs: 9, ..params }),

@@ -10,8 +10,8 @@ use tamis_host::data::{Problem, Task};
 use tamis_host::model::score_model;
 use tamis_host::operator::Stop;
 use tamis_host::train::{
-    AnnealOptions, LmOptions, OutputsOptions, PaperOptions, PathOptions, PathOutcome, Start, train_path,
-    train_with,
+    AnnealOptions, LmOptions, OutputsOptions, PaperOptions, PathOptions, PathOutcome, Start,
+    train_path, train_with,
 };
 use tamis_host::{Budget, Options, Recipe, Result};
 
@@ -58,11 +58,13 @@ fn paper(safe: bool) -> Recipe {
 #[test]
 fn a_warm_path_is_exact_from_the_planted_size_on_and_takes_fewer_passes() {
     let problem = problem(0.0);
-    let path =
-        |warm| try_path(&problem, &options(lm()), &PathOptions { warm, ..sizes(&[8, 16, 24], 0) }).unwrap();
+    let path = |warm| {
+        try_path(&problem, &options(lm()), &PathOptions { warm, ..sizes(&[8, 16, 24], 0) }).unwrap()
+    };
     let (warm, cold) = (path(true), path(false));
     for path in [&warm, &cold] {
-        let psnr: Vec<f64> = path.report.points.iter().map(|point| point.psnr_db.unwrap()).collect();
+        let psnr: Vec<f64> =
+            path.report.points.iter().map(|point| point.psnr_db.unwrap()).collect();
         assert!(psnr[0] < 60.0 && psnr[1] > 120.0 && psnr[2] > 120.0, "{psnr:?}");
         assert!(path.report.chosen_nnz.is_none() && path.chosen().is_none());
         for (point, model) in path.report.points.iter().zip(&path.models) {
@@ -106,7 +108,8 @@ fn folds_choose_the_planted_size_under_noise_and_are_the_same_again() {
     let seen: Vec<_> = seen.into_iter().map(|(_, nnz, fold)| (nnz, fold)).collect();
     assert_eq!(seen, expected);
     let again = try_path(&problem, &options(short()), &sizes).unwrap();
-    let bytes = |path: &PathOutcome| path.models.iter().map(|m| m.bytes().to_vec()).collect::<Vec<_>>();
+    let bytes =
+        |path: &PathOutcome| path.models.iter().map(|m| m.bytes().to_vec()).collect::<Vec<_>>();
     assert_eq!(bytes(&again), bytes(&path));
     assert_eq!(again.report.points[1].fold_losses, points[1].fold_losses);
 }
@@ -157,11 +160,16 @@ fn rare_classes_are_in_every_training_or_refused() {
     let anneal = options(Recipe::Anneal(AnnealOptions::default()));
     let mut with = |rare: &[usize]| {
         problem.task = Task::Multiclass;
-        problem.labels = (0..900).map(|k| if rare.contains(&k) { 2.0 } else { (k % 2) as f32 }).collect();
+        problem.labels =
+            (0..900).map(|k| if rare.contains(&k) { 2.0 } else { (k % 2) as f32 }).collect();
         try_path(&problem, &anneal, &sizes(&[12], 3))
     };
     let path = with(&[7, 8]).unwrap();
-    assert!(path.report.points[0].fold_losses.iter().all(|loss| loss.is_finite()), "{:?}", path.report);
+    assert!(
+        path.report.points[0].fold_losses.iter().all(|loss| loss.is_finite()),
+        "{:?}",
+        path.report
+    );
     let error = with(&[7]).unwrap_err().to_string();
     assert!(error.contains("1 of class 2"), "{error}");
 }
@@ -170,23 +178,29 @@ fn rare_classes_are_in_every_training_or_refused() {
 fn a_path_that_is_ended_gives_what_was_done() {
     let problem = problem(0.05);
     let ended = |training| {
-        let observe = |progress: &tamis_host::train::Progress| match progress.stage.training < training {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        };
-        train_path(&problem, &options(short()), &sizes(&[8, 16, 40], 3), &Stop::new(), observe).unwrap()
+        let observe =
+            |progress: &tamis_host::train::Progress| match progress.stage.training < training {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            };
+        train_path(&problem, &options(short()), &sizes(&[8, 16, 40], 3), &Stop::new(), observe)
+            .unwrap()
     };
     let path = ended(1);
     assert_eq!((path.models.len(), path.report.stopped, path.report.chosen_nnz), (2, true, None));
     let path = ended(5);
-    assert_eq!((path.models.len(), path.report.points[2].cv_loss, path.report.chosen_nnz), (3, None, None));
+    assert_eq!(
+        (path.models.len(), path.report.points[2].cv_loss, path.report.chosen_nnz),
+        (3, None, None)
+    );
 }
 
 #[test]
 fn what_cannot_be_says_so() {
     let problem = problem(0.0);
-    let refused =
-        |at: &[usize], folds| try_path(&problem, &options(lm()), &sizes(at, folds)).unwrap_err().to_string();
+    let refused = |at: &[usize], folds| {
+        try_path(&problem, &options(lm()), &sizes(at, folds)).unwrap_err().to_string()
+    };
     for sizes in [&[][..], &[5, 5], &[9, 5], &(1..200).collect::<Vec<_>>()] {
         assert!(refused(sizes, 0).contains("--nnz"), "{sizes:?}");
     }
@@ -195,7 +209,11 @@ fn what_cannot_be_says_so() {
     }
     assert!(refused(&[5, 10_000], 0).contains("10000"));
     // A start of other sizes.
-    let with = |hidden, recipe| Options { hidden: vec![hidden], budget: Budget::nnz(8), ..options(recipe) };
+    let with = |hidden, recipe| Options {
+        hidden: vec![hidden],
+        budget: Budget::nnz(8),
+        ..options(recipe)
+    };
     let error = |options: &Options, from| {
         let start = Start::Network(from);
         let go_on = |_: &_| ControlFlow::Continue(());

@@ -26,12 +26,15 @@ fn series<'a>(label: &'a str, values: &'a [f32]) -> Series<'a> {
 }
 
 fn falling(len: usize, rate: f32) -> Vec<f32> {
-    (0..len).map(|i| 3.0 * (-rate * i as f32).exp() * (1.0 + 0.2 * (i as f32 * 1.7).sin())).collect()
+    (0..len)
+        .map(|i| 3.0 * (-rate * i as f32).exp() * (1.0 + 0.2 * (i as f32 * 1.7).sin()))
+        .collect()
 }
 
 /// The demo's kind of data: 50 weights among 1000, two of them missed, one too many.
 fn weights() -> (Entries, Entries) {
-    let planted: Entries = (0..50).map(|i| (i * 20 + i * i % 17, (i as f32 * 2.3).sin() * 1.5)).collect();
+    let planted: Entries =
+        (0..50).map(|i| (i * 20 + i * i % 17, (i as f32 * 2.3).sin() * 1.5)).collect();
     let kept = planted.iter().enumerate().filter(|(i, _)| *i != 7 && *i != 30);
     let recovered =
         kept.map(|(i, &(at, v))| (at, v + if i % 9 == 4 { 0.15 } else { 0.0 })).chain([(505, 0.4)]);
@@ -40,7 +43,8 @@ fn weights() -> (Entries, Entries) {
 
 fn predictions() -> (Vec<f32>, Vec<f32>) {
     let labels: Vec<f32> = (0..4000).map(|i| ((i * 7919) % 4001) as f32 / 400.0 - 5.0).collect();
-    let predictions = labels.iter().enumerate().map(|(i, l)| l + 0.4 * (i as f32 * 12.9898).sin()).collect();
+    let predictions =
+        labels.iter().enumerate().map(|(i, l)| l + 0.4 * (i as f32 * 12.9898).sin()).collect();
     (labels, predictions)
 }
 
@@ -70,7 +74,8 @@ fn demo() -> String {
 /// A heat map of every kind of cell: beyond the ends, starred, not measured.
 fn heat(values: &[Option<f32>], range: (f32, f32), name: &str) -> String {
     let labels = |of: &[u32]| of.iter().map(u32::to_string).collect::<Vec<_>>();
-    let (rows, columns) = (labels(&[1, 10, 1000]), labels(&[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]));
+    let (rows, columns) =
+        (labels(&[1, 10, 1000]), labels(&[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]));
     plot::heat(&Heat {
         title: "Recovery",
         value: "PSNR, dB",
@@ -94,10 +99,14 @@ fn recovery() -> Vec<Option<f32>> {
 fn outline(svg: &str) -> String {
     let document = parse(svg);
     let root = document.root_element();
-    let mut out = format!("{} × {}\n", root.attribute("width").unwrap(), root.attribute("height").unwrap());
+    let mut out =
+        format!("{} × {}\n", root.attribute("width").unwrap(), root.attribute("height").unwrap());
     let elements: Vec<_> = root.descendants().filter(|n| n.is_element()).collect();
     for name in ["rect", "line", "polyline", "polygon", "circle", "text"] {
-        let count = elements.iter().filter(|n| n.has_tag_name(("http://www.w3.org/2000/svg", name))).count();
+        let count = elements
+            .iter()
+            .filter(|n| n.has_tag_name(("http://www.w3.org/2000/svg", name)))
+            .count();
         writeln!(out, "{name} {count}").unwrap();
     }
     for text in texts(&document) {
@@ -111,11 +120,13 @@ fn parse(svg: &str) -> roxmltree::Document<'_> {
 }
 
 fn texts(document: &roxmltree::Document<'_>) -> Vec<String> {
-    let texts = document.descendants().filter(|n| n.has_tag_name(("http://www.w3.org/2000/svg", "text")));
+    let texts =
+        document.descendants().filter(|n| n.has_tag_name(("http://www.w3.org/2000/svg", "text")));
     texts.map(|n| n.text().unwrap_or_default().trim().to_owned()).collect()
 }
 
-/// Compares with the golden file, or writes it, and the picture to look at, where `UPDATE_GOLDEN` is set.
+/// Compares with the golden file, or writes it, and the picture to look at, where `UPDATE_GOLDEN`
+/// is set.
 fn check(name: &str, svg: &str) {
     let path = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let found = outline(svg);
@@ -154,16 +165,24 @@ fn sound(svg: &str) {
 #[test]
 fn pictures_keep_their_structure() {
     let (train, test) = (falling(16, 0.9), falling(16, 0.7));
-    check("loss", &plot::loss_curve("Loss", "epoch", &[series("training", &train), series("test", &test)]));
+    check(
+        "loss",
+        &plot::loss_curve("Loss", "epoch", &[series("training", &train), series("test", &test)]),
+    );
     let (planted, recovered) = weights();
     check("weights", &plot::weights("Weights", &planted, &recovered));
     let (labels, predictions) = predictions();
     check("scatter", &plot::scatter("Predictions", &labels, &predictions));
     check("panel", &demo());
-    let exact =
-        [series("training", &[1.0, 0.1, f32::NAN, 1e-4, 1e-9, 0.0, 0.0]), series("test", &[1.2, 0.2])];
+    let exact = [
+        series("training", &[1.0, 0.1, f32::NAN, 1e-4, 1e-9, 0.0, 0.0]),
+        series("test", &[1.2, 0.2]),
+    ];
     check("loss-to-zero", &plot::loss_curve("Exact recovery", "epoch", &exact));
-    check("scatter-binary", &plot::scatter("Binary", &[0.0, 1.0, 0.0, 1.0], &[0.1, 0.9, -0.2, f32::NAN]));
+    check(
+        "scatter-binary",
+        &plot::scatter("Binary", &[0.0, 1.0, 0.0, 1.0], &[0.1, 0.9, -0.2, f32::NAN]),
+    );
     check("heat", &heat(&recovery(), (-20.0, 160.0), "m (neurons)"));
     check("weights-single", &plot::weights("One weight", &[(5, 1e-8)], &[(5, 1e-8)]));
 }
@@ -176,7 +195,8 @@ fn exact_recovery_puts_every_dot_in_its_ring() {
     let circles = |fill: bool| -> Vec<(String, String)> {
         let circles = document.descendants().filter(|n| n.tag_name().name() == "circle");
         let kind = circles.filter(|n| (n.attribute("fill") != Some("none")) == fill);
-        kind.map(|n| (n.attribute("cx").unwrap().to_owned(), n.attribute("cy").unwrap().to_owned())).collect()
+        kind.map(|n| (n.attribute("cx").unwrap().to_owned(), n.attribute("cy").unwrap().to_owned()))
+            .collect()
     };
     // One of each more stands in the legend.
     assert_eq!((circles(false).len(), circles(true).len()), (21, 21));
@@ -239,8 +259,9 @@ fn long_runs_stay_small_and_keep_their_spikes() {
     sound(&svg);
     assert!(svg.len() < 40_000, "{} bytes", svg.len());
     let all: Vec<f32> = vec![1e-6, 1.0, 1e6];
-    let ticks =
-        |svg: &str| texts(&parse(svg)).into_iter().filter(|t| t.starts_with("10")).collect::<Vec<_>>();
+    let ticks = |svg: &str| {
+        texts(&parse(svg)).into_iter().filter(|t| t.starts_with("10")).collect::<Vec<_>>()
+    };
     assert_eq!(ticks(&svg), ticks(&plot::loss_curve("Loss", "step", &[series("training", &all)])));
     let curve = svg.lines().filter(|l| l.starts_with("<polyline")).max_by_key(|l| l.len()).unwrap();
     let (_, points) = curve.split_once("points=\"").unwrap();
@@ -259,7 +280,10 @@ fn the_legend_shows_what_is_drawn() {
         plot::loss_curve("Loss", "step", &[series("run", values)]).matches("<circle").count()
     };
     // One dot a value and one in the legend; a long curve has none, and its legend neither.
-    assert_eq!((circles(&[0.5]), circles(&falling(15, 0.5)), circles(&falling(300, 0.99))), (2, 16, 0));
+    assert_eq!(
+        (circles(&[0.5]), circles(&falling(15, 0.5)), circles(&falling(300, 0.99))),
+        (2, 16, 0)
+    );
     assert_eq!(circles(&[0.5, f32::NAN, 0.25]), 3);
 }
 
@@ -286,7 +310,8 @@ fn names_cannot_break_the_page() {
     for name in [nasty, &long] {
         let facts = [(name, name.to_owned())];
         let losses: Vec<Series<'_>> = (0..9).map(|_| series(name, &[1.0, 0.5])).collect();
-        let panel = Panel { title: name, facts: &facts, time: name, losses: &losses, ..Panel::default() };
+        let panel =
+            Panel { title: name, facts: &facts, time: name, losses: &losses, ..Panel::default() };
         let map = heat(&recovery(), (-20.0, 160.0), name);
         for svg in [plot::panel(&panel), map] {
             sound(&svg);

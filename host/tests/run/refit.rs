@@ -27,7 +27,8 @@ fn stored(model: &[u8]) -> ModelFile {
 }
 
 fn fit(model: &[u8], problem: &Problem, method: FinetuneMethod) -> FinetuneOutcome {
-    train::finetune(&stored(model), problem.clone(), &options(method), &Stop::new(), |_| true).unwrap()
+    train::finetune(&stored(model), problem.clone(), &options(method), &Stop::new(), |_| true)
+        .unwrap()
 }
 
 /// Labels of one column with signs, or of three columns, on 800 rows; and a model of it.
@@ -61,7 +62,11 @@ fn an_old_model_takes_on_new_labels_exactly() {
             let layers = view.model().layers().iter();
             layers
                 .filter_map(|l| {
-                    if let tamis::infer::model::Layer::Csr(c) = l { Some(c.columns().to_vec()) } else { None }
+                    if let tamis::infer::model::Layer::Csr(c) = l {
+                        Some(c.columns().to_vec())
+                    } else {
+                        None
+                    }
                 })
                 .collect::<Vec<_>>()
         };
@@ -76,8 +81,8 @@ fn least_squares_is_no_worse_than_adam_and_never_worse_than_the_model() {
         let (mut problem, model) = trained(kind);
         let mut rng = Rng::new(3, 0);
         problem.labels.iter_mut().for_each(|y| *y = 0.8 * *y + 0.3 * rng.normal());
-        let [exact, adam] =
-            [FinetuneMethod::LeastSquares, FinetuneMethod::Adam].map(|method| fit(&model, &problem, method));
+        let [exact, adam] = [FinetuneMethod::LeastSquares, FinetuneMethod::Adam]
+            .map(|method| fit(&model, &problem, method));
         assert_eq!((exact.report.method, adam.report.method), ("least-squares", "adam"));
         assert!(
             exact.report.loss <= 1.001 * adam.report.loss,
@@ -87,7 +92,11 @@ fn least_squares_is_no_worse_than_adam_and_never_worse_than_the_model() {
         );
         // What is fitted already stays.
         let again = fit(&exact.model, &problem, FinetuneMethod::LeastSquares);
-        assert!(again.report.loss <= exact.report.loss && again.report.epochs < 40, "{:?}", again.report);
+        assert!(
+            again.report.loss <= exact.report.loss && again.report.epochs < 40,
+            "{:?}",
+            again.report
+        );
     }
 }
 
@@ -99,7 +108,8 @@ fn what_has_no_least_squares_is_fitted_by_adam_or_refused() {
     let model = tamis_host::train(&problem, two).unwrap().model.bytes().to_vec();
     assert_eq!(fit(&model, &problem, FinetuneMethod::Auto).report.method, "adam");
     let exact = options(FinetuneMethod::LeastSquares);
-    let error = train::finetune(&stored(&model), problem, &exact, &Stop::new(), |_| true).unwrap_err();
+    let error =
+        train::finetune(&stored(&model), problem, &exact, &Stop::new(), |_| true).unwrap_err();
     assert!(error.to_string().contains("several hidden layers"), "{error}");
 }
 
@@ -109,8 +119,13 @@ fn a_fit_that_is_ended_gives_the_best_until_then() {
     let mut rng = Rng::new(3, 0);
     problem.labels.iter_mut().for_each(|y| *y = 0.5 * *y + 0.3 * rng.normal());
     let exact = options(FinetuneMethod::LeastSquares);
-    let first = train::finetune(&stored(&model), problem.clone(), &exact, &Stop::new(), |_| false).unwrap();
-    assert!(first.report.stopped && first.report.epochs == 1 && first.report.loss < first.report.loss_before);
+    let first =
+        train::finetune(&stored(&model), problem.clone(), &exact, &Stop::new(), |_| false).unwrap();
+    assert!(
+        first.report.stopped
+            && first.report.epochs == 1
+            && first.report.loss < first.report.loss_before
+    );
     let stop = Stop::new();
     stop.ask();
     let error = train::finetune(&stored(&model), problem, &exact, &stop, |_| true).unwrap_err();

@@ -1,5 +1,5 @@
-//! The published methods in as little memory as can be: in strips of rows, with the results of a stored residual up to
-//! rounding, and with as many bytes whatever the rows.
+//! The published methods in as little memory as can be: in strips of rows, with the results of a
+//! stored residual up to rounding, and with as many bytes whatever the rows.
 
 use tamis::base::dims::Dims;
 use tamis::network::gates::Signs;
@@ -11,7 +11,8 @@ use tamis_host::{Budget, Options, Recipe, Trained};
 fn train(data: Matrix, labels: Vec<f32>, memory: Memory, outputs: OutputsOptions) -> Trained {
     let problem = Problem { data, labels, task: Task::Regression };
     let recipe = Recipe::Paper(PaperOptions { outputs, ..PaperOptions::default() });
-    let options = Options { recipe, memory, hidden: vec![5], threads: 1, ..Options::new(Budget::nnz(20)) };
+    let options =
+        Options { recipe, memory, hidden: vec![5], threads: 1, ..Options::new(Budget::nnz(20)) };
     tamis_host::train(&problem, options).unwrap()
 }
 
@@ -31,8 +32,8 @@ fn the_least_memory_gives_the_same_network_and_does_not_grow_with_the_rows() {
     for train in [one, several] {
         let (usual, least) = (train(3000, Memory::Auto), train(3000, Memory::Least));
         // Rounding may choose between two entries that are worth the same.
-        let [a, b] =
-            [&usual, &least].map(|outcome| [&outcome.network.index[..], &outcome.network.out_index].concat());
+        let [a, b] = [&usual, &least]
+            .map(|outcome| [&outcome.network.index[..], &outcome.network.out_index].concat());
         assert!(a.iter().filter(|j| b.contains(j)).count() + 1 >= a.len(), "{a:?} {b:?}");
         let (a, b) = (usual.report.loss, least.report.loss);
         assert!((a - b).abs() < 0.02 * a, "{a} {b}");

@@ -1,5 +1,6 @@
-//! A search that ends without an exact fit goes on by turns with published steps: better than either alone, within the limits, the
-//! same on any number of threads, and ended when that is wished.
+//! A search that ends without an exact fit goes on by turns with published steps: better than
+//! either alone, within the limits, the same on any number of threads, and ended when that is
+//! wished.
 
 use std::ops::ControlFlow;
 
@@ -50,7 +51,8 @@ fn turns_make_a_fit_better_that_is_not_exact() {
         assert!(found.passes <= 1.1 * 20000.0, "{}", found.passes);
         let schedule = PaperOptions::published(100, 0);
         let recipe = Recipe::Paper(PaperOptions { schedule, ..PaperOptions::default() });
-        let paper = Options { recipe, hidden: vec![HIDDEN], seed: 1, ..Options::new(Budget::nnz(NNZ)) };
+        let paper =
+            Options { recipe, hidden: vec![HIDDEN], seed: 1, ..Options::new(Budget::nnz(NNZ)) };
         let paper = tamis_host::train(&problem(seed), paper).unwrap().report;
         assert!(found.loss < paper.loss, "{} {}", found.loss, paper.loss);
         // Rows held out are for the search alone, and the published method is for positive signs.
@@ -73,7 +75,10 @@ fn turns_do_not_depend_on_threads() {
     let shared = tamis_host::train(&problem(3), shared).unwrap();
     assert!(turns_of(&alone.report) >= 1);
     assert_eq!(alone.model.bytes(), shared.model.bytes());
-    assert_eq!((alone.report.passes, alone.report.steps), (shared.report.passes, shared.report.steps));
+    assert_eq!(
+        (alone.report.passes, alone.report.steps),
+        (shared.report.passes, shared.report.steps)
+    );
 }
 
 #[test]
@@ -90,7 +95,8 @@ fn what_is_shown_goes_on_in_turns_and_an_end_is_heeded_there() {
     let (whole, shown) = (whole.unwrap(), last.0);
     // What brings a search to its end after a limit is not shown.
     assert!(shown <= whole.report.epochs);
-    // The last step that is shown belongs to a turn: without it, what was found before is the outcome.
+    // The last step that is shown belongs to a turn: without it, what was found before is the
+    // outcome.
     let ended = train_with(problem(2), &options, Start::Zero, &Stop::new(), |step| {
         if step.step < shown { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
@@ -98,5 +104,10 @@ fn what_is_shown_goes_on_in_turns_and_an_end_is_heeded_there() {
     assert!(ended.report.stopped && !whole.report.stopped);
     assert!(ended.report.loss >= whole.report.loss, "{} {}", ended.report.loss, whole.report.loss);
     let score = model::score_model(ended.model.bytes(), &problem(2)).unwrap();
-    assert!((score.loss / ended.report.loss - 1.0).abs() < 1e-4, "{} {}", score.loss, ended.report.loss);
+    assert!(
+        (score.loss / ended.report.loss - 1.0).abs() < 1e-4,
+        "{} {}",
+        score.loss,
+        ended.report.loss
+    );
 }

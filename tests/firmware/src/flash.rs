@@ -1,5 +1,5 @@
-//! Two of the least programs, for their size alone: one that does nothing, and one with a plain loop over dense floats. Which one it
-//! is follows from the name of the binary.
+//! Two of the least programs, for their size alone: one that does nothing, and one with a plain
+//! loop over dense floats. Which one it is follows from the name of the binary.
 #![no_std]
 #![no_main]
 

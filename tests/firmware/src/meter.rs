@@ -1,8 +1,8 @@
 //! Markers between which the emulator's plugin counts instructions.
 //!
-//! A marker is an instruction that does nothing and that no compiler emits: on Arm a move of r9 or r10 to itself, on
-//! RISC-V `slti` into x0, from the space of hints that the architecture leaves to custom use. The plugin does not
-//! count markers themselves, and regions nest.
+//! A marker is an instruction that does nothing and that no compiler emits: on Arm a move of r9 or
+//! r10 to itself, on RISC-V `slti` into x0, from the space of hints that the architecture leaves to
+//! custom use. The plugin does not count markers themselves, and regions nest.
 
 use crate::console::Line;
 use core::arch::asm;
@@ -27,7 +27,8 @@ impl Meter {
 }
 
 impl Probe for Meter {
-    // Not inlined: inside a case the optimiser may move, predicate or split the code around a marker.
+    // Not inlined: inside a case the optimiser may move, predicate or split the code around a
+    // marker.
     #[inline(never)]
     fn start(&mut self) {
         start();

@@ -1,4 +1,5 @@
-//! How much RAM a case used: static data from the linker's symbols, stack from paint that was overwritten.
+//! How much RAM a case used: static data from the linker's symbols, stack from paint that was
+//! overwritten.
 
 use core::arch::asm;
 use core::ptr;
@@ -29,8 +30,8 @@ pub(crate) fn paint() {
     let end = stack_pointer() - MARGIN;
     let mut at = lowest();
     while (at as usize) < end {
-        // SAFETY: from the end of static data to below this frame RAM belongs to nobody: there is no heap, one
-        // thread of execution, and no interrupt is enabled.
+        // SAFETY: from the end of static data to below this frame RAM belongs to nobody: there is
+        // no heap, one thread of execution, and no interrupt is enabled.
         unsafe { ptr::write_volatile(at, PAINT) };
         at = at.wrapping_add(1);
     }

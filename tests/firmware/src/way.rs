@@ -1,5 +1,5 @@
-//! What the programs have in common that `cargo ci` writes to measure a way of deploying a model: each predicts one row and ends
-//! with what the outputs add up to.
+//! What the programs have in common that `cargo ci` writes to measure a way of deploying a model:
+//! each predicts one row and ends with what the outputs add up to.
 #![allow(dead_code, missing_docs)]
 
 use core::panic::PanicInfo;

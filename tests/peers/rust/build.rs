@@ -6,8 +6,9 @@ use std::{env, fs};
 fn main() {
     println!("cargo:rerun-if-env-changed=PEERS");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let work =
-        PathBuf::from(env::var("PEERS").expect("tests/peers/run.sh sets PEERS to the folder of its models"));
+    let work = PathBuf::from(
+        env::var("PEERS").expect("tests/peers/run.sh sets PEERS to the folder of its models"),
+    );
     let file = |name: &str| {
         let path = work.join(name);
         println!("cargo:rerun-if-changed={}", path.display());
@@ -24,7 +25,10 @@ fn main() {
     }
     let net = "#[microflow_macros::model(NAME)]\npub struct MicroFlow;\n";
     text += &net.replace("NAME", &format!("{:?}", file("dense.tflite")));
-    text += &format!("pub static FILE: &[u8] = tamis::include_model!({:?});\n", file("tamis_int8.tamis"));
+    text += &format!(
+        "pub static FILE: &[u8] = tamis::include_model!({:?});\n",
+        file("tamis_int8.tamis")
+    );
     fs::write(out.join("models.rs"), text).expect("OUT_DIR is writable");
     let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     println!("cargo:rustc-link-search={}", Path::new(&here).display());

@@ -1,6 +1,8 @@
-//! The annealed recipe from a support of exactly s: the pictures of [`super::train`] as two classes, softmax and all.
+//! The annealed recipe from a support of exactly s: the pictures of [`super::train`] as two
+//! classes, softmax and all.
 //!
-//! The network becomes a model of two sparse layers in RAM, which is read back and predicts every picture.
+//! The network becomes a model of two sparse layers in RAM, which is read back and predicts every
+//! picture.
 
 use super::digest::{Digest, Probe};
 use super::train::{IMAGES, LABELS, PIXELS};
@@ -34,16 +36,19 @@ const PARAMS: Params<'_> = Params {
     ..Params::DEFAULT
 };
 const DIMS: Dims = Dims::new(IMAGES, INPUTS, HIDDEN, NNZ);
-const WORDS: usize = PARAMS.budget(DIMS, CLASSES, 1, provided::scratch(PARAMS.batch, INPUTS)).words();
+const WORDS: usize =
+    PARAMS.budget(DIMS, CLASSES, 1, provided::scratch(PARAMS.batch, INPUTS)).words();
 /// More than the two layers of [`NNZ`] weights and the task take.
 const MODEL: usize = 24 + 2 * 28 + 6 * NNZ + 2 * HIDDEN + 2 * CLASSES + 16 + 16;
 
-/// Digest of the weights, the model's bytes, every prediction and the number of correct ones; 0 if too few are, or if
-/// the weights are not as many as asked for.
+/// Digest of the weights, the model's bytes, every prediction and the number of correct ones; 0 if
+/// too few are, or if the weights are not as many as asked for.
 pub(super) fn classify<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     let mut model = Aligned([0; MODEL]);
-    match fit(probe, &mut digest, &mut model.0).and_then(|len| evaluate(&mut digest, &model.0[..len])) {
+    match fit(probe, &mut digest, &mut model.0)
+        .and_then(|len| evaluate(&mut digest, &model.0[..len]))
+    {
         Ok(correct) if correct >= ENOUGH => digest.value(),
         _ => 0,
     }
@@ -62,7 +67,8 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
     let mut sensing = Gated::new(rows, HIDDEN, 1, &mut row_memory)?;
     probe.start();
     let (classes, memory) = (Classes { labels: &labels, outputs: CLASSES }, memory.words());
-    let trained = anneal::run(&mut sensing, classes, NNZ, Start::Zero, &PARAMS, memory, |_| Continue(()))?;
+    let trained =
+        anneal::run(&mut sensing, classes, NNZ, Start::Zero, &PARAMS, memory, |_| Continue(()))?;
     probe.stop("annealing, a step", trained.info.steps);
     tamis::base::error::length("nonzeros", trained.network.nnz(), NNZ)?;
     for side in [trained.network.w(), trained.network.wt()] {
@@ -76,7 +82,9 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
 /// Reads the model and predicts every picture; how many are right.
 #[inline(never)]
 fn evaluate(digest: &mut Digest, bytes: &[u8]) -> tamis::Result<u32> {
-    bytes.chunks_exact(4).for_each(|word| digest.word(word.iter().fold(0, |w, &b| w << 8 | u32::from(b))));
+    bytes
+        .chunks_exact(4)
+        .for_each(|word| digest.word(word.iter().fold(0, |w, &b| w << 8 | u32::from(b))));
     let view = View::parse(bytes)?;
     if view.task() != Some(Task::Multiclass) {
         return Ok(0);

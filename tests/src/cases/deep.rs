@@ -1,5 +1,6 @@
-//! Two hidden layers on a part: each trained by the published method on what the layer before it makes of the rows, then both
-//! together on the weights that they have; and a network of twice the weights brought down to those that it needs.
+//! Two hidden layers on a part: each trained by the published method on what the layer before it
+//! makes of the rows, then both together on the weights that they have; and a network of twice the
+//! weights brought down to those that it needs.
 
 use super::digest::{Digest, Probe};
 use core::hint::black_box;
@@ -26,16 +27,19 @@ const DATA_SEED: u64 = 21;
 const SCHEDULE: Schedule<'_, OneOutput> = Schedule { epochs: 15, ..Schedule::PAPER };
 const TUNE: tune::Params = tune::Params { epochs: 12, batch: 15, rate: 0.05, seed: 4 };
 /// The first layer has the larger memory.
-const WORDS: usize = SCHEDULE.budget(Dims::new(ROWS, INPUTS, HIDDEN[0], NNZ / 2), 1, ROWS + INPUTS).words();
+const WORDS: usize =
+    SCHEDULE.budget(Dims::new(ROWS, INPUTS, HIDDEN[0], NNZ / 2), 1, ROWS + INPUTS).words();
 /// Part of the labels' mean square that may be left.
 const ENOUGH: f32 = 0.01;
 
 /// The planted network.
 static FIRST: ([u32; 9], [f32; 9]) =
     ([0, 5, 13, 16, 27, 33, 40, 44, 50], [1.5, -1.0, 0.75, 1.0, -1.25, 0.5, 1.0, 2.0, -0.5]);
-static SECOND: ([u32; 7], [f32; 7]) = ([0, 3, 7, 8, 11, 13, 16], [1.0, -0.5, 0.75, 1.0, -1.5, 0.5, 1.25]);
+static SECOND: ([u32; 7], [f32; 7]) =
+    ([0, 3, 7, 8, 11, 13, 16], [1.0, -0.5, 0.75, 1.0, -1.5, 0.5, 1.25]);
 
-/// Digest of the weights, of every prediction and of the losses; 0 if the network does not explain the labels.
+/// Digest of the weights, of every prediction and of the losses; 0 if the network does not explain
+/// the labels.
 pub(super) fn deep<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     match fit(probe, &mut digest) {
@@ -46,7 +50,8 @@ pub(super) fn deep<P: Probe>(probe: &mut P) -> u32 {
 
 /// A network that has the planted one's weights, somewhat off, and as many others.
 const WIDE: usize = 32;
-const SHRINK: shrink::Params = shrink::Params { levels: 4, tune: tune::Params { epochs: 10, ..TUNE } };
+const SHRINK: shrink::Params =
+    shrink::Params { levels: 4, tune: tune::Params { epochs: 10, ..TUNE } };
 
 /// Digest of the weights that are left and of the loss; 0 if they are not the planted ones.
 pub(super) fn shrink<P: Probe>(probe: &mut P) -> u32 {
@@ -73,7 +78,8 @@ fn bring_down<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<boo
     let nnz = shown().count();
     let goal = || Labels::Values(&labels);
     probe.start();
-    let shrunk = shrink::run(&mut rows, goal(), &mut stack, nnz, &SHRINK, &mut memory, |_| Continue(()))?;
+    let shrunk =
+        shrink::run(&mut rows, goal(), &mut stack, nnz, &SHRINK, &mut memory, |_| Continue(()))?;
     probe.stop("bringing down, an epoch", shrunk.epochs);
     let info = tune::run(&mut rows, goal(), &mut stack, &TUNE, &mut memory, |_| Continue(()))?;
     for w in stack.layers() {
@@ -127,7 +133,9 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
     let mut memory = [0; tune::words(NNZ, ACTIVATIONS, 1)];
     probe.start();
     let info =
-        tune::run(&mut rows, Labels::Values(&labels), &mut stack, &TUNE, &mut memory, |_| Continue(()))?;
+        tune::run(&mut rows, Labels::Values(&labels), &mut stack, &TUNE, &mut memory, |_| {
+            Continue(())
+        })?;
     probe.stop("joint fit, an epoch", info.epochs);
     for w in stack.layers() {
         w.index().iter().for_each(|&j| digest.word(j));
@@ -136,7 +144,9 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
     digest.float(info.before);
     digest.float(info.loss);
     predict(rows, &stack, digest)?;
-    Ok((NNZ / 2..=NNZ).contains(&stack.nnz()) && info.loss < info.before && info.loss < ENOUGH * power)
+    Ok((NNZ / 2..=NNZ).contains(&stack.nnz())
+        && info.loss < info.before
+        && info.loss < ENOUGH * power)
 }
 
 /// Trains one layer behind those that there are.
@@ -155,7 +165,9 @@ fn layer<P: Probe>(
     let mut sensing = Gated::new(below, hidden, 1, &mut row_memory)?;
     probe.start();
     let trained =
-        train::run(&mut sensing, labels, nnz, Start::Zero, &SCHEDULE, memory.words(), |_| Continue(()))?;
+        train::run(&mut sensing, labels, nnz, Start::Zero, &SCHEDULE, memory.words(), |_| {
+            Continue(())
+        })?;
     probe.stop("a layer, an epoch", trained.info.epochs);
     let w = trained.network.w();
     stack.push(Weights::new(inputs, hidden, w.index(), w.value())?, Signs::Positive)

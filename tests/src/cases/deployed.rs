@@ -1,9 +1,10 @@
-//! A model as it is deployed: exported as tables and as code, and read from its file. All give the same numbers.
+//! A model as it is deployed: exported as tables and as code, and read from its file. All give the
+//! same numbers.
 
 use super::digest::{Digest, Probe};
 use crate::deployed::{
-    self, FLOAT_ROW, FLOATS, INTEGERS, OUTPUTS, ROW, blocks_1000, floats_500, floats_1000, rows_500,
-    rows_1000, straight_500, straight_1000, tables_200, tables_500, tables_1000,
+    self, FLOAT_ROW, FLOATS, INTEGERS, OUTPUTS, ROW, blocks_1000, floats_500, floats_1000,
+    rows_500, rows_1000, straight_500, straight_1000, tables_200, tables_500, tables_1000,
 };
 use core::hint::black_box;
 use tamis::store::wire::{QuantisedView, View};
@@ -67,11 +68,34 @@ pub(super) fn straight<P: Probe>(probe: &mut P) -> u32 {
 /// Modules of tables of floats.
 pub(super) fn floats<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
-    counted!(probe, digest, "float tables, 1000", 1000, floats_1000::predict, &FLOAT_ROW, f32::to_bits);
-    let some =
-        counted!(probe, digest, "float tables, 500", 500, floats_500::predict, &FLOAT_ROW, f32::to_bits);
+    counted!(
+        probe,
+        digest,
+        "float tables, 1000",
+        1000,
+        floats_1000::predict,
+        &FLOAT_ROW,
+        f32::to_bits
+    );
+    let some = counted!(
+        probe,
+        digest,
+        "float tables, 500",
+        500,
+        floats_500::predict,
+        &FLOAT_ROW,
+        f32::to_bits
+    );
     counted!(probe, digest, "float rows, 1000", 1000, rows_1000::predict, &FLOAT_ROW, f32::to_bits);
-    let same = counted!(probe, digest, "float rows, 500", 500, rows_500::predict, &FLOAT_ROW, f32::to_bits);
+    let same = counted!(
+        probe,
+        digest,
+        "float rows, 500",
+        500,
+        rows_500::predict,
+        &FLOAT_ROW,
+        f32::to_bits
+    );
     if some == same { digest.value() } else { 0 }
 }
 

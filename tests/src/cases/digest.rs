@@ -4,7 +4,8 @@
 pub trait Probe {
     /// Counting starts behind this call.
     fn start(&mut self);
-    /// Counting stops before this call: `region` did `units` of work, such as multiplications by a nonzero.
+    /// Counting stops before this call: `region` did `units` of work, such as multiplications by a
+    /// nonzero.
     fn stop(&mut self, region: &'static str, units: u32);
 }
 

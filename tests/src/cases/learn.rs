@@ -1,6 +1,7 @@
-//! Training on the part, with its state in flash: a full run from zero on a stream of samples, a fit of the same support to
-//! a later stream, and the model. A row of the stream is there once, and goes to a window in RAM. Whatever session it takes, the
-//! model has the bits of a run without a break.
+//! Training on the part, with its state in flash: a full run from zero on a stream of samples, a
+//! fit of the same support to a later stream, and the model. A row of the stream is there once, and
+//! goes to a window in RAM. Whatever session it takes, the model has the bits of a run without a
+//! break.
 
 use super::digest::{Digest, Probe};
 use crate::simulated::{Nor, Tear};
@@ -70,8 +71,8 @@ impl Default for Seen {
     }
 }
 
-/// One session of the part: goes on from what the flash holds, for at most `steps` steps. The length of the model in `model`
-/// if it is done, none if the plug was pulled before.
+/// One session of the part: goes on from what the flash holds, for at most `steps` steps. The
+/// length of the model in `model` if it is done, none if the plug was pulled before.
 ///
 /// # Errors
 /// Those of the flash.
@@ -100,7 +101,9 @@ pub fn session<F: NorFlash>(
             _ => None,
         };
         let from = match kept {
-            Some(_) => slots.load(&mut words)?.map(|words| Checkpoint::read(&FORM, words)).transpose(),
+            Some(_) => {
+                slots.load(&mut words)?.map(|words| Checkpoint::read(&FORM, words)).transpose()
+            }
             None => Ok(None),
         };
         let from = from.map_err(Error::widen)?;
@@ -116,7 +119,8 @@ pub fn session<F: NorFlash>(
     }
 }
 
-/// Runs a phase to its end and writes down what the next one starts from; false if the plug was pulled before.
+/// Runs a phase to its end and writes down what the next one starts from; false if the plug was
+/// pulled before.
 #[inline(never)]
 fn run_phase<F: NorFlash>(
     slots: &mut Slots<F, PAGE>,
@@ -130,7 +134,8 @@ fn run_phase<F: NorFlash>(
     let mut samples = [0; Window::<f32>::words(ROWS, INPUTS)];
     let window = sample(phase, &mut samples).map_err(Error::widen)?;
     let labels = Labels::Values(window.labels());
-    let mut sensing = Gated::new(window.rows(), HIDDEN, 1, &mut row_memory).map_err(Error::widen)?;
+    let mut sensing =
+        Gated::new(window.rows(), HIDDEN, 1, &mut row_memory).map_err(Error::widen)?;
     // What must be kept is all there is: the support stays.
     let support = match (phase, &from) {
         (Phase::Tuning, Some(from)) => from.net.w().index(),
@@ -144,7 +149,9 @@ fn run_phase<F: NorFlash>(
             return Continue(());
         }
         seen.ended = (phase, progress.step);
-        if let Some(checkpoint) = progress.checkpoint.filter(|_| progress.step.is_multiple_of(EVERY)) {
+        if let Some(checkpoint) =
+            progress.checkpoint.filter(|_| progress.step.is_multiple_of(EVERY))
+        {
             failed = slots.keep(phase as u32, &checkpoint).err();
         }
         is_unplugged = *left <= 1;
@@ -169,14 +176,20 @@ fn run_phase<F: NorFlash>(
 
 /// Writes the model.
 #[inline(never)]
-fn finish<F: NorFlash>(slots: &mut Slots<F, PAGE>, network: Network<'_>) -> Result<Entry, F::Error> {
+fn finish<F: NorFlash>(
+    slots: &mut Slots<F, PAGE>,
+    network: Network<'_>,
+) -> Result<Entry, F::Error> {
     let mut model = [0; MODEL];
     let len = wire::encode(network, HIDDEN, Some(Task::Regression), &mut model);
     slots.store(Phase::Model as u32, model.get(..len.map_err(Error::widen)?).unwrap_or_default())
 }
 
 /// Reads the model.
-fn fetch<F: NorFlash>(slots: &mut Slots<F, PAGE>, model: &mut [u8; MODEL]) -> Result<usize, F::Error> {
+fn fetch<F: NorFlash>(
+    slots: &mut Slots<F, PAGE>,
+    model: &mut [u8; MODEL],
+) -> Result<usize, F::Error> {
     let mut words = [0; MODEL.div_ceil(4)];
     let words = slots.load(&mut words)?.unwrap_or_default();
     let len = 4 * words.len();
@@ -186,8 +199,8 @@ fn fetch<F: NorFlash>(slots: &mut Slots<F, PAGE>, model: &mut [u8; MODEL]) -> Re
     Ok(len)
 }
 
-/// The rows of a phase, one by one, as a sensor gives them, and what each is labelled with: two neurons of which one drifts. A part
-/// that has lost its window is given the same again.
+/// The rows of a phase, one by one, as a sensor gives them, and what each is labelled with: two
+/// neurons of which one drifts. A part that has lost its window is given the same again.
 #[inline(never)]
 fn sample(phase: Phase, memory: &mut [u32]) -> Result<Window<'_, f32>> {
     let drift = if phase == Phase::Training { 0.0 } else { 0.5 };
@@ -195,14 +208,15 @@ fn sample(phase: Phase, memory: &mut [u32]) -> Result<Window<'_, f32>> {
     let mut window = Window::new(memory, ROWS, INPUTS)?;
     for k in 0..ROWS {
         sensor.row(k, &mut row)?;
-        let label = (2.0 * row[1] - row[7]).max(0.0) + ((1.0 + drift) * row[4] + row[8] - row[10]).max(0.0);
+        let label =
+            (2.0 * row[1] - row[7]).max(0.0) + ((1.0 + drift) * row[4] + row[8] - row[10]).max(0.0);
         window.push(&row, label)?;
     }
     Ok(window)
 }
 
-/// Trains in one session, and in many that end by the plug or in the midst of an operation of the flash. Digest of the model
-/// and of what it predicts; 0 unless both ways give the same.
+/// Trains in one session, and in many that end by the plug or in the midst of an operation of the
+/// flash. Digest of the model and of what it predicts; 0 unless both ways give the same.
 pub(super) fn learn<P: Probe>(probe: &mut P) -> u32 {
     let mut whole = Aligned([0; MODEL]);
     let (Some(len), Some(parts)) = (at_once(probe, &mut whole.0), in_parts()) else { return 0 };

@@ -73,7 +73,11 @@ fn hold<O: HostSensing, S: HostSensing>(oracle: &mut O, sensing: &mut S) -> Resu
     held(oracle, sensing, STRIDE)
 }
 
-fn held<O: HostSensing, S: HostSensing>(oracle: &mut O, sensing: &mut S, stride: usize) -> Result<u32, u32> {
+fn held<O: HostSensing, S: HostSensing>(
+    oracle: &mut O,
+    sensing: &mut S,
+    stride: usize,
+) -> Result<u32, u32> {
     let mut memory = Memory::<{ words(N, D, M, N + D) }>::new();
     run(oracle, sensing, Agreement::Bits, stride, memory.words()).map_err(code)
 }
@@ -84,8 +88,10 @@ fn network() -> Result<u32, u32> {
     const DIMS: Dims = Dims::new(60, 8, 2, 4);
     let mut memory = Memory::<{ recovery_words(DIMS, 1, 68) }>::new();
     let mut row_memory = [0.0; gated_words(8, 2)];
-    let mut sensing = Gated::new(NormalRows::new(1, 60, 8), 2, 1, &mut row_memory).map_err(|_| 1_u32)?;
-    let planted = Weights::new(8, 2, &[1, 6, 10, 13], &[1.0, -2.0, 1.5, 0.75]).map_err(|_| 1_u32)?;
+    let mut sensing =
+        Gated::new(NormalRows::new(1, 60, 8), 2, 1, &mut row_memory).map_err(|_| 1_u32)?;
+    let planted =
+        Weights::new(8, 2, &[1, 6, 10, 13], &[1.0, -2.0, 1.5, 0.75]).map_err(|_| 1_u32)?;
     let gates = Gates::of(planted, Signs::Balanced, Empty::Freeze, 0, 1);
     recovered(recover(&mut sensing, gates, planted, 8, memory.words()))
 }

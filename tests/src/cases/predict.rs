@@ -1,6 +1,7 @@
 //! Prediction from a model in flash: 784 inputs, ten outputs, 1000 nonzeros, and the same with 500.
 //!
-//! The two differ in nonzeros only, so that the difference of their instruction counts is the cost of nonzeros alone.
+//! The two differ in nonzeros only, so that the difference of their instruction counts is the cost
+//! of nonzeros alone.
 
 use super::digest::{Digest, Probe};
 use core::hint::black_box;
@@ -66,7 +67,8 @@ const fn floats() -> [f32; INPUTS] {
 impl<const N: usize> Flash<N> {
     fn layer(&'static self) -> tamis::Result<Layer<'static>> {
         let this = black_box(self);
-        Csr::new(INPUTS, &this.counts, &this.columns, &this.values, Activation::Identity).map(Layer::Csr)
+        Csr::new(INPUTS, &this.counts, &this.columns, &this.values, Activation::Identity)
+            .map(Layer::Csr)
     }
 }
 
@@ -129,7 +131,9 @@ mod tests {
             dense[k / 100][usize::from(column)] += f64::from(value);
         }
         for (j, row) in dense.iter().enumerate() {
-            let of = |x: &dyn Fn(usize) -> f64| row.iter().enumerate().map(|(k, w)| w * x(k)).sum::<f64>();
+            let of = |x: &dyn Fn(usize) -> f64| {
+                row.iter().enumerate().map(|(k, w)| w * x(k)).sum::<f64>()
+            };
             let (a, b) = (of(&|k| f64::from(FLOATS[k])), of(&|k| f64::from(BYTES[k])));
             assert!((a - f64::from(floats[j])).abs() < 1e-3, "{a} {}", floats[j]);
             assert!((b - f64::from(bytes[j])).abs() < 3e-3, "{b} {}", bytes[j]);

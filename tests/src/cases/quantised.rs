@@ -1,10 +1,13 @@
-//! Prediction by integers from a model in flash: 784-10-10 with 1000 weights, and 784-32-10 with a twentieth and a tenth of
-//! all weights, whose difference is the cost of weights alone. Then every encoding on the same small layers.
+//! Prediction by integers from a model in flash: 784-10-10 with 1000 weights, and 784-32-10 with a
+//! twentieth and a tenth of all weights, whose difference is the cost of weights alone. Then every
+//! encoding on the same small layers.
 
 use super::digest::{Digest, Probe};
 use core::hint::black_box;
 use tamis::infer::model::{Activation, Sum};
-use tamis::infer::quantised::{Blocks, Dense, Encoding, Layer, Mask, Model, Scales, WINDOW, Weights};
+use tamis::infer::quantised::{
+    Blocks, Dense, Encoding, Layer, Mask, Model, Scales, WINDOW, Weights,
+};
 use tamis::store::wire::{self, Aligned, Choice, QuantisedView};
 
 const INPUTS: usize = 784;
@@ -12,7 +15,8 @@ const CLASSES: usize = 10;
 /// 784 columns make four windows, the last of which starts at 528.
 const WINDOWS: usize = 4;
 
-/// Two layers of `ROWS` and ten rows; `COUNTS` and `PAIRS` of the first, `LAST` pairs of the second.
+/// Two layers of `ROWS` and ten rows; `COUNTS` and `PAIRS` of the first, `LAST` pairs of the
+/// second.
 struct Flash<const ROWS: usize, const COUNTS: usize, const PAIRS: usize, const LAST: usize> {
     counts: [u8; COUNTS],
     pairs: [[u8; 2]; PAIRS],
@@ -29,7 +33,8 @@ static BYTES: [u8; INPUTS] = bytes();
 
 /// A number that only the arguments decide.
 const fn scrambled(a: usize, b: usize) -> u32 {
-    let mut x = (a as u32).wrapping_mul(0x9E37_79B9) ^ (b as u32).wrapping_mul(0x85EB_CA6B) ^ 0x1234_5678;
+    let mut x =
+        (a as u32).wrapping_mul(0x9E37_79B9) ^ (b as u32).wrapping_mul(0x85EB_CA6B) ^ 0x1234_5678;
     x = (x ^ x >> 16).wrapping_mul(0x7FEB_352D);
     x = (x ^ x >> 15).wrapping_mul(0x846C_A68B);
     x ^ x >> 16
@@ -117,10 +122,14 @@ impl<const ROWS: usize, const COUNTS: usize, const PAIRS: usize, const LAST: usi
 pub(super) fn predict<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     let dense = Dense::new(CLASSES, CLASSES, black_box(&LAST)).map(Weights::Dense);
-    let small = dense.and_then(|last| run(probe, &mut digest, &SMALL, last, "int8, 784-10-10, 1000"));
-    let twentieth =
-        TWENTIETH.last().and_then(|last| run(probe, &mut digest, &TWENTIETH, last, "int8, 784-32-10, 5 %"));
-    let tenth = TENTH.last().and_then(|last| run(probe, &mut digest, &TENTH, last, "int8, 784-32-10, 10 %"));
+    let small =
+        dense.and_then(|last| run(probe, &mut digest, &SMALL, last, "int8, 784-10-10, 1000"));
+    let twentieth = TWENTIETH
+        .last()
+        .and_then(|last| run(probe, &mut digest, &TWENTIETH, last, "int8, 784-32-10, 5 %"));
+    let tenth = TENTH
+        .last()
+        .and_then(|last| run(probe, &mut digest, &TENTH, last, "int8, 784-32-10, 10 %"));
     let every = every_encoding(&mut digest);
     if small.and(twentieth).and(tenth).and(every).is_ok() { digest.value() } else { 0 }
 }
@@ -128,8 +137,8 @@ pub(super) fn predict<P: Probe>(probe: &mut P) -> u32 {
 const WIDE: usize = 300;
 const NARROW: usize = 5;
 
-/// A model of three layers with biases and a factor for each neuron, written in each encoding, read back, and run on a row. All
-/// give the same numbers.
+/// A model of three layers with biases and a factor for each neuron, written in each encoding, read
+/// back, and run on a row. All give the same numbers.
 #[inline(never)]
 fn every_encoding(digest: &mut Digest) -> tamis::Result<()> {
     let (mut columns, mut values) = ([0; 6 * NARROW], [0; 6 * NARROW]);
@@ -156,7 +165,9 @@ fn every_encoding(digest: &mut Digest) -> tamis::Result<()> {
     let sum = Sum::new(3, &[0b010])?;
     let view = QuantisedView::new(Model::new(&layers, Some(sum), Scales::new(1.0, 0.5, 0, 0)?)?);
     let row = BYTES.get(..WIDE).unwrap_or_default();
-    for choice in [Choice::Smallest, Choice::Fastest].into_iter().chain(Encoding::ALL.map(Choice::Prefer)) {
+    for choice in
+        [Choice::Smallest, Choice::Fastest].into_iter().chain(Encoding::ALL.map(Choice::Prefer))
+    {
         let mut bytes = Aligned([0; LONGEST]);
         let len = view.encode(choice, &mut bytes.0)?;
         let bytes = bytes.0.get(..len).unwrap_or_default();

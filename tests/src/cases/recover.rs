@@ -1,5 +1,5 @@
-//! Exact recovery on a part: rows are drawn from a seed whenever they are needed, labels come from a planted network, and
-//! the recipe of [`tamis::learn::lm`] finds that network again.
+//! Exact recovery on a part: rows are drawn from a seed whenever they are needed, labels come from
+//! a planted network, and the recipe of [`tamis::learn::lm`] finds that network again.
 
 use super::digest::{Digest, Probe};
 use core::hint::black_box;
@@ -49,7 +49,9 @@ fn find<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
     probe.start();
     let (goal, memory) = (Goal::one_output(DIMS), memory.words());
     let found =
-        lm::run(&mut sensing, &labels, goal, Start::Zero, &Params::DEFAULT, memory, |_| Continue(()))?;
+        lm::run(&mut sensing, &labels, goal, Start::Zero, &Params::DEFAULT, memory, |_| {
+            Continue(())
+        })?;
     let (found, info) = (found.network.w(), found.info);
     probe.stop("recovery, a row read", info.rows_read as u32);
     found.index().iter().for_each(|&j| digest.word(j));
@@ -72,7 +74,8 @@ fn label(mut rows: NormalRows, planted: Weights<'_>, labels: &mut [f32]) -> tami
 
 /// Whether every planted neuron was found, whatever its number, to a part in ten thousand.
 fn is_same(found: Weights<'_>, planted: Weights<'_>) -> bool {
-    let is_close = |((i, a), (j, b)): ((usize, f32), (usize, f32))| i == j && (a - b).abs() <= 1e-4 * b.abs();
+    let is_close =
+        |((i, a), (j, b)): ((usize, f32), (usize, f32))| i == j && (a - b).abs() <= 1e-4 * b.abs();
     found.nnz() == planted.nnz()
         && planted.blocks().all(|block| {
             found.blocks().any(|other| {

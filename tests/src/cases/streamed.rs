@@ -26,12 +26,17 @@ struct Weights {
 
 static WEIGHTS: Weights = {
     let row = NNZ / HIDDEN;
-    let mut all =
-        Weights { counts: [row as u16; HIDDEN], columns: [0; NNZ], values: [0.0; NNZ], integers: [0; NNZ] };
+    let mut all = Weights {
+        counts: [row as u16; HIDDEN],
+        columns: [0; NNZ],
+        values: [0.0; NNZ],
+        integers: [0; NNZ],
+    };
     let (mut k, mut state) = (0, 1_u32);
     while k < NNZ {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        all.columns[k] = ((k % row) * (INPUTS / row) + (state >> 16) as usize % (INPUTS / row)) as u16;
+        all.columns[k] =
+            ((k % row) * (INPUTS / row) + (state >> 16) as usize % (INPUTS / row)) as u16;
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         all.integers[k] = (state >> 24) as i8;
         all.values[k] = all.integers[k] as f32 / 77.0;
@@ -49,13 +54,13 @@ static ROW: [u8; INPUTS] = {
     row
 };
 
-/// Digest of the predictions of both kinds of models in memory; 0 unless the same files give the same bits from the chip,
-/// and a bus that breaks at any read gives its error and no prediction.
+/// Digest of the predictions of both kinds of models in memory; 0 unless the same files give the
+/// same bits from the chip, and a bus that breaks at any read gives its error and no prediction.
 pub(super) fn predict<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     let mut file = Aligned([0; FILE]);
-    let done =
-        floats(probe, &mut digest, &mut file.0).and_then(|()| integers(probe, &mut digest, &mut file.0));
+    let done = floats(probe, &mut digest, &mut file.0)
+        .and_then(|()| integers(probe, &mut digest, &mut file.0));
     if done.is_some() { digest.value() } else { 0 }
 }
 
@@ -82,7 +87,9 @@ fn floats<P: Probe>(probe: &mut P, digest: &mut Digest, file: &mut [u8; FILE]) -
         let mut none = [7.0];
         let ended = stream::Model::open(flash, 0, &mut buffer)
             .and_then(|mut model| model.predict_from(&row, &mut buffer, &mut scratch, &mut none));
-        let Err(Error::Source(ReadError::Bus { source: BusFault::Broken, .. })) = ended else { return None };
+        let Err(Error::Source(ReadError::Bus { source: BusFault::Broken, .. })) = ended else {
+            return None;
+        };
         none[0].eq(&7.0).then_some(())?;
     }
     f[0].to_bits().eq(&expected[0].to_bits()).then_some(())
@@ -91,7 +98,8 @@ fn floats<P: Probe>(probe: &mut P, digest: &mut Digest, file: &mut [u8; FILE]) -
 #[inline(never)]
 fn file_of_floats(out: &mut [u8; FILE]) -> Option<&[u8]> {
     let Weights { counts, columns, values, .. } = black_box(&WEIGHTS);
-    let hidden = tamis::infer::model::Csr::new(INPUTS, counts, columns, values, Activation::Relu).ok()?;
+    let hidden =
+        tamis::infer::model::Csr::new(INPUTS, counts, columns, values, Activation::Relu).ok()?;
     let sum = Sum::new(HIDDEN, &[0xdead_beef, 0x5a]).ok()?;
     let model = Model::new(&[Layer::Csr(hidden), Layer::Sum(sum)]).ok()?;
     let len = View::new(model).with_task(Task::BINARY).ok()?.encode(out).ok()?;
@@ -127,13 +135,16 @@ fn file_of_integers(out: &mut [u8; FILE]) -> Option<&[u8]> {
     let mut bits = [0; Mask::words(INPUTS, HIDDEN)];
     Mask::mark(INPUTS, &all.counts, &all.columns, &mut bits);
     let hidden = Mask::new(INPUTS, HIDDEN, &bits, &all.integers).ok()?;
-    let hidden = quantised::Layer::new(Weights::Mask(hidden), &factors, &biases, Activation::Relu).ok()?;
+    let hidden =
+        quantised::Layer::new(Weights::Mask(hidden), &factors, &biases, Activation::Relu).ok()?;
     let columns: [u16; HIDDEN] = core::array::from_fn(|k| (2 * (k % 20) + k / 20) as u16);
     let mut bits = [0; Mask::words(HIDDEN, 2)];
     Mask::mark(HIDDEN, &[20, 20], &columns, &mut bits);
     let last = Mask::new(HIDDEN, 2, &bits, all.integers.first_chunk::<HIDDEN>()?).ok()?;
-    let last = quantised::Layer::new(Weights::Mask(last), &[], &[5, -6], Activation::Identity).ok()?;
-    let model = quantised::Model::new(&[hidden, last], None, Scales::new(0.1, 0.2, 0, 0).ok()?).ok()?;
+    let last =
+        quantised::Layer::new(Weights::Mask(last), &[], &[5, -6], Activation::Identity).ok()?;
+    let model =
+        quantised::Model::new(&[hidden, last], None, Scales::new(0.1, 0.2, 0, 0).ok()?).ok()?;
     let view = QuantisedView::new(model).with_task(Task::Multiclass).ok()?;
     let len = view.encode(Choice::Prefer(Encoding::Blocks), out).ok()?;
     out.get(..len)

@@ -23,7 +23,8 @@ pub const DIGITS_SEED: u64 = 0;
 /// The pictures, one after the other; a byte stands for `byte * SCALE`.
 pub static PIXELS: &[u8] = include_bytes!("../../data/digits01-images.idx").split_at(16).1;
 /// 0 or 1 for each picture.
-pub static LABELS: [f32; IMAGES] = labels(include_bytes!("../../data/digits01-labels.idx").split_at(8).1);
+pub static LABELS: [f32; IMAGES] =
+    labels(include_bytes!("../../data/digits01-labels.idx").split_at(8).1);
 
 const INPUTS: usize = 64;
 const HIDDEN: usize = 8;
@@ -43,7 +44,8 @@ const SCHEDULE: Schedule<'_, OneOutput> = Schedule {
     ..Schedule::PAPER
 };
 /// What training needs, the operator's scratch of a row per sample and one of inputs included.
-const WORDS: usize = SCHEDULE.budget(Dims::new(IMAGES, INPUTS, HIDDEN, NNZ), 1, IMAGES + INPUTS).words();
+const WORDS: usize =
+    SCHEDULE.budget(Dims::new(IMAGES, INPUTS, HIDDEN, NNZ), 1, IMAGES + INPUTS).words();
 const MODEL: usize = wire::max_len(HIDDEN, NNZ);
 
 const fn labels(bytes: &[u8]) -> [f32; IMAGES] {
@@ -56,11 +58,14 @@ const fn labels(bytes: &[u8]) -> [f32; IMAGES] {
     labels
 }
 
-/// Digest of the weights, the model's bytes, every prediction and the number of correct ones; 0 if too few are.
+/// Digest of the weights, the model's bytes, every prediction and the number of correct ones; 0 if
+/// too few are.
 pub(super) fn train<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     let mut model = Aligned([0; MODEL]);
-    match fit(probe, &mut digest, &mut model.0).and_then(|len| evaluate(&mut digest, &model.0[..len])) {
+    match fit(probe, &mut digest, &mut model.0)
+        .and_then(|len| evaluate(&mut digest, &model.0[..len]))
+    {
         Ok(correct) if correct >= ENOUGH => digest.value(),
         _ => 0,
     }
@@ -75,7 +80,8 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
     let mut sensing = Gated::new(rows, HIDDEN, 1, &mut row_memory)?;
     probe.start();
     let (labels, memory) = (Labels::Values(&LABELS), memory.words());
-    let trained = train::run(&mut sensing, labels, NNZ, Start::Zero, &SCHEDULE, memory, |_| Continue(()))?;
+    let trained =
+        train::run(&mut sensing, labels, NNZ, Start::Zero, &SCHEDULE, memory, |_| Continue(()))?;
     probe.stop("training, a step", trained.info.steps);
     let weights = trained.network.w();
     weights.index().iter().for_each(|&j| digest.word(j));
@@ -87,7 +93,9 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
 /// Reads the model and predicts every picture; how many are right.
 #[inline(never)]
 fn evaluate(digest: &mut Digest, bytes: &[u8]) -> tamis::Result<u32> {
-    bytes.chunks_exact(4).for_each(|word| digest.word(word.iter().fold(0, |w, &b| w << 8 | u32::from(b))));
+    bytes
+        .chunks_exact(4)
+        .for_each(|word| digest.word(word.iter().fold(0, |w, &b| w << 8 | u32::from(b))));
     let view = View::parse(bytes)?;
     let mut correct = 0;
     for (picture, &label) in PIXELS.chunks_exact(INPUTS).zip(&LABELS) {

@@ -12,8 +12,9 @@ const INPUTS: usize = 8;
 const HIDDEN: usize = 5;
 const LENGTH: usize = wire::max_len(HIDDEN, INDEX.len());
 
-/// Writes a model and reads it back, then after every flipped bit and every shortening. Digest of the bytes, the
-/// prediction and the kinds of errors; 0 if damage goes unseen or the model does not come back.
+/// Writes a model and reads it back, then after every flipped bit and every shortening. Digest of
+/// the bytes, the prediction and the kinds of errors; 0 if damage goes unseen or the model does not
+/// come back.
 pub(super) fn damaged<P: Probe>(probe: &mut P) -> u32 {
     let mut digest = Digest::default();
     let mut bytes = Aligned([0; LENGTH]);
@@ -52,7 +53,8 @@ fn sound<P: Probe>(probe: &mut P, digest: &mut Digest, bytes: &[u8]) -> tamis::R
 
 fn written(bytes: &mut [u8]) -> Option<usize> {
     let weights = Weights::new(INPUTS, HIDDEN, &INDEX, &VALUE).ok()?;
-    wire::encode(Network::signed(weights, Signs::Balanced), HIDDEN, Some(Task::Regression), bytes).ok()
+    wire::encode(Network::signed(weights, Signs::Balanced), HIDDEN, Some(Task::Regression), bytes)
+        .ok()
 }
 
 fn flip(bytes: &mut [u8], bit: usize) {

@@ -24,7 +24,8 @@ pub(super) struct Trial<'t, O, S> {
     buffers: Buffers<'t>,
 }
 
-/// What rounding errors are measured against: bounds of every partial sum, so that cancellation is no failure.
+/// What rounding errors are measured against: bounds of every partial sum, so that cancellation is
+/// no failure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     /// The largest norm of a column.
@@ -128,7 +129,8 @@ pub(super) fn adjoint_identity<O: HostSensing, S: HostSensing>(
         call(t.sensing.column_norms(t.gates, i..i + 1, norms, t.buffers.scratch))?;
         let (left, right) = (dot(image, v), block.dot(back));
         norms.iter_mut().for_each(|norm| *norm = sqrt(*norm));
-        let bound: f32 = block.entries().map(|(j, w)| w.abs() * norms.get(j).copied().unwrap_or(0.0)).sum();
+        let bound: f32 =
+            block.entries().map(|(j, w)| w.abs() * norms.get(j).copied().unwrap_or(0.0)).sum();
         let allowed = tolerance * bound * t.scale.v;
         if (left - right).abs() > allowed || !left.is_finite() {
             return Err(Failure::new("<A w, v> - <w, A^T v>", i, left, right));
@@ -137,7 +139,10 @@ pub(super) fn adjoint_identity<O: HostSensing, S: HostSensing>(
     Ok(())
 }
 
-pub(super) fn apply<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn apply<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (n, ..) = t.sizes();
     let limit = t.allow_output(tolerance * t.scale.output());
     for block in t.w.blocks() {
@@ -152,7 +157,10 @@ pub(super) fn apply<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tol
     Ok(())
 }
 
-pub(super) fn adjoint<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn adjoint<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (n, d, m) = t.sizes();
     let limit = t.allow(tolerance * t.scale.gradient());
     let v = part(t.buffers.v, n)?;
@@ -167,7 +175,10 @@ pub(super) fn adjoint<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, t
     Ok(())
 }
 
-pub(super) fn forward<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn forward<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (n, ..) = t.sizes();
     let limit = t.allow_output(tolerance * t.scale.output());
     let (expected, got) = (part(t.buffers.expected, n)?, part(t.buffers.got, n)?);
@@ -179,7 +190,10 @@ pub(super) fn forward<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, t
 }
 
 /// In panels of 1, 3 and m blocks.
-pub(super) fn gradient<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn gradient<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (n, d, m) = t.sizes();
     let limit = t.allow(tolerance * t.scale.gradient());
     let v = part(t.buffers.v, n)?;
@@ -202,14 +216,18 @@ pub(super) fn gradient_at<O: HostSensing, S: HostSensing>(
     let (n, ..) = t.sizes();
     let (limit, support) = (t.allow(tolerance * t.scale.gradient()), t.w.index());
     let v = part(t.buffers.v, n)?;
-    let (expected, got) = (part(t.buffers.expected, support.len())?, part(t.buffers.got, support.len())?);
+    let (expected, got) =
+        (part(t.buffers.expected, support.len())?, part(t.buffers.got, support.len())?);
     got.fill(f32::NAN);
     call(t.oracle.gradient_at(t.gates, support, v, expected, t.buffers.scratch))?;
     call(t.sensing.gradient_at(t.gates, support, v, got, t.buffers.scratch))?;
     agree("A_S^T r", expected, got, limit)
 }
 
-pub(super) fn normal_at<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn normal_at<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let limit = t.allow(tolerance * t.scale.output() * t.scale.column);
     let (expected, got) = (part(t.buffers.expected, t.w.nnz())?, part(t.buffers.got, t.w.nnz())?);
     got.fill(f32::NAN);
@@ -223,7 +241,8 @@ pub(super) fn diagonal_at<O: HostSensing, S: HostSensing>(
     tolerance: f32,
 ) -> Outcome {
     let (limit, support) = (t.allow(tolerance * t.scale.column * t.scale.column), t.w.index());
-    let (expected, got) = (part(t.buffers.expected, support.len())?, part(t.buffers.got, support.len())?);
+    let (expected, got) =
+        (part(t.buffers.expected, support.len())?, part(t.buffers.got, support.len())?);
     got.fill(f32::NAN);
     call(t.oracle.diagonal_at(t.gates, support, expected, t.buffers.scratch))?;
     call(t.sensing.diagonal_at(t.gates, support, got, t.buffers.scratch))?;
@@ -233,9 +252,12 @@ pub(super) fn diagonal_at<O: HostSensing, S: HostSensing>(
 /// Products on one support in a row: as conjugate gradients need them, an operator may prepare for.
 const PRODUCTS: usize = 8;
 
-/// Held gates: products again and again on the support that they are held for, on a part of it, on another batch, and once
-/// others are held.
-pub(super) fn hold<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+/// Held gates: products again and again on the support that they are held for, on a part of it, on
+/// another batch, and once others are held.
+pub(super) fn hold<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (n, d, m) = t.sizes();
     let gates = t.gates;
     t.gates = call(t.sensing.hold(gates, t.w.index()))?;
@@ -273,7 +295,10 @@ pub(super) fn hold<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tole
     diagonal_at(t, tolerance)
 }
 
-pub(super) fn norms<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+pub(super) fn norms<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (_, d, m) = t.sizes();
     let limit = t.allow(tolerance * t.scale.column * t.scale.column);
     let (expected, got) = (part(t.buffers.expected, m * d)?, part(t.buffers.got, m * d)?);
@@ -281,15 +306,24 @@ pub(super) fn norms<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tol
     for p in [1, m] {
         got.fill(f32::NAN);
         for (first, panel) in (0..m).step_by(p).zip(got.chunks_mut(p * d)) {
-            call(t.sensing.column_norms(t.gates, first..(first + p).min(m), panel, t.buffers.scratch))?;
+            call(t.sensing.column_norms(
+                t.gates,
+                first..(first + p).min(m),
+                panel,
+                t.buffers.scratch,
+            ))?;
         }
         agree("squared column norms", expected, got, limit)?;
     }
     Ok(())
 }
 
-/// A step under every rule with panels of 1, 3 and m blocks, against the oracle's step with its own panel.
-pub(super) fn step<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tolerance: f32) -> Outcome {
+/// A step under every rule with panels of 1, 3 and m blocks, against the oracle's step with its own
+/// panel.
+pub(super) fn step<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
     let (n, _, m) = t.sizes();
     let (limit, scale) = (t.allow(tolerance), t.scale);
     let s = new_nonzeros(t.w);
@@ -300,14 +334,23 @@ pub(super) fn step<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, tole
         let first = one_step(t.oracle, t.gates, labels, t.w, params, (s, &mut b.first), &mut work)?;
         for p in [1, 3.min(m), m] {
             let mut sensing = Spy::with_panel(&mut *t.sensing, p);
-            let second = one_step(&mut sensing, t.gates, labels, t.w, params, (s, &mut b.second), &mut work)?;
+            let second = one_step(
+                &mut sensing,
+                t.gates,
+                labels,
+                t.w,
+                params,
+                (s, &mut b.second),
+                &mut work,
+            )?;
             steps_agree((&first, &b.first), (&second, &b.second), limit, scale)?;
         }
     }
     Ok(())
 }
 
-/// Steps use bulk operations only, and report how often they read the data. Nothing is learned from zero labels.
+/// Steps use bulk operations only, and report how often they read the data. Nothing is learned from
+/// zero labels.
 pub(super) fn reads<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, _: f32) -> Outcome {
     let (n, d, m) = t.sizes();
     let s = new_nonzeros(t.w);
@@ -332,7 +375,8 @@ pub(super) fn reads<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, _: 
         }
         labels.fill(0.0);
         let nothing = Weights::empty(d, m);
-        let info = one_step(&mut spy, t.gates, labels, nothing, params, (s, &mut b.first), &mut work)?;
+        let info =
+            one_step(&mut spy, t.gates, labels, nothing, params, (s, &mut b.first), &mut work)?;
         count("nonzeros from zero labels", 0, info.nnz)?;
         t.situation.rng(2).fill_normal(labels);
     }
@@ -362,7 +406,10 @@ pub(super) fn lengths<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, _
         let (support, s) = (w.index(), w.nnz());
         if s > 0 {
             let kept = part(out, s)?;
-            refused("gradient_at, residual", sensing.gradient_at(gates, support, bad_v, kept, scratch))?;
+            refused(
+                "gradient_at, residual",
+                sensing.gradient_at(gates, support, bad_v, kept, scratch),
+            )?;
             let fewer = part(out, s - 1)?;
             refused("gradient_at, output", sensing.gradient_at(gates, support, v, fewer, scratch))?;
             refused("normal_at, output", sensing.normal_at(gates, w, fewer, scratch))?;
@@ -429,7 +476,8 @@ fn steps_agree(
             None => agree("weights", av, bv, None),
         };
     }
-    // Old weights cancel; least squares divide the cancelling products A^T v by squared column norms.
+    // Old weights cancel; least squares divide the cancelling products A^T v by squared column
+    // norms.
     let weight = largest(av).max(scale.w).max(scale.v / scale.column);
     let mut common = 0;
     for (at, (j, got)) in bi.iter().zip(bv).enumerate() {

@@ -1,7 +1,8 @@
 //! An operator that pretends to live on a device, and counts what it exchanges with the algorithm.
 //!
-//! Row vectors are registers of the device; the algorithm holds their numbers. What it asks for is computed by an operator of the
-//! host. That an algorithm runs on it says that it reads no row vector; what is counted, how much else moves.
+//! Row vectors are registers of the device; the algorithm holds their numbers. What it asks for is
+//! computed by an operator of the host. That an algorithm runs on it says that it reads no row
+//! vector; what is counted, how much else moves.
 
 use core::num::NonZeroU32;
 use core::ops::Range;
@@ -80,7 +81,8 @@ impl<'a> Registers<'a> {
         self.row(handle).get(..self.batch).unwrap_or(&[])
     }
 
-    /// Calls `body` with the rows of the batch of one register, for writing, and all registers but that one.
+    /// Calls `body` with the rows of the batch of one register, for writing, and all registers but
+    /// that one.
     fn write<T>(&mut self, handle: &[u32], body: impl FnOnce(&Self, &mut [f32]) -> T) -> T {
         let at = handle.first().map_or(0, |at| *at as usize) % REGISTERS;
         let register = self.memory.get_mut(at).map(core::mem::take).unwrap_or_default();
@@ -160,7 +162,13 @@ impl Machine for Registers<'_> {
         Host.count_active(self.of_batch(a), sign)
     }
 
-    fn residual(&mut self, labels: &[u32], first: usize, scale: f32, out: &mut [u32]) -> Result<f32> {
+    fn residual(
+        &mut self,
+        labels: &[u32],
+        first: usize,
+        scale: f32,
+        out: &mut [u32],
+    ) -> Result<f32> {
         self.count(3, 0);
         self.write(out, |all, out| Host.residual(all.row(labels), first, scale, out))
     }
@@ -246,7 +254,13 @@ impl<'a, S: Sensing<Machine = Host>> Sensing for Device<'a, S> {
         self.registers.write(out, |_, out| self.inner.apply(gates, w, out))
     }
 
-    fn adjoint(&mut self, gates: Gates<'_>, i: usize, v: &[u32], out: &mut [f32]) -> Result<(), S::Source> {
+    fn adjoint(
+        &mut self,
+        gates: Gates<'_>,
+        i: usize,
+        v: &[u32],
+        out: &mut [f32],
+    ) -> Result<(), S::Source> {
         self.registers.count(gates.numbers(), out.len());
         self.inner.adjoint(gates, i, self.registers.of_batch(v), out)
     }
@@ -266,7 +280,12 @@ impl<'a, S: Sensing<Machine = Host>> Sensing for Device<'a, S> {
         Ok(self.held.map_or(gates, |ticket| gates.held(ticket)))
     }
 
-    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [u32]) -> Result<(), S::Source> {
+    fn forward(
+        &mut self,
+        gates: Gates<'_>,
+        w: Weights<'_>,
+        out: &mut [u32],
+    ) -> Result<(), S::Source> {
         self.registers.count(gates.numbers() + 2 * w.nnz(), 0);
         self.registers.write(out, |_, out| self.inner.forward(gates, w, out))
     }

@@ -24,11 +24,11 @@ pub const fn recovery_words(dims: Dims, panel: usize, scratch: usize) -> usize {
     dims.samples + Training::new(dims, dims.samples, panel, scratch).words()
 }
 
-/// Measures `planted` under fixed `gates`, solves for it from zero, and returns the error `|w - planted| / |planted|`
-/// after at most `steps` steps.
+/// Measures `planted` under fixed `gates`, solves for it from zero, and returns the error
+/// `|w - planted| / |planted|` after at most `steps` steps.
 ///
-/// With fixed gates the problem is the linear one that hard thresholding has its guarantees for, so the support must
-/// be found exactly.
+/// With fixed gates the problem is the linear one that hard thresholding has its guarantees for, so
+/// the support must be found exactly.
 ///
 /// # Errors
 /// A call failed, or the support is another.

@@ -1,4 +1,5 @@
-//! Where an operator is examined: every kind of gates with every kind of support on every kind of batch.
+//! Where an operator is examined: every kind of gates with every kind of support on every kind of
+//! batch.
 
 use core::ops::Range;
 use tamis::Result;
@@ -58,7 +59,8 @@ impl Situation {
     /// How many there are.
     pub const COUNT: usize = GENERATORS.len() * SUPPORTS.len() * BATCHES;
 
-    /// Every combination. Strides that share no factor with the counts above visit all kinds of each.
+    /// Every combination. Strides that share no factor with the counts above visit all kinds of
+    /// each.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..Self::COUNT).map(Self)
     }
@@ -77,7 +79,8 @@ impl Situation {
         SUPPORTS.get(self.0 / GENERATORS.len() % SUPPORTS.len()).copied().unwrap_or(Support::None)
     }
 
-    /// The batch, of `n` rows in all: everything, from the middle to near the end, the last row, the first half.
+    /// The batch, of `n` rows in all: everything, from the middle to near the end, the last row,
+    /// the first half.
     #[must_use]
     pub fn rows(self, n: usize) -> Range<usize> {
         match self.0 / (GENERATORS.len() * SUPPORTS.len()) {
@@ -93,7 +96,9 @@ impl Situation {
     pub fn is_random(self) -> bool {
         matches!(
             self.generators(),
-            Generators::Seed | Generators::Own(_, Empty::Reseed) | Generators::Other(_, Empty::Reseed)
+            Generators::Seed
+                | Generators::Own(_, Empty::Reseed)
+                | Generators::Other(_, Empty::Reseed)
         )
     }
 
@@ -129,11 +134,17 @@ impl Situation {
             Support::None => false,
         });
         rng.fill_normal(value);
-        Weights::new(inputs, hidden, index.get(..len).unwrap_or(&[]), value.get(..len).unwrap_or(&[]))
+        Weights::new(
+            inputs,
+            hidden,
+            index.get(..len).unwrap_or(&[]),
+            value.get(..len).unwrap_or(&[]),
+        )
     }
 }
 
-/// Writes those of `0..total` that are to be kept, in order, as far as there is room; returns how many.
+/// Writes those of `0..total` that are to be kept, in order, as far as there is room; returns how
+/// many.
 pub fn fill_support(index: &mut [u32], total: u32, mut keep: impl FnMut(u32) -> bool) -> usize {
     let mut len = 0;
     for j in (0..total).filter(|&j| keep(j)) {
@@ -177,7 +188,8 @@ impl<'a> Vectors<'a> {
         parameters: usize,
         scratch: usize,
     ) -> Result<Self> {
-        let room = |space: &mut Workspace<'a>| Ok((space.indices(parameters)?, space.floats(parameters)?));
+        let room =
+            |space: &mut Workspace<'a>| Ok((space.indices(parameters)?, space.floats(parameters)?));
         let longest = rows.max(parameters) + 1;
         Ok(Self {
             w: room(space)?,

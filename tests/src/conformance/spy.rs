@@ -1,4 +1,5 @@
-//! An operator around another one: counts what is called, takes another panel, or falls back to provided bodies.
+//! An operator around another one: counts what is called, takes another panel, or falls back to
+//! provided bodies.
 
 use tamis::Result;
 use tamis::operator::sensing::Sensing;

@@ -1,16 +1,18 @@
 //! NOR flash whose power fails at any operation.
 
 use embedded_storage::nor_flash::{
-    ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash, check_erase, check_read, check_write,
+    ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash, check_erase, check_read,
+    check_write,
 };
 use tamis::base::rng::Rng;
 
-/// Flash of `BYTES` bytes that is written in words of `WORD` bytes and erased in sectors of `SECTOR`.
+/// Flash of `BYTES` bytes that is written in words of `WORD` bytes and erased in sectors of
+/// `SECTOR`.
 ///
-/// Erasing sets all bits of a sector, writing clears bits of a word, and a word is written once between two erases: to write
-/// it again is an error, as on flash with error correction. Each sector and each word is one operation, and power can be
-/// made to fail in any of them: what was being changed is left as [`Tear`] says, and nothing more is done until
-/// [`Self::restart`].
+/// Erasing sets all bits of a sector, writing clears bits of a word, and a word is written once
+/// between two erases: to write it again is an error, as on flash with error correction. Each
+/// sector and each word is one operation, and power can be made to fail in any of them: what was
+/// being changed is left as [`Tear`] says, and nothing more is done until [`Self::restart`].
 #[derive(Debug, Clone)]
 pub struct Nor<const BYTES: usize, const WORD: usize, const SECTOR: usize> {
     bytes: [u8; BYTES],
@@ -47,8 +49,8 @@ pub enum Tear {
     Halfway,
     /// Each bit that was to change is read one way or the other, at every read anew.
     Weak,
-    /// Each word that was to change is read as it was or as it should be, and after every [`Nor::restart`] perhaps the other
-    /// way.
+    /// Each word that was to change is read as it was or as it should be, and after every
+    /// [`Nor::restart`] perhaps the other way.
     Drifting,
     /// Words that cannot be read: error correction finds no code.
     Unreadable,
@@ -127,19 +129,21 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
                 let other = if self.rng.bits() & 1 == 0 { 0 } else { 0xff };
                 word.iter_mut().zip(weak).for_each(|(byte, weak)| *byte ^= weak & other);
             }
-            let missing = (0..BYTES).step_by(SECTOR).filter_map(|sector| self.missing(sector)).min();
+            let missing =
+                (0..BYTES).step_by(SECTOR).filter_map(|sector| self.missing(sector)).min();
             self.least_missing = self.least_missing.min(missing.unwrap_or(usize::MAX));
         }
     }
 
-    /// Whether a sector in whose erase power failed was ever found after a reset with all its words as they were before, but for
-    /// `words`: with [`Tear::Drifting`] that happens.
+    /// Whether a sector in whose erase power failed was ever found after a reset with all its words
+    /// as they were before, but for `words`: with [`Tear::Drifting`] that happens.
     #[must_use]
     pub fn has_come_back(&self, words: usize) -> bool {
         self.least_missing <= words
     }
 
-    /// How many words are erased of those that a sector had for certain when power failed in its erase.
+    /// How many words are erased of those that a sector had for certain when power failed in its
+    /// erase.
     fn missing(&self, sector: usize) -> Option<usize> {
         let sector = sector..sector + SECTOR;
         self.marks[sector.clone()].iter().find(|&marks| marks & ERASING != 0)?;
@@ -157,7 +161,8 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
         &mut self.bytes
     }
 
-    /// Counts an operation; whether it is done, what is left of it if power fails in it, or nothing at all.
+    /// Counts an operation; whether it is done, what is left of it if power fails in it, or nothing
+    /// at all.
     fn begin(&mut self) -> Result<Option<Tear>, Fault> {
         if !self.is_on {
             return Err(Fault::Off);
@@ -168,9 +173,11 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
         Ok(cut.then_some(self.tear))
     }
 
-    /// Changes the byte at `at` to `to`, which is to write or to erase it, or leaves what is left of that.
+    /// Changes the byte at `at` to `to`, which is to write or to erase it, or leaves what is left
+    /// of that.
     fn change(&mut self, at: usize, to: u8, is_write: bool, tear: Option<Tear>) {
-        let (random, was_weak, byte) = (self.rng.bits() as u8, self.weak[at] != 0, &mut self.bytes[at]);
+        let (random, was_weak, byte) =
+            (self.rng.bits() as u8, self.weak[at] != 0, &mut self.bytes[at]);
         let changed = *byte ^ to;
         match tear {
             Some(Tear::Before) => return,
@@ -194,11 +201,15 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> Nor<BYTES, WORD
     }
 }
 
-impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> ErrorType for Nor<BYTES, WORD, SECTOR> {
+impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> ErrorType
+    for Nor<BYTES, WORD, SECTOR>
+{
     type Error = Fault;
 }
 
-impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> ReadNorFlash for Nor<BYTES, WORD, SECTOR> {
+impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> ReadNorFlash
+    for Nor<BYTES, WORD, SECTOR>
+{
     const READ_SIZE: usize = WORD;
 
     fn read(&mut self, offset: u32, out: &mut [u8]) -> Result<(), Fault> {
@@ -212,7 +223,8 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> ReadNorFlash fo
             if weak != 0 && self.tear == Tear::Unreadable {
                 return Err(Fault::Unreadable(offset + k as u32));
             }
-            let random = if weak != 0 && self.tear == Tear::Weak { self.rng.bits() as u8 } else { 0 };
+            let random =
+                if weak != 0 && self.tear == Tear::Weak { self.rng.bits() as u8 } else { 0 };
             *out = self.bytes[start + k] ^ (weak & random);
         }
         Ok(())
@@ -223,7 +235,9 @@ impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> ReadNorFlash fo
     }
 }
 
-impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> NorFlash for Nor<BYTES, WORD, SECTOR> {
+impl<const BYTES: usize, const WORD: usize, const SECTOR: usize> NorFlash
+    for Nor<BYTES, WORD, SECTOR>
+{
     const WRITE_SIZE: usize = WORD;
     const ERASE_SIZE: usize = SECTOR;
 

@@ -1,5 +1,6 @@
-//! Networks with several outputs and the annealed recipe: gradients against differences, overrides against provided
-//! bodies, exact counts and budgets, results that depend neither on panels nor on threads, and bad input.
+//! Networks with several outputs and the annealed recipe: gradients against differences, overrides
+//! against provided bodies, exact counts and budgets, results that depend neither on panels nor on
+//! threads, and bad input.
 
 use proptest::prelude::*;
 use std::ops::ControlFlow::Continue;
@@ -64,12 +65,16 @@ impl Case {
 
     fn blocked(&self, tile: usize, panel: usize) -> Blocked {
         let data = Matrix::new(self.n, self.d, Values::F32(self.x.clone())).unwrap();
-        let layout = Layout { tile, panel: panel.min(self.m), hold: false, gram: 0, ..Layout::new(1, 1) };
-        Blocked::new(data, self.m, self.w.0.len() + self.wt.0.len(), layout).unwrap().with_outputs(self.c)
+        let layout =
+            Layout { tile, panel: panel.min(self.m), hold: false, gram: 0, ..Layout::new(1, 1) };
+        Blocked::new(data, self.m, self.w.0.len() + self.wt.0.len(), layout)
+            .unwrap()
+            .with_outputs(self.c)
     }
 
-    /// Outputs, outputs along a direction, restricted gradient, full gradient, and normal products, of the outputs and of
-    /// their sum where they are open, under own and under other gates, by one operator, and by the provided bodies on it.
+    /// Outputs, outputs along a direction, restricted gradient, full gradient, and normal products,
+    /// of the outputs and of their sum where they are open, under own and under other gates, by one
+    /// operator, and by the provided bodies on it.
     fn products<S: Factored<Source: std::fmt::Debug>>(
         &self,
         sensing: &mut S,
@@ -95,7 +100,8 @@ impl Case {
         let p = p.unwrap();
         let other = Gates::of(p.w(), Signs::Positive, Empty::Freeze, 0, 2);
         let mut image = vec![f32::NAN; n * c];
-        let open: Vec<u32> = (0..n * open_words(c)).map(|e| (e as u32).wrapping_mul(0x9e37_79b9)).collect();
+        let open: Vec<u32> =
+            (0..n * open_words(c)).map(|e| (e as u32).wrapping_mul(0x9e37_79b9)).collect();
         let normal = [gates, other].map(|gates| {
             let sides = || (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
             let (mut normal, mut sum, mut along) = (sides(), sides(), vec![f32::NAN; n * c]);
@@ -103,7 +109,8 @@ impl Case {
             let of_sum = (&mut sum.0[..], &mut sum.1[..]);
             if oracle {
                 provided::along(sensing, gates, (net, p), &mut along, &mut scratch).unwrap();
-                provided::normal_at(sensing, gates, (net, p), out, &mut image, &mut scratch).unwrap();
+                provided::normal_at(sensing, gates, (net, p), out, &mut image, &mut scratch)
+                    .unwrap();
                 let work = (&mut image[..], &mut scratch[..]);
                 provided::sum_normal_at(sensing, gates, (net, p), &open, of_sum, work).unwrap();
             } else {
@@ -201,7 +208,8 @@ proptest! {
 }
 
 fn words<S: Factored>(sensing: &S, case: &Case, s: usize, params: &Params<'_>) -> usize {
-    let mut budget = params.budget(Dims::new(case.n, case.d, case.m, s), case.c, sensing.panel(), 0);
+    let mut budget =
+        params.budget(Dims::new(case.n, case.d, case.m, s), case.c, sensing.panel(), 0);
     budget.scratch = sensing.net_scratch(budget.batch);
     budget.words()
 }
@@ -241,7 +249,8 @@ fn normal_products_are_those_of_the_jacobian() {
                 unit(&mut values.1, e - s);
             }
             let w = Weights::new(case.d, case.m, &case.w.0, &values.0).unwrap();
-            let net = Network::new(w, Weights::new(case.c, case.m, &case.wt.0, &values.1).unwrap()).unwrap();
+            let net = Network::new(w, Weights::new(case.c, case.m, &case.wt.0, &values.1).unwrap())
+                .unwrap();
             let mut out = vec![0.0; case.n * case.c];
             sensing.net_forward(gates, net, &mut out, &mut scratch).unwrap();
             out
@@ -256,7 +265,9 @@ fn normal_products_are_those_of_the_jacobian() {
             );
             let (mut dw, mut dwt) = (vec![0.0; s], vec![0.0; t]);
             let out = (&mut dw[..], &mut dwt[..]);
-            sensing.net_normal_at(gates, case.net(), p.unwrap(), out, &mut image, &mut scratch).unwrap();
+            sensing
+                .net_normal_at(gates, case.net(), p.unwrap(), out, &mut image, &mut scratch)
+                .unwrap();
             dw.extend(dwt);
             let expected: Vec<f32> =
                 columns.iter().map(|other| tamis::base::math::dot(other, &columns[e])).collect();
@@ -278,11 +289,14 @@ fn gradients_are_those_of_the_cross_entropy() {
     let (w, wt) = (dense(&case.w, 20), dense(&case.wt, 12));
     let mut r = vec![0.0; 90];
     let (total, full, at) = gated(&case, |sensing| {
-        let (net, gates, mut scratch) = (case.net(), case.gates(), vec![0.0; sensing.net_scratch(30)]);
+        let (net, gates, mut scratch) =
+            (case.net(), case.gates(), vec![0.0; sensing.net_scratch(30)]);
         sensing.net_forward(gates, net, &mut r, &mut scratch).unwrap();
         let total = loss::cross_entropy(&case.labels, 3, &mut r).unwrap();
         let (mut full, mut at) = ((vec![0.0; 20], vec![0.0; 12]), (vec![0.0; 20], vec![0.0; 12]));
-        sensing.net_gradient(gates, net, &r, 0..4, (&mut full.0, &mut full.1), &mut scratch).unwrap();
+        sensing
+            .net_gradient(gates, net, &r, 0..4, (&mut full.0, &mut full.1), &mut scratch)
+            .unwrap();
         sensing.net_gradient_at(gates, net, &r, (&mut at.0, &mut at.1), &mut scratch).unwrap();
         (total, full, at)
     });
@@ -302,9 +316,11 @@ fn gradients_are_those_of_the_cross_entropy() {
         // What is added to the weights is the descent direction.
         ((down - up) / (2.0 * step)) as f32
     };
-    let differences: Vec<f32> = (0..20).map(|e| slope(&mut w.clone(), &mut wt.clone(), true, e)).collect();
+    let differences: Vec<f32> =
+        (0..20).map(|e| slope(&mut w.clone(), &mut wt.clone(), true, e)).collect();
     close(&differences, &full.0, 1e-4);
-    let differences: Vec<f32> = (0..12).map(|e| slope(&mut w.clone(), &mut wt.clone(), false, e)).collect();
+    let differences: Vec<f32> =
+        (0..12).map(|e| slope(&mut w.clone(), &mut wt.clone(), false, e)).collect();
     close(&differences, &full.1, 1e-4);
     assert_eq!(at, full, "every weight is on the support here");
 }
@@ -317,7 +333,10 @@ fn the_residual_and_the_loss_are_finite_for_outputs_of_any_size() {
             let (mut one, mut two) = ([top], [0.0, top]);
             let loss = loss::cross_entropy(&[label], 1, &mut one).unwrap();
             let expected = loss::cross_entropy(&[label], 2, &mut two).unwrap();
-            assert!((loss - expected).abs() <= 1e-6 * expected, "{top}, {label}: {loss} and {expected}");
+            assert!(
+                (loss - expected).abs() <= 1e-6 * expected,
+                "{top}, {label}: {loss} and {expected}"
+            );
             assert!((one[0] - two[1]).abs() <= 1e-6, "{top}, {label}: {one:?} and {two:?}");
         }
         assert_eq!(loss::class(&[top]), usize::from(top >= 0.0));
@@ -331,7 +350,10 @@ fn the_residual_and_the_loss_are_finite_for_outputs_of_any_size() {
         let mut out = [top, -top, 0.0];
         let loss = loss::cross_entropy(&[0], 3, &mut out).unwrap();
         assert!(loss.is_finite() && loss >= 0.0, "{top}: {loss}");
-        assert!(out.iter().all(|r| r.abs() <= 1.0) && out.iter().sum::<f32>().abs() < 1e-6, "{out:?}");
+        assert!(
+            out.iter().all(|r| r.abs() <= 1.0) && out.iter().sum::<f32>().abs() < 1e-6,
+            "{out:?}"
+        );
     }
     assert!(loss::cross_entropy(&[0], 2, &mut [f32::NAN, 0.0]).unwrap().is_nan());
     assert!(matches!(
@@ -358,7 +380,8 @@ fn on_digits(
     let data = Matrix::new(DIGITS, 64, Values::U8(pixels)).unwrap();
     let dims = Dims::new(DIGITS, 64, 12, s);
     let layout = Layout { tile, panel, hold: false, gram: 0, ..Layout::new(1, 1) };
-    let mut sensing = Blocked::new(data, 12, params.start(dims, 10), layout).unwrap().with_outputs(10);
+    let mut sensing =
+        Blocked::new(data, 12, params.start(dims, 10), layout).unwrap().with_outputs(10);
     let mut budget = params.budget(dims, 10, panel, 0);
     budget.scratch = sensing.net_scratch(budget.batch);
     let mut memory = vec![0; budget.words()];
@@ -366,8 +389,10 @@ fn on_digits(
     pool.install(|| {
         let classes = Classes { labels: &labels, outputs: 10 };
         let trained =
-            anneal::run(&mut sensing, classes, s, Start::Zero, params, &mut memory, |_| Continue(()))
-                .unwrap();
+            anneal::run(&mut sensing, classes, s, Start::Zero, params, &mut memory, |_| {
+                Continue(())
+            })
+            .unwrap();
         let (w, wt) = (trained.network.w(), trained.network.wt());
         let values = w.value().iter().chain(wt.value()).map(|v| v.to_bits());
         (trained.info, w.index().iter().chain(wt.index()).copied().chain(values).collect())
@@ -412,13 +437,21 @@ fn every_product_with_a_row_counts_as_one_read() {
     let mut sensing = case.blocked(8, 2);
     let mut memory = vec![0; words(&sensing, &case, 8, &params)];
     let mut seen = Vec::new();
-    let trained =
-        anneal::run(&mut sensing, case.classes(), 8, Start::Zero, &params, &mut memory, |progress| {
+    let trained = anneal::run(
+        &mut sensing,
+        case.classes(),
+        8,
+        Start::Zero,
+        &params,
+        &mut memory,
+        |progress| {
             seen.push((progress.rows_read, progress.live));
             Continue(())
-        })
-        .unwrap();
-    // Scales of the columns; steps forward and back; before the second and the third the growth of two panels.
+        },
+    )
+    .unwrap();
+    // Scales of the columns; steps forward and back; before the second and the third the growth of
+    // two panels.
     assert_eq!(seen.iter().map(|(read, _)| *read).collect::<Vec<_>>(), [3 * 30, 9 * 30, 15 * 30]);
     assert_eq!(trained.info.rows_read, 16 * 30, "the score of the result");
     assert_eq!(seen[2].1, trained.info.live);
@@ -433,11 +466,17 @@ fn a_run_starts_from_a_network_of_its_shape() {
         let mut memory = vec![0; words(sensing, &case, s, &params)];
         let mut start = |network| {
             let start = Start::Network(network);
-            anneal::run(sensing, case.classes(), s, start, &params, &mut memory, |_| continue_if(false))
-                .map(|trained| [trained.network.w().value().to_vec(), trained.network.wt().value().to_vec()])
+            anneal::run(sensing, case.classes(), s, start, &params, &mut memory, |_| {
+                continue_if(false)
+            })
+            .map(|trained| {
+                [trained.network.w().value().to_vec(), trained.network.wt().value().to_vec()]
+            })
         };
         let values = start(net).unwrap();
-        for (after, before) in values.iter().flatten().zip(net.w().value().iter().chain(net.wt().value())) {
+        for (after, before) in
+            values.iter().flatten().zip(net.w().value().iter().chain(net.wt().value()))
+        {
             assert!((after - before).abs() < 1e-5, "{after} {before}");
         }
         let other = start(Network::empty(Shape::weighted(5, 4, 2)));
@@ -461,9 +500,10 @@ fn whoever_watches_may_end_the_run_at_any_step() {
     for last in [1, 20, 100] {
         gated(&case, |sensing| {
             let mut memory = vec![0; words(sensing, &case, 100, &PARAMS)];
-            let trained = anneal::run(sensing, case.classes(), 100, Start::Zero, &PARAMS, &mut memory, |p| {
-                continue_if(p.step < last)
-            });
+            let trained =
+                anneal::run(sensing, case.classes(), 100, Start::Zero, &PARAMS, &mut memory, |p| {
+                    continue_if(p.step < last)
+                });
             let info = trained.unwrap().info;
             assert!(info.stopped && info.steps == last && info.nnz <= 100, "{info:?}");
         });
@@ -501,8 +541,9 @@ impl<S: Sensing> Wrapper for Stopping<'_, S> {
 
 type Ended = (Vec<(u32, u32)>, Vec<(u32, u32)>, u32, u32);
 
-/// Both sides, the loss and the steps of a run that the operator stops after so many calls, or the observer after so
-/// many steps; and whether it was ended. None where it was stopped before the first step.
+/// Both sides, the loss and the steps of a run that the operator stops after so many calls, or the
+/// observer after so many steps; and whether it was ended. None where it was stopped before the
+/// first step.
 fn ended(
     case: &Case,
     s: usize,
@@ -514,14 +555,26 @@ fn ended(
         let mut sensing = Stopping { inner, left: calls };
         let mut memory = vec![0; words(&sensing, case, s, params)];
         let observe = |p: &anneal::Progress<'_>| continue_if(p.step < last);
-        match anneal::run(&mut sensing, case.classes(), s, Start::Zero, params, &mut memory, observe) {
+        match anneal::run(
+            &mut sensing,
+            case.classes(),
+            s,
+            Start::Zero,
+            params,
+            &mut memory,
+            observe,
+        ) {
             Err(error) => {
                 assert_eq!(error, Error::Stopped);
                 None
             }
             Ok(trained) => {
                 let side = |side: Weights<'_>| -> Vec<(u32, u32)> {
-                    side.index().iter().copied().zip(side.value().iter().map(|v| v.to_bits())).collect()
+                    side.index()
+                        .iter()
+                        .copied()
+                        .zip(side.value().iter().map(|v| v.to_bits()))
+                        .collect()
                 };
                 let (net, info) = (trained.network, trained.info);
                 let loss = info.training.loss.to_bits();
@@ -531,7 +584,8 @@ fn ended(
     })
 }
 
-/// The support changes before nearly every step, below s too, and shrinks; each call of the operator may be the last.
+/// The support changes before nearly every step, below s too, and shrinks; each call of the
+/// operator may be the last.
 #[test]
 fn an_operator_that_stops_leaves_the_last_complete_step() {
     let case = Case::new((24, 5, 6, 3), (0, 0), 3);
@@ -546,8 +600,9 @@ fn an_operator_that_stops_leaves_the_last_complete_step() {
             ..Params::DEFAULT
         };
         let steps = 12 * (24 - validation as u32).div_ceil(8);
-        let by_step: Vec<_> =
-            (0..=steps).map(|last| ended(&case, s, &params, None, last.max(1)).unwrap().0).collect();
+        let by_step: Vec<_> = (0..=steps)
+            .map(|last| ended(&case, s, &params, None, last.max(1)).unwrap().0)
+            .collect();
         let whole = ended(&case, s, &params, None, u32::MAX).unwrap();
         assert!(!whole.1);
         let (mut calls, mut before, mut seen) = (0, 0, vec![0; steps as usize + 1]);
@@ -559,7 +614,11 @@ fn an_operator_that_stops_leaves_the_last_complete_step() {
                     seen[found.3 as usize] += 1;
                     let expected = &by_step[found.3 as usize];
                     // Stopped while the finished result is scored, it is the result.
-                    assert!(found == *expected || found == whole.0, "call {calls}, step {}", found.3);
+                    assert!(
+                        found == *expected || found == whole.0,
+                        "call {calls}, step {}",
+                        found.3
+                    );
                     assert!(found == *expected || found.3 == steps, "call {calls}");
                 }
             }
@@ -576,11 +635,14 @@ fn bad_input_is_named() {
         gated(&case, |sensing| {
             let mut memory = vec![0; 4096];
             let classes = Classes { labels, outputs: c };
-            anneal::run(sensing, classes, s, Start::Zero, &params, &mut memory, |_| Continue(())).unwrap_err()
+            anneal::run(sensing, classes, s, Start::Zero, &params, &mut memory, |_| Continue(()))
+                .unwrap_err()
         })
     };
     let what = |error| match error {
-        Error::Range { what, .. } | Error::Length { what, .. } | Error::NotFinite { what, .. } => what,
+        Error::Range { what, .. } | Error::Length { what, .. } | Error::NotFinite { what, .. } => {
+            what
+        }
         other => panic!("{other:?}"),
     };
     let good = Params { epochs: 1, ..Params::DEFAULT };

@@ -1,4 +1,5 @@
-//! The house: rooms use only rooms before them, no files use each other in a circle, and no function takes a tuple.
+//! The house: rooms use only rooms before them, no files use each other in a circle, and no
+//! function takes a tuple.
 
 mod source;
 
@@ -9,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// Lines of a file at the most.
 const LINES: usize = 500;
 
-/// The rooms that each room may use: those before it, on the lines of the crate's documentation that are parted by arrows.
+/// The rooms that each room may use: those before it, on the lines of the crate's documentation
+/// that are parted by arrows.
 fn rooms(root: &syn::File) -> BTreeMap<String, BTreeSet<String>> {
     let mut rooms = BTreeMap::<String, BTreeSet<String>>::new();
     for line in root.attrs.iter().filter_map(doc_line).filter(|line| line.contains('→')) {
@@ -26,7 +28,9 @@ fn rooms(root: &syn::File) -> BTreeMap<String, BTreeSet<String>> {
 
 fn doc_line(attribute: &syn::Attribute) -> Option<String> {
     let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
-    let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else { return None };
+    let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else {
+        return None;
+    };
     pair.path.is_ident("doc").then(|| text.value().trim().to_string())
 }
 
@@ -41,12 +45,15 @@ fn violations(folder: &Path) -> Vec<Use> {
     let known: BTreeSet<&str> = rooms.keys().map(String::as_str).collect();
     let source = Source::read(folder);
     let there: BTreeSet<&str> = source.files.iter().map(|file| room(file)).collect();
-    let strays: Vec<_> = there.difference(&known).filter(|name| !["lib", "main"].contains(name)).collect();
+    let strays: Vec<_> =
+        there.difference(&known).filter(|name| !["lib", "main"].contains(name)).collect();
     assert!(
         strays.is_empty() && known.is_subset(&there),
         "rooms without a place, or places without a room: {strays:?}"
     );
-    let wrong = |of: &&Use| rooms.get(room(&of.from)).is_some_and(|allowed| !allowed.contains(room(&of.to)));
+    let wrong = |of: &&Use| {
+        rooms.get(room(&of.from)).is_some_and(|allowed| !allowed.contains(room(&of.to)))
+    };
     source.uses().iter().filter(wrong).cloned().collect()
 }
 
@@ -84,14 +91,18 @@ fn reach<'a>(source: &'a Source, file: &'a str) -> BTreeSet<&'a str> {
 
 fn shown(circles: &[Vec<Use>]) -> String {
     let line = |of: &Use| format!("  {} -> {}\n", of.from, of.to);
-    circles.iter().map(|circle| format!("circle\n{}", circle.iter().map(line).collect::<String>())).collect()
+    circles
+        .iter()
+        .map(|circle| format!("circle\n{}", circle.iter().map(line).collect::<String>()))
+        .collect()
 }
 
 fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// A crate, and what is left to be mended in it: these numbers only ever fall, and a crate that has fallen below one fails, too.
+/// A crate, and what is left to be mended in it: these numbers only ever fall, and a crate that has
+/// fallen below one fails, too.
 struct House {
     folder: &'static str,
     circles: usize,
@@ -160,7 +171,8 @@ fn no_file_is_long() {
     let lines = |path: &Path| std::fs::read_to_string(path).unwrap().lines().count();
     for house in HOUSES {
         let files = Source::read(&house.path()).files;
-        let is_long = |file: &&String| !file.ends_with("table.rs") && lines(&house.path().join(file)) > LINES;
+        let is_long =
+            |file: &&String| !file.ends_with("table.rs") && lines(&house.path().join(file)) > LINES;
         let long: Vec<_> = files.iter().filter(is_long).collect();
         assert_eq!(long.len(), house.long_files, "{}: {long:#?}", house.folder);
     }
@@ -181,7 +193,8 @@ fn made(files: &[(&str, &str)]) -> tempfile::TempDir {
 fn every_form_of_use_is_seen() {
     let found = |text: &str| {
         let lib = "//! `a → b → c`\n//! `a → d`\npub mod a;\npub mod b;\npub mod c;\npub mod d;\npub use c::Late;\n";
-        let c = "use crate::{a, b};\npub struct Late;\npub fn f() {}\npub mod inner { pub fn g() {} }";
+        let c =
+            "use crate::{a, b};\npub struct Late;\npub fn f() {}\npub mod inner { pub fn g() {} }";
         let folder = made(&[
             ("lib.rs", lib),
             ("a.rs", "pub fn x() {}"),
@@ -224,7 +237,10 @@ fn a_circle_is_found_through_a_passed_on_name() {
     };
     assert_eq!(found("pub struct X;", "pub struct Y; use crate::c::X;"), 0);
     assert_eq!(found("pub struct X; use crate::b::Y;", "pub struct Y; use crate::c::X;"), 1);
-    assert_eq!(found("pub struct X; fn f() { crate::b::Y; }", "pub struct Y; fn g(x: crate::a::X) {}"), 1);
+    assert_eq!(
+        found("pub struct X; fn f() { crate::b::Y; }", "pub struct Y; fn g(x: crate::a::X) {}"),
+        1
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Runs of `anneal` and `train` that are cut after any step and gone on with from their checkpoint: the same bits and counts as
-//! without a break, on the reference operator and on the host's with one thread and two; and nothing else is taken.
+//! Runs of `anneal` and `train` that are cut after any step and gone on with from their checkpoint:
+//! the same bits and counts as without a break, on the reference operator and on the host's with
+//! one thread and two; and nothing else is taken.
 
 use tamis::Error;
 use tamis::base::budget::gated_words;
@@ -10,7 +11,9 @@ use tamis::learn::anneal::{self, Params};
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::loss::{Classes, Labels};
 use tamis::learn::start::{Start, continue_if};
-use tamis::learn::train::{self, OneOutput, Rank, Refresh, Schedule, SeveralOutputs, Standin, Trials};
+use tamis::learn::train::{
+    self, OneOutput, Rank, Refresh, Schedule, SeveralOutputs, Standin, Trials,
+};
 use tamis::network::gates::{Empty, Signs};
 use tamis::network::net::{Head, Network, Shape};
 use tamis::network::weights::Weights;
@@ -37,10 +40,12 @@ impl Data {
         let mut rng = Rng::new(seed, 7);
         let x: Vec<f32> = (0..N * D).map(|_| rng.normal()).collect();
         let rows = || x.chunks(D);
-        let y: Vec<f32> =
-            rows().map(|x| (2.0 * x[1] - x[3]).max(0.0) + 0.5 * x[4].max(0.0) + 0.1 * x[0]).collect();
-        let several =
-            rows().flat_map(|x| [x[0].max(0.0), (x[1] - x[2]).max(0.0) + 0.2 * x[5], x[3].abs()]).collect();
+        let y: Vec<f32> = rows()
+            .map(|x| (2.0 * x[1] - x[3]).max(0.0) + 0.5 * x[4].max(0.0) + 0.1 * x[0])
+            .collect();
+        let several = rows()
+            .flat_map(|x| [x[0].max(0.0), (x[1] - x[2]).max(0.0) + 0.2 * x[5], x[3].abs()])
+            .collect();
         let classes = rows().map(|x| if x[1] > x[3] { 2 } else { u16::from(x[0] > 0.2) }).collect();
         Self { x, y, several, classes }
     }
@@ -49,7 +54,8 @@ impl Data {
     fn on<T: Send>(&self, threads: usize, work: impl FnOnce(&mut dyn Any<T>) -> T + Send) -> T {
         if threads == 0 {
             let mut memory = vec![0.0; gated_words(D, M)];
-            let mut sensing = Gated::new(Rows::new(&self.x, D).unwrap(), M, 2, &mut memory).unwrap();
+            let mut sensing =
+                Gated::new(Rows::new(&self.x, D).unwrap(), M, 2, &mut memory).unwrap();
             return work(&mut Runs(&mut sensing, self));
         }
         let data = Matrix::new(N, D, Values::F32(self.x.clone())).unwrap();
@@ -62,7 +68,12 @@ impl Data {
 
 /// Hides which operator it is.
 trait Any<T> {
-    fn run(&mut self, how: &How, from: Option<&Kept>, observe: &mut Observe<'_>) -> Result<Done, Error>;
+    fn run(
+        &mut self,
+        how: &How,
+        from: Option<&Kept>,
+        observe: &mut Observe<'_>,
+    ) -> Result<Done, Error>;
     fn _mark(&self, _: &T) {}
 }
 
@@ -149,7 +160,12 @@ impl Kept {
 }
 
 impl<S: Factored<Source = std::convert::Infallible>, T> Any<T> for Runs<'_, S> {
-    fn run(&mut self, how: &How, from: Option<&Kept>, observe: &mut Observe<'_>) -> Result<Done, Error> {
+    fn run(
+        &mut self,
+        how: &How,
+        from: Option<&Kept>,
+        observe: &mut Observe<'_>,
+    ) -> Result<Done, Error> {
         let Self(sensing, data) = self;
         match how {
             How::Anneal(params, s) => {
@@ -162,7 +178,8 @@ impl<S: Factored<Source = std::convert::Infallible>, T> Any<T> for Runs<'_, S> {
                 };
                 let from = from.map(Kept::anneal);
                 let start = from.as_ref().map_or(Start::Zero, Start::Checkpoint);
-                let (classes, memory) = (Classes { labels: &data.classes, outputs: C }, &mut memory);
+                let (classes, memory) =
+                    (Classes { labels: &data.classes, outputs: C }, &mut memory);
                 let done = anneal::run(*sensing, classes, *s, start, params, memory, told)?;
                 Ok(Done { net: Sides::of(done.network), info: format!("{:?}", done.info) })
             }
@@ -180,8 +197,11 @@ impl<S: Factored<Source = std::convert::Infallible>, T> Any<T> for Runs<'_, S> {
                 Ok(Done { net: Sides::of(done.network), info: format!("{:?}", done.info) })
             }
             How::Several(schedule, s, classes) => {
-                let goal =
-                    if *classes { Labels::classes(&data.classes, C) } else { Labels::Values(&data.several) };
+                let goal = if *classes {
+                    Labels::classes(&data.classes, C)
+                } else {
+                    Labels::Values(&data.several)
+                };
                 let mut budget = schedule.budget(Dims::new(N, D, M, *s), C, sensing.panel(), 0);
                 budget.scratch = sensing.net_scratch(budget.batch);
                 let mut memory = vec![0x7f80_0001; budget.words()];
@@ -264,13 +284,15 @@ fn anneals() -> Vec<How> {
 
 fn ones() -> Vec<How> {
     let steps = [Step::Normalised, Step::Fixed(0.3), Step::Theory { beta: 3.0 }];
-    let refines = [Refine::None, Refine::PAPER, Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 }];
+    let refines =
+        [Refine::None, Refine::PAPER, Refine::ConjugateGradient { steps: 3, tolerance: 1e-3 }];
     let refreshes = [Refresh::Every(1), Refresh::Every(3), Refresh::Never];
     let schedule = |k: usize| Schedule {
         epochs: 3,
         batch: [0, 13][k % 2],
         strip: [0, 0, 9][k % 3],
-        trials: [Trials { count: 3, rows: 20 }, Trials::NONE, Trials { count: 4, rows: 30 }][k / 2 % 3],
+        trials: [Trials { count: 3, rows: 20 }, Trials::NONE, Trials { count: 4, rows: 30 }]
+            [k / 2 % 3],
         seed: k as u64,
         must_keep: [&[][..], &[0, 17]][k / 2 % 2],
         head: OneOutput {
@@ -291,12 +313,14 @@ fn severals() -> Vec<How> {
             epochs: 5,
             batch: [0, 17][k % 2],
             strip: [0, 11][k / 2 % 2],
-            trials: [Trials::NONE, Trials { count: 3, rows: 20 }, Trials { count: 4, rows: 99 }][k / 2 % 3],
+            trials: [Trials::NONE, Trials { count: 3, rows: 20 }, Trials { count: 4, rows: 99 }]
+                [k / 2 % 3],
             seed: k as u64,
             must_keep: [&[][..], &[0, 17, 18]][k.div_ceil(2) % 2],
             head: SeveralOutputs {
                 step_size,
-                rank: [Rank::Exact, Rank::Sketch { decay: 1.0 }, Rank::Sketch { decay: 0.5 }][k % 3],
+                rank: [Rank::Exact, Rank::Sketch { decay: 1.0 }, Rank::Sketch { decay: 0.5 }]
+                    [k % 3],
                 standin: [Standin::FirstEpoch, Standin::EveryEpoch][k / 3 % 2],
                 safe: (k / 2).is_multiple_of(2),
             },
@@ -348,8 +372,14 @@ fn the_cuts_are_in_all_parts_of_a_run() {
 fn an_annealed_run_that_is_ended_gives_the_best_on_the_rows_held_out() {
     let data = Data::new(2);
     // A rate so large that iterates get worse.
-    let usual =
-        Params { epochs: 20, batch: 16, validation: 12, growth_rows: 20, rate: 0.4, ..Params::DEFAULT };
+    let usual = Params {
+        epochs: 20,
+        batch: 16,
+        validation: 12,
+        growth_rows: 20,
+        rate: 0.4,
+        ..Params::DEFAULT
+    };
     let loss = |net: &Sides| {
         let mut memory = vec![0.0; gated_words(D, M)];
         let mut sensing = Gated::new(Rows::new(&data.x, D).unwrap(), M, 2, &mut memory).unwrap();
@@ -362,7 +392,8 @@ fn an_annealed_run_that_is_ended_gives_the_best_on_the_rows_held_out() {
     for (factor, from) in [(1.0, 0.8), (3.0, 0.5)] {
         let how = How::Anneal(Params { start_factor: factor, ..usual }, 8);
         let steps = whole(&data, 0, &how).0.len() as u32;
-        // The run passes the end of an epoch with so many entries; from there on there is a best iterate.
+        // The run passes the end of an epoch with so many entries; from there on there is a best
+        // iterate.
         let first = ((from * f64::from(steps)) as u32).next_multiple_of(3) + 3;
         let (mut least, mut better) = (f32::INFINITY, [0; 2]);
         for last in first..steps {
@@ -382,7 +413,10 @@ fn an_annealed_run_that_is_ended_gives_the_best_on_the_rows_held_out() {
             if settled && last % 3 == 0 {
                 least = least.min(current);
             }
-            assert!(!settled || given <= least, "factor {factor}, step {last}: {given} and not {least}");
+            assert!(
+                !settled || given <= least,
+                "factor {factor}, step {last}: {given} and not {least}"
+            );
         }
         assert!(
             better[0] + better[1] > 2 && (better[0] > 2) == (factor > 1.0),
@@ -398,10 +432,13 @@ fn a_checkpoint_that_does_not_fit_is_an_error() {
         let (kept, _) = whole(&data, 0, how);
         let mut at = kept[kept.len() / 2].1.clone();
         change(&mut at);
-        let error =
-            data.on(0, |runs: &mut dyn Any<_>| runs.run(how, Some(&at), &mut |_, _| true)).unwrap_err();
+        let error = data
+            .on(0, |runs: &mut dyn Any<_>| runs.run(how, Some(&at), &mut |_, _| true))
+            .unwrap_err();
         match error {
-            Error::Range { what, .. } | Error::Length { what, .. } | Error::NotFinite { what, .. } => what,
+            Error::Range { what, .. }
+            | Error::Length { what, .. }
+            | Error::NotFinite { what, .. } => what,
             other => panic!("{other:?}"),
         }
     };
@@ -412,7 +449,10 @@ fn a_checkpoint_that_does_not_fit_is_an_error() {
     assert_eq!(refused(anneal, &|kept| kept.words[0] = u32::MAX), "steps of the checkpoint");
     assert_eq!(refused(anneal, &|kept| kept.words[1] = u32::MAX), "changes of the checkpoint");
     assert_eq!(refused(anneal, &|kept| (kept.floats[0].pop(), ()).1), "means of the checkpoint");
-    assert_eq!(refused(anneal, &|kept| kept.floats[1][0] = -1.0), "negative squares of the checkpoint");
+    assert_eq!(
+        refused(anneal, &|kept| kept.floats[1][0] = -1.0),
+        "negative squares of the checkpoint"
+    );
     let score = |kept: &mut Kept| kept.words[8] = 11;
     assert_eq!(refused(anneal, &score), "validation rows of the checkpoint");
     let one = &ones()[0];
@@ -421,16 +461,24 @@ fn a_checkpoint_that_does_not_fit_is_an_error() {
     assert_eq!(refused(one, &|kept| kept.words[5] = u32::MAX), "batch of the checkpoint");
     assert_eq!(refused(one, &|kept| kept.words[6] = u32::MAX), "steps of the checkpoint");
     assert_eq!(refused(one, &|kept| kept.words[10] = u32::MAX), "gates of the checkpoint");
-    assert_eq!(refused(one, &|kept| kept.nets[1] = kept.nets[0].clone()), "other weights of the checkpoint");
+    assert_eq!(
+        refused(one, &|kept| kept.nets[1] = kept.nets[0].clone()),
+        "other weights of the checkpoint"
+    );
     assert_eq!(refused(one, &|kept| kept.floats[0].push(0.0)), "counters of the checkpoint");
     assert_eq!(refused(&severals()[1], &|kept| kept.words[0] = 0), "trials of the schedule");
-    assert_eq!(refused(&severals()[1], &|kept| kept.floats[0][0] = f32::NAN), "counters of the checkpoint");
+    assert_eq!(
+        refused(&severals()[1], &|kept| kept.floats[0][0] = f32::NAN),
+        "counters of the checkpoint"
+    );
     let words = |at: usize, word: u32| {
         let mut words = whole(&data, 0, one).0[0].1.words.clone();
         words[at] = word;
         train::State::from_words(&words[..].try_into().unwrap()).unwrap_err()
     };
-    for (at, word) in [(0, 3), (3, f32::NAN.to_bits()), (7, u32::MAX), (9, f32::NAN.to_bits()), (12, 2)] {
+    for (at, word) in
+        [(0, 3), (3, f32::NAN.to_bits()), (7, u32::MAX), (9, f32::NAN.to_bits()), (12, 2)]
+    {
         assert!(matches!(words(at, word), Error::Range { .. } | Error::NotFinite { .. }));
     }
     let words = |at: usize, word: u32| {

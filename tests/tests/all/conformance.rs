@@ -59,7 +59,12 @@ fn bytes((n, d, _): (usize, usize, usize)) -> Vec<u8> {
 }
 
 /// Runs the suite and sees that it was all of it.
-fn hold<O: HostSensing, S: HostSensing>(name: &str, oracle: &mut O, sensing: &mut S, agreement: Agreement) {
+fn hold<O: HostSensing, S: HostSensing>(
+    name: &str,
+    oracle: &mut O,
+    sensing: &mut S,
+    agreement: Agreement,
+) {
     hold_every(1, name, oracle, sensing, agreement);
 }
 
@@ -74,7 +79,9 @@ fn hold_every<O: HostSensing, S: HostSensing>(
     let (n, d, m) = (sensing.rows(), sensing.inputs(), sensing.blocks());
     let mut memory = vec![0; words(n, d, m, sensing.scratch(n).max(oracle.scratch(n)))];
     match run(oracle, sensing, agreement, stride, &mut memory) {
-        Ok(passed) => assert_eq!(passed as usize, Situation::COUNT.div_ceil(stride) * table::<O, S>().len()),
+        Ok(passed) => {
+            assert_eq!(passed as usize, Situation::COUNT.div_ceil(stride) * table::<O, S>().len())
+        }
         Err(failure) => panic!("{name}, {n} × {d}, {m} neurons: {failure:?}"),
     }
 }
@@ -130,7 +137,8 @@ fn the_first_rows_of_an_operator_conform() {
         let (values, rows) = (floats(shape, Data::Normal), n.div_ceil(2));
         let (mut a, mut b) = (vec![0.0; gated_words(d, m)], vec![0.0; gated_words(d, m)]);
         let mut all = Gated::new(Rows::new(&values, d).unwrap(), m, m, &mut a).unwrap();
-        let mut part = Gated::new(Rows::new(&values[..rows * d], d).unwrap(), m, m, &mut b).unwrap();
+        let mut part =
+            Gated::new(Rows::new(&values[..rows * d], d).unwrap(), m, m, &mut b).unwrap();
         hold("first rows", &mut part, &mut First::new(&mut all, rows).unwrap(), Agreement::Bits);
     }
 }
@@ -162,7 +170,8 @@ fn hold_blocked(
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     for &layout in layouts {
         let name = format!("{name}, {layout:?}, {threads} threads");
-        // One layout is seen everywhere, the others where gates, supports and batches of every kind meet.
+        // One layout is seen everywhere, the others where gates, supports and batches of every kind
+        // meet.
         let stride = if (layout.tile, layout.panel) == (16, 3.min(m)) { 1 } else { 7 };
         let blocked = || {
             let data = Matrix::new(n, d, values.clone()).unwrap();
@@ -172,8 +181,15 @@ fn hold_blocked(
         let mut memory = vec![0.0; gated_words(d, m)];
         pool.install(|| {
             let mut inner = blocked();
-            hold_every(stride, &name, &mut Spy::provided(&mut inner), &mut blocked(), Agreement::Close);
-            let mut reference = Gated::new(Rows::new(&floats, d).unwrap(), m, 1, &mut memory).unwrap();
+            hold_every(
+                stride,
+                &name,
+                &mut Spy::provided(&mut inner),
+                &mut blocked(),
+                Agreement::Close,
+            );
+            let mut reference =
+                Gated::new(Rows::new(&floats, d).unwrap(), m, 1, &mut memory).unwrap();
             hold_every(stride, &name, &mut reference, &mut blocked(), Agreement::Outputs);
         });
     }
@@ -210,13 +226,24 @@ fn the_blocked_operator_conforms_on_degenerate_columns() {
                 gram: usize::MAX,
                 ..Layout::new(1, 1)
             }];
-            hold_blocked(&format!("{data:?}"), shape, &Values::F32(floats(shape, data)), 1, &layouts);
+            hold_blocked(
+                &format!("{data:?}"),
+                shape,
+                &Values::F32(floats(shape, data)),
+                1,
+                &layouts,
+            );
         }
     }
 }
 
-/// Layers of these widths behind d inputs, with a weight for every second pair, are pushed on a stack.
-fn layers<'a>(d: usize, widths: &[usize], (index, value): (&'a mut [u32], &'a mut [f32])) -> Stack<'a> {
+/// Layers of these widths behind d inputs, with a weight for every second pair, are pushed on a
+/// stack.
+fn layers<'a>(
+    d: usize,
+    widths: &[usize],
+    (index, value): (&'a mut [u32], &'a mut [f32]),
+) -> Stack<'a> {
     let mut rng = Rng::new(d as u64, stream::USER + 2);
     let (mut stack, mut inputs) = (Stack::new(d, index, value), d);
     for &m in widths {
@@ -229,7 +256,8 @@ fn layers<'a>(d: usize, widths: &[usize], (index, value): (&'a mut [u32], &'a mu
     stack
 }
 
-/// What finished layers make of a tile at a time are the inputs that they make of all rows, in every product.
+/// What finished layers make of a tile at a time are the inputs that they make of all rows, in
+/// every product.
 #[test]
 fn the_blocked_operator_behind_layers_has_the_bits_of_one_over_what_they_make() {
     for (i, shape @ (n, d, m)) in SHAPES.into_iter().enumerate() {
@@ -246,14 +274,15 @@ fn the_blocked_operator_behind_layers_has_the_bits_of_one_over_what_they_make() 
             assert!(made.iter().any(|x| *x > 0.0) || n == 1);
             let data = Matrix::new(n, d, values).unwrap();
             for (l, layout) in layouts(m).into_iter().enumerate() {
-                // The suite compares held gates with gates that are not, whose sums are rounded otherwise; those are for
-                // the next test.
+                // The suite compares held gates with gates that are not, whose sums are rounded
+                // otherwise; those are for the next test.
                 let layout = Layout { gram: 0, hold: false, groups: [1, 2, 8][l % 3], ..layout };
                 let made = Matrix::new(n, width, Values::F32(made.clone())).unwrap();
                 let mut stored = Blocked::new(made, m, m * width, layout).unwrap();
                 let through = Through::new(&stack).unwrap();
                 let more = through.bytes(n, layout);
-                let mut behind = Blocked::through(data.clone(), through, m, m * width, layout).unwrap();
+                let mut behind =
+                    Blocked::through(data.clone(), through, m, m * width, layout).unwrap();
                 assert_eq!(behind.workspace_bytes(), stored.workspace_bytes() + more);
                 let stride = if layout.tile == 16 { 3 } else { 7 };
                 hold_every(stride, "behind layers", &mut stored, &mut behind, Agreement::Bits);
@@ -314,7 +343,8 @@ fn layers_that_do_not_fit_the_rows_or_have_ended_are_refused() {
     assert!(Through::new(&Stack::new(3, &mut index, &mut value)).is_err(), "no layer");
     let mut stack = layers(3, &[4], (&mut index, &mut value));
     let rows = |d| Matrix::new(2, d, Values::F32(vec![1.0; 2 * d])).unwrap();
-    let behind = |d| Blocked::through(rows(d), Through::new(&stack).unwrap(), 2, 8, Layout::new(2, 4));
+    let behind =
+        |d| Blocked::through(rows(d), Through::new(&stack).unwrap(), 2, 8, Layout::new(2, 4));
     assert!(behind(3).is_ok());
     assert_eq!(
         behind(4).unwrap_err(),

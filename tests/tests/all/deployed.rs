@@ -1,4 +1,5 @@
-//! The models of `tamis_tests::deployed` and what is exported of them are as they were, and predict as the files do.
+//! The models of `tamis_tests::deployed` and what is exported of them are as they were, and predict
+//! as the files do.
 //!
 //! `UPDATE_GOLDEN=1` writes them; they are compiled the next time.
 
@@ -31,7 +32,9 @@ fn drawn(seed: u64, inputs: usize, rows: usize, nonzeros: usize) -> Drawn {
     for _ in 0..rows {
         let width = inputs / fan;
         columns.extend((0..fan).map(|k| (k * width) as u16 + rng.below(width as u32) as u16));
-        values.extend((0..fan).map(|_| (rng.below(127) as i8 + 1) * if rng.below(2) == 0 { 1 } else { -1 }));
+        values.extend(
+            (0..fan).map(|_| (rng.below(127) as i8 + 1) * if rng.below(2) == 0 { 1 } else { -1 }),
+        );
     }
     Drawn { counts: vec![fan as u16; rows], columns, values }
 }
@@ -55,15 +58,16 @@ fn integers(nonzeros: usize, choice: Choice) -> Vec<u8> {
         Layer::new(mask(INPUTS, &first), &factor, &[], Activation::Relu).unwrap(),
         Layer::new(mask(HIDDEN, &last), &[], &[], Activation::Identity).unwrap(),
     ];
-    let model = quantised::Model::new(&layers, None, Scales::new(1.0 / 255.0, 0.01, 0, 0).unwrap()).unwrap();
+    let model = quantised::Model::new(&layers, None, Scales::new(1.0 / 255.0, 0.01, 0, 0).unwrap())
+        .unwrap();
     let view = QuantisedView::new(model).with_task(Task::Multiclass).unwrap();
     let mut bytes = vec![0; view.encoded_len(choice)];
     view.encode(choice, &mut bytes).unwrap();
     bytes
 }
 
-/// The bytes of a file whose first layer is in the fastest encoding, and whose last layer, which is full, is dense: programs of two
-/// kernels.
+/// The bytes of a file whose first layer is in the fastest encoding, and whose last layer, which is
+/// full, is dense: programs of two kernels.
 fn tables(nonzeros: usize) -> Vec<u8> {
     let bytes = integers(nonzeros, Choice::Fastest);
     let bytes = Aligned::new(&bytes);
@@ -83,11 +87,14 @@ fn tables(nonzeros: usize) -> Vec<u8> {
 /// The bytes of a file of floats.
 fn floats(nonzeros: usize) -> Vec<u8> {
     let layers = layers(nonzeros);
-    let scaled = |drawn: &Drawn| drawn.values.iter().map(|&v| f32::from(v) / 311.0).collect::<Vec<f32>>();
+    let scaled =
+        |drawn: &Drawn| drawn.values.iter().map(|&v| f32::from(v) / 311.0).collect::<Vec<f32>>();
     let values = layers.each_ref().map(scaled);
     let csr = |at: usize, inputs, activation| {
         let Drawn { counts, columns, .. } = &layers[at];
-        model::Layer::Csr(model::Csr::new(inputs, counts, columns, &values[at], activation).unwrap())
+        model::Layer::Csr(
+            model::Csr::new(inputs, counts, columns, &values[at], activation).unwrap(),
+        )
     };
     let chain = [csr(0, INPUTS, Activation::Relu), csr(1, HIDDEN, Activation::Identity)];
     let view = View::new(model::Model::new(&chain).unwrap()).with_task(Task::Multiclass).unwrap();
@@ -148,7 +155,8 @@ fn of_file(bytes: &[u8]) -> [i32; OUTPUTS] {
 
 #[test]
 fn every_form_predicts_the_bits_of_its_file() {
-    let [many, some, few] = [1000, 500, 200].map(|nonzeros| of_file(&integers(nonzeros, Choice::Smallest)));
+    let [many, some, few] =
+        [1000, 500, 200].map(|nonzeros| of_file(&integers(nonzeros, Choice::Smallest)));
     assert_ne!(many, some);
     assert!(many.iter().any(|&y| y != 0));
     let row = &deployed::ROW;
@@ -163,9 +171,22 @@ fn every_form_predicts_the_bits_of_its_file() {
 
     let bytes = Aligned::new(&floats(1000));
     let (mut y, mut scratch) = ([0.0; OUTPUTS], [0.0; HIDDEN]);
-    View::parse(&bytes).unwrap().model().predict(&deployed::FLOAT_ROW, &mut scratch, &mut y).unwrap();
-    assert_eq!(deployed::embedded_floats(&deployed::FLOAT_ROW).map(f32::to_bits), y.map(f32::to_bits));
+    View::parse(&bytes)
+        .unwrap()
+        .model()
+        .predict(&deployed::FLOAT_ROW, &mut scratch, &mut y)
+        .unwrap();
+    assert_eq!(
+        deployed::embedded_floats(&deployed::FLOAT_ROW).map(f32::to_bits),
+        y.map(f32::to_bits)
+    );
     // Rows and blocks add up in the same order.
-    assert_eq!(deployed::floats_1000::predict(&deployed::FLOAT_ROW).map(f32::to_bits), y.map(f32::to_bits));
-    assert_eq!(deployed::rows_1000::predict(&deployed::FLOAT_ROW).map(f32::to_bits), y.map(f32::to_bits));
+    assert_eq!(
+        deployed::floats_1000::predict(&deployed::FLOAT_ROW).map(f32::to_bits),
+        y.map(f32::to_bits)
+    );
+    assert_eq!(
+        deployed::rows_1000::predict(&deployed::FLOAT_ROW).map(f32::to_bits),
+        y.map(f32::to_bits)
+    );
 }

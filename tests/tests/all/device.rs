@@ -1,5 +1,6 @@
-//! What moves between an algorithm and an operator that lives elsewhere: numbers of the size of the support, and the panels asked for.
-//! That a search runs on a [`Device`] at all says that it reads no row vector.
+//! What moves between an algorithm and an operator that lives elsewhere: numbers of the size of the
+//! support, and the panels asked for. That a search runs on a [`Device`] at all says that it reads
+//! no row vector.
 
 use std::cell::Cell;
 use std::ops::ControlFlow::Continue;
@@ -82,9 +83,11 @@ fn a_step_of_hard_thresholding_moves_support_and_panel() {
         let labels = device.registers().upload(&labels, &mut handle);
         assert_eq!(step(&mut device, labels, w, &params), expected);
         let Transfers { numbers, panels: of_panels, largest } = transfers.get();
-        // Fifteen products at most on s weights, of which each is three vectors, and gates and weights around them.
+        // Fifteen products at most on s weights, of which each is three vectors, and gates and
+        // weights around them.
         assert!(numbers <= 60 * w.nnz() && largest <= 6 * w.nnz(), "{numbers}, at once {largest}");
-        // The gradient, the norms of its columns where they scale the step, and again those of live neurons.
+        // The gradient, the norms of its columns where they scale the step, and again those of live
+        // neurons.
         let panel = BLOCKS * DIMS.inputs;
         assert!((panels * panel..=(2 * panels - 1) * panel).contains(&of_panels), "{of_panels}");
     }
@@ -101,19 +104,23 @@ fn a_search_moves_supports_and_panels_only() {
         let (mut words, mut others) = (vec![0; budget.words()], vec![0; budget.words()]);
         let mut host = gated(&rows, &mut memory);
         let expected =
-            lm::run(&mut host, &labels[..], goal, Start::Zero, &params, &mut words, |_| Continue(()))
-                .unwrap();
+            lm::run(&mut host, &labels[..], goal, Start::Zero, &params, &mut words, |_| {
+                Continue(())
+            })
+            .unwrap();
         let mut inner = gated(&rows, &mut other);
         let (transfers, mut registers) = (Cell::default(), vec![0.0; REGISTERS * DIMS.samples]);
         let mut device = Device::new(&mut inner, Registers::new(&mut registers, &transfers));
         let mut handle = vec![0.0; DIMS.samples];
         let labels = device.registers().upload(&labels, &mut handle);
         let found =
-            lm::run(&mut device, labels, goal, Start::Zero, &params, &mut others, |_| Continue(())).unwrap();
+            lm::run(&mut device, labels, goal, Start::Zero, &params, &mut others, |_| Continue(()))
+                .unwrap();
         assert_eq!(found, expected);
         let (Transfers { numbers, largest, .. }, info) = (transfers.get(), found.info);
-        // A call moves at most four vectors on a support of 1.75 s weights and a linear term; an outer step makes four fits of at
-        // most seven attempts, and a trial forms its candidates besides. A row vector would be 2000 numbers.
+        // A call moves at most four vectors on a support of 1.75 s weights and a linear term; an
+        // outer step makes four fits of at most seven attempts, and a trial forms its candidates
+        // besides. A row vector would be 2000 numbers.
         assert!(info.trials > 0 || signs == Signs::Positive);
         let steps = (info.steps + info.trials) as usize;
         assert!(largest <= 8 * (DIMS.nnz + DIMS.inputs), "{largest} numbers at once");

@@ -32,8 +32,14 @@ fn the_committed_digits_are_what_the_generator_draws() {
         std::fs::write(file("digits01-images.idx"), &images).unwrap();
         std::fs::write(file("digits01-labels.idx"), &labels).unwrap();
     }
-    assert!(std::fs::read(file("digits01-images.idx")).unwrap() == images, "run with TAMIS_BLESS=1");
-    assert!(std::fs::read(file("digits01-labels.idx")).unwrap() == labels, "run with TAMIS_BLESS=1");
+    assert!(
+        std::fs::read(file("digits01-images.idx")).unwrap() == images,
+        "run with TAMIS_BLESS=1"
+    );
+    assert!(
+        std::fs::read(file("digits01-labels.idx")).unwrap() == labels,
+        "run with TAMIS_BLESS=1"
+    );
 }
 
 #[test]

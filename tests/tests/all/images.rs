@@ -1,5 +1,6 @@
-//! A small picture, drawn here, from places to brightness: about as many weights as pixels that are not dark, and more inputs than
-//! rows. The search covers pixels that no neuron is open on; it ends exactly, and goes on from checkpoints.
+//! A small picture, drawn here, from places to brightness: about as many weights as pixels that are
+//! not dark, and more inputs than rows. The search covers pixels that no neuron is open on; it ends
+//! exactly, and goes on from checkpoints.
 
 use std::ops::ControlFlow::Continue;
 use tamis::base::budget::Recovery;
@@ -24,8 +25,12 @@ fn disc(seed: u64) -> (Matrix, Vec<f32>) {
         let (down, across) = ((i / SIDE) as f64 - 5.2, (i % SIDE) as f64 - 6.1);
         (255.0 * (1.0 - (down * down + across * across) / 12.0)).max(0.0) as u8
     };
-    let picture =
-        Picture { rows: SIDE, cols: SIDE, channels: 1, values: (0..SIDE * SIDE).map(shade).collect() };
+    let picture = Picture {
+        rows: SIDE,
+        cols: SIDE,
+        channels: 1,
+        values: (0..SIDE * SIDE).map(shade).collect(),
+    };
     let fourier = Fourier { features: DIMS.inputs, deviation: 2.0, channel_deviation: 0.0, seed };
     picture.samples(&fourier).unwrap()
 }
@@ -74,7 +79,9 @@ fn search(
 #[test]
 fn a_picture_is_fitted_exactly() {
     let found: Vec<Info> = (0..5)
-        .map(|seed| search(&disc(seed), &Params { seed, steps: 400, ..Params::DEFAULT }, None, |_| true).1)
+        .map(|seed| {
+            search(&disc(seed), &Params { seed, steps: 400, ..Params::DEFAULT }, None, |_| true).1
+        })
         .collect();
     let exact = found.iter().filter(|info| info.exact).count();
     assert!(exact >= 3, "{exact} of 5: {found:?}");
@@ -98,7 +105,8 @@ fn a_search_that_covers_rows_goes_on_to_the_same_bits() {
     }
 }
 
-/// Planted networks on fewer rows than inputs, where the same search needs its births: a cover alone gets stuck.
+/// Planted networks on fewer rows than inputs, where the same search needs its births: a cover
+/// alone gets stuck.
 #[test]
 fn planted_networks_are_recovered_from_fewer_rows_than_inputs() {
     for (dims, seeds) in [
@@ -113,11 +121,17 @@ fn planted_networks_are_recovered_from_fewer_rows_than_inputs() {
             let layout = Layout::new(slots, dims.inputs);
             let mut sensing = Blocked::new(made.data, slots, budget.room(), layout).unwrap();
             let mut memory =
-                vec![0; Recovery::new(dims, sensing.panel(), sensing.scratch(dims.samples), false).words()];
+                vec![
+                    0;
+                    Recovery::new(dims, sensing.panel(), sensing.scratch(dims.samples), false)
+                        .words()
+                ];
             let params = Params { seed, ..Params::DEFAULT };
             let (goal, start) = (Goal::one_output(dims), Start::Zero);
             let found =
-                lm::run(&mut sensing, &made.labels, goal, start, &params, &mut memory, |_| Continue(()));
+                lm::run(&mut sensing, &made.labels, goal, start, &params, &mut memory, |_| {
+                    Continue(())
+                });
             let lm::Trained { network, info } = found.unwrap();
             assert!(info.exact && network.nnz() <= dims.nnz, "{dims:?} seed {seed}: {info:?}");
         }

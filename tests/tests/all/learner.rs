@@ -1,5 +1,6 @@
-//! The part that learns, of `examples/firmware/monitor`: a stream from its sensor goes through the window, power fails all over the
-//! operations of its flash, and the weights have the bits of a life without a break.
+//! The part that learns, of `examples/firmware/monitor`: a stream from its sensor goes through the
+//! window, power fails all over the operations of its flash, and the weights have the bits of a
+//! life without a break.
 
 use tamis::base::rng::{Rng, stream};
 use tamis_monitor::simulated::{Accelerometer, Clock, Pin, window};
@@ -39,7 +40,8 @@ fn bits(learner: &Learner<&mut Flash>) -> (Vec<u32>, Vec<u32>) {
     (weights.index().to_vec(), weights.value().iter().map(|value| value.to_bits()).collect())
 }
 
-/// A life of the part from row `taken` on, whose sensor gives what it gave before; what it has learned, or the fault of power.
+/// A life of the part from row `taken` on, whose sensor gives what it gave before; what it has
+/// learned, or the fault of power.
 fn live(
     seed: u64,
     flash: &mut Flash,
@@ -125,7 +127,8 @@ fn lives_of_any_number_of_steps_come_to_the_same_weights() {
     }
 }
 
-/// The share of windows that were never taken for which the score is on the right side of `limit`, by `is_above`.
+/// The share of windows that were never taken for which the score is on the right side of `limit`,
+/// by `is_above`.
 fn right(learner: &Learner<&mut Flash>, classes: [Class; 2], limit: f32) -> f32 {
     let mut rng = Rng::new(99, stream::USER);
     let mut right = 0;

@@ -1,5 +1,5 @@
-//! Training with its state in flash: power fails in every operation of the flash, the part starts again, and the model is
-//! that of a run without a break.
+//! Training with its state in flash: power fails in every operation of the flash, the part starts
+//! again, and the model is that of a run without a break.
 
 use tamis::data::samples::{NormalRows, Samples as _};
 use tamis::store::wire::{Aligned, View};
@@ -32,8 +32,8 @@ fn a_cut_in_any_operation_loses_at_most_one_checkpoint_and_changes_no_bit() {
     }
 }
 
-/// The second session began at most two intervals before the step that the first one ended with: the checkpoint that was
-/// being written is lost, and what came after the one before.
+/// The second session began at most two intervals before the step that the first one ended with:
+/// the checkpoint that was being written is lost, and what came after the one before.
 fn lost_little(before: Seen, after: Seen) {
     const LAST: u32 = 18;
     let place = |(phase, step)| match phase {
@@ -63,8 +63,9 @@ fn sessions_of_any_length_come_to_the_same_model() {
 #[test]
 fn the_model_has_learned_what_the_later_stream_says() {
     let mut file = Aligned([0; MODEL]);
-    let len =
-        session(Part::new(0, Tear::Before), u32::MAX, &mut Seen::default(), &mut file.0).unwrap().unwrap();
+    let len = session(Part::new(0, Tear::Before), u32::MAX, &mut Seen::default(), &mut file.0)
+        .unwrap()
+        .unwrap();
     let view = View::parse(&file.0[..len]).unwrap();
     let (mut error, mut power, mut row) = (0.0, 0.0, [0.0; 12]);
     for k in 0..500 {

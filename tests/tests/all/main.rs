@@ -1,4 +1,5 @@
-//! Tests across crates, in one program. Those that count allocations have a program each: the allocator is theirs alone.
+//! Tests across crates, in one program. Those that count allocations have a program each: the
+//! allocator is theirs alone.
 
 mod anneal;
 mod architecture;

@@ -1,4 +1,5 @@
-//! The vibration monitor of `examples/firmware`: what goes over its buses, and what it does when they fail.
+//! The vibration monitor of `examples/firmware`: what goes over its buses, and what it does when
+//! they fail.
 
 use embedded_hal::digital::{ErrorKind as PinFault, PinState};
 use embedded_hal::i2c::ErrorKind;
@@ -12,8 +13,8 @@ use tamis::Error;
 use tamis::data::spi::ReadError;
 use tamis_monitor::simulated::{Accelerometer, Clock, Pin};
 use tamis_monitor::{
-    Class, Classifier, Embedded, Fault, INPUTS, Lis3dh, MODEL_FILE, Monitor, SensorError, Status, Streamed,
-    TRIES, Window,
+    Class, Classifier, Embedded, Fault, INPUTS, Lis3dh, MODEL_FILE, Monitor, SensorError, Status,
+    Streamed, TRIES, Window,
 };
 use tamis_tests::simulated::Chip;
 
@@ -31,7 +32,8 @@ fn switch_on() -> Vec<Transaction> {
     vec![read(0x0f, vec![0x33]), write(0x20, 0x5f), write(0x23, 0x80), write(0x24, 0x40)]
 }
 
-/// A window whose bytes on the bus are 0, 1, 2 and so on in the high halves; at the second look it is there.
+/// A window whose bytes on the bus are 0, 1, 2 and so on in the high halves; at the second look it
+/// is there.
 fn window() -> Vec<Transaction> {
     let samples = (0..INPUTS).flat_map(|k| [0, k as u8]).collect();
     vec![
@@ -75,7 +77,8 @@ fn another_chip_at_the_address_is_named_and_the_window_stays() {
 
 #[test]
 fn a_chip_that_lost_power_is_late_and_switched_on_again() {
-    let forgetful = [vec![write(0x2e, 0x00), write(0x2e, 0x40)], vec![read(0x2f, vec![0x20]); 10]].concat();
+    let forgetful =
+        [vec![write(0x2e, 0x00), write(0x2e, 0x40)], vec![read(0x2f, vec![0x20]); 10]].concat();
     let mut bus = bus(&[switch_on(), window(), forgetful, switch_on(), window()]);
     let mut sensor = Lis3dh::new(bus.clone(), ADDRESS);
     let mut read = [0; INPUTS];
@@ -111,8 +114,9 @@ fn levels(levels: &[State]) -> PinMock {
 fn the_pin_changes_after_two_windows_in_a_row() {
     use Class::{Running, Stopped, Unbalanced};
     use State::{High, Low};
-    let classes =
-        [Stopped, Unbalanced, Running, Stopped, Unbalanced, Running, Unbalanced, Unbalanced, Running];
+    let classes = [
+        Stopped, Unbalanced, Running, Stopped, Unbalanced, Running, Unbalanced, Unbalanced, Running,
+    ];
     let mut pin = levels(&[Low, Low, Low, High, High, High, High, Low, Low]);
     let sensor = Lis3dh::new(Accelerometer::new(1, &[Stopped]), 0x18);
     let mut monitor = Monitor::new(sensor, Script::new(classes), pin.clone(), Clock::default());
@@ -127,7 +131,8 @@ fn a_pin_that_does_not_obey_is_a_fault() {
     let broken = Level::set(State::Low).with_error(MockError::Io(std::io::ErrorKind::Other));
     let mut pin = digital::Mock::new(&[broken]);
     let sensor = Lis3dh::new(Accelerometer::new(1, &[Class::Stopped]), 0x18);
-    let mut monitor = Monitor::new(sensor, Script::new([Class::Stopped]), pin.clone(), Clock::default());
+    let mut monitor =
+        Monitor::new(sensor, Script::new([Class::Stopped]), pin.clone(), Clock::default());
     assert_eq!(monitor.step(), Err(Fault::Pin(PinFault::Other)));
     pin.done();
 }
@@ -143,7 +148,8 @@ fn after_as_many_failures_as_tries_the_pin_is_low_until_two_windows_are_good() {
     let mut bus = bus(&[good.clone(), tries.concat(), good]);
     let mut pin = levels(&[Low, High, Low, Low, High]);
     let model = Script::new([Class::Running; 4]);
-    let mut monitor = Monitor::new(Lis3dh::new(bus.clone(), ADDRESS), model, pin.clone(), NoopDelay::new());
+    let mut monitor =
+        Monitor::new(Lis3dh::new(bus.clone(), ADDRESS), model, pin.clone(), NoopDelay::new());
     let may_run = std::array::from_fn(|_| monitor.step().map(|status| status.may_run));
     let fault = Err(Fault::Sensor(SensorError::Bus(ErrorKind::Bus)));
     assert_eq!(may_run, [Ok(false), Ok(true), fault, Ok(false), Ok(true)]);
@@ -173,7 +179,11 @@ fn whichever_transfer_is_lost_it_is_tried_again() {
     // Eight of the first window, four of each other.
     for lost in 0..24 {
         let statuses = statuses(Embedded::default(), lost);
-        assert_eq!(statuses.iter().map(|status| u32::from(status.retries)).sum::<u32>(), 1, "{lost}");
+        assert_eq!(
+            statuses.iter().map(|status| u32::from(status.retries)).sum::<u32>(),
+            1,
+            "{lost}"
+        );
         for (status, wanted) in statuses.iter().zip(&undisturbed).take(2) {
             assert_eq!((status.class, status.may_run), (wanted.class, wanted.may_run), "{lost}");
         }
@@ -193,7 +203,8 @@ fn a_chip_that_breaks_while_it_predicts_is_a_fault_and_the_pin_is_low() {
     let capacity = MODEL_FILE.len() as u32;
     let opening = Streamed::open(Chip::new(MODEL_FILE), capacity, 0).unwrap().release().reads();
     for broken in 0..opening {
-        let error = Streamed::open(Chip::new(MODEL_FILE).failing_in(broken), capacity, 0).unwrap_err();
+        let error =
+            Streamed::open(Chip::new(MODEL_FILE).failing_in(broken), capacity, 0).unwrap_err();
         assert!(matches!(error, Error::Source(ReadError::Bus { .. })), "{broken}: {error:?}");
     }
     // One read that fails is tried again.

@@ -1,5 +1,5 @@
-//! Payloads in flash whose power fails in every operation there is, and whose bits change: what is found afterwards is the
-//! newest payload or the one before it, whole, and never anything else.
+//! Payloads in flash whose power fails in every operation there is, and whose bits change: what is
+//! found afterwards is the newest payload or the one before it, whole, and never anything else.
 
 use embedded_storage::nor_flash::NorFlash as _;
 use proptest::prelude::*;
@@ -28,19 +28,21 @@ fn held<const B: usize, const W: usize, const S: usize>(
     let entry = *slots.newest()?;
     let mut words = [0; 128];
     let words = slots.load(&mut words).unwrap().unwrap();
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(entry.len()).collect();
+    let bytes: Vec<u8> =
+        words.iter().flat_map(|word| word.to_le_bytes()).take(entry.len()).collect();
     assert_eq!(bytes, payload(entry.tag()), "payload {} is torn", entry.tag());
     assert!(entry.sequence() >= entry.tag(), "copies count");
     Some(entry.tag())
 }
 
-/// What must be found after the next reset: at least the payload that was last seen or acknowledged while power was on, at
-/// most the one that was being written.
+/// What must be found after the next reset: at least the payload that was last seen or acknowledged
+/// while power was on, at most the one that was being written.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bounds {
     least: Option<u32>,
     most: Option<u32>,
-    /// Less than that was found, after a sector had come back from its erase as only [`Tear::Drifting`] allows.
+    /// Less than that was found, after a sector had come back from its erase as only
+    /// [`Tear::Drifting`] allows.
     is_lost: bool,
 }
 
@@ -83,7 +85,8 @@ fn cut_everywhere<const B: usize, const W: usize, const S: usize>(tear: Tear) {
     session(&mut whole, &mut bounds, LAST);
     assert_eq!(bounds.least, Some(LAST));
     for cut in 0..whole.operations() {
-        let (mut flash, mut bounds) = (Nor::<B, W, S>::new(u64::from(cut), tear), Bounds::default());
+        let (mut flash, mut bounds) =
+            (Nor::<B, W, S>::new(u64::from(cut), tear), Bounds::default());
         flash.cut_in(cut);
         session(&mut flash, &mut bounds, LAST);
         assert!(!flash.is_on());
@@ -96,7 +99,8 @@ fn cut_everywhere<const B: usize, const W: usize, const S: usize>(tear: Tear) {
             flash.cut_in(again);
             session(&mut flash, &mut bounds, last);
             assert!(!flash.is_on());
-            // Power comes and goes without a write of the part's own, and in the end everything works.
+            // Power comes and goes without a write of the part's own, and in the end everything
+            // works.
             for last in [0, 0, last + 2] {
                 flash.restart();
                 session(&mut flash, &mut bounds, last);
@@ -120,8 +124,9 @@ fn the_same_holds_for_wide_words() {
     }
 }
 
-/// Sessions of `each` payloads, with a reset between two of them, up to payload `last`. Power fails in the operations that
-/// `next_cut` gives, which is told how many were done. Whether a payload was lost because a sector came back.
+/// Sessions of `each` payloads, with a reset between two of them, up to payload `last`. Power fails
+/// in the operations that `next_cut` gives, which is told how many were done. Whether a payload was
+/// lost because a sector came back.
 fn history<const B: usize, const W: usize, const S: usize>(
     tear: Tear,
     seed: u64,
@@ -157,12 +162,16 @@ fn operations<const B: usize, const W: usize, const S: usize>(last: u32) -> u32 
 /// Every pair of operations in a history of sessions of one and of two payloads.
 fn cut_in_pairs<const B: usize, const W: usize, const S: usize>(tear: Tear, last: u32) {
     let all = operations::<B, W, S>(last);
-    for (first, second) in (0..all).flat_map(|first| (first + 1..all + 20).map(move |second| (first, second)))
+    for (first, second) in
+        (0..all).flat_map(|first| (first + 1..all + 20).map(move |second| (first, second)))
     {
         for each in 1..3 {
             let mut cuts = [first, second].into_iter();
             let seed = u64::from(first << 16 | second);
-            assert!(!history::<B, W, S>(tear, seed, each, last, |_| cuts.next()), "{first}, {second}");
+            assert!(
+                !history::<B, W, S>(tear, seed, each, last, |_| cuts.next()),
+                "{first}, {second}"
+            );
         }
     }
 }
@@ -175,9 +184,13 @@ fn no_pair_of_cuts_loses_what_was_seen_before() {
     }
 }
 
-/// Histories of three to six cuts: the first in or near the marks of a payload, each further one within the next few
-/// operations or, one in eight, anywhere in the next payload. How many lost a payload because a sector came back.
-fn cut_in_bunches<const B: usize, const W: usize, const S: usize>(tear: Tear, histories: u64) -> u64 {
+/// Histories of three to six cuts: the first in or near the marks of a payload, each further one
+/// within the next few operations or, one in eight, anywhere in the next payload. How many lost a
+/// payload because a sector came back.
+fn cut_in_bunches<const B: usize, const W: usize, const S: usize>(
+    tear: Tear,
+    histories: u64,
+) -> u64 {
     let mut lost = 0;
     let ends: Vec<u32> = (0..6).map(operations::<B, W, S>).collect();
     for seed in 0..histories {
@@ -206,11 +219,15 @@ fn no_bunch_of_cuts_at_the_marks_loses_what_was_seen_before() {
         assert_eq!(cut_in_bunches::<1024, 4, 128>(tear, histories()), 0);
         let lost = cut_in_bunches::<1024, 32, 256>(tear, histories());
         // A slot has few words of 32 bytes, so all of them come back at times.
-        assert!(lost <= if tear == Tear::Drifting { histories() / 1000 } else { 0 }, "{tear:?}: {lost}");
+        assert!(
+            lost <= if tear == Tear::Drifting { histories() / 1000 } else { 0 },
+            "{tear:?}: {lost}"
+        );
     }
 }
 
-/// Flash with payloads 0 and 1, after a reset; bytes of the marks of slot 1, which holds the newer one.
+/// Flash with payloads 0 and 1, after a reset; bytes of the marks of slot 1, which holds the newer
+/// one.
 fn two_payloads(marks: [[u8; 4]; 3]) -> Small {
     let mut flash = Small::new(0, Tear::Before);
     session(&mut flash, &mut Bounds::default(), 1);
@@ -240,7 +257,8 @@ fn a_payload_whose_save_was_done_is_opened_and_followed_without_a_further_write_
 fn a_payload_with_one_mark_gets_the_last_one_and_a_payload_with_that_one_is_copied() {
     for torn in [WHOLE, [0x43, 0xff, 0x54, 0xff]] {
         let mut flash = two_payloads([torn, NONE, NONE]);
-        // The word of the second mark may be written again: nobody wrote to it as far as can be seen.
+        // The word of the second mark may be written again: nobody wrote to it as far as can be
+        // seen.
         let slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
         assert!(matches!(slots.state()[0], Slot::Held(_)), "the one before is still there");
         assert_eq!(slots.newest().map(|entry| (entry.tag(), entry.sequence())), Some((1, 1)));
@@ -248,7 +266,10 @@ fn a_payload_with_one_mark_gets_the_last_one_and_a_payload_with_that_one_is_copi
         assert_eq!(flash.bytes()[540..552], *[torn, NONE, WHOLE].as_flattened());
         let mut slots = Slots::<_, PAGE>::open(flash, ALL).unwrap();
         assert_eq!(held(&mut slots), Some(1));
-        assert_eq!(slots.newest().map(|entry| (entry.sequence(), entry.range().start)), Some((2, 40)));
+        assert_eq!(
+            slots.newest().map(|entry| (entry.sequence(), entry.range().start)),
+            Some((2, 40))
+        );
         let operations = slots.flash().operations();
         let mut slots = Slots::<_, PAGE>::open(slots.release(), ALL).unwrap();
         assert_eq!((held(&mut slots), slots.flash().operations()), (Some(1), operations));
@@ -264,7 +285,11 @@ fn a_whole_payload_without_a_mark_is_used_where_there_is_no_other_and_only_there
     flash.bytes()[40] ^= 1;
     let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
     assert_eq!(held(&mut slots), Some(1));
-    assert_eq!(slots.newest().map(|entry| entry.range().start), Some(40), "a copy, over what is damaged");
+    assert_eq!(
+        slots.newest().map(|entry| entry.range().start),
+        Some(40),
+        "a copy, over what is damaged"
+    );
 }
 
 #[test]
@@ -298,8 +323,9 @@ fn a_payload_that_does_not_fit_is_refused_with_both_sizes_and_nothing_is_erased(
 
 #[test]
 fn ranges_that_are_no_slots_are_refused() {
-    let open =
-        |range| Slots::<_, PAGE>::open(&mut Small::new(0, Tear::Before), range).map(|_| ()).unwrap_err();
+    let open = |range| {
+        Slots::<_, PAGE>::open(&mut Small::new(0, Tear::Before), range).map(|_| ()).unwrap_err()
+    };
     assert!(matches!(open(0..2048), Error::Range { max: 1024, got: 2048, .. }));
     #[expect(clippy::reversed_empty_ranges, reason = "that is the point")]
     let reversed = open(256..0);
@@ -351,7 +377,9 @@ fn sequence_numbers_wrap_around() {
 /// CRC-32/ISO-HDLC, bit by bit.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |sum, &byte| {
-        (0..8).fold(sum ^ u32::from(byte), |sum, _| sum >> 1 ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+        (0..8).fold(sum ^ u32::from(byte), |sum, _| {
+            sum >> 1 ^ (0xedb8_8320 & (sum & 1).wrapping_neg())
+        })
     })
 }
 
@@ -399,7 +427,10 @@ fn flash_that_cannot_be_read_at_all_is_an_error_and_can_be_formatted() {
         flash.erase(slot, slot + 512).unwrap_err();
         flash.restart();
     }
-    assert_eq!(Slots::<_, PAGE>::open(&mut flash, ALL).unwrap_err(), Error::Source(Fault::Unreadable(0)));
+    assert_eq!(
+        Slots::<_, PAGE>::open(&mut flash, ALL).unwrap_err(),
+        Error::Source(Fault::Unreadable(0))
+    );
     let mut slots = Slots::<_, PAGE>::format(&mut flash, ALL).unwrap();
     slots.store(0, &payload(0)).unwrap();
     assert_eq!(held(&mut slots), Some(0));

@@ -5,7 +5,8 @@ use std::path::Path;
 
 /// The numbers of a text, digits and points.
 fn numbers(text: &str) -> BTreeSet<String> {
-    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
+    let words =
+        text.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
@@ -13,7 +14,8 @@ fn numbers(text: &str) -> BTreeSet<String> {
 fn joined(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let digit = |at: usize| chars.get(at).is_some_and(char::is_ascii_digit);
-    let parts = |at: usize| at > 0 && digit(at - 1) && (1..=3).all(|k| digit(at + k)) && !digit(at + 4);
+    let parts =
+        |at: usize| at > 0 && digit(at - 1) && (1..=3).all(|k| digit(at + k)) && !digit(at + 4);
     let kept = chars.iter().enumerate().filter(|(at, c)| **c != ' ' || !parts(*at));
     kept.map(|(_, c)| *c).collect()
 }
@@ -24,7 +26,9 @@ fn numbers_of_readme_stand_in_the_results_that_it_links() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let mut rows = 0;
-    for line in readme.lines().filter(|line| line.starts_with('|') && line.contains("](docs/results/")) {
+    for line in
+        readme.lines().filter(|line| line.starts_with('|') && line.contains("](docs/results/"))
+    {
         let mut known = BTreeSet::new();
         for link in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             if let Some(text) =
@@ -37,7 +41,10 @@ fn numbers_of_readme_stand_in_the_results_that_it_links() {
         let text = line.split("](").map(|part| part.split_once(')').map_or(part, |(_, rest)| rest));
         let own = numbers(&joined(&text.collect::<String>()));
         let missing: Vec<&String> = own.difference(&known).collect();
-        assert!(missing.is_empty(), "{missing:?} of README.md are in none of the linked files: {line}");
+        assert!(
+            missing.is_empty(),
+            "{missing:?} of README.md are in none of the linked files: {line}"
+        );
         rows += 1;
     }
     assert!(rows > 0, "README.md has no row of results");

@@ -1,4 +1,5 @@
-//! The recovery recipe finds planted networks on the reference operator and on the host's, with every kind of signs.
+//! The recovery recipe finds planted networks on the reference operator and on the host's, with
+//! every kind of signs.
 
 use tamis::base::budget::{Recovery, gated_words};
 use tamis::base::dims::Dims;
@@ -47,7 +48,8 @@ fn recover<S: HostSensing>(
 /// A planted network and how it is searched for.
 fn problem(dims: Dims, signs: Signs, seed: u64) -> (Planted, Params) {
     // Free signs are those of the search: the labels come from as many neurons of either sign.
-    let planted = planted::network(dims, if signs.both() { Signs::Balanced } else { signs }, seed).unwrap();
+    let planted =
+        planted::network(dims, if signs.both() { Signs::Balanced } else { signs }, seed).unwrap();
     (planted, Params { signs, seed, ..Params::DEFAULT })
 }
 
@@ -86,13 +88,21 @@ fn planted_networks_are_found_on_the_reference_operator_and_on_the_hosts() {
 fn an_operator_that_was_used_before_gives_the_same_bits() {
     let dims = Dims::new(1200, 20, 5, 15);
     let (planted, params) = problem(dims, Signs::Free, 4);
-    let fresh =
-        recover(&mut blocked(&planted.data, dims, Signs::Free), &planted.labels, (dims, &params), u32::MAX);
+    let fresh = recover(
+        &mut blocked(&planted.data, dims, Signs::Free),
+        &planted.labels,
+        (dims, &params),
+        u32::MAX,
+    );
     let mut used = blocked(&planted.data, dims, Signs::Free);
     let negative: Vec<f32> = planted.labels.iter().map(|y| -y).collect();
     for steps in 0..6 {
         recover(&mut used, &negative, (dims, &params), steps);
-        assert_eq!(recover(&mut used, &planted.labels, (dims, &params), u32::MAX), fresh, "after {steps}");
+        assert_eq!(
+            recover(&mut used, &planted.labels, (dims, &params), u32::MAX),
+            fresh,
+            "after {steps}"
+        );
     }
 }
 

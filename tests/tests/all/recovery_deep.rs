@@ -1,4 +1,5 @@
-//! The recovery recipe for two hidden layers finds planted networks on the reference operator and on the host's.
+//! The recovery recipe for two hidden layers finds planted networks on the reference operator and
+//! on the host's.
 
 use std::ops::ControlFlow::Continue;
 use tamis::base::budget::{Recovery, gated_words};
@@ -28,11 +29,12 @@ fn recover<S: Factored>(sensing: &mut S, made: &PlantedDeep, nnz: usize, params:
     let sizes = (sensing.blocks(), lm::second_slots(SECOND));
     let mut memory = vec![0; Recovery::deep(dims, sizes, sensing.panel(), scratch).words()];
     let goal = Goal::two_layers(dims, SECOND);
-    let found = lm::run(sensing, &made.labels, goal, Start::Zero, params, &mut memory, |_| Continue(()));
+    let found =
+        lm::run(sensing, &made.labels, goal, Start::Zero, params, &mut memory, |_| Continue(()));
     let lm::Trained { network: net, info } = found.unwrap();
     assert!(net.nnz() <= nnz && net.outputs() == SECOND && net.w().blocks().count() <= dims.hidden);
-    let entries =
-        [net.w(), net.wt()].map(|side| side.index().iter().copied().zip(side.value().iter().copied()));
+    let entries = [net.w(), net.wt()]
+        .map(|side| side.index().iter().copied().zip(side.value().iter().copied()));
     (entries.into_iter().flatten().collect(), info)
 }
 
@@ -77,15 +79,19 @@ fn the_number_of_threads_changes_nothing() {
 fn a_run_keeps_every_memory_budget_and_its_model_gives_the_labels() {
     let made = planted::deep(3000, 20, &[5, SECOND], 1, 24, 6).unwrap();
     let go = |memory| {
-        let problem =
-            Problem { data: made.data.clone(), labels: made.labels.clone(), task: Task::Regression };
+        let problem = Problem {
+            data: made.data.clone(),
+            labels: made.labels.clone(),
+            task: Task::Regression,
+        };
         let options = Options { hidden: vec![5, SECOND], memory, ..Options::new(Budget::nnz(24)) };
         tamis_host::train(&problem, options)
     };
     let usual = go(Memory::Auto).unwrap();
     let free = usual.report.total_bytes();
     let refused = go(Memory::Ram(1)).unwrap_err().to_string();
-    let least: u64 = refused.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let least: u64 =
+        refused.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!(least < free && go(Memory::Ram(least - 1)).is_err());
     for ram in [least, free] {
         let outcome = go(Memory::Ram(ram)).unwrap();

@@ -1,4 +1,5 @@
-//! The recovery recipe for several outputs finds planted networks on the reference operator and on the host's.
+//! The recovery recipe for several outputs finds planted networks on the reference operator and on
+//! the host's.
 
 use std::ops::ControlFlow::Continue;
 use tamis::base::budget::{Recovery, gated_words};
@@ -18,19 +19,22 @@ use tamis_host::operator::{Blocked, Layout};
 use tamis_host::train::Memory;
 use tamis_host::{Budget, Options};
 
-/// Inputs and outputs of every neuron that has both, in order, with the products of its weights in thousandths: what does
-/// not depend on how its scale is split.
+/// Inputs and outputs of every neuron that has both, in order, with the products of its weights in
+/// thousandths: what does not depend on how its scale is split.
 type Neurons = Vec<(Vec<usize>, Vec<usize>, Vec<i32>)>;
 
 fn neurons(net: Network<'_>) -> Neurons {
     let places = |block: Block<'_>| block.entries().map(|(j, _)| j).collect::<Vec<_>>();
     let neuron = |w: Block<'_>| {
         let wt = net.wt().block(w.neuron());
-        let products =
-            w.values().iter().flat_map(|w| wt.values().iter().map(move |v| (1000.0 * w * v).round()));
+        let products = w
+            .values()
+            .iter()
+            .flat_map(|w| wt.values().iter().map(move |v| (1000.0 * w * v).round()));
         (places(w), places(wt), products.map(|x| x as i32).collect())
     };
-    let mut all: Neurons = net.w().blocks().map(neuron).filter(|(_, wt, _)| !wt.is_empty()).collect();
+    let mut all: Neurons =
+        net.w().blocks().map(neuron).filter(|(_, wt, _)| !wt.is_empty()).collect();
     all.sort();
     all
 }
@@ -41,12 +45,14 @@ type Found = (Vec<(u32, f32)>, Neurons, Info);
 fn recover<S: Factored>(sensing: &mut S, made: &PlantedNet, nnz: usize, params: &Params) -> Found {
     let dims = Dims::new(made.data.rows, made.data.cols, made.hidden, nnz);
     let scratch = sensing.net_scratch(dims.samples).max(sensing.scratch(dims.samples));
-    let mut memory = vec![0; Recovery::factored(dims, made.outputs, sensing.panel(), scratch).words()];
+    let mut memory =
+        vec![0; Recovery::factored(dims, made.outputs, sensing.panel(), scratch).words()];
     let goal = Goal::several_outputs(dims);
-    let found = lm::run(sensing, &made.labels, goal, Start::Zero, params, &mut memory, |_| Continue(()));
+    let found =
+        lm::run(sensing, &made.labels, goal, Start::Zero, params, &mut memory, |_| Continue(()));
     let lm::Trained { network: net, info } = found.unwrap();
-    let entries =
-        [net.w(), net.wt()].map(|side| side.index().iter().copied().zip(side.value().iter().copied()));
+    let entries = [net.w(), net.wt()]
+        .map(|side| side.index().iter().copied().zip(side.value().iter().copied()));
     (entries.into_iter().flatten().collect(), neurons(net), info)
 }
 
@@ -63,13 +69,15 @@ fn planted_networks_are_found_on_the_reference_operator_and_on_the_hosts() {
         for seed in 0..3 {
             let made = planted::factored(Dims::new(1500, 20, 5, nnz), outputs, seed).unwrap();
             let expected = neurons(made.net().unwrap());
-            // Planted weights on one side only give nothing: room for them is left out, so that no weight is idle.
+            // Planted weights on one side only give nothing: room for them is left out, so that no
+            // weight is idle.
             let nnz = expected.iter().map(|(w, wt, _)| w.len() + wt.len()).sum();
             let params = Params { seed, ..Params::DEFAULT };
             let Values::F32(values) = &made.data.values else { panic!("floats") };
             let slots = lm::slots(5, Signs::Positive);
             let mut memory = vec![0.0; gated_words(20, slots)];
-            let mut gated = Gated::new(Rows::new(values, 20).unwrap(), slots, 1, &mut memory).unwrap();
+            let mut gated =
+                Gated::new(Rows::new(values, 20).unwrap(), slots, 1, &mut memory).unwrap();
             let reference = recover(&mut gated, &made, nnz, &params);
             let host = recover(&mut blocked(&made.data, 5, nnz, outputs, 64), &made, nnz, &params);
             for (name, (_, found, info)) in [("reference", reference), ("host", host)] {
@@ -107,15 +115,19 @@ fn the_number_of_threads_changes_nothing() {
 fn a_run_keeps_every_memory_budget_that_it_accepts_and_finds_the_same() {
     let made = planted::factored(Dims::new(3000, 20, 5, 20), 4, 6).unwrap();
     let go = |memory| {
-        let problem =
-            Problem { data: made.data.clone(), labels: made.labels.clone(), task: Task::Regression };
+        let problem = Problem {
+            data: made.data.clone(),
+            labels: made.labels.clone(),
+            task: Task::Regression,
+        };
         let options = Options { hidden: vec![5], memory, ..Options::new(Budget::nnz(20)) };
         tamis_host::train(&problem, options)
     };
     let usual = go(Memory::Auto).unwrap();
     let free = usual.report.total_bytes();
     let refused = go(Memory::Ram(1)).unwrap_err().to_string();
-    let least: u64 = refused.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let least: u64 =
+        refused.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!(least < free && go(Memory::Ram(least - 1)).is_err());
     for ram in [least, (least + free) / 2, free] {
         let outcome = go(Memory::Ram(ram)).unwrap();

@@ -1,5 +1,5 @@
-//! Predictions from models that lie in a chip on a bus: the bits of models in memory, and errors in place of predictions
-//! where a file is damaged or the bus fails.
+//! Predictions from models that lie in a chip on a bus: the bits of models in memory, and errors in
+//! place of predictions where a file is damaged or the bus fails.
 
 use embedded_hal::spi::ErrorKind;
 use embedded_hal_mock::eh1::spi::{Mock, Transaction};
@@ -84,8 +84,9 @@ fn integers(seed: u64, widths: &[usize], has_sum: bool) -> Vec<u32> {
         })
         .collect();
     let last = *widths.last().unwrap();
-    let signs: Vec<u32> =
-        (0..last.div_ceil(32)).map(|k| 0x5555_5555 >> (32 * (k + 1)).saturating_sub(last)).collect();
+    let signs: Vec<u32> = (0..last.div_ceil(32))
+        .map(|k| 0x5555_5555 >> (32 * (k + 1)).saturating_sub(last))
+        .collect();
     let layers: Vec<_> = parts
         .iter()
         .enumerate()
@@ -100,7 +101,8 @@ fn integers(seed: u64, widths: &[usize], has_sum: bool) -> Vec<u32> {
         })
         .collect();
     let sum = has_sum.then(|| Sum::new(last, &signs).unwrap());
-    let model = quantised::Model::new(&layers, sum, Scales::new(0.5, 0.25, 3, -7).unwrap()).unwrap();
+    let model =
+        quantised::Model::new(&layers, sum, Scales::new(0.5, 0.25, 3, -7).unwrap()).unwrap();
     let choice = Choice::Prefer(Encoding::Blocks);
     let view = QuantisedView::new(model);
     let mut words = vec![0; view.encoded_len(choice) / 4];
@@ -144,7 +146,11 @@ fn in_memory_integers(bytes: &[u8], x: &[u8]) -> tamis::Result<(Vec<i32>, usize)
     Ok((out, class))
 }
 
-fn streamed_integers(flash: Flash<'_>, x: &[u8], words: usize) -> tamis::Result<(Vec<i32>, usize), Read> {
+fn streamed_integers(
+    flash: Flash<'_>,
+    x: &[u8],
+    words: usize,
+) -> tamis::Result<(Vec<i32>, usize), Read> {
     let mut buffer = vec![0; words];
     let mut model = stream::QuantisedModel::open(flash, 0, &mut buffer)?;
     let (mut scratch, mut out) = (vec![-1; model.scratch_len()], vec![0; model.outputs()]);
@@ -186,8 +192,8 @@ proptest! {
         prop_assert_eq!(streamed_integers(chip(bytes), &x, words).unwrap(), in_memory_integers(bytes, &x).unwrap());
     }
 
-    /// What is damaged in a way that the checksum does not tell is refused in the chip where it is in memory, and else
-    /// predicts alike.
+    /// What is damaged in a way that the checksum does not tell is refused in the chip where it is
+    /// in memory, and else predicts alike.
     #[test]
     fn a_file_is_refused_where_it_is_in_memory(
         seed in 0_u64..40, at in any::<prop::sample::Index>(), word in any::<u32>(), bit in 0_u32..32, flips in any::<bool>()
@@ -220,7 +226,9 @@ fn is_of_encoding<T>(result: &tamis::Result<T, Read>) -> bool {
 
 #[test]
 fn every_changed_bit_and_every_cut_is_refused() {
-    for (is_integers, file) in [(false, floats(4, &[5, 4], true)), (true, integers(4, &[5, 4], true))] {
+    for (is_integers, file) in
+        [(false, floats(4, &[5, 4], true)), (true, integers(4, &[5, 4], true))]
+    {
         let bytes: &[u8] = bytemuck::cast_slice(&file);
         let opens = |bytes: &[u8]| {
             if is_integers {
@@ -249,7 +257,9 @@ fn a_bus_that_breaks_at_any_read_gives_its_address_and_no_prediction() {
     for broken in 0.. {
         let flash = SpiFlash::new(Chip::new(bytes).failing_in(broken), bytes.len() as u32);
         match streamed_integers(flash, &[9, 8, 7], 24) {
-            Err(Error::Source(ReadError::Bus { at, source: BusFault::Broken })) => last = Some((broken, at)),
+            Err(Error::Source(ReadError::Bus { at, source: BusFault::Broken })) => {
+                last = Some((broken, at))
+            }
             Ok(_) => break,
             Err(error) => panic!("{error:?}"),
         }
@@ -344,7 +354,10 @@ fn the_head_of_a_file_is_the_first_thing_read() {
     let expected = read(&[0x03, 0, 0, 0], &damaged);
     let mut flash = SpiFlash::new(Mock::new(&expected), 4096);
     let refused = stream::Model::open(&mut flash, 0, &mut [0; 24]).map(|_| ());
-    assert!(matches!(refused, Err(Error::Format { what: "magic of a model", at: 0, .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::Format { what: "magic of a model", at: 0, .. })),
+        "{refused:?}"
+    );
     flash.release().done();
     assert_eq!(
         ReadError::Bus { at: 16, source: ErrorKind::Other }.to_string(),

@@ -1,5 +1,5 @@
-//! Training on every operator: planted weights, degenerate labels and columns, exact budgets, and results that depend
-//! neither on the panel nor on threads.
+//! Training on every operator: planted weights, degenerate labels and columns, exact budgets, and
+//! results that depend neither on the panel nor on threads.
 
 use std::cell::Cell;
 
@@ -71,10 +71,15 @@ fn train<S: HostSensing>(
     schedule: &Schedule<'_, OneOutput>,
 ) -> Result<Bits, Error<S::Source>> {
     let mut memory = vec![0; needed(sensing, nnz, schedule)];
-    let trained =
-        train::run(sensing, Labels::Values(labels), nnz, Start::Zero, schedule, &mut memory, |_| {
-            Continue(())
-        })?;
+    let trained = train::run(
+        sensing,
+        Labels::Values(labels),
+        nnz,
+        Start::Zero,
+        schedule,
+        &mut memory,
+        |_| Continue(()),
+    )?;
     let w = trained.network.w();
     assert_eq!(trained.info.nnz, w.nnz());
     Ok(Bits {
@@ -140,7 +145,8 @@ fn overrides_and_provided_bodies_train_to_the_same_bits() {
 fn training_on_the_blocked_operator_does_not_depend_on_the_number_of_threads() {
     let made = planted::network(Dims::new(700, 19, 11, 30), Signs::Balanced, 2).unwrap();
     let pools = [1, 2, 3].map(|n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap());
-    let bytes = made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
+    let bytes =
+        made.data.values.clone().into_f32().iter().map(|x| (x * 40.0 + 128.0) as u8).collect();
     for values in [made.data.values.clone(), Values::U8(bytes)] {
         let data = Matrix::new(700, 19, values).unwrap();
         for (i, schedule) in schedules().enumerate() {
@@ -168,7 +174,10 @@ fn a_gaussian_measurement_of_a_sparse_vector_is_solved() {
         let mut index = vec![0; s];
         let mut rng = Rng::new(seed, 1 << 50);
         let step = d * m / s;
-        index.iter_mut().enumerate().for_each(|(k, j)| *j = (k * step) as u32 + rng.below(step as u32));
+        index
+            .iter_mut()
+            .enumerate()
+            .for_each(|(k, j)| *j = (k * step) as u32 + rng.below(step as u32));
         let value: Vec<f32> =
             (0..s).map(|k| if k % 2 == 0 { 1.0 } else { -1.0 } + 0.3 * rng.normal()).collect();
         let planted = Weights::new(d, m, &index, &value).unwrap();
@@ -227,7 +236,8 @@ fn memory_of_exactly_the_budget_is_enough_and_one_word_less_is_not() {
     for nnz in [1, 8, 45] {
         for schedule in schedules() {
             for p in [1, 2, 5] {
-                let mut reference = Gated::new(Rows::new(&x, 9).unwrap(), 5, p, &mut row_memory).unwrap();
+                let mut reference =
+                    Gated::new(Rows::new(&x, 9).unwrap(), 5, p, &mut row_memory).unwrap();
                 exact(&mut reference, &made.labels, nnz, &schedule);
                 exact(&mut blocked(&made, nnz, layout(16, p)), &made.labels, nnz, &schedule);
             }
@@ -235,12 +245,25 @@ fn memory_of_exactly_the_budget_is_enough_and_one_word_less_is_not() {
     }
 }
 
-fn exact<S: HostSensing>(sensing: &mut S, labels: &[f32], nnz: usize, schedule: &Schedule<'_, OneOutput>) {
+fn exact<S: HostSensing>(
+    sensing: &mut S,
+    labels: &[f32],
+    nnz: usize,
+    schedule: &Schedule<'_, OneOutput>,
+) {
     let words = needed(sensing, nnz, schedule);
     let mut memory = vec![0; words];
     let labels = Labels::Values(labels);
     train::run(sensing, labels, nnz, Start::Zero, schedule, &mut memory, |_| Continue(())).unwrap();
-    match train::run(sensing, labels, nnz, Start::Zero, schedule, &mut memory[1..], |_| Continue(())) {
+    match train::run(
+        sensing,
+        labels,
+        nnz,
+        Start::Zero,
+        schedule,
+        &mut memory[1..],
+        |_| Continue(()),
+    ) {
         Err(Error::Budget { needed, got }) => {
             assert_eq!((needed, got), (words * WORD, (words - 1) * WORD));
         }
@@ -251,7 +274,10 @@ fn exact<S: HostSensing>(sensing: &mut S, labels: &[f32], nnz: usize, schedule: 
 #[test]
 fn the_state_is_16_bytes_a_nonzero_and_the_rest_is_residual_scratch_and_panel() {
     let budget = Schedule::PAPER.budget(Dims::new(1000, 30, 8, 20), 4, 1030);
-    assert_eq!((budget.state_bytes(), budget.workspace_bytes()), (16 * 20, 4 * (1000 + 1030 + 4 * 30)));
+    assert_eq!(
+        (budget.state_bytes(), budget.workspace_bytes()),
+        (16 * 20, 4 * (1000 + 1030 + 4 * 30))
+    );
     assert_eq!(budget.words() * WORD, budget.state_bytes() + budget.workspace_bytes());
 }
 
@@ -263,7 +289,11 @@ fn nothing_is_learned_from_zero_labels() {
     let nothing = Bits { index: vec![], value: vec![], loss: 0 };
     for schedule in schedules() {
         let mut reference = Gated::new(Rows::new(&x, 9).unwrap(), 5, 2, &mut memory).unwrap();
-        assert_eq!(train(&mut reference, &[0.0; 40], 8, &schedule).unwrap(), nothing, "{schedule:?}");
+        assert_eq!(
+            train(&mut reference, &[0.0; 40], 8, &schedule).unwrap(),
+            nothing,
+            "{schedule:?}"
+        );
         let mut fast = blocked(&made, 8, layout(16, 2));
         assert_eq!(train(&mut fast, &[0.0; 40], 8, &schedule).unwrap(), nothing, "{schedule:?}");
     }
@@ -292,7 +322,8 @@ fn columns_of_zeros_get_no_weight() {
     assert!(trained >= 30, "{trained}");
 }
 
-/// One theory step from the weights 0.7 of input 0 and 1 of input 1, on rows of which input 0 is zero.
+/// One theory step from the weights 0.7 of input 0 and 1 of input 1, on rows of which input 0 is
+/// zero.
 fn theory_step<S: HostSensing>(
     sensing: &mut S,
     labels: &[f32],
@@ -316,8 +347,9 @@ fn theory_step<S: HostSensing>(
     (index, value)
 }
 
-/// A batch on which a column vanishes says nothing of its weight: it is not dropped for that, it does not move, and it
-/// competes as if its column were as long as the others, in whatever unit the inputs come.
+/// A batch on which a column vanishes says nothing of its weight: it is not dropped for that, it
+/// does not move, and it competes as if its column were as long as the others, in whatever unit the
+/// inputs come.
 #[test]
 fn weights_on_columns_that_vanish_on_the_batch_stay_as_they_are() {
     let (n, d) = (60, 4);
@@ -378,10 +410,16 @@ fn bad_labels_and_sizes_are_errors() {
             .map(|trained| trained.info)
     };
     let mut labels = made.labels.clone();
-    assert!(matches!(of(&labels[1..], 8, Schedule::PAPER), Err(Error::Length { expected: 40, got: 39, .. })));
+    assert!(matches!(
+        of(&labels[1..], 8, Schedule::PAPER),
+        Err(Error::Length { expected: 40, got: 39, .. })
+    ));
     assert!(matches!(of(&labels, 0, Schedule::PAPER), Err(Error::Range { .. })));
     assert!(matches!(of(&labels, 46, Schedule::PAPER), Err(Error::Range { max: 45, got: 46, .. })));
-    assert!(matches!(of(&labels, 8, Schedule { epochs: 0, ..Schedule::PAPER }), Err(Error::Range { .. })));
+    assert!(matches!(
+        of(&labels, 8, Schedule { epochs: 0, ..Schedule::PAPER }),
+        Err(Error::Range { .. })
+    ));
     for bad in [f32::NAN, f32::INFINITY] {
         labels[7] = bad;
         assert!(matches!(of(&labels, 8, Schedule::PAPER), Err(Error::NotFinite { at: 7, .. })));
@@ -400,7 +438,8 @@ fn top(candidates: &[f32], capacity: usize) -> Vec<(u32, u32)> {
 }
 
 fn sorted(candidates: &[f32], capacity: usize) -> Vec<(u32, u32)> {
-    let mut all: Vec<(u32, f32)> = (0..).zip(candidates.iter().copied()).filter(|c| c.1 != 0.0).collect();
+    let mut all: Vec<(u32, f32)> =
+        (0..).zip(candidates.iter().copied()).filter(|c| c.1 != 0.0).collect();
     all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
     all.truncate(capacity);
     all.sort_by_key(|c| c.0);
@@ -453,14 +492,16 @@ fn gates_and_weights_that_share_their_values_are_told_apart() {
     assert_eq!(expected, got);
 }
 
-/// Powers of two in inputs and labels come out in the weights and nowhere else, far beyond the range of their squares.
+/// Powers of two in inputs and labels come out in the weights and nowhere else, far beyond the
+/// range of their squares.
 #[test]
 fn scales_of_inputs_and_labels_change_nothing_but_the_scale_of_the_weights() {
     let dims = Dims::new(600, 8, 3, 5);
     let made = planted::network(dims, Signs::Positive, 4).unwrap();
     let cg = Refine::ConjugateGradient { steps: 5, tolerance: 1e-4 };
     for refine in [Refine::PAPER, cg] {
-        let schedule = Schedule { head: OneOutput { refine, ..OneOutput::PAPER }, ..Schedule::PAPER };
+        let schedule =
+            Schedule { head: OneOutput { refine, ..OneOutput::PAPER }, ..Schedule::PAPER };
         let run = |x: f32, y: f32| {
             let values: Vec<f32> = floats(&made).iter().map(|v| v * x).collect();
             let labels: Vec<f32> = made.labels.iter().map(|v| v * y).collect();
@@ -469,8 +510,10 @@ fn scales_of_inputs_and_labels_change_nothing_but_the_scale_of_the_weights() {
             let mut memory = vec![0; needed(&sensing, 5, &schedule)];
             let labels = Labels::Values(&labels);
             let trained =
-                train::run(&mut sensing, labels, 5, Start::Zero, &schedule, &mut memory, |_| Continue(()))
-                    .unwrap();
+                train::run(&mut sensing, labels, 5, Start::Zero, &schedule, &mut memory, |_| {
+                    Continue(())
+                })
+                .unwrap();
             let w = trained.network.w();
             (w.index().to_vec(), w.value().iter().map(|v| v * x / y).collect::<Vec<f32>>())
         };
@@ -544,8 +587,13 @@ impl<S: Sensing> Wrapper for Stopping<'_, S> {
 const STARTS: Schedule<'_, OneOutput> =
     Schedule { epochs: 6, trials: Trials { count: 6, rows: 150 }, seed: 11, ..Schedule::PAPER };
 
-/// A run of `count` starts that the operator ends in the step after the one that `last` accepts: its weights.
-fn ended(made: &Planted, count: u32, mut last: impl FnMut(&Progress<'_>) -> bool) -> (Vec<(u32, f32)>, Info) {
+/// A run of `count` starts that the operator ends in the step after the one that `last` accepts:
+/// its weights.
+fn ended(
+    made: &Planted,
+    count: u32,
+    mut last: impl FnMut(&Progress<'_>) -> bool,
+) -> (Vec<(u32, f32)>, Info) {
     let x = floats(made);
     let mut memory = vec![0.0; gated_words(20, 4)];
     let mut inner = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
@@ -610,8 +658,10 @@ fn an_operator_that_stops_leaves_the_last_complete_step() {
         let mut words = vec![0; needed(&sensing, 10, &schedule)];
         let labels = Labels::Values(&made.labels);
         let short =
-            train::run(&mut sensing, labels, 10, Start::Zero, &schedule, &mut words, |_| Continue(()))
-                .unwrap();
+            train::run(&mut sensing, labels, 10, Start::Zero, &schedule, &mut words, |_| {
+                Continue(())
+            })
+            .unwrap();
         let w = short.network.w();
         let expected = w.index().iter().copied().zip(w.value().iter().copied());
         assert_eq!(found, expected.collect::<Vec<_>>());

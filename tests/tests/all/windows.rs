@@ -1,4 +1,5 @@
-//! Windows of samples: the last rows that were pushed, with their labels, and nothing else; in flash and back.
+//! Windows of samples: the last rows that were pushed, with their labels, and nothing else; in
+//! flash and back.
 
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -17,7 +18,8 @@ fn all(mut samples: impl Samples<Source: std::fmt::Debug>) -> Vec<Vec<f32>> {
     (0..rows).map(row).collect()
 }
 
-/// Rows with their labels, oldest first, as a window of so many rows has them when `pushed` were pushed.
+/// Rows with their labels, oldest first, as a window of so many rows has them when `pushed` were
+/// pushed.
 fn in_order<T: Clone>(places: &[T], pushed: usize) -> Vec<T> {
     let next = if pushed > places.len() { pushed % places.len() } else { 0 };
     [&places[next..], &places[..next]].concat()
@@ -94,7 +96,10 @@ proptest! {
 fn windows_of_other_kinds_and_sizes_are_refused() {
     let mut memory = [0; Window::<u8>::words(4, 4)];
     assert_eq!(memory.len(), 6 + 4 + 4);
-    assert!(matches!(Window::<u8>::open(&mut memory, 4, 4), Err(Error::Format { at: 0, .. })), "never begun");
+    assert!(
+        matches!(Window::<u8>::open(&mut memory, 4, 4), Err(Error::Format { at: 0, .. })),
+        "never begun"
+    );
     Window::<u8>::new(&mut memory, 4, 4).unwrap();
     assert!(matches!(Window::<f32>::open(&mut memory, 1, 1), Err(Error::Format { at: 0, .. })));
     assert!(matches!(
@@ -102,7 +107,10 @@ fn windows_of_other_kinds_and_sizes_are_refused() {
         Err(Error::Format { at: 4, got: 4, expected: 2, .. })
     ));
     assert!(matches!(Window::<u8>::open(&mut memory, 4, 3), Err(Error::Format { at: 8, .. })));
-    assert!(matches!(Window::<u8>::new(&mut memory, 4, 5), Err(Error::Budget { needed: 60, got: 56 })));
+    assert!(matches!(
+        Window::<u8>::new(&mut memory, 4, 5),
+        Err(Error::Budget { needed: 60, got: 56 })
+    ));
     assert!(matches!(Window::<u8>::new(&mut memory, 0, 5), Err(Error::Range { .. })));
     assert!(matches!(Window::<u8>::new(&mut memory, 5, 0), Err(Error::Range { .. })));
     assert!(Window::<f32>::new(&mut memory, usize::MAX, usize::MAX).is_err());

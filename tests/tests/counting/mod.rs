@@ -1,5 +1,5 @@
-//! An allocator that counts. A test that declares this module has it as its global allocator, and should be the only
-//! one of its file: others beside it would be counted.
+//! An allocator that counts. A test that declares this module has it as its global allocator, and
+//! should be the only one of its file: others beside it would be counted.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -26,8 +26,9 @@ pub(crate) fn bytes() -> usize {
     NOW.load(SeqCst)
 }
 
-/// Bytes that are allocated now in blocks for numbers of 32 bits or less: samples, labels, weights, workspaces, and buffers that
-/// begin at a line of the cache. Other blocks hold pointers and are aligned to 8 bytes or more, those of a thread pool to 128.
+/// Bytes that are allocated now in blocks for numbers of 32 bits or less: samples, labels, weights,
+/// workspaces, and buffers that begin at a line of the cache. Other blocks hold pointers and are
+/// aligned to 8 bytes or more, those of a thread pool to 128.
 pub(crate) fn bytes_of_numbers() -> usize {
     NUMBERS.load(SeqCst)
 }
@@ -40,7 +41,8 @@ pub(crate) fn peak<T>(run: impl FnOnce() -> T) -> (T, usize) {
     (result, PEAK.load(SeqCst) - before)
 }
 
-/// Waits until the threads of the pool before have ended: a pool that is dropped does not wait for them.
+/// Waits until the threads of the pool before have ended: a pool that is dropped does not wait for
+/// them.
 pub(crate) fn settle() {
     let (mut now, mut same) = (bytes(), 0);
     for _ in 0..500 {

@@ -41,14 +41,16 @@ mod sealed {
     }
 }
 
-/// Words before the labels: kind, rows, inputs, rows that were pushed, rows that are held, place of the next one.
+/// Words before the labels: kind, rows, inputs, rows that were pushed, rows that are held, place of
+/// the next one.
 const HEAD: usize = 6;
 
 /// The last n rows that were pushed, with a label each: a ring in words that the caller owns.
 ///
-/// Row k is what stands at place k, and [`Self::labels`] has the same order; the newest row takes the place of the oldest, and
-/// no other row moves. All that a window knows is in its words, so they can be written down (a window is a
-/// [`crate::base::record::Record`]) and opened again after a loss of power.
+/// Row k is what stands at place k, and [`Self::labels`] has the same order; the newest row takes
+/// the place of the oldest, and no other row moves. All that a window knows is in its words, so
+/// they can be written down (a window is a [`crate::base::record::Record`]) and opened again after
+/// a loss of power.
 ///
 /// ```
 /// use tamis::data::samples::{Samples, Window};
@@ -81,14 +83,16 @@ impl<'m, T: Value> Window<'m, T> {
     /// Words that a window of `rows` rows of `inputs` numbers takes: 6, one a row, and the numbers.
     #[must_use]
     pub const fn words(rows: usize, inputs: usize) -> usize {
-        let values = rows.saturating_mul(inputs).saturating_mul(size_of::<T>()).div_ceil(size_of::<u32>());
+        let values =
+            rows.saturating_mul(inputs).saturating_mul(size_of::<T>()).div_ceil(size_of::<u32>());
         values.saturating_add(rows).saturating_add(HEAD)
     }
 
     /// An empty window in the first [`Self::words`] of `memory`.
     ///
     /// # Errors
-    /// [`Error::Range`] if `rows` or `inputs` is 0 or beyond 2³², [`Error::Budget`] if the memory is too short.
+    /// [`Error::Range`] if `rows` or `inputs` is 0 or beyond 2³², [`Error::Budget`] if the memory
+    /// is too short.
     pub fn new(memory: &'m mut [u32], rows: usize, inputs: usize) -> Result<Self> {
         let mut window = Self::over(memory, rows, inputs)?;
         window.words.fill(0);
@@ -96,11 +100,13 @@ impl<'m, T: Value> Window<'m, T> {
         Ok(window)
     }
 
-    /// The window that an earlier one has left in `memory`: there, or in flash from where it was read.
+    /// The window that an earlier one has left in `memory`: there, or in flash from where it was
+    /// read.
     ///
     /// # Errors
-    /// As [`Self::new`]; [`Error::Format`] with the byte where a window of this kind and these sizes would have something else,
-    /// [`Error::NotFinite`] for labels and samples that are no numbers.
+    /// As [`Self::new`]; [`Error::Format`] with the byte where a window of this kind and these
+    /// sizes would have something else, [`Error::NotFinite`] for labels and samples that are no
+    /// numbers.
     pub fn open(memory: &'m mut [u32], rows: usize, inputs: usize) -> Result<Self> {
         let window = Self::over(memory, rows, inputs)?;
         let [.., pushed, held, next] = window.head();
@@ -110,7 +116,12 @@ impl<'m, T: Value> Window<'m, T> {
         let expected = [T::KIND, most, inputs as u32, pushed, held.min(most), next_held];
         for (k, (expected, got)) in expected.into_iter().zip(window.head()).enumerate() {
             if expected != got {
-                return Err(Error::Format { what: "head of a window of samples", at: 4 * k, expected, got });
+                return Err(Error::Format {
+                    what: "head of a window of samples",
+                    at: 4 * k,
+                    expected,
+                    got,
+                });
             }
         }
         error::finite("labels of a window", window.labels())?;
@@ -121,7 +132,8 @@ impl<'m, T: Value> Window<'m, T> {
     fn over(memory: &'m mut [u32], rows: usize, inputs: usize) -> Result<Self> {
         error::range("rows of a window", rows, 1, u32::MAX as usize)?;
         error::range("inputs", inputs, 1, u32::MAX as usize)?;
-        let (needed, got) = (4 * Self::words(rows, inputs).min(usize::MAX / 4), size_of_val(memory));
+        let (needed, got) =
+            (4 * Self::words(rows, inputs).min(usize::MAX / 4), size_of_val(memory));
         let words = memory.get_mut(..needed / 4).ok_or(Error::Budget { needed, got })?;
         Ok(Self { words, rows, inputs, values: PhantomData })
     }
@@ -129,8 +141,8 @@ impl<'m, T: Value> Window<'m, T> {
     /// Takes a row and its label; where the window is full, in the place of the oldest.
     ///
     /// # Errors
-    /// [`Error::Length`] for a row of another length, [`Error::NotFinite`] for one with something that is no number, or such
-    /// a label; the window stays as it was.
+    /// [`Error::Length`] for a row of another length, [`Error::NotFinite`] for one with something
+    /// that is no number, or such a label; the window stays as it was.
     pub fn push(&mut self, row: &[T], label: f32) -> Result<()> {
         error::length("row", row.len(), self.inputs)?;
         T::check(row)?;
@@ -145,7 +157,14 @@ impl<'m, T: Value> Window<'m, T> {
             to.copy_from_slice(row);
         }
         let next = if next + 1 < rows { next + 1 } else { 0 };
-        self.set([kind, rows, inputs, pushed.wrapping_add(1), held.saturating_add(1).min(rows), next]);
+        self.set([
+            kind,
+            rows,
+            inputs,
+            pushed.wrapping_add(1),
+            held.saturating_add(1).min(rows),
+            next,
+        ]);
         Ok(())
     }
 
@@ -195,7 +214,8 @@ impl<'m, T: Value> Window<'m, T> {
 
     /// The numbers of the rows that are held.
     fn held(&self) -> &[T] {
-        let values: &[T] = bytemuck::cast_slice(self.words.get(HEAD + self.rows..).unwrap_or_default());
+        let values: &[T] =
+            bytemuck::cast_slice(self.words.get(HEAD + self.rows..).unwrap_or_default());
         values.get(..self.len().saturating_mul(self.inputs)).unwrap_or_default()
     }
 

@@ -1,12 +1,13 @@
 //! A sparse layer in windows of 256 columns with indices of `u8`, and the kernel that runs it.
 //!
-//! An index of `u8` cannot leave an array of 256, so where a row of inputs lies in memory its reads are not checked, and
-//! nothing is `unsafe`. The last window reaches back into the one before it, so that every window lies within the row; a row
-//! of fewer than 256 numbers, or one that comes from elsewhere, is read with a check. An entry takes five bytes where
-//! [`Csr`](super::Csr) takes six.
+//! An index of `u8` cannot leave an array of 256, so where a row of inputs lies in memory its reads
+//! are not checked, and nothing is `unsafe`. The last window reaches back into the one before it,
+//! so that every window lies within the row; a row of fewer than 256 numbers, or one that comes
+//! from elsewhere, is read with a check. An entry takes five bytes where [`Csr`](super::Csr) takes
+//! six.
 //!
-//! Windows run one after the other and the columns of a row rise, so each output is the sum of the same products in the same
-//! order as that of [`Csr`](super::Csr): the same bits.
+//! Windows run one after the other and the columns of a row rise, so each output is the sum of the
+//! same products in the same order as that of [`Csr`](super::Csr): the same bits.
 
 use super::csr::{Activation, MAX_INPUTS};
 use super::entries::{Entries, WINDOW};
@@ -45,14 +46,16 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// A layer of `outputs`. Columns are parted into windows of [`WINDOW`]; in each window in turn, each row in turn has
-    /// `counts` entries of `indices` and `values`. An index is the column less the window's start; the last window starts at
-    /// `inputs - 256`, or 0 for fewer inputs, and holds only columns that no window before it holds.
+    /// A layer of `outputs`. Columns are parted into windows of [`WINDOW`]; in each window in turn,
+    /// each row in turn has `counts` entries of `indices` and `values`. An index is the column less
+    /// the window's start; the last window starts at `inputs - 256`, or 0 for fewer inputs, and
+    /// holds only columns that no window before it holds.
     ///
     /// # Errors
-    /// [`Error::Range`] for more than 65536 inputs or outputs or an index outside its window, [`Error::Length`] unless there
-    /// is a count for each window and row and they add up to the indices and to the values, [`Error::Unsorted`] for an index
-    /// that does not rise, [`Error::NotFinite`] at the first value that is NaN or infinite.
+    /// [`Error::Range`] for more than 65536 inputs or outputs or an index outside its window,
+    /// [`Error::Length`] unless there is a count for each window and row and they add up to the
+    /// indices and to the values, [`Error::Unsorted`] for an index that does not rise,
+    /// [`Error::NotFinite`] at the first value that is NaN or infinite.
     pub const fn new(
         inputs: usize,
         outputs: usize,
@@ -73,7 +76,8 @@ impl<'a> Blocks<'a> {
         Ok(Self { inputs, outputs, requested: outputs, counts, indices, values, activation })
     }
 
-    /// Notes how many outputs were asked for before those without weights were left out; it changes no prediction.
+    /// Notes how many outputs were asked for before those without weights were left out; it changes
+    /// no prediction.
     ///
     /// # Errors
     /// [`Error::Range`] if that is below [`outputs`](Self::outputs) or above `u32::MAX`.
@@ -131,7 +135,8 @@ impl<'a> Blocks<'a> {
         self.activation
     }
 
-    /// Calls `entry` with the row, the column and the value of each entry, row after row and columns rising.
+    /// Calls `entry` with the row, the column and the value of each entry, row after row and
+    /// columns rising.
     pub fn entries(&self, entry: &mut dyn FnMut(usize, u16, f32)) {
         let outputs = self.outputs.max(1);
         for row in 0..self.outputs {
@@ -194,7 +199,12 @@ pub(crate) struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     /// Counts of each row in each window, that must add up to `entries`.
-    pub(crate) const fn new(inputs: usize, outputs: usize, counts: &'a [u8], entries: usize) -> Result<Self> {
+    pub(crate) const fn new(
+        inputs: usize,
+        outputs: usize,
+        counts: &'a [u8],
+        entries: usize,
+    ) -> Result<Self> {
         tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
         tri!(length("counts", counts.len(), outputs.saturating_mul(windows(inputs))));
         let (mut total, mut left) = (0_usize, counts);

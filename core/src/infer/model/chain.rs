@@ -9,9 +9,10 @@ use crate::{Error, Result};
 
 /// A chain of one to [`MAX_LAYERS`] sparse layers that lie elsewhere.
 ///
-/// All of it can be made where the compiler runs it. A model in a `static` is checked when the program is built and is
-/// linked without a check, and with only those kernels that [`kernels`](Self::kernels) of its layers says it needs: the
-/// others have no bit in `KERNELS`. `tamis export --format rust` writes such a module.
+/// All of it can be made where the compiler runs it. A model in a `static` is checked when the
+/// program is built and is linked without a check, and with only those kernels that
+/// [`kernels`](Self::kernels) of its layers says it needs: the others have no bit in `KERNELS`.
+/// `tamis export --format rust` writes such a module.
 ///
 /// ```
 /// use tamis::infer::model::{Activation, Chain, Csr, Layer, Sum};
@@ -59,9 +60,9 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// Chains `layers`, given in the order in which they run.
     ///
     /// # Errors
-    /// [`Error::Range`] for no layer or more than [`MAX_LAYERS`], [`Error::Length`] where a layer does not take what
-    /// the one before it gives, where a [`Sum`](super::Sum) is not the last, or where a layer needs a kernel that is not in
-    /// `KERNELS`.
+    /// [`Error::Range`] for no layer or more than [`MAX_LAYERS`], [`Error::Length`] where a layer
+    /// does not take what the one before it gives, where a [`Sum`](super::Sum) is not the last, or
+    /// where a layer needs a kernel that is not in `KERNELS`.
     pub const fn new(layers: &'a [Layer<'a>]) -> Result<Self> {
         tri!(check(layers));
         let lacking = (Chain::kernels(layers) & !KERNELS).count_ones() as usize;
@@ -87,10 +88,11 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         if let [.., last] = self.layers { last.outputs() } else { 0 }
     }
 
-    /// Numbers of `f32` that [`predict`](Self::predict) needs to put the activations between layers; 0 for one
-    /// hidden layer of rows under a sum.
+    /// Numbers of `f32` that [`predict`](Self::predict) needs to put the activations between
+    /// layers; 0 for one hidden layer of rows under a sum.
     ///
-    /// Two neighbouring layers share the scratch from both ends, so this is the largest sum of two neighbours.
+    /// Two neighbouring layers share the scratch from both ends, so this is the largest sum of two
+    /// neighbours.
     #[must_use]
     pub const fn scratch_len(&self) -> usize {
         let (mut most, mut before, mut left) = (0, 0, self.split().0);
@@ -111,14 +113,17 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`.
     ///
     /// # Errors
-    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` is too short.
+    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` is too
+    /// short.
     pub fn predict(&self, x: &[f32], scratch: &mut [f32], out: &mut [f32]) -> Result<()> {
         self.predict_from(x, scratch, out)
     }
 
-    /// Predicts one row of bytes that stand for the numbers 0 to 255; lengths as for [`predict`](Self::predict).
+    /// Predicts one row of bytes that stand for the numbers 0 to 255; lengths as for
+    /// [`predict`](Self::predict).
     ///
-    /// For bytes that stand for `byte * scale`, use [`predict_from`](Self::predict_from) with [`Scaled`](super::Scaled).
+    /// For bytes that stand for `byte * scale`, use [`predict_from`](Self::predict_from) with
+    /// [`Scaled`](super::Scaled).
     ///
     /// # Errors
     /// As [`predict`](Self::predict).
@@ -137,10 +142,12 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         self.predict_for(x, scratch, out, Blind)
     }
 
-    /// Predicts one row read from any [`Input`], and shows every number that a layer gives: `see(layer, neuron, value)`,
-    /// layer by layer and neuron by neuron, both counted from 0. Lengths are those of [`predict`](Self::predict).
+    /// Predicts one row read from any [`Input`], and shows every number that a layer gives:
+    /// `see(layer, neuron, value)`, layer by layer and neuron by neuron, both counted from 0.
+    /// Lengths are those of [`predict`](Self::predict).
     ///
-    /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing more.
+    /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing
+    /// more.
     ///
     /// ```
     /// use tamis::infer::model::{Activation, Csr, Layer, Model, Sum};
@@ -159,7 +166,13 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     ///
     /// # Errors
     /// As [`predict_from`](Self::predict_from).
-    pub fn predict_observed<X, S>(&self, x: &X, scratch: &mut [f32], out: &mut [f32], see: S) -> Result<()>
+    pub fn predict_observed<X, S>(
+        &self,
+        x: &X,
+        scratch: &mut [f32],
+        out: &mut [f32],
+        see: S,
+    ) -> Result<()>
     where
         X: Input + ?Sized,
         S: FnMut(usize, usize, f32),
@@ -176,10 +189,13 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         length("input row", x.len(), self.inputs())?;
         length("prediction", out.len(), self.outputs())?;
         let needed = self.scratch_len();
-        let short =
-            Error::Budget { needed: needed.saturating_mul(size_of::<f32>()), got: size_of_val(scratch) };
+        let short = Error::Budget {
+            needed: needed.saturating_mul(size_of::<f32>()),
+            got: size_of_val(scratch),
+        };
         let scratch = scratch.get_mut(..needed).ok_or(short)?;
-        let missing = Error::Length { what: "numbers of the row that is read", expected: x.len(), got: 0 };
+        let missing =
+            Error::Length { what: "numbers of the row that is read", expected: x.len(), got: 0 };
         self.forward(x, scratch, out, see).ok_or(missing)
     }
 
@@ -190,7 +206,11 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     {
         let (body, tail) = self.split();
         let Some((first, rest)) = body.split_first().filter(|_| KERNELS & KEPT != 0) else {
-            return if KERNELS & DIRECT != 0 { run_tail::<X, O, KERNELS>(tail, x, out, see) } else { None };
+            return if KERNELS & DIRECT != 0 {
+                run_tail::<X, O, KERNELS>(tail, x, out, see)
+            } else {
+                None
+            };
         };
         let mut ends = Ends::new(scratch);
         let (_, next) = ends.step(first.outputs())?;
@@ -204,7 +224,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         run_tail::<[f32], O, KERNELS>(tail, ends.step(0)?.0, out, see)
     }
 
-    /// The layers whose activations go to the scratch, and those that give the prediction from them.
+    /// The layers whose activations go to the scratch, and those that give the prediction from
+    /// them.
     const fn split(&self) -> (&'a [Layer<'a>], &'a [Layer<'a>]) {
         split(self.layers)
     }
@@ -253,7 +274,8 @@ impl<'a> Model<'a> {
         Ok(Self { layers: heapless::Vec::from_slice(layers).unwrap_or_default() })
     }
 
-    /// No model yet: layers are pushed to where they stay, since a move of all of them would take as much stack again.
+    /// No model yet: layers are pushed to where they stay, since a move of all of them would take
+    /// as much stack again.
     pub(crate) fn empty() -> Self {
         Self { layers: heapless::Vec::new() }
     }
@@ -294,7 +316,8 @@ impl<'a> Model<'a> {
         self.chain().outputs()
     }
 
-    /// Numbers of `f32` that [`predict`](Self::predict) needs between layers; see [`Chain::scratch_len`].
+    /// Numbers of `f32` that [`predict`](Self::predict) needs between layers; see
+    /// [`Chain::scratch_len`].
     #[must_use]
     pub fn scratch_len(&self) -> usize {
         self.chain().scratch_len()
@@ -357,7 +380,12 @@ const fn check(layers: &[Layer<'_>]) -> Result<()> {
 }
 
 /// The last layer, or the last two where no activation has to be kept.
-fn run_tail<X, O, const KERNELS: u16>(tail: &[Layer<'_>], x: &X, out: &mut [f32], mut see: O) -> Option<()>
+fn run_tail<X, O, const KERNELS: u16>(
+    tail: &[Layer<'_>],
+    x: &X,
+    out: &mut [f32],
+    mut see: O,
+) -> Option<()>
 where
     X: Input + ?Sized,
     O: Observer<f32>,
@@ -391,7 +419,8 @@ where
     }
 }
 
-/// The scratch, used from both ends in turn: what a layer reads at one end, the next one writes at the other.
+/// The scratch, used from both ends in turn: what a layer reads at one end, the next one writes at
+/// the other.
 pub(crate) struct Ends<'s> {
     scratch: &'s mut [f32],
     /// Length of the activations that were written last.

@@ -1,9 +1,10 @@
 //! A sparse layer `y_j = a(sum_k value_k x_column_k)` and the kernel that runs it.
 //!
-//! The kernel takes four entries a turn, all into one accumulator: the order of the additions is that of the
-//! entries, and on a core without vector units four accumulators would gain nothing. Each read of the input is
-//! checked, since in safe code a column is only a number; that check is a compare and a branch never taken. On a
-//! Cortex-M4F that makes 8.25 instructions per further entry. Eight a turn make 7.9 and cost a short row 15 more.
+//! The kernel takes four entries a turn, all into one accumulator: the order of the additions is
+//! that of the entries, and on a core without vector units four accumulators would gain nothing.
+//! Each read of the input is checked, since in safe code a column is only a number; that check is a
+//! compare and a branch never taken. On a Cortex-M4F that makes 8.25 instructions per further
+//! entry. Eight a turn make 7.9 and cost a short row 15 more.
 
 use crate::base::error::{finite, length, range, tri};
 use crate::{Error, Result};
@@ -46,13 +47,14 @@ pub struct Csr<'a> {
 }
 
 impl<'a> Csr<'a> {
-    /// A layer of `counts.len()` outputs. Row after row, `counts[j]` entries of `columns` and `values` belong to
-    /// output `j`.
+    /// A layer of `counts.len()` outputs. Row after row, `counts[j]` entries of `columns` and
+    /// `values` belong to output `j`.
     ///
     /// # Errors
-    /// [`Error::Range`] for more than [`MAX_INPUTS`] inputs or a column that is not below `inputs`, [`Error::Length`]
-    /// if the counts do not add up to the number of columns or of values, [`Error::Unsorted`] at the first entry
-    /// whose column does not rise within its row, [`Error::NotFinite`] at the first value that is NaN or infinite.
+    /// [`Error::Range`] for more than [`MAX_INPUTS`] inputs or a column that is not below `inputs`,
+    /// [`Error::Length`] if the counts do not add up to the number of columns or of values,
+    /// [`Error::Unsorted`] at the first entry whose column does not rise within its row,
+    /// [`Error::NotFinite`] at the first value that is NaN or infinite.
     pub const fn new(
         inputs: usize,
         counts: &'a [u16],
@@ -67,7 +69,8 @@ impl<'a> Csr<'a> {
         Ok(Self { inputs, requested: counts.len(), counts, columns, values, activation })
     }
 
-    /// Notes how many outputs were asked for before those without weights were left out; it changes no prediction.
+    /// Notes how many outputs were asked for before those without weights were left out; it changes
+    /// no prediction.
     ///
     /// # Errors
     /// [`Error::Range`] if that is below [`outputs`](Self::outputs) or above `u32::MAX`.
@@ -175,9 +178,15 @@ const fn total(counts: &[u16]) -> usize {
     sum
 }
 
-/// One row, or a piece of it behind what came before: the products are added one by one, in the order of the entries.
+/// One row, or a piece of it behind what came before: the products are added one by one, in the
+/// order of the entries.
 #[inline(always)]
-pub(crate) fn dot<X: Input + ?Sized>(x: &X, columns: &[u16], values: &[f32], mut sum: f32) -> Option<f32> {
+pub(crate) fn dot<X: Input + ?Sized>(
+    x: &X,
+    columns: &[u16],
+    values: &[f32],
+    mut sum: f32,
+) -> Option<f32> {
     let (columns, more_columns) = columns.as_chunks::<4>();
     let (values, more_values) = values.as_chunks::<4>();
     for (&[v0, v1, v2, v3], &[c0, c1, c2, c3]) in values.iter().zip(columns) {
@@ -198,7 +207,12 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    fn new<'a>(inputs: usize, counts: &'a [u16], columns: &'a [u16], values: &'a [f32]) -> Result<Csr<'a>> {
+    fn new<'a>(
+        inputs: usize,
+        counts: &'a [u16],
+        columns: &'a [u16],
+        values: &'a [f32],
+    ) -> Result<Csr<'a>> {
         Csr::new(inputs, counts, columns, values, Activation::Identity)
     }
 
@@ -208,7 +222,8 @@ mod tests {
         let columns: Vec<u16> = (0..40).collect();
         let values: Vec<f32> = x.iter().map(|x| 3.3 - 7.0 * x).collect();
         for len in 0..=40 {
-            let expected = x.iter().zip(&values).take(len).fold(0.0_f32, |sum, (x, value)| sum + value * x);
+            let expected =
+                x.iter().zip(&values).take(len).fold(0.0_f32, |sum, (x, value)| sum + value * x);
             let counts = [len as u16];
             let csr = new(40, &counts, &columns[..len], &values[..len]).unwrap();
             let mut out = [f32::NAN];
@@ -238,7 +253,10 @@ mod tests {
             Err(Error::Range { what: "columns used", min: 0, max: 9, got: 10 })
         );
         let infinite = [1.0, f32::INFINITY, 1.0];
-        assert_eq!(new(9, &[3], &[0, 1, 2], &infinite), Err(Error::NotFinite { what: "weights", at: 1 }));
+        assert_eq!(
+            new(9, &[3], &[0, 1, 2], &infinite),
+            Err(Error::NotFinite { what: "weights", at: 1 })
+        );
         assert!(new(MAX_INPUTS, &[1], &[u16::MAX], &one[..1]).is_ok());
         assert!(new(MAX_INPUTS + 1, &[], &[], &[]).is_err());
     }

@@ -5,7 +5,8 @@ use super::kernels::apart;
 /// Columns of a window.
 pub const WINDOW: usize = 256;
 
-/// The entries of a layer that windows have not used yet; see [`Input::add_window`](super::Input::add_window).
+/// The entries of a layer that windows have not used yet; see
+/// [`Input::add_window`](super::Input::add_window).
 #[derive(Debug, Clone, Copy)]
 pub struct Entries<'a> {
     indices: &'a [u8],
@@ -17,9 +18,14 @@ impl<'a> Entries<'a> {
         Self { indices, values }
     }
 
-    /// Adds to each number of `out` the products of its row's entries, `counts` each, with the numbers that `at` reads for
-    /// their indices; `None` where it has none.
-    pub fn add(&mut self, counts: &[u8], out: &mut [f32], at: impl Fn(usize) -> Option<f32>) -> Option<()> {
+    /// Adds to each number of `out` the products of its row's entries, `counts` each, with the
+    /// numbers that `at` reads for their indices; `None` where it has none.
+    pub fn add(
+        &mut self,
+        counts: &[u8],
+        out: &mut [f32],
+        at: impl Fn(usize) -> Option<f32>,
+    ) -> Option<()> {
         self.runs(counts, out, |indices, values, mut sum| {
             for (&index, value) in indices.iter().zip(values) {
                 sum += value * at(usize::from(index))?;

@@ -1,4 +1,5 @@
-//! What an input row may be: floats, bytes, scaled bytes, or anything that gives its numbers one by one.
+//! What an input row may be: floats, bytes, scaled bytes, or anything that gives its numbers one by
+//! one.
 
 use super::entries::{Entries, WINDOW};
 
@@ -23,8 +24,9 @@ pub trait Input {
     /// The number at `i`; `None` past the end.
     fn at(&self, i: usize) -> Option<f32>;
 
-    /// Adds the entries of one window of [`Blocks`](super::Blocks), which starts at column `start`, to `out`, `counts` for
-    /// each row; `None` past the end. For numbers that lie in memory an array in place of checked reads is faster.
+    /// Adds the entries of one window of [`Blocks`](super::Blocks), which starts at column `start`,
+    /// to `out`, `counts` for each row; `None` past the end. For numbers that lie in memory an
+    /// array in place of checked reads is faster.
     fn add_window(
         &self,
         start: usize,

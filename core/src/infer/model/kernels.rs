@@ -8,7 +8,8 @@ pub(super) const CSR: u16 = 1;
 pub(super) const SUM: u16 = 1 << 1;
 pub(super) const WIDE_BLOCKS: u16 = 1 << 2;
 pub(super) const NARROW_BLOCKS: u16 = 1 << 3;
-/// Layers whose activations are kept; a prediction from the row at once; rows under a sum as the end; one layer as the end.
+/// Layers whose activations are kept; a prediction from the row at once; rows under a sum as the
+/// end; one layer as the end.
 pub(super) const KEPT: u16 = 1 << 4;
 pub(super) const DIRECT: u16 = 1 << 5;
 pub(super) const FUSED: u16 = 1 << 6;
@@ -16,10 +17,11 @@ pub(super) const ALONE: u16 = 1 << 7;
 /// The set of all kernels.
 pub const ALL_KERNELS: u16 = (1 << 8) - 1;
 
-/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as long as they should be,
-/// and unrolled again they would take more flash than the weights, and time before every short run. How often a loop runs is
-/// known where the model is a constant, and loops of few turns are unrolled whatever stands in them, if only that is short: so
-/// the compiler is given many nothings to count.
+/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as
+/// long as they should be, and unrolled again they would take more flash than the weights, and time
+/// before every short run. How often a loop runs is known where the model is a constant, and loops
+/// of few turns are unrolled whatever stands in them, if only that is short: so the compiler is
+/// given many nothings to count.
 #[inline(always)]
 pub(crate) fn rolled() {
     macro_rules! often {
@@ -43,8 +45,9 @@ pub(crate) fn apart() {
     core::hint::black_box(());
 }
 
-/// An array of zeros. The routine that clears memory, which `[0; N]` calls, takes more flash than short arrays do without it. Modules
-/// that `tamis export --format rust` writes have their scratch from here, and programs that embed a model may, too.
+/// An array of zeros. The routine that clears memory, which `[0; N]` calls, takes more flash than
+/// short arrays do without it. Modules that `tamis export --format rust` writes have their scratch
+/// from here, and programs that embed a model may, too.
 ///
 /// ```
 /// assert_eq!(tamis::infer::model::zeros::<i32, 33>(), [0; 33]);

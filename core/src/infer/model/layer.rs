@@ -68,15 +68,22 @@ impl Layer<'_> {
         }
     }
 
-    /// `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the others are not linked.
-    pub(super) fn apply<X: Input + ?Sized, const KERNELS: u16>(&self, x: &X, out: &mut [f32]) -> Option<()> {
+    /// `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the others
+    /// are not linked.
+    pub(super) fn apply<X: Input + ?Sized, const KERNELS: u16>(
+        &self,
+        x: &X,
+        out: &mut [f32],
+    ) -> Option<()> {
         match self {
             Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply(x, out),
             Layer::Sum(sum) if KERNELS & SUM != 0 => {
                 *out.first_mut()? = sum.apply((0..x.len()).map(|i| x.at(i)))?;
                 Some(())
             }
-            Layer::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => blocks.apply(x, out),
+            Layer::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => {
+                blocks.apply(x, out)
+            }
             _ => None,
         }
     }

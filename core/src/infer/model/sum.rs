@@ -14,8 +14,8 @@ impl<'a> Sum<'a> {
     /// A sum over `inputs` neurons; bit `j % 32` of `signs[j / 32]` is 1 where `v_j` is -1.
     ///
     /// # Errors
-    /// [`crate::Error::Length`] unless there are `inputs / 32` words, rounded up; [`crate::Error::Range`] if a bit past
-    /// `inputs` is set.
+    /// [`crate::Error::Length`] unless there are `inputs / 32` words, rounded up;
+    /// [`crate::Error::Range`] if a bit past `inputs` is set.
     pub const fn new(inputs: usize, signs: &'a [u32]) -> Result<Self> {
         tri!(length("sign words", signs.len(), inputs.div_ceil(32)));
         let in_last = if inputs.is_multiple_of(32) { 32 } else { inputs % 32 };
@@ -36,8 +36,8 @@ impl<'a> Sum<'a> {
         self.signs
     }
 
-    /// Adds the activations in order, as many as there are inputs; they come as an iterator so that none has to be
-    /// kept; `None` where one is missing.
+    /// Adds the activations in order, as many as there are inputs; they come as an iterator so that
+    /// none has to be kept; `None` where one is missing.
     #[inline(always)]
     pub(super) fn apply(&self, x: impl Iterator<Item = Option<f32>>) -> Option<f32> {
         self.add(0.0, x)
@@ -68,7 +68,9 @@ mod tests {
     #[test]
     fn signs_run_over_words() {
         let sum = Sum::new(34, &[1 << 31, 0b10]).unwrap();
-        let f = sum.apply((0..34).map(|i| Some(if [31, 33].contains(&i) { 5.0 } else { 1.0 }))).unwrap();
+        let f = sum
+            .apply((0..34).map(|i| Some(if [31, 33].contains(&i) { 5.0 } else { 1.0 })))
+            .unwrap();
         assert_eq!(f, 32.0 - 10.0);
         assert_eq!(Sum::new(0, &[]).unwrap().apply(core::iter::empty()), Some(0.0));
     }
@@ -80,6 +82,9 @@ mod tests {
             Sum::new(2, &[0b100]),
             Err(Error::Range { what: "neurons in the last sign word", min: 0, max: 2, got: 3 })
         );
-        assert_eq!(Sum::new(33, &[0]), Err(Error::Length { what: "sign words", expected: 2, got: 1 }));
+        assert_eq!(
+            Sum::new(33, &[0]),
+            Err(Error::Length { what: "sign words", expected: 2, got: 1 })
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Pairs of an index of `u8` and a weight, in windows of 256 columns.
 //!
-//! An index of `u8` cannot leave an array of 256, so reads of the inputs are not checked and nothing is `unsafe`. The
-//! last window reaches back into the one before it, so that every window lies within the row; a row of fewer than 256 bytes
-//! is copied first.
+//! An index of `u8` cannot leave an array of 256, so reads of the inputs are not checked and
+//! nothing is `unsafe`. The last window reaches back into the one before it, so that every window
+//! lies within the row; a row of fewer than 256 bytes is copied first.
 
 use super::{NARROW_BLOCKS, WIDE_BLOCKS, product, rolled};
 use crate::Result;
@@ -19,14 +19,21 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// A layer of `outputs`. Columns are parted into windows of [`WINDOW`]; in each window in turn, each row in turn has
-    /// `counts` pairs, of an index and a weight of `i8`. The index is the column less the window's start; the last window
-    /// starts at `inputs - 256`, or 0 for fewer inputs.
+    /// A layer of `outputs`. Columns are parted into windows of [`WINDOW`]; in each window in turn,
+    /// each row in turn has `counts` pairs, of an index and a weight of `i8`. The index is the
+    /// column less the window's start; the last window starts at `inputs - 256`, or 0 for fewer
+    /// inputs.
     ///
     /// # Errors
-    /// [`crate::Error::Range`] for more than 65536 inputs or an index outside its window, [`crate::Error::Length`] unless there
-    /// is a count for each window and row, and they add up to the pairs, [`crate::Error::Unsorted`] for an index that does not rise.
-    pub const fn new(inputs: usize, outputs: usize, counts: &'a [u8], pairs: &'a [[u8; 2]]) -> Result<Self> {
+    /// [`crate::Error::Range`] for more than 65536 inputs or an index outside its window,
+    /// [`crate::Error::Length`] unless there is a count for each window and row, and they add up to
+    /// the pairs, [`crate::Error::Unsorted`] for an index that does not rise.
+    pub const fn new(
+        inputs: usize,
+        outputs: usize,
+        counts: &'a [u8],
+        pairs: &'a [[u8; 2]],
+    ) -> Result<Self> {
         tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
         let mut runs = tri!(Runs::new(inputs, outputs, counts, pairs.len()));
         let mut left = pairs;
@@ -89,7 +96,8 @@ impl<'a> Blocks<'a> {
 
     #[inline(always)]
     pub(super) fn accumulate<const KERNELS: u16>(&self, x: &[u8], sums: &mut [i32]) -> Option<()> {
-        let narrow = KERNELS & NARROW_BLOCKS != 0 && (KERNELS & WIDE_BLOCKS == 0 || x.len() < WINDOW);
+        let narrow =
+            KERNELS & NARROW_BLOCKS != 0 && (KERNELS & WIDE_BLOCKS == 0 || x.len() < WINDOW);
         if narrow { self.copied(x, sums) } else { self.windows(x, sums) }
     }
 
@@ -134,7 +142,12 @@ impl<'a> Blocks<'a> {
 
 /// One window; the pairs behind it. Many of its rows may have none, so those are passed by.
 #[inline(never)]
-fn run<'p>(x: &[u8; WINDOW], sums: &mut [i32], counts: &[u8], pairs: &'p [[u8; 2]]) -> Option<&'p [[u8; 2]]> {
+fn run<'p>(
+    x: &[u8; WINDOW],
+    sums: &mut [i32],
+    counts: &[u8],
+    pairs: &'p [[u8; 2]],
+) -> Option<&'p [[u8; 2]]> {
     let mut pairs = pairs;
     for (sum, &count) in sums.iter_mut().zip(counts) {
         if count == 0 {
@@ -148,8 +161,8 @@ fn run<'p>(x: &[u8; WINDOW], sums: &mut [i32], counts: &[u8], pairs: &'p [[u8; 2
     Some(pairs)
 }
 
-/// Enters a list of steps so that the last `count` of them are done, by one jump. Steps are numbered down to 0; each has a
-/// label, and all are done where `count` is above the first of them.
+/// Enters a list of steps so that the last `count` of them are done, by one jump. Steps are
+/// numbered down to 0; each has a label, and all are done where `count` is above the first of them.
 macro_rules! last {
     ($count:expr, $step:ident: $($label:lifetime $k:literal)*) => {
         last!(@ $step, { match $count { $($k => break $label,)* _ => {} } } $($label $k)*)
@@ -160,8 +173,8 @@ macro_rules! last {
     };
 }
 
-/// One run: fifteen pairs a turn, or as many as are left, by one jump to where so many are left to add. Most runs are shorter:
-/// they take no loop and no call.
+/// One run: fifteen pairs a turn, or as many as are left, by one jump to where so many are left to
+/// add. Most runs are shorter: they take no loop and no call.
 #[inline(always)]
 fn dot(x: &[u8; WINDOW], run: &[[u8; 2]], mut sum: i32) -> i32 {
     let mut left = run;
@@ -184,13 +197,16 @@ fn dot(x: &[u8; WINDOW], run: &[[u8; 2]], mut sum: i32) -> i32 {
 mod tests {
     use super::*;
 
-    /// Runs of no pair, of one turn less and more than full, and of all of a window: each adds its products to its sum.
+    /// Runs of no pair, of one turn less and more than full, and of all of a window: each adds its
+    /// products to its sum.
     #[test]
     fn runs_of_every_length_add_the_products_of_their_pairs() {
         let x: [u8; WINDOW] = core::array::from_fn(|k| (k * 7 + 3) as u8);
         let pairs: [[u8; 2]; 255] = core::array::from_fn(|k| [k as u8, (k * 31 + 101) as u8]);
         let products = |run: &[[u8; 2]]| -> i32 {
-            run.iter().map(|&[at, weight]| i32::from(x[usize::from(at)]) * i32::from(weight as i8)).sum()
+            run.iter()
+                .map(|&[at, weight]| i32::from(x[usize::from(at)]) * i32::from(weight as i8))
+                .sum()
         };
         for count in 0..=255 {
             let counts = [count, 0, 255 - count];

@@ -1,17 +1,20 @@
 //! Layers one behind the other, and their prediction.
 
 use super::{
-    ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, ONE_FACTOR, OWN_FACTORS, Rescale, Scales, rolled,
+    ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, ONE_FACTOR, OWN_FACTORS, Rescale, Scales,
+    rolled,
 };
 use crate::base::error::{length, range, tri};
 use crate::infer::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum};
 use crate::{Error, Result};
 
-/// A chain of one to [`MAX_LAYERS`] layers of integers that lie elsewhere, the scalar [`Sum`] as its possible end counted.
+/// A chain of one to [`MAX_LAYERS`] layers of integers that lie elsewhere, the scalar [`Sum`] as
+/// its possible end counted.
 ///
-/// All of it can be made where the compiler runs it. A model in a `static` is checked when the program is built and is
-/// linked without a check, and with only those kernels that [`kernels`](Self::kernels) of its layers says it needs: the
-/// others have no bit in `KERNELS`. `tamis export --format rust` writes such a module.
+/// All of it can be made where the compiler runs it. A model in a `static` is checked when the
+/// program is built and is linked without a check, and with only those kernels that
+/// [`kernels`](Self::kernels) of its layers says it needs: the others have no bit in `KERNELS`.
+/// `tamis export --format rust` writes such a module.
 ///
 /// ```
 /// use tamis::infer::model::Activation;
@@ -53,7 +56,8 @@ pub struct Chain<'a, const KERNELS: u16 = ALL_KERNELS> {
 }
 
 impl Chain<'_> {
-    /// The set of the kernels, and of what may follow them, that these layers need, for the type of a chain in a `static`.
+    /// The set of the kernels, and of what may follow them, that these layers need, for the type of
+    /// a chain in a `static`.
     #[must_use]
     pub const fn kernels(layers: &[Layer<'_>]) -> u16 {
         let (mut set, mut left) = (0, layers);
@@ -81,10 +85,14 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// Chains `layers`, given in the order in which they run, and a sum behind them.
     ///
     /// # Errors
-    /// [`Error::Range`] for no layer or more than [`MAX_LAYERS`], [`Error::Length`] where a layer does not take what the one
-    /// before it gives, where a layer whose outputs are bytes has no factor or no `ReLU`, or where a layer needs a kernel
-    /// that is not in `KERNELS`.
-    pub const fn new(layers: &'a [Layer<'a>], sum: Option<Sum<'a>>, scales: Scales) -> Result<Self> {
+    /// [`Error::Range`] for no layer or more than [`MAX_LAYERS`], [`Error::Length`] where a layer
+    /// does not take what the one before it gives, where a layer whose outputs are bytes has no
+    /// factor or no `ReLU`, or where a layer needs a kernel that is not in `KERNELS`.
+    pub const fn new(
+        layers: &'a [Layer<'a>],
+        sum: Option<Sum<'a>>,
+        scales: Scales,
+    ) -> Result<Self> {
         let widest = tri!(check(layers, sum));
         let lacking = (Chain::kernels(layers) & !KERNELS).count_ones() as usize;
         tri!(length("kernels that layers need and the chain lacks", lacking, 0));
@@ -125,8 +133,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         }
     }
 
-    /// Numbers of `i32` that [`predict`](Self::predict) needs between layers: the sums of the widest hidden layer and its
-    /// bytes.
+    /// Numbers of `i32` that [`predict`](Self::predict) needs between layers: the sums of the
+    /// widest hidden layer and its bytes.
     #[must_use]
     pub const fn scratch_len(&self) -> usize {
         self.widest + self.widest.div_ceil(size_of::<i32>())
@@ -135,20 +143,29 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`.
     ///
     /// # Errors
-    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` is too short.
+    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` is too
+    /// short.
     pub fn predict(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32]) -> Result<()> {
         self.predict_for(x, scratch, out, Blind)
     }
 
-    /// Predicts one row, and shows every number that a layer gives: `see(layer, neuron, value)`, layer by layer and neuron by
-    /// neuron, both counted from 0; the sum counts as a layer. Of all layers but the last they are the bytes that the next one
-    /// reads. Lengths are those of [`predict`](Self::predict).
+    /// Predicts one row, and shows every number that a layer gives: `see(layer, neuron, value)`,
+    /// layer by layer and neuron by neuron, both counted from 0; the sum counts as a layer. Of all
+    /// layers but the last they are the bytes that the next one reads. Lengths are those of
+    /// [`predict`](Self::predict).
     ///
-    /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing more.
+    /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing
+    /// more.
     ///
     /// # Errors
     /// As [`predict`](Self::predict).
-    pub fn predict_observed<S>(&self, x: &[u8], scratch: &mut [i32], out: &mut [i32], see: S) -> Result<()>
+    pub fn predict_observed<S>(
+        &self,
+        x: &[u8],
+        scratch: &mut [i32],
+        out: &mut [i32],
+        see: S,
+    ) -> Result<()>
     where
         S: FnMut(usize, usize, i32),
     {
@@ -207,8 +224,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         Some(())
     }
 
-    /// Predicts, and gives the class: of several outputs the place of the largest, of equal ones the lowest; of one, 1 from
-    /// the threshold on.
+    /// Predicts, and gives the class: of several outputs the place of the largest, of equal ones
+    /// the lowest; of one, 1 from the threshold on.
     ///
     /// # Errors
     /// As [`predict`](Self::predict).
@@ -264,7 +281,8 @@ impl<'a> Model<'a> {
         Ok(Self { layers, sum, scales, widest })
     }
 
-    /// No model yet: layers are pushed to where they stay, since a move of all of them would take as much stack again.
+    /// No model yet: layers are pushed to where they stay, since a move of all of them would take
+    /// as much stack again.
     pub(crate) fn empty() -> Self {
         Self { layers: heapless::Vec::new(), sum: None, scales: Scales::default(), widest: 0 }
     }
@@ -319,7 +337,8 @@ impl<'a> Model<'a> {
         self.chain().outputs()
     }
 
-    /// Numbers of `i32` that [`predict`](Self::predict) needs between layers; see [`Chain::scratch_len`].
+    /// Numbers of `i32` that [`predict`](Self::predict) needs between layers; see
+    /// [`Chain::scratch_len`].
     #[must_use]
     pub fn scratch_len(&self) -> usize {
         self.chain().scratch_len()
@@ -391,7 +410,8 @@ fn cut_by_each(factors: &[u32], sums: &[i32], bytes: &mut [u8]) {
     }
 }
 
-/// Multiplies sums by one factor for all or one for each; they stay as they are where there is none.
+/// Multiplies sums by one factor for all or one for each; they stay as they are where there is
+/// none.
 #[inline(always)]
 fn scale(factors: &[u32], sums: &mut [i32]) {
     let mut factors = factors;

@@ -17,7 +17,8 @@ impl<'a> Dense<'a> {
     /// A layer of `outputs`, each with a value for each input.
     ///
     /// # Errors
-    /// [`crate::Error::Range`] for more than 65536 inputs or outputs, [`crate::Error::Length`] for another number of values.
+    /// [`crate::Error::Range`] for more than 65536 inputs or outputs, [`crate::Error::Length`] for
+    /// another number of values.
     pub const fn new(inputs: usize, outputs: usize, values: &'a [i8]) -> Result<Self> {
         tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
         tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
@@ -67,8 +68,8 @@ impl<'a> Dense<'a> {
     }
 }
 
-/// Rows as long as `x`, which is as long as the inputs, cut off one by one: an iterator of chunks divides to know how many there are, by a routine on the smallest
-/// parts.
+/// Rows as long as `x`, which is as long as the inputs, cut off one by one: an iterator of chunks
+/// divides to know how many there are, by a routine on the smallest parts.
 #[inline(never)]
 fn rows(x: &[u8], values: &[i8], sums: &mut [i32]) {
     let mut values = values;

@@ -15,13 +15,18 @@ pub struct Mask<'a> {
 }
 
 impl<'a> Mask<'a> {
-    /// A layer of `outputs`, each with `inputs / 32` words of bits, rounded up. Bit `k mod 32` of word `k / 32` of a row is 1
-    /// where it has a value for input `k`.
+    /// A layer of `outputs`, each with `inputs / 32` words of bits, rounded up. Bit `k mod 32` of
+    /// word `k / 32` of a row is 1 where it has a value for input `k`.
     ///
     /// # Errors
-    /// [`crate::Error::Range`] for more than 65536 inputs or outputs or a bit behind the last input, [`crate::Error::Length`] for
-    /// another number of words or of values.
-    pub const fn new(inputs: usize, outputs: usize, bits: &'a [u32], values: &'a [i8]) -> Result<Self> {
+    /// [`crate::Error::Range`] for more than 65536 inputs or outputs or a bit behind the last
+    /// input, [`crate::Error::Length`] for another number of words or of values.
+    pub const fn new(
+        inputs: usize,
+        outputs: usize,
+        bits: &'a [u32],
+        values: &'a [i8],
+    ) -> Result<Self> {
         tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
         tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
         let this = Self { inputs, outputs, bits, values };
@@ -48,9 +53,13 @@ impl<'a> Mask<'a> {
         outputs.saturating_mul(inputs.div_ceil(32))
     }
 
-    /// Sets the bits of weights in `bits[words]`, row after row with as many `columns` each as `counts` says.
+    /// Sets the bits of weights in `bits[words]`, row after row with as many `columns` each as
+    /// `counts` says.
     pub fn mark(inputs: usize, counts: &[u16], columns: &[u16], bits: &mut [u32]) {
-        let rows = counts.iter().zip(0..).flat_map(|(&count, row)| core::iter::repeat_n(row, count.into()));
+        let rows = counts
+            .iter()
+            .zip(0..)
+            .flat_map(|(&count, row)| core::iter::repeat_n(row, count.into()));
         for (row, &column) in rows.zip(columns) {
             let word = Self::words(inputs, row) + usize::from(column) / 32;
             if let Some(word) = bits.get_mut(word) {

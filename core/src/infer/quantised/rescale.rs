@@ -3,25 +3,27 @@
 use crate::base::error::{finite, range, tri};
 use crate::{Error, Result};
 
-/// A factor `m / 2^s` with `m` from 2²³ to 2²⁴ - 1 in the low 24 bits and `s` from 26 to 56 in the high 8: every `f32` from
-/// 2⁻³³ to below 1/4, exactly.
+/// A factor `m / 2^s` with `m` from 2²³ to 2²⁴ - 1 in the low 24 bits and `s` from 26 to 56 in the
+/// high 8: every `f32` from 2⁻³³ to below 1/4, exactly.
 ///
-/// A sum times the factor is rounded to the nearest integer, halves up: `floor(sum * m / 2^s + 1/2)`. What a sum loses by a
-/// factor of 1/4 is beyond what the weights, of 8 bits each, hold.
+/// A sum times the factor is rounded to the nearest integer, halves up:
+/// `floor(sum * m / 2^s + 1/2)`. What a sum loses by a factor of 1/4 is beyond what the weights, of
+/// 8 bits each, hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rescale(u32);
 
 impl Rescale {
     const ONE: u32 = 1 << 23;
-    /// The least shift: 32 for the high word of the product, 1 for the half that is added to it, less 7 (see `number`).
+    /// The least shift: 32 for the high word of the product, 1 for the half that is added to it,
+    /// less 7 (see `number`).
     const LEAST: u32 = 26;
     const MOST: u32 = 56;
 
     /// The factor of a number that is one.
     ///
     /// # Errors
-    /// [`Error::Range`] for a number that is negative, below 2⁻³³, or 1/4 and more; [`Error::NotFinite`] for NaN or an
-    /// infinity.
+    /// [`Error::Range`] for a number that is negative, below 2⁻³³, or 1/4 and more;
+    /// [`Error::NotFinite`] for NaN or an infinity.
     pub const fn near(factor: f32) -> Result<Self> {
         tri!(finite("factors", &[factor]));
         let bits = factor.to_bits();
@@ -56,7 +58,8 @@ impl Rescale {
         if bits & Self::ONE != 0 && Self::LEAST <= bits >> 24 && bits >> 24 <= Self::MOST {
             return Ok(Self(bits));
         }
-        let (min, max) = ((Self::LEAST << 24 | Self::ONE) as usize, (Self::MOST << 24 | 0xFF_FFFF) as usize);
+        let (min, max) =
+            ((Self::LEAST << 24 | Self::ONE) as usize, (Self::MOST << 24 | 0xFF_FFFF) as usize);
         Err(Error::Range { what: "factor of a layer", min, max, got: bits as usize })
     }
 
@@ -82,11 +85,16 @@ impl Rescale {
     #[inline(always)]
     pub(super) fn parts(self) -> Parts {
         let shift = (self.0 >> 24).wrapping_sub(25);
-        Parts { m: (self.0 << 8 >> 1) as i32, half: 1_i32.wrapping_shl(shift.wrapping_sub(1)), shift }
+        Parts {
+            m: (self.0 << 8 >> 1) as i32,
+            half: 1_i32.wrapping_shl(shift.wrapping_sub(1)),
+            shift,
+        }
     }
 }
 
-/// A factor taken apart: 31 bits, the half that is added to the high word of the product, and what that is shifted by.
+/// A factor taken apart: 31 bits, the half that is added to the high word of the product, and what
+/// that is shifted by.
 #[derive(Clone, Copy)]
 pub(super) struct Parts {
     m: i32,
@@ -104,7 +112,8 @@ impl Parts {
     /// As [`Rescale::number`].
     #[inline(always)]
     fn number(self, sum: i32) -> i32 {
-        // Of the product, below 2^62, the high word is enough. What is dropped with the low one cannot change the floor.
+        // Of the product, below 2^62, the high word is enough. What is dropped with the low one
+        // cannot change the floor.
         let high = (i64::from(sum).wrapping_mul(i64::from(self.m)) >> 32) as i32;
         high.wrapping_add(self.half).wrapping_shr(self.shift)
     }
@@ -122,11 +131,16 @@ mod tests {
             [12, 20, -12, 2036, 2043, 2044, i32::MAX, i32::MIN].map(|sum| eighth.byte(sum)),
             [2, 3, 0, 255, 255, 255, 255, 0]
         );
-        for factor in
-            [f32::from_bits(0.25_f32.to_bits() - 1), 1.0 / 12.0, 0.001_234_5, 1e-7, 2.0_f32.powi(-33)]
-        {
+        for factor in [
+            f32::from_bits(0.25_f32.to_bits() - 1),
+            1.0 / 12.0,
+            0.001_234_5,
+            1e-7,
+            2.0_f32.powi(-33),
+        ] {
             let fixed = Rescale::near(factor).unwrap();
-            for sum in [0, 1, 2, 6, 18, 100, 765, 12_345_678, -7, i32::MIN, i32::MIN + 1, i32::MAX] {
+            for sum in [0, 1, 2, 6, 18, 100, 765, 12_345_678, -7, i32::MIN, i32::MIN + 1, i32::MAX]
+            {
                 let exact = i128::from(sum) * i128::from(fixed.0 & 0xFF_FFFF);
                 let shift = fixed.0 >> 24;
                 assert_eq!(

@@ -1,9 +1,11 @@
-//! Derivatives of a model of integers, straight through its rounding: what weights are trained by that will be rounded.
+//! Derivatives of a model of integers, straight through its rounding: what weights are trained by
+//! that will be rounded.
 //!
-//! A prediction of integers is a step function, so its derivatives are 0 or none. The usual way out (*straight-through
-//! estimation*) predicts with the integers and differentiates as if nothing were rounded: a byte `a = cut(r s)` of a sum
-//! `s = b + sum_k w_k x_k` has the derivative `r` by `s` from 1 to 254, and 0 where it is cut, at 0 by relu and at 255 by the
-//! room of a byte. The prediction itself is that of [`Chain::predict_observed`], the code that parts run.
+//! A prediction of integers is a step function, so its derivatives are 0 or none. The usual way out
+//! (*straight-through estimation*) predicts with the integers and differentiates as if nothing were
+//! rounded: a byte `a = cut(r s)` of a sum `s = b + sum_k w_k x_k` has the derivative `r` by `s`
+//! from 1 to 254, and 0 where it is cut, at 0 by relu and at 255 by the room of a byte. The
+//! prediction itself is that of [`Chain::predict_observed`], the code that parts run.
 //!
 //! Nothing here is linked into a program that only predicts.
 
@@ -26,18 +28,20 @@ fn hidden<'a>(model: &Chain<'a>) -> &'a [Layer<'a>] {
     }
 }
 
-/// Adds the derivatives of `sum_k residual[k] y[k]` by every weight and every bias to `gradient`, with `y` the outputs of the
-/// row `x[inputs]`.
+/// Adds the derivatives of `sum_k residual[k] y[k]` by every weight and every bias to `gradient`,
+/// with `y` the outputs of the row `x[inputs]`.
 ///
-/// * `given[bytes]` is what [`Chain::predict_observed`] has shown on the row of the layers that give bytes ([`bytes`]), and
-///   `deltas` as many words, for use in here.
-/// * `residual[outputs]` is by the integers that come out; where relu behind a last layer has cut an output, it is 0.
+/// * `given[bytes]` is what [`Chain::predict_observed`] has shown on the row of the layers that
+///   give bytes ([`bytes`]), and `deltas` as many words, for use in here.
+/// * `residual[outputs]` is by the integers that come out; where relu behind a last layer has cut
+///   an output, it is 0.
 /// * `gradient` has the **last layer first**: of each layer its weights, in the order of
-///   [`Weights::entries`](super::Weights::entries), then a number for each output: that of its bias, whether it has one or
-///   not. All is in units of the integers.
+///   [`Weights::entries`](super::Weights::entries), then a number for each output: that of its
+///   bias, whether it has one or not. All is in units of the integers.
 ///
-/// A bias is taken to follow the weights where the byte [`Scales::zero`](super::Scales::zero) stands for 0: a weight that grows
-/// by 1 takes `zero` from it, so an input that is 0 has no derivative.
+/// A bias is taken to follow the weights where the byte [`Scales::zero`](super::Scales::zero)
+/// stands for 0: a weight that grows by 1 takes `zero` from it, so an input that is 0 has no
+/// derivative.
 ///
 /// # Errors
 /// [`Error::Length`] for a slice of another length; of `gradient` once it was added to.
@@ -91,7 +95,9 @@ pub fn add_gradient(
         let before = if at == 0 { start } else { start.saturating_sub(layer.inputs()) };
         let (left, own) = deltas.split_at_mut(start);
         let own = own.get_mut(..end - start).unwrap_or_default();
-        for ((delta, byte), j) in own.iter_mut().zip(given.get(start..end).unwrap_or_default()).zip(0..) {
+        for ((delta, byte), j) in
+            own.iter_mut().zip(given.get(start..end).unwrap_or_default()).zip(0..)
+        {
             *delta = if (1..=254).contains(byte) { *delta * factor(layer, j) } else { 0.0 };
         }
         let delta = |j: usize| {
@@ -151,16 +157,21 @@ mod tests {
     use crate::infer::quantised::{Mask, Scales, Weights};
 
     const FACTOR: f32 = 1.0 / 64.0;
-    /// Weights and biases of 2 neurons on 3 inputs and of 2 on these, by which sums are multiples of 64.
+    /// Weights and biases of 2 neurons on 3 inputs and of 2 on these, by which sums are multiples
+    /// of 64.
     const FIRST: [i8; 5] = [64, -32, 32, 96, 64];
     const SECOND: [i8; 3] = [64, 32, -64];
     const BIAS: [[i32; 2]; 2] = [[640, -64], [128, 256]];
 
-    /// As the model without any rounding: `y = c_0 h_0 - c_1 h_1` behind two layers cut to 0 to 255.
+    /// As the model without any rounding: `y = c_0 h_0 - c_1 h_1` behind two layers cut to 0 to
+    /// 255.
     fn soft(x: &[f64; 3], zero: f64, p: &[f64]) -> f64 {
         let x = x.map(|x| x - zero);
         let cut = |sum: f64| (sum * f64::from(FACTOR)).clamp(0.0, 255.0);
-        let a = [cut(p[5] + p[0] * x[0] + p[1] * x[2]), cut(p[6] + p[2] * x[0] + p[3] * x[1] + p[4] * x[2])];
+        let a = [
+            cut(p[5] + p[0] * x[0] + p[1] * x[2]),
+            cut(p[6] + p[2] * x[0] + p[3] * x[1] + p[4] * x[2]),
+        ];
         let h = [cut(p[10] + p[7] * a[0]), cut(p[11] + p[8] * a[0] + p[9] * a[1])];
         h[0] - h[1]
     }
@@ -198,9 +209,13 @@ mod tests {
         let numbers = numbers.chain(SECOND.iter().map(|&w| f64::from(w)));
         let p: Vec<f64> = numbers.chain(BIAS[1].map(f64::from)).collect();
         let mut open = 0;
-        for (x, zero) in
-            [([40, 4, 10], 0), ([60, 12, 30], 8), ([0, 0, 40], 0), ([200, 90, 20], 0), ([20, 30, 40], 16)]
-        {
+        for (x, zero) in [
+            ([40, 4, 10], 0),
+            ([60, 12, 30], 8),
+            ([0, 0, 40], 0),
+            ([200, 90, 20], 0),
+            ([20, 30, 40], 16),
+        ] {
             let (gradient, given) = straight(&x, zero);
             open += given.iter().filter(|byte| (1..=254).contains(*byte)).count();
             for i in 0..p.len() {
@@ -225,7 +240,8 @@ mod tests {
     fn other_lengths_are_refused() {
         let last = Weights::Mask(Mask::new(2, 1, &[0b10], &[3]).unwrap());
         let layers = [Layer::new(last, &[], &[], Activation::Identity).unwrap()];
-        let model: Chain<'_> = Chain::new(&layers, None, Scales::new(1.0, 1.0, 0, 0).unwrap()).unwrap();
+        let model: Chain<'_> =
+            Chain::new(&layers, None, Scales::new(1.0, 1.0, 0, 0).unwrap()).unwrap();
         let run = |x: &[u8], given: &[u8], residual: &[f32], deltas: usize, gradient: usize| {
             add_gradient(
                 &model,
@@ -245,6 +261,9 @@ mod tests {
             run(&[1, 2], &[], &[1.0], 0, 3),
             run(&[1, 2], &[], &[1.0], 0, 1),
         ];
-        assert!(wrong.iter().all(|result| matches!(result, Err(Error::Length { .. }))), "{wrong:?}");
+        assert!(
+            wrong.iter().all(|result| matches!(result, Err(Error::Length { .. }))),
+            "{wrong:?}"
+        );
     }
 }

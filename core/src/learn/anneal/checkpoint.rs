@@ -8,7 +8,8 @@ use crate::learn::checkpoint::{self as record, Form};
 use crate::network::net::{Network, Shape};
 use crate::network::weights::Weights;
 
-/// Where a run stands after a step: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
+/// Where a run stands after a step: enough to resume from, see
+/// [`crate::learn::start::Start::Checkpoint`].
 ///
 /// It is a view of the run's own memory and takes none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,11 +18,13 @@ pub struct Checkpoint<'a> {
     pub state: State,
     /// The weights on the support: at most [`crate::base::budget::Annealing::start`] entries.
     pub net: Network<'a>,
-    /// Adam's mean of the gradients, one number for each entry of the support, those of W before those of Wt.
+    /// Adam's mean of the gradients, one number for each entry of the support, those of W before
+    /// those of Wt.
     pub mean: &'a [f32],
     /// Adam's mean of their squares, in the same order.
     pub square: &'a [f32],
-    /// The iterate of least validation loss so far, at most s entries; no weights where there is none.
+    /// The iterate of least validation loss so far, at most s entries; no weights where there is
+    /// none.
     pub best: Network<'a>,
 }
 
@@ -70,7 +73,8 @@ impl State {
         let score = |held: Option<Held>| {
             held.map_or([0; 3], |held| [held.loss.to_bits(), held.right as u32, held.rows as u32])
         };
-        let ([best, right, rows], [held, held_right, held_rows]) = (score(self.best), score(self.held));
+        let ([best, right, rows], [held, held_right, held_rows]) =
+            (score(self.best), score(self.held));
         [
             self.step,
             self.updates,
@@ -99,8 +103,8 @@ impl State {
     /// From words that [`Self::to_words`] gave.
     ///
     /// # Errors
-    /// [`crate::Error::Range`] for a switch that is neither on nor off, or more rows right than there are,
-    /// [`crate::Error::NotFinite`] for a number that is none.
+    /// [`crate::Error::Range`] for a switch that is neither on nor off, or more rows right than
+    /// there are, [`crate::Error::NotFinite`] for a number that is none.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
         let &[
             step,
@@ -162,12 +166,18 @@ impl Record for Checkpoint<'_> {
         &self,
         put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
     ) -> core::result::Result<(), E> {
-        record::write(&self.state.to_words(), &[self.net, self.best], &[self.mean, self.square], put)
+        record::write(
+            &self.state.to_words(),
+            &[self.net, self.best],
+            &[self.mean, self.square],
+            put,
+        )
     }
 }
 
 impl Checkpoint<'_> {
-    /// Checks that it is one of a network of (d, m, c), of at most `start` entries and s of the best iterate.
+    /// Checks that it is one of a network of (d, m, c), of at most `start` entries and s of the
+    /// best iterate.
     pub(super) fn check(&self, shape: Shape, start: usize, best: usize) -> Result<()> {
         self.net.check_shape(shape)?;
         self.best.check_shape(shape)?;

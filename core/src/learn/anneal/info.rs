@@ -36,8 +36,8 @@ pub struct Info {
     pub epochs: u32,
     /// The result on the training rows.
     pub training: Held,
-    /// The result on the validation rows; none without such rows, and none where the run ended before there was a best
-    /// iterate on them.
+    /// The result on the validation rows; none without such rows, and none where the run ended
+    /// before there was a best iterate on them.
     pub validation: Option<Held>,
     /// Entries that the run started with.
     pub start: usize,

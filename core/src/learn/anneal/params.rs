@@ -12,13 +12,15 @@ use crate::network::weights::check_kept;
 pub struct Params<'k> {
     /// Passes over the training rows.
     pub epochs: u32,
-    /// Rows of a batch; 0 or more than there are for all. Batches are runs of consecutive rows, so rows must come in
-    /// random order; the order of the batches is drawn anew each epoch.
+    /// Rows of a batch; 0 or more than there are for all. Batches are runs of consecutive rows, so
+    /// rows must come in random order; the order of the batches is drawn anew each epoch.
     pub batch: usize,
-    /// Rows, the last ones of the data, that are never trained on. With 0 the last iterate is the result, otherwise
-    /// the iterate of least validation loss among those at the ends of epochs on the settled support.
+    /// Rows, the last ones of the data, that are never trained on. With 0 the last iterate is the
+    /// result, otherwise the iterate of least validation loss among those at the ends of epochs on
+    /// the settled support.
     pub validation: usize,
-    /// Evaluations on the validation rows without a new least loss after which a run ends; 0 for never.
+    /// Evaluations on the validation rows without a new least loss after which a run ends; 0 for
+    /// never.
     pub patience: u32,
     /// Entries of the first support, in units of s; at least 1. Accuracy rises with it to about 10.
     pub start_factor: f32,
@@ -38,13 +40,14 @@ pub struct Params<'k> {
     pub growth_rows: usize,
     /// What is added to a column's scale where growth divides by it, in units of scaled inputs.
     pub floor: f32,
-    /// Factor that brings the inputs to about 1; a power of two rounds nothing. There is one for all inputs: columns of
-    /// very different size should be brought to a like one first.
+    /// Factor that brings the inputs to about 1; a power of two rounds nothing. There is one for
+    /// all inputs: columns of very different size should be brought to a like one first.
     pub input_scale: f32,
     /// Seed of the first support and of all orders.
     pub seed: u64,
-    /// Flat indices of W, rising and fewer than s, of weights that are on the support whatever their size, from the first one to
-    /// the last. Both sides count in s, so that one place at least is left for a weight to an output.
+    /// Flat indices of W, rising and fewer than s, of weights that are on the support whatever
+    /// their size, from the first one to the last. Both sides count in s, so that one place at
+    /// least is left for a weight to an output.
     pub must_keep: &'k [u32],
 }
 
@@ -71,7 +74,13 @@ impl Params<'_> {
 
     /// The memory that a run needs for c outputs, given the panel and the operator's scratch.
     #[must_use]
-    pub const fn budget(&self, dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Annealing {
+    pub const fn budget(
+        &self,
+        dims: Dims,
+        outputs: usize,
+        panel: usize,
+        scratch: usize,
+    ) -> Annealing {
         let batch = budget::batch(self.batch, dims.samples.saturating_sub(self.validation));
         Annealing {
             dims,
@@ -109,7 +118,10 @@ impl Params<'_> {
         error::range("validation rows", self.validation, 0, n - 1)?;
         loss::check_classes(labels, outputs)?;
         let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = self;
-        error::finite("parameters", &[start_factor, rate, drop, shrink, settle, floor, input_scale])?;
+        error::finite(
+            "parameters",
+            &[start_factor, rate, drop, shrink, settle, floor, input_scale],
+        )?;
         let part = |x: f32| (0.0..=1.0).contains(&x);
         let fits = start_factor >= 1.0 && rate > 0.0 && part(drop) && part(shrink) && part(settle);
         if fits && floor >= 0.0 && input_scale > 0.0 {

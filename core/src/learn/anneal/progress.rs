@@ -14,7 +14,8 @@ pub struct Progress<'a> {
     pub steps: u32,
     /// Steps of an epoch.
     pub epoch_steps: u32,
-    /// Mean cross-entropy on the batch before the last step; NaN in the first call of a run that resumes from a checkpoint.
+    /// Mean cross-entropy on the batch before the last step; NaN in the first call of a run that
+    /// resumes from a checkpoint.
     pub loss: f32,
     /// Learning rate of the last step.
     pub rate: f32,
@@ -22,7 +23,8 @@ pub struct Progress<'a> {
     pub nnz: usize,
     /// Neurons that have weights from the inputs.
     pub live: usize,
-    /// Rows read so far: a product with a row, forward or back, is one. Steps, growth and evaluations count.
+    /// Rows read so far: a product with a row, forward or back, is one. Steps, growth and
+    /// evaluations count.
     pub rows_read: u64,
     /// Loss and accuracy at the last evaluation on the validation rows.
     pub validation: Option<Held>,

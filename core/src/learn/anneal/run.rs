@@ -1,4 +1,5 @@
-//! A run: steps, changes of the support, scores on the validation rows, and what is left at the end.
+//! A run: steps, changes of the support, scores on the validation rows, and what is left at the
+//! end.
 
 use super::checkpoint::{Checkpoint, State};
 use super::info::{Held, Info};
@@ -56,7 +57,12 @@ impl<'p> Run<'p> {
     /// Goes on from a checkpoint, once the column scales are there.
     pub(super) fn load(&mut self, from: &Checkpoint<'_>, support: &mut Support<'_>) -> Result<()> {
         error::range("steps of the checkpoint", from.state.step as usize, 1, self.steps as usize)?;
-        error::range("changes of the checkpoint", from.state.updates as usize, 0, from.state.step as usize)?;
+        error::range(
+            "changes of the checkpoint",
+            from.state.updates as usize,
+            0,
+            from.state.step as usize,
+        )?;
         for held in from.state.best.iter().chain(&from.state.held) {
             error::length("validation rows of the checkpoint", held.rows, self.params.validation)?;
         }
@@ -70,7 +76,11 @@ impl<'p> Run<'p> {
     pub(super) fn check_kept(&self, network: &Network<'_>) -> Result<()> {
         let index = network.w().index();
         let kept = self.params.must_keep.iter().filter(|j| index.binary_search(j).is_ok()).count();
-        error::length("weights of the checkpoint that must be kept", kept, self.params.must_keep.len())
+        error::length(
+            "weights of the checkpoint that must be kept",
+            kept,
+            self.params.must_keep.len(),
+        )
     }
 
     /// Whether the run has ended for want of progress on the validation rows.
@@ -84,12 +94,17 @@ impl<'p> Run<'p> {
     }
 
     /// Selects rows; their labels.
-    fn select<S: Factored>(&self, sensing: &mut S, rows: Range<usize>) -> Result<&'p [u16], S::Source> {
+    fn select<S: Factored>(
+        &self,
+        sensing: &mut S,
+        rows: Range<usize>,
+    ) -> Result<&'p [u16], S::Source> {
         sensing.select(rows.clone())?;
         Ok(self.labels.get(rows).unwrap_or(&[]))
     }
 
-    /// `1 / (rms of the column + floor)`, in scaled units, measured on the growth rows; 0 for columns of zeros.
+    /// `1 / (rms of the column + floor)`, in scaled units, measured on the growth rows; 0 for
+    /// columns of zeros.
     pub(super) fn column_scales<S: Factored>(
         &mut self,
         sensing: &mut S,
@@ -118,10 +133,12 @@ impl<'p> Run<'p> {
         Units { columns, floor: self.params.floor, scale: self.params.input_scale }
     }
 
-    /// The batches that growth goes through, as many as make up its rows, in an order of their own for each update.
+    /// The batches that growth goes through, as many as make up its rows, in an order of their own
+    /// for each update.
     fn growth(&self, update: u32) -> impl Iterator<Item = Range<usize>> + use<> {
         let wanted = self.params.growth_rows.div_ceil(self.batch).max(1);
-        rng::runs(self.params.seed, stream::ANNEAL + u64::from(update), self.rows, self.batch).take(wanted)
+        rng::runs(self.params.seed, stream::ANNEAL + u64::from(update), self.rows, self.batch)
+            .take(wanted)
     }
 
     /// The steps from where the run stands.
@@ -153,7 +170,8 @@ impl<'p> Run<'p> {
                 let rate = schedule.rate(self.at.step);
                 let mut descend = |run: &mut Self| run.descend(sensing, labels, state, work, rate);
                 let loss = match changes {
-                    // What has grown is worth nothing before its first step, and what it replaced is gone.
+                    // What has grown is worth nothing before its first step, and what it replaced
+                    // is gone.
                     true => error::insist(self, |run| run.stopped = true, descend),
                     false => descend(self),
                 }?;
@@ -167,7 +185,8 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack for that time only.
+    /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack
+    /// for that time only.
     #[inline(never)]
     fn tell(
         &mut self,
@@ -272,7 +291,14 @@ impl<'p> Run<'p> {
                 let gates = net.gates(self.round);
                 sensing.net_forward(gates, net, out, scratch)?;
                 loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
-                sensing.net_gradient(gates, net, out, blocks.clone(), (&mut *dw, &mut *dwt), scratch)?;
+                sensing.net_gradient(
+                    gates,
+                    net,
+                    out,
+                    blocks.clone(),
+                    (&mut *dw, &mut *dwt),
+                    scratch,
+                )?;
                 self.read(2 * labels.len());
             }
             growth.offer(blocks, dw, dwt, &self.units(columns));
@@ -285,8 +311,8 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    /// At the end of an epoch: scores the current network on the validation rows where it may be the result. What is best
-    /// on the settled support takes the place of what was best before.
+    /// At the end of an epoch: scores the current network on the validation rows where it may be
+    /// the result. What is best on the settled support takes the place of what was best before.
     fn validate<S: Factored>(
         &mut self,
         sensing: &mut S,
@@ -295,8 +321,8 @@ impl<'p> Run<'p> {
         schedule: &Schedule<'_>,
     ) -> Result<(), S::Source> {
         let settled = self.at.step > schedule.settled();
-        let shrunk =
-            schedule.target(self.at.step, self.nnz, self.start) == self.nnz && state.len() <= self.nnz;
+        let shrunk = schedule.target(self.at.step, self.nnz, self.start) == self.nnz
+            && state.len() <= self.nnz;
         if !(settled || shrunk && state.has_spare()) {
             return Ok(());
         }
@@ -337,7 +363,11 @@ impl<'p> Run<'p> {
         work: &mut Buffers<'_>,
         rows: Range<usize>,
     ) -> Result<Held, S::Source> {
-        error::insist(self, |run| run.stopped = true, |run| run.score(sensing, state, work, rows.clone()))
+        error::insist(
+            self,
+            |run| run.stopped = true,
+            |run| run.score(sensing, state, work, rows.clone()),
+        )
     }
 
     /// Loss and accuracy on a range of rows, batch by batch.

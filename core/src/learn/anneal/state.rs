@@ -14,7 +14,8 @@ use crate::network::top::Top;
 use crate::network::weights::{Block, Weights, runs};
 use crate::operator::factored::Factored;
 
-/// Where the clock of a draw stands at least: below every draw but zero, and far from where quotients overflow.
+/// Where the clock of a draw stands at least: below every draw but zero, and far from where
+/// quotients overflow.
 const CLOCK: f32 = 1e-8;
 /// Decay of the mean of the gradients.
 const BETA1: f32 = 0.9;
@@ -60,7 +61,8 @@ pub(super) struct Buffers<'a> {
     pub(super) scratch: &'a mut [f32],
 }
 
-/// Entries of both sides: those of W first, then those of Wt, each with rising indices of its own matrix.
+/// Entries of both sides: those of W first, then those of Wt, each with rising indices of its own
+/// matrix.
 pub(super) struct Support<'a> {
     shape: Shape,
     index: &'a mut [u32],
@@ -69,8 +71,8 @@ pub(super) struct Support<'a> {
     square: &'a mut [f32],
     /// Gradient of a step; between steps, scores.
     score: &'a mut [f32],
-    /// Values of the best iterate. Its indices are those of the support where that is settled; where there is room for them
-    /// behind s entries, they stand there.
+    /// Values of the best iterate. Its indices are those of the support where that is settled;
+    /// where there is room for them behind s entries, they stand there.
     best: &'a mut [f32],
     /// Entries of the best iterate on W and on both sides; none before there is one.
     kept: Count,
@@ -78,14 +80,18 @@ pub(super) struct Support<'a> {
     first: usize,
     /// Entries of both sides.
     len: usize,
-    /// Entries behind them that the last call of [`Self::keep`] has dropped: until the support grows again they can come
-    /// back. Their indices are in one space over both sides, their values where their means were.
+    /// Entries behind them that the last call of [`Self::keep`] has dropped: until the support
+    /// grows again they can come back. Their indices are in one space over both sides, their values
+    /// where their means were.
     dropped: usize,
     /// `BETA1^t` and `BETA2^t`.
     decayed: (f32, f32),
 }
 
-pub(super) fn carve<'a>(budget: &Annealing, memory: &'a mut [u32]) -> Result<(Support<'a>, Buffers<'a>)> {
+pub(super) fn carve<'a>(
+    budget: &Annealing,
+    memory: &'a mut [u32],
+) -> Result<(Support<'a>, Buffers<'a>)> {
     budget::enough(budget.words(), memory.len())?;
     let mut space = Workspace::new(memory);
     let start = budget.start;
@@ -134,18 +140,23 @@ impl<'a> Support<'a> {
         Network::cut(self.shape, self.index, self.value, self.count())
     }
 
-    /// A random first support with the weights that must be kept, columns in proportion to their size, and random weights on it.
+    /// A random first support with the weights that must be kept, columns in proportion to their
+    /// size, and random weights on it.
     pub(super) fn start(&mut self, params: &Params<'_>, units: &Units<'_>) -> Result<()> {
         let (start, keep) = (self.index.len(), params.must_keep);
-        let (all, all_out) =
-            (self.shape.hidden * self.shape.inputs, self.shape.hidden * self.shape.output_weights());
-        let out = all_out.min((start / 3).max(1)).max(start.saturating_sub(all)).min(start - keep.len());
+        let (all, all_out) = (
+            self.shape.hidden * self.shape.inputs,
+            self.shape.hidden * self.shape.output_weights(),
+        );
+        let out =
+            all_out.min((start / 3).max(1)).max(start.saturating_sub(all)).min(start - keep.len());
         let mut rng = Rng::new(params.seed, stream::SUPPORT);
         let index = self.index.get_mut(..start - out).unwrap_or(&mut []);
         let mut from = Top::keeping(index, &mut *self.value, keep)?;
         for i in 0..self.shape.hidden {
             for j in 0..self.shape.inputs {
-                // The race of exponential clocks: the first to ring are a draw in proportion to their rates.
+                // The race of exponential clocks: the first to ring are a draw in proportion to
+                // their rates.
                 let clock = (-math::ln(1.0 - rng.uniform())).max(CLOCK);
                 from.push((i * self.shape.inputs + j) as u32, units.rms(j) / clock);
             }
@@ -170,10 +181,14 @@ impl<'a> Support<'a> {
         let picks = self.index.get(..self.first).unwrap_or(&[]);
         for (i, run) in runs(self.shape.inputs, picks) {
             let rms = |j: &u32| units.rms(*j as usize - i * self.shape.inputs);
-            let power: f32 = picks.get(run.clone()).unwrap_or(&[]).iter().map(|j| rms(j) * rms(j)).sum();
+            let power: f32 =
+                picks.get(run.clone()).unwrap_or(&[]).iter().map(|j| rms(j) * rms(j)).sum();
             let deviation = units.scale * math::sqrt(2.0 / power.max(f32::MIN_POSITIVE));
-            let places =
-                picks.get(run.clone()).unwrap_or(&[]).iter().zip(from.get_mut(run).unwrap_or(&mut []));
+            let places = picks
+                .get(run.clone())
+                .unwrap_or(&[])
+                .iter()
+                .zip(from.get_mut(run).unwrap_or(&mut []));
             for (j, value) in places {
                 // A column of zeros is here only if it must be kept, and tells no size.
                 let seen = if rms(j) > 0.0 { 1.0 } else { 0.0 };
@@ -205,8 +220,11 @@ impl<'a> Support<'a> {
     pub(super) fn adam(&mut self, rows: f32, rate: f32, scale: f32) {
         self.decayed = (self.decayed.0 * BETA1, self.decayed.1 * BETA2);
         let (mean_part, square_part) = (1.0 / (1.0 - self.decayed.0), 1.0 / (1.0 - self.decayed.1));
-        let entries =
-            self.value.iter_mut().zip(&*self.score).zip(self.mean.iter_mut().zip(&mut *self.square));
+        let entries = self
+            .value
+            .iter_mut()
+            .zip(&*self.score)
+            .zip(self.mean.iter_mut().zip(&mut *self.square));
         for (e, ((value, g), (mean, square))) in entries.take(self.len).enumerate() {
             let unit = if e < self.first { scale } else { 1.0 };
             let g = g * unit / rows;
@@ -217,14 +235,14 @@ impl<'a> Support<'a> {
         }
     }
 
-    /// Whether an iterate can be remembered while its support still changes: if the indices of s entries fit behind those
-    /// of s others, where nothing is once the support has shrunk.
+    /// Whether an iterate can be remembered while its support still changes: if the indices of s
+    /// entries fit behind those of s others, where nothing is once the support has shrunk.
     pub(super) fn has_spare(&self) -> bool {
         !self.best.is_empty() && self.index.len() >= 2 * self.best.len()
     }
 
-    /// Keeps this iterate as the best so far, if it has at most s entries; where there is no room to spare, the support must
-    /// be settled.
+    /// Keeps this iterate as the best so far, if it has at most s entries; where there is no room
+    /// to spare, the support must be settled.
     pub(super) fn remember(&mut self) {
         let s = self.best.len();
         if self.len > s {
@@ -263,7 +281,8 @@ impl<'a> Support<'a> {
     /// The best iterate; no weights where there is none yet.
     fn best(&self) -> Network<'_> {
         let s = self.best.len();
-        let index = if self.has_spare() { self.index.get(s..).unwrap_or(&[]) } else { &*self.index };
+        let index =
+            if self.has_spare() { self.index.get(s..).unwrap_or(&[]) } else { &*self.index };
         Network::cut(self.shape, index, self.best, self.kept)
     }
 

@@ -1,16 +1,20 @@
-//! Brings a network down to s weights in levels, all layers together: fit, drop what is worth least, fit again.
+//! Brings a network down to s weights in levels, all layers together: fit, drop what is worth
+//! least, fit again.
 //!
 //! ```text
 //! each level   tune (Adam on the support)  ->  one pass for what each weight is worth  ->  drop the least
 //! ```
 //!
-//! A weight is worth what the loss would rise if it were gone, to second order and by the diagonal only: `w² h / 2`, where h is
-//! the mean over the rows of the squared derivative of the outputs by it (Y. `LeCun`, J. Denker, S. Solla, *Optimal brain damage*,
-//! 1989). h is estimated from one product per row: of the outputs' derivatives with random signs, whose square has the sum
-//! over the outputs as its mean, and for classes with a class that is drawn from the network's own probabilities, which gives the
-//! Fisher information. Layers compete with each other by it, whatever the scale that each is in.
+//! A weight is worth what the loss would rise if it were gone, to second order and by the diagonal
+//! only: `w² h / 2`, where h is the mean over the rows of the squared derivative of the outputs by
+//! it (Y. `LeCun`, J. Denker, S. Solla, *Optimal brain damage*, 1989). h is estimated from one
+//! product per row: of the outputs' derivatives with random signs, whose square has the sum over
+//! the outputs as its mean, and for classes with a class that is drawn from the network's own
+//! probabilities, which gives the Fisher information. Layers compete with each other by it,
+//! whatever the scale that each is in.
 //!
-//! Weights behind a neuron that is never active, or before one that leads nowhere, are worth nothing and go first.
+//! Weights behind a neuron that is never active, or before one that leads nowhere, are worth
+//! nothing and go first.
 
 use super::Stack;
 use super::tune::{self, Memory, backwards, residual};
@@ -26,7 +30,8 @@ use core::ops::ControlFlow;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Params {
-    /// Times that weights are dropped. Of the weights above s, `(1 - l / levels)³` are left after level l, rounded up.
+    /// Times that weights are dropped. Of the weights above s, `(1 - l / levels)³` are left after
+    /// level l, rounded up.
     pub levels: u32,
     /// The fit before each level; the seed is that of the random signs too.
     pub tune: tune::Params,
@@ -34,14 +39,16 @@ pub struct Params {
 
 impl Params {
     /// Ten levels with a fit of four epochs before each.
-    pub const DEFAULT: Self = Self { levels: 10, tune: tune::Params { epochs: 4, ..tune::Params::DEFAULT } };
+    pub const DEFAULT: Self =
+        Self { levels: 10, tune: tune::Params { epochs: 4, ..tune::Params::DEFAULT } };
 
     /// Weights after level `level` of a network that had `from` and shall have `to`.
     fn count(&self, (from, to): (usize, usize), level: u32) -> usize {
         let cube = |x: u32| u128::from(x).saturating_pow(3);
         let left = cube(self.levels.saturating_sub(level));
-        let excess =
-            (from.saturating_sub(to) as u128).saturating_mul(left).div_ceil(cube(self.levels).max(1));
+        let excess = (from.saturating_sub(to) as u128)
+            .saturating_mul(left)
+            .div_ceil(cube(self.levels).max(1));
         to.saturating_add(excess as usize)
     }
 }
@@ -83,11 +90,12 @@ pub struct Info {
     pub stopped: bool,
 }
 
-/// Shrinks a network that has ended to `nnz` weights; one that has no more is left as it is. `observe` is called after each
-/// epoch and may end the fit of a level or the run ([`Scope`]). The weights that are left want a fit of their own afterwards
-/// ([`tune::run`]).
+/// Shrinks a network that has ended to `nnz` weights; one that has no more is left as it is.
+/// `observe` is called after each epoch and may end the fit of a level or the run ([`Scope`]). The
+/// weights that are left want a fit of their own afterwards ([`tune::run`]).
 ///
-/// `memory` holds at least [`tune::words`] for the weights that the network has. What it held before does not matter.
+/// `memory` holds at least [`tune::words`] for the weights that the network has. What it held
+/// before does not matter.
 ///
 /// # Errors
 /// Those of [`tune::run`].
@@ -183,7 +191,8 @@ fn score<X: Samples>(
     Ok(())
 }
 
-/// From the residual of a label that of a class which is drawn from the network's own probabilities.
+/// From the residual of a label that of a class which is drawn from the network's own
+/// probabilities.
 fn draw(label: usize, out: &mut [f32], rng: &mut Rng) {
     let mut left = rng.uniform();
     if let [out] = out {

@@ -1,8 +1,10 @@
-//! Fits all layers of a network together, on the weights that it has: Adam on the support, in memory for it.
+//! Fits all layers of a network together, on the weights that it has: Adam on the support, in
+//! memory for it.
 //!
-//! Rows go through the layers one by one, so besides 16 bytes a nonzero (gradient, two moments, best values) nothing is held
-//! but the activations of one row. The step of a weight is measured in the size of its layer's weights, so the scale of
-//! the inputs, and how it is split over the layers, changes nothing. The result is the best of all epochs, the start included.
+//! Rows go through the layers one by one, so besides 16 bytes a nonzero (gradient, two moments,
+//! best values) nothing is held but the activations of one row. The step of a weight is measured in
+//! the size of its layer's weights, so the scale of the inputs, and how it is split over the
+//! layers, changes nothing. The result is the best of all epochs, the start included.
 
 use super::{Head, Stack, sign};
 use crate::base::error::{self, Error, Result};
@@ -30,7 +32,8 @@ pub struct Params {
     pub epochs: u32,
     /// Rows of a batch; more than there are count as all.
     pub batch: usize,
-    /// The first step of a weight, in parts of the root mean square of its layer's weights; it falls to 0 along a cosine.
+    /// The first step of a weight, in parts of the root mean square of its layer's weights; it
+    /// falls to 0 along a cosine.
     pub rate: f32,
     /// Order of the batches.
     pub seed: u64,
@@ -84,7 +87,8 @@ pub struct Info {
     pub stopped: bool,
 }
 
-/// Words of the memory of [`run`], for so many nonzeros, activations ([`Stack::activations`]) and outputs.
+/// Words of the memory of [`run`], for so many nonzeros, activations ([`Stack::activations`]) and
+/// outputs.
 #[must_use]
 pub const fn words(nnz: usize, activations: usize, outputs: usize) -> usize {
     nnz.saturating_mul(4).saturating_add(activations.saturating_mul(2)).saturating_add(outputs)
@@ -115,15 +119,17 @@ impl<'m> Memory<'m> {
     }
 }
 
-/// Fits the weights of a network that has ended, on its support; `observe` is called after each epoch.
+/// Fits the weights of a network that has ended, on its support; `observe` is called after each
+/// epoch.
 ///
 /// `memory` holds at least [`words`]. What it held before does not matter.
 ///
 /// # Errors
-/// [`Error::Range`] for settings out of bounds or a network without an end, [`Error::Length`] for labels or rows that do not
-/// fit, [`Error::NotFinite`] for labels or a rate that are no numbers, [`Error::Budget`] with the bytes needed and given,
-/// [`Error::Diverged`] where the network as it came has no finite loss, [`Error::Source`] if reading the rows fails; the
-/// weights are then those of some step.
+/// [`Error::Range`] for settings out of bounds or a network without an end, [`Error::Length`] for
+/// labels or rows that do not fit, [`Error::NotFinite`] for labels or a rate that are no numbers,
+/// [`Error::Budget`] with the bytes needed and given, [`Error::Diverged`] where the network as it
+/// came has no finite loss, [`Error::Source`] if reading the rows fails; the weights are then those
+/// of some step.
 ///
 /// ```
 /// use core::ops::ControlFlow::Continue;
@@ -198,7 +204,8 @@ pub fn run<X: Samples>(
             // Steps that left the range of floats lead nowhere.
             info.stopped = true;
         }
-        let progress = Progress { epoch: info.epochs, epochs: params.epochs, loss: now, best: info.loss };
+        let progress =
+            Progress { epoch: info.epochs, epochs: params.epochs, loss: now, best: info.loss };
         info.stopped |= observe(&progress).is_break();
     }
     stack.values_mut().copy_from_slice(memory.best);
@@ -253,8 +260,8 @@ fn accumulate<X: Samples>(
     Ok(())
 }
 
-/// The derivative by every weight of the outputs' product with `out`, for the row that the activations are of, given to `add`
-/// with that weight's place in `gradient`.
+/// The derivative by every weight of the outputs' product with `out`, for the row that the
+/// activations are of, given to `add` with that weight's place in `gradient`.
 pub(super) fn backwards(stack: &Stack<'_>, memory: &mut Memory<'_>, add: impl Fn(&mut f32, f32)) {
     let Memory { gradient, acts, deltas, out, .. } = memory;
     deltas.fill(0.0);
@@ -329,7 +336,14 @@ impl Decay {
 
     /// Moves a weight along `gradient`, the negative derivative of the loss, by about `rate`.
     #[inline]
-    pub fn update(&self, weight: &mut f32, gradient: f32, mean: &mut f32, square: &mut f32, rate: f32) {
+    pub fn update(
+        &self,
+        weight: &mut f32,
+        gradient: f32,
+        mean: &mut f32,
+        square: &mut f32,
+        rate: f32,
+    ) {
         *mean = BETA1 * *mean + (1.0 - BETA1) * gradient;
         *square = BETA2 * *square + (1.0 - BETA2) * gradient * gradient;
         let step = (*mean / (1.0 - self.first)) / (sqrt(*square / (1.0 - self.second)) + EPSILON);
@@ -355,7 +369,8 @@ impl Adam {
     fn step(&mut self, stack: &mut Stack<'_>, memory: &mut Memory<'_>, rate: f32, count: f32) {
         self.decay.step();
         let moments = memory.mean.iter_mut().zip(&mut *memory.square);
-        let rates = self.sizes.iter().flat_map(|&(nnz, size)| core::iter::repeat_n(rate * size, nnz));
+        let rates =
+            self.sizes.iter().flat_map(|&(nnz, size)| core::iter::repeat_n(rate * size, nnz));
         let all = stack.values_mut().iter_mut().zip(&*memory.gradient).zip(moments).zip(rates);
         for (((w, g), (mean, square)), rate) in all {
             self.decay.update(w, g / count, mean, square, rate);

@@ -1,12 +1,13 @@
-//! One step for networks of several outputs, `[W; Wt] <- H_s([W; Wt] + eta g)` over both sides at once (paper IHT,
-//! section on vector outputs).
+//! One step for networks of several outputs, `[W; Wt] <- H_s([W; Wt] + eta g)` over both sides at
+//! once (paper IHT, section on vector outputs).
 //!
-//! The gradient of W is formed panel by panel together with that of Wt and streamed into one selection of s entries;
-//! neither is ever stored. Where a count sketch ranks the entries, every one of them is added to it first and the
-//! gradient is formed once more for the values of those that stay, so the result does not depend on the order of blocks.
+//! The gradient of W is formed panel by panel together with that of Wt and streamed into one
+//! selection of s entries; neither is ever stored. Where a count sketch ranks the entries, every
+//! one of them is added to it first and the gradient is formed once more for the values of those
+//! that stay, so the result does not depend on the order of blocks.
 //!
-//! A block without weights has no gradient on the other side. While a run starts, random values stand for such blocks, in
-//! the gradient alone: they are generated for one panel at a time.
+//! A block without weights has no gradient on the other side. While a run starts, random values
+//! stand for such blocks, in the gradient alone: they are generated for one panel at a time.
 
 use crate::base::error::{Error, Result};
 use crate::base::math::{scale, sqrt};
@@ -27,7 +28,8 @@ pub(crate) struct NetWork<'a> {
     pub(crate) residual: &'a mut [f32],
     /// p (d + c): a gradient panel.
     pub(crate) panel: &'a mut [f32],
-    /// p (d + c) each, or none where blocks without weights stay so: what stands for a panel's entries.
+    /// p (d + c) each, or none where blocks without weights stay so: what stands for a panel's
+    /// entries.
     pub(crate) standin: EntriesMut<'a>,
     /// The operator's.
     pub(crate) scratch: &'a mut [f32],
@@ -52,9 +54,11 @@ pub(crate) struct NetStep<'a, 's> {
     pub(crate) standin: Option<u64>,
     /// Ranks the entries, if given, by the sum of all their steps.
     pub(crate) sketch: Option<&'a mut CountSketch<'s>>,
-    /// Tells the gates of a step from all others, see [`crate::network::gates::Gates::key`]: grows by the number of blocks with every step.
+    /// Tells the gates of a step from all others, see [`crate::network::gates::Gates::key`]: grows
+    /// by the number of blocks with every step.
     pub(crate) round: u32,
-    /// Flat indices of W that are on the support whatever their size, as [`super::Params::must_keep`].
+    /// Flat indices of W that are on the support whatever their size, as
+    /// [`super::Params::must_keep`].
     pub(crate) must_keep: &'a [u32],
 }
 
@@ -72,15 +76,16 @@ pub(crate) fn residual<S: Factored>(
     labels.residual(rows, net.outputs(), out).map_err(Error::widen)
 }
 
-/// One step from `net` to new weights in `out`, whose length is s, given the residual of the batch where there is room for it;
-/// the number of entries.
+/// One step from `net` to new weights in `out`, whose length is s, given the residual of the batch
+/// where there is room for it; the number of entries.
 ///
-/// The result lists the entries of W, then those of Wt with indices behind all of W: flat index `m d + i c + k`.
+/// The result lists the entries of W, then those of Wt with indices behind all of W: flat index
+/// `m d + i c + k`.
 ///
 /// # Errors
-/// [`Error::Length`] if a buffer is too short, [`Error::Range`] or [`Error::Unsorted`] for indices that must be kept and are
-/// more than s, lie outside or do not rise, [`Error::Diverged`] if the iterate leaves the finite numbers, [`Error::Source`] if
-/// reading the data fails.
+/// [`Error::Length`] if a buffer is too short, [`Error::Range`] or [`Error::Unsorted`] for indices
+/// that must be kept and are more than s, lie outside or do not rise, [`Error::Diverged`] if the
+/// iterate leaves the finite numbers, [`Error::Source`] if reading the data fails.
 pub(crate) fn step_net<S: Factored>(
     sensing: &mut S,
     net: Network<'_>,
@@ -159,7 +164,8 @@ impl<'a> Side<'a> {
 /// A result cut where the entries of Wt begin.
 fn split<'a>(index: &'a [u32], value: &'a mut [f32], at: usize) -> [Side<'a>; 2] {
     let first = index.partition_point(|&j| (j as usize) < at);
-    let ((index, out_index), (value, out_value)) = (index.split_at(first), value.split_at_mut(first));
+    let ((index, out_index), (value, out_value)) =
+        (index.split_at(first), value.split_at_mut(first));
     [Side::new(index, value), Side::new(out_index, out_value)]
 }
 
@@ -195,7 +201,8 @@ impl Stream<'_> {
         offer: &mut dyn FnMut(u32, f32, f32),
     ) -> Result<(), S::Source> {
         let &Stream { net, batch: Batch { labels, rows, strip }, standin, round } = self;
-        let (d, c, m, labels, strip) = (net.w().inputs(), net.outputs(), sensing.blocks(), *labels, *strip);
+        let (d, c, m, labels, strip) =
+            (net.w().inputs(), net.outputs(), sensing.blocks(), *labels, *strip);
         let [mut old, mut old_out] =
             [net.w(), net.wt()].map(|side| side.index().iter().zip(side.value()).peekable());
         let (NetWork { residual: room, panel, standin: entries, scratch }, mut number) = (work, 0);
@@ -204,14 +211,22 @@ impl Stream<'_> {
             let (dw, dwt) = panel.split_at_mut(blocks.len() * d);
             let (panel, gates) = match standin {
                 Some(seed) => {
-                    let panel = Standin { seed, entries: entries.reborrow() }.panel(net, blocks.clone())?;
+                    let panel =
+                        Standin { seed, entries: entries.reborrow() }.panel(net, blocks.clone())?;
                     (panel, panel.gates(round.wrapping_add(number)))
                 }
                 None => (net, net.gates(round)),
             };
             number += 1;
             let mut add = |sensing: &mut S, r: &[f32], scratch: &mut [f32]| {
-                sensing.net_gradient(gates, panel, r, blocks.clone(), (&mut *dw, &mut *dwt), scratch)
+                sensing.net_gradient(
+                    gates,
+                    panel,
+                    r,
+                    blocks.clone(),
+                    (&mut *dw, &mut *dwt),
+                    scratch,
+                )
             };
             if rows.len() <= strip {
                 add(sensing, room, scratch)?;
@@ -238,8 +253,8 @@ impl Stream<'_> {
     }
 }
 
-/// Builds a network of the blocks of one panel, with random values for blocks that have no weights, or none but
-/// zeros that must be kept.
+/// Builds a network of the blocks of one panel, with random values for blocks that have no weights,
+/// or none but zeros that must be kept.
 struct Standin<'b> {
     seed: u64,
     entries: EntriesMut<'b>,
@@ -271,7 +286,8 @@ impl<'b> Standin<'b> {
             let mut rng = Rng::new(self.seed, stream::STANDIN + 2 * i as u64 + which);
             let len = if block.is_live() { block.values().len() } else { width };
             let end = *at + len;
-            let (index, value) = (self.entries.index.get_mut(*at..end), self.entries.value.get_mut(*at..end));
+            let (index, value) =
+                (self.entries.index.get_mut(*at..end), self.entries.value.get_mut(*at..end));
             let (Some(index), Some(value)) = (index, value) else {
                 return Err(Error::Length {
                     what: "room for random blocks",

@@ -1,5 +1,5 @@
-//! Products of a step over the rows of its batch: all at once with a stored residual, or strip by strip with one that is
-//! computed again for each.
+//! Products of a step over the rows of its batch: all at once with a stored residual, or strip by
+//! strip with one that is computed again for each.
 
 use super::Info;
 use crate::base::error::{Error, Result, length};
@@ -27,8 +27,14 @@ impl<S: Sensing> Clone for Target<'_, S> {
 impl<S: Sensing> Copy for Target<'_, S> {}
 
 impl<S: Sensing> Target<'_, S> {
-    /// Computes the residual of the selected rows, of which the labels are `part`; returns the sum of its squares.
-    fn compute(&self, sensing: &mut S, part: Range<usize>, out: &mut Rows<S>) -> Result<f32, S::Source> {
+    /// Computes the residual of the selected rows, of which the labels are `part`; returns the sum
+    /// of its squares.
+    fn compute(
+        &self,
+        sensing: &mut S,
+        part: Range<usize>,
+        out: &mut Rows<S>,
+    ) -> Result<f32, S::Source> {
         if self.w.is_live() {
             sensing.forward(self.gates, self.w, out)?;
         } else {
@@ -80,11 +86,16 @@ impl<S: Sensing> Batch<'_, '_, S> {
             }
             Some(strips) => {
                 let mut sum = Sum::default();
-                each_strip(sensing, &strips.rows, S::Machine::len(self.residual), |sensing, part| {
-                    let r = row_head::<S>(self.residual, part.len())?;
-                    sum.add(of.compute(sensing, part, r)?);
-                    Ok(())
-                })?;
+                each_strip(
+                    sensing,
+                    &strips.rows,
+                    S::Machine::len(self.residual),
+                    |sensing, part| {
+                        let r = row_head::<S>(self.residual, part.len())?;
+                        sum.add(of.compute(sensing, part, r)?);
+                        Ok(())
+                    },
+                )?;
                 sum.value()
             }
         };
@@ -94,7 +105,8 @@ impl<S: Sensing> Batch<'_, '_, S> {
         if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }
     }
 
-    /// `out = product(r)` with the residual r, where products of strips add up to that of the batch.
+    /// `out = product(r)` with the residual r, where products of strips add up to that of the
+    /// batch.
     pub(super) fn of_residual(
         &mut self,
         sensing: &mut S,
@@ -130,7 +142,9 @@ impl<S: Sensing> Batch<'_, '_, S> {
             None => product(sensing, out, self.scratch)?,
             Some(strips) => {
                 let room = S::Machine::len(self.residual);
-                add_up(sensing, strips, room, out, |sensing, _, out| product(sensing, out, self.scratch))?;
+                add_up(sensing, strips, room, out, |sensing, _, out| {
+                    product(sensing, out, self.scratch)
+                })?;
             }
         }
         sensing.sum(out)

@@ -1,4 +1,5 @@
-//! A network of one output whose output weights are signs, with all that rules and moves need to change and to fit it.
+//! A network of one output whose output weights are signs, with all that rules and moves need to
+//! change and to fit it.
 
 use super::fit::Fit;
 use super::moves::Kind;
@@ -11,7 +12,8 @@ use crate::network::net::Network;
 use crate::network::weights::{Block, Editable, Weights};
 use crate::operator::sensing::{Sensing, head_mut};
 
-/// A network, its data, and buffers. Block 0 may be the linear term; what is said of neurons excludes it.
+/// A network, its data, and buffers. Block 0 may be the linear term; what is said of neurons
+/// excludes it.
 pub(super) struct Bench<'a, S: Sensing> {
     pub(super) fit: Fit<'a, S>,
     pub(super) net: Editable<'a>,
@@ -104,7 +106,8 @@ impl<'a, S: Sensing> Problem<'a> for Bench<'a, S> {
         let free = if self.first() > 0 { self.inputs() } else { 0 };
         self.fit.column_norms_of(self.net.view())?;
         let vectors = self.fit.solver.free();
-        threshold(&mut self.net, (&*vectors.diagonal, &mut *vectors.p), (free, size)).map_err(Error::widen)
+        threshold(&mut self.net, (&*vectors.diagonal, &mut *vectors.p), (free, size))
+            .map_err(Error::widen)
     }
 
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
@@ -184,7 +187,8 @@ impl<S: Sensing> Bench<'_, S> {
         added
     }
 
-    /// Adds to the linear term in block 0, where signs are free, the inputs that it lacks: all that have a scale.
+    /// Adds to the linear term in block 0, where signs are free, the inputs that it lacks: all that
+    /// have a scale.
     pub(super) fn add_linear(&mut self) -> Result<(), S::Source> {
         if self.first() == 0 {
             return Ok(());
@@ -215,14 +219,17 @@ impl<S: Sensing> Bench<'_, S> {
     /// The neuron that contributes least to the output, of those that `which` holds for.
     #[inline(never)]
     pub(super) fn weakest(&self, which: impl Fn(usize) -> bool) -> Option<usize> {
-        let strength =
-            |block: Block<'_>| scaled(block, self.columns.scales()).map(|(_, x)| x * x).sum::<f32>();
+        let strength = |block: Block<'_>| {
+            scaled(block, self.columns.scales()).map(|(_, x)| x * x).sum::<f32>()
+        };
         let candidates = self.neurons().filter(|block| which(block.neuron()));
-        let weakest = candidates.map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
+        let weakest =
+            candidates.map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
         weakest.map(|(_, i)| i)
     }
 
-    /// A neuron of this sign without weights, the weakest one being emptied if there is none; never `but`.
+    /// A neuron of this sign without weights, the weakest one being emptied if there is none; never
+    /// `but`.
     pub(super) fn vacate(&mut self, sign: f32, but: Option<usize>) -> Option<usize> {
         self.vacant(sign).or_else(|| {
             let weakest = self.weakest(|i| Some(i) != but && self.fit.signs.sign(i) == sign)?;
@@ -238,7 +245,10 @@ pub(super) fn neurons(w: Weights<'_>, first: usize) -> impl Iterator<Item = Bloc
 }
 
 /// (input, `w c`) of every weight of a block.
-pub(super) fn scaled<'w>(block: Block<'w>, scales: &'w [f32]) -> impl Iterator<Item = (usize, f32)> {
+pub(super) fn scaled<'w>(
+    block: Block<'w>,
+    scales: &'w [f32],
+) -> impl Iterator<Item = (usize, f32)> {
     block.entries().map(|(j, w)| (j, w * scales.get(j).copied().unwrap_or(0.0)))
 }
 
@@ -260,9 +270,9 @@ pub(super) mod tests {
     pub(in crate::learn::lm) const P: usize = 7;
     pub(in crate::learn::lm) const N: usize = 60;
 
-    /// Calls `body` with a bench of 60 rows of four normal inputs for seven blocks, on which labels are the outputs of
-    /// `planted`, (output sign, weights), and the network is `net`, brought to their scale;
-    /// s = 6, m = 3.
+    /// Calls `body` with a bench of 60 rows of four normal inputs for seven blocks, on which labels
+    /// are the outputs of `planted`, (output sign, weights), and the network is `net`, brought to
+    /// their scale; s = 6, m = 3.
     pub(in crate::learn::lm) fn with(
         signs: Signs,
         planted: &[(f32, [f32; D])],
@@ -285,8 +295,9 @@ pub(super) mod tests {
         body(&mut bench(&mut sensing[0], &Params { signs, ..Params::DEFAULT }, planted, net));
     }
 
-    /// Rows that come with their mirror images and have the same second moment in all directions, as the vertices of two
-    /// 24-cells, and some rows of zeros: a gradient `Σ_{w·x > 0} (w·x) x` is along w itself.
+    /// Rows that come with their mirror images and have the same second moment in all directions,
+    /// as the vertices of two 24-cells, and some rows of zeros: a gradient `Σ_{w·x > 0} (w·x) x` is
+    /// along w itself.
     pub(in crate::learn::lm) fn even()
     -> FnRows<impl FnMut(usize, &mut [f32]) -> core::result::Result<(), Infallible>> {
         FnRows::new(N, D, |k, row: &mut [f32]| {
@@ -362,7 +373,8 @@ pub(super) mod tests {
             task: Task { goal: 1e-12, ..Task::new(6, 3, params.spare) },
         };
         let (index, value): (Vec<u32>, Vec<f32>) = net.iter().copied().unzip();
-        let scaled: Vec<f32> = value.iter().map(|w| w * crate::base::math::unit_scale(labels)).collect();
+        let scaled: Vec<f32> =
+            value.iter().map(|w| w * crate::base::math::unit_scale(labels)).collect();
         assert!(bench.net.add(&index, &scaled));
         bench
     }
@@ -384,11 +396,12 @@ pub(super) mod tests {
 
     #[test]
     fn the_linear_term_has_all_inputs_that_have_a_scale_and_keeps_what_it_has() {
-        let rows = FnRows::new(N, D, |k, row: &mut [f32]| -> core::result::Result<(), Infallible> {
-            crate::base::rng::Rng::new(3, k as u64).fill_normal(row);
-            row[2] = 0.0;
-            Ok(())
-        });
+        let rows =
+            FnRows::new(N, D, |k, row: &mut [f32]| -> core::result::Result<(), Infallible> {
+                crate::base::rng::Rng::new(3, k as u64).fill_normal(row);
+                row[2] = 0.0;
+                Ok(())
+            });
         with_rows(rows, Signs::Free, &[], &[(1, 5.0), (6, 1.0)], |bench| {
             let before = bench.net.view().value()[0];
             bench.add_linear().unwrap();

@@ -11,8 +11,8 @@ use crate::network::net::{Network, Shape};
 
 /// Where a run stands: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
 ///
-/// Weights are those of the search: they may be more than s, block 0 may be a linear term, and they are for labels
-/// scaled by a power of two.
+/// Weights are those of the search: they may be more than s, block 0 may be a linear term, and they
+/// are for labels scaled by a power of two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Checkpoint<'a> {
     /// All numbers.
@@ -21,24 +21,28 @@ pub struct Checkpoint<'a> {
     pub net: Network<'a>,
     /// The best network while searching: at most as many.
     pub best: Network<'a>,
-    /// The best network of at most s weights and m neurons so far, on the rows held out where there are such.
+    /// The best network of at most s weights and m neurons so far, on the rows held out where there
+    /// are such.
     pub found: Network<'a>,
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Where a run stands that starts from `net`, with a search on `rows` rows first ([`super::Params::search_rows`]).
+    /// Where a run stands that starts from `net`, with a search on `rows` rows first
+    /// ([`super::Params::search_rows`]).
     ///
-    /// Its weights, at most [`crate::base::budget::Recovery::work`] of which the run leaves s, are those for labels times
-    /// [`crate::base::math::unit_scale`] of all labels: for one output those of the neurons are scaled, else those to the outputs.
+    /// Its weights, at most [`crate::base::budget::Recovery::work`] of which the run leaves s, are
+    /// those for labels times [`crate::base::math::unit_scale`] of all labels: for one output those
+    /// of the neurons are scaled, else those to the outputs.
     #[must_use]
     pub fn starting(net: Network<'a>, rows: usize) -> Self {
         let none = Network::empty(net.shape());
         Self { state: State::starting(rows), net, best: none, found: none }
     }
 
-    /// Where a run stands that only fits the weights of `net`, of at most s weights and m neurons, to all rows (*debiasing*): least
-    /// squares on its support, at most [`super::Params::final_steps`] steps, as long as each wins a millionth. A weight that becomes zero
-    /// is left out of the result. Weights are scaled as for [`Self::starting`].
+    /// Where a run stands that only fits the weights of `net`, of at most s weights and m neurons,
+    /// to all rows (*debiasing*): least squares on its support, at most
+    /// [`super::Params::final_steps`] steps, as long as each wins a millionth. A weight that
+    /// becomes zero is left out of the result. Weights are scaled as for [`Self::starting`].
     ///
     /// ```
     /// use core::ops::ControlFlow::Continue;
@@ -75,8 +79,8 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// What the checkpoints of a search with this budget look like; `blocks` is the number of blocks of the operator, and
-    /// `signs` are those of [`super::Params`].
+    /// What the checkpoints of a search with this budget look like; `blocks` is the number of
+    /// blocks of the operator, and `signs` are those of [`super::Params`].
     #[must_use]
     pub const fn form(budget: &Recovery, blocks: usize, signs: Signs) -> Form {
         let (work, dims) = (budget.work(), &budget.dims);
@@ -246,8 +250,8 @@ impl State {
     /// From words that [`Self::to_words`] gave.
     ///
     /// # Errors
-    /// [`crate::Error::Range`] for a stage that there is not, [`crate::Error::NotFinite`] for a damping that is no
-    /// number.
+    /// [`crate::Error::Range`] for a stage that there is not, [`crate::Error::NotFinite`] for a
+    /// damping that is no number.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
         let &[
             stage,
@@ -278,8 +282,17 @@ impl State {
             [lambda, best, found, mark, held].map(f32::from_bits);
         error::finite("damping of the checkpoint", &[lambda])?;
         let rows_read = u64::from(low) | u64::from(high) << 32;
-        let info =
-            Info { steps, trials, moves, flips, merges, folds, kicks: total, rows_read, ..Info::default() };
+        let info = Info {
+            steps,
+            trials,
+            moves,
+            flips,
+            merges,
+            folds,
+            kicks: total,
+            rows_read,
+            ..Info::default()
+        };
         let stage = Stage::ALL.get(stage as usize).copied().unwrap_or(Stage::End);
         let early = early == 1;
         Ok(Self {

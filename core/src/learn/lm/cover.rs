@@ -1,13 +1,16 @@
-//! Cover: every row whose label no neuron is open for is given to the neuron that is nearest to opening there.
+//! Cover: every row whose label no neuron is open for is given to the neuron that is nearest to
+//! opening there.
 //!
-//! Such a *dark* row has no gradient, so neither steps nor growth ever see it, however bright its label is, and a search
-//! ends with it. With a cover the row counts with the activation of its neuron as it is, `(σ y - z_i)²` in place of `y²`,
-//! in the loss, in the equations of a step, and in the gradient that growth looks at. Where no row is dark that is
-//! the loss of the network; for one neuron on a fixed support it is convex once all labels that are not 0 are covered.
+//! Such a *dark* row has no gradient, so neither steps nor growth ever see it, however bright its
+//! label is, and a search ends with it. With a cover the row counts with the activation of its
+//! neuron as it is, `(σ y - z_i)²` in place of `y²`, in the loss, in the equations of a step, and
+//! in the gradient that growth looks at. Where no row is dark that is the loss of the network; for
+//! one neuron on a fixed support it is convex once all labels that are not 0 are covered.
 //!
-//! It takes two more products of the neurons concerned for each product, and three numbers a row, so it is for few rows
-//! ([`crate::base::budget::Recovery::is_wide`]) and few weights for their labels, where dark rows are what stalls a search. Output weights
-//! are positive: among neurons of either sign a row is seldom dark, and a linear term is open everywhere. It looks at rows one by
+//! It takes two more products of the neurons concerned for each product, and three numbers a row,
+//! so it is for few rows ([`crate::base::budget::Recovery::is_wide`]) and few weights for their
+//! labels, where dark rows are what stalls a search. Output weights are positive: among neurons of
+//! either sign a row is seldom dark, and a linear term is open everywhere. It looks at rows one by
 //! one, so it is for rows that can be read here ([`Machine::numbers`]).
 
 use super::fit::Fit;
@@ -20,7 +23,8 @@ use crate::operator::sensing::{Rows, Sensing, head_mut};
 
 /// The owner of a row that is not dark.
 const LIGHT: u32 = u32::MAX;
-/// That of a dark row before one is found. Neurons have smaller numbers, since one of them has inputs.
+/// That of a dark row before one is found. Neurons have smaller numbers, since one of them has
+/// inputs.
 const NOBODY: u32 = u32::MAX - 1;
 
 /// Which neuron covers which row. Without buffers there is no cover.
@@ -38,7 +42,8 @@ pub(super) struct Cover<'a> {
 }
 
 impl<'a> Cover<'a> {
-    /// Off; the buffers are for three numbers a row and one for each weight that there is room for, or empty.
+    /// Off; the buffers are for three numbers a row and one for each weight that there is room for,
+    /// or empty.
     pub(super) fn new(
         owners: &'a mut [u32],
         held: &'a mut [u32],
@@ -74,14 +79,16 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Whether no neuron is open for a label y whose residual is r: with neurons of either sign none may be missing.
+/// Whether no neuron is open for a label y whose residual is r: with neurons of either sign none
+/// may be missing.
 fn is_dark(signs: Signs, y: f32, r: f32) -> bool {
     !signs.both() && y > 0.0 && r >= y
 }
 
 impl<S: Sensing> Fit<'_, S> {
-    /// Finds the owners of dark rows, and makes what they leave of the labels the residual there. `loss` is the mean square
-    /// without a cover, and the residual that of `w`; returns the mean square with it.
+    /// Finds the owners of dark rows, and makes what they leave of the labels the residual there.
+    /// `loss` is the mean square without a cover, and the residual that of `w`; returns the mean
+    /// square with it.
     #[inline(never)]
     pub(super) fn cover(&mut self, w: Weights<'_>, loss: f32) -> Result<f32, S::Source> {
         if !self.cover.is_on || !loss.is_finite() {
@@ -92,7 +99,9 @@ impl<S: Sensing> Fit<'_, S> {
         let owners = head_mut(&mut *cover.owners, rows)?;
         let image = head_mut(&mut *cover.image, rows)?;
         let mut any = false;
-        for ((owner, y), r) in owners.iter_mut().zip(self.targets()).zip(numbers::<S>(self.residual())) {
+        for ((owner, y), r) in
+            owners.iter_mut().zip(self.targets()).zip(numbers::<S>(self.residual()))
+        {
             *owner = if is_dark(signs, y, *r) { NOBODY } else { LIGHT };
             any |= *owner == NOBODY;
         }
@@ -103,7 +112,9 @@ impl<S: Sensing> Fit<'_, S> {
                 let z = self.sensing.machine().rows_in(image);
                 self.image(open, block, z)?;
                 let (targets, residual) = self.targets_and_residual();
-                for (((owner, z), y), r) in owners.iter_mut().zip(&*image).zip(targets).zip(residual) {
+                for (((owner, z), y), r) in
+                    owners.iter_mut().zip(&*image).zip(targets).zip(residual)
+                {
                     let left = y - z;
                     if *owner != LIGHT && (*owner == NOBODY || left < *r) {
                         (*owner, *r) = (i, left);
@@ -116,8 +127,8 @@ impl<S: Sensing> Fit<'_, S> {
         Ok(if loss.is_finite() { loss } else { f32::INFINITY })
     }
 
-    /// What covered rows add to `Jᵀ r` and, about, to `diag(JᵀJ)`: the mean square of a column for each row. The owners stay those
-    /// of the equations.
+    /// What covered rows add to `Jᵀ r` and, about, to `diag(JᵀJ)`: the mean square of a column for
+    /// each row. The owners stay those of the equations.
     pub(super) fn cover_gradient(
         &mut self,
         w: Weights<'_>,
@@ -147,7 +158,11 @@ impl<S: Sensing> Fit<'_, S> {
     }
 
     /// What covered rows add to `JᵀJ p`.
-    pub(super) fn cover_product(&mut self, p: Weights<'_>, out: &mut [f32]) -> Result<(), S::Source> {
+    pub(super) fn cover_product(
+        &mut self,
+        p: Weights<'_>,
+        out: &mut [f32],
+    ) -> Result<(), S::Source> {
         if !self.cover.is_on || self.cover.held.iter().all(|owner| *owner == LIGHT) {
             return Ok(());
         }
@@ -200,8 +215,16 @@ mod tests {
     /// `|W · x|` has two neurons …
     const BOTH: [(f32, [f32; D]); 2] = [(1.0, W), (1.0, [-1.0, 2.0, -0.5, -0.25])];
     /// … and both of these are closed on the rows of one.
-    const AWAY: [(u32, f32); 2 * D] =
-        [(4, -0.9), (5, 1.8), (6, -0.45), (7, -0.225), (8, -0.2), (9, 0.4), (10, -0.1), (11, -0.05)];
+    const AWAY: [(u32, f32); 2 * D] = [
+        (4, -0.9),
+        (5, 1.8),
+        (6, -0.45),
+        (7, -0.225),
+        (8, -0.2),
+        (9, 0.4),
+        (10, -0.1),
+        (11, -0.05),
+    ];
 
     /// A cover of so many rows and weights.
     fn cover(rows: usize, room: usize) -> Cover<'static> {
@@ -277,7 +300,9 @@ mod tests {
                 let w = net.view();
                 let gates = fit.gates(w);
                 let residual = fit.residual().to_vec();
-                fit.sensing.gradient_at(gates, w.index(), &residual, &mut rhs, fit.scratch).unwrap();
+                fit.sensing
+                    .gradient_at(gates, w.index(), &residual, &mut rhs, fit.scratch)
+                    .unwrap();
                 fit.cover_gradient(w, &mut rhs, &mut diagonal).unwrap();
             }
             assert!(diagonal.iter().all(|d| *d >= 0.0) && diagonal.iter().any(|d| *d > 0.0));
@@ -292,7 +317,10 @@ mod tests {
                 });
                 around[0] -= around[1];
                 let slope = -around[0] / (2.0 * step) * N as f32 / 2.0;
-                assert!((slope - g).abs() < 0.02 * g.abs().max(1.0), "weight {j}: {slope} {g}, loss {loss}");
+                assert!(
+                    (slope - g).abs() < 0.02 * g.abs().max(1.0),
+                    "weight {j}: {slope} {g}, loss {loss}"
+                );
             }
             // The product is a sum of squares: zero for no change, symmetric, never negative.
             let product = |fit: &mut Fit<'_, _>, p: &[f32]| {
@@ -301,8 +329,10 @@ mod tests {
                 fit.cover_product(Weights::new(D, 7, &index, p).unwrap(), &mut out).unwrap();
                 out
             };
-            let unit = |j: usize| -> Vec<f32> { (0..s).map(|k| f32::from(u8::from(k == j))).collect() };
-            let columns: Vec<Vec<f32>> = (0..s).map(|j| product(&mut bench.fit, &unit(j))).collect();
+            let unit =
+                |j: usize| -> Vec<f32> { (0..s).map(|k| f32::from(u8::from(k == j))).collect() };
+            let columns: Vec<Vec<f32>> =
+                (0..s).map(|j| product(&mut bench.fit, &unit(j))).collect();
             for (i, column) in columns.iter().enumerate() {
                 assert!(column[i] >= 0.0);
                 for (j, other) in columns.iter().enumerate() {

@@ -1,9 +1,11 @@
-//! A network of several outputs, `sum_i relu(w_i · x) wt_i`, with all that a search needs to change and to fit it.
+//! A network of several outputs, `sum_i relu(w_i · x) wt_i`, with all that a search needs to change
+//! and to fit it.
 //!
-//! Both sides are sparse and share one budget. A neuron with weights on one side only gives nothing and gets no
-//! gradient, so such neurons are emptied wherever they arise: a live neuron has both sides. Scaling `w_i` up and `wt_i` down by
-//! one factor changes nothing; after each fit the sides of a neuron are brought to about one size by powers of two,
-//! which keeps every bit of the outputs.
+//! Both sides are sparse and share one budget. A neuron with weights on one side only gives nothing
+//! and gets no gradient, so such neurons are emptied wherever they arise: a live neuron has both
+//! sides. Scaling `w_i` up and `wt_i` down by one factor changes nothing; after each fit the sides
+//! of a neuron are brought to about one size by powers of two, which keeps every bit of the
+//! outputs.
 
 mod equations;
 mod fold;
@@ -175,7 +177,11 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
         scratch: &mut Sides<'_>,
         other: &mut Sides<'_>,
     ) -> Result<f32, S::Source> {
-        if self.fit.is_summed() { self.fold_layers(loss, scratch, other) } else { self.narrow(loss) }
+        if self.fit.is_summed() {
+            self.fold_layers(loss, scratch, other)
+        } else {
+            self.narrow(loss)
+        }
     }
 
     fn unscale(&self, found: &mut Sides<'_>) {
@@ -235,8 +241,10 @@ impl<S: Factored> Factors<'_, S> {
         for i in 0..self.blocks() {
             let net = self.net.view();
             let (w, wt) = (net.w().block(i), net.wt().block(i));
-            let (w, wt) =
-                (square_in(w, self.columns.scales()), wt.values().iter().map(|v| v * v).sum::<f32>());
+            let (w, wt) = (
+                square_in(w, self.columns.scales()),
+                wt.values().iter().map(|v| v * v).sum::<f32>(),
+            );
             let Some((up, down)) = quarter(wt / w) else { continue };
             let (w, wt) = self.net.values_of(i);
             w.iter_mut().for_each(|w| *w *= up);
@@ -250,7 +258,8 @@ fn square_in(w: Block<'_>, scales: &[f32]) -> f32 {
     super::bench::scaled(w, scales).map(|(_, x)| x * x).sum()
 }
 
-/// The power of two nearest to the fourth root of x, and its inverse; none where that is 1, or x no positive number.
+/// The power of two nearest to the fourth root of x, and its inverse; none where that is 1, or x no
+/// positive number.
 fn quarter(x: f32) -> Option<(f32, f32)> {
     if !(x.is_normal() && x > 0.0) {
         return None;

@@ -1,7 +1,8 @@
-//! The data of a fit: rows, labels, the residual of the current weights, and the loss of a network of one output.
+//! The data of a fit: rows, labels, the residual of the current weights, and the loss of a network
+//! of one output.
 //!
-//! Labels of any size are brought into `[-2, 2)` by an exact power of two σ, so that squares stay in range: everything
-//! here is about `σ y`, and weights are σ times those of the labels.
+//! Labels of any size are brought into `[-2, 2)` by an exact power of two σ, so that squares stay
+//! in range: everything here is about `σ y`, and weights are σ times those of the labels.
 
 use super::Params;
 use super::cover::Cover;
@@ -18,8 +19,9 @@ use crate::operator::solve::{self, Unknowns, conjugate_gradients};
 pub(super) enum Head<'a> {
     /// c labels a row, one for each output.
     Each,
-    /// One label a row, the sum of output 0 and of `relu` of the others: these are neurons of a second layer. The bits of a
-    /// row, at least c, say which of them are open in the equations that are held; output 0 always is.
+    /// One label a row, the sum of output 0 and of `relu` of the others: these are neurons of a
+    /// second layer. The bits of a row, at least c, say which of them are open in the equations
+    /// that are held; output 0 always is.
     Sum(&'a mut [u32]),
 }
 
@@ -30,8 +32,9 @@ pub(super) struct Fit<'a, S: Sensing> {
     /// c, outputs of the networks.
     outputs: usize,
     pub(super) head: Head<'a>,
-    /// `σ y - f(x)` of the current weights, c floats per row. Where outputs are summed up, that residual for the outputs that
-    /// are open, 0 for the others: the residual times the derivative by each output.
+    /// `σ y - f(x)` of the current weights, c floats per row. Where outputs are summed up, that
+    /// residual for the outputs that are open, 0 for the others: the residual times the derivative
+    /// by each output.
     pub(super) residual: &'a mut Rows<S>,
     pub(super) solver: Solver<'a>,
     pub(super) scratch: &'a mut [f32],
@@ -146,12 +149,15 @@ impl<'a, S: Sensing> Fit<'a, S> {
     /// The scaled labels of the rows that are selected, where they can be read here.
     pub(super) fn targets(&self) -> impl Iterator<Item = f32> + use<'a, S> {
         let (labels, first, scale) = (self.labels, self.first_label(), self.scale);
-        let labels = S::Machine::numbers(labels).and_then(|labels| labels.get(first..)).unwrap_or(&[]);
+        let labels =
+            S::Machine::numbers(labels).and_then(|labels| labels.get(first..)).unwrap_or(&[]);
         labels.iter().take(self.terms()).map(move |y| scale * y)
     }
 
     /// [`Self::targets`], and the residual beside them.
-    pub(super) fn targets_and_residual(&mut self) -> (impl Iterator<Item = f32> + use<'a, S>, &mut [f32]) {
+    pub(super) fn targets_and_residual(
+        &mut self,
+    ) -> (impl Iterator<Item = f32> + use<'a, S>, &mut [f32]) {
         let (targets, terms) = (self.targets(), self.terms());
         let residual = S::Machine::numbers_mut(self.residual).and_then(|r| r.get_mut(..terms));
         (targets, residual.unwrap_or_default())
@@ -199,7 +205,8 @@ impl<'a, S: Sensing> Fit<'a, S> {
         Ok(product / norm2)
     }
 
-    /// A loss of the scaled labels as one of the labels; infinite where it exceeds the range of floats.
+    /// A loss of the scaled labels as one of the labels; infinite where it exceeds the range of
+    /// floats.
     pub(super) fn in_labels(&self, loss: f32) -> f32 {
         loss / self.scale / self.scale
     }
@@ -243,7 +250,8 @@ impl<'a, S: Sensing> Fit<'a, S> {
         Gates::of(w, self.signs, Empty::Freeze, 0, 0)
     }
 
-    /// `σ y` minus the outputs in [`Self::residual`], and the mean of the squares; infinity where it is no number.
+    /// `σ y` minus the outputs in [`Self::residual`], and the mean of the squares; infinity where
+    /// it is no number.
     pub(super) fn settle(&mut self) -> Result<f32, S::Source> {
         let (entries, first, scale) = (self.entries(), self.first_label(), self.scale);
         let targets = self.targets();
@@ -267,8 +275,8 @@ impl<'a, S: Sensing> Fit<'a, S> {
         Ok(if loss.is_finite() { loss } else { f32::INFINITY })
     }
 
-    /// Mean squared error of `w`, whose residual stays in [`Self::residual`]; infinity where it is no number. Rows that are covered
-    /// count as [`super::cover`] says.
+    /// Mean squared error of `w`, whose residual stays in [`Self::residual`]; infinity where it is
+    /// no number. Rows that are covered count as [`super::cover`] says.
     #[inline(never)]
     pub(super) fn loss(&mut self, w: Weights<'_>) -> Result<f32, S::Source> {
         let (rows, gates) = (self.rows(), self.gates(w));
@@ -352,7 +360,13 @@ impl<'a, S: Sensing> Fit<'a, S> {
     }
 
     /// [`Machine::near_hinge`] with the residual, or with `r` in its place.
-    pub(super) fn near_hinge(&mut self, t: &mut Rows<S>, z: &Rows<S>, r: Option<&Rows<S>>, hinge: Hinge) {
+    pub(super) fn near_hinge(
+        &mut self,
+        t: &mut Rows<S>,
+        z: &Rows<S>,
+        r: Option<&Rows<S>>,
+        hinge: Hinge,
+    ) {
         let entries = self.entries();
         let residual = cut::<S>(&*self.residual, entries);
         self.sensing.machine().near_hinge(t, z, r.unwrap_or(residual), hinge);
@@ -403,7 +417,8 @@ fn cut<S: Sensing>(rows: &Rows<S>, len: usize) -> &Rows<S> {
     S::Machine::head(rows, len).unwrap_or(rows)
 }
 
-/// The residual of one row, `y` minus the sum of its outputs where they are open, in their places; the residual.
+/// The residual of one row, `y` minus the sum of its outputs where they are open, in their places;
+/// the residual.
 fn sum_head(out: &mut [f32], y: f32) -> f32 {
     let Some((first, others)) = out.split_first_mut() else { return y };
     let mut r = y - *first;
@@ -469,7 +484,11 @@ impl<S: Sensing> Equations for Support<'_, '_, '_, S> {
         self.fit.cover_product(direction, out)
     }
 
-    fn solve(&mut self, system: solve::Equations<'_>, unknowns: Unknowns<'_>) -> Result<f32, S::Source> {
+    fn solve(
+        &mut self,
+        system: solve::Equations<'_>,
+        unknowns: Unknowns<'_>,
+    ) -> Result<f32, S::Source> {
         if self.fit.cover.is_on() {
             // Covered rows add to every product.
             return Ok(conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h))?.won);

@@ -1,13 +1,13 @@
 //! Doing away with the linear term l at the end of a search, so that only neurons are left.
 //!
-//! A neuron may be turned round at the price of a linear function, `relu(w·x) = w·x + relu(-w·x)`. So turning those
-//! neurons i with `b_i = 1` cancels l where `l + Σ b_i w_i = 0`. Two ways are tried, and the better network of at most
-//! s weights and m neurons is kept:
+//! A neuron may be turned round at the price of a linear function, `relu(w·x) = w·x + relu(-w·x)`.
+//! So turning those neurons i with `b_i = 1` cancels l where `l + Σ b_i w_i = 0`. Two ways are
+//! tried, and the better network of at most s weights and m neurons is kept:
 //!
-//! 1. round: b in [0, 1] that minimises `|l + Σ b_i w_i|` by coordinate descent, rounded to 0 or 1; what is left of l
-//!    is dropped;
-//! 2. pair: what is left of l becomes a neuron of either sign, `l·x = relu(l·x) - relu(-l·x)`, thresholded along with
-//!    the others.
+//! 1. round: b in [0, 1] that minimises `|l + Σ b_i w_i|` by coordinate descent, rounded to 0 or 1;
+//!    what is left of l is dropped;
+//! 2. pair: what is left of l becomes a neuron of either sign, `l·x = relu(l·x) - relu(-l·x)`,
+//!    thresholded along with the others.
 
 use super::bench::Bench;
 use super::problem::Problem;
@@ -21,9 +21,13 @@ const SWEEPS: u32 = 300;
 const STEPS: u32 = 5;
 
 impl<S: Sensing> Bench<'_, S> {
-    /// Folds the linear term of a network of at most s weights besides it, and goes down to m neurons; returns the
-    /// loss. `scratch` and `other` must have room for s weights.
-    pub(super) fn fold(&mut self, scratch: &mut Sides<'_>, other: &mut Sides<'_>) -> Result<f32, S::Source> {
+    /// Folds the linear term of a network of at most s weights besides it, and goes down to m
+    /// neurons; returns the loss. `scratch` and `other` must have room for s weights.
+    pub(super) fn fold(
+        &mut self,
+        scratch: &mut Sides<'_>,
+        other: &mut Sides<'_>,
+    ) -> Result<f32, S::Source> {
         self.task.folds = self.task.folds.saturating_add(1);
         self.cancel()?;
         scratch.store(self.view())?;
@@ -46,8 +50,8 @@ impl<S: Sensing> Bench<'_, S> {
         self.loss()
     }
 
-    /// Turns neurons round so that they cancel the linear term, and removes it; what is left of it stays in the dense
-    /// row of the single neuron.
+    /// Turns neurons round so that they cancel the linear term, and removes it; what is left of it
+    /// stays in the dense row of the single neuron.
     fn cancel(&mut self) -> Result<(), S::Source> {
         let scale2 = |scales: &[f32], j: usize| scales.get(j).map_or(0.0, |c| c * c);
         let numbers = self.first()..self.blocks();
@@ -88,15 +92,23 @@ impl<S: Sensing> Bench<'_, S> {
             let turned = if part > 0.5 { 1.0 } else { 0.0 };
             add_dense(self.single.dense, self.net.view().block(i).entries(), turned - part);
             if turned > 0.0 {
-                self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|w| *w = -*w);
+                self.net
+                    .values()
+                    .get_mut(range)
+                    .unwrap_or_default()
+                    .iter_mut()
+                    .for_each(|w| *w = -*w);
             }
         }
         Ok(())
     }
 
-    /// Adds the largest entries of the dense row as a neuron of either sign; false if there is no room for one.
+    /// Adds the largest entries of the dense row as a neuron of either sign; false if there is no
+    /// room for one.
     fn add_pair(&mut self) -> Result<bool, S::Source> {
-        let (Some(up), Some(down)) = (self.vacant(1.0), self.vacant(-1.0)) else { return Ok(false) };
+        let (Some(up), Some(down)) = (self.vacant(1.0), self.vacant(-1.0)) else {
+            return Ok(false);
+        };
         let (d, room) = (self.inputs(), self.net.room() - self.net.nnz());
         self.single.entries.sift(
             self.single.dense,
@@ -168,7 +180,8 @@ mod tests {
 
     #[test]
     fn where_there_is_no_place_for_a_pair_what_is_left_is_dropped() {
-        // The linear term is a half of a neuron: turned or not, a half of it is left, and all blocks are taken.
+        // The linear term is a half of a neuron: turned or not, a half of it is left, and all
+        // blocks are taken.
         let net: [(u32, f32); 7] =
             [(0, 0.5), (4, 1.0), (9, 1.0), (14, 1.0), (19, 1.0), (20, -1.0), (25, -1.0)];
         let mut reference = 0.0;
@@ -190,7 +203,8 @@ mod tests {
     fn neurons_are_turned_to_whole_parts_and_what_is_left_stays_in_the_row() {
         // 0.7 of W is cancelled best by turning it, which leaves -0.3; a third of W by leaving it.
         for (part, turned, left) in [(0.7, true, -0.3), (0.3, false, 0.3), (1.0, true, 0.0)] {
-            let net = [(0, -part), (1, 2.0 * part), (2, -0.5 * part), (4, 1.0), (5, -2.0), (6, 0.5)];
+            let net =
+                [(0, -part), (1, 2.0 * part), (2, -0.5 * part), (4, 1.0), (5, -2.0), (6, 0.5)];
             with(Signs::Free, &[(1.0, W)], &net, |bench| {
                 bench.cancel().unwrap();
                 let w = bench.net.view();
@@ -198,8 +212,12 @@ mod tests {
                 let scale = w.value()[0].abs();
                 assert_eq!(w.value()[0] < 0.0, turned);
                 let expected = W.map(|w| -left * scale * w);
-                let close =
-                    bench.single.dense.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5 * scale);
+                let close = bench
+                    .single
+                    .dense
+                    .iter()
+                    .zip(&expected)
+                    .all(|(a, b)| (a - b).abs() < 1e-5 * scale);
                 assert!(close, "{part}: {:?} {expected:?}", bench.single.dense);
             });
         }

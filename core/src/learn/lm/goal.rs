@@ -21,11 +21,13 @@ pub struct Goal<H> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneOutput;
 
-/// c outputs, with a weight from any neuron to any output: `sum_i relu(w_i · x) wt_i`. Labels are n×c, row by row.
+/// c outputs, with a weight from any neuron to any output: `sum_i relu(w_i · x) wt_i`. Labels are
+/// n×c, row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeveralOutputs;
 
-/// One output, the sum of the neurons of a second hidden layer: `sum_k relu(sum_i V_ik relu(w_i · x))`.
+/// One output, the sum of the neurons of a second hidden layer:
+/// `sum_k relu(sum_i V_ik relu(w_i · x))`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TwoLayers {
     /// Neurons of the second layer at most; `dims.hidden` are those of the first.
@@ -33,8 +35,9 @@ pub struct TwoLayers {
 }
 
 impl Goal<OneOutput> {
-    /// A network of one output: the operator should have [`slots`] blocks. The result is spread over them, with the signs of
-    /// [`Params::signs`], and block 0 is empty with [`Signs::Free`]. Memory is [`Recovery::new`].
+    /// A network of one output: the operator should have [`slots`] blocks. The result is spread
+    /// over them, with the signs of [`Params::signs`], and block 0 is empty with [`Signs::Free`].
+    /// Memory is [`Recovery::new`].
     #[must_use]
     pub const fn one_output(dims: Dims) -> Self {
         Self { dims, head: OneOutput }
@@ -42,9 +45,10 @@ impl Goal<OneOutput> {
 }
 
 impl Goal<SeveralOutputs> {
-    /// A network of several outputs. [`Params::signs`] does not matter, since output weights have signs of their own; the
-    /// operator should have `slots(m, Signs::Positive)` blocks. A network needs two weights: with `dims.nnz` of 1 the result is
-    /// empty. Memory is [`Recovery::factored`].
+    /// A network of several outputs. [`Params::signs`] does not matter, since output weights have
+    /// signs of their own; the operator should have `slots(m, Signs::Positive)` blocks. A network
+    /// needs two weights: with `dims.nnz` of 1 the result is empty. Memory is
+    /// [`Recovery::factored`].
     ///
     /// ```
     /// use core::ops::ControlFlow::Continue;
@@ -79,10 +83,12 @@ impl Goal<SeveralOutputs> {
 impl Goal<TwoLayers> {
     /// A network of two hidden layers, both searched for at once, for one label a row.
     ///
-    /// The result is W and V, the latter with `second` outputs: weight `i m + k` leads from neuron i of the first layer to
-    /// neuron k of m of the second one. No such network is below 0 anywhere, so labels should not be. The operator must be ready
-    /// for [`second_slots`] outputs; the search begins with [`Params::deep_search_rows`]; `live` of [`Progress`] counts the neurons
-    /// of both layers; and it starts from zero or from a checkpoint. Memory is [`Recovery::deep`].
+    /// The result is W and V, the latter with `second` outputs: weight `i m + k` leads from neuron
+    /// i of the first layer to neuron k of m of the second one. No such network is below 0
+    /// anywhere, so labels should not be. The operator must be ready for [`second_slots`] outputs;
+    /// the search begins with [`Params::deep_search_rows`]; `live` of [`Progress`] counts the
+    /// neurons of both layers; and it starts from zero or from a checkpoint. Memory is
+    /// [`Recovery::deep`].
     ///
     /// ```
     /// use core::ops::ControlFlow::Continue;

@@ -25,16 +25,19 @@ pub enum Phase {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Info {
-    /// Mean squared error of the result on all rows but those held out, in squares of the labels' unit; infinite, or 0, where that is
-    /// beyond the range of floats.
+    /// Mean squared error of the result on all rows but those held out, in squares of the labels'
+    /// unit; infinite, or 0, where that is beyond the range of floats.
     pub loss: f32,
     /// The same in parts of the mean square of the labels: within range for labels of any size.
     pub relative: f32,
-    /// Whether the result fits all rows but those held out exactly, see [`super::Params::exact`], with weights that are all normal floats.
+    /// Whether the result fits all rows but those held out exactly, see [`super::Params::exact`],
+    /// with weights that are all normal floats.
     pub exact: bool,
-    /// Mean squared error on the rows held out, where there are such, in squares of the labels' unit.
+    /// Mean squared error on the rows held out, where there are such, in squares of the labels'
+    /// unit.
     pub held: Option<f32>,
-    /// Whether a search ended for want of progress on the rows held out, see [`super::Params::validation_patience`].
+    /// Whether a search ended for want of progress on the rows held out, see
+    /// [`super::Params::validation_patience`].
     pub early: bool,
     /// Outer steps.
     pub steps: u32,
@@ -50,7 +53,8 @@ pub struct Info {
     pub folds: u32,
     /// Kicks.
     pub kicks: u32,
-    /// Rows that all operations go through together; a product counts where an operator has prepared for it and reads nothing, too.
+    /// Rows that all operations go through together; a product counts where an operator has
+    /// prepared for it and reads nothing, too.
     pub rows_read: u64,
     /// Whether the observer ended the run.
     pub stopped: bool,

@@ -10,7 +10,8 @@ use crate::learn::start::Start;
 use crate::operator::factored::Factored;
 use crate::operator::sensing::{Rows, Sensing};
 
-/// What differs between heads: [`OneOutput`], [`SeveralOutputs`] and [`TwoLayers`], which are all that there are.
+/// What differs between heads: [`OneOutput`], [`SeveralOutputs`] and [`TwoLayers`], which are all
+/// that there are.
 pub trait Method<S: Sensing>: Copy {
     /// The search.
     #[doc(hidden)]

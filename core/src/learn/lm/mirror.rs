@@ -1,17 +1,19 @@
 //! Undoing mirror images that hide in a neuron that is open on every row.
 //!
-//! On inputs that are never negative some neurons are open on every row, which makes them linear functions, and with one
-//! of them a neuron may point the wrong way at no cost: `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror
-//! images in the place of neurons, and one neuron that has all their weights. Turning a mirror image back takes its
-//! weights out of that neuron. So the signs are those with which it has the fewest weights, which is found by turning one
-//! neuron at a time, and two where none alone helps.
+//! On inputs that are never negative some neurons are open on every row, which makes them linear
+//! functions, and with one of them a neuron may point the wrong way at no cost:
+//! `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror images in the place of neurons,
+//! and one neuron that has all their weights. Turning a mirror image back takes its weights out of
+//! that neuron. So the signs are those with which it has the fewest weights, which is found by
+//! turning one neuron at a time, and two where none alone helps.
 
 use super::bench::Bench;
 use crate::base::error::Result;
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Sensing, row_head};
 
-/// Neurons that are open on this part of the rows are linear functions, and one is as good as several.
+/// Neurons that are open on this part of the rows are linear functions, and one is as good as
+/// several.
 const EVERYWHERE: f32 = 0.99;
 /// One that is open on this part may be taken for one.
 const OPEN: f32 = 0.9;
@@ -19,13 +21,14 @@ const OPEN: f32 = 0.9;
 const CANCELS: f32 = 0.2;
 /// Pairs are looked for among so many neurons at the most.
 const PAIRED: usize = 64;
-/// Sweeps over all neurons at the most; each turn makes the linear function smaller, so few are needed.
+/// Sweeps over all neurons at the most; each turn makes the linear function smaller, so few are
+/// needed.
 const SWEEPS: u32 = 8;
 
 impl<S: Sensing> Bench<'_, S> {
-    /// Where neuron `open` is open on nearly every row: turns neurons whose weights cancel some of its own, which are those
-    /// of all neurons that are open everywhere where it is one of them. Returns how many were turned or went into it;
-    /// nothing is fitted.
+    /// Where neuron `open` is open on nearly every row: turns neurons whose weights cancel some of
+    /// its own, which are those of all neurons that are open everywhere where it is one of them.
+    /// Returns how many were turned or went into it; nothing is fitted.
     #[inline(never)]
     pub(super) fn turn_mirrored(&mut self, open: usize) -> Result<u32, S::Source> {
         // A linear term is folded at the end.
@@ -64,13 +67,18 @@ impl<S: Sensing> Bench<'_, S> {
         if turned > 0 {
             self.net.remove(open);
             let k = self.net.room() - self.net.nnz();
-            self.single.entries.sift(self.single.dense, self.columns.scales(), (open, k.min(self.inputs())));
+            self.single.entries.sift(
+                self.single.dense,
+                self.columns.scales(),
+                (open, k.min(self.inputs())),
+            );
             self.add_single(1.0)?;
         }
         Ok(turned)
     }
 
-    /// Turns two neurons, neither of which alone would make the dense row smaller, where both together do; how many.
+    /// Turns two neurons, neither of which alone would make the dense row smaller, where both
+    /// together do; how many.
     fn turn_pair(&mut self, open: usize) -> u32 {
         let mut at = 0;
         for _ in 0..PAIRED {
@@ -97,7 +105,8 @@ impl<S: Sensing> Bench<'_, S> {
         (at..self.blocks()).find(|&i| i != open && !self.net.range(i).is_empty())
     }
 
-    /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at all, to rounding.
+    /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at
+    /// all, to rounding.
     fn turn(&mut self, i: usize) {
         self.add_to_dense(i);
         let range = self.net.range(i);
@@ -163,16 +172,31 @@ mod tests {
     #[test]
     fn mirror_images_are_taken_out_of_the_neuron_that_hides_them() {
         // Of the neurons of FIRST and SECOND the mirror images, and what they miss and 40 x_3 more.
-        let net = [(0, -1.0), (1, 2.0), (8, 1.0), (9, -2.0), (10, -1.0), (11, 40.5), (22, 1.0), (23, -0.5)];
+        let net = [
+            (0, -1.0),
+            (1, 2.0),
+            (8, 1.0),
+            (9, -2.0),
+            (10, -1.0),
+            (11, 40.5),
+            (22, 1.0),
+            (23, -0.5),
+        ];
         let open = [0.0, 0.0, 0.0, 40.0];
-        with_rows(uniform(), Signs::Positive, &[(1.0, FIRST), (1.0, SECOND), (1.0, open)], &net, |bench| {
-            assert_eq!([0, 1, 5].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
-            assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
-            bench.threshold(5).unwrap();
-            assert!(bench.loss().unwrap() < 1e-12);
-            assert_eq!(bench.net.view().index(), [0, 1, 11, 22, 23]);
-            assert!(bench.net.view().value()[0] > 0.0);
-        });
+        with_rows(
+            uniform(),
+            Signs::Positive,
+            &[(1.0, FIRST), (1.0, SECOND), (1.0, open)],
+            &net,
+            |bench| {
+                assert_eq!([0, 1, 5].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
+                assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
+                bench.threshold(5).unwrap();
+                assert!(bench.loss().unwrap() < 1e-12);
+                assert_eq!(bench.net.view().index(), [0, 1, 11, 22, 23]);
+                assert!(bench.net.view().value()[0] > 0.0);
+            },
+        );
     }
 
     #[test]
@@ -205,7 +229,9 @@ mod tests {
         let net = [(0, -1.0), (1, 2.0), (4, 1.0), (5, -2.0)];
         with(Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
             assert_eq!([0, 1, 2].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
-            assert!(bench.net.view().value().iter().map(|w| *w > 0.0).eq([false, true, true, false]));
+            assert!(
+                bench.net.view().value().iter().map(|w| *w > 0.0).eq([false, true, true, false])
+            );
         });
     }
 

@@ -17,8 +17,9 @@ pub(super) enum Kind {
 }
 
 impl<S: Sensing> Bench<'_, S> {
-    /// The most promising candidates at the current network, best first: births from the best atoms and from random
-    /// gates for every sign, and splits of all neurons. The residual must be current.
+    /// The most promising candidates at the current network, best first: births from the best atoms
+    /// and from random gates for every sign, and splits of all neurons. The residual must be
+    /// current.
     pub(super) fn list(&mut self, draw: Draw) -> Result<Candidates<Kind>, S::Source> {
         let (d, k, half) = (self.inputs(), self.birth_size(), self.split_size());
         let signs = if self.fit.signs.both() { 2 } else { 1 };
@@ -32,9 +33,13 @@ impl<S: Sensing> Bench<'_, S> {
             let mut atoms = heapless::Vec::<Candidate<Kind>, BATCH>::new();
             for number in 0..2 * d as u32 {
                 let gain = single.atom(fit, d, (number, i))?;
-                rank(&mut atoms, Candidate { gain, kind: Kind::Birth(Seedling::Atom(number), sign) });
+                rank(
+                    &mut atoms,
+                    Candidate { gain, kind: Kind::Birth(Seedling::Atom(number), sign) },
+                );
             }
-            let random = (1..=draw.random).map(|k| Seedling::Random(seed_of(draw.seed, stream::BIRTH, k)));
+            let random =
+                (1..=draw.random).map(|k| Seedling::Random(seed_of(draw.seed, stream::BIRTH, k)));
             let atoms = atoms.iter().map(|atom| atom.kind);
             for kind in atoms.chain(random.map(|seedling| Kind::Birth(seedling, sign))) {
                 let Kind::Birth(seedling, _) = kind else { continue };
@@ -52,7 +57,8 @@ impl<S: Sensing> Bench<'_, S> {
         Ok(list)
     }
 
-    /// Forms a neuron from the current residual and adds it; false, and no change, if there is no place for it.
+    /// Forms a neuron from the current residual and adds it; false, and no change, if there is no
+    /// place for it.
     pub(super) fn add_neuron(&mut self, kind: Kind, draw: Draw) -> Result<bool, S::Source> {
         let d = self.inputs();
         match kind {
@@ -62,7 +68,8 @@ impl<S: Sensing> Bench<'_, S> {
                 self.single.birth(&mut self.fit, self.columns.scales(), seedling, (i, k))?;
                 let Some(to) = self.vacate(sign, None) else { return Ok(false) };
                 self.single.entries.shift(i, to, d);
-                // As long as the residual asks for: the least-squares factor comes with the next steps.
+                // As long as the residual asks for: the least-squares factor comes with the next
+                // steps.
                 self.add_single(1.0)?;
                 Ok(true)
             }
@@ -71,11 +78,23 @@ impl<S: Sensing> Bench<'_, S> {
                 if block.is_empty() {
                     return Ok(false);
                 }
-                self.single.split(&mut self.fit, self.columns.scales(), (block, k), (draw.seed, None))?;
-                let Some(to) = self.vacate(self.fit.signs.sign(i), Some(i)) else { return Ok(false) };
+                self.single.split(
+                    &mut self.fit,
+                    self.columns.scales(),
+                    (block, k),
+                    (draw.seed, None),
+                )?;
+                let Some(to) = self.vacate(self.fit.signs.sign(i), Some(i)) else {
+                    return Ok(false);
+                };
                 self.make_room(i, 2 * self.single.entries.index().len())?;
                 let range = self.net.range(i);
-                self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|v| *v *= 0.5);
+                self.net
+                    .values()
+                    .get_mut(range)
+                    .unwrap_or_default()
+                    .iter_mut()
+                    .for_each(|v| *v *= 0.5);
                 // There is room, and `to` is empty.
                 self.net.copy(i, to);
                 self.add_single(1.0)?;

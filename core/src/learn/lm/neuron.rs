@@ -1,7 +1,8 @@
-//! How one neuron is formed: as a birth (a new direction) or as half of a split (one that stands for two).
+//! How one neuron is formed: as a birth (a new direction) or as half of a split (one that stands
+//! for two).
 //!
-//! Both look at the current residual and leave the entries in a [`Single`]; they change no network. What they could win
-//! at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
+//! Both look at the current residual and leave the entries in a [`Single`]; they change no network.
+//! What they could win at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
 
 use super::fit::Fit;
 use crate::base::error::Result;
@@ -55,7 +56,10 @@ impl<'a> Entries<'a> {
     /// As weights of `hidden` neurons.
     pub(super) fn view(&self, inputs: usize, hidden: usize) -> Weights<'_> {
         let view = Weights::new(inputs, hidden, self.index(), self.value());
-        debug_assert!(view.is_ok(), "entries are formed in rising order within one neuron: {view:?}");
+        debug_assert!(
+            view.is_ok(),
+            "entries are formed in rising order within one neuron: {view:?}"
+        );
         view.unwrap_or(Weights::empty(inputs, hidden))
     }
 
@@ -70,13 +74,16 @@ impl<'a> Entries<'a> {
     /// Becomes the weights of `block` as those of neuron `to`.
     pub(super) fn take(&mut self, block: Block<'_>, to: usize, inputs: usize) {
         self.len = 0;
-        for ((index, value), (j, w)) in self.index.iter_mut().zip(&mut *self.value).zip(block.entries()) {
+        for ((index, value), (j, w)) in
+            self.index.iter_mut().zip(&mut *self.value).zip(block.entries())
+        {
             (*index, *value) = ((to * inputs + j) as u32, w);
             self.len += 1;
         }
     }
 
-    /// Becomes the `k` entries of `dense` that are largest in `key`, with their `value`, as neuron `i`.
+    /// Becomes the `k` entries of `dense` that are largest in `key`, with their `value`, as neuron
+    /// `i`.
     #[inline(never)]
     pub(super) fn choose(
         &mut self,
@@ -87,7 +94,9 @@ impl<'a> Entries<'a> {
     ) {
         let base = i * dense.len();
         let k = k.min(dense.len()).min(self.index.len()).min(self.value.len());
-        let (Some(index), Some(values)) = (self.index.get_mut(..k), self.value.get_mut(..k)) else { return };
+        let (Some(index), Some(values)) = (self.index.get_mut(..k), self.value.get_mut(..k)) else {
+            return;
+        };
         let mut top = Top::new(&mut *index, &mut *values);
         for (j, &v) in dense.iter().enumerate() {
             top.push((base + j) as u32, key(j, v));
@@ -98,7 +107,8 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Becomes a random direction across `means`, normal in the metric of the columns, as neuron `i`.
+    /// Becomes a random direction across `means`, normal in the metric of the columns, as neuron
+    /// `i`.
     fn across(&mut self, means: &[f32], scales: &[f32], i: usize, seed: u64) {
         let mut rng = Rng::new(seed, stream::BIRTH);
         let base = i * means.len();
@@ -160,8 +170,8 @@ pub(super) struct Single<'a, S: Sensing> {
 }
 
 impl<S: Sensing> Single<'_, S> {
-    /// Forms a birth as neuron `i` of at most `k` weights: from its start it climbs `A_iᵀ r / c²` under its own gate,
-    /// truncated to k entries. Returns what it could win at once.
+    /// Forms a birth as neuron `i` of at most `k` weights: from its start it climbs `A_iᵀ r / c²`
+    /// under its own gate, truncated to k entries. Returns what it could win at once.
     #[inline(never)]
     pub(super) fn birth(
         &mut self,
@@ -221,10 +231,11 @@ impl<S: Sensing> Single<'_, S> {
         Ok(gain(fit.along(z)?))
     }
 
-    /// Forms δ of at most `k` weights such that `w/2 ± δ` are the halves of `block`; returns what the split could win
-    /// at once. The direction is found by truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the
-    /// loss at the hinge, where alone two halves differ from their sum; b is a part of rms(z). Then the best length of
-    /// a few. `r` is `along`, or the residual where there is none.
+    /// Forms δ of at most `k` weights such that `w/2 ± δ` are the halves of `block`; returns what
+    /// the split could win at once. The direction is found by truncated power iterations on
+    /// `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss at the hinge, where alone two halves
+    /// differ from their sum; b is a part of rms(z). Then the best length of a few. `r` is `along`,
+    /// or the residual where there is none.
     #[inline(never)]
     pub(super) fn split(
         &mut self,

@@ -10,8 +10,8 @@ pub struct Params {
     pub seed: u64,
     /// Output signs.
     pub signs: Signs,
-    /// Rows that the search looks at first, n0, the first of the data, which must come in random order; 0 for a number
-    /// that suits s, see [`Self::search_rows`].
+    /// Rows that the search looks at first, n0, the first of the data, which must come in random
+    /// order; 0 for a number that suits s, see [`Self::search_rows`].
     pub rows: usize,
     /// Mean squared error at which the fit is exact, in parts of the mean square of the labels.
     pub exact: f32,
@@ -25,17 +25,18 @@ pub struct Params {
     pub final_steps: u32,
     /// Outer steps at exactly s weights at the end, where the fit is not exact.
     pub polish: u32,
-    /// Kicks without progress after which a search on the first rows ends whose loss is above a thousandth of the mean square of
-    /// the labels; a quarter of that with every change to more rows, where kicks cost four times as much, but at least one.
+    /// Kicks without progress after which a search on the first rows ends whose loss is above a
+    /// thousandth of the mean square of the labels; a quarter of that with every change to more
+    /// rows, where kicks cost four times as much, but at least one.
     pub patience: u32,
-    /// Rows held out, the last of the data, which must come in random order; fewer than there are. Where there are some,
-    /// no step looks at them, and of the networks of at most s weights that the run comes to, the one of least loss on them is
-    /// the result.
+    /// Rows held out, the last of the data, which must come in random order; fewer than there are.
+    /// Where there are some, no step looks at them, and of the networks of at most s weights that
+    /// the run comes to, the one of least loss on them is the result.
     pub validation: usize,
     /// Kicks without a better loss on the rows held out after which a search ends; 0 for never.
     pub validation_patience: u32,
-    /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory is for. None where weights are
-    /// few for the labels.
+    /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory
+    /// is for. None where weights are few for the labels.
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,
@@ -65,8 +66,8 @@ impl Params {
         tidy: true,
     };
 
-    /// n0 for s = `nnz` and `samples` rows that are not held out: [`Self::rows`], or 20 s between 1000 and the larger of 4000 and
-    /// 10 s; never more than there are.
+    /// n0 for s = `nnz` and `samples` rows that are not held out: [`Self::rows`], or 20 s between
+    /// 1000 and the larger of 4000 and 10 s; never more than there are.
     #[must_use]
     pub const fn search_rows(&self, nnz: usize, samples: usize) -> usize {
         let rows = match self.rows {
@@ -81,17 +82,19 @@ impl Params {
         if rows < samples { rows } else { samples }
     }
 
-    /// n0 of a search for two layers: [`Self::search_rows`] for twice the weights, since those of the second layer depend on the first.
+    /// n0 of a search for two layers: [`Self::search_rows`] for twice the weights, since those of
+    /// the second layer depend on the first.
     #[must_use]
     pub const fn deep_search_rows(&self, nnz: usize, samples: usize) -> usize {
         self.search_rows(nnz.saturating_mul(2), samples)
     }
 }
 
-/// Blocks that the operator of a run should have for m neurons: a tenth more and two, so that the search has room; with
-/// free signs as many of either sign, and the linear term.
+/// Blocks that the operator of a run should have for m neurons: a tenth more and two, so that the
+/// search has room; with free signs as many of either sign, and the linear term.
 ///
-/// A run works with any number of blocks (free signs need two), but with fewer it has less room for its moves.
+/// A run works with any number of blocks (free signs need two), but with fewer it has less room for
+/// its moves.
 ///
 /// ```
 /// use tamis::{network::gates::Signs, learn::lm::slots};
@@ -107,8 +110,8 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
     }
 }
 
-/// Outputs of the first layer that a search for two layers has for m neurons of the second: as many as [`slots`], and one that
-/// passes activations through while searching.
+/// Outputs of the first layer that a search for two layers has for m neurons of the second: as many
+/// as [`slots`], and one that passes activations through while searching.
 #[must_use]
 pub const fn second_slots(second: usize) -> usize {
     slots(second, Signs::Positive).saturating_add(1)
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_search_begins_with_twenty_rows_a_weight_between_a_thousand_and_the_larger_of_4000_and_ten_a_weight()
-    {
+     {
         let params = Params::DEFAULT;
         let all = |nnz| params.search_rows(nnz, usize::MAX);
         assert_eq!(
@@ -130,7 +133,8 @@ mod tests {
         assert_eq!(all(usize::MAX), usize::MAX);
         // Never more than there are.
         assert_eq!(
-            [(1, 7), (1, 1000), (100, 1999), (100, 2001)].map(|(nnz, n)| params.search_rows(nnz, n)),
+            [(1, 7), (1, 1000), (100, 1999), (100, 2001)]
+                .map(|(nnz, n)| params.search_rows(nnz, n)),
             [7, 1000, 1999, 2000]
         );
         // Two layers need them for twice the weights.

@@ -1,4 +1,5 @@
-//! What a search needs to know of the networks that it searches: how they are fitted, changed and simplified.
+//! What a search needs to know of the networks that it searches: how they are fitted, changed and
+//! simplified.
 
 use super::fit::Fit;
 use super::sides::Sides;
@@ -35,14 +36,25 @@ pub(super) struct Task {
     pub(super) folds: u32,
     /// Whether the run was ended: what is left to do takes few steps.
     pub(super) hurried: bool,
-    /// Whether weights are few for the labels: the search covers rows, works at s and swaps weights there.
+    /// Whether weights are few for the labels: the search covers rows, works at s and swaps weights
+    /// there.
     pub(super) tight: bool,
 }
 
 impl Task {
     /// Nothing was done yet.
     pub(super) const fn new(nnz: usize, hidden: usize, spare: u32) -> Self {
-        Self { nnz, hidden, spare, goal: 0.0, flips: 0, merges: 0, folds: 0, hurried: false, tight: false }
+        Self {
+            nnz,
+            hidden,
+            spare,
+            goal: 0.0,
+            flips: 0,
+            merges: 0,
+            folds: 0,
+            hurried: false,
+            tight: false,
+        }
     }
 
     /// Of so many steps, those that are made.
@@ -50,7 +62,8 @@ impl Task {
         if self.hurried { steps.min(HURRIED_STEPS) } else { steps }
     }
 
-    /// Of so many weights too many, those that go at once: a third, rounded up, and all once the run was ended.
+    /// Of so many weights too many, those that go at once: a third, rounded up, and all once the
+    /// run was ended.
     pub(super) fn share(&self, excess: usize) -> usize {
         if self.hurried { excess } else { excess.div_ceil(3) }
     }
@@ -62,8 +75,8 @@ impl Task {
     }
 }
 
-/// A way to add a neuron. It is formed again where it is needed, so that a list of candidates takes no memory that
-/// grows.
+/// A way to add a neuron. It is formed again where it is needed, so that a list of candidates takes
+/// no memory that grows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Candidate<M> {
     /// What it could win at once.
@@ -86,7 +99,8 @@ pub(super) struct Draw {
 /// What an operation gives, or how reading the data failed.
 pub(super) type Outcome<'a, P, T> = Result<T, <<P as Problem<'a>>::Sensing as Sensing>::Source>;
 
-/// A network at hand, its data, and what a search does with it. *Live* neurons are those that have weights.
+/// A network at hand, its data, and what a search does with it. *Live* neurons are those that have
+/// weights.
 pub(super) trait Problem<'a> {
     /// The operator.
     type Sensing: Sensing + 'a;
@@ -141,37 +155,41 @@ pub(super) trait Problem<'a> {
     /// Loss of the network as it is; the residual is current from then on.
     fn loss(&mut self) -> Outcome<'a, Self, f32>;
 
-    /// At most `steps` steps from the network, whose loss is `loss` and whose residual is current, until `goal`.
+    /// At most `steps` steps from the network, whose loss is `loss` and whose residual is current,
+    /// until `goal`.
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Outcome<'a, Self, f32>;
 
-    /// Adds up to `count` weights where the gradient asks for them; the residual must be current. The outputs stay.
+    /// Adds up to `count` weights where the gradient asks for them; the residual must be current.
+    /// The outputs stay.
     fn grow(&mut self, count: usize) -> Outcome<'a, Self, ()>;
 
     /// Keeps the `size` counted weights that contribute most.
     fn threshold(&mut self, size: usize) -> Outcome<'a, Self, ()>;
 
-    /// Turns neurons round where that alone lowers the loss, which is `loss`, and fits if any was turned. The residual
-    /// must be current. Returns the loss.
+    /// Turns neurons round where that alone lowers the loss, which is `loss`, and fits if any was
+    /// turned. The residual must be current. Returns the loss.
     fn flip(&mut self, loss: f32) -> Outcome<'a, Self, f32>;
 
-    /// Turns neurons back whose mirror images, together with neuron `i`, stand for them. Returns how many; nothing is
-    /// fitted.
+    /// Turns neurons back whose mirror images, together with neuron `i`, stand for them. Returns
+    /// how many; nothing is fitted.
     fn unmirror(&mut self, _i: usize) -> Outcome<'a, Self, u32> {
         Ok(0)
     }
 
-    /// Makes one of two neurons whose cosine is above `least`. Returns how many vanished; nothing is fitted.
+    /// Makes one of two neurons whose cosine is above `least`. Returns how many vanished; nothing
+    /// is fitted.
     fn merge(&mut self, least: f32) -> Outcome<'a, Self, u32>;
 
-    /// The most promising candidates at the current network, best first. The residual must be current.
+    /// The most promising candidates at the current network, best first. The residual must be
+    /// current.
     fn candidates(&mut self, draw: Draw) -> Outcome<'a, Self, Candidates<Self::Move>>;
 
-    /// Forms a candidate from the current residual and applies it, into an empty neuron or in place of the weakest
-    /// one; false, and no change, if there is none to take its place.
+    /// Forms a candidate from the current residual and applies it, into an empty neuron or in place
+    /// of the weakest one; false, and no change, if there is none to take its place.
     fn apply(&mut self, candidate: &Candidate<Self::Move>, draw: Draw) -> Outcome<'a, Self, bool>;
 
-    /// Brings a network of at most s counted weights to m neurons and to what the model allows; returns the loss. Both
-    /// buffers have room for s weights.
+    /// Brings a network of at most s counted weights to m neurons and to what the model allows;
+    /// returns the loss. Both buffers have room for s weights.
     fn conclude(
         &mut self,
         loss: f32,
@@ -187,11 +205,14 @@ pub(super) trait Problem<'a> {
     /// Turns weights for the labels into those for the scaled labels.
     fn rescale(&self, given: &mut Sides<'_>);
 
-    /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight less makes room for
-    /// at least one, and for two if it is one of the neuron's: the excess is halved each time.
+    /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight
+    /// less makes room for at least one, and for two if it is one of the neuron's: the excess is
+    /// halved each time.
     fn make_room(&mut self, i: usize, more: usize) -> Outcome<'a, Self, ()> {
-        let copied = |net: Network<'_>| net.w().block(i).values().len() + net.wt().block(i).values().len();
-        while let excess @ 1.. = (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.room())
+        let copied =
+            |net: Network<'_>| net.w().block(i).values().len() + net.wt().block(i).values().len();
+        while let excess @ 1.. =
+            (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.room())
         {
             let size = self.counted().saturating_sub(excess.div_ceil(2));
             self.threshold(size)?;
@@ -226,11 +247,16 @@ pub(super) trait Problem<'a> {
         self.cut(size, 2)
     }
 
-    /// Merges what is the same and goes down to s weights, fitting between the cuts. Each cut takes a third of the
-    /// excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss after each; once that returns `false`,
-    /// or the run was ended before, a cut takes all that is left.
+    /// Merges what is the same and goes down to s weights, fitting between the cuts. Each cut takes
+    /// a third of the excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss
+    /// after each; once that returns `false`, or the run was ended before, a cut takes all that is
+    /// left.
     #[inline(never)]
-    fn thin(&mut self, mut loss: f32, mut report: impl FnMut(&Self, f32) -> bool) -> Outcome<'a, Self, f32> {
+    fn thin(
+        &mut self,
+        mut loss: f32,
+        mut report: impl FnMut(&Self, f32) -> bool,
+    ) -> Outcome<'a, Self, f32> {
         if self.merge(SAME)? > 0 {
             loss = self.loss()?;
             loss = self.improve(loss, 3, self.task().goal)?;
@@ -242,7 +268,8 @@ pub(super) trait Problem<'a> {
         Ok(loss)
     }
 
-    /// Empties the weakest neurons, a third of the excess at a time, until m are left, fitting in between.
+    /// Empties the weakest neurons, a third of the excess at a time, until m are left, fitting in
+    /// between.
     #[inline(never)]
     fn narrow(&mut self, mut loss: f32) -> Outcome<'a, Self, f32> {
         while let excess @ 1.. = self.live().saturating_sub(self.task().hidden) {
@@ -255,8 +282,12 @@ pub(super) trait Problem<'a> {
     }
 }
 
-/// Enters a candidate into a list that is sorted by gain, best first, and drops the last where it is full.
-pub(super) fn rank<M, const N: usize>(list: &mut heapless::Vec<Candidate<M>, N>, entry: Candidate<M>) {
+/// Enters a candidate into a list that is sorted by gain, best first, and drops the last where it
+/// is full.
+pub(super) fn rank<M, const N: usize>(
+    list: &mut heapless::Vec<Candidate<M>, N>,
+    entry: Candidate<M>,
+) {
     if !(entry.gain > 0.0) {
         return;
     }
@@ -297,7 +328,10 @@ mod tests {
         let size = |nnz, spare| Task::new(nnz, 3, spare).work_size();
         assert_eq!([0, 10, 25, 26, 1000].map(|spare| size(100, spare)), [100, 110, 125, 125, 125]);
         // Rounded up.
-        assert_eq!([(6, 25), (6, 10), (1, 1), (1, 0)].map(|(nnz, spare)| size(nnz, spare)), [8, 7, 2, 1]);
+        assert_eq!(
+            [(6, 25), (6, 10), (1, 1), (1, 0)].map(|(nnz, spare)| size(nnz, spare)),
+            [8, 7, 2, 1]
+        );
         assert_eq!(size(usize::MAX, 25), usize::MAX);
     }
 
@@ -322,7 +356,10 @@ mod tests {
                     !(ended && sizes.len() == 2)
                 };
                 bench.thin(loss, report).unwrap();
-                assert_eq!(sizes, if ended { &[20, 15, 6][..] } else { &[20, 15, 12, 10, 8, 7, 6] });
+                assert_eq!(
+                    sizes,
+                    if ended { &[20, 15, 6][..] } else { &[20, 15, 12, 10, 8, 7, 6] }
+                );
                 assert_eq!(bench.task.hurried, ended);
             });
         }
@@ -331,7 +368,8 @@ mod tests {
     #[test]
     fn before_the_last_cuts_what_is_the_same_becomes_one() {
         // The first neuron in two halves: eight weights for six, and no cut is needed.
-        let net = [(0, 0.5), (1, -1.0), (2, 0.25), (4, 0.5), (5, -1.0), (6, 0.25), (13, 1.0), (15, 1.0)];
+        let net =
+            [(0, 0.5), (1, -1.0), (2, 0.25), (4, 0.5), (5, -1.0), (6, 0.25), (13, 1.0), (15, 1.0)];
         with(Signs::Positive, &PLANTED, &net, |bench| {
             let loss = bench.loss().unwrap();
             let mut cuts = 0;

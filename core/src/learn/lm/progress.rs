@@ -12,12 +12,14 @@ pub struct Progress<'a> {
     pub phase: Phase,
     /// Outer steps so far.
     pub step: u32,
-    /// Mean squared error on the rows looked at, in squares of the labels' unit; infinite beyond the range of floats.
+    /// Mean squared error on the rows looked at, in squares of the labels' unit; infinite beyond
+    /// the range of floats.
     pub loss: f32,
-    /// The least so far on these rows of networks that may be the result, with at most s weights and no linear term; infinite before
-    /// there is one.
+    /// The least so far on these rows of networks that may be the result, with at most s weights
+    /// and no linear term; infinite before there is one.
     pub best: f32,
-    /// The least so far on these rows, whatever the support; from [`Phase::AllRows`] on, of networks since then.
+    /// The least so far on these rows, whatever the support; from [`Phase::AllRows`] on, of
+    /// networks since then.
     pub search_best: f32,
     /// Weights now, those of the linear term included.
     pub support: usize,
@@ -27,7 +29,8 @@ pub struct Progress<'a> {
     pub moves: u32,
     /// Kicks.
     pub kicks: u32,
-    /// Rows that all operations go through together; a product counts where an operator has prepared for it and reads nothing, too.
+    /// Rows that all operations go through together; a product counts where an operator has
+    /// prepared for it and reads nothing, too.
     pub rows_read: u64,
     /// Between two stages, besides the calls after steps: all that is needed to resume from here.
     pub checkpoint: Option<Checkpoint<'a>>,

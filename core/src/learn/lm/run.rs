@@ -48,8 +48,9 @@ pub(super) fn single<'a, S: Sensing>(
             Buffers::new(&budget, shape, sensing.machine(), memory).map_err(Error::widen)?;
         let mut fit = Fit::new(sensing, (labels, 1, Head::Each), params, rows)?;
         let read = S::Machine::numbers(labels);
-        let tight =
-            read.is_some_and(|labels| budget.is_wide() && !params.signs.both() && is_tight(labels, dims.nnz));
+        let tight = read.is_some_and(|labels| {
+            budget.is_wide() && !params.signs.both() && is_tight(labels, dims.nnz)
+        });
         if tight {
             fit.cover = cover;
         }
@@ -76,7 +77,8 @@ fn is_tight(labels: &[f32], nnz: usize) -> bool {
     nnz < equations.saturating_mul(2)
 }
 
-/// Searches for a network of several outputs, or of two hidden layers, of which the second one has `second` neurons.
+/// Searches for a network of several outputs, or of two hidden layers, of which the second one has
+/// `second` neurons.
 pub(super) fn net<'a, S: Factored>(
     sensing: &mut S,
     labels: &[f32],
@@ -111,8 +113,9 @@ pub(super) fn net<'a, S: Factored>(
     let info;
     let (first, behind);
     {
-        let Buffers { single, columns, net: (places, values), kept, rows, ends, back, open, .. } =
-            Buffers::new(&budget, shape, sensing.machine(), &mut *memory).map_err(Error::widen)?;
+        let Buffers {
+            single, columns, net: (places, values), kept, rows, ends, back, open, ..
+        } = Buffers::new(&budget, shape, sensing.machine(), &mut *memory).map_err(Error::widen)?;
         let (out, [along, other]) = ends;
         let head = if second.is_some() { Head::Sum(open) } else { Head::Each };
         let factors = Factors {
@@ -128,9 +131,11 @@ pub(super) fn net<'a, S: Factored>(
             second: second.unwrap_or(0),
         };
         let found = Sides::new(shape, &mut *index, &mut *value);
-        (info, first, behind) = search(factors, (kept, found), (rows_first, params), start, observe)?;
+        (info, first, behind) =
+            search(factors, (kept, found), (rows_first, params), start, observe)?;
     }
-    let (index, value) = (index.split_at_mut(first + behind).0, value.split_at_mut(first + behind).0);
+    let (index, value) =
+        (index.split_at_mut(first + behind).0, value.split_at_mut(first + behind).0);
     let (index, out_index) = index.split_at_mut(first);
     let (value, out_value) = value.split_at_mut(first);
     let c = match second {
@@ -158,8 +163,8 @@ fn search<'a, P: Problem<'a>>(
     Ok((info, found.w().nnz(), found.wt().nnz()))
 }
 
-/// Numbers the outputs of c that have weights from 0 on, in their order, as those of at most `most`, of which there are so many
-/// then; `numbers` holds c words.
+/// Numbers the outputs of c that have weights from 0 on, in their order, as those of at most
+/// `most`, of which there are so many then; `numbers` holds c words.
 fn number(index: &mut [u32], (c, most): (usize, usize), numbers: &mut [u32]) -> usize {
     let c = c.max(1);
     let numbers = numbers.get_mut(..c).unwrap_or_default();
@@ -186,7 +191,10 @@ type Parts<'a> = ((&'a mut [u32], &'a mut [f32]), &'a mut [u32]);
 
 fn result<'a, S>(budget: &Recovery, memory: &'a mut [u32]) -> Result<Parts<'a>, S> {
     if memory.len() < budget.words() {
-        return Err(Error::Budget { needed: budget.words().saturating_mul(WORD), got: memory.len() * WORD });
+        return Err(Error::Budget {
+            needed: budget.words().saturating_mul(WORD),
+            got: memory.len() * WORD,
+        });
     }
     let (result, rest) = memory.split_at_mut(2 * budget.dims.nnz);
     let (index, value) = result.split_at_mut(budget.dims.nnz);
@@ -213,7 +221,12 @@ struct Buffers<'a, S: Sensing> {
 }
 
 impl<'a, S: Sensing> Buffers<'a, S> {
-    fn new(budget: &Recovery, shape: Shape, machine: &mut S::Machine, memory: &'a mut [u32]) -> Result<Self> {
+    fn new(
+        budget: &Recovery,
+        shape: Shape,
+        machine: &mut S::Machine,
+        memory: &'a mut [u32],
+    ) -> Result<Self> {
         let Recovery { dims, panel, scratch, outputs: c, .. } = *budget;
         let (n, d, room, work) = (dims.samples, dims.inputs, budget.room(), budget.work());
         let mut space = Workspace::new(memory);

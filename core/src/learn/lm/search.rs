@@ -1,7 +1,8 @@
-//! A run: a small machine that goes from stage to stage ([`super::stages`]), and what all stages use.
+//! A run: a small machine that goes from stage to stage ([`super::stages`]), and what all stages
+//! use.
 //!
-//! Between two stages all that a run is are the networks and the numbers of a
-//! [`Checkpoint`]; each stage begins by computing the loss and the residual anew, so that a run that goes on from a
+//! Between two stages all that a run is are the networks and the numbers of a [`Checkpoint`]; each
+//! stage begins by computing the loss and the residual anew, so that a run that goes on from a
 //! checkpoint has the same bits as one that was never interrupted.
 
 use super::checkpoint::{Checkpoint, Stage, State};
@@ -17,7 +18,8 @@ const STALL: f32 = 0.85;
 const DESCENT: u32 = 40;
 /// Below this part of the mean square of the labels is what rounding leaves.
 const FLOOR: f32 = 1e-14;
-/// Where all rows refute an exact fit of a part of them, the search goes on with so many times the part.
+/// Where all rows refute an exact fit of a part of them, the search goes on with so many times the
+/// part.
 pub(super) const MORE_ROWS: usize = 4;
 
 /// A run: the network at hand, those that are kept, and where it stands.
@@ -29,7 +31,8 @@ pub(super) struct Search<'a, P, F> {
     pub(super) kept: Sides<'a>,
     /// The best while searching.
     pub(super) best: Sides<'a>,
-    /// The best of at most s weights and m neurons, without a linear term: on the rows held out where there are such.
+    /// The best of at most s weights and m neurons, without a linear term: on the rows held out
+    /// where there are such.
     pub(super) found: Sides<'a>,
     pub(super) params: Params,
     pub(super) state: State,
@@ -69,7 +72,8 @@ impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
         self.tell(phase, bench, losses, None);
     }
 
-    /// Tells the observer. Once the run was ended there is no checkpoint any more, and what the observer says changes nothing.
+    /// Tells the observer. Once the run was ended there is no checkpoint any more, and what the
+    /// observer says changes nothing.
     #[inline(never)]
     fn tell<'a, P: Problem<'a>>(
         &mut self,
@@ -100,7 +104,11 @@ impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
 
 impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// From where `start` says to the end, on `rows` rows first; the result is in `found`.
-    pub(super) fn run(&mut self, rows: usize, start: Start<'_, Checkpoint<'_>>) -> Outcome<'a, P, Info> {
+    pub(super) fn run(
+        &mut self,
+        rows: usize,
+        start: Start<'_, Checkpoint<'_>>,
+    ) -> Outcome<'a, P, Info> {
         match start {
             Start::Checkpoint(checkpoint) => self.restore(checkpoint)?,
             Start::Network(network) => {
@@ -132,7 +140,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// One stage; the next one.
     fn advance(&mut self) -> Outcome<'a, P, Stage> {
         // What is found is judged without a cover.
-        let searches = matches!(self.state.stage, Stage::Descend | Stage::Fall | Stage::Moves | Stage::Kick);
+        let searches =
+            matches!(self.state.stage, Stage::Descend | Stage::Fall | Stage::Moves | Stage::Kick);
         self.bench.fit_mut().cover.switch(searches);
         let loss = self.bench.loss()?;
         match self.state.stage {
@@ -148,8 +157,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         }
     }
 
-    /// The operator was asked to end within a stage. The networks that are kept are whole, so the run ends as one that the
-    /// observer has ended: with the best of them.
+    /// The operator was asked to end within a stage. The networks that are kept are whole, so the
+    /// run ends as one that the observer has ended: with the best of them.
     fn cut_off(&mut self) -> Outcome<'a, P, Stage> {
         (self.log.info.stopped, self.log.cut_off) = (true, true);
         match self.state.stage {
@@ -161,9 +170,12 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
                 }
                 Ok(Stage::Kick)
             }
-            Stage::AllRows | Stage::Settle | Stage::Plain | Stage::Polish | Stage::Refit | Stage::End => {
-                Ok(Stage::End)
-            }
+            Stage::AllRows
+            | Stage::Settle
+            | Stage::Plain
+            | Stage::Polish
+            | Stage::Refit
+            | Stage::End => Ok(Stage::End),
         }
     }
 
@@ -267,8 +279,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(loss)
     }
 
-    /// Outer steps until the loss stalls, at most [`DESCENT`]. They go on below the goal, where weights of little effect
-    /// are found.
+    /// Outer steps until the loss stalls, at most [`DESCENT`]. They go on below the goal, where
+    /// weights of little effect are found.
     #[inline(never)]
     pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Outcome<'a, P, f32> {
         for _ in 0..DESCENT {
@@ -298,9 +310,9 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(())
     }
 
-    /// Makes the network, of at most s weights and m neurons, whose loss is `loss` and whose residual is current, the
-    /// result where it is better: on the rows that are fitted, or on those held out where there are such. The search goes
-    /// on in the same way either way.
+    /// Makes the network, of at most s weights and m neurons, whose loss is `loss` and whose
+    /// residual is current, the result where it is better: on the rows that are fitted, or on those
+    /// held out where there are such. The search goes on in the same way either way.
     pub(super) fn keep_found(&mut self, loss: f32) -> Outcome<'a, P, ()> {
         let mut is_better = loss < self.state.found_loss;
         if self.params.validation > 0 {
@@ -330,7 +342,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(held)
     }
 
-    /// The losses of the network: on all rows but those held out, and on these where there are such.
+    /// The losses of the network: on all rows but those held out, and on these where there are
+    /// such.
     fn score(&mut self) -> Outcome<'a, P, (f32, Option<f32>)> {
         self.select(self.bench.fit().all_rows())?;
         let loss = self.bench.loss()?;
@@ -350,7 +363,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             error::finite("weights (scale labels and inputs to about 1)", side.value())?;
         }
         // Below the normal floats weights lose what made the fit exact.
-        let precise = [found.w(), found.wt()].iter().all(|side| side.value().iter().all(|w| w.is_normal()));
+        let precise =
+            [found.w(), found.wt()].iter().all(|side| side.value().iter().all(|w| w.is_normal()));
         let (fit, task) = (self.bench.fit(), self.bench.task());
         Ok(Info {
             loss: fit.in_labels(loss),

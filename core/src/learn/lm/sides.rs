@@ -1,7 +1,7 @@
 //! A network in memory of its own: both sides in one buffer, so that one budget holds for both.
 //!
-//! Entries of W come first, those of Wt follow, each with the rising flat indices of its own matrix. A network of one
-//! output, whose output weights are signs, has no second side.
+//! Entries of W come first, those of Wt follow, each with the rising flat indices of its own
+//! matrix. A network of one output, whose output weights are signs, has no second side.
 
 use crate::base::error::{Error, Result};
 use crate::network::net::{Count, EntriesMut, Network, Shape};
@@ -9,7 +9,8 @@ use crate::network::weights::{Editable, Weights};
 
 use core::ops::Range;
 
-/// A network under construction within caller-owned buffers, whose length is the room for both sides together.
+/// A network under construction within caller-owned buffers, whose length is the room for both
+/// sides together.
 pub(super) struct Sides<'a> {
     shape: Shape,
     /// Entries of W, and of Wt.
@@ -48,7 +49,10 @@ impl<'a> Sides<'a> {
     /// The values of both sides, to be changed in place.
     pub(super) fn values(&mut self) -> (&mut [f32], &mut [f32]) {
         let len = self.nnz();
-        self.value.get_mut(..len).and_then(|all| all.split_at_mut_checked(self.first)).unwrap_or_default()
+        self.value
+            .get_mut(..len)
+            .and_then(|all| all.split_at_mut_checked(self.first))
+            .unwrap_or_default()
     }
 
     /// The values of both sides, those of W first.
@@ -74,7 +78,8 @@ impl<'a> Sides<'a> {
     fn ranges(&self, i: usize) -> (Range<usize>, Range<usize>) {
         let range = |w: Weights<'_>| {
             let below = |end: usize| w.index().partition_point(|&j| (j as usize) < end);
-            below(i.saturating_mul(w.inputs()))..below(i.saturating_add(1).saturating_mul(w.inputs()))
+            below(i.saturating_mul(w.inputs()))
+                ..below(i.saturating_add(1).saturating_mul(w.inputs()))
         };
         (range(self.view().w()), range(self.view().wt()))
     }
@@ -102,7 +107,8 @@ impl<'a> Sides<'a> {
         self.shift(self.first, room - second);
         let index = self.index.get_mut(..room - second).unwrap_or_default();
         let value = self.value.get_mut(..room - second).unwrap_or_default();
-        let mut side = Editable::resumed((self.shape.inputs, self.shape.hidden, self.first), index, value);
+        let mut side =
+            Editable::resumed((self.shape.inputs, self.shape.hidden, self.first), index, value);
         let result = edit(&mut side);
         self.first = side.nnz();
         self.shift(room - second, self.first);
@@ -114,8 +120,11 @@ impl<'a> Sides<'a> {
         let room = self.room();
         let index = self.index.get_mut(self.first..room).unwrap_or_default();
         let value = self.value.get_mut(self.first..room).unwrap_or_default();
-        let mut side =
-            Editable::resumed((self.shape.output_weights(), self.shape.hidden, self.second), index, value);
+        let mut side = Editable::resumed(
+            (self.shape.output_weights(), self.shape.hidden, self.second),
+            index,
+            value,
+        );
         let result = edit(&mut side);
         self.second = side.nnz();
         result
@@ -133,14 +142,16 @@ impl<'a> Sides<'a> {
         self.edit_wt(|wt| wt.remove(i));
     }
 
-    /// Gives neuron `to`, which must have no entries, those of neuron `from`; false if they do not fit or `to` has some.
+    /// Gives neuron `to`, which must have no entries, those of neuron `from`; false if they do not
+    /// fit or `to` has some.
     pub(super) fn copy(&mut self, from: usize, to: usize) -> bool {
         let (first, second) = self.ranges(from);
         let fits = self.nnz() + first.len() + second.len() <= self.room();
         fits && self.edit_w(|w| w.copy(from, to)) && self.edit_wt(|wt| wt.copy(from, to))
     }
 
-    /// Removes weights that are zero, and neurons that are left with one side of two, which give nothing.
+    /// Removes weights that are zero, and neurons that are left with one side of two, which give
+    /// nothing.
     pub(super) fn compact(&mut self) {
         self.edit_w(|w| w.retain(|_, value| value != 0.0));
         self.edit_wt(|wt| wt.retain(|_, value| value != 0.0));
@@ -167,7 +178,8 @@ mod tests {
     use super::*;
 
     fn net<'a>(w: (&'a [u32], &'a [f32]), wt: (&'a [u32], &'a [f32])) -> Network<'a> {
-        Network::new(Weights::new(3, 4, w.0, w.1).unwrap(), Weights::new(2, 4, wt.0, wt.1).unwrap()).unwrap()
+        Network::new(Weights::new(3, 4, w.0, w.1).unwrap(), Weights::new(2, 4, wt.0, wt.1).unwrap())
+            .unwrap()
     }
 
     #[test]
@@ -177,7 +189,9 @@ mod tests {
         assert!(sides.edit_wt(|wt| wt.add(&[0, 3], &[1.0, 2.0])));
         assert!(sides.edit_w(|w| w.add(&[0, 5], &[3.0, 4.0])));
         assert!(sides.edit_wt(|wt| wt.add(&[1], &[5.0])));
-        assert!(!sides.edit_w(|w| w.add(&[6, 7], &[1.0, 1.0])) && sides.edit_w(|w| w.add(&[1], &[6.0])));
+        assert!(
+            !sides.edit_w(|w| w.add(&[6, 7], &[1.0, 1.0])) && sides.edit_w(|w| w.add(&[1], &[6.0]))
+        );
         let expected = net((&[0, 1, 5], &[3.0, 6.0, 4.0]), (&[0, 1, 3], &[1.0, 5.0, 2.0]));
         assert_eq!(sides.view(), expected);
         assert_eq!((sides.nnz(), sides.room()), (6, 6));
@@ -205,7 +219,10 @@ mod tests {
         let (mut index, mut value) = ([0; 8], [0.0; 8]);
         let mut sides = Sides::new(Shape::weighted(3, 4, 2), &mut index, &mut value);
         sides
-            .store::<()>(net((&[0, 1, 4, 9], &[1.0, 0.0, 0.0, 2.0]), (&[0, 3, 4], &[3.0, 4.0, 5.0])))
+            .store::<()>(net(
+                (&[0, 1, 4, 9], &[1.0, 0.0, 0.0, 2.0]),
+                (&[0, 3, 4], &[3.0, 4.0, 5.0]),
+            ))
             .unwrap();
         sides.compact();
         assert_eq!(sides.view(), net((&[0], &[1.0]), (&[0], &[3.0])));

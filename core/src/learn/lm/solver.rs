@@ -1,9 +1,9 @@
 //! Levenberg-Marquardt steps whose equations are solved by conjugate gradients, for any model.
 //!
-//! With the gates of the current weights a network is linear in small changes of its weights, `δ -> J δ`. One step solves
-//! `(JᵀJ + λ diag(JᵀJ)) δ = Jᵀ r` to a relative residual, matrix-free, and is kept only if the loss of the true
-//! network falls; λ is the only length there is. Scaling by the diagonal (Marquardt 1963) makes the result independent
-//! of the scale of the columns.
+//! With the gates of the current weights a network is linear in small changes of its weights,
+//! `δ -> J δ`. One step solves `(JᵀJ + λ diag(JᵀJ)) δ = Jᵀ r` to a relative residual, matrix-free,
+//! and is kept only if the loss of the true network falls; λ is the only length there is. Scaling
+//! by the diagonal (Marquardt 1963) makes the result independent of the scale of the columns.
 
 use crate::base::error::{self, Result};
 use crate::operator::sensing::head_mut;
@@ -24,7 +24,8 @@ const ATTEMPTS: u32 = 7;
 /// Attempts of one step, and products of one attempt, once the run was ended.
 const HURRIED_ATTEMPTS: u32 = 2;
 const HURRIED_PRODUCTS: u32 = 8;
-/// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not before.
+/// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not
+/// before.
 const TOLERANCE: f32 = 1e-2;
 /// A step that is to win less than this part of the loss is not worth a try in single precision.
 const WORTHLESS: f32 = 1e-6;
@@ -47,7 +48,11 @@ pub(super) trait Equations {
     fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), Self::Source>;
 
     /// Solves with this matrix; what [`Solved::won`] says.
-    fn solve(&mut self, system: solve::Equations<'_>, unknowns: Unknowns<'_>) -> Result<f32, Self::Source> {
+    fn solve(
+        &mut self,
+        system: solve::Equations<'_>,
+        unknowns: Unknowns<'_>,
+    ) -> Result<f32, Self::Source> {
         let solved = conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h))?;
         Ok(solved.won)
     }
@@ -137,9 +142,10 @@ impl<'a> Solver<'a> {
         self.lambda = self.lambda.max(LAMBDA_START);
     }
 
-    /// At most `steps` Levenberg-Marquardt steps from the current weights, whose loss is `loss` and whose residual is
-    /// current; fewer where no more can be won, or where `goal` is reached. `step` makes one ([`Self::step`]) and takes its weights.
-    /// Returns the new loss, which is not above the old one.
+    /// At most `steps` Levenberg-Marquardt steps from the current weights, whose loss is `loss` and
+    /// whose residual is current; fewer where no more can be won, or where `goal` is reached.
+    /// `step` makes one ([`Self::step`]) and takes its weights. Returns the new loss, which is not
+    /// above the old one.
     #[inline(never)]
     pub(super) fn improve<E>(
         &mut self,
@@ -161,7 +167,8 @@ impl<'a> Solver<'a> {
         Ok(loss)
     }
 
-    /// One step: equations, a trial, and another one with more damping where the loss does not fall.
+    /// One step: equations, a trial, and another one with more damping where the loss does not
+    /// fall.
     pub(super) fn step<E: Equations>(
         &mut self,
         equations: &mut E,
@@ -183,7 +190,8 @@ impl<'a> Solver<'a> {
                 break;
             }
             let Vectors { h, delta, .. } = &mut self.vectors;
-            // The vector h is free once the equations are solved: it holds the weights that are tried.
+            // The vector h is free once the equations are solved: it holds the weights that are
+            // tried.
             let h = head_mut(h, s)?;
             for (new, (old, delta)) in h.iter_mut().zip(equations.values().iter().zip(&**delta)) {
                 *new = old + delta;
@@ -199,7 +207,8 @@ impl<'a> Solver<'a> {
         Ok(Stepped { loss, values: None })
     }
 
-    /// `delta` from the equations of this step; returns `rhs · delta`, twice what the linear model wins.
+    /// `delta` from the equations of this step; returns `rhs · delta`, twice what the linear model
+    /// wins.
     #[inline(never)]
     fn solve<E: Equations>(&mut self, equations: &mut E) -> Result<f32, E::Source> {
         let s = equations.values().len();

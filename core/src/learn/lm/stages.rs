@@ -1,4 +1,5 @@
-//! The stages of a run: descend, try moves, kick, finish, all rows, polish. Each returns the next one.
+//! The stages of a run: descend, try moves, kick, finish, all rows, polish. Each returns the next
+//! one.
 
 use super::checkpoint::Stage;
 use super::problem::{Outcome, Problem};
@@ -6,13 +7,16 @@ use super::search::{Losses, MORE_ROWS, Search};
 use super::{Phase, Progress};
 use crate::base::rng::{Rng, seed_of, stream};
 
-/// A kick empties one in so many neurons, and as many again for every so many kicks without progress; one stays.
+/// A kick empties one in so many neurons, and as many again for every so many kicks without
+/// progress; one stays.
 const KICK: usize = 5;
 /// See [`KICK`].
 const KICKS: usize = 3;
-/// Before the way down to s weights neurons with a cosine above this are merged, where that does not raise the loss.
+/// Before the way down to s weights neurons with a cosine above this are merged, where that does
+/// not raise the loss.
 const ALIKE: f32 = 0.99;
-/// The way down to s weights has spoilt an exact fit where the loss is more than so many times as large.
+/// The way down to s weights has spoilt an exact fit where the loss is more than so many times as
+/// large.
 const SPOILT: f32 = 4.0;
 /// All rows refute a fit of a part of them where the loss is more than so many times as large.
 const REFUTED: f32 = 2.0;
@@ -22,7 +26,8 @@ const FEW: usize = 2;
 const POOR: f32 = 1e-3;
 /// … and one below this part of the last is progress.
 const PROGRESS: f32 = 0.98;
-/// An outer step after the end of a run is worth another one where it leaves less than this part of the loss.
+/// An outer step after the end of a run is worth another one where it leaves less than this part of
+/// the loss.
 const HALF: f32 = 0.5;
 /// A step on a fixed support is worth another one where it leaves less than this part of the loss.
 const WORTH: f32 = 0.999_999;
@@ -30,15 +35,17 @@ const WORTH: f32 = 0.999_999;
 impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     /// [`Stage::Descend`].
     pub(super) fn begin(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
-        (self.state.best_loss, self.state.found_loss, self.state.kicks) = (f32::INFINITY, f32::INFINITY, 0);
+        (self.state.best_loss, self.state.found_loss, self.state.kicks) =
+            (f32::INFINITY, f32::INFINITY, 0);
         (self.state.mark, self.state.idle, self.state.stale) = (f32::INFINITY, 0, 0);
         self.bench.relax()?;
         self.keep_best(loss)?;
         Ok(Stage::Fall)
     }
 
-    /// [`Stage::Fall`]: one outer step of a descent from the start, with more rows or after a kick. Each that leads to another
-    /// leaves less than a fixed part of the loss, down to what rounding leaves, so that there are at most 200 in a row.
+    /// [`Stage::Fall`]: one outer step of a descent from the start, with more rows or after a kick.
+    /// Each that leads to another leaves less than a fixed part of the loss, down to what rounding
+    /// leaves, so that there are at most 200 in a row.
     pub(super) fn fall(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
         let (_, again) = self.down(loss, self.state.falling())?;
         Ok(if again { Stage::Fall } else { Stage::Moves })
@@ -62,8 +69,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(if self.is_exact(loss) { self.leave()? } else { Stage::Kick })
     }
 
-    /// Whether all rows say otherwise than those that are fitted: these are too few then, and the search goes on with
-    /// more of them.
+    /// Whether all rows say otherwise than those that are fitted: these are too few then, and the
+    /// search goes on with more of them.
     fn refute(&mut self) -> Outcome<'a, P, bool> {
         let (rows, all) = (self.state.rows as usize, self.bench.fit().all_rows());
         if rows >= all {
@@ -79,7 +86,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(refuted)
     }
 
-    /// Whether kicks have led nowhere for some time, and the fit is far from exact: noise, or no such network.
+    /// Whether kicks have led nowhere for some time, and the fit is far from exact: noise, or no
+    /// such network.
     fn is_idle(&mut self) -> bool {
         if self.state.best_loss < PROGRESS * self.state.mark {
             (self.state.mark, self.state.idle) = (self.state.best_loss, 0);
@@ -102,8 +110,9 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         widenings
     }
 
-    /// With rows held out, whether kicks have brought nothing better on them for some time. Where the best network has got
-    /// better since the last kick it is brought down to s weights, which may be the result; it is at hand before and after.
+    /// With rows held out, whether kicks have brought nothing better on them for some time. Where
+    /// the best network has got better since the last kick it is brought down to s weights, which
+    /// may be the result; it is at hand before and after.
     fn is_stale(&mut self) -> Outcome<'a, P, bool> {
         if self.params.validation == 0 {
             return Ok(false);
@@ -118,14 +127,16 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(patience > 0 && self.state.stale >= patience)
     }
 
-    /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the search where there
-    /// were enough kicks, and more rows where these are too few or kicks on them lead nowhere.
+    /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the
+    /// search where there were enough kicks, and more rows where these are too few or kicks on them
+    /// lead nowhere.
     pub(super) fn kick(&mut self) -> Outcome<'a, P, Stage> {
         self.bench.load(self.best.view())?;
         if !self.is_done() && self.refute()? {
             return Ok(Stage::Descend);
         }
-        let (idle, rows, all) = (self.is_idle(), self.state.rows as usize, self.bench.fit().all_rows());
+        let (idle, rows, all) =
+            (self.is_idle(), self.state.rows as usize, self.bench.fit().all_rows());
         self.state.early = !self.is_done() && self.is_stale()?;
         if idle && !self.state.early && !self.is_done() && rows < all {
             self.widen(rows)?;
@@ -195,8 +206,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         })
     }
 
-    /// The way down was begun with time and ended in a hurry, which suits neither: from the base once more, in a hurry from the
-    /// start, and the better of both.
+    /// The way down was begun with time and ended in a hurry, which suits neither: from the base
+    /// once more, in a hurry from the start, and the better of both.
     fn thin_again(&mut self, loss: f32) -> Outcome<'a, P, f32> {
         self.kept.store(self.bench.view())?;
         self.bench.load(self.base.view())?;
@@ -231,7 +242,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(Stage::Descend)
     }
 
-    /// [`Stage::Refit`]: steps on all rows as long as each wins enough, on the support that is there.
+    /// [`Stage::Refit`]: steps on all rows as long as each wins enough, on the support that is
+    /// there.
     pub(super) fn refit(&mut self) -> Outcome<'a, P, Stage> {
         self.take_up(self.bench.fit().all_rows())?;
         let mut loss = self.bench.loss()?;
@@ -249,7 +261,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(Stage::End)
     }
 
-    /// [`Stage::Settle`]: no exact fit is in sight, so a better support for all rows is what is left to find.
+    /// [`Stage::Settle`]: no exact fit is in sight, so a better support for all rows is what is
+    /// left to find.
     pub(super) fn settle(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
         self.state.best_loss = f32::INFINITY;
         let loss = self.descend(loss, Phase::AllRows)?;
@@ -258,8 +271,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(Stage::Polish)
     }
 
-    /// [`Stage::Polish`]: outer steps at exactly s weights as long as they lower the loss; weights that are missing are
-    /// added first.
+    /// [`Stage::Polish`]: outer steps at exactly s weights as long as they lower the loss; weights
+    /// that are missing are added first.
     pub(super) fn polish(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
         let missing = self.bench.task().nnz.saturating_sub(self.bench.view().nnz());
         if missing > 0 {
@@ -267,7 +280,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             loss = self.bench.improve(loss, 3, 0.0)?;
             self.keep_found(loss)?;
         }
-        // In a hurry weights may have gone that a fit needs: one outer step brings them back, and what falls fast goes on.
+        // In a hurry weights may have gone that a fit needs: one outer step brings them back, and
+        // what falls fast goes on.
         let mut before = f32::INFINITY;
         for _ in 0..if self.log.info.stopped { self.params.polish } else { 0 } {
             if self.is_exact(loss) || !(loss < HALF * before) {
@@ -281,8 +295,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(if self.is_exact(self.state.found_loss) || is_hasty { Stage::End } else { Stage::Plain })
     }
 
-    /// Outer steps at exactly s weights as long as they lower the loss and it is above `goal`, at most
-    /// [`Params::polish`].
+    /// Outer steps at exactly s weights as long as they lower the loss and it is above `goal`, at
+    /// most [`Params::polish`].
     fn descend_at_s(&mut self, mut loss: f32, goal: f32, phase: Phase) -> Outcome<'a, P, ()> {
         for _ in 0..self.params.polish {
             if loss <= goal || self.is_done() {
@@ -297,8 +311,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(())
     }
 
-    /// [`Stage::Plain`]: where no exact fit was found, the plain method at s weights from the first weights of all rows;
-    /// with one or two weights there is nothing to search, and this is better.
+    /// [`Stage::Plain`]: where no exact fit was found, the plain method at s weights from the first
+    /// weights of all rows; with one or two weights there is nothing to search, and this is better.
     pub(super) fn plain(&mut self) -> Outcome<'a, P, Stage> {
         if self.bench.is_relaxed() {
             return Ok(Stage::End);
@@ -315,15 +329,15 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     }
 }
 
-/// Neurons that a kick empties of so many after so many kicks without progress: a fifth, two fifths from [`KICKS`] on, and so
-/// on up to four, rounded down, but at least one.
+/// Neurons that a kick empties of so many after so many kicks without progress: a fifth, two fifths
+/// from [`KICKS`] on, and so on up to four, rounded down, but at least one.
 fn emptied(live: usize, idle: u32) -> usize {
     let strength = (1 + idle as usize / KICKS).min(KICK - 1);
     (live.saturating_mul(strength) / KICK).max(1)
 }
 
-/// Kicks without progress after which a search ends, once it has gone on with more rows so many times: a quarter of
-/// `patience` for each, but at least one.
+/// Kicks without progress after which a search ends, once it has gone on with more rows so many
+/// times: a quarter of `patience` for each, but at least one.
 fn patient(patience: u32, widenings: u32) -> u32 {
     patience.checked_shr(2 * widenings).unwrap_or(0).max(1)
 }

@@ -1,9 +1,10 @@
 //! Which weights exist: the start, growth by the streamed gradient, exact thresholding.
 //!
-//! Both measures are free of the columns' scale: a gradient counts as `|g| / c`, `c_j = rms(x_j)`, what its weight could
-//! win, and a weight as `|w| |column|`, what it contributes on the rows where its neuron is open: the loss that its
-//! removal alone would bring is the square of that (Y. Le Cun et al., Optimal brain damage, 1989). Without the gates a
-//! neuron that is open on a handful of rows would keep weights that others need.
+//! Both measures are free of the columns' scale: a gradient counts as `|g| / c`, `c_j = rms(x_j)`,
+//! what its weight could win, and a weight as `|w| |column|`, what it contributes on the rows where
+//! its neuron is open: the loss that its removal alone would bring is the square of that (Y. Le Cun
+//! et al., Optimal brain damage, 1989). Without the gates a neuron that is open on a handful of
+//! rows would keep weights that others need.
 
 use super::fit::Fit;
 use crate::base::error::{self, Error, Result};
@@ -17,11 +18,14 @@ use crate::operator::machine::Machine;
 use crate::operator::panels::panels;
 use crate::operator::sensing::{Sensing, head_mut, row_head};
 
-/// A column of a mean square below this counts as zero: divisions by it would leave the range of floats.
+/// A column of a mean square below this counts as zero: divisions by it would leave the range of
+/// floats.
 const VANISHING: f32 = 1e-30;
-/// Two columns may be one where their random projections, each in parts of the column's norm, are as close as this …
+/// Two columns may be one where their random projections, each in parts of the column's norm, are
+/// as close as this …
 const CLOSE: f32 = 1e-5;
-/// … and are, where the square of what is left of their difference is below this part of theirs: what rounding leaves.
+/// … and are, where the square of what is left of their difference is below this part of theirs:
+/// what rounding leaves.
 const REPEATED: f32 = 1e-12;
 /// Columns that may be one that are compared with a column, at the most.
 const COMPARED: usize = 8;
@@ -63,10 +67,12 @@ impl<'a> Columns<'a> {
         self.leave_out_repeated(fit)
     }
 
-    /// Sets the scale of a column that is a multiple of an earlier one to 0: the earlier one stands for both. Otherwise a weight
-    /// would be spread over such columns at will, and take more of s than it needs. The residual is lost.
+    /// Sets the scale of a column that is a multiple of an earlier one to 0: the earlier one stands
+    /// for both. Otherwise a weight would be spread over such columns at will, and take more of s
+    /// than it needs. The residual is lost.
     ///
-    /// Columns that may be one are found by their products with one random vector, and then compared in full.
+    /// Columns that may be one are found by their products with one random vector, and then
+    /// compared in full.
     #[inline(never)]
     fn leave_out_repeated<S: Sensing>(&mut self, fit: &mut Fit<'_, S>) -> Result<(), S::Source> {
         let (d, rows) = (self.scales.len(), fit.rows());
@@ -84,7 +90,8 @@ impl<'a> Columns<'a> {
             let (earlier, rest) = self.scales.split_at_mut(j);
             let Some(c) = rest.first_mut().filter(|c| **c > 0.0) else { continue };
             let candidates = (0..).zip(projected.iter().zip(&*earlier));
-            let candidates = candidates.filter(|(_, (q, b))| **b > 0.0 && (p.abs() - q.abs()).abs() <= close);
+            let candidates =
+                candidates.filter(|(_, (q, b))| **b > 0.0 && (p.abs() - q.abs()).abs() <= close);
             for (i, (q, b)) in candidates.take(COMPARED) {
                 let difference = [1.0 / b, if p * q > 0.0 { -1.0 / *c } else { 1.0 / *c }];
                 let index = [i, j as u32];
@@ -105,7 +112,8 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// The first weights: under random gates the `count` largest `|g| / c`, `w = g / c²` on them, one scale for all.
+    /// The first weights: under random gates the `count` largest `|g| / c`, `w = g / c²` on them,
+    /// one scale for all.
     pub(super) fn start<S: Sensing>(
         &mut self,
         fit: &mut Fit<'_, S>,
@@ -131,8 +139,8 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// Adds up to `count` weights of value 0 where `|g| / c` is largest, off the support and under the current gates,
-    /// as many as there is room for. The residual must be current.
+    /// Adds up to `count` weights of value 0 where `|g| / c` is largest, off the support and under
+    /// the current gates, as many as there is room for. The residual must be current.
     pub(super) fn grow<S: Sensing>(
         &mut self,
         fit: &mut Fit<'_, S>,
@@ -148,7 +156,8 @@ impl<'a> Columns<'a> {
         add(net, index, value)
     }
 
-    /// The `count` largest `g / c` off the support, in the spare vectors of `fit`; how many there are.
+    /// The `count` largest `g / c` off the support, in the spare vectors of `fit`; how many there
+    /// are.
     #[inline(never)]
     fn pick<S: Sensing>(
         &mut self,
@@ -183,9 +192,9 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Keeps the `count` weights of largest salience `|w| |column|`, of equal ones the first. `norms` are the squared norms
-/// of the columns, gates included, and `buffer` has room for as many numbers. Flat indices below `free` stay and do not
-/// count.
+/// Keeps the `count` weights of largest salience `|w| |column|`, of equal ones the first. `norms`
+/// are the squared norms of the columns, gates included, and `buffer` has room for as many numbers.
+/// Flat indices below `free` stay and do not count.
 #[inline(never)]
 pub(super) fn threshold(
     net: &mut Editable<'_>,
@@ -194,17 +203,22 @@ pub(super) fn threshold(
 ) -> Result<()> {
     let len = net.nnz();
     let exempt = net.view().index().partition_point(|&j| (j as usize) < free);
-    let Some(drop) = (len - exempt).checked_sub(count).filter(|&drop| drop > 0) else { return Ok(()) };
+    let Some(drop) = (len - exempt).checked_sub(count).filter(|&drop| drop > 0) else {
+        return Ok(());
+    };
     if drop == len {
         net.clear();
         return Ok(());
     }
-    let norms = norms.get(..len).ok_or(Error::Length { what: "norms", expected: len, got: norms.len() })?;
+    let norms =
+        norms.get(..len).ok_or(Error::Length { what: "norms", expected: len, got: norms.len() })?;
     let buffer = head_mut(buffer, len)?;
-    let salience =
-        |j: u32, w: f32, norm: f32| if (j as usize) < free { f32::INFINITY } else { w.abs() * sqrt(norm) };
+    let salience = |j: u32, w: f32, norm: f32| {
+        if (j as usize) < free { f32::INFINITY } else { w.abs() * sqrt(norm) }
+    };
     let w = net.view();
-    for ((out, norm), (&j, &w)) in buffer.iter_mut().zip(norms).zip(w.index().iter().zip(w.value())) {
+    for ((out, norm), (&j, &w)) in buffer.iter_mut().zip(norms).zip(w.index().iter().zip(w.value()))
+    {
         *out = salience(j, w, *norm);
     }
     let mut edge = Edge::new(buffer, drop);
@@ -221,7 +235,8 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    /// Drops the `drop` smallest of the saliences, which are put into another order; fewer than there are.
+    /// Drops the `drop` smallest of the saliences, which are put into another order; fewer than
+    /// there are.
     pub(super) fn new(saliences: &mut [f32], drop: usize) -> Self {
         let (below, &mut value, _) = saliences.select_nth_unstable_by(drop, f32::total_cmp);
         let below = below.iter().filter(|&&x| x < value).count();

@@ -1,4 +1,5 @@
-//! Edits that take a network to an equivalent or simpler one: turn neurons round, merge those that share a hinge.
+//! Edits that take a network to an equivalent or simpler one: turn neurons round, merge those that
+//! share a hinge.
 
 use super::bench::{Bench, scaled};
 use super::problem::Problem;
@@ -12,8 +13,8 @@ use crate::operator::sensing::{Sensing, row_head};
 pub(super) const FLIP: f32 = 0.999;
 
 impl<S: Sensing> Bench<'_, S> {
-    /// Turns neurons round, `w_i -> -w_i`, where that alone lowers the loss, which is `loss`, and fits if any was
-    /// turned. The residual must be current. Returns the loss.
+    /// Turns neurons round, `w_i -> -w_i`, where that alone lowers the loss, which is `loss`, and
+    /// fits if any was turned. The residual must be current. Returns the loss.
     pub(super) fn turn_round(&mut self, loss: f32) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
         let mut total = loss * self.fit.batch_rows();
@@ -49,10 +50,11 @@ impl<S: Sensing> Bench<'_, S> {
         self.refit(2)
     }
 
-    /// Makes one of two neurons whose cosine, in the metric of the columns, is above `least` in magnitude: they share
-    /// a hinge. Those that are open on the same rows add up. Of those that are open on opposite rows the weaker one is
-    /// its own mirror image and a linear function, `relu(z) = z + relu(-z)`, so they merge where there is a linear
-    /// term. Returns how many vanished; nothing is fitted.
+    /// Makes one of two neurons whose cosine, in the metric of the columns, is above `least` in
+    /// magnitude: they share a hinge. Those that are open on the same rows add up. Of those that
+    /// are open on opposite rows the weaker one is its own mirror image and a linear function,
+    /// `relu(z) = z + relu(-z)`, so they merge where there is a linear term. Returns how many
+    /// vanished; nothing is fitted.
     #[inline(never)]
     pub(super) fn join(&mut self, least: f32) -> Result<u32, S::Source> {
         let d = self.inputs();
@@ -184,7 +186,8 @@ mod tests {
             &[(4, 0.9), (5, -2.1), (8, 1.0)],
             |bench| {
                 let loss = bench.loss().unwrap();
-                let before: [u32; 3] = core::array::from_fn(|at| bench.net.view().value()[at].to_bits());
+                let before: [u32; 3] =
+                    core::array::from_fn(|at| bench.net.view().value()[at].to_bits());
                 assert_eq!((bench.flip(loss).unwrap(), bench.task.flips), (loss, 0));
                 assert!(bench.net.view().value().iter().map(|w| w.to_bits()).eq(before));
             },
@@ -219,7 +222,10 @@ mod tests {
                 let (index, sum): (&[u32], f32) =
                     if merged == 1 { (&[8, 9], 6.0) } else { (&[4, 8, 9], 2.0) };
                 let unit = bench.net.view().value().last().unwrap() / 3.0;
-                assert_eq!((bench.net.view().index(), bench.net.view().value()[0]), (index, sum * unit));
+                assert_eq!(
+                    (bench.net.view().index(), bench.net.view().value()[0]),
+                    (index, sum * unit)
+                );
             });
         }
         // Of equal ones the first one does.
@@ -257,14 +263,20 @@ mod tests {
             assert!(bench.loss().unwrap() < 1e-12);
             // Nothing is left of either, and all is in the linear term.
             assert!(
-                bench.net.view().blocks().skip(1).all(|block| block.values().iter().all(|w| w.abs() < 1e-6))
+                bench
+                    .net
+                    .view()
+                    .blocks()
+                    .skip(1)
+                    .all(|block| block.values().iter().all(|w| w.abs() < 1e-6))
             );
         });
     }
 
     #[test]
     fn the_cosine_is_that_of_the_metric_of_the_columns() {
-        let w = Weights::new(4, 3, &[0, 1, 3, 5, 6, 7, 9], &[1.0, 2.0, 4.0, 2.0, 9.0, -1.0, 1.0]).unwrap();
+        let w = Weights::new(4, 3, &[0, 1, 3, 5, 6, 7, 9], &[1.0, 2.0, 4.0, 2.0, 9.0, -1.0, 1.0])
+            .unwrap();
         let scales = [3.0, 0.5, 0.0, 1.0];
         // (3, 1, 0, 4) and (0, 1, 0, -1): -3 over the root of 26 and that of 2.
         let (cosine, is_longer) = compare(w, (0, 1), &scales);

@@ -1,7 +1,7 @@
 //! One round of moves: tidy, list candidates, try them out one by one, and take what helps.
 //!
-//! Every move is a trial: it is applied to the base of the round, fitted, and descended from; only then is it judged, by
-//! the loss it led to.
+//! Every move is a trial: it is applied to the base of the round, fitted, and descended from; only
+//! then is it judged, by the loss it led to.
 
 use super::problem::{BATCH, Candidate, Draw, Outcome, Problem};
 use super::search::Search;
@@ -39,7 +39,8 @@ const JOINT: usize = 12;
 const COSINES: [f32; 5] = [0.995, 0.98, 0.95, 0.995, 0.9];
 
 impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
-    /// Tidies, then tries candidates until one helps; `None` if none does, with the network as tidied.
+    /// Tidies, then tries candidates until one helps; `None` if none does, with the network as
+    /// tidied.
     pub(super) fn round(&mut self, loss: f32) -> Outcome<'a, P, Option<f32>> {
         let loss = self.tidy(loss)?;
         if self.is_exact(loss) {
@@ -82,8 +83,14 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(None)
     }
 
-    /// Tries candidates one by one, until one is a success; the least loss that one led to, whose network is kept.
-    fn try_batch(&mut self, batch: &[Candidate<P::Move>], draw: Draw, loss: f32) -> Outcome<'a, P, f32> {
+    /// Tries candidates one by one, until one is a success; the least loss that one led to, whose
+    /// network is kept.
+    fn try_batch(
+        &mut self,
+        batch: &[Candidate<P::Move>],
+        draw: Draw,
+        loss: f32,
+    ) -> Outcome<'a, P, f32> {
         let mut least = f32::INFINITY;
         for candidate in batch {
             let tried = self.try_out(core::slice::from_ref(candidate), draw, loss)?;
@@ -98,8 +105,9 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(least)
     }
 
-    /// Adds some weights to the base, fits, drops as many and fits, until that lowers the loss, which is `loss`; the base is at
-    /// hand before, and after where there is none. Every round begins with another number of weights.
+    /// Adds some weights to the base, fits, drops as many and fits, until that lowers the loss,
+    /// which is `loss`; the base is at hand before, and after where there is none. Every round
+    /// begins with another number of weights.
     #[inline(never)]
     fn swap(&mut self, loss: f32) -> Outcome<'a, P, Option<f32>> {
         let (size, most) = (self.bench.task().work_size(), Recovery::growth(self.bench.task().nnz));
@@ -124,7 +132,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(None)
     }
 
-    /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base of the round.
+    /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base
+    /// of the round.
     fn tidy(&mut self, loss: f32) -> Outcome<'a, P, f32> {
         let cosine = alike(self.state.turn);
         self.state.turn = self.state.turn.wrapping_add(1);
@@ -138,8 +147,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.merge(flipped, cosine, loss)
     }
 
-    /// Turns neurons back whose mirror images stand for them, as long as the fit bears it. The base is the network, before
-    /// and after.
+    /// Turns neurons back whose mirror images stand for them, as long as the fit bears it. The base
+    /// is the network, before and after.
     #[inline(never)]
     pub(super) fn unmirror(&mut self, mut loss: f32) -> Outcome<'a, P, f32> {
         for i in 0..self.bench.view().w().hidden() {
@@ -152,7 +161,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(loss)
     }
 
-    /// Merges and fits, and goes back to the base where that raises the loss above `loss`; what stays is the base.
+    /// Merges and fits, and goes back to the base where that raises the loss above `loss`; what
+    /// stays is the base.
     pub(super) fn merge(&mut self, mut tidied: f32, cosine: f32, loss: f32) -> Outcome<'a, P, f32> {
         if self.bench.merge(cosine)? > 0 {
             tidied = self.bench.refit(2)?;
@@ -160,8 +170,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.keep_base(tidied, TIDY * loss)
     }
 
-    /// Makes the network, whose loss is `loss`, the base where that is at most `most`, perhaps after some steps, and goes
-    /// back to the base else.
+    /// Makes the network, whose loss is `loss`, the base where that is at most `most`, perhaps
+    /// after some steps, and goes back to the base else.
     fn keep_base(&mut self, loss: f32, most: f32) -> Outcome<'a, P, f32> {
         let mut loss = loss;
         for _ in 0..SETTLE {
@@ -182,9 +192,15 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         self.bench.loss()
     }
 
-    /// The base with these candidates applied, fitted and descended from; its loss, infinite if none could be applied.
+    /// The base with these candidates applied, fitted and descended from; its loss, infinite if
+    /// none could be applied.
     #[inline(never)]
-    fn try_out(&mut self, candidates: &[Candidate<P::Move>], draw: Draw, loss: f32) -> Outcome<'a, P, f32> {
+    fn try_out(
+        &mut self,
+        candidates: &[Candidate<P::Move>],
+        draw: Draw,
+        loss: f32,
+    ) -> Outcome<'a, P, f32> {
         self.bench.load(self.base.view())?;
         // Candidates are formed from the residual of the base.
         self.bench.loss()?;
@@ -215,7 +231,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     }
 }
 
-/// Candidates in the joint trial, of so many that are listed for so many neurons: none where that would be one.
+/// Candidates in the joint trial, of so many that are listed for so many neurons: none where that
+/// would be one.
 fn joint(live: usize, listed: usize) -> usize {
     let joint = (live / JOINT).min(listed);
     if joint >= 2 { joint } else { 0 }

@@ -7,7 +7,8 @@ use crate::learn::checkpoint::{self as record, Form};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
 
-/// Where a run stands after a step: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
+/// Where a run stands after a step: enough to resume from, see
+/// [`crate::learn::start::Start::Checkpoint`].
 ///
 /// It is a view of the run's own memory and takes none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,8 +17,9 @@ pub struct Checkpoint<'a> {
     pub state: State,
     /// The current weights, at most s.
     pub net: Network<'a>,
-    /// The other weights that the run holds, at most s: for one output the generators of the gates where these lag behind
-    /// the weights, for several outputs the best iterate of a safe run; none otherwise.
+    /// The other weights that the run holds, at most s: for one output the generators of the gates
+    /// where these lag behind the weights, for several outputs the best iterate of a safe run; none
+    /// otherwise.
     pub held: Network<'a>,
     /// The counters of the count sketch that ranks the weights; none where none does.
     pub sketch: &'a [f32],
@@ -39,7 +41,8 @@ pub struct State {
     pub(super) trial: u32,
     /// The best start so far.
     pub(super) best_trial: u32,
-    /// Its loss; for several outputs the least loss after an epoch of a safe run. Infinite where there is none.
+    /// Its loss; for several outputs the least loss after an epoch of a safe run. Infinite where
+    /// there is none.
     pub(super) best: f32,
     /// Epoch of the phase, and steps done in it.
     pub(super) epoch: u32,
@@ -54,7 +57,8 @@ pub struct State {
     pub(super) round: u32,
     /// Steps since the gates were renewed.
     pub(super) since_refresh: u32,
-    /// Whether the run on all rows began from the weights of a trial, and has no epochs with random gates.
+    /// Whether the run on all rows began from the weights of a trial, and has no epochs with random
+    /// gates.
     pub(super) warm: bool,
     /// Several outputs: length of a step, mean loss without weights, epochs that were undone.
     pub(super) step_size: f32,
@@ -76,7 +80,8 @@ pub(super) enum Phase {
 
 impl<'a> Checkpoint<'a> {
     /// Where a run stands that starts from these weights, at most s, before its first step: what
-    /// [`crate::learn::start::Start::Network`] is, to be stored. Without trials and without epochs with random gates.
+    /// [`crate::learn::start::Start::Network`] is, to be stored. Without trials and without epochs
+    /// with random gates.
     #[must_use]
     pub fn starting(net: Network<'a>) -> Self {
         Self { state: State::WARM, net, held: Network::empty(net.shape()), sketch: &[] }
@@ -186,8 +191,9 @@ impl State {
     /// From words that [`Self::to_words`] gave.
     ///
     /// # Errors
-    /// [`crate::Error::Range`] for a phase that there is not, a switch that is neither on nor off or more steps in trials
-    /// than in all, [`crate::Error::NotFinite`] for a loss that is NaN, or passes or a step size that are no numbers.
+    /// [`crate::Error::Range`] for a phase that there is not, a switch that is neither on nor off
+    /// or more steps in trials than in all, [`crate::Error::NotFinite`] for a loss that is NaN, or
+    /// passes or a step size that are no numbers.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
         let &[
             phase,
@@ -247,7 +253,8 @@ impl State {
 }
 
 impl Checkpoint<'_> {
-    /// Checks that its networks are of this shape and within these sizes, with those that must be kept if there were steps.
+    /// Checks that its networks are of this shape and within these sizes, with those that must be
+    /// kept if there were steps.
     pub(super) fn check(&self, shape: Shape, most: &Room, must_keep: &[u32]) -> Result<()> {
         self.net.check_shape(shape)?;
         self.held.check_shape(shape)?;

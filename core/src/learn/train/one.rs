@@ -1,4 +1,5 @@
-//! One output, whose output weights are signs: gates that follow the weights, line searches, refinement on the support.
+//! One output, whose output weights are signs: gates that follow the weights, line searches,
+//! refinement on the support.
 
 use super::checkpoint::State;
 use super::run::{Batch, Done, Method, Run};
@@ -46,7 +47,8 @@ pub struct OneOutput {
 }
 
 impl OneOutput {
-    /// The published setting: normalised steps with ten Armijo refinements, and gates that follow after two epochs.
+    /// The published setting: normalised steps with ten Armijo refinements, and gates that follow
+    /// after two epochs.
     pub const PAPER: Self = Self {
         convex_epochs: 2,
         refresh: Refresh::Every(1),
@@ -64,7 +66,12 @@ impl OneOutput {
     fn check(&self) -> Result<()> {
         if self.empty == Empty::Freeze && matches!(self.refresh, Refresh::Every(_)) {
             // From no weights every gate would be inactive, and stay so.
-            error::range("epochs with random gates", self.convex_epochs as usize, 1, u32::MAX as usize)?;
+            error::range(
+                "epochs with random gates",
+                self.convex_epochs as usize,
+                1,
+                u32::MAX as usize,
+            )?;
         }
         if let Refresh::Every(every) = self.refresh {
             error::range("steps between refreshes", every as usize, 1, u32::MAX as usize)?;
@@ -88,8 +95,8 @@ impl OneOutput {
 }
 
 impl<'k> Schedule<'k, OneOutput> {
-    /// The published setting for scalar outputs: 15 full-batch epochs. The published code keeps random generators for
-    /// two steps.
+    /// The published setting for scalar outputs: 15 full-batch epochs. The published code keeps
+    /// random generators for two steps.
     pub const PAPER: Self = Self {
         epochs: 15,
         batch: 0,
@@ -129,7 +136,12 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
         schedule.head.check()
     }
 
-    fn sizes(schedule: &Schedule<'_, Self>, dims: Dims, _outputs: usize, sensing: &S) -> (Shape, Sizes) {
+    fn sizes(
+        schedule: &Schedule<'_, Self>,
+        dims: Dims,
+        _outputs: usize,
+        sensing: &S,
+    ) -> (Shape, Sizes) {
         let mut budget = schedule.budget(dims, sensing.panel(), 0);
         budget.scratch = sensing.scratch(budget.strip);
         let sizes = Sizes {
@@ -164,7 +176,8 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
             strips: (rows.len() > strip).then_some(Strips { rows, part: &mut *work.part }),
         };
         let params = schedule.params();
-        let info = iht::step(*sensing, gates, labels, current.w(), &params, next.room(), &mut work)?;
+        let info =
+            iht::step(*sensing, gates, labels, current.w(), &params, next.room(), &mut work)?;
         networks.advance(info.nnz);
         Ok(Done { loss: info.loss, step_size: info.step_size, reads: info.reads as f32 })
     }
@@ -173,7 +186,9 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
         let (head, w) = (&run.schedule.head, run.networks.network().w());
         let gates = match head.refresh {
             Refresh::Never => Gates::seeded(run.seed),
-            Refresh::Every(_) => Gates::of(w, head.signs, head.empty, run.seed, run.at.round.wrapping_add(1)),
+            Refresh::Every(_) => {
+                Gates::of(w, head.signs, head.empty, run.seed, run.at.round.wrapping_add(1))
+            }
         };
         let out = run.work.net.residual.get_mut(..rows.len()).unwrap_or(&mut []);
         run.sensing.forward(gates, w, out)?;
@@ -181,7 +196,12 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
     }
 
     fn check_state(at: &State) -> Result<()> {
-        error::range("gates of the checkpoint", at.round.max(at.since_refresh) as usize, 0, at.step as usize)
+        error::range(
+            "gates of the checkpoint",
+            at.round.max(at.since_refresh) as usize,
+            0,
+            at.step as usize,
+        )
     }
 
     fn restart(at: &mut State) {

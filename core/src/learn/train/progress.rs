@@ -13,8 +13,8 @@ pub struct Progress<'a> {
     pub steps: u32,
     /// Which trial, from 1; 0 in the run on all rows.
     pub trial: u32,
-    /// Loss on the batch before the last step, see [`Info::loss`]; NaN in the first call of a run that resumes from a
-    /// checkpoint.
+    /// Loss on the batch before the last step, see [`Info::loss`]; NaN in the first call of a run
+    /// that resumes from a checkpoint.
     pub loss: f32,
     /// Step size of the last step; 0 in that call.
     pub step_size: f32,
@@ -37,9 +37,11 @@ pub struct Info {
     pub steps: u32,
     /// Epochs done on all rows, the last one perhaps in part.
     pub epochs: u32,
-    /// Loss of the result over all rows: mean squared error over rows and outputs, or mean cross-entropy over rows.
+    /// Loss of the result over all rows: mean squared error over rows and outputs, or mean
+    /// cross-entropy over rows.
     pub loss: f32,
-    /// Nonzeros. Those that must be kept count, and are among the weights, where they are 0 too: they take as much memory.
+    /// Nonzeros. Those that must be kept count, and are among the weights, where they are 0 too:
+    /// they take as much memory.
     pub nnz: usize,
     /// Neurons that have weights.
     pub live: usize,

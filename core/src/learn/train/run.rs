@@ -1,4 +1,5 @@
-//! A run of the published method, whatever the head: trials, epochs, checkpoints, and epochs that diverge.
+//! A run of the published method, whatever the head: trials, epochs, checkpoints, and epochs that
+//! diverge.
 
 use super::checkpoint::{Checkpoint, Phase, State};
 use super::progress::{Info, Progress, Trained};
@@ -19,7 +20,8 @@ use core::ops::{ControlFlow, Range};
 /// Who sees each step.
 pub(super) type Observer<'o> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'o;
 
-/// What differs between heads: [`super::OneOutput`] and [`super::SeveralOutputs`], which are all that there are.
+/// What differs between heads: [`super::OneOutput`] and [`super::SeveralOutputs`], which are all
+/// that there are.
 pub trait Method<S: Sensing>: Copy {
     /// Checks sizes, labels and settings.
     #[doc(hidden)]
@@ -27,13 +29,19 @@ pub trait Method<S: Sensing>: Copy {
 
     /// Shape and buffers of a run for labels of c outputs.
     #[doc(hidden)]
-    fn sizes(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> (Shape, Sizes);
+    fn sizes(
+        schedule: &Schedule<'_, Self>,
+        dims: Dims,
+        outputs: usize,
+        sensing: &S,
+    ) -> (Shape, Sizes);
 
     /// One step on a batch, which is selected in it.
     #[doc(hidden)]
     fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source>;
 
-    /// The sum of the losses of `rows`, which are selected, by the network as it is; leaves their residual.
+    /// The sum of the losses of `rows`, which are selected, by the network as it is; leaves their
+    /// residual.
     #[doc(hidden)]
     fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source>;
 
@@ -95,8 +103,8 @@ pub struct Run<'r, 'm, S, H> {
     pub(super) schedule: &'r Schedule<'r, H>,
     pub(super) networks: Networks<'m>,
     pub(super) work: Work<'m>,
-    /// Counts; the best loss is that of the best trial or the least after an epoch of a safe run, infinite as long as there
-    /// are no weights to come back to.
+    /// Counts; the best loss is that of the best trial or the least after an epoch of a safe run,
+    /// infinite as long as there are no weights to come back to.
     pub(super) at: State,
     /// What random gates or values and the batches' order are drawn from now.
     pub(super) seed: u64,
@@ -106,7 +114,8 @@ pub struct Run<'r, 'm, S, H> {
     /// Rows whose residuals there is room for.
     pub(super) strip: usize,
     pub(super) stopped: bool,
-    /// Whether steps go on whatever the observer says: those of the best start after the run was ended.
+    /// Whether steps go on whatever the observer says: those of the best start after the run was
+    /// ended.
     deaf: bool,
     /// Whether it resumes from a checkpoint and has not shown that yet.
     resumed: bool,
@@ -196,9 +205,11 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
             self.attempt(self.at.best_trial, observe)?;
             (self.deaf, self.stopped) = (false, stopped | self.stopped);
         }
-        // What is worse than no weights may be no start, but is better than nothing where the run was ended.
+        // What is worse than no weights may be no start, but is better than nothing where the run
+        // was ended.
         let is_start = self.stopped || H::is_start(self.at.best, zero);
-        (self.at.tried, self.at.warm) = (self.at.step, is_start && self.networks.network().is_live());
+        (self.at.tried, self.at.warm) =
+            (self.at.step, is_start && self.networks.network().is_live());
         (self.at.best, self.at.step_size) = (f32::INFINITY, self.schedule.head.step_size());
         if !self.at.warm {
             self.clear();
@@ -270,7 +281,8 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
                     }
                 }
             }
-            (self.at.epoch, self.at.batch) = (epoch + u32::from(self.at.batch > 0 || !self.stopped), 0);
+            (self.at.epoch, self.at.batch) =
+                (epoch + u32::from(self.at.batch > 0 || !self.stopped), 0);
             if self.stopped {
                 break;
             }
@@ -302,7 +314,8 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
         Ok(())
     }
 
-    /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack for that time only.
+    /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack
+    /// for that time only.
     #[inline(never)]
     fn tell(&mut self, loss: f32, step_size: f32, observe: &mut Observer<'_>) {
         let (network, schedule) = (self.networks.network(), self.schedule);
@@ -365,7 +378,8 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
         )
     }
 
-    /// The sum of the losses of `rows`, which are selected in the end. Their residual is left where there is room for it.
+    /// The sum of the losses of `rows`, which are selected in the end. Their residual is left where
+    /// there is room for it.
     pub(super) fn sum_of_losses(&mut self, rows: Range<usize>) -> Result<f32, S::Source> {
         let mut sum = Sum::default();
         for start in rows.clone().step_by(self.strip.max(1)) {

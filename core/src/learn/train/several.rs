@@ -1,4 +1,5 @@
-//! Several outputs, both sides sparse under one budget: steps of a fixed length, ranked exactly or by a count sketch.
+//! Several outputs, both sides sparse under one budget: steps of a fixed length, ranked exactly or
+//! by a count sketch.
 
 use super::checkpoint::State;
 use super::run::{Batch, Done, Method, Run};
@@ -24,8 +25,8 @@ pub enum Rank {
     /// By the magnitude of the step's result.
     #[default]
     Exact,
-    /// By the sum of all their steps, as a count sketch estimates it ([`crate::network::sketch`]). Before each step the sketch
-    /// is multiplied by `decay`; 1 as published.
+    /// By the sum of all their steps, as a count sketch estimates it ([`crate::network::sketch`]).
+    /// Before each step the sketch is multiplied by `decay`; 1 as published.
     Sketch {
         /// Factor on what was added before.
         decay: f32,
@@ -52,9 +53,9 @@ pub struct SeveralOutputs {
     pub rank: Rank,
     /// When random values stand for blocks without weights.
     pub standin: Standin,
-    /// Steps that are lost when a run diverges: an epoch that ends with more than twice the least loss of an epoch so
-    /// far, or with no number, is undone, and eta becomes a quarter; the result is the best iterate. It takes memory for
-    /// one more network.
+    /// Steps that are lost when a run diverges: an epoch that ends with more than twice the least
+    /// loss of an epoch so far, or with no number, is undone, and eta becomes a quarter; the result
+    /// is the best iterate. It takes memory for one more network.
     pub safe: bool,
 }
 
@@ -66,9 +67,9 @@ impl SeveralOutputs {
     /// eta for squared loss where s is small.
     pub const FEW_STEP: f32 = 2.0;
 
-    /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for values 0.005, or 2
-    /// where `s < 6 m^0.536`; a count sketch that forgets nothing ranks the weights; random values stand for empty blocks in
-    /// the first step of every epoch.
+    /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for
+    /// values 0.005, or 2 where `s < 6 m^0.536`; a count sketch that forgets nothing ranks the
+    /// weights; random values stand for empty blocks in the first step of every epoch.
     #[must_use]
     pub fn paper(labels: &Labels<'_>, hidden: usize, nnz: usize) -> Self {
         let few = 6.0 * math::exp(0.536 * math::ln(hidden as f32));
@@ -77,7 +78,12 @@ impl SeveralOutputs {
             Labels::Values(_) if (nnz as f32) < few => Self::FEW_STEP,
             Labels::Values(_) => Self::VALUES_STEP,
         };
-        Self { step_size, rank: Rank::Sketch { decay: 1.0 }, standin: Standin::EveryEpoch, safe: false }
+        Self {
+            step_size,
+            rank: Rank::Sketch { decay: 1.0 },
+            standin: Standin::EveryEpoch,
+            safe: false,
+        }
     }
 
     const fn decay(&self) -> f32 {
@@ -102,16 +108,23 @@ impl Schedule<'_, SeveralOutputs> {
         Self { head: SeveralOutputs { safe: true, ..self.head }, ..self }
     }
 
-    /// The memory that a run needs for networks of `outputs` outputs, `dims.nnz` counting both sides, given the panel and
-    /// the operator's scratch.
+    /// The memory that a run needs for networks of `outputs` outputs, `dims.nnz` counting both
+    /// sides, given the panel and the operator's scratch.
     #[must_use]
-    pub const fn budget(&self, dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Outputs {
+    pub const fn budget(
+        &self,
+        dims: Dims,
+        outputs: usize,
+        panel: usize,
+        scratch: usize,
+    ) -> Outputs {
         let batch = budget::batch(self.batch, dims.samples);
         let sketch = match self.head.rank {
             Rank::Exact => 0,
-            Rank::Sketch { .. } => {
-                sketch::words(dims.nnz, dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)))
-            }
+            Rank::Sketch { .. } => sketch::words(
+                dims.nnz,
+                dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)),
+            ),
         };
         let strip = budget::batch(self.strip, batch);
         Outputs { dims, outputs, batch, strip, panel, scratch, sketch, safe: self.head.safe }
@@ -141,7 +154,12 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         }
     }
 
-    fn sizes(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> (Shape, Sizes) {
+    fn sizes(
+        schedule: &Schedule<'_, Self>,
+        dims: Dims,
+        outputs: usize,
+        sensing: &S,
+    ) -> (Shape, Sizes) {
         let mut budget = schedule.budget(dims, outputs, sensing.panel(), 0);
         budget.scratch = sensing.net_scratch(budget.strip);
         let sizes = Sizes {
@@ -222,8 +240,8 @@ impl<S: Factored> Method<S> for SeveralOutputs {
 }
 
 impl<S: Factored> Run<'_, '_, S, SeveralOutputs> {
-    /// Reads of a batch of `rows` rows that a step takes: the outputs and the gradient, once more for the values behind a sketch;
-    /// in strips the outputs again with every panel.
+    /// Reads of a batch of `rows` rows that a step takes: the outputs and the gradient, once more
+    /// for the values behind a sketch; in strips the outputs again with every panel.
     fn reads(&self, rows: usize) -> f32 {
         let gradients = match self.schedule.head.rank {
             Rank::Exact => 1.0,

@@ -40,7 +40,8 @@ pub(super) struct Work<'m> {
     pub(super) part: &'m mut [f32],
 }
 
-/// A network in buffers of its own: entries of W and behind them those of Wt, each with indices of its own matrix.
+/// A network in buffers of its own: entries of W and behind them those of Wt, each with indices of
+/// its own matrix.
 pub(super) struct Entries<'m> {
     index: &'m mut [u32],
     value: &'m mut [f32],
@@ -76,7 +77,8 @@ pub(super) struct Networks<'m> {
     pub(super) shape: Shape,
     pub(super) current: Entries<'m>,
     pub(super) next: Entries<'m>,
-    /// For one output the generators of gates that lag behind the weights, for several the best iterate of a safe run.
+    /// For one output the generators of gates that lag behind the weights, for several the best
+    /// iterate of a safe run.
     pub(super) held: Entries<'m>,
     pub(super) sketch: Option<CountSketch<'m>>,
 }
@@ -150,15 +152,23 @@ pub(super) fn carve<'m>(
 ) -> Result<(Networks<'m>, Work<'m>)> {
     budget::enough(sizes.words(), memory.len())?;
     let mut space = Workspace::new(memory);
-    let mut entries =
-        |len| Ok(Entries { index: space.indices(len)?, value: space.floats(len)?, count: Count::default() });
+    let mut entries = |len| {
+        Ok(Entries {
+            index: space.indices(len)?,
+            value: space.floats(len)?,
+            count: Count::default(),
+        })
+    };
     let (current, next, held) = (entries(sizes.nnz)?, entries(sizes.nnz)?, entries(sizes.held)?);
     let counters = space.floats(sizes.sketch)?;
     let sketch = if counters.is_empty() { None } else { Some(CountSketch::new(counters, seed)?) };
     let net = NetWork {
         residual: space.floats(sizes.residual)?,
         panel: space.floats(sizes.panel)?,
-        standin: EntriesMut { index: space.indices(sizes.standin)?, value: space.floats(sizes.standin)? },
+        standin: EntriesMut {
+            index: space.indices(sizes.standin)?,
+            value: space.floats(sizes.standin)?,
+        },
         scratch: space.floats(sizes.scratch)?,
     };
     let work = Work { net, part: space.floats(sizes.part)? };

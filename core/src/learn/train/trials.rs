@@ -6,9 +6,10 @@ use crate::base::error::{self, Result};
 
 /// Starts from several random generators, of which the best goes on.
 ///
-/// Hard thresholding ends where its random start leads it, and where that is differs from one to the next. A start is
-/// the whole schedule on the first `rows` rows; the run on all rows goes on from the best one's weights. The best is
-/// computed again rather than stored, so trials need no memory.
+/// Hard thresholding ends where its random start leads it, and where that is differs from one to
+/// the next. A start is the whole schedule on the first `rows` rows; the run on all rows goes on
+/// from the best one's weights. The best is computed again rather than stored, so trials need no
+/// memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Trials {
@@ -21,9 +22,11 @@ pub struct Trials {
 impl Trials {
     /// No trials: the published method to the letter.
     pub const NONE: Self = Self { count: 1, rows: 0 };
-    /// 32 starts on 2000 rows: about the work of the run itself on the 50 000 rows of the paper's problems.
+    /// 32 starts on 2000 rows: about the work of the run itself on the 50 000 rows of the paper's
+    /// problems.
     pub const DEFAULT: Self = Self { count: 32, rows: 2000 };
-    /// A trial ends the search where its mean squared error is below this part of the labels' mean square.
+    /// A trial ends the search where its mean squared error is below this part of the labels' mean
+    /// square.
     pub(super) const EXACT: f32 = 1e-11;
 }
 
@@ -33,14 +36,19 @@ impl Trials {
         let per_epoch = |rows: usize| rows.div_ceil(budget::batch(batch, rows)) as u32;
         // The best one runs again.
         let starts = if self.count > 1 { self.count.saturating_add(1) } else { 0 };
-        let tried = if starts > 0 { per_epoch(self.rows.min(rows)).saturating_mul(starts) } else { 0 };
+        let tried =
+            if starts > 0 { per_epoch(self.rows.min(rows)).saturating_mul(starts) } else { 0 };
         per_epoch(rows).saturating_add(tried).saturating_mul(epochs)
     }
 
     /// # Errors
     /// [`error::Error::Range`] if there are trials on no rows.
     pub(super) fn check(self) -> Result<()> {
-        if self.count > 1 { error::range("rows of a trial", self.rows, 1, usize::MAX) } else { Ok(()) }
+        if self.count > 1 {
+            error::range("rows of a trial", self.rows, 1, usize::MAX)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -54,15 +62,27 @@ impl State {
         }
     }
 
-    /// Checks that a run with these trials, in epochs of so many rows, `batch` at a time, may stand here.
-    pub(super) fn check(&self, trials: &Trials, epochs: u32, rows: usize, batch: usize) -> Result<()> {
+    /// Checks that a run with these trials, in epochs of so many rows, `batch` at a time, may stand
+    /// here.
+    pub(super) fn check(
+        &self,
+        trials: &Trials,
+        epochs: u32,
+        rows: usize,
+        batch: usize,
+    ) -> Result<()> {
         let of_phase = match self.phase {
             Phase::All => rows,
             Phase::Trials | Phase::Again => {
                 let count = trials.count as usize;
                 error::range("trials of the schedule", count, 2, u32::MAX as usize)?;
                 error::range("trial of the checkpoint", self.trial as usize, 0, count - 1)?;
-                error::range("best trial of the checkpoint", self.best_trial as usize, 0, count - 1)?;
+                error::range(
+                    "best trial of the checkpoint",
+                    self.best_trial as usize,
+                    0,
+                    count - 1,
+                )?;
                 trials.rows.min(rows)
             }
         };
@@ -70,7 +90,12 @@ impl State {
         let (least, most) = (usize::from(!self.is_first()), trials.steps(epochs, rows, batch));
         error::range("trials of the checkpoint", self.trials as usize, 0, trials.count as usize)?;
         error::range("steps of the checkpoint", self.step as usize, least, most as usize)?;
-        error::range("epoch of the checkpoint", self.epoch as usize, 0, epochs.saturating_sub(1) as usize)?;
+        error::range(
+            "epoch of the checkpoint",
+            self.epoch as usize,
+            0,
+            epochs.saturating_sub(1) as usize,
+        )?;
         error::range("batch of the checkpoint", self.batch as usize, 0, batches)
     }
 }

@@ -3,9 +3,11 @@
 use super::{Weights, check_support};
 use core::ops::Range;
 
-/// Weights under construction: entries that can be added, moved and removed within caller-owned buffers.
+/// Weights under construction: entries that can be added, moved and removed within caller-owned
+/// buffers.
 ///
-/// The buffers' length is the room; nothing is ever written beyond it, an edit that does not fit changes nothing.
+/// The buffers' length is the room; nothing is ever written beyond it, an edit that does not fit
+/// changes nothing.
 ///
 /// ```
 /// use tamis::network::weights::Editable;
@@ -26,7 +28,8 @@ pub struct Editable<'a> {
 }
 
 impl<'a> Editable<'a> {
-    /// No weights yet of an m×d matrix, `hidden` = m, `inputs` = d; room for as many as the shorter buffer holds.
+    /// No weights yet of an m×d matrix, `hidden` = m, `inputs` = d; room for as many as the shorter
+    /// buffer holds.
     pub fn new(inputs: usize, hidden: usize, index: &'a mut [u32], value: &'a mut [f32]) -> Self {
         Self { inputs, hidden, len: 0, index, value }
     }
@@ -87,7 +90,8 @@ impl<'a> Editable<'a> {
 
     /// Becomes a copy of `from`; false, and no change, if that does not fit.
     pub fn set(&mut self, from: Weights<'_>) -> bool {
-        let (Some(index), Some(value)) = (self.index.get_mut(..from.nnz()), self.value.get_mut(..from.nnz()))
+        let (Some(index), Some(value)) =
+            (self.index.get_mut(..from.nnz()), self.value.get_mut(..from.nnz()))
         else {
             return false;
         };
@@ -111,7 +115,9 @@ impl<'a> Editable<'a> {
         for at in 0..self.len {
             let (Some(&j), Some(&v)) = (self.index.get(at), self.value.get(at)) else { break };
             if keep(j, v) {
-                if let (Some(index), Some(value)) = (self.index.get_mut(kept), self.value.get_mut(kept)) {
+                if let (Some(index), Some(value)) =
+                    (self.index.get_mut(kept), self.value.get_mut(kept))
+                {
                     (*index, *value) = (j, v);
                 }
                 kept += 1;
@@ -128,8 +134,8 @@ impl<'a> Editable<'a> {
         self.len -= range.len();
     }
 
-    /// Adds `value` at the strictly rising flat indices `index`, where entries that exist already grow by it; false,
-    /// and no change, if the new ones do not fit or an index lies outside.
+    /// Adds `value` at the strictly rising flat indices `index`, where entries that exist already
+    /// grow by it; false, and no change, if the new ones do not fit or an index lies outside.
     pub fn add(&mut self, index: &[u32], value: &[f32]) -> bool {
         if check_support(self.inputs, self.hidden, index).is_err() || index.len() != value.len() {
             return false;
@@ -148,7 +154,9 @@ impl<'a> Editable<'a> {
         let mut from = self.len;
         for to in (0..total).rev() {
             let Some(&(&j, &v)) = added.peek() else { break };
-            let last = from.checked_sub(1).and_then(|at| Some((*self.index.get(at)?, *self.value.get(at)?)));
+            let last = from
+                .checked_sub(1)
+                .and_then(|at| Some((*self.index.get(at)?, *self.value.get(at)?)));
             let entry = match last {
                 Some((i, old)) if i > j => (i, old),
                 Some((i, old)) if i == j => (i, old + v),
@@ -168,8 +176,8 @@ impl<'a> Editable<'a> {
         true
     }
 
-    /// Gives neuron `to`, which must have no entries, those of neuron `from`; false, and no change, if they do not
-    /// fit or `to` has some.
+    /// Gives neuron `to`, which must have no entries, those of neuron `from`; false, and no change,
+    /// if they do not fit or `to` has some.
     pub fn copy(&mut self, from: usize, to: usize) -> bool {
         let (source, place) = (self.range(from), self.range(to));
         let total = self.len + source.len();
@@ -179,8 +187,11 @@ impl<'a> Editable<'a> {
         let shift = source.len();
         self.index.copy_within(place.start..self.len, place.start + shift);
         self.value.copy_within(place.start..self.len, place.start + shift);
-        let source =
-            if source.start >= place.start { source.start + shift..source.end + shift } else { source };
+        let source = if source.start >= place.start {
+            source.start + shift..source.end + shift
+        } else {
+            source
+        };
         self.index.copy_within(source.clone(), place.start);
         self.value.copy_within(source, place.start);
         let (old, new) = (from.saturating_mul(self.inputs), to.saturating_mul(self.inputs));
@@ -230,9 +241,13 @@ mod tests {
                     true
                 }
                 2 => {
-                    let block: Vec<(u32, f32)> =
-                        dense.iter().filter(|(k, _)| *k / 5 == i).map(|(k, v)| (k % 5 + 5 * j, *v)).collect();
-                    let fits = dense.len() + block.len() <= room && !dense.keys().any(|k| k / 5 == j);
+                    let block: Vec<(u32, f32)> = dense
+                        .iter()
+                        .filter(|(k, _)| *k / 5 == i)
+                        .map(|(k, v)| (k % 5 + 5 * j, *v))
+                        .collect();
+                    let fits =
+                        dense.len() + block.len() <= room && !dense.keys().any(|k| k / 5 == j);
                     assert_eq!(net.copy(i as usize, j as usize), fits);
                     if fits {
                         dense.extend(block);

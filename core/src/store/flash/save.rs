@@ -7,7 +7,8 @@ use crate::base::record::Record;
 use crate::store::wire::{CRC, Table};
 use embedded_storage::nor_flash::NorFlash;
 
-/// A payload that is being written to the older slot. Until [`Self::commit`] nothing is lost by dropping it.
+/// A payload that is being written to the older slot. Until [`Self::commit`] nothing is lost by
+/// dropping it.
 pub struct Save<'s, F: NorFlash, const PAGE: usize> {
     slots: &'s mut Slots<F, PAGE>,
     slot: usize,
@@ -20,13 +21,13 @@ pub struct Save<'s, F: NorFlash, const PAGE: usize> {
 }
 
 impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
-    /// Starts to write a payload of `len` bytes over the older slot. `tag` says what it is: the phase of a training and a
-    /// number that changes with its settings, say, so that a later program does not go on from what an earlier one meant
-    /// otherwise.
+    /// Starts to write a payload of `len` bytes over the older slot. `tag` says what it is: the
+    /// phase of a training and a number that changes with its settings, say, so that a later
+    /// program does not go on from what an earlier one meant otherwise.
     ///
     /// # Errors
-    /// [`Error::Budget`] with the bytes of the payload and of the room if it does not fit (nothing is erased then),
-    /// [`Error::Source`] if the flash fails. The newest payload stays what it is.
+    /// [`Error::Budget`] with the bytes of the payload and of the room if it does not fit (nothing
+    /// is erased then), [`Error::Source`] if the flash fails. The newest payload stays what it is.
     pub fn save(&mut self, tag: u32, len: usize) -> Result<Save<'_, F, PAGE>, F::Error> {
         if len > self.capacity() {
             return Err(Error::Budget { needed: len, got: self.capacity() });
@@ -74,8 +75,8 @@ impl<'s, F: NorFlash, const PAGE: usize> Save<'s, F, PAGE> {
     /// Writes the next bytes of the payload, in pieces of any length.
     ///
     /// # Errors
-    /// [`Error::Length`] for more bytes than were announced, [`Error::Source`] if the flash cannot be written; the save
-    /// cannot be committed then.
+    /// [`Error::Length`] for more bytes than were announced, [`Error::Source`] if the flash cannot
+    /// be written; the save cannot be committed then.
     pub fn put(&mut self, mut bytes: &[u8]) -> Result<(), F::Error> {
         let (given, len) = (self.given.saturating_add(bytes.len()), self.header.len as usize);
         error::length("bytes of the payload", given, given.min(len))?;
@@ -94,12 +95,13 @@ impl<'s, F: NorFlash, const PAGE: usize> Save<'s, F, PAGE> {
         Ok(())
     }
 
-    /// Ends the payload: writes the head, reads all of it back and, where it is right, marks it; from here on it is the
-    /// newest, whatever comes.
+    /// Ends the payload: writes the head, reads all of it back and, where it is right, marks it;
+    /// from here on it is the newest, whatever comes.
     ///
     /// # Errors
-    /// [`Error::Length`] for fewer bytes than were announced, [`Error::Source`] if the flash fails, [`Error::Format`] if it
-    /// does not give back what was written: the payload before stays the newest.
+    /// [`Error::Length`] for fewer bytes than were announced, [`Error::Source`] if the flash fails,
+    /// [`Error::Format`] if it does not give back what was written: the payload before stays the
+    /// newest.
     pub fn commit(mut self) -> Result<Entry, F::Error> {
         error::length("bytes of the payload", self.given, self.header.len as usize)?;
         self.check()?;

@@ -6,7 +6,8 @@ use crate::base::error::{Error, Result};
 use embedded_storage::nor_flash::NorFlash;
 
 impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
-    /// Chooses the newest payload, and whether it needs more than it has to be there after every reset to come.
+    /// Chooses the newest payload, and whether it needs more than it has to be there after every
+    /// reset to come.
     pub(super) fn choose(&mut self) {
         self.newest = super::slot::newest(&self.state);
         if self.newest.is_none() {
@@ -15,18 +16,20 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         self.is_settled = self.newest.is_none_or(|slot| self.is_certain(slot));
     }
 
-    /// The second mark was begun when the first was done, so where there is one now, the first is there for good.
+    /// The second mark was begun when the first was done, so where there is one now, the first is
+    /// there for good.
     fn is_certain(&mut self, slot: usize) -> bool {
         let [first, second, _] = self.marks(slot);
         first == Mark::Whole && second != Mark::Erased
     }
 
-    /// Where no payload has a mark: one that is whole all the same. Of two the one that was there first: the other one is a
-    /// copy of it, in whose head power may have failed.
+    /// Where no payload has a mark: one that is whole all the same. Of two the one that was there
+    /// first: the other one is a copy of it, in whose head power may have failed.
     fn unmarked(&mut self) -> Option<usize> {
         for slot in 0..2 {
             let is_unfinished = matches!(self.state.get(slot), Some(Slot::Unfinished));
-            let header = if is_unfinished { self.header(self.at(slot)).ok().flatten() } else { None };
+            let header =
+                if is_unfinished { self.header(self.at(slot)).ok().flatten() } else { None };
             let found = header.map(|header| self.read(slot, header));
             if let (Some(state), Some(found @ Slot::Held(_))) = (self.state.get_mut(slot), found) {
                 *state = found;
@@ -73,8 +76,8 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         self.seal(other, Header { sequence, ..entry.header }).map(|_| ())
     }
 
-    /// Erases as much of a slot as a payload takes. Never spared, not even where all reads as erased: an erase that was cut may
-    /// look like one that was not.
+    /// Erases as much of a slot as a payload takes. Never spared, not even where all reads as
+    /// erased: an erase that was cut may look like one that was not.
     pub(super) fn clear(&mut self, slot: usize, len: usize) -> Result<(), F::Error> {
         if let Some(state) = self.state.get_mut(slot) {
             *state = Slot::Empty;
@@ -83,7 +86,8 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         self.flash.erase(from, from + Self::slot_bytes(len) as u32).map_err(Error::Source)
     }
 
-    /// Ends a slot whose payload is written: the head, all of it read back, and two marks. It is the newest then.
+    /// Ends a slot whose payload is written: the head, all of it read back, and two marks. It is
+    /// the newest then.
     pub(super) fn seal(&mut self, slot: usize, header: Header) -> Result<Entry, F::Error> {
         let (at, head) = (self.at(slot), self.page.get_mut(..Self::MARKS).unwrap_or_default());
         header.fill(head);

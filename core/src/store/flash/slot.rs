@@ -24,8 +24,9 @@ pub enum Slot<E> {
     Empty,
     /// A header without a mark: power was lost before all was known to be written.
     Unfinished,
-    /// Damage, or something else: [`Error::Format`] with its place in the flash, [`Error::Version`], [`Error::Range`] for a
-    /// payload that is longer than the slot; [`Error::Source`] where the flash could not be read.
+    /// Damage, or something else: [`Error::Format`] with its place in the flash,
+    /// [`Error::Version`], [`Error::Range`] for a payload that is longer than the slot;
+    /// [`Error::Source`] where the flash could not be read.
     Refused(Error<E>),
 }
 
@@ -45,7 +46,8 @@ impl Entry {
         self.header.tag
     }
 
-    /// How many payloads were written before, modulo 2³²; a copy that [`super::Slots::open`] makes counts as one.
+    /// How many payloads were written before, modulo 2³²; a copy that [`super::Slots::open`] makes
+    /// counts as one.
     #[must_use]
     pub const fn sequence(&self) -> u32 {
         self.header.sequence
@@ -63,8 +65,9 @@ impl Entry {
         self.header.len == 0
     }
 
-    /// Where the payload is in the flash; it starts at a multiple of 4. Where flash is mapped into memory, a model can be
-    /// used there without a copy until the next payload but one is written: [`crate::store::wire::View::parse`].
+    /// Where the payload is in the flash; it starts at a multiple of 4. Where flash is mapped into
+    /// memory, a model can be used there without a copy until the next payload but one is written:
+    /// [`crate::store::wire::View::parse`].
     #[must_use]
     pub const fn range(&self) -> Range<u32> {
         self.at..self.at + self.header.len
@@ -85,7 +88,10 @@ impl Header {
     /// The fields in `bytes`, read at `at` of the flash, of a payload of at most `room` bytes.
     pub(super) fn parse(bytes: &[u8], at: usize, room: usize) -> Result<Self> {
         let word = |k: usize| {
-            bytes.get(4 * k..4 * k + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes)
+            bytes
+                .get(4 * k..4 * k + 4)
+                .and_then(|word| word.try_into().ok())
+                .map_or(0, u32::from_le_bytes)
         };
         let expect = |what, offset, expected, got| match expected == got {
             true => Ok(()),
@@ -108,7 +114,10 @@ impl Header {
         let words = [MAGIC, VERSION.into(), self.sequence, self.tag, self.len, self.checksum];
         bytes.fill(0);
         let (fields, rest) = bytes.split_at_mut_checked(HEADER - 4).unwrap_or_default();
-        fields.chunks_exact_mut(4).zip(words).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+        fields
+            .chunks_exact_mut(4)
+            .zip(words)
+            .for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
         if let Some(sum) = rest.first_chunk_mut() {
             *sum = CRC.checksum(fields).to_le_bytes();
         }

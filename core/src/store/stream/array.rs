@@ -37,7 +37,12 @@ impl<'b> Array<'b> {
         let padding = self.buffer.get(self.to..bytes).unwrap_or_default();
         if let Some(k) = padding.iter().position(|&byte| byte != 0) {
             let got = padding.get(k).copied().unwrap_or(0).into();
-            return Err(Error::Format { what: "padding", at: self.at + self.to + k, expected: 0, got });
+            return Err(Error::Format {
+                what: "padding",
+                at: self.at + self.to + k,
+                expected: 0,
+                got,
+            });
         }
         self.at += bytes;
         self.left -= self.to;
@@ -79,8 +84,8 @@ impl<'b> Array<'b> {
     }
 }
 
-/// Goes through the rows of a layer. `visit` gets a row's number, columns and values of a piece of the row, and whether the
-/// row ends there; an empty row is one empty piece.
+/// Goes through the rows of a layer. `visit` gets a row's number, columns and values of a piece of
+/// the row, and whether the row ends there; an empty row is one empty piece.
 pub(super) fn rows<V, R>(
     file: &mut File<R>,
     layer: &Layer,
@@ -113,7 +118,8 @@ where
     columns.end("entries that no row has")
 }
 
-/// Goes through the weights of a layer in blocks, window after window: `visit` gets row, column and value.
+/// Goes through the weights of a layer in blocks, window after window: `visit` gets row, column and
+/// value.
 pub(super) fn blocks<R: ReadNorFlash>(
     file: &mut File<R>,
     layer: &Layer,
@@ -121,7 +127,8 @@ pub(super) fn blocks<R: ReadNorFlash>(
     mut visit: impl FnMut(usize, usize, i8) -> Result<()>,
 ) -> Result<(), R::Error> {
     let (counts, pairs) = buffer.split_at_mut_checked(buffer.len() / 3).unwrap_or_default();
-    let (mut counts, mut pairs) = (Array::new(layer.array(0), counts), Array::new(layer.array(1), pairs));
+    let (mut counts, mut pairs) =
+        (Array::new(layer.array(0), counts), Array::new(layer.array(1), pairs));
     let mut at = 0;
     for window in 0..windows(layer.head.inputs) {
         for row in 0..layer.head.outputs {

@@ -26,7 +26,10 @@ pub(super) struct Structure {
 impl<R: ReadNorFlash> File<R> {
     /// Every read starts and ends at a multiple of this.
     const UNIT: usize = {
-        assert!(4_usize.is_multiple_of(R::READ_SIZE), "flash that is read in units of at most 4 bytes");
+        assert!(
+            4_usize.is_multiple_of(R::READ_SIZE),
+            "flash that is read in units of at most 4 bytes"
+        );
         4
     };
 
@@ -37,7 +40,11 @@ impl<R: ReadNorFlash> File<R> {
         buffer: &mut [u32],
         is_integers: bool,
     ) -> Result<(Self, Structure), R::Error> {
-        error::length("start of the model, at a multiple of 4", start as usize, start as usize / 4 * 4)?;
+        error::length(
+            "start of the model, at a multiple of 4",
+            start as usize,
+            start as usize / 4 * 4,
+        )?;
         let mut file = Self { source, start, len: HEADER, checksum: 0 };
         file.check_end()?;
         let mut head = [0; HEADER];
@@ -72,7 +79,12 @@ impl<R: ReadNorFlash> File<R> {
     /// Checks that the file ends within the flash.
     fn check_end(&self) -> Result<(), R::Error> {
         let end = self.len.saturating_add(self.start as usize);
-        error::range("end of the model in flash", end, HEADER, self.source.capacity().min(u32::MAX as usize))
+        error::range(
+            "end of the model in flash",
+            end,
+            HEADER,
+            self.source.capacity().min(u32::MAX as usize),
+        )
     }
 
     /// Reads whole words at an offset in the file.
@@ -98,7 +110,11 @@ impl<R: ReadNorFlash> File<R> {
             }
         }
         let (expected, got) = (digest.finalize(), self.checksum);
-        if expected == got { Ok(()) } else { Err(Error::Format { what: "checksum", at: 12, expected, got }) }
+        if expected == got {
+            Ok(())
+        } else {
+            Err(Error::Format { what: "checksum", at: 12, expected, got })
+        }
     }
 
     pub(super) fn release(self) -> R {

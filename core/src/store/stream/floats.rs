@@ -8,7 +8,8 @@ use crate::infer::model::{Ends, Input, MAX_INPUTS, Sum, dot};
 use crate::store::wire::Task;
 use embedded_storage::nor_flash::ReadNorFlash;
 
-/// A model of floats in flash: the file of a [`crate::infer::model::Model`] whose layers are in rows.
+/// A model of floats in flash: the file of a [`crate::infer::model::Model`] whose layers are in
+/// rows.
 #[derive(Debug)]
 pub struct Model<R> {
     file: File<R>,
@@ -17,13 +18,14 @@ pub struct Model<R> {
 }
 
 impl<R: ReadNorFlash> Model<R> {
-    /// Reads the file at `start` of the flash, a multiple of 4, and checks all of it; `buffer` has at least
-    /// [`LEAST_WORDS`](super::LEAST_WORDS), and with more there are fewer and longer reads.
+    /// Reads the file at `start` of the flash, a multiple of 4, and checks all of it; `buffer` has
+    /// at least [`LEAST_WORDS`](super::LEAST_WORDS), and with more there are fewer and longer
+    /// reads.
     ///
     /// # Errors
-    /// As [`crate::store::wire::View::parse`]; [`Error::Format`] at a layer that is in windows; [`Error::Range`] where the file
-    /// does not end within the flash, [`Error::Budget`] for a buffer that is too short, [`Error::Source`] if the flash
-    /// cannot be read.
+    /// As [`crate::store::wire::View::parse`]; [`Error::Format`] at a layer that is in windows;
+    /// [`Error::Range`] where the file does not end within the flash, [`Error::Budget`] for a
+    /// buffer that is too short, [`Error::Source`] if the flash cannot be read.
     pub fn open(source: R, start: u32, buffer: &mut [u32]) -> Result<Self, R::Error> {
         let (mut file, Structure { layers, task, .. }) = File::open(source, start, buffer, false)?;
         layers.iter().try_for_each(|layer| check(&mut file, layer, buffer))?;
@@ -48,8 +50,8 @@ impl<R: ReadNorFlash> Model<R> {
         self.task
     }
 
-    /// Numbers of `f32` that [`predict`](Self::predict) needs for activations and for the prediction until it is whole: the
-    /// largest sum of the outputs of two neighbouring layers.
+    /// Numbers of `f32` that [`predict`](Self::predict) needs for activations and for the
+    /// prediction until it is whole: the largest sum of the outputs of two neighbouring layers.
     #[must_use]
     pub fn scratch_len(&self) -> usize {
         let outputs = self.layers.iter().map(|layer| layer.head.outputs);
@@ -60,19 +62,19 @@ impl<R: ReadNorFlash> Model<R> {
     /// Checks the checksum once more.
     ///
     /// # Errors
-    /// [`Error::Format`] with both if the file is no longer what it was, [`Error::Budget`] for a buffer that is too short,
-    /// [`Error::Source`] if the flash cannot be read.
+    /// [`Error::Format`] with both if the file is no longer what it was, [`Error::Budget`] for a
+    /// buffer that is too short, [`Error::Source`] if the flash cannot be read.
     pub fn check(&mut self, buffer: &mut [u32]) -> Result<(), R::Error> {
         self.file.check(buffer)
     }
 
-    /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`; `buffer` as for
-    /// [`open`](Self::open).
+    /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`; `buffer` as
+    /// for [`open`](Self::open).
     ///
     /// # Errors
-    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` or `buffer` is too short,
-    /// [`Error::Source`] if the flash cannot be read, [`Error::Format`] or [`Error::Length`] if it gives other bytes than
-    /// before. `out` is as it was then.
+    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` or
+    /// `buffer` is too short, [`Error::Source`] if the flash cannot be read, [`Error::Format`] or
+    /// [`Error::Length`] if it gives other bytes than before. `out` is as it was then.
     pub fn predict(
         &mut self,
         x: &[f32],
@@ -95,7 +97,8 @@ impl<R: ReadNorFlash> Model<R> {
         out: &mut [f32],
     ) -> Result<(), R::Error> {
         let given = Lengths { row: x.len(), out: out.len(), scratch: scratch.len() };
-        let needed = Lengths { row: self.inputs(), out: self.outputs(), scratch: self.scratch_len() };
+        let needed =
+            Lengths { row: self.inputs(), out: self.outputs(), scratch: self.scratch_len() };
         check_call(&given, &needed, buffer)?;
         let mut ends = Ends::new(scratch);
         for (k, layer) in self.layers.iter().enumerate() {
@@ -145,7 +148,8 @@ fn apply<X: Input + ?Sized, R: ReadNorFlash>(
     })
 }
 
-/// Goes through the signs of a sum: `visit` gets the first neuron of a chunk of signs, and the sum of it.
+/// Goes through the signs of a sum: `visit` gets the first neuron of a chunk of signs, and the sum
+/// of it.
 pub(super) fn signs<R: ReadNorFlash>(
     file: &mut File<R>,
     layer: &Layer,
@@ -167,7 +171,11 @@ pub(super) fn signs<R: ReadNorFlash>(
 }
 
 /// Checks what the arrays of a layer hold.
-fn check<R: ReadNorFlash>(file: &mut File<R>, layer: &Layer, buffer: &mut [u32]) -> Result<(), R::Error> {
+fn check<R: ReadNorFlash>(
+    file: &mut File<R>,
+    layer: &Layer,
+    buffer: &mut [u32],
+) -> Result<(), R::Error> {
     let head = &layer.head;
     if layer.is_sum() {
         return signs(file, layer, buffer, |_, _| Ok(()));

@@ -10,7 +10,8 @@ use crate::infer::quantised::{self, Rescale, Scales, class, product, signed_sum}
 use crate::store::wire::Task;
 use embedded_storage::nor_flash::ReadNorFlash;
 
-/// A model of integers in flash: the file of a [`crate::infer::quantised::Model`] whose layers are in blocks.
+/// A model of integers in flash: the file of a [`crate::infer::quantised::Model`] whose layers are
+/// in blocks.
 #[derive(Debug)]
 pub struct QuantisedModel<R> {
     file: File<R>,
@@ -20,20 +21,26 @@ pub struct QuantisedModel<R> {
 }
 
 impl<R: ReadNorFlash> QuantisedModel<R> {
-    /// Reads the file at `start` of the flash, a multiple of 4, and checks all of it; `buffer` has at least
-    /// [`LEAST_WORDS`](super::LEAST_WORDS), and with more there are fewer and longer reads.
+    /// Reads the file at `start` of the flash, a multiple of 4, and checks all of it; `buffer` has
+    /// at least [`LEAST_WORDS`](super::LEAST_WORDS), and with more there are fewer and longer
+    /// reads.
     ///
     /// # Errors
-    /// As [`crate::store::wire::QuantisedView::parse`]; [`Error::Format`] at a layer in another encoding; [`Error::Range`] where
-    /// the file does not end within the flash, [`Error::Budget`] for a buffer that is too short, [`Error::Source`] if the
-    /// flash cannot be read.
+    /// As [`crate::store::wire::QuantisedView::parse`]; [`Error::Format`] at a layer in another
+    /// encoding; [`Error::Range`] where the file does not end within the flash, [`Error::Budget`]
+    /// for a buffer that is too short, [`Error::Source`] if the flash cannot be read.
     pub fn open(source: R, start: u32, buffer: &mut [u32]) -> Result<Self, R::Error> {
-        let (mut file, Structure { layers, task, scales }) = File::open(source, start, buffer, true)?;
+        let (mut file, Structure { layers, task, scales }) =
+            File::open(source, start, buffer, true)?;
         let hidden = layers.len() - 1;
         for (k, layer) in layers.iter().enumerate() {
             check(&mut file, layer, buffer)?;
             let gives_bytes = layer.head.activation == Activation::Relu && layer.head.factors > 0;
-            length("hidden layers with ReLU and a factor", usize::from(gives_bytes || k == hidden), 1)?;
+            length(
+                "hidden layers with ReLU and a factor",
+                usize::from(gives_bytes || k == hidden),
+                1,
+            )?;
         }
         let weights = layers.iter().filter(|layer| !layer.is_sum()).count();
         range("layers of the model", weights, 1, MAX_LAYERS)?;
@@ -64,8 +71,8 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
         self.scales
     }
 
-    /// Numbers of `i32` that [`predict`](Self::predict) needs: the sums of the widest layer, and the bytes of the widest one
-    /// that gives bytes.
+    /// Numbers of `i32` that [`predict`](Self::predict) needs: the sums of the widest layer, and
+    /// the bytes of the widest one that gives bytes.
     #[must_use]
     pub fn scratch_len(&self) -> usize {
         self.widest().saturating_add(self.bytes().div_ceil(size_of::<i32>()))
@@ -83,19 +90,20 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
     /// Checks the checksum once more.
     ///
     /// # Errors
-    /// [`Error::Format`] with both if the file is no longer what it was, [`Error::Budget`] for a buffer that is too short,
-    /// [`Error::Source`] if the flash cannot be read.
+    /// [`Error::Format`] with both if the file is no longer what it was, [`Error::Budget`] for a
+    /// buffer that is too short, [`Error::Source`] if the flash cannot be read.
     pub fn check(&mut self, buffer: &mut [u32]) -> Result<(), R::Error> {
         self.file.check(buffer)
     }
 
-    /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`; `buffer` as for
-    /// [`open`](Self::open).
+    /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`; `buffer` as
+    /// for [`open`](Self::open).
     ///
     /// # Errors
-    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` or `buffer` is too short,
-    /// [`Error::Source`] if the flash cannot be read, [`Error::Format`], [`Error::Length`] or [`Error::Range`] if it gives
-    /// other bytes than before. `out` is as it was then.
+    /// [`Error::Length`] if `x` or `out` has another length, [`Error::Budget`] if `scratch` or
+    /// `buffer` is too short, [`Error::Source`] if the flash cannot be read, [`Error::Format`],
+    /// [`Error::Length`] or [`Error::Range`] if it gives other bytes than before. `out` is as it
+    /// was then.
     pub fn predict(
         &mut self,
         x: &[u8],
@@ -104,7 +112,8 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
         out: &mut [i32],
     ) -> Result<(), R::Error> {
         let given = Lengths { row: x.len(), out: out.len(), scratch: scratch.len() };
-        let needed = Lengths { row: self.inputs(), out: self.outputs(), scratch: self.scratch_len() };
+        let needed =
+            Lengths { row: self.inputs(), out: self.outputs(), scratch: self.scratch_len() };
         check_call(&given, &needed, buffer)?;
         let (sums, bytes) = scratch.split_at_mut_checked(self.widest()).unwrap_or_default();
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(bytes);
@@ -210,7 +219,11 @@ fn rescale<R: ReadNorFlash>(
 }
 
 /// Checks what the arrays of a layer hold.
-fn check<R: ReadNorFlash>(file: &mut File<R>, layer: &Layer, buffer: &mut [u32]) -> Result<(), R::Error> {
+fn check<R: ReadNorFlash>(
+    file: &mut File<R>,
+    layer: &Layer,
+    buffer: &mut [u32],
+) -> Result<(), R::Error> {
     let head = &layer.head;
     if layer.is_sum() {
         return signs(file, layer, buffer, |_, _| Ok(()));
@@ -220,7 +233,8 @@ fn check<R: ReadNorFlash>(file: &mut File<R>, layer: &Layer, buffer: &mut [u32])
     for _ in 0..head.factors {
         Rescale::of(array.next(file)?).map_err(Error::widen)?;
     }
-    let (mut array, most) = (Array::new(biases(layer), buffer), quantised::Layer::most_bias(head.inputs));
+    let (mut array, most) =
+        (Array::new(biases(layer), buffer), quantised::Layer::most_bias(head.inputs));
     for _ in 0..head.biases {
         let bias: i32 = array.next(file)?;
         range("bias of a layer", bias.unsigned_abs() as usize, 0, most as usize)?;

@@ -62,7 +62,8 @@ pub struct OwnedModel<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> OwnedModel<BYTES> {
-    /// Encodes what the trainer holds, the neurons it was asked for, and the task it was trained for.
+    /// Encodes what the trainer holds, the neurons it was asked for, and the task it was trained
+    /// for.
     ///
     /// # Errors
     /// As [`encode`]; [`Error::Budget`] if `BYTES` is too small.

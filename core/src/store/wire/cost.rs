@@ -22,8 +22,8 @@ pub struct Cost {
 }
 
 impl Model<'_> {
-    /// The cost of each layer in turn. `ram_bytes` are those of the layer's own outputs, 0 where they go to the
-    /// prediction or straight into the sum.
+    /// The cost of each layer in turn. `ram_bytes` are those of the layer's own outputs, 0 where
+    /// they go to the prediction or straight into the sum.
     pub fn layer_costs(&self) -> impl Iterator<Item = Cost> {
         let mut dense_inputs = self.inputs();
         let kept = self.kept_activations();
@@ -35,7 +35,8 @@ impl Model<'_> {
         })
     }
 
-    /// The cost of the whole: header included, and the scratch that [`predict`](Model::predict) needs.
+    /// The cost of the whole: header included, and the scratch that [`predict`](Model::predict)
+    /// needs.
     #[must_use]
     pub fn cost(&self) -> Cost {
         let sum = self.layer_costs().fold(Cost::default(), Cost::add);
@@ -67,5 +68,12 @@ fn layer_cost(layer: &Layer<'_>, dense_inputs: usize, ram_bytes: usize) -> Cost 
     };
     let dense_macs = dense_inputs.saturating_mul(layer.requested());
     let dense_flash_bytes = dense_macs.saturating_mul(size_of::<f32>());
-    Cost { nonzeros, flash_bytes: layer.flash_bytes(), ram_bytes, macs, dense_flash_bytes, dense_macs }
+    Cost {
+        nonzeros,
+        flash_bytes: layer.flash_bytes(),
+        ram_bytes,
+        macs,
+        dense_flash_bytes,
+        dense_macs,
+    }
 }

@@ -1,8 +1,9 @@
-//! Models that the compiler reads: [`embed_model!`](crate::embed_model) and [`embed_quantised!`](crate::embed_quantised).
+//! Models that the compiler reads: [`embed_model!`](crate::embed_model) and
+//! [`embed_quantised!`](crate::embed_quantised).
 //!
-//! A file is checked and taken apart while the program is built: its arrays become arrays of numbers, its layers a
-//! [`model::Chain`] or [`quantised::Chain`] in a `static`, and neither the file nor a check is linked. What is public here is for
-//! these macros.
+//! A file is checked and taken apart while the program is built: its arrays become arrays of
+//! numbers, its layers a [`model::Chain`] or [`quantised::Chain`] in a `static`, and neither the
+//! file nor a check is linked. What is public here is for these macros.
 
 use super::integers::{Raw, RawIntegers, next, scales};
 use super::read::{RawLayer, Walk, head, raw_layer};
@@ -114,11 +115,13 @@ impl Lengths {
     /// Those of a model of integers, or else of floats.
     ///
     /// # Errors
-    /// As [`View::parse`](super::View::parse) and [`QuantisedView::parse`](super::QuantisedView::parse) where the structure
-    /// of the file is wrong.
+    /// As [`View::parse`](super::View::parse) and
+    /// [`QuantisedView::parse`](super::QuantisedView::parse) where the structure of the file is
+    /// wrong.
     pub const fn of(file: &[u8], integers: bool) -> Result<Self> {
         let (layers, bytes, weights, columns, words) = (0, 0, 0, 0, 0);
-        let mut all = Self { layers, bytes, weights, columns, words, biases: 0, floats: 0, pairs: 0 };
+        let mut all =
+            Self { layers, bytes, weights, columns, words, biases: 0, floats: 0, pairs: 0 };
         let mut left = tri!(Layers::new(file, integers));
         while let Some(layer) = tri!(left.next()) {
             all.layers += !(integers && matches!(layer, Layer::Floats(_))) as usize;
@@ -215,7 +218,9 @@ pub struct Pools<'a> {
 /// The next numbers of a pool, as many as the array of a file has.
 macro_rules! take {
     ($pool:expr, $array:expr, $size:literal) => {{
-        let Some((taken, behind)) = $pool.split_at_checked($array.len() / $size) else { return Err(SHORT) };
+        let Some((taken, behind)) = $pool.split_at_checked($array.len() / $size) else {
+            return Err(SHORT);
+        };
         $pool = behind;
         taken
     }};
@@ -225,9 +230,12 @@ const SHORT: Error = Error::Length { what: "numbers of a pool", expected: 0, got
 /// The layers of a model of floats.
 ///
 /// # Errors
-/// Those of [`View::parse`](super::View::parse) but for the address, and [`Error::Length`] where the pools are not those of
-/// the file.
-pub const fn model<'a, const N: usize>(file: &[u8], pools: Pools<'a>) -> Result<[model::Layer<'a>; N]> {
+/// Those of [`View::parse`](super::View::parse) but for the address, and [`Error::Length`] where
+/// the pools are not those of the file.
+pub const fn model<'a, const N: usize>(
+    file: &[u8],
+    pools: Pools<'a>,
+) -> Result<[model::Layer<'a>; N]> {
     const FIRST: Result<Sum<'static>> = Sum::new(0, &[]);
     let (_, inputs, outputs) = tri!(head(file));
     let mut layers = [model::Layer::Sum(tri!(FIRST)); N];
@@ -251,7 +259,8 @@ pub const fn model<'a, const N: usize>(file: &[u8], pools: Pools<'a>) -> Result<
 }
 
 const fn float_layer<'a>(raw: &RawLayer<'_>, pools: &mut Pools<'a>) -> Result<model::Layer<'a>> {
-    let (inputs, outputs, activation, [a, b, c]) = (raw.inputs, raw.outputs, raw.activation, raw.arrays);
+    let (inputs, outputs, activation, [a, b, c]) =
+        (raw.inputs, raw.outputs, raw.activation, raw.arrays);
     match raw.tag {
         TAG_CSR => {
             let (counts, columns) = (take!(pools.columns, a, 2), take!(pools.columns, b, 2));
@@ -262,7 +271,8 @@ const fn float_layer<'a>(raw: &RawLayer<'_>, pools: &mut Pools<'a>) -> Result<mo
         TAG_WINDOWS => {
             let (counts, indices) = (take!(pools.bytes, a, 1), take!(pools.bytes, b, 1));
             let values = take!(pools.floats, c, 4);
-            let blocks = tri!(model::Blocks::new(inputs, outputs, counts, indices, values, activation));
+            let blocks =
+                tri!(model::Blocks::new(inputs, outputs, counts, indices, values, activation));
             Ok(model::Layer::Blocks(tri!(blocks.with_requested(raw.requested))))
         }
         _ => Ok(model::Layer::Sum(tri!(Sum::new(inputs, take!(pools.words, a, 4))))),
@@ -272,8 +282,8 @@ const fn float_layer<'a>(raw: &RawLayer<'_>, pools: &mut Pools<'a>) -> Result<mo
 /// The layers of a model of integers, the sum behind them, and what the integers stand for.
 ///
 /// # Errors
-/// Those of [`QuantisedView::parse`](super::QuantisedView::parse) but for the address, and [`Error::Length`] where the pools
-/// are not those of the file.
+/// Those of [`QuantisedView::parse`](super::QuantisedView::parse) but for the address, and
+/// [`Error::Length`] where the pools are not those of the file.
 pub const fn quantised<'a, const N: usize>(
     file: &[u8],
     pools: Pools<'a>,
@@ -281,7 +291,8 @@ pub const fn quantised<'a, const N: usize>(
     const EMPTY: Result<quantised::Dense<'static>> = quantised::Dense::new(0, 0, &[]);
     let (mut reader, inputs, outputs) = tri!(head(file));
     let scales = tri!(scales(&mut reader));
-    let empty = tri!(quantised::Layer::new(Weights::Dense(tri!(EMPTY)), &[], &[], Activation::Identity));
+    let empty =
+        tri!(quantised::Layer::new(Weights::Dense(tri!(EMPTY)), &[], &[], Activation::Identity));
     let (mut layers, mut sum) = ([empty; N], None);
     let (mut pools, mut slots) = (pools, layers.as_mut_slice());
     let mut left = tri!(Layers::new(file, true));
@@ -306,11 +317,16 @@ pub const fn quantised<'a, const N: usize>(
     Ok((layers, sum, scales))
 }
 
-const fn integer_layer<'a>(raw: &RawIntegers<'_>, pools: &mut Pools<'a>) -> Result<quantised::Layer<'a>> {
+const fn integer_layer<'a>(
+    raw: &RawIntegers<'_>,
+    pools: &mut Pools<'a>,
+) -> Result<quantised::Layer<'a>> {
     let (inputs, outputs, [a, b]) = (raw.inputs, raw.outputs, raw.arrays);
     let (rescale, bias) = (take!(pools.words, raw.rescale, 4), take!(pools.biases, raw.bias, 4));
     let weights = match raw.tag {
-        TAG_DENSE => Weights::Dense(tri!(quantised::Dense::new(inputs, outputs, take!(pools.weights, a, 1)))),
+        TAG_DENSE => {
+            Weights::Dense(tri!(quantised::Dense::new(inputs, outputs, take!(pools.weights, a, 1))))
+        }
         TAG_MASK => {
             let (bits, values) = (take!(pools.words, a, 4), take!(pools.weights, b, 1));
             Weights::Mask(tri!(quantised::Mask::new(inputs, outputs, bits, values)))
@@ -321,7 +337,8 @@ const fn integer_layer<'a>(raw: &RawIntegers<'_>, pools: &mut Pools<'a>) -> Resu
         }
     };
     tri!(length("weights of a layer", weights.nonzeros(), raw.nonzeros));
-    tri!(quantised::Layer::new(weights, rescale, bias, raw.activation)).with_requested(raw.requested)
+    tri!(quantised::Layer::new(weights, rescale, bias, raw.activation))
+        .with_requested(raw.requested)
 }
 
 /// A value that was checked, or the end of the compilation.
@@ -365,23 +382,25 @@ macro_rules! embedded_pools {
         #[allow(long_running_const_eval)]
         static PAIRS: [[u8; 2]; LENGTHS.pairs] =
             $crate::embedded!($crate::store::wire::embed::pairs($file, $integers));
-        const POOLS: $crate::store::wire::embed::Pools<'static> = $crate::store::wire::embed::Pools {
-            bytes: &BYTES,
-            weights: &WEIGHTS,
-            columns: &COLUMNS,
-            words: &WORDS,
-            biases: &BIASES,
-            floats: &FLOATS,
-            pairs: &PAIRS,
-        };
+        const POOLS: $crate::store::wire::embed::Pools<'static> =
+            $crate::store::wire::embed::Pools {
+                bytes: &BYTES,
+                weights: &WEIGHTS,
+                columns: &COLUMNS,
+                words: &WORDS,
+                biases: &BIASES,
+                floats: &FLOATS,
+                pairs: &PAIRS,
+            };
     };
 }
 
-/// A model of floats that the compiler reads from its file: a `&'static` [`model::Chain`](crate::infer::model::Chain).
+/// A model of floats that the compiler reads from its file: a `&'static`
+/// [`model::Chain`](crate::infer::model::Chain).
 ///
-/// The path is relative to the file that calls, as for [`include_bytes!`]. The file is checked when the program is built, as
-/// [`View::parse`](crate::store::wire::View::parse) checks it; what is linked is its numbers, its layers and the kernels that they
-/// need.
+/// The path is relative to the file that calls, as for [`include_bytes!`]. The file is checked when
+/// the program is built, as [`View::parse`](crate::store::wire::View::parse) checks it; what is
+/// linked is its numbers, its layers and the kernels that they need.
 ///
 /// ```
 /// let model = tamis::embed_model!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire_golden.tamis"));
@@ -412,7 +431,8 @@ macro_rules! embed_model {
     }};
 }
 
-/// A model of integers that the compiler reads from its file: a `&'static` [`quantised::Chain`](crate::infer::quantised::Chain).
+/// A model of integers that the compiler reads from its file: a `&'static`
+/// [`quantised::Chain`](crate::infer::quantised::Chain).
 ///
 /// As [`embed_model!`](crate::embed_model), for the files that `tamis quantize` writes.
 ///

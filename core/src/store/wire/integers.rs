@@ -1,14 +1,17 @@
 //! Models of integers as bytes: sections of their own in the same file format.
 //!
-//! A file starts with what the integers stand for, layers of weights follow, a sum perhaps, and the task.
+//! A file starts with what the integers stand for, layers of weights follow, a sum perhaps, and the
+//! task.
 
 use super::head::integer_arrays;
-use super::read::{RawLayer, Reader, Walk, activation, cast, encoded, expect, later, raw_sum, removed};
+use super::read::{
+    RawLayer, Reader, Walk, activation, cast, encoded, expect, later, raw_sum, removed,
+};
 use super::recode::{self, Choice};
 use super::write::Writer;
 use super::{
-    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK,
-    TAG_SCALES, TAG_SUM, TAG_WINDOWS, Task, sum_len,
+    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS,
+    TAG_MASK, TAG_SCALES, TAG_SUM, TAG_WINDOWS, Task, sum_len,
 };
 use crate::base::error::{length, range, tri};
 use crate::infer::model::Activation;
@@ -16,7 +19,8 @@ use crate::infer::price::Shape;
 use crate::infer::quantised::{Blocks, Dense, Encoding, Layer, Mask, Model, Scales, Weights};
 use crate::{Error, Result};
 
-/// A model of integers, the task it was trained for, and the sections behind it that this version does not know.
+/// A model of integers, the task it was trained for, and the sections behind it that this version
+/// does not know.
 ///
 /// ```
 /// use tamis::infer::model::Activation;
@@ -61,7 +65,8 @@ impl<'a> QuantisedView<'a> {
         Ok(Self { task: Some(task), ..self })
     }
 
-    /// Whether bytes that start with the head of a model hold one of integers; nothing else about them is checked.
+    /// Whether bytes that start with the head of a model hold one of integers; nothing else about
+    /// them is checked.
     #[must_use]
     pub fn is(bytes: &[u8]) -> bool {
         bytes.get(HEADER..).and_then(|rest| rest.first_chunk()) == Some(&TAG_SCALES.to_le_bytes())
@@ -70,8 +75,9 @@ impl<'a> QuantisedView<'a> {
     /// Reads `bytes`, exactly one model, in place, as [`View::parse`](super::View::parse) does.
     ///
     /// # Errors
-    /// As [`View::parse`](super::View::parse), and those of [`Layer::new`], [`Model::new`], [`Scales::new`] and of the
-    /// encodings. A model of floats is [`Error::Format`] at its first section.
+    /// As [`View::parse`](super::View::parse), and those of [`Layer::new`], [`Model::new`],
+    /// [`Scales::new`] and of the encodings. A model of floats is [`Error::Format`] at its first
+    /// section.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let mut view = Self::new(Model::empty());
@@ -118,7 +124,8 @@ impl<'a> QuantisedView<'a> {
         self.task
     }
 
-    /// The sections behind the layers that this version does not know, as they are; they are written back.
+    /// The sections behind the layers that this version does not know, as they are; they are
+    /// written back.
     #[must_use]
     pub fn extra(&self) -> &'a [u8] {
         self.extra
@@ -130,14 +137,16 @@ impl<'a> QuantisedView<'a> {
         let layers = self.model.layers().iter().map(|layer| layer_len(layer, choice));
         let body = layers.fold(HEADER + SCALES, usize::saturating_add);
         let sum = self.model.sum().map_or(0, |sum| sum_len(sum.inputs()));
-        body.saturating_add(sum).saturating_add(Task::len(self.task)).saturating_add(self.extra.len())
+        body.saturating_add(sum)
+            .saturating_add(Task::len(self.task))
+            .saturating_add(self.extra.len())
     }
 
     /// Writes the model to the start of `out` and gives its length in bytes.
     ///
     /// # Errors
-    /// [`Error::Budget`] if `out` is shorter than [`encoded_len`](Self::encoded_len) (nothing is written then),
-    /// [`Error::Range`] if the model is longer than 4 GiB.
+    /// [`Error::Budget`] if `out` is shorter than [`encoded_len`](Self::encoded_len) (nothing is
+    /// written then), [`Error::Range`] if the model is longer than 4 GiB.
     pub fn encode(&self, choice: Choice, out: &mut [u8]) -> Result<usize> {
         let mut writer = Writer::new(out, self.encoded_len(choice))?;
         writer.header(self.model.inputs(), self.model.outputs())?;
@@ -238,7 +247,11 @@ pub(super) struct RawIntegers<'a> {
 }
 
 /// The structure of a layer of integers; what its arrays hold is not looked at.
-const fn raw_layer<'a>(section: usize, tag: u16, mut payload: Reader<'a>) -> Result<RawIntegers<'a>> {
+const fn raw_layer<'a>(
+    section: usize,
+    tag: u16,
+    mut payload: Reader<'a>,
+) -> Result<RawIntegers<'a>> {
     let at = section;
     match tag {
         TAG_CSR | TAG_SCALES | TAG_WINDOWS => {
@@ -271,7 +284,8 @@ const fn raw_layer<'a>(section: usize, tag: u16, mut payload: Reader<'a>) -> Res
         _ if tag != TAG_BLOCKS => return Err(removed(section, tag)),
         [got] => return Err(Error::Format { what: "reserved", at, expected: 0, got: got as u32 }),
     }
-    let (rescale, bias) = (tri!(p.array(4 * factors)), tri!(p.array(4 * outputs * biases as usize)));
+    let (rescale, bias) =
+        (tri!(p.array(4 * factors)), tri!(p.array(4 * outputs * biases as usize)));
     let [first, second] = integer_arrays(tag, inputs, outputs, nonzeros);
     let arrays = [tri!(p.array(first)), tri!(p.array(second))];
     tri!(payload.end("end of a layer"));

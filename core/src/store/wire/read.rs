@@ -4,14 +4,15 @@ use bytemuck::AnyBitPattern;
 
 use super::head::float_arrays;
 use super::{
-    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
-    VERSION, checksum, padding,
+    HEADER, MAGIC, OPTIONAL, SECTION, TAG_CSR, TAG_DENSE, TAG_SCALES, TAG_SUM, TAG_TASK,
+    TAG_WINDOWS, Task, VERSION, checksum, padding,
 };
 use crate::base::error::tri;
 use crate::infer::model::{Activation, Blocks, Csr, Layer, Model, Sum};
 use crate::{Error, Result};
 
-/// A model, the task it was trained for, and the sections behind it that this version does not know.
+/// A model, the task it was trained for, and the sections behind it that this version does not
+/// know.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View<'a> {
     model: Model<'a>,
@@ -29,23 +30,24 @@ impl<'a> View<'a> {
     /// The same with the task that the model was trained for.
     ///
     /// # Errors
-    /// [`Error::Length`] if a binary model has not one output, [`Error::Range`] if a multiclass model has not several,
-    /// [`Error::NotFinite`] for a threshold that is no number.
+    /// [`Error::Length`] if a binary model has not one output, [`Error::Range`] if a multiclass
+    /// model has not several, [`Error::NotFinite`] for a threshold that is no number.
     pub fn with_task(self, task: Task) -> Result<Self> {
         task.check(self.model.outputs())?;
         task.fields()?;
         Ok(Self { task: Some(task), ..self })
     }
 
-    /// Reads `bytes`, exactly one model, in place; they must start at an address that is a multiple of 4, which
-    /// [`include_model!`](crate::include_model), [`Aligned`](super::Aligned) and
+    /// Reads `bytes`, exactly one model, in place; they must start at an address that is a multiple
+    /// of 4, which [`include_model!`](crate::include_model), [`Aligned`](super::Aligned) and
     /// [`OwnedModel`](super::OwnedModel) see to.
     ///
     /// # Errors
-    /// [`Error::Version`] for a model of a later version, [`Error::Newer`] for a layer, an activation or a task that only a later
-    /// program knows, [`Error::Format`] with the byte offset where the bytes are no model, are damaged or hold a model of
-    /// integers, and [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a layer contradicts
-    /// itself, as [`Csr::new`], [`Sum::new`] and [`Model::new`] say.
+    /// [`Error::Version`] for a model of a later version, [`Error::Newer`] for a layer, an
+    /// activation or a task that only a later program knows, [`Error::Format`] with the byte offset
+    /// where the bytes are no model, are damaged or hold a model of integers, and
+    /// [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a
+    /// layer contradicts itself, as [`Csr::new`], [`Sum::new`] and [`Model::new`] say.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let mut view = Self::new(Model::empty());
@@ -88,20 +90,23 @@ impl<'a> View<'a> {
         self.task
     }
 
-    /// The sections behind the layers that this version does not know, as they are; they are written back.
+    /// The sections behind the layers that this version does not know, as they are; they are
+    /// written back.
     #[must_use]
     pub fn extra(&self) -> &'a [u8] {
         self.extra
     }
 }
 
-/// The length in bytes that a header states, for a model at the start of a longer region such as a flash sector.
+/// The length in bytes that a header states, for a model at the start of a longer region such as a
+/// flash sector.
 ///
-/// Only magic, version, the reserved field and the length itself are checked here; the header is the first 24 bytes.
+/// Only magic, version, the reserved field and the length itself are checked here; the header is
+/// the first 24 bytes.
 ///
 /// # Errors
-/// [`Error::Version`] for a model of a later version, [`Error::Format`] if `bytes` does not start with the header of a
-/// model.
+/// [`Error::Version`] for a model of a later version, [`Error::Format`] if `bytes` does not start
+/// with the header of a model.
 pub const fn encoded_len(bytes: &[u8]) -> Result<usize> {
     let mut reader = Reader { bytes, at: 0 };
     tri!(expect("magic of a model", 0, MAGIC, tri!(reader.u32())));
@@ -140,7 +145,8 @@ fn aligned(bytes: &[u8]) -> Result<()> {
     expect("address of the model, modulo 4 (see Aligned, include_model!)", 0, 0, off as u32)
 }
 
-/// The sections from the first layer on: layers one by one, then the task, and what else may be skipped.
+/// The sections from the first layer on: layers one by one, then the task, and what else may be
+/// skipped.
 pub(super) struct Walk<'a> {
     reader: Reader<'a>,
     /// Where the last layer ends.
@@ -161,14 +167,24 @@ impl<'a> Walk<'a> {
             let (at, tag, optional, payload) = tri!(self.reader.section());
             if tag == TAG_TASK {
                 tri!(expect("flags of a task", at + 2, OPTIONAL as u32, optional as u32));
-                tri!(expect("task, once and right behind the layers", at, self.end as u32, at as u32));
+                tri!(expect(
+                    "task, once and right behind the layers",
+                    at,
+                    self.end as u32,
+                    at as u32
+                ));
                 self.task = Some(tri!(read_task(payload)));
                 self.known = self.reader.at;
             } else if optional {
                 let known = TAG_CSR <= tag && tag <= TAG_WINDOWS;
                 tri!(expect("flags of a layer", at + 2, 0, known as u32));
             } else {
-                tri!(expect("layer behind a section that may be skipped", at, self.end as u32, at as u32));
+                tri!(expect(
+                    "layer behind a section that may be skipped",
+                    at,
+                    self.end as u32,
+                    at as u32
+                ));
                 (self.end, self.known) = (self.reader.at, self.reader.at);
                 return Ok(Some((at, tag, payload)));
             }
@@ -203,7 +219,11 @@ pub(super) struct RawLayer<'a> {
 }
 
 /// The structure of a layer of floats; what its arrays hold is not looked at.
-pub(super) const fn raw_layer<'a>(at: usize, tag: u16, mut payload: Reader<'a>) -> Result<RawLayer<'a>> {
+pub(super) const fn raw_layer<'a>(
+    at: usize,
+    tag: u16,
+    mut payload: Reader<'a>,
+) -> Result<RawLayer<'a>> {
     let p = &mut payload;
     let raw = match tag {
         TAG_CSR | TAG_WINDOWS => {
@@ -240,11 +260,13 @@ impl<'a> RawLayer<'a> {
         let [counts, columns, values] = self.arrays;
         Ok(match self.tag {
             TAG_CSR => {
-                let csr = Csr::new(inputs, cast(counts)?, cast(columns)?, cast(values)?, activation)?;
+                let csr =
+                    Csr::new(inputs, cast(counts)?, cast(columns)?, cast(values)?, activation)?;
                 Layer::Csr(csr.with_requested(self.requested)?)
             }
             TAG_WINDOWS => {
-                let blocks = Blocks::new(inputs, outputs, counts, columns, cast(values)?, activation)?;
+                let blocks =
+                    Blocks::new(inputs, outputs, counts, columns, cast(values)?, activation)?;
                 Layer::Blocks(blocks.with_requested(self.requested)?)
             }
             _ => Layer::Sum(self.sum()?),
@@ -286,7 +308,8 @@ pub(super) const fn expect(what: &'static str, at: usize, expected: u32, got: u3
     if expected == got { Ok(()) } else { Err(Error::Format { what, at, expected, got }) }
 }
 
-/// Reads forward; `at` is the offset from the start of the model, and `bytes` end where the part that is read ends.
+/// Reads forward; `at` is the offset from the start of the model, and `bytes` end where the part
+/// that is read ends.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) bytes: &'a [u8],
@@ -312,7 +335,12 @@ impl<'a> Reader<'a> {
             return Ok(taken);
         }
         let expected = if len > u32::MAX as usize { u32::MAX } else { len as u32 };
-        Err(Error::Format { what: "bytes left for a field", at: self.at, expected, got: left as u32 })
+        Err(Error::Format {
+            what: "bytes left for a field",
+            at: self.at,
+            expected,
+            got: left as u32,
+        })
     }
 
     pub(super) const fn u16(&mut self) -> Result<u16> {

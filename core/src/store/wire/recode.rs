@@ -1,4 +1,5 @@
-//! Weights of integers from any encoding to any other: which can hold them, in how many bytes, and the bytes.
+//! Weights of integers from any encoding to any other: which can hold them, in how many bytes, and
+//! the bytes.
 
 use super::padding;
 use super::write::Writer;
@@ -16,7 +17,8 @@ pub enum Choice {
     /// The fewest bytes; of equal ones the fastest.
     #[default]
     Smallest,
-    /// The fewest instructions on a Cortex-M4F, by the measured prices of [`crate::infer::price`]; of equal ones the fewest bytes.
+    /// The fewest instructions on a Cortex-M4F, by the measured prices of [`crate::infer::price`];
+    /// of equal ones the fewest bytes.
     Fastest,
     /// This one, wherever it can hold the layer, else the smallest.
     Prefer(Encoding),
@@ -27,7 +29,9 @@ pub(super) fn bytes(shape: &Shape, encoding: Encoding) -> Option<usize> {
     let padded = |len: usize| len.saturating_add(padding(len));
     let nonzeros = shape.nonzeros;
     match encoding {
-        Encoding::Dense => (shape.zeros == 0).then(|| padded(shape.outputs.saturating_mul(shape.inputs))),
+        Encoding::Dense => {
+            (shape.zeros == 0).then(|| padded(shape.outputs.saturating_mul(shape.inputs)))
+        }
         Encoding::Mask => {
             let bits = shape.outputs.saturating_mul(shape.inputs.div_ceil(32)).saturating_mul(4);
             Some(bits.saturating_add(padded(nonzeros)))
@@ -97,7 +101,9 @@ pub(super) fn write(
             let windows = windows(inputs);
             let inside = |window: usize| move |column: u16| usize::from(column) / WINDOW == window;
             for window in 0..windows {
-                counts(writer, weights, outputs, inside(window), |writer, count| writer.put(&[count as u8]))?;
+                counts(writer, weights, outputs, inside(window), |writer, count| {
+                    writer.put(&[count as u8])
+                })?;
             }
             writer.pad()?;
             for window in 0..windows {

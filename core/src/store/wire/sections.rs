@@ -42,7 +42,8 @@ impl Sections {
         let len = encoded_len(head)?;
         let mut reader = Reader { bytes: head, at: 12 };
         let [checksum, inputs, outputs] = reader.words()?;
-        let sections = Self { at: HEADER, layers: HEADER, len, is_integers, has_scales: false, task: None };
+        let sections =
+            Self { at: HEADER, layers: HEADER, len, is_integers, has_scales: false, task: None };
         Ok((sections, [len as u32, checksum as u32, inputs as u32, outputs as u32]))
     }
 
@@ -74,7 +75,8 @@ impl Sections {
         expect("bytes left for a section", SECTION, payload.min(left) as u32, payload as u32)?;
         let (is_optional, is_behind) = (flags == OPTIONAL, self.at != self.layers);
         let whole = SECTION + payload;
-        let mut part = Reader { bytes: piece.get(..whole.min(PIECE)).unwrap_or(piece), at: SECTION };
+        let mut part =
+            Reader { bytes: piece.get(..whole.min(PIECE)).unwrap_or(piece), at: SECTION };
         self.at += whole;
         if tag == TAG_TASK {
             expect("flags of a task", 2, OPTIONAL.into(), is_optional.into())?;
@@ -103,11 +105,21 @@ impl Sections {
             }
             (true, TAG_CSR..=TAG_WINDOWS) => {
                 let what = "layer in blocks (tamis export --format tamis --encoding blocks)";
-                return Err(Error::Format { what, at: 0, expected: TAG_BLOCKS.into(), got: tag.into() });
+                return Err(Error::Format {
+                    what,
+                    at: 0,
+                    expected: TAG_BLOCKS.into(),
+                    got: tag.into(),
+                });
             }
             (false, TAG_CSR..=TAG_WINDOWS) => {
                 let what = "layer in rows (tamis export --format tamis --encoding rows)";
-                return Err(Error::Format { what, at: 0, expected: TAG_CSR.into(), got: tag.into() });
+                return Err(Error::Format {
+                    what,
+                    at: 0,
+                    expected: TAG_CSR.into(),
+                    got: tag.into(),
+                });
             }
             _ => return Err(later("layer", 0, tag)),
         };
@@ -162,7 +174,16 @@ impl Head {
         let inputs = p.u32()? as usize;
         let arrays = [inputs.div_ceil(32).saturating_mul(4), 0, 0];
         let (tag, activation) = (TAG_SUM, Activation::Identity);
-        Ok(Self { tag, inputs, outputs: 1, requested: 1, activation, factors: 0, biases: 0, arrays })
+        Ok(Self {
+            tag,
+            inputs,
+            outputs: 1,
+            requested: 1,
+            activation,
+            factors: 0,
+            biases: 0,
+            arrays,
+        })
     }
 
     /// Of a layer of integers in blocks.
@@ -176,7 +197,14 @@ impl Head {
         let factors = match factors {
             0 | 1 => factors.into(),
             2 if outputs > 1 => outputs,
-            _ => return Err(Error::Format { what: "factors", at, expected: 0, got: factors.into() }),
+            _ => {
+                return Err(Error::Format {
+                    what: "factors",
+                    at,
+                    expected: 0,
+                    got: factors.into(),
+                });
+            }
         };
         // Without outputs there is nothing to add biases to.
         let most = u8::from(outputs > 0);
@@ -193,7 +221,9 @@ impl Head {
     /// Bytes of all arrays with their padding.
     pub(crate) fn bytes(&self) -> usize {
         let words = self.factors.saturating_add(self.biases).saturating_mul(4);
-        self.arrays.iter().fold(words, |sum, &len| sum.saturating_add(len).saturating_add(padding(len)))
+        self.arrays
+            .iter()
+            .fold(words, |sum, &len| sum.saturating_add(len).saturating_add(padding(len)))
     }
 
     /// Where array `k` starts, less where the arrays start.

@@ -22,7 +22,8 @@ pub enum Task {
     Regression,
     /// Class 0 or 1 from one output.
     Binary {
-        /// The least prediction that is class 1; finite. With 0 a prediction is the log-odds of class 1.
+        /// The least prediction that is class 1; finite. With 0 a prediction is the log-odds of
+        /// class 1.
         threshold: f32,
     },
     /// One class of several, one output each: that of the largest output, of equal ones the lowest.
@@ -72,8 +73,8 @@ impl Task {
     /// The task with these fields, read at byte `at`.
     ///
     /// # Errors
-    /// [`Error::Newer`] for a kind that this version does not know, [`Error::Format`] for a threshold where there is none,
-    /// [`Error::NotFinite`] for a threshold that is no number.
+    /// [`Error::Newer`] for a kind that this version does not know, [`Error::Format`] for a
+    /// threshold where there is none, [`Error::NotFinite`] for a threshold that is no number.
     pub(super) const fn of(at: usize, kind: u16, threshold: u32) -> Result<Self> {
         let (task, what) = match kind {
             Self::REGRESSION_KIND => (Self::Regression, "threshold of a regression"),

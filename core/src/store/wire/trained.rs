@@ -1,4 +1,5 @@
-//! What the trainer holds, written without a copy: one hidden layer, the signs of its neurons, and the task.
+//! What the trainer holds, written without a copy: one hidden layer, the signs of its neurons, and
+//! the task.
 
 use super::task::TASK;
 use super::write::{CsrHead, Writer};
@@ -10,21 +11,23 @@ use crate::network::gates::Signs;
 use crate::network::net::{Head, Network};
 use crate::network::weights::Weights;
 
-/// Writes a trained network, and the task it was trained for, to the start of `out`; gives the length in bytes.
+/// Writes a trained network, and the task it was trained for, to the start of `out`; gives the
+/// length in bytes.
 ///
-/// Neurons without weights from the inputs add nothing; neither they nor their output weights are written. The model keeps
-/// `hidden`, the number of neurons that were asked for, which a trainer may have had blocks beyond.
+/// Neurons without weights from the inputs add nothing; neither they nor their output weights are
+/// written. The model keeps `hidden`, the number of neurons that were asked for, which a trainer
+/// may have had blocks beyond.
 ///
-/// Where output weights are signs, the trainer's weights are fused with them, `w_i = v_i u_i`; the model `sum_i v_i relu(u_i x)`
-/// holds the `u_i = v_i w_i`. Otherwise the model has a second sparse layer, of which row k holds the weights to output k, in order
-/// of the neurons.
+/// Where output weights are signs, the trainer's weights are fused with them, `w_i = v_i u_i`; the
+/// model `sum_i v_i relu(u_i x)` holds the `u_i = v_i w_i`. Otherwise the model has a second sparse
+/// layer, of which row k holds the weights to output k, in order of the neurons.
 ///
 /// # Errors
 /// [`crate::Error::Range`] for `hidden` below the neurons that have weights;
-/// [`crate::Error::Range`] for no input or more than 65536, or for a neuron or an output with more than 65535 weights;
-/// [`crate::Error::NotFinite`] for a NaN or infinite weight or threshold; [`crate::Error::Length`] or again
-/// [`crate::Error::Range`] for a task that the number of outputs does not fit; [`crate::Error::Budget`] if `out` is too
-/// short (nothing is written then).
+/// [`crate::Error::Range`] for no input or more than 65536, or for a neuron or an output with more
+/// than 65535 weights; [`crate::Error::NotFinite`] for a NaN or infinite weight or threshold;
+/// [`crate::Error::Length`] or again [`crate::Error::Range`] for a task that the number of outputs
+/// does not fit; [`crate::Error::Budget`] if `out` is too short (nothing is written then).
 ///
 /// ```
 /// use tamis::{network::{net::Network, weights::Weights}, store::wire};
@@ -41,7 +44,12 @@ use crate::network::weights::Weights;
 /// assert_eq!((f, view.task()), ([2.0, -4.0], task));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn encode(network: Network<'_>, hidden: usize, task: Option<Task>, out: &mut [u8]) -> Result<usize> {
+pub fn encode(
+    network: Network<'_>,
+    hidden: usize,
+    task: Option<Task>,
+    out: &mut [u8],
+) -> Result<usize> {
     let needed = trained_len(network, task)?;
     let (w, outputs) = (network.w(), network.outputs());
     let neurons = network.live();
@@ -91,7 +99,8 @@ pub fn trained_len(network: Network<'_>, task: Option<Task>) -> Result<usize> {
     Ok(hidden.saturating_add(outputs).saturating_add(task_len(task, network.outputs())?))
 }
 
-/// Output weights of neurons that have input weights: (position among these neurons, output, value).
+/// Output weights of neurons that have input weights: (position among these neurons, output,
+/// value).
 fn kept(net: Network<'_>) -> impl Iterator<Item = (usize, usize, f32)> + '_ {
     let blocks = net.w().blocks().enumerate();
     blocks.flat_map(move |(at, block)| {
@@ -99,7 +108,12 @@ fn kept(net: Network<'_>) -> impl Iterator<Item = (usize, usize, f32)> + '_ {
     })
 }
 
-fn hidden_layer(writer: &mut Writer<'_>, weights: Weights<'_>, signs: Signs, requested: usize) -> Result<()> {
+fn hidden_layer(
+    writer: &mut Writer<'_>,
+    weights: Weights<'_>,
+    signs: Signs,
+    requested: usize,
+) -> Result<()> {
     writer.csr_head(&CsrHead {
         inputs: weights.inputs(),
         outputs: weights.blocks().count(),
@@ -108,7 +122,9 @@ fn hidden_layer(writer: &mut Writer<'_>, weights: Weights<'_>, signs: Signs, req
         activation: Activation::Relu,
     })?;
     writer.u16s(weights.blocks().map(|block| block.values().len() as u16))?;
-    writer.u16s(weights.index().iter().map(|&index| (index as usize % weights.inputs().max(1)) as u16))?;
+    writer.u16s(
+        weights.index().iter().map(|&index| (index as usize % weights.inputs().max(1)) as u16),
+    )?;
     for block in weights.blocks() {
         let sign = signs.sign(block.neuron());
         writer.f32s(block.values().iter().map(|value| sign * value))?;
@@ -134,7 +150,8 @@ fn hidden_len(weights: Weights<'_>) -> Result<usize> {
     Ok(head_len(weights.blocks().count(), weights.nnz()))
 }
 
-/// The most bytes that a trained hidden layer takes with its task: for the length of a buffer, before training.
+/// The most bytes that a trained hidden layer takes with its task: for the length of a buffer,
+/// before training.
 ///
 /// ```
 /// const BYTES: usize = tamis::store::wire::max_len(10, 100);

@@ -2,8 +2,8 @@
 
 use super::task::TASK;
 use super::{
-    CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, TAG_WINDOWS, Task, VERSION, View, checksum, csr_len,
-    padding, sum_len, windows_len,
+    CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, TAG_WINDOWS, Task, VERSION, View, checksum,
+    csr_len, padding, sum_len, windows_len,
 };
 use crate::base::error::range;
 use crate::infer::model::{Activation, Layer, Model, Sum};
@@ -13,14 +13,17 @@ impl View<'_> {
     /// Exactly the bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        self.model().flash_bytes().saturating_add(Task::len(self.task())).saturating_add(self.extra().len())
+        self.model()
+            .flash_bytes()
+            .saturating_add(Task::len(self.task()))
+            .saturating_add(self.extra().len())
     }
 
     /// Writes the model to the start of `out` and gives its length in bytes.
     ///
     /// # Errors
-    /// [`Error::Budget`] if `out` is shorter than [`encoded_len`](Self::encoded_len) (nothing is written then),
-    /// [`Error::Range`] if the model is longer than 4 GiB.
+    /// [`Error::Budget`] if `out` is shorter than [`encoded_len`](Self::encoded_len) (nothing is
+    /// written then), [`Error::Range`] if the model is longer than 4 GiB.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize> {
         let model = self.model();
         let mut writer = Writer::new(out, self.encoded_len())?;
@@ -49,7 +52,9 @@ impl Layer<'_> {
         match self {
             Layer::Csr(csr) => csr_len(csr.outputs(), csr.nonzeros()),
             Layer::Sum(sum) => sum_len(sum.inputs()),
-            Layer::Blocks(blocks) => windows_len(blocks.inputs(), blocks.outputs(), blocks.nonzeros()),
+            Layer::Blocks(blocks) => {
+                windows_len(blocks.inputs(), blocks.outputs(), blocks.nonzeros())
+            }
         }
     }
 }
@@ -112,7 +117,8 @@ impl<'o> Writer<'o> {
             }
             Layer::Sum(sum) => self.sum(sum),
             Layer::Blocks(blocks) => {
-                let (inputs, outputs, nonzeros) = (blocks.inputs(), blocks.outputs(), blocks.nonzeros());
+                let (inputs, outputs, nonzeros) =
+                    (blocks.inputs(), blocks.outputs(), blocks.nonzeros());
                 let requested = blocks.requested();
                 let payload = windows_len(inputs, outputs, nonzeros) - SECTION;
                 self.words([usize::from(TAG_WINDOWS), payload])?;

@@ -31,7 +31,9 @@ impl Data {
 
     /// Row by row.
     pub(crate) fn x(&self) -> Vec<f32> {
-        (0..self.rows * self.d).map(|at| self.columns[at % self.d * self.rows + at / self.d]).collect()
+        (0..self.rows * self.d)
+            .map(|at| self.columns[at % self.d * self.rows + at / self.d])
+            .collect()
     }
 
     /// `a · row`, each column measured by its largest magnitude.
@@ -62,7 +64,9 @@ fn column(kind: u32, rows: usize, before: &[f32], rng: &mut Rng) -> Vec<f32> {
         0 => vec![0.0; rows],
         1 => vec![1.0; rows],
         2 if before.len() >= rows => before[..rows].to_vec(),
-        3 if before.len() >= 2 * rows => (0..rows).map(|k| before[k] - 2.0 * before[rows + k]).collect(),
+        3 if before.len() >= 2 * rows => {
+            (0..rows).map(|k| before[k] - 2.0 * before[rows + k]).collect()
+        }
         4 => (0..rows).map(|_| rng.uniform()).collect(),
         5 => (0..rows).map(|_| if rng.below(rows as u32) == 0 { 1.0 } else { 0.0 }).collect(),
         _ => {

@@ -67,7 +67,15 @@ impl Problem {
                 lm::run(&mut sensing, y, goal, start, params, memory, observe)?
             }
             0 => lm::run(&mut sensing, y, Goal::one_output(dims), start, params, memory, observe)?,
-            _ => lm::run(&mut sensing, y, Goal::several_outputs(dims), start, params, memory, observe)?,
+            _ => lm::run(
+                &mut sensing,
+                y,
+                Goal::several_outputs(dims),
+                start,
+                params,
+                memory,
+                observe,
+            )?,
         };
         Ok((owned(found.network), found.info))
     }
@@ -81,7 +89,9 @@ impl Problem {
                 Recovery::deep(self.dims, sizes, panel, sensing.net_scratch(n).max(scratch))
             }
             0 => Recovery::new(self.dims, panel, scratch, params.signs.linear(0)),
-            outputs => Recovery::factored(self.dims, outputs, panel, sensing.net_scratch(n).max(scratch)),
+            outputs => {
+                Recovery::factored(self.dims, outputs, panel, sensing.net_scratch(n).max(scratch))
+            }
         }
     }
 
@@ -109,8 +119,9 @@ impl Problem {
         net::Network::new(w, Weights::new(outputs, self.blocks, &wt.0, &wt.1).unwrap()).unwrap()
     }
 
-    /// Mean squared error of some rows, and mean square of the sum of all terms' magnitudes, in parts of the mean square of
-    /// the labels, in double precision. Where output weights are signs, they are `signs`.
+    /// Mean squared error of some rows, and mean square of the sum of all terms' magnitudes, in
+    /// parts of the mean square of the labels, in double precision. Where output weights are signs,
+    /// they are `signs`.
     pub(crate) fn relative(&self, net: &Network, signs: Signs, rows: Range<usize>) -> (f64, f64) {
         let (net, width) = (self.net(net), self.outputs.max(1));
         let (mut loss, mut added, mut power) = (0.0, 0.0, 0.0);
@@ -166,8 +177,10 @@ impl Problem {
         assert!(!info.loss.is_nan() && !info.relative.is_nan(), "{info:?}");
         let is_precise = net.iter().all(|side| side.1.iter().all(|w| w.is_normal()));
         assert_eq!(info.exact, is_precise && info.relative <= params.exact, "{info:?}");
-        // f is computed in single precision: what is left of y is known to a part of what was added.
-        let (relative, added) = self.relative(net, params.signs, 0..self.dims.samples - params.validation);
+        // f is computed in single precision: what is left of y is known to a part of what was
+        // added.
+        let (relative, added) =
+            self.relative(net, params.signs, 0..self.dims.samples - params.validation);
         let known = (relative.sqrt() - f64::from(info.relative).sqrt()).abs();
         assert!(known < 1e-5 * (1.0 + added.sqrt()), "{relative:e}, {added:e} added, {info:?}");
         assert_eq!(info.held.is_some(), params.validation > 0, "{info:?}");
@@ -175,7 +188,10 @@ impl Problem {
         let view = match view.head() {
             Head::Signs(_) => {
                 let w = view.w();
-                assert!(!params.signs.linear(0) || w.block(0).is_empty(), "a linear term is left: {w:?}");
+                assert!(
+                    !params.signs.linear(0) || w.block(0).is_empty(),
+                    "a linear term is left: {w:?}"
+                );
                 net::Network::signed(w, params.signs)
             }
             Head::Weights(wt) => {
@@ -188,7 +204,8 @@ impl Problem {
         assert!(len > 0);
     }
 
-    /// A run gives the same bits from each of its checkpoints on; how many there were, and in how many stages.
+    /// A run gives the same bits from each of its checkpoints on; how many there were, and in how
+    /// many stages.
     pub(crate) fn check_checkpoints(&self, params: &Params) -> (usize, usize) {
         let mut kept = Vec::new();
         let whole = self
@@ -201,8 +218,10 @@ impl Problem {
             .unwrap();
         self.check(&whole, params);
         for (number, (state, nets)) in kept.iter().enumerate() {
-            let outputs = if self.second > 0 { lm::second_slots(self.second) } else { self.outputs };
-            let [net, best, found] = nets.each_ref().map(|net| self.net_to(net, outputs, params.signs));
+            let outputs =
+                if self.second > 0 { lm::second_slots(self.second) } else { self.outputs };
+            let [net, best, found] =
+                nets.each_ref().map(|net| self.net_to(net, outputs, params.signs));
             let from = Checkpoint { state: State::from_words(state).unwrap(), net, best, found };
             let rest = self.go(params, Some(&from), 0, |_| true).unwrap();
             assert_eq!(rest, whole, "checkpoint {number} of {}", kept.len());
@@ -231,12 +250,16 @@ impl Problem {
         }
     }
 
-    /// An observer ends a run after so many calls; of what follows it is told, whatever it says, but no checkpoint.
+    /// An observer ends a run after so many calls; of what follows it is told, whatever it says,
+    /// but no checkpoint.
     pub(crate) fn check_ended(&self, params: &Params, calls: u32) {
         let mut told = 0;
         let result = self.go(params, None, 0, |progress| {
             told += 1;
-            assert!(told <= calls + 1 || progress.checkpoint.is_none(), "a checkpoint after the end");
+            assert!(
+                told <= calls + 1 || progress.checkpoint.is_none(),
+                "a checkpoint after the end"
+            );
             told != calls + 1
         });
         if let Ok(result) = result {

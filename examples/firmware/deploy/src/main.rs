@@ -1,13 +1,16 @@
-//! A model in flash: checked by the compiler, then predicting from rows of bytes, without a copy and without a heap. For a
-//! model that changes without the program, `tamis::include_model!` and `tamis::store::wire::View` check and read its file at start.
+//! A model in flash: checked by the compiler, then predicting from rows of bytes, without a copy
+//! and without a heap. For a model that changes without the program, `tamis::include_model!` and
+//! `tamis::store::wire::View` check and read its file at start.
 //!
-//! The host makes the files of `model/` (`cargo run --release -p tamis-examples --example 4_deploy`); replace
-//! `digits.tamis` by a model of yours and the pictures by what your sensor reads. Then, with the target installed
-//! (`rustup target add thumbv7em-none-eabihf`), `cargo run --release` in this folder runs it in QEMU, on a Cortex-M4F.
+//! The host makes the files of `model/`
+//! (`cargo run --release -p tamis-examples --example 4_deploy`); replace `digits.tamis` by a model
+//! of yours and the pictures by what your sensor reads. Then, with the target installed
+//! (`rustup target add thumbv7em-none-eabihf`), `cargo run --release` in this folder runs it in
+//! QEMU, on a Cortex-M4F.
 //!
-//! For another board change the target and the runner in `.cargo/config.toml` and the addresses in `memory.x`. The
-//! report goes to the debugger by semihosting, which stops a board that has no debugger: there, act on `classify`
-//! instead of printing it.
+//! For another board change the target and the runner in `.cargo/config.toml` and the addresses in
+//! `memory.x`. The report goes to the debugger by semihosting, which stops a board that has no
+//! debugger: there, act on `classify` instead of printing it.
 #![no_std]
 #![no_main]
 
@@ -33,7 +36,8 @@ fn main() -> ! {
 }
 
 fn run() -> tamis::Result<()> {
-    // Every length, index and the checksum are checked when this is compiled, and never again; the numbers stay in flash.
+    // Every length, index and the checksum are checked when this is compiled, and never again; the
+    // numbers stay in flash.
     let model = tamis::embed_model!("../model/digits.tamis");
     let mut right = 0;
     for [picture @ .., label] in PICTURES {
@@ -47,7 +51,10 @@ fn run() -> tamis::Result<()> {
 }
 
 /// The class, 0 or 1, and the number that it was decided by.
-fn classify<const KERNELS: u16>(model: &Chain<'_, KERNELS>, bytes: &[u8]) -> tamis::Result<(u8, f32)> {
+fn classify<const KERNELS: u16>(
+    model: &Chain<'_, KERNELS>,
+    bytes: &[u8],
+) -> tamis::Result<(u8, f32)> {
     // One hidden layer needs no scratch; for deeper models give `model.scratch_len()` floats.
     let mut prediction = [0.0];
     model.predict_from(&Scaled { bytes, scale: SCALE }, &mut [], &mut prediction)?;

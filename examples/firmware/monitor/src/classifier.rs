@@ -37,7 +37,8 @@ pub trait Classifier {
     fn classify(&mut self, window: &Window) -> Result<Class, Self::Error>;
 }
 
-/// The file of the network: 8-bit integers, layers in blocks, so that it can be read from a chip as well.
+/// The file of the network: 8-bit integers, layers in blocks, so that it can be read from a chip as
+/// well.
 pub static MODEL_FILE: &[u8] = tamis::include_model!("../model/vibration.tamis");
 
 /// Hidden neurons, at most.

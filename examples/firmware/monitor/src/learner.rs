@@ -1,6 +1,7 @@
-//! A network that learns on the part: from windows that somebody who stands beside the machine has labelled, on and on, with
-//! all that it knows in NOR flash. While a run from zero is under way, the flash has that run and its rows, and no longer the
-//! weights before it: after a loss of power there are none until it has come to its end, and the machine may not run.
+//! A network that learns on the part: from windows that somebody who stands beside the machine has
+//! labelled, on and on, with all that it knows in NOR flash. While a run from zero is under way,
+//! the flash has that run and its rows, and no longer the weights before it: after a loss of power
+//! there are none until it has come to its end, and the machine may not run.
 
 use crate::{AXES, Class, Classifier, SAMPLES, Window};
 use embedded_storage::nor_flash::NorFlash;
@@ -30,8 +31,8 @@ pub const FLASH: u32 = 4096;
 const KEEP: usize = 4;
 /// Steps between two checkpoints.
 const EVERY: u32 = 15;
-/// Random starts of a run from zero, of which the best goes on: on so few rows one of them may end with neurons that are closed
-/// everywhere.
+/// Random starts of a run from zero, of which the best goes on: on so few rows one of them may end
+/// with neurons that are closed everywhere.
 const STARTS: Trials = Trials { count: 8, rows: ROWS };
 /// Numbers that are measured on a window: four for each axis.
 const INPUTS: usize = 4 * AXES;
@@ -64,16 +65,19 @@ const MODEL: usize = wire::max_len(HIDDEN, NNZ);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum How {
-    /// The weights there are: their values are tuned and the support stays. Without weights as [`Self::Anew`].
+    /// The weights there are: their values are tuned and the support stays. Without weights as
+    /// [`Self::Anew`].
     Support = 1,
-    /// Zero: hard thresholding finds a support for these rows, from the best of several random starts.
+    /// Zero: hard thresholding finds a support for these rows, from the best of several random
+    /// starts.
     Anew,
 }
 
 /// First byte of a tag: what the payloads of this program and of these settings are.
 const PROGRAM: u8 = 0x4c;
 
-/// Rows, the run that is under way, and weights; after each loss of power as they were last written.
+/// Rows, the run that is under way, and weights; after each loss of power as they were last
+/// written.
 #[derive(Debug)]
 pub struct Learner<F: NorFlash> {
     slots: Slots<F, PAGE>,
@@ -81,7 +85,8 @@ pub struct Learner<F: NorFlash> {
     /// Rows that no run has seen.
     fresh: usize,
     run: Option<How>,
-    /// Weights of the last run that came to its end; after a reset within a run those of its last checkpoint.
+    /// Weights of the last run that came to its end; after a reset within a run those of its last
+    /// checkpoint.
     index: [u32; NNZ],
     value: [f32; NNZ],
     nnz: usize,
@@ -91,8 +96,8 @@ impl<F: NorFlash> Learner<F> {
     /// Goes on from what `flash` holds in its bytes from `start` to `start +` [`FLASH`].
     ///
     /// # Errors
-    /// Those of [`Slots::open`] and [`Slots::load`]; those of [`Rows::open`] and [`Checkpoint::read`] for what another
-    /// program has left under the same tag.
+    /// Those of [`Slots::open`] and [`Slots::load`]; those of [`Rows::open`] and
+    /// [`Checkpoint::read`] for what another program has left under the same tag.
     pub fn open(flash: F, start: u32) -> Result<Self, F::Error> {
         let slots = Slots::open(flash, start..start.saturating_add(FLASH))?;
         let (rows, index, value) = ([0; WINDOW], [0; NNZ], [0.0; NNZ]);
@@ -117,11 +122,12 @@ impl<F: NorFlash> Learner<F> {
         Ok(learner)
     }
 
-    /// Takes a window and how much it shakes: 0 for not at all, from 0.5 on too much. True if a run is due ([`Self::learn`]); while
-    /// one is under way nothing is taken.
+    /// Takes a window and how much it shakes: 0 for not at all, from 0.5 on too much. True if a run
+    /// is due ([`Self::learn`]); while one is under way nothing is taken.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] for such a label; those of [`Slots::keep`], whose rows are taken all the same.
+    /// [`Error::NotFinite`] for such a label; those of [`Slots::keep`], whose rows are taken all
+    /// the same.
     pub fn take(&mut self, window: &Window, label: f32) -> Result<bool, F::Error> {
         if self.is_learning() {
             return Ok(true);
@@ -135,16 +141,19 @@ impl<F: NorFlash> Learner<F> {
         Ok(self.is_due())
     }
 
-    /// Learns from the rows that were taken last, or goes on with a run in which power failed, whatever `how` says then. A
-    /// checkpoint goes to flash every 15 steps. True if the run has come to its end; `go_on` is asked after each step, and what
-    /// follows the last checkpoint is done again if it says no.
+    /// Learns from the rows that were taken last, or goes on with a run in which power failed,
+    /// whatever `how` says then. A checkpoint goes to flash every 15 steps. True if the run has
+    /// come to its end; `go_on` is asked after each step, and what follows the last checkpoint is
+    /// done again if it says no.
     ///
     /// # Errors
-    /// Those of the flash; [`Error::Diverged`] for rows that nothing can be learned from, such as a label that is far too large:
-    /// the run is given up then, the weights stay, and the next run is due after as many new rows as ever.
+    /// Those of the flash; [`Error::Diverged`] for rows that nothing can be learned from, such as a
+    /// label that is far too large: the run is given up then, the weights stay, and the next run is
+    /// due after as many new rows as ever.
     pub fn learn(&mut self, how: How, go_on: impl FnMut(u32) -> bool) -> Result<bool, F::Error> {
         if self.run.is_none() {
-            // Where the run begins: with all its rows, so that it ends with the same bits wherever power fails.
+            // Where the run begins: with all its rows, so that it ends with the same bits wherever
+            // power fails.
             self.run = Some(if self.nnz == 0 { How::Anew } else { how });
             self.keep()?;
         }
@@ -160,7 +169,8 @@ impl<F: NorFlash> Learner<F> {
             return Ok(None);
         }
         let mut file = Aligned([0; MODEL]);
-        let len = wire::encode(network(self.weights()?), HIDDEN, Some(Task::Regression), &mut file.0)?;
+        let len =
+            wire::encode(network(self.weights()?), HIDDEN, Some(Task::Regression), &mut file.0)?;
         let mut score = [0.0];
         let view = View::parse(file.0.get(..len).unwrap_or_default())?;
         view.model().predict(&measures(window), &mut [], &mut score)?;
@@ -176,7 +186,8 @@ impl<F: NorFlash> Learner<F> {
         view(&self.index, &self.value, self.nnz)
     }
 
-    /// Rows that were ever taken, modulo 2³²; after a loss of power those that the flash knows of, so up to four fewer.
+    /// Rows that were ever taken, modulo 2³²; after a loss of power those that the flash knows of,
+    /// so up to four fewer.
     #[must_use]
     pub fn taken(&self) -> u32 {
         let mut rows = self.rows;
@@ -187,7 +198,8 @@ impl<F: NorFlash> Learner<F> {
     #[must_use]
     pub fn is_due(&self) -> bool {
         let mut rows = self.rows;
-        self.fresh >= STRIDE && Rows::<f32>::open(&mut rows, ROWS, INPUTS).is_ok_and(|rows| rows.is_full())
+        self.fresh >= STRIDE
+            && Rows::<f32>::open(&mut rows, ROWS, INPUTS).is_ok_and(|rows| rows.is_full())
     }
 
     /// Whether a run is under way: call [`Self::learn`].
@@ -206,15 +218,21 @@ impl<F: NorFlash> Learner<F> {
     fn go_on(&mut self, mut go_on: impl FnMut(u32) -> bool) -> Result<bool, F::Error> {
         let Some(run) = self.run else { return Ok(true) };
         let mut payload = [0; PAYLOAD];
-        let words = self.slots.load(&mut payload)?.and_then(|words| words.get(WINDOW..)).unwrap_or_default();
+        let words = self
+            .slots
+            .load(&mut payload)?
+            .and_then(|words| words.get(WINDOW..))
+            .unwrap_or_default();
         let from = if words.is_empty() { None } else { Some(Checkpoint::read(&FORM, words)) };
         let from = from.transpose().map_err(Error::widen)?;
         let began = from.map_or(0, |from| from.state.steps());
         let rows = Rows::<f32>::open(&mut self.rows, ROWS, INPUTS).map_err(Error::widen)?;
         let mut row_memory = [0.0; gated_words(INPUTS, HIDDEN)];
-        let mut sensing = Gated::new(rows.rows(), HIDDEN, 1, &mut row_memory).map_err(Error::widen)?;
+        let mut sensing =
+            Gated::new(rows.rows(), HIDDEN, 1, &mut row_memory).map_err(Error::widen)?;
         // What must be kept is all there is: the support stays.
-        let support = from.filter(|_| run == How::Support).map_or(&[][..], |from| from.net.w().index());
+        let support =
+            from.filter(|_| run == How::Support).map_or(&[][..], |from| from.net.w().index());
         let nnz = if support.is_empty() { NNZ } else { support.len() };
         let schedule = Schedule { must_keep: support, ..SCHEDULE };
         let tag = tag(Some(run), self.fresh, true);
@@ -237,7 +255,8 @@ impl<F: NorFlash> Learner<F> {
         let weights = match trained {
             Ok(trained) => trained.network.w(),
             Err(error) => {
-                // Nothing can be learned from these rows: the weights stay as they were, and the next run waits for other rows.
+                // Nothing can be learned from these rows: the weights stay as they were, and the
+                // next run waits for other rows.
                 (self.run, self.fresh) = (None, 0);
                 self.keep()?;
                 return Err(error.widen());
@@ -293,7 +312,8 @@ const fn network(weights: Weights<'_>) -> Network<'_> {
     Network::signed(weights, SCHEDULE.head.signs)
 }
 
-/// What a payload is: the program, the run, rows that no run has seen, and whether weights stand behind the window.
+/// What a payload is: the program, the run, rows that no run has seen, and whether weights stand
+/// behind the window.
 const fn tag(run: Option<How>, fresh: usize, has_weights: bool) -> u32 {
     let run = match run {
         None => 0,
@@ -302,8 +322,8 @@ const fn tag(run: Option<How>, fresh: usize, has_weights: bool) -> u32 {
     u32::from_be_bytes([PROGRAM, run, fresh as u8, has_weights as u8])
 }
 
-/// What a row has of a window, in g: for each axis the mean distances from the mean, from the sample before and from the one
-/// before that, and half the range.
+/// What a row has of a window, in g: for each axis the mean distances from the mean, from the
+/// sample before and from the one before that, and half the range.
 fn measures(window: &Window) -> [f32; INPUTS] {
     const G: f32 = 64.0;
     let mut row = [0.0; INPUTS];
@@ -317,8 +337,9 @@ fn measures(window: &Window) -> [f32; INPUTS] {
             let pairs = samples.iter().zip(samples.get(by..).unwrap_or_default());
             pairs.map(|(a, b)| (a - b).abs()).sum::<f32>() / (SAMPLES - by) as f32
         };
-        let (least, most) =
-            samples.iter().fold((f32::MAX, f32::MIN), |(least, most), &x| (least.min(x), most.max(x)));
+        let (least, most) = samples
+            .iter()
+            .fold((f32::MAX, f32::MIN), |(least, most), &x| (least.min(x), most.max(x)));
         let spread = samples.iter().map(|x| (x - mean).abs()).sum::<f32>() / SAMPLES as f32;
         *out = [spread, apart(1), apart(2), 0.5 * (most - least)];
     }

@@ -1,5 +1,6 @@
-//! A vibration monitor for any part with a driver of `embedded-hal` 1.0: it samples an accelerometer on I²C, asks a sparse
-//! network of 8-bit integers what the machine does, and lets the machine run by a pin.
+//! A vibration monitor for any part with a driver of `embedded-hal` 1.0: it samples an
+//! accelerometer on I²C, asks a sparse network of 8-bit integers what the machine does, and lets
+//! the machine run by a pin.
 //!
 //! ```text
 //! LIS3DH ──I²C──> Lis3dh ──96 bytes──> Classifier ──Class──> Monitor ──> pin: high while the machine may run
@@ -8,9 +9,9 @@
 //!                                      Learner: weights that the part has learned, kept in NOR flash
 //! ```
 //!
-//! The pin is low from the start, in every fault, and after a reset if the board pulls it down. The crates of
-//! `examples/firmware/chips` give this one the drivers of four chips and nothing else; on a host and on emulated parts the
-//! drivers are those of [`simulated`] (feature `simulated`).
+//! The pin is low from the start, in every fault, and after a reset if the board pulls it down. The
+//! crates of `examples/firmware/chips` give this one the drivers of four chips and nothing else; on
+//! a host and on emulated parts the drivers are those of [`simulated`] (feature `simulated`).
 //!
 //! ```
 //! use tamis_monitor::simulated::{Accelerometer, Clock, Pin};
@@ -50,7 +51,8 @@ pub const SAMPLES: usize = 32;
 pub const RATE_HZ: u32 = 100;
 /// Axes of a sample: x, y and z.
 pub const AXES: usize = 3;
-/// Bytes of a window: sample after sample, each x, y and z, in steps of 1/64 g above -2 g, so that 128 is 0.
+/// Bytes of a window: sample after sample, each x, y and z, in steps of 1/64 g above -2 g, so that
+/// 128 is 0.
 pub const INPUTS: usize = SAMPLES * AXES;
 /// A window as the network takes it.
 pub type Window = [u8; INPUTS];

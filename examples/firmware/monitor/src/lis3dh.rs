@@ -1,5 +1,5 @@
-//! The accelerometer LIS3DH of ST on I²C: windows of 32 samples without a gap, since the chip itself keeps
-//! them. Registers are those of its data sheet.
+//! The accelerometer LIS3DH of ST on I²C: windows of 32 samples without a gap, since the chip
+//! itself keeps them. Registers are those of its data sheet.
 
 use crate::{INPUTS, RATE_HZ, SAMPLES, Window};
 use embedded_hal::delay::DelayNs;
@@ -33,7 +33,8 @@ pub(crate) const FULL: u8 = 0x40;
 
 /// Milliseconds in which a window is sampled.
 const WINDOW_MS: u32 = SAMPLES as u32 * 1000 / RATE_HZ;
-/// Looks at a window that should be there, and milliseconds between them: the chip's clock is right within a tenth.
+/// Looks at a window that should be there, and milliseconds between them: the chip's clock is right
+/// within a tenth.
 const LOOKS: u32 = 10;
 const LOOK_MS: u32 = 5;
 
@@ -74,8 +75,13 @@ impl<Bus: I2c> Lis3dh<Bus> {
     /// Waits for the next 32 samples, about a third of a second, and gives them.
     ///
     /// # Errors
-    /// [`SensorError`]; `window` is as it was then, and the next call begins by switching the chip on.
-    pub fn window(&mut self, delay: &mut impl DelayNs, window: &mut Window) -> Result<(), SensorError> {
+    /// [`SensorError`]; `window` is as it was then, and the next call begins by switching the chip
+    /// on.
+    pub fn window(
+        &mut self,
+        delay: &mut impl DelayNs,
+        window: &mut Window,
+    ) -> Result<(), SensorError> {
         let was_on = core::mem::replace(&mut self.is_on, false);
         if !was_on {
             self.switch_on()?;
@@ -125,10 +131,14 @@ impl<Bus: I2c> Lis3dh<Bus> {
     }
 
     fn write(&mut self, register: u8, value: u8) -> Result<(), SensorError> {
-        self.bus.write(self.address, &[register, value]).map_err(|error| SensorError::Bus(error.kind()))
+        self.bus
+            .write(self.address, &[register, value])
+            .map_err(|error| SensorError::Bus(error.kind()))
     }
 
     fn read(&mut self, register: u8, out: &mut [u8]) -> Result<(), SensorError> {
-        self.bus.write_read(self.address, &[register], out).map_err(|error| SensorError::Bus(error.kind()))
+        self.bus
+            .write_read(self.address, &[register], out)
+            .map_err(|error| SensorError::Bus(error.kind()))
     }
 }

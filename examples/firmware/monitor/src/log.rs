@@ -11,11 +11,13 @@ pub fn step<ModelError: Format>(step: &Result<Status, Fault<ModelError>>) {
     }
 }
 
-/// Capacity of the chip with the weights: 16 MiB, a W25Q128; a smaller one is read from the same addresses.
+/// Capacity of the chip with the weights: 16 MiB, a W25Q128; a smaller one is read from the same
+/// addresses.
 #[cfg(feature = "spi-flash")]
 pub const CAPACITY: u32 = 1 << 24;
 
-/// The network at the first byte of a flash chip; without one nothing can be done, and the panic handler starts anew.
+/// The network at the first byte of a flash chip; without one nothing can be done, and the panic
+/// handler starts anew.
 ///
 /// # Panics
 /// The chip cannot be read, or holds no network for this monitor.

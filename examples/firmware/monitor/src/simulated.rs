@@ -1,12 +1,13 @@
-//! A machine, and an accelerometer on it, that are computed from a seed: to train on, and to try the monitor on hosts and
-//! emulated parts. The same bits everywhere.
+//! A machine, and an accelerometer on it, that are computed from a seed: to train on, and to try
+//! the monitor on hosts and emulated parts. The same bits everywhere.
 //!
-//! A rotor turns at about 20 Hz in the plane of x and y and shakes by as much as it is out of balance, with half of that at
-//! twice the speed; z stands upright. Gravity, a slight tilt, and noise come on top.
+//! A rotor turns at about 20 Hz in the plane of x and y and shakes by as much as it is out of
+//! balance, with half of that at twice the speed; z stands upright. Gravity, a slight tilt, and
+//! noise come on top.
 
 use crate::lis3dh::{
-    BYPASS, CTRL_REG1, CTRL_REG4, CTRL_REG5, FIFO_CTRL, FIFO_ON, FIFO_SRC, FULL, ID, KEEP, NEXT, ON, OUT_X_L,
-    TWO_G, WHO_AM_I,
+    BYPASS, CTRL_REG1, CTRL_REG4, CTRL_REG5, FIFO_CTRL, FIFO_ON, FIFO_SRC, FULL, ID, KEEP, NEXT,
+    ON, OUT_X_L, TWO_G, WHO_AM_I,
 };
 use crate::{AXES, Class, INPUTS, RATE_HZ, Window};
 use core::convert::Infallible;
@@ -72,7 +73,15 @@ impl Accelerometer {
     #[must_use]
     pub fn new(seed: u64, plan: &'static [Class]) -> Self {
         let rng = Rng::new(seed, stream::USER);
-        Self { rng, plan, sampled: 0, fifo: [0; INPUTS], control: [0; 4], transfers: 0, fails: None }
+        Self {
+            rng,
+            plan,
+            sampled: 0,
+            fifo: [0; INPUTS],
+            control: [0; 4],
+            transfers: 0,
+            fails: None,
+        }
     }
 
     /// Transfers from number `from`, counted from 0, are not acknowledged, `count` of them.
@@ -119,11 +128,16 @@ impl i2c::ErrorType for Accelerometer {
 }
 
 impl I2c for Accelerometer {
-    fn transaction(&mut self, address: u8, operations: &mut [Operation<'_>]) -> Result<(), ErrorKind> {
+    fn transaction(
+        &mut self,
+        address: u8,
+        operations: &mut [Operation<'_>],
+    ) -> Result<(), ErrorKind> {
         let number = self.transfers;
         self.transfers += 1;
-        let is_lost =
-            self.fails.is_some_and(|(from, count)| (from..from.saturating_add(count)).contains(&number));
+        let is_lost = self
+            .fails
+            .is_some_and(|(from, count)| (from..from.saturating_add(count)).contains(&number));
         if address != ADDRESS || is_lost {
             return Err(ErrorKind::NoAcknowledge(NoAcknowledgeSource::Address));
         }

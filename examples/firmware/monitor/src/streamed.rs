@@ -7,7 +7,8 @@ use tamis::base::error::length;
 use tamis::data::spi::{ReadError, SpiFlash};
 use tamis::store::stream::QuantisedModel;
 
-/// Words of the buffer in which the weights pass by: a multiple of what a row of the network takes makes the reads few.
+/// Words of the buffer in which the weights pass by: a multiple of what a row of the network takes
+/// makes the reads few.
 const BUFFER: usize = 32;
 
 /// Why the network cannot be read.
@@ -21,11 +22,12 @@ pub struct Streamed<Spi> {
 }
 
 impl<Spi: SpiDevice> Streamed<Spi> {
-    /// The network whose file starts at byte `start` of a chip of `capacity` bytes; all of it is checked here.
+    /// The network whose file starts at byte `start` of a chip of `capacity` bytes; all of it is
+    /// checked here.
     ///
     /// # Errors
-    /// Those of [`QuantisedModel::open`]; [`tamis::Error::Length`] for a network that takes other windows, or gives other
-    /// classes.
+    /// Those of [`QuantisedModel::open`]; [`tamis::Error::Length`] for a network that takes other
+    /// windows, or gives other classes.
     pub fn open(spi: Spi, capacity: u32, start: u32) -> Result<Self, StreamError> {
         let mut buffer = [0; BUFFER];
         let model = QuantisedModel::open(SpiFlash::new(Kinds(spi), capacity), start, &mut buffer)?;
@@ -50,7 +52,8 @@ impl<Spi: SpiDevice> Classifier for Streamed<Spi> {
     }
 }
 
-/// A bus whose errors are of the kinds that all buses have, so that one type of error fits them all.
+/// A bus whose errors are of the kinds that all buses have, so that one type of error fits them
+/// all.
 #[derive(Debug)]
 struct Kinds<Spi>(Spi);
 

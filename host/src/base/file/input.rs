@@ -1,4 +1,5 @@
-//! Reading whole files: plain ones alone, since a pipe or device could keep a program waiting for ever.
+//! Reading whole files: plain ones alone, since a pipe or device could keep a program waiting for
+//! ever.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -46,7 +47,8 @@ pub const ALIGNED_LIMIT: u64 = 1 << 30;
 /// Reads a whole file, such as a model, into memory that is aligned to four bytes.
 ///
 /// # Errors
-/// No such file, a folder, more than [`ALIGNED_LIMIT`] bytes, or a file that changes while it is read.
+/// No such file, a folder, more than [`ALIGNED_LIMIT`] bytes, or a file that changes while it is
+/// read.
 ///
 /// ```
 /// let folder = tempfile::tempdir().unwrap();
@@ -70,9 +72,9 @@ pub fn read_aligned(path: impl AsRef<Path>) -> Result<Aligned> {
     file.read_exact(aligned.bytes_mut()).map_err(|e| Error::io("cannot read", path, e))?;
     match file.read(&mut [0]) {
         Ok(0) => Ok(aligned),
-        Ok(_) => {
-            Err(Error::new("the file grew while it was read").at(path).help("wait until it is complete"))
-        }
+        Ok(_) => Err(Error::new("the file grew while it was read")
+            .at(path)
+            .help("wait until it is complete")),
         Err(e) => Err(Error::io("cannot read", path, e)),
     }
 }
@@ -98,7 +100,8 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     Ok((File::open(path).map_err(|e| cannot_open(path, e))?, kind.len()))
 }
 
-/// Opens the plain file `name` of a folder, which is nowhere else: links are followed within the folder only.
+/// Opens the plain file `name` of a folder, which is nowhere else: links are followed within the
+/// folder only.
 pub(crate) fn open_in(folder: &Path, name: &str) -> Result<(File, u64)> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let path = folder.join(name);
@@ -118,7 +121,9 @@ pub(crate) fn open_in(folder: &Path, name: &str) -> Result<(File, u64)> {
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let (file, _) = open(path)?;
     let mut text = String::new();
-    file.take(ALIGNED_LIMIT).read_to_string(&mut text).map_err(|e| Error::io("cannot read", path, e))?;
+    file.take(ALIGNED_LIMIT)
+        .read_to_string(&mut text)
+        .map_err(|e| Error::io("cannot read", path, e))?;
     Ok(text)
 }
 

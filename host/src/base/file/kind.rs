@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
-/// What an output holds. A file that is there already is replaced only if it is of the same kind, by its first bytes or by the ending
-/// of its name; or if it is empty.
+/// What an output holds. A file that is there already is replaced only if it is of the same kind,
+/// by its first bytes or by the ending of its name; or if it is empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     name: &'static str,

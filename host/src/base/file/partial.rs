@@ -1,7 +1,7 @@
 //! Files that are being written, under temporary names beside their places.
 //!
-//! Who writes one holds a lock on it, which ends with the process however that ends. So what a killed program has left is told from
-//! what another one writes at this moment.
+//! Who writes one holds a lock on it, which ends with the process however that ends. So what a
+//! killed program has left is told from what another one writes at this moment.
 
 use std::fs::{self, DirEntry, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -13,7 +13,8 @@ use tempfile::NamedTempFile;
 /// How the names of files that are being written begin and end.
 const PARTIAL: (&str, &str) = (".tamis-", ".partial");
 
-/// Longer than any file is being written: what is as old counts as abandoned where the file system has no locks.
+/// Longer than any file is being written: what is as old counts as abandoned where the file system
+/// has no locks.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Times that a name is drawn anew because [`sweep`] was faster than the lock.
@@ -52,7 +53,8 @@ pub(super) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Removes what killed programs have left half written in a folder. A best effort, since nobody reads such files.
+/// Removes what killed programs have left half written in a folder. A best effort, since nobody
+/// reads such files.
 pub(crate) fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if is_partial(&entry.file_name().to_string_lossy()) {
@@ -81,7 +83,9 @@ fn remove_abandoned(entry: &DirEntry) {
 
 fn is_stale(entry: &DirEntry) -> bool {
     let written = entry.metadata().and_then(|about| about.modified()).ok();
-    written.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|age| age >= STALE)
+    written
+        .and_then(|time| SystemTime::now().duration_since(time).ok())
+        .is_some_and(|age| age >= STALE)
 }
 
 /// The folder that a file is in.

@@ -37,18 +37,21 @@ pub(crate) struct Train {
     /// lm, anneal, paper, paper-safe, imp; auto: anneal for classes, else lm
     #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true, default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,
-    /// Pinned weights, which stay whatever their size: 0:3 is the one from the fourth column to the first neuron; @FILE names them
-    /// in a file, one in a line or several, with commas or blanks between them, and # begins a comment. They count in S. For one
-    /// hidden layer and the recipes paper, paper-safe and anneal
+    /// Pinned weights, which stay whatever their size: 0:3 is the one from the fourth column to the
+    /// first neuron; @FILE names them in a file, one in a line or several, with commas or blanks
+    /// between them, and # begins a comment. They count in S. For one hidden layer and the recipes
+    /// paper, paper-safe and anneal
     #[arg(long, value_name = "NEURON:INPUT|@FILE", value_delimiter = ',', value_parser = parse::to_pin)]
     pub(super) must_keep: Vec<ToPin>,
     /// The settings that were given and not every recipe takes.
     #[arg(skip)]
     pub(crate) given: Given,
-    /// Signs of the output weights, but for several classes and labels of several columns [default: positive; lm: free where a label is negative]
+    /// Signs of the output weights, but for several classes and labels of several columns [default:
+    /// positive; lm: free where a label is negative]
     #[arg(long, value_enum)]
     pub(super) signs: Option<SignsName>,
-    /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in rounding only
+    /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in
+    /// rounding only
     #[arg(long, value_name = "P", conflicts_with = "ram", value_parser = parse::whole::<usize>)]
     pub(super) panel: Option<usize>,
     /// Most bytes of state and workspace, beside the data; with K, M or G
@@ -84,13 +87,16 @@ pub(crate) struct Train {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Epochs and batches (recipes paper, anneal and imp)")]
 pub(super) struct PassArgs {
-    /// Passes over all batches; --passes-limit and --time-limit end a search (lm) [default: 15; anneal: 100, and more where they are fewer than 2000 steps; imp: 20 each training]
+    /// Passes over all batches; --passes-limit and --time-limit end a search (lm) [default: 15;
+    /// anneal: 100, and more where they are fewer than 2000 steps; imp: 20 each training]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) epochs: Option<u32>,
-    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512; imp: 256]
+    /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512;
+    /// imp: 256]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) batch: Option<usize>,
-    /// Learning rate (recipes anneal and imp) [default: anneal: at most 0.02, for inputs brought to the unit range; imp: 0.001, sgd 0.1]
+    /// Learning rate (recipes anneal and imp) [default: anneal: at most 0.02, for inputs brought to
+    /// the unit range; imp: 0.001, sgd 0.1]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     pub(super) rate: Option<f64>,
 }
@@ -99,12 +105,14 @@ pub(super) struct PassArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Validation split (recipes lm and anneal)")]
 pub(super) struct ValidationArgs {
-    /// Share of the rows that no step looks at (validation split), chosen by the seed: the network that is best on them is the
-    /// result, of at most S weights; 0 for none [default: 0; anneal: 0.1]
+    /// Share of the rows that no step looks at (validation split), chosen by the seed: the network
+    /// that is best on them is the result, of at most S weights; 0 for none [default: 0; anneal:
+    /// 0.1]
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     pub(super) validation: Option<f64>,
-    /// Early stopping after N rounds without a better loss on the validation split: perturbations of a search on the same rows
-    /// (lm), epochs on the final support (anneal); 0 for never [default: 0]
+    /// Early stopping after N rounds without a better loss on the validation split: perturbations
+    /// of a search on the same rows (lm), epochs on the final support (anneal); 0 for never
+    /// [default: 0]
     #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
     pub(super) patience: Option<u32>,
 }
@@ -128,12 +136,13 @@ pub(super) struct LimitArgs {
     /// End after so many seconds, with the model that was reached
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     pub(super) time_limit: Option<f64>,
-    /// End after so many passes over all rows, those before --resume included; bringing what a search has found to S weights can
-    /// take some hundred more
+    /// End after so many passes over all rows, those before --resume included; bringing what a
+    /// search has found to S weights can take some hundred more
     #[arg(long, value_name = "P", value_parser = parse::number)]
     pub(super) passes_limit: Option<f64>,
-    /// Write one JSON object per step to this file, and a last one of the result; with --resume behind the steps that it
-    /// holds; of more than 10000 steps anneal logs the ends of epochs, and paper every few
+    /// Write one JSON object per step to this file, and a last one of the result; with --resume
+    /// behind the steps that it holds; of more than 10000 steps anneal logs the ends of epochs, and
+    /// paper every few
     #[arg(long, value_name = "FILE.jsonl")]
     pub(super) log: Option<PathBuf>,
     /// Draw this run to this file: loss, support, live neurons
@@ -145,18 +154,22 @@ pub(super) struct LimitArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search (recipe lm)")]
 pub(super) struct LmArgs {
-    /// Rows that the search looks at first [default: 20 a nonzero, at least 1000; 10 a nonzero for large models]
+    /// Rows that the search looks at first [default: 20 a nonzero, at least 1000; 10 a nonzero for
+    /// large models]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) search_rows: Option<usize>,
-    /// Perturbations: times that a search that found nothing better gives part of the network up and continues [default: 40]
+    /// Perturbations: times that a search that found nothing better gives part of the network up
+    /// and continues [default: 40]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) kicks: Option<u32>,
-    /// Perturbations without progress after which a search that is far from exact is given up [default: 12]
+    /// Perturbations without progress after which a search that is far from exact is given up
+    /// [default: 12]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) idle_kicks: Option<u32>,
-    /// Most turns of published steps, and a search from where they end, after a search that ended without an exact fit; 0 for none.
-    /// For one output with positive signs and no validation split, and as long as they gain a hundredth of the loss. The search
-    /// leaves a share of the limits for them [default: 10]
+    /// Most turns of published steps, and a search from where they end, after a search that ended
+    /// without an exact fit; 0 for none. For one output with positive signs and no validation
+    /// split, and as long as they gain a hundredth of the loss. The search leaves a share of the
+    /// limits for them [default: 10]
     #[arg(long, value_name = "T", value_parser = parse::whole::<u32>)]
     pub(super) turns: Option<u32>,
 }
@@ -168,7 +181,8 @@ pub(super) struct AnnealArgs {
     /// Entries of the first support in units of S; --ram may lower it [default: 10]
     #[arg(long, value_name = "F", value_parser = parse::number)]
     pub(super) start_factor: Option<f64>,
-    /// Share of the support that the first change of it drops and grows again, from 0 to 1 [default: 0.3]
+    /// Share of the support that the first change of it drops and grows again, from 0 to 1
+    /// [default: 0.3]
     #[arg(long, value_name = "PART", value_parser = parse::number)]
     pub(super) drop: Option<f64>,
 }
@@ -177,8 +191,8 @@ pub(super) struct AnnealArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Published method (recipe paper)")]
 pub(super) struct PaperArgs {
-    /// Random starts tried on some of the rows, of which the best continues; 1 for the published method alone [default: 32, of several
-    /// outputs 8]
+    /// Random starts tried on some of the rows, of which the best continues; 1 for the published
+    /// method alone [default: 32, of several outputs 8]
     #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
     pub(super) trials: Option<u32>,
     /// Rows of a trial [default: 2000]
@@ -187,14 +201,16 @@ pub(super) struct PaperArgs {
     /// Step size: normalised, theory or fixed:ETA [default: normalised]
     #[arg(long, value_parser = parse::step)]
     pub(super) step: Option<Step>,
-    /// Refinement on the chosen weights after each step: armijo, cg or none; cg:K takes K steps [default: armijo]
+    /// Refinement on the chosen weights after each step: armijo, cg or none; cg:K takes K steps
+    /// [default: armijo]
     #[arg(long, value_parser = parse::refine)]
     pub(super) refine: Option<Refine>,
     /// What becomes of neurons that lose all weights [default: freeze]
     #[arg(long, value_enum)]
     pub(super) empty: Option<EmptyName>,
-    /// How the weights that stay are chosen where there are several outputs: exact, by their magnitudes, or sketch, by the
-    /// sums of all their steps in a count sketch, which sketch:DECAY multiplies by DECAY before each step [default: sketch]
+    /// How the weights that stay are chosen where there are several outputs: exact, by their
+    /// magnitudes, or sketch, by the sums of all their steps in a count sketch, which sketch:DECAY
+    /// multiplies by DECAY before each step [default: sketch]
     #[arg(long, value_parser = parse::rank)]
     pub(super) rank: Option<Rank>,
 }
@@ -209,7 +225,8 @@ pub(super) struct ImpArgs {
     /// Prune to S weights in one round
     #[arg(long)]
     pub(super) one_shot: bool,
-    /// Set surviving weights back to those at the start of this epoch of the first training [default: 0, the initial ones]
+    /// Set surviving weights back to those at the start of this epoch of the first training
+    /// [default: 0, the initial ones]
     #[arg(long, value_name = "EPOCH", value_parser = parse::whole::<u32>)]
     pub(super) rewind: Option<u32>,
     /// How a gradient becomes a step [default: adam]
@@ -227,7 +244,8 @@ pub(super) struct ImpArgs {
     /// What the rate is multiplied by when it falls [default: 0.1]
     #[arg(long, value_name = "FACTOR", value_parser = parse::number)]
     pub(super) rate_factor: Option<f64>,
-    /// The output is the sum of the last hidden neurons, as in the figures of the paper; for one output
+    /// The output is the sum of the last hidden neurons, as in the figures of the paper; for one
+    /// output
     #[arg(long)]
     pub(super) sum_output: bool,
     /// Take bytes as 0 to 255, as published, and do not bring them to the unit range for training
@@ -248,16 +266,18 @@ pub(super) struct ImpArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Several hidden layers (recipes lm, anneal and paper)")]
 pub(super) struct LayersArgs {
-    /// Epochs that all layers are fitted together, on the support that each got by itself; 0 for none. Given, two layers are trained one
-    /// by one too, where recipe lm would search for both at once [default: 20]
+    /// Epochs that all layers are fitted together, on the support that each got by itself; 0 for
+    /// none. Given, two layers are trained one by one too, where recipe lm would search for both at
+    /// once [default: 20]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) tune_epochs: Option<u32>,
     /// The first step of that fit, in units of the size of a layer's weights [default: 0.02]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     pub(super) tune_rate: Option<f64>,
-    /// Weights that layers are trained to by lm and anneal, in units of s; all layers together are then brought down to s, level
-    /// by level. Of several factors one after the other is tried until the labels are fitted exactly, and the best network is kept
-    /// [default: 3,2,4; 3 for classes; 1 with --ram or --tune-epochs 0]
+    /// Weights that layers are trained to by lm and anneal, in units of s; all layers together are
+    /// then brought down to s, level by level. Of several factors one after the other is tried
+    /// until the labels are fitted exactly, and the best network is kept [default: 3,2,4; 3 for
+    /// classes; 1 with --ram or --tune-epochs 0]
     #[arg(long, value_name = "FACTOR", value_delimiter = ',', value_parser = parse::number)]
     pub(super) grow: Vec<f64>,
 }
@@ -266,11 +286,12 @@ pub(super) struct LayersArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Regularisation path (--nnz S1,S2… -o FOLDER)")]
 pub(super) struct PathArgs {
-    /// Train every size by itself; without it each starts from the network of the size before (recipes lm, and paper for one output)
+    /// Train every size by itself; without it each starts from the network of the size before
+    /// (recipes lm, and paper for one output)
     #[arg(long)]
     pub(super) cold: bool,
-    /// Cut the rows into K parts, leave each out once, and choose the least size whose mean loss on the rows left out is within a
-    /// standard error of the least one; 0 for no choice [default: 0]
+    /// Cut the rows into K parts, leave each out once, and choose the least size whose mean loss on
+    /// the rows left out is within a standard error of the least one; 0 for no choice [default: 0]
     #[arg(long, value_name = "K", value_parser = parse::whole::<usize>)]
     pub(super) folds: Option<usize>,
 }

@@ -41,7 +41,8 @@ struct Line {
     validation_accuracy: Option<f32>,
 }
 
-/// Names and values of the curves in one figure of the picture; what was not measured yet has no value.
+/// Names and values of the curves in one figure of the picture; what was not measured yet has no
+/// value.
 type Curves = Vec<(&'static str, Option<f32>)>;
 
 impl Line {
@@ -49,7 +50,9 @@ impl Line {
         let &Progress { step, loss, nnz, live, passes, details, .. } = progress;
         let is_search = matches!(details, StepDetails::Lm { .. });
         let (mut epoch, mut loss_of, mut accuracy_of) = (None, None, None);
-        if let StepDetails::Anneal { epoch_steps, validation_loss, validation_accuracy, .. } = details {
+        if let StepDetails::Anneal { epoch_steps, validation_loss, validation_accuracy, .. } =
+            details
+        {
             let steps = epoch_steps.max(1);
             epoch = Some(step.div_ceil(steps));
             if step.is_multiple_of(steps) {
@@ -81,7 +84,8 @@ impl Line {
         Names { title, step, counted }
     }
 
-    /// The curves in the three figures of the picture: losses, weights, and other counts. The names are the same in all steps.
+    /// The curves in the three figures of the picture: losses, weights, and other counts. The names
+    /// are the same in all steps.
     fn curves(&self) -> [Curves; 3] {
         let weights = self.support.or(self.nnz).map(|nnz| nnz as f32);
         let live = ("live neurons", Some(self.live as f32));
@@ -140,8 +144,8 @@ struct Ending<'a, R> {
 }
 
 impl History {
-    /// For what the flags ask for; seconds count from now on. A run that resumes reads the log of the part before it, where there is
-    /// one.
+    /// For what the flags ask for; seconds count from now on. A run that resumes reads the log of
+    /// the part before it, where there is one.
     ///
     /// # Errors
     /// The file to log to is no log, which would be lost, or cannot be read.
@@ -167,11 +171,12 @@ impl History {
         }
     }
 
-    /// Keeps the log of a run of so many steps, so many of them an epoch, short: a line a step, or one at the end of every epoch
-    /// or every few.
+    /// Keeps the log of a run of so many steps, so many of them an epoch, short: a line a step, or
+    /// one at the end of every epoch or every few.
     fn thin(&mut self, steps: u32, epoch: u32) {
         let epoch = epoch.max(1);
-        self.every = if steps <= LINES { 1 } else { epoch.saturating_mul((steps / epoch).div_ceil(LINES)) };
+        self.every =
+            if steps <= LINES { 1 } else { epoch.saturating_mul((steps / epoch).div_ceil(LINES)) };
     }
 
     /// Every loss.
@@ -255,7 +260,8 @@ impl History {
         plot::course(names, &losses, &support, &counts)
     }
 
-    /// The curves of a figure: name, number of the first step that has a value, and values from there on.
+    /// The curves of a figure: name, number of the first step that has a value, and values from
+    /// there on.
     fn columns(&self, figure: usize) -> Vec<(&'static str, usize, Vec<f32>)> {
         let Some(first) = self.steps.first() else { return Vec::new() };
         let mut columns: Vec<_> =
@@ -283,8 +289,9 @@ fn lines(path: &Path) -> Result<Vec<LogLine>> {
     }
     let mut lines = Vec::new();
     for (number, line) in (1..).zip(BufReader::new(file::open(path)?.0).lines()) {
-        let line =
-            line.map_err(|error| Error::new("cannot read the log to go on with").at(path).source(error))?;
+        let line = line.map_err(|error| {
+            Error::new("cannot read the log to go on with").at(path).source(error)
+        })?;
         let parsed: Option<Stored> = serde_json::from_str(&line).ok();
         match parsed {
             Some(Stored { result: Some(true), .. }) => {}

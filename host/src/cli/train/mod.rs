@@ -39,7 +39,8 @@ impl Train {
                 .got(flag)
                 .help(format!("leave {flag} out")));
         }
-        let path = first_given(&[(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")]);
+        let path =
+            first_given(&[(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")]);
         if let (0 | 1, Some(flag)) = (self.nnz.len(), path) {
             return Err(Error::new("a setting is for several sizes")
                 .expected("several numbers for --nnz, such as 50,100,200")
@@ -50,11 +51,18 @@ impl Train {
     }
 
     /// Trains one network.
-    fn run_one(&self, task: Task, recipe: RecipeName, common: &Common, console: &Console) -> Result<()> {
+    fn run_one(
+        &self,
+        task: Task,
+        recipe: RecipeName,
+        common: &Common,
+        console: &Console,
+    ) -> Result<()> {
         let mut options = self.options(recipe, common)?;
         if let Recipe::Imp(_) = &options.recipe {
             let tests = [&self.imp.test_data, &self.imp.test_labels];
-            let inputs = self.source.inputs().chain(tests.into_iter().filter_map(|path| path.as_deref()));
+            let inputs =
+                self.source.inputs().chain(tests.into_iter().filter_map(|path| path.as_deref()));
             file::check(&self.output, Kind::MODEL, inputs)?;
         } else {
             check_outputs(self)?;
@@ -117,9 +125,8 @@ impl Train {
                 .expected("--resume, or the name of a file that there is not")
                 .got("a file of that name, which this run would overwrite")
                 .help("pass --resume to go on from it, or remove it to start anew")),
-            (true, false) => {
-                console.say(format_args!("There is no {} yet: the run starts anew.", path.display()))
-            }
+            (true, false) => console
+                .say(format_args!("There is no {} yet: the run starts anew.", path.display())),
             _ => Ok(()),
         }
     }

@@ -15,13 +15,14 @@ use crate::base::Limits;
 use crate::data::{DataFiles, Labels, Problem, Task};
 use crate::train::dense::{Head, Optimiser, Rates};
 use crate::train::{
-    AnnealOptions, Budget, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Memory, Options,
-    OutputsOptions, PaperOptions, PathOptions, PinnedWeights, Recipe, check_recipe,
+    AnnealOptions, Budget, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Memory,
+    Options, OutputsOptions, PaperOptions, PathOptions, PinnedWeights, Recipe, check_recipe,
 };
 use crate::{Error, Result};
 
 impl Train {
-    /// The recipe that is meant, and not auto; one that does not suit the task and settings of another one are refused.
+    /// The recipe that is meant, and not auto; one that does not suit the task and settings of
+    /// another one are refused.
     pub(super) fn recipe_name(&self, task: Task) -> Result<RecipeName> {
         if self.passes.epochs == Some(0) {
             return Err(Error::new("training needs an epoch")
@@ -38,11 +39,13 @@ impl Train {
         let recipe = match (self.recipe, task) {
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
             (RecipeName::Auto, Task::Binary) if searched => RecipeName::Lm,
-            (RecipeName::Auto, _) => match Recipe::auto(task, &self.hidden, self.budget(), pinned) {
-                Recipe::Anneal(_) => RecipeName::Anneal,
-                Recipe::Paper(_) => RecipeName::Paper,
-                _ => RecipeName::Lm,
-            },
+            (RecipeName::Auto, _) => {
+                match Recipe::auto(task, &self.hidden, self.budget(), pinned) {
+                    Recipe::Anneal(_) => RecipeName::Anneal,
+                    Recipe::Paper(_) => RecipeName::Paper,
+                    _ => RecipeName::Lm,
+                }
+            }
             (recipe, _) => recipe,
         };
         check_recipe(recipe.name(), task)?;
@@ -216,7 +219,11 @@ impl Train {
         match foreign {
             None => Ok(()),
             Some(flag) => Err(Error::new("a setting does not suit the number of outputs")
-                .expected(if several { "settings for several outputs" } else { "settings for one output" })
+                .expected(if several {
+                    "settings for several outputs"
+                } else {
+                    "settings for one output"
+                })
                 .got(flag)
                 .help(format!("leave {flag} out"))),
         }
@@ -254,7 +261,8 @@ impl Train {
         })
     }
 
-    /// The test rows of recipe `imp`: from files of their own, chosen as those to train on but for the occurrences.
+    /// The test rows of recipe `imp`: from files of their own, chosen as those to train on but for
+    /// the occurrences.
     pub(super) fn test(&self, train: &DataFiles, task: Task) -> Result<Option<Problem>> {
         let Some(data) = &self.imp.test_data else { return Ok(None) };
         let labels = match (&self.imp.test_labels, &train.labels) {
@@ -268,7 +276,12 @@ impl Train {
                     .help("name the file of their labels"));
             }
         };
-        let source = DataFiles { data: data.clone(), labels, keep: train.keep.clone(), rows_per_label: None };
+        let source = DataFiles {
+            data: data.clone(),
+            labels,
+            keep: train.keep.clone(),
+            rows_per_label: None,
+        };
         source.load(Some(task)).map(Some)
     }
 
@@ -301,8 +314,15 @@ impl Train {
         }
         Ok(self.layers_given().map(|_| LayersOptions {
             grow: args.grow.clone(),
-            shrink: shrink::Params { tune: tune::Params { rate, ..usual.shrink.tune }, ..usual.shrink },
-            tune: tune::Params { epochs: args.tune_epochs.unwrap_or(usual.tune.epochs), rate, ..usual.tune },
+            shrink: shrink::Params {
+                tune: tune::Params { rate, ..usual.shrink.tune },
+                ..usual.shrink
+            },
+            tune: tune::Params {
+                epochs: args.tune_epochs.unwrap_or(usual.tune.epochs),
+                rate,
+                ..usual.tune
+            },
         }))
     }
 }
@@ -310,14 +330,17 @@ impl Train {
 impl LimitArgs {
     fn limits(&self) -> Result<Limits> {
         let limit = |flag: &str, value: Option<f64>| match value {
-            Some(value) if !(value > 0.0 && value.is_finite()) => Err(Error::new("a limit is out of bounds")
-                .expected(format_args!("{flag} above 0"))
-                .got(value)
-                .help(format!("leave {flag} out for no limit"))),
+            Some(value) if !(value > 0.0 && value.is_finite()) => {
+                Err(Error::new("a limit is out of bounds")
+                    .expected(format_args!("{flag} above 0"))
+                    .got(value)
+                    .help(format!("leave {flag} out for no limit")))
+            }
             value => Ok(value),
         };
         let seconds = limit("--time-limit", self.time_limit)?;
-        let time = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+        let time =
+            seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
         Ok(Limits { time, passes: limit("--passes-limit", self.passes_limit)? })
     }
 }

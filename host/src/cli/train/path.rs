@@ -79,7 +79,8 @@ pub(super) fn run(
     console.result(&object, || summary(&object))
 }
 
-/// A folder that is new or empty: a model of another path beside those of this one would be taken for one of them.
+/// A folder that is new or empty: a model of another path beside those of this one would be taken
+/// for one of them.
 fn check_folder(folder: &Path) -> Result<()> {
     if !folder.exists() {
         // Made with the files, so that nothing is left where the training fails.
@@ -140,8 +141,9 @@ fn picture(report: &PathReport) -> String {
         all.push(line("rows left out", &held, 1, false));
         all.push(line("with a standard error", &above, 1, true));
     }
-    let title =
-        report.chosen_nnz.map_or_else(|| "Sizes".into(), |nnz| format!("Sizes: {nnz} nonzeros chosen"));
+    let title = report
+        .chosen_nnz
+        .map_or_else(|| "Sizes".into(), |nnz| format!("Sizes: {nnz} nonzeros chosen"));
     let axes = [Measure { name: "s, nonzeros", log: true }, Measure { name: "loss", log: true }];
     plot::lines(&title, axes, &all)
 }
@@ -155,7 +157,8 @@ fn summary(object: &Object<'_>) -> String {
         };
         let held = point.cv_loss.zip(point.cv_error);
         let held = held.map_or_else(String::new, |(loss, error)| {
-            let right = point.cv_accuracy.map(|part| format!(", {}", percent(part))).unwrap_or_default();
+            let right =
+                point.cv_accuracy.map(|part| format!(", {}", percent(part))).unwrap_or_default();
             format!("; left out {loss:.4e} ± {error:.1e}{right}")
         });
         let start = if point.warm { "warm" } else { "cold" };
@@ -171,10 +174,9 @@ fn summary(object: &Object<'_>) -> String {
         r.points.iter().map(|point| (name(point.requested_nnz), line(point))).collect();
     let mut rows: Vec<(&str, String)> =
         lines.iter().map(|(name, line)| (name.as_str(), line.clone())).collect();
-    rows.extend(
-        r.chosen_nnz
-            .map(|nnz| ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz as u64), r.folds))),
-    );
+    rows.extend(r.chosen_nnz.map(|nnz| {
+        ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz as u64), r.folds))
+    }));
     rows.push(("time", format!("{:.2} s, {}", r.seconds, several(r.trainings, "training"))));
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
     facts(&format!("{ended} {} in {}", several(r.points.len(), "model"), object.folder), &rows)

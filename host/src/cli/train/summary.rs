@@ -4,7 +4,9 @@ use super::super::console::{bytes, count, decibel, facts, percent, psnr_fact};
 use super::super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
 use crate::data::Task;
 use crate::lab::plot::sparkline;
-use crate::train::{AnnealDetails, Details, ImpDetails, LayersDetails, PinnedWeight, Report, SearchDetails};
+use crate::train::{
+    AnnealDetails, Details, ImpDetails, LayersDetails, PinnedWeight, Report, SearchDetails,
+};
 
 type Fact = (&'static str, String);
 
@@ -72,10 +74,14 @@ fn nonzeros(r: &Report) -> Fact {
 }
 
 fn neurons(r: &Report) -> Fact {
-    let of = || r.live.layers().iter().zip(r.hidden.layers()).map(|(live, all)| format!("{live} of {all}"));
+    let of = || {
+        r.live.layers().iter().zip(r.hidden.layers()).map(|(live, all)| format!("{live} of {all}"))
+    };
     let text = match &r.details {
         Details::Imp(_) => format!("{} count", joined(of())),
-        Details::Lm(SearchDetails { second_hidden: Some(second), second_live: Some(live), .. }) => {
+        Details::Lm(SearchDetails {
+            second_hidden: Some(second), second_live: Some(live), ..
+        }) => {
             format!("{}, and {live} of {second} have weights", joined(of()))
         }
         _ => format!("{} have weights", joined(of())),
@@ -95,7 +101,8 @@ fn loss(r: &Report, losses: &str) -> Fact {
     let text = match &r.details {
         Details::Anneal(_) => format!("{:.4} {name}  {losses}", r.loss),
         Details::Imp(imp) => {
-            let levels: Vec<f32> = imp.levels.iter().map(|level| level.loss.log10() as f32).collect();
+            let levels: Vec<f32> =
+                imp.levels.iter().map(|level| level.loss.log10() as f32).collect();
             format!("{:.4e} {name}; trained level by level {}", r.loss, sparkline(&levels))
         }
         Details::Layers(_) => format!("{:.4e} {name}", r.loss),
@@ -122,7 +129,9 @@ fn together(r: &Report, layers: &LayersDetails) -> Option<Fact> {
 /// The pinned weights, if there were such: some of them by name.
 fn pinned(pinned: &[PinnedWeight]) -> Option<Fact> {
     const SHOWN: usize = 6;
-    let name = |weight: &PinnedWeight| format!("{}:{} = {:.4e}", weight.neuron, weight.input, weight.value);
+    let name = |weight: &PinnedWeight| {
+        format!("{}:{} = {:.4e}", weight.neuron, weight.input, weight.value)
+    };
     let names = joined(pinned.iter().take(SHOWN).map(name));
     let more = match pinned.len().saturating_sub(SHOWN) {
         0 => String::new(),
@@ -157,7 +166,13 @@ fn search_fact(search: &SearchDetails) -> Fact {
         turns => format!(", {turns} turns of published steps"),
     };
     let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
-    ("search", format!("{found}; {moves}{turns}, signs {}, {} rows first", search.signs, search.search_rows))
+    (
+        "search",
+        format!(
+            "{found}; {moves}{turns}, signs {}, {} rows first",
+            search.signs, search.search_rows
+        ),
+    )
 }
 
 /// The test rows after the last level.
@@ -165,7 +180,8 @@ fn test_fact(r: &Report, imp: &ImpDetails) -> Option<Fact> {
     let level = imp.levels.last().filter(|_| !r.stopped)?;
     let loss = level.test_loss?;
     let psnr = level.test_psnr_db.map(|db| format!(", {}", decibel(Some(db)))).unwrap_or_default();
-    let accuracy = level.test_accuracy.map(|share| format!(", {} right", percent(share))).unwrap_or_default();
+    let accuracy =
+        level.test_accuracy.map(|share| format!(", {} right", percent(share))).unwrap_or_default();
     Some(("test", format!("{loss:.4e} {}{psnr}{accuracy}", loss_name(r))))
 }
 
@@ -184,10 +200,16 @@ fn time(r: &Report) -> Fact {
             )
         }
         Details::Layers(_) => {
-            format!("{seconds:.3} s, recipe {} layer by layer, {passes:.0} passes, {ended}", r.recipe)
+            format!(
+                "{seconds:.3} s, recipe {} layer by layer, {passes:.0} passes, {ended}",
+                r.recipe
+            )
         }
         Details::Anneal(_) => {
-            format!("{seconds:.3} s, {epochs} epochs, {} steps, {passes:.0} passes, {ended}", r.steps)
+            format!(
+                "{seconds:.3} s, {epochs} epochs, {} steps, {passes:.0} passes, {ended}",
+                r.steps
+            )
         }
         Details::Lm(_) => format!("{seconds:.3} s, {epochs} steps, {passes:.0} passes, {ended}"),
         _ => format!("{seconds:.3} s, {epochs} epochs, {passes:.0} passes, {ended}"),
@@ -205,7 +227,9 @@ fn memory(r: &Report) -> Fact {
         }
         Details::Layers(layers) => {
             let mapped = bytes(layers.mapped_bytes);
-            format!("data {data} and {mapped} between layers, state {state}, workspace {workspace}{peak}")
+            format!(
+                "data {data} and {mapped} between layers, state {state}, workspace {workspace}{peak}"
+            )
         }
         _ => format!("data {data}, state {state}, workspace {workspace}{peak}"),
     };

@@ -8,7 +8,8 @@ use super::table::{self, Table, c_float, c_integer};
 use super::{Classes, Files, Head, Network, kernels};
 use crate::{Error, Result};
 
-/// With products and sums fused the last bits of floats would differ; GCC asks for a pragma of its own.
+/// With products and sums fused the last bits of floats would differ; GCC asks for a pragma of its
+/// own.
 const UNFUSED: &str = "
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
@@ -28,7 +29,12 @@ struct Source {
 }
 
 /// The texts of `.c` and `.h`, and the bytes of the tables.
-pub(super) fn files(network: Network<'_>, head: &Head, name: &str, header: &str) -> Result<(Files, usize)> {
+pub(super) fn files(
+    network: Network<'_>,
+    head: &Head,
+    name: &str,
+    header: &str,
+) -> Result<(Files, usize)> {
     let header_is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
     if !header.chars().all(header_is_plain) {
         return Err(Error::new("the header would have a name that C cannot include everywhere")
@@ -58,13 +64,17 @@ pub(super) fn files(network: Network<'_>, head: &Head, name: &str, header: &str)
     }
     let wanted = |kernel: &&str| source.kernels.contains(kernel);
     // The type of pairs stands before the tables, functions behind them.
-    for kernel in kernels::ALL.iter().copied().filter(wanted).filter(|kernel| *kernel == kernels::PAIR) {
+    for kernel in
+        kernels::ALL.iter().copied().filter(wanted).filter(|kernel| *kernel == kernels::PAIR)
+    {
         text += kernel;
     }
     text.push('\n');
     text += &source.tables;
     text += kernels::ALONE;
-    for kernel in kernels::ALL.iter().copied().filter(wanted).filter(|kernel| *kernel != kernels::PAIR) {
+    for kernel in
+        kernels::ALL.iter().copied().filter(wanted).filter(|kernel| *kernel != kernels::PAIR)
+    {
         text += kernel;
     }
     text += &format!(
@@ -118,7 +128,9 @@ fn header_text(
             Network::Integers(model) => c_integer(model.scales().threshold),
             Network::Floats(_) => format!("({})", c_float(threshold)),
         };
-        out += &format!("/* The least output that is class 1. */\n#define {upper}_THRESHOLD {threshold}\n");
+        out += &format!(
+            "/* The least output that is class 1. */\n#define {upper}_THRESHOLD {threshold}\n"
+        );
     }
     out += &format!(
         "\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n\
@@ -247,7 +259,8 @@ impl Source {
             match layer {
                 model::Layer::Csr(csr) => {
                     self.need(kernels::FLOAT_ROWS);
-                    let tables = table::rows(csr).map(|(name, table)| self.table(name, at + 1, table));
+                    let tables =
+                        table::rows(csr).map(|(name, table)| self.table(name, at + 1, table));
                     let n = csr.outputs();
                     self.body += &format!("    rows({from}, {}, {to}, {n});\n", tables.join(", "));
                     if csr.activation() == Activation::Relu {
@@ -258,7 +271,8 @@ impl Source {
                 model::Layer::Sum(sum) => {
                     self.need(kernels::FLOAT_SUM);
                     let signs = self.table("signs", at + 1, Table::U32(sum.signs()));
-                    self.body += &format!("    y[0] = signed_sum({signs}, {from}, {});\n", sum.inputs());
+                    self.body +=
+                        &format!("    y[0] = signed_sum({signs}, {from}, {});\n", sum.inputs());
                 }
                 _ => return Err(unknown_layer()),
             }

@@ -11,12 +11,20 @@ use crate::model::ModelFile;
 use crate::{Error, Result};
 
 /// The file, and the bytes of its weights.
-pub(super) fn files(network: Network<'_>, file: &ModelFile, form: &ExportForm) -> Result<(Files, usize)> {
+pub(super) fn files(
+    network: Network<'_>,
+    file: &ModelFile,
+    form: &ExportForm,
+) -> Result<(Files, usize)> {
     let Network::Floats(model) = network else { return Ok((Vec::new(), 0)) };
     let numbers = model.layers().iter().map(|layer| layer.inputs() as u64 * layer.outputs() as u64);
     let bytes = numbers.fold(0_u64, u64::saturating_add).saturating_mul(4);
     // The matrices, and two times their bytes on the way to the file.
-    room_for("dense weights", bytes.saturating_mul(3), "export the model as rust or c, which stay sparse")?;
+    room_for(
+        "dense weights",
+        bytes.saturating_mul(3),
+        "export the model as rust or c, which stay sparse",
+    )?;
     let layers = model.layers().iter().map(dense).collect::<Result<Vec<_>>>()?;
     let meta = meta(model.layers(), file)?;
     let (ending, written) = if *form == ExportForm::Onnx {
@@ -45,7 +53,8 @@ fn dense(layer: &Layer<'_>) -> Result<Dense> {
         }
         Layer::Sum(sum) => {
             for (i, weight) in weights.iter_mut().enumerate() {
-                let negative = sum.signs().get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
+                let negative =
+                    sum.signs().get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
                 *weight = if negative { -1.0 } else { 1.0 };
             }
             false

@@ -1,7 +1,9 @@
-//! The kernels of C: those that a model needs are copied into its file. Their order is that in which they are written.
+//! The kernels of C: those that a model needs are copied into its file. Their order is that in
+//! which they are written.
 
-/// Stands before the loops over weights: each is a function of its own, or what it holds in registers would lie on the stack of all
-/// the prediction; and its code is that of any model, which `tamis inspect` knows, not of the numbers of this one.
+/// Stands before the loops over weights: each is a function of its own, or what it holds in
+/// registers would lie on the stack of all the prediction; and its code is that of any model, which
+/// `tamis inspect` knows, not of the numbers of this one.
 pub(super) const ALONE: &str = "
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
 #define ALONE __attribute__((noipa))
@@ -48,8 +50,8 @@ struct pair {
 };
 ";
 
-/// One window: fifteen pairs a turn, or as many as are left, by one jump, which passes empty runs by, too. A function of its
-/// own has all that its loop needs in registers.
+/// One window: fifteen pairs a turn, or as many as are left, by one jump, which passes empty runs
+/// by, too. A function of its own has all that its loop needs in registers.
 pub(super) const BLOCKS: &str = "
 ALONE static const struct pair *window(const uint8_t *x, const uint8_t *counts, const struct pair *pairs,
                                        int32_t *sums, uint32_t outputs)
@@ -144,7 +146,8 @@ ALONE static void mask(const uint8_t *x, uint32_t width, const uint32_t *bits, c
 }
 ";
 
-/// A sum times a factor, rounded, halves up. Shifts of negative numbers are left to the compiler by C99, so they are avoided.
+/// A sum times a factor, rounded, halves up. Shifts of negative numbers are left to the compiler by
+/// C99, so they are avoided.
 pub(super) const SCALED: &str = "
 static inline int32_t scaled(int32_t sum, uint32_t factor)
 {
@@ -238,6 +241,6 @@ static float signed_sum(const uint32_t *signs, const float *x, uint32_t n)
 
 /// Every one, in the order in which they are written.
 pub(super) const ALL: [&str; 16] = [
-    PAIR, ZEROS, START, PRODUCT, BLOCKS, DENSE, LOWEST, MASK, SCALED, CUT, SCALE, RELU, SUM, FLOAT_ROWS,
-    FLOAT_RELU, FLOAT_SUM,
+    PAIR, ZEROS, START, PRODUCT, BLOCKS, DENSE, LOWEST, MASK, SCALED, CUT, SCALE, RELU, SUM,
+    FLOAT_ROWS, FLOAT_RELU, FLOAT_SUM,
 ];

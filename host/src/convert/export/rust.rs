@@ -59,9 +59,9 @@ impl Module {
         let mut out = format!("//! {title}\n");
         out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.\n";
         out += "//! The compiler checks the tables, and links the kernels that they need and no check.\n\n";
-        out +=
-            "#![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]\n\n";
-        for (from, names) in [("infer::model", &self.model), ("infer::quantised", &self.quantised)] {
+        out += "#![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]\n\n";
+        for (from, names) in [("infer::model", &self.model), ("infer::quantised", &self.quantised)]
+        {
             match names.iter().copied().collect::<Vec<_>>().as_slice() {
                 [] => {}
                 [one] => out += &format!("use tamis::{from}::{one};\n"),
@@ -72,7 +72,12 @@ impl Module {
         out
     }
 
-    fn integers(&mut self, model: &quantised::Model<'_>, head: &Head, network: Network<'_>) -> String {
+    fn integers(
+        &mut self,
+        model: &quantised::Model<'_>,
+        head: &Head,
+        network: Network<'_>,
+    ) -> String {
         self.model.insert("zeros");
         self.quantised.extend(["Chain", "Layer", "Scales", "Weights"]);
         for (at, layer) in model.layers().iter().enumerate() {
@@ -86,7 +91,10 @@ impl Module {
         let mut out = self.front(&head.title(network));
         out += &scaled(head, scales);
         let threshold = if let Classes::From(_) = head.classes { "THRESHOLD" } else { "0" };
-        out += &format!("/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n", model.scratch_len());
+        out += &format!(
+            "/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n",
+            model.scratch_len()
+        );
         out += &self.tables;
         out += &self.chain(&format!(
             "&LAYERS, {sum}, checked(Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, {threshold}))"
@@ -134,23 +142,31 @@ impl Module {
         ));
     }
 
-    fn floats(&mut self, model: &model::Model<'_>, head: &Head, network: Network<'_>) -> Result<String> {
+    fn floats(
+        &mut self,
+        model: &model::Model<'_>,
+        head: &Head,
+        network: Network<'_>,
+    ) -> Result<String> {
         self.model.extend(["Chain", "Layer"]);
         for (at, layer) in model.layers().iter().enumerate() {
             let number = at + 1;
             let made = match layer {
                 model::Layer::Csr(csr) => {
                     self.model.insert("Csr");
-                    let tables = table::rows(csr).map(|(name, table)| self.table(name, number, table));
+                    let tables =
+                        table::rows(csr).map(|(name, table)| self.table(name, number, table));
                     let activation = self.activation(csr.activation());
                     let (inputs, tables) = (csr.inputs(), tables.join(", "));
                     format!("Layer::Csr(checked(Csr::new({inputs}, {tables}, {activation})))")
                 }
                 model::Layer::Blocks(blocks) => {
                     self.model.insert("Blocks");
-                    let tables = table::windows(blocks).map(|(name, table)| self.table(name, number, table));
+                    let tables =
+                        table::windows(blocks).map(|(name, table)| self.table(name, number, table));
                     let activation = self.activation(blocks.activation());
-                    let (inputs, outputs, tables) = (blocks.inputs(), blocks.outputs(), tables.join(", "));
+                    let (inputs, outputs, tables) =
+                        (blocks.inputs(), blocks.outputs(), tables.join(", "));
                     format!(
                         "Layer::Blocks(checked(Blocks::new({inputs}, {outputs}, {tables}, {activation})))"
                     )
@@ -166,7 +182,10 @@ impl Module {
             out += "/// The least output that is class 1.\n";
             out += &format!("pub const THRESHOLD: f32 = {};\n", float(threshold));
         }
-        out += &format!("/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n", model.scratch_len());
+        out += &format!(
+            "/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n",
+            model.scratch_len()
+        );
         out += &self.tables;
         out += &self.chain("&LAYERS");
         out += &predict("f32", "f32", ["[0.0; OUTPUTS]", "[0.0; SCRATCH]"]);
@@ -195,8 +214,9 @@ const _: () = assert!(
 );
 ";
 
-/// The function that gives the outputs, with the zeros of these and of the scratch. Among kernels of floats `zeros()` takes more
-/// flash than cleared arrays in a small network and less in a larger one, 52 bytes either way, so those are arrays.
+/// The function that gives the outputs, with the zeros of these and of the scratch. Among kernels
+/// of floats `zeros()` takes more flash than cleared arrays in a small network and less in a larger
+/// one, 52 bytes either way, so those are arrays.
 fn predict(of: &str, to: &str, [outputs, scratch]: [&str; 2]) -> String {
     format!(
         "\n/// The outputs on one row.\n#[must_use]\n\

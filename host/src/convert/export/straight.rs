@@ -1,7 +1,8 @@
 //! A Rust module without tables: one multiply-add a weight, with its column and value in the code.
 //!
-//! On a Cortex-M a weight is three instructions: a load of a byte, a move of a constant, a multiply-add. Each row is a function of its own,
-//! so that no input stays in a register from row to row, and few are needed at a time.
+//! On a Cortex-M a weight is three instructions: a load of a byte, a move of a constant, a
+//! multiply-add. Each row is a function of its own, so that no input stays in a register from row
+//! to row, and few are needed at a time.
 
 use tamis::infer::model::Activation;
 use tamis::infer::quantised::{Layer, Model};
@@ -9,11 +10,13 @@ use tamis::infer::quantised::{Layer, Model};
 use super::rust::scaled;
 use super::{Classes, Files, Head, Network};
 
-/// Weights of a row that the compiler may put into another order, to load many inputs before it adds: of all of a row it would have as
-/// many on the stack. What keeps them apart is no instruction.
+/// Weights of a row that the compiler may put into another order, to load many inputs before it
+/// adds: of all of a row it would have as many on the stack. What keeps them apart is no
+/// instruction.
 const TOGETHER: usize = 64;
 
-/// One factor of a [`tamis::infer::quantised::Rescale`] as the code has it: 31 bits, and what is shifted behind the high word.
+/// One factor of a [`tamis::infer::quantised::Rescale`] as the code has it: 31 bits, and what is
+/// shifted behind the high word.
 fn factor(bits: u32) -> (u32, u32) {
     ((bits & 0xFF_FFFF) << 7, (bits >> 24) - 25)
 }
@@ -118,11 +121,17 @@ fn whole(number: usize, layer: &Layer<'_>, hidden: bool) -> String {
     layer.weights().entries(&mut |row, column, weight| rows[row].push((column, weight)));
     let kind = if hidden { "u8" } else { "i32" };
     let (inputs, outputs) = (layer.inputs(), layer.outputs());
-    let mut out = format!("\nfn layer_{number}(x: &[u8; {inputs}]) -> [{kind}; {outputs}] {{\n    [\n");
+    let mut out =
+        format!("\nfn layer_{number}(x: &[u8; {inputs}]) -> [{kind}; {outputs}] {{\n    [\n");
     for (j, row) in rows.iter().enumerate() {
         let bias = layer.bias().get(j).copied().unwrap_or(0);
-        let mut value = if row.is_empty() { bias.to_string() } else { format!("row_{number}_{j}(x)") };
-        let word = if layer.rescale().len() == 1 { layer.rescale().first() } else { layer.rescale().get(j) };
+        let mut value =
+            if row.is_empty() { bias.to_string() } else { format!("row_{number}_{j}(x)") };
+        let word = if layer.rescale().len() == 1 {
+            layer.rescale().first()
+        } else {
+            layer.rescale().get(j)
+        };
         if let Some((factor, shift)) = word.map(|&word| factor(word)) {
             let call = if hidden { "byte" } else { "number" };
             value = format!("{call}::<{factor}, {shift}>({value})");

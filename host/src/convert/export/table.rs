@@ -54,12 +54,15 @@ impl Table<'_> {
             Table::I8(values) => ("i8", texts(values)),
             Table::I32(values) => ("i32", texts(values)),
             Table::F32(values) => ("f32", values.iter().map(|value| float(*value)).collect()),
-            Table::Pairs(values) => ("[u8; 2]", values.iter().map(|[a, w]| format!("[{a}, {w}]")).collect()),
+            Table::Pairs(values) => {
+                ("[u8; 2]", values.iter().map(|[a, w]| format!("[{a}, {w}]")).collect())
+            }
         };
         format!("static {name}: [{kind}; {}] = [\n{}];\n", texts.len(), lines(&texts))
     }
 
-    /// `static const T name[N] = {…};`. C has no arrays without elements: one that has none gets a 0 that is never read.
+    /// `static const T name[N] = {…};`. C has no arrays without elements: one that has none gets a
+    /// 0 that is never read.
     pub(super) fn c(self, name: &str) -> String {
         let (kind, zero, mut texts) = match self {
             Table::U8(values) => ("uint8_t", "0", texts(values)),
@@ -68,8 +71,12 @@ impl Table<'_> {
                 ("uint32_t", "0u", values.iter().map(|value| format!("{value}u")).collect())
             }
             Table::I8(values) => ("int8_t", "0", texts(values)),
-            Table::I32(values) => ("int32_t", "0", values.iter().map(|value| c_integer(*value)).collect()),
-            Table::F32(values) => ("float", "0.0f", values.iter().map(|value| c_float(*value)).collect()),
+            Table::I32(values) => {
+                ("int32_t", "0", values.iter().map(|value| c_integer(*value)).collect())
+            }
+            Table::F32(values) => {
+                ("float", "0.0f", values.iter().map(|value| c_float(*value)).collect())
+            }
             Table::Pairs(values) => {
                 let pair = |&[index, weight]: &[u8; 2]| format!("{{{index}, {}}}", weight as i8);
                 ("struct pair", "{0, 0}", values.iter().map(pair).collect())
@@ -118,11 +125,14 @@ fn lines(texts: &[String]) -> String {
     out
 }
 
-/// The tables of the weights of a layer of integers, in the order in which their constructor takes them.
+/// The tables of the weights of a layer of integers, in the order in which their constructor takes
+/// them.
 pub(super) fn weights<'a>(weights: &Weights<'a>) -> Vec<(&'static str, Table<'a>)> {
     match weights {
         Weights::Dense(dense) => vec![("values", Table::I8(dense.values()))],
-        Weights::Mask(mask) => vec![("bits", Table::U32(mask.bits())), ("values", Table::I8(mask.values()))],
+        Weights::Mask(mask) => {
+            vec![("bits", Table::U32(mask.bits())), ("values", Table::I8(mask.values()))]
+        }
         Weights::Blocks(blocks) => {
             vec![("counts", Table::U8(blocks.counts())), ("pairs", Table::Pairs(blocks.pairs()))]
         }
@@ -168,7 +178,13 @@ mod tests {
         assert!(text.starts_with("static T: [u8; 200] = [\n    0, 1,"), "{text}");
         assert!(text.lines().count() > 8 && text.lines().all(|line| line.len() <= WIDE), "{text}");
         assert_eq!(Table::U16(&[]).rust("T"), "static T: [u16; 0] = [\n];\n");
-        assert_eq!(Table::Pairs(&[]).c("t"), "static const struct pair t[1] = {\n    {0, 0},\n};\n");
-        assert_eq!(Table::Pairs(&[[7, 251]]).c("t"), "static const struct pair t[1] = {\n    {7, -5},\n};\n");
+        assert_eq!(
+            Table::Pairs(&[]).c("t"),
+            "static const struct pair t[1] = {\n    {0, 0},\n};\n"
+        );
+        assert_eq!(
+            Table::Pairs(&[[7, 251]]).c("t"),
+            "static const struct pair t[1] = {\n    {7, -5},\n};\n"
+        );
     }
 }

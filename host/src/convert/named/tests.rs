@@ -10,7 +10,9 @@ fn tensor(name: &str, dims: &[usize]) -> Tensor {
 
 fn sizes(network: &Network) -> Vec<(&str, usize, usize, usize)> {
     let layers = network.layers.iter();
-    layers.map(|layer| (layer.name.as_str(), layer.inputs, layer.outputs, layer.bias.len())).collect()
+    layers
+        .map(|layer| (layer.name.as_str(), layer.inputs, layer.outputs, layer.bias.len()))
+        .collect()
 }
 
 fn complaint(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> String {
@@ -70,8 +72,9 @@ fn arrays_without_telling_names_go_in_order() {
 
 #[test]
 fn layers_are_chosen_and_ordered_by_name() {
-    let tensors =
-        || vec![tensor("a.weight", &[2, 3]), tensor("b.weight", &[3, 4]), tensor("bn.weight", &[4])];
+    let tensors = || {
+        vec![tensor("a.weight", &[2, 3]), tensor("b.weight", &[3, 4]), tensor("bn.weight", &[4])]
+    };
     assert!(complaint(tensors(), None).contains("layer bn"));
     let chosen = ["b".to_owned(), "a.weight".to_owned()];
     let found = network(tensors(), Some(&chosen), Layout::Auto).unwrap();
@@ -84,14 +87,16 @@ fn layers_are_chosen_and_ordered_by_name() {
 #[test]
 fn squares_need_a_name_or_a_layout() {
     let square = |name: &str| vec![tensor(name, &[2, 2])];
-    let weights = |name, layout| network(square(name), None, layout).unwrap().layers.remove(0).weights;
+    let weights =
+        |name, layout| network(square(name), None, layout).unwrap().layers.remove(0).weights;
     assert_eq!(weights("0.weight", Layout::Auto), [1.0, 2.0, 3.0, 4.0]);
     assert_eq!(weights("0.kernel", Layout::Auto), [1.0, 3.0, 2.0, 4.0]);
     assert_eq!(weights("0.weight", Layout::InOut), [1.0, 3.0, 2.0, 4.0]);
     assert_eq!(weights("W0", Layout::OutIn), [1.0, 2.0, 3.0, 4.0]);
     assert!(complaint(square("W0"), None).contains("fit both ways"));
     let found =
-        network(vec![tensor("a.weight", &[3, 4]), tensor("b.weight", &[4, 2])], None, Layout::Auto).unwrap();
+        network(vec![tensor("a.weight", &[3, 4]), tensor("b.weight", &[4, 2])], None, Layout::Auto)
+            .unwrap();
     assert!(found.notes[0].contains("inputs × outputs"), "{:?}", found.notes);
 }
 
@@ -105,7 +110,9 @@ fn layers_that_do_not_fit_are_named() {
     assert!(text.contains("biases"), "{text}");
     let integers = Tensor { values: None, ..tensor("a.weight", &[2, 3]) };
     assert!(complaint(vec![integers], None).contains("no matrix of floats"));
-    assert!(complaint(vec![tensor("conv.weight", &[2, 3, 3, 3])], None).contains("no matrix of floats"));
+    assert!(
+        complaint(vec![tensor("conv.weight", &[2, 3, 3, 3])], None).contains("no matrix of floats")
+    );
     assert!(complaint(vec![], None).contains("axis"));
 }
 

@@ -89,7 +89,9 @@ impl Affine {
         let wide = |list: &[f64]| if list.len() == 1 { list.repeat(width) } else { list.to_vec() };
         let (mut scale, mut shift) = (wide(&self.scale), wide(&self.shift));
         for (j, (scale, shift)) in scale.iter_mut().zip(&mut shift).enumerate() {
-            let c = f64::from(constant.get(if constant.len() == 1 { 0 } else { j }).copied().unwrap_or(0.0));
+            let c = f64::from(
+                constant.get(if constant.len() == 1 { 0 } else { j }).copied().unwrap_or(0.0),
+            );
             (*scale, *shift) = (op.factor(*scale, c), op.apply(*shift, c));
         }
         *self = Self { scale, shift, nodes: std::mem::take(&mut self.nodes) };
@@ -105,12 +107,17 @@ impl Affine {
             return Ok(());
         }
         if self.scale.len() != 1 && self.scale.len() != sums.inputs {
-            return Err(Error::new(format!("layer {} does not fit {}", sums.name, self.nodes.join(", ")))
-                .expected(format_args!("{} inputs", self.scale.len()))
-                .got(sums.inputs));
+            return Err(Error::new(format!(
+                "layer {} does not fit {}",
+                sums.name,
+                self.nodes.join(", ")
+            ))
+            .expected(format_args!("{} inputs", self.scale.len()))
+            .got(sums.inputs));
         }
-        let at =
-            |list: &[f64], j: usize| list.get(if list.len() == 1 { 0 } else { j }).copied().unwrap_or(0.0);
+        let at = |list: &[f64], j: usize| {
+            list.get(if list.len() == 1 { 0 } else { j }).copied().unwrap_or(0.0)
+        };
         for (row, bias) in sums.weights.chunks_exact_mut(sums.inputs.max(1)).zip(&mut sums.bias) {
             for (j, weight) in row.iter_mut().enumerate() {
                 let w = f64::from(*weight);
@@ -135,7 +142,9 @@ impl Sums {
         }
         let rows = self.weights.chunks_exact_mut(self.inputs.max(1)).zip(&mut self.bias);
         for (i, (row, bias)) in rows.enumerate() {
-            let c = f64::from(constant.get(if constant.len() == 1 { 0 } else { i }).copied().unwrap_or(0.0));
+            let c = f64::from(
+                constant.get(if constant.len() == 1 { 0 } else { i }).copied().unwrap_or(0.0),
+            );
             *bias = op.apply(*bias, c);
             if !matches!(op, Op::Add | Op::Sub) {
                 row.iter_mut().for_each(|w| *w = op.factor(f64::from(*w), c) as f32);

@@ -1,4 +1,5 @@
-//! The end of a classifier: what makes probabilities, classes and labels of the outputs of the last layer, and is left out.
+//! The end of a classifier: what makes probabilities, classes and labels of the outputs of the last
+//! layer, and is left out.
 
 use std::collections::HashMap;
 
@@ -47,7 +48,8 @@ impl End {
                 format_args!("{outputs}, which always gives class 0"),
             ));
         }
-        let mut end = Self { op: node.op_type.clone(), outputs, values: HashMap::new(), notes: Vec::new() };
+        let mut end =
+            Self { op: node.op_type.clone(), outputs, values: HashMap::new(), notes: Vec::new() };
         let value = if node.op_type == "ArgMax" { end.argmax(node)? } else { Value::Scores };
         notes.push(match node.op_type.as_str() {
             "Sigmoid" => {
@@ -69,7 +71,11 @@ impl End {
     }
 
     /// Takes one more node, whose inputs are known or constant.
-    pub(super) fn step(&mut self, node: &Node, constants: &HashMap<&str, Constant<'_>>) -> Result<()> {
+    pub(super) fn step(
+        &mut self,
+        node: &Node,
+        constants: &HashMap<&str, Constant<'_>>,
+    ) -> Result<()> {
         let values: Vec<Value> =
             node.input.iter().filter_map(|name| self.values.get(name)).copied().collect();
         let value = match (node.op_type.as_str(), values.as_slice()) {
@@ -111,16 +117,24 @@ impl End {
 
     fn argmax(&mut self, node: &Node) -> Result<Value> {
         if integer(node, "select_last_index", 0) != 0 {
-            return Err(unsupported("the first of equal outputs", "the last: select_last_index = 1"));
+            return Err(unsupported(
+                "the first of equal outputs",
+                "the last: select_last_index = 1",
+            ));
         }
         Ok(Value::Class)
     }
 
     /// `1 - p`
-    fn complement(&mut self, node: &Node, constants: &HashMap<&str, Constant<'_>>) -> Result<Value> {
+    fn complement(
+        &mut self,
+        node: &Node,
+        constants: &HashMap<&str, Constant<'_>>,
+    ) -> Result<Value> {
         let one = node.input.first().and_then(|name| constants.get(name.as_str()));
-        let one =
-            one.map(|one| one.floats(&mut |_| Err(unsupported("1", "a file of its own")))).transpose()?;
+        let one = one
+            .map(|one| one.floats(&mut |_| Err(unsupported("1", "a file of its own"))))
+            .transpose()?;
         match one {
             Some(one) if one.values == [1.0] => Ok(Value::Other),
             _ => Err(unsupported("1 - p", "another difference")),
@@ -131,15 +145,23 @@ impl End {
     fn labels(&mut self, classes: Option<&[i64]>) {
         let count = if self.outputs == 1 { 2 } else { self.outputs };
         let note = match classes {
-            Some(classes) if classes.len() == count && classes.iter().zip(0..).all(|(a, b)| *a == b) => {
+            Some(classes)
+                if classes.len() == count && classes.iter().zip(0..).all(|(a, b)| *a == b) =>
+            {
                 return;
             }
             Some(classes) => {
-                let names: Vec<_> =
-                    classes.iter().take(10).enumerate().map(|(i, label)| format!("{i} is {label}")).collect();
+                let names: Vec<_> = classes
+                    .iter()
+                    .take(10)
+                    .enumerate()
+                    .map(|(i, label)| format!("{i} is {label}"))
+                    .collect();
                 format!("the classes have other labels in the file: {}", names.join(", "))
             }
-            None => "the classes have names in the file; here they are 0, 1, …, in its order".into(),
+            None => {
+                "the classes have names in the file; here they are 0, 1, …, in its order".into()
+            }
         };
         if self.notes.len() < MOST_NOTES && !self.notes.contains(&note) {
             self.notes.push(note);
@@ -151,12 +173,12 @@ impl End {
         let classes = self.values.values().any(|value| *value == Value::Class);
         match (self.op.as_str(), self.outputs) {
             ("Sigmoid", 1) => Ok(Decision::LogOdds),
-            ("Sigmoid", outputs) if !classes => {
-                Err(Error::new("Sigmoid of several outputs is several answers at once")
-                    .expected("Sigmoid of one output, or Softmax")
-                    .got(format_args!("{outputs} outputs"))
-                    .help("a model decides between classes: export one output, or leave the Sigmoid out"))
-            }
+            ("Sigmoid", outputs) if !classes => Err(Error::new(
+                "Sigmoid of several outputs is several answers at once",
+            )
+            .expected("Sigmoid of one output, or Softmax")
+            .got(format_args!("{outputs} outputs"))
+            .help("a model decides between classes: export one output, or leave the Sigmoid out")),
             _ => Ok(Decision::Largest),
         }
     }

@@ -1,4 +1,5 @@
-//! One walk over the nodes of a graph: the numbers of a row from the input to the end, layer by layer.
+//! One walk over the nodes of a graph: the numbers of a row from the input to the end, layer by
+//! layer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,7 +35,8 @@ struct Walk<'g, 'b, 'f> {
     input: Input,
     /// Constants that are weights of a layer.
     used: HashSet<&'g str>,
-    /// Numbers that may still be read or changed: constants that are used over and over must not take for ever.
+    /// Numbers that may still be read or changed: constants that are used over and over must not
+    /// take for ever.
     left: usize,
 }
 
@@ -88,7 +90,10 @@ pub(super) fn network(graph: &Graph, len: usize, beside: &mut Beside<'_>) -> Res
 }
 
 /// The only input that is no constant.
-fn input<'g>(graph: &'g Graph, constants: &HashMap<&str, Constant<'_>>) -> Result<(&'g str, Input)> {
+fn input<'g>(
+    graph: &'g Graph,
+    constants: &HashMap<&str, Constant<'_>>,
+) -> Result<(&'g str, Input)> {
     let inputs: Vec<_> =
         graph.input.iter().filter(|input| !constants.contains_key(input.name.as_str())).collect();
     let [only] = inputs[..] else {
@@ -101,7 +106,8 @@ fn input<'g>(graph: &'g Graph, constants: &HashMap<&str, Constant<'_>>) -> Resul
     let kind = only.kind.as_ref().and_then(|kind| kind.tensor_type.as_ref());
     let dims = kind.and_then(|kind| kind.shape.as_ref()).map(|shape| &shape.dim);
     let lengths = dims.and_then(|dims| {
-        let behind = dims.iter().skip(1).map(|dim| dim.dim_value.and_then(|n| usize::try_from(n).ok()));
+        let behind =
+            dims.iter().skip(1).map(|dim| dim.dim_value.and_then(|n| usize::try_from(n).ok()));
         behind.collect::<Option<Vec<_>>>().and_then(|behind| crate::convert::elements(&behind))
     });
     let rank = dims.map(Vec::len);
@@ -154,7 +160,9 @@ impl<'g> Walk<'g, '_, '_> {
             "Scaler" => self.scaler(node)?,
             "Relu" => self.relu()?,
             "Identity" => {}
-            "Dropout" => self.notes.push(format!("{} left out: it does nothing in use", called(node))),
+            "Dropout" => {
+                self.notes.push(format!("{} left out: it does nothing in use", called(node)))
+            }
             "Cast" => self.cast(node)?,
             "Flatten" | "Reshape" | "Squeeze" => self.reshape(node)?,
             "Softmax" | "LogSoftmax" | "Sigmoid" | "ArgMax" => {
@@ -180,8 +188,8 @@ impl<'g> Walk<'g, '_, '_> {
         let constant = match (node.op_type.as_str(), of) {
             ("Constant", _) => {
                 let tensor = attribute(node, "value").and_then(|attribute| attribute.t.as_ref());
-                let tensor =
-                    tensor.ok_or_else(|| unsupported("a constant with a tensor", "another kind of it"))?;
+                let tensor = tensor
+                    .ok_or_else(|| unsupported("a constant with a tensor", "another kind of it"))?;
                 Constant { tensor, transposed: false }
             }
             ("Identity" | "Cast", Some(constant)) => constant,
@@ -190,7 +198,10 @@ impl<'g> Walk<'g, '_, '_> {
                 Constant { transposed: constant.transposed != (order == [1, 0]), ..constant }
             }
             (op, _) => {
-                return Err(unsupported("Constant, Identity, Cast or Transpose of constants", shown(op)));
+                return Err(unsupported(
+                    "Constant, Identity, Cast or Transpose of constants",
+                    shown(op),
+                ));
             }
         };
         define(&mut self.constants, output, constant)
@@ -245,7 +256,10 @@ impl<'g> Walk<'g, '_, '_> {
         }
         let b = self.operand(node, 1)?;
         let [rows, cols] = b.dims[..] else {
-            return Err(unsupported("weights with two axes", format_args!("axes {}", shape(&b.dims))));
+            return Err(unsupported(
+                "weights with two axes",
+                format_args!("axes {}", shape(&b.dims)),
+            ));
         };
         let name = node.input.get(1).map_or("", String::as_str);
         if !self.used.insert(name) && b.values.len() > SHARED {
@@ -260,11 +274,13 @@ impl<'g> Walk<'g, '_, '_> {
             weights.iter_mut().for_each(|w| *w = (f64::from(*w) * alpha) as f32);
         }
         self.check_input(inputs)?;
-        let mut sums = Sums { weights, inputs, outputs, bias: vec![0.0; outputs], name: shown(name) };
+        let mut sums =
+            Sums { weights, inputs, outputs, bias: vec![0.0; outputs], name: shown(name) };
         affine.fold(&mut sums)?;
         if !affine.is_none() {
             let nodes = affine.nodes.join(", ");
-            self.notes.push(format!("{nodes} folded into layer {}, each weight rounded once", sums.name));
+            self.notes
+                .push(format!("{nodes} folded into layer {}, each weight rounded once", sums.name));
         }
         self.stage = Stage::Sums(sums);
         Ok(())
@@ -331,7 +347,10 @@ impl<'g> Walk<'g, '_, '_> {
             ("Sub", true) => Op::SubFrom,
             (_, false) => Op::Div,
             (_, true) => {
-                return Err(unsupported("numbers divided by a constant", "a constant divided by them"));
+                return Err(unsupported(
+                    "numbers divided by a constant",
+                    "a constant divided by them",
+                ));
             }
         };
         let array = self.operand(node, usize::from(!second))?;
@@ -360,7 +379,9 @@ impl<'g> Walk<'g, '_, '_> {
         match &mut self.stage {
             Stage::Numbers(affine) => affine.then(op, constant, &called(node)),
             Stage::Sums(sums) => sums.then(op, constant, &called(node)),
-            Stage::Ended(_) => Err(unsupported("the end of the network", "more of it behind the decision")),
+            Stage::Ended(_) => {
+                Err(unsupported("the end of the network", "more of it behind the decision"))
+            }
         }
     }
 
@@ -408,7 +429,10 @@ impl<'g> Walk<'g, '_, '_> {
                 let name = node.input.get(1).map_or("", String::as_str);
                 let constant = self.constants.get(name).copied();
                 let constant = constant.ok_or_else(|| {
-                    unsupported("a constant shape", "one that is computed; use Flatten in its place")
+                    unsupported(
+                        "a constant shape",
+                        "one that is computed; use Flatten in its place",
+                    )
                 })?;
                 keeps_rows(&constant.integers()?, self.input.rows, width)
             }
@@ -434,7 +458,8 @@ impl<'g> Walk<'g, '_, '_> {
                 Ok(outputs)
             }
             Stage::Numbers(affine) if !affine.is_none() => {
-                Err(unsupported("a layer behind it", "the end of the network").of(affine.nodes.join(", ")))
+                Err(unsupported("a layer behind it", "the end of the network")
+                    .of(affine.nodes.join(", ")))
             }
             Stage::Numbers(_) => match self.layers.last() {
                 Some(last) => Ok(last.outputs),
@@ -455,12 +480,15 @@ impl<'g> Walk<'g, '_, '_> {
         };
         for output in &graph.output {
             let name = output.name.as_str();
-            let known = name == last || matches!(&self.stage, Stage::Ended(end) if end.knows(&[name]));
+            let known =
+                name == last || matches!(&self.stage, Stage::Ended(end) if end.knows(&[name]));
             if !known {
-                return Err(Error::new("the graph has an output that is not the end of the network")
-                    .expected(format_args!("{}, or what is decided by it", shown(last)))
-                    .got(shown(name))
-                    .help("export the network with its last output alone"));
+                return Err(Error::new(
+                    "the graph has an output that is not the end of the network",
+                )
+                .expected(format_args!("{}, or what is decided by it", shown(last)))
+                .got(shown(name))
+                .help("export the network with its last output alone"));
             }
         }
         if let Stage::Ended(end) = &mut self.stage {

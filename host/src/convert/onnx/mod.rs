@@ -8,8 +8,8 @@
 //! | `Identity`, `Dropout`, `Cast` to floats, `Flatten`, `Reshape` and `Squeeze` that keep rows | nothing |
 //! | `Softmax`, `LogSoftmax`, `ArgMax`, `Sigmoid` of one output, and what makes labels of them | the task |
 //!
-//! Every other operator is an error that names it and its node. Nodes are read in the order of the file, which is one in
-//! which they can run.
+//! Every other operator is an error that names it and its node. Nodes are read in the order of the
+//! file, which is one in which they can run.
 
 mod affine;
 mod decide;
@@ -28,11 +28,12 @@ pub use tensor::Beside;
 pub(super) use tensor::transposed;
 pub use write::write;
 
-/// Reads the network of a file; `beside` opens the files of weights in the model's folder, where there are some.
+/// Reads the network of a file; `beside` opens the files of weights in the model's folder, where
+/// there are some.
 ///
 /// # Errors
-/// Bytes that are no ONNX file, an operator or a shape that no MLP of Tamis has, a value that is not finite, weights that
-/// are not there.
+/// Bytes that are no ONNX file, an operator or a shape that no MLP of Tamis has, a value that is
+/// not finite, weights that are not there.
 ///
 /// ```
 /// use tamis_host::convert::{Dense, onnx};

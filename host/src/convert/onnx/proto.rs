@@ -1,7 +1,8 @@
 //! The messages of `onnx.proto` that an MLP needs, and a bound on what decoding them takes.
 //!
-//! A field that is not declared is skipped. A message of two bytes takes two hundred in memory, so the fields are counted
-//! before anything is decoded; arrays of floats stay in the file's bytes or grow to twice their size.
+//! A field that is not declared is skipped. A message of two bytes takes two hundred in memory, so
+//! the fields are counted before anything is decoded; arrays of floats stay in the file's bytes or
+//! grow to twice their size.
 
 use bytes::Bytes;
 use prost::Message;
@@ -164,7 +165,8 @@ pub(super) struct Dim {
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Skipped {}
 
-/// Fields that a file may have, and bytes in lists of integers: a network of eight layers has a few hundred.
+/// Fields that a file may have, and bytes in lists of integers: a network of eight layers has a few
+/// hundred.
 const MOST_FIELDS: usize = 1 << 15;
 
 /// Which message the bytes are of.
@@ -299,7 +301,8 @@ mod tests {
     #[test]
     fn long_lists_of_integers_are_refused_and_floats_are_not() {
         let list = Tensor { dims: vec![1], int64_data: vec![0; MOST_FIELDS], ..Tensor::default() };
-        let floats = Tensor { dims: vec![1], float_data: vec![0.5; MOST_FIELDS], ..Tensor::default() };
+        let floats =
+            Tensor { dims: vec![1], float_data: vec![0.5; MOST_FIELDS], ..Tensor::default() };
         let file = |tensor: Tensor| {
             let graph = Graph { initializer: vec![tensor], ..Graph::default() };
             Model { graph: Some(graph), ..Model::default() }.encode_to_vec()
@@ -314,7 +317,8 @@ mod tests {
         let graph = Graph { node: vec![node], ..Graph::default() };
         let file = Model { graph: Some(graph), ir_version: 6, ..Model::default() }.encode_to_vec();
         assert!(decode(file.clone().into()).is_ok());
-        let refused = (1..file.len()).filter(|&n| decode(file[..n].to_vec().into()).is_err()).count();
+        let refused =
+            (1..file.len()).filter(|&n| decode(file[..n].to_vec().into()).is_err()).count();
         assert!(refused + 2 >= file.len() - 1, "{refused} of {}", file.len());
     }
 }

@@ -1,4 +1,5 @@
-//! Constants of a graph: initialisers and the values of `Constant` nodes, decoded when they are used.
+//! Constants of a graph: initialisers and the values of `Constant` nodes, decoded when they are
+//! used.
 
 use std::collections::HashMap;
 
@@ -45,7 +46,9 @@ pub(super) struct Array {
 
 /// Whether values of an element type are floats; their name else.
 pub(super) fn is_float(kind: i64) -> bool {
-    [element::FLOAT, element::FLOAT16, element::DOUBLE, element::BFLOAT16].map(i64::from).contains(&kind)
+    [element::FLOAT, element::FLOAT16, element::DOUBLE, element::BFLOAT16]
+        .map(i64::from)
+        .contains(&kind)
 }
 
 /// Whether it is the 32-bit float.
@@ -83,7 +86,8 @@ impl Constant<'_> {
     /// Numbers that it holds at the most; none where they lie in another file.
     pub(super) fn stored(&self) -> Option<usize> {
         let tensor = self.tensor;
-        let lists = tensor.float_data.len().max(tensor.double_data.len()).max(tensor.int32_data.len());
+        let lists =
+            tensor.float_data.len().max(tensor.double_data.len()).max(tensor.int32_data.len());
         (tensor.data_location != EXTERNAL).then(|| lists.max(tensor.raw_data.len()))
     }
 
@@ -94,7 +98,8 @@ impl Constant<'_> {
     pub(super) fn floats(&self, beside: &mut Beside<'_>) -> Result<Array> {
         let dims = self.dims()?;
         let tensor = self.tensor;
-        let external = (tensor.data_location == EXTERNAL).then(|| self.external(beside)).transpose()?;
+        let external =
+            (tensor.data_location == EXTERNAL).then(|| self.external(beside)).transpose()?;
         let raw = external.as_ref().unwrap_or(&tensor.raw_data);
         let is_raw = !raw.is_empty();
         let values = match tensor.data_type {
@@ -107,9 +112,11 @@ impl Constant<'_> {
                 tensor.int32_data.iter().map(|&bits| f16::from_bits(bits as u16).to_f32()).collect()
             }
             element::BFLOAT16 if is_raw => floats(raw, |bytes| bf16::from_le_bytes(bytes).to_f32()),
-            element::BFLOAT16 => {
-                tensor.int32_data.iter().map(|&bits| bf16::from_bits(bits as u16).to_f32()).collect()
-            }
+            element::BFLOAT16 => tensor
+                .int32_data
+                .iter()
+                .map(|&bits| bf16::from_bits(bits as u16).to_f32())
+                .collect(),
             other => {
                 return Err(Error::new(format!("the constant {} is not of floats", self.name()))
                     .expected("element type 1 (float), 10 (float16), 11 (double) or 16 (bfloat16)")
@@ -119,7 +126,11 @@ impl Constant<'_> {
         };
         self.check_len(&dims, values.len())?;
         check_finite(&tensor.name, &values)?;
-        if self.transposed { Ok(Array { dims, values }.transpose()) } else { Ok(Array { dims, values }) }
+        if self.transposed {
+            Ok(Array { dims, values }.transpose())
+        } else {
+            Ok(Array { dims, values })
+        }
     }
 
     /// Its integers.
@@ -139,9 +150,13 @@ impl Constant<'_> {
                 tensor.raw_data.as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect()
             }
             element::INT64 => tensor.int64_data.clone(),
-            element::INT32 if is_raw => {
-                tensor.raw_data.as_chunks().0.iter().map(|&b| i64::from(i32::from_le_bytes(b))).collect()
-            }
+            element::INT32 if is_raw => tensor
+                .raw_data
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&b| i64::from(i32::from_le_bytes(b)))
+                .collect(),
             element::INT32 => tensor.int32_data.iter().map(|&value| value.into()).collect(),
             other => {
                 return Err(Error::new(format!("the constant {} is not of integers", self.name()))
@@ -157,29 +172,39 @@ impl Constant<'_> {
         if elements(dims) == Some(len) {
             return Ok(());
         }
-        Err(Error::new(format!("the constant {} has more or fewer values than its axes say", self.name()))
-            .expected(shape(dims))
-            .got(format_args!("{len} values"))
-            .help("the file is damaged: export the network again"))
+        Err(Error::new(format!(
+            "the constant {} has more or fewer values than its axes say",
+            self.name()
+        ))
+        .expected(shape(dims))
+        .got(format_args!("{len} values"))
+        .help("the file is damaged: export the network again"))
     }
 
     /// The bytes of a tensor that lies in a file beside the model.
     fn external(&self, beside: &mut Beside<'_>) -> Result<Bytes> {
         let entry = |key: &str| self.tensor.external_data.iter().find(|entry| entry.key == key);
         let place = |key: &str| match entry(key) {
-            Some(entry) => entry.value.parse::<usize>().map(Some).map_err(|_| self.misplaced(&entry.value)),
+            Some(entry) => {
+                entry.value.parse::<usize>().map(Some).map_err(|_| self.misplaced(&entry.value))
+            }
             None => Ok(None),
         };
         let location = entry("location").map_or("", |entry| &entry.value);
         // A name alone: nothing outside the model's folder is read.
-        if location.is_empty() || location.contains(['/', '\\', ':', '\0']) || location.starts_with("..") {
+        if location.is_empty()
+            || location.contains(['/', '\\', ':', '\0'])
+            || location.starts_with("..")
+        {
             return Err(Error::new(format!(
                 "the values of {} are in a file that is not opened",
                 self.name()
             ))
             .expected("the name of a file in the folder of the model")
             .got(format_args!("{:?}", shown(location)))
-            .help("export the network with its weights in the file (PyTorch: external_data=False)"));
+            .help(
+                "export the network with its weights in the file (PyTorch: external_data=False)",
+            ));
         }
         let file = beside(location)?;
         let start = place("offset")?.unwrap_or(0);

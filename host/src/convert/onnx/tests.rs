@@ -43,7 +43,10 @@ fn with(mut node: proto::Node, name: &str, i: i64, f: f32) -> proto::Node {
 }
 
 fn info(name: &str, dims: &[i64]) -> proto::ValueInfo {
-    let dim = dims.iter().map(|&n| proto::Dim { dim_value: (n > 0).then_some(n), dim_param: None }).collect();
+    let dim = dims
+        .iter()
+        .map(|&n| proto::Dim { dim_value: (n > 0).then_some(n), dim_param: None })
+        .collect();
     let tensor_type = Some(proto::TensorType { elem_type: 1, shape: Some(proto::Shape { dim }) });
     proto::ValueInfo { name: name.into(), kind: Some(proto::Type { tensor_type }) }
 }
@@ -91,15 +94,19 @@ fn every_way_to_write_a_layer_gives_the_same_weights() {
         });
         constant
     };
-    let as_list =
-        proto::Tensor { raw_data: Bytes::new(), float_data: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], ..w() };
+    let as_list = proto::Tensor {
+        raw_data: Bytes::new(),
+        float_data: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        ..w()
+    };
     let doubles = proto::Tensor {
         data_type: 11,
         raw_data: Bytes::new(),
         double_data: (1..=6).map(f64::from).collect(),
         ..w()
     };
-    let halves: Vec<u8> = (1..=6).flat_map(|i| half::f16::from_f32(i as f32).to_le_bytes()).collect();
+    let halves: Vec<u8> =
+        (1..=6).flat_map(|i| half::f16::from_f32(i as f32).to_le_bytes()).collect();
     let halves = proto::Tensor { data_type: 10, raw_data: halves.into(), ..w() };
     let cases = [
         (vec![node("MatMul", "x w", "y")], vec![w()]),
@@ -110,7 +117,10 @@ fn every_way_to_write_a_layer_gives_the_same_weights() {
         (vec![with(node("Gemm", "x t", "y"), "transB", 1, 0.0)], vec![turned()]),
         (vec![node("Transpose", "t", "u"), node("MatMul", "x u", "y")], vec![turned()]),
         (vec![held(w()), node("MatMul", "x c", "y")], vec![]),
-        (vec![node("Identity", "x", "z"), node("Cast", "w", "v"), node("MatMul", "z v", "y")], vec![w()]),
+        (
+            vec![node("Identity", "x", "z"), node("Cast", "w", "v"), node("MatMul", "z v", "y")],
+            vec![w()],
+        ),
     ];
     for (at, (nodes, constants)) in cases.into_iter().enumerate() {
         let network = network(&[2], nodes, constants);
@@ -235,14 +245,23 @@ fn what_is_not_supported_is_named_with_its_node() {
     assert!(complaint(&[3], vec![layer()], vec![w()]).contains("for 2"), "three inputs");
     assert!(complaint(&[2, 2], vec![layer()], vec![w()]).contains("Flatten"), "rows of rows");
     let reshape = vec![node("Reshape", "x shape", "f"), node("MatMul", "f w", "y")];
-    assert!(complaint(&[4], reshape, vec![w(), integers("shape", &[-1, 2])]).contains("rows that stay rows"));
+    assert!(
+        complaint(&[4], reshape, vec![w(), integers("shape", &[-1, 2])])
+            .contains("rows that stay rows")
+    );
     assert!(complaint(&[2], vec![node("Relu", "x", "y")], vec![]).contains("Relu behind a layer"));
-    assert!(complaint(&[2], vec![node("Identity", "x", "y")], vec![]).contains("a layer with weights"));
-    assert!(complaint(&[2], vec![node("MatMul", "w x", "y")], vec![w()]).contains("rows times weights"));
+    assert!(
+        complaint(&[2], vec![node("Identity", "x", "y")], vec![]).contains("a layer with weights")
+    );
+    assert!(
+        complaint(&[2], vec![node("MatMul", "w x", "y")], vec![w()]).contains("rows times weights")
+    );
     let scaled = vec![layer(), node("Relu", "m", "r"), node("Mul", "r two", "y")];
     assert!(complaint(&[2], scaled, vec![w(), floats("two", &[], &[2.0])]).contains("Mul-node"));
     let rows = vec![layer(), node("Add", "m b", "y")];
-    assert!(complaint(&[2], rows, vec![w(), floats("b", &[2, 3], &[1.0; 6])]).contains("row to row"));
+    assert!(
+        complaint(&[2], rows, vec![w(), floats("b", &[2, 3], &[1.0; 6])]).contains("row to row")
+    );
 }
 
 #[test]
@@ -252,7 +271,8 @@ fn damaged_constants_are_named() {
         assert!(layer(proto::Tensor { dims, ..w() }).contains("w has more or fewer values"));
     }
     assert!(
-        layer(proto::Tensor { dims: vec![i64::MAX, i64::MAX], ..w() }).contains("axes that no array has")
+        layer(proto::Tensor { dims: vec![i64::MAX, i64::MAX], ..w() })
+            .contains("axes that no array has")
     );
     assert!(layer(proto::Tensor { dims: vec![2, -3], ..w() }).contains("axes that no array has"));
     assert!(layer(proto::Tensor { dims: vec![6], ..w() }).contains("two axes"));
@@ -268,16 +288,25 @@ fn damaged_constants_are_named() {
 fn weights_in_files_of_their_own_are_read_from_the_folder_alone() {
     let entry = |key: &str, value: &str| proto::Entry { key: key.into(), value: value.into() };
     let outside = |location: &str, offset: &str| {
-        let external_data = vec![entry("location", location), entry("offset", offset), entry("length", "24")];
-        let tensor = proto::Tensor { raw_data: Bytes::new(), data_location: 1, external_data, ..w() };
+        let external_data =
+            vec![entry("location", location), entry("offset", offset), entry("length", "24")];
+        let tensor =
+            proto::Tensor { raw_data: Bytes::new(), data_location: 1, external_data, ..w() };
         let bytes = file(&[2], vec![node("MatMul", "x w", "y")], vec![tensor]);
         let held = Bytes::from([&[0; 8][..], &w().raw_data].concat());
-        read(bytes, &mut |name| if name == "m.data" { Ok(held.clone()) } else { Err(Error::new("opened")) })
+        read(bytes, &mut |name| {
+            if name == "m.data" { Ok(held.clone()) } else { Err(Error::new("opened")) }
+        })
     };
     assert_eq!(outside("m.data", "8").unwrap().layers[0].weights, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-    for (location, offset) in
-        [("../m.data", "8"), ("/m.data", "8"), ("a/m.data", "8"), ("..", "8"), ("", "8"), ("C:m.data", "8")]
-    {
+    for (location, offset) in [
+        ("../m.data", "8"),
+        ("/m.data", "8"),
+        ("a/m.data", "8"),
+        ("..", "8"),
+        ("", "8"),
+        ("C:m.data", "8"),
+    ] {
         let text = outside(location, offset).unwrap_err().to_string();
         assert!(text.contains("not opened"), "{location}: {text}");
     }
@@ -290,12 +319,18 @@ fn weights_in_files_of_their_own_are_read_from_the_folder_alone() {
 #[test]
 fn constants_that_are_used_over_and_over_end_in_an_error() {
     let wide = floats("b", &[1, 3], &[0.5; 3]);
-    let many: Vec<_> = (0..5000).map(|i| node("Add", &format!("m{i} b"), &format!("m{}", i + 1))).collect();
+    let many: Vec<_> =
+        (0..5000).map(|i| node("Add", &format!("m{i} b"), &format!("m{}", i + 1))).collect();
     let nodes = [vec![node("MatMul", "x w", "m0")], many].concat();
-    assert_eq!(network(&[2], nodes, vec![w(), wide]).layers[0].bias, [2500.0; 3], "small ones are harmless");
+    assert_eq!(
+        network(&[2], nodes, vec![w(), wide]).layers[0].bias,
+        [2500.0; 3],
+        "small ones are harmless"
+    );
     let side = 300;
     let square = floats("w", &[side, side], &vec![0.5; (side * side) as usize]);
-    let twice = vec![node("MatMul", "x w", "m"), node("Relu", "m", "r"), node("MatMul", "r w", "y")];
+    let twice =
+        vec![node("MatMul", "x w", "m"), node("Relu", "m", "r"), node("MatMul", "r w", "y")];
     assert!(complaint(&[side], twice, vec![square]).contains("one large array"));
 }
 

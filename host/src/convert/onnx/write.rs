@@ -1,5 +1,5 @@
-//! Layers as an ONNX graph: one `Gemm` with `transB` a layer and `Relu` between, in opset 11, which every runtime of the
-//! last years reads.
+//! Layers as an ONNX graph: one `Gemm` with `transB` a layer and `Relu` between, in opset 11, which
+//! every runtime of the last years reads.
 
 use prost::Message;
 
@@ -24,9 +24,9 @@ const LIMIT: usize = (1 << 31) - (1 << 20);
 /// # Errors
 /// More weights than a file of protobuf holds, which is 2 GiB.
 pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
-    let numbers = layers
-        .iter()
-        .fold(0_usize, |sum, layer| sum.saturating_add(layer.weights.len()).saturating_add(layer.bias.len()));
+    let numbers = layers.iter().fold(0_usize, |sum, layer| {
+        sum.saturating_add(layer.weights.len()).saturating_add(layer.bias.len())
+    });
     if numbers > LIMIT / 4 {
         return Err(Error::new("the model is too large for ONNX, whose weights are dense")
             .expected(format_args!("at most {} weights with zeros", LIMIT / 4))
@@ -50,10 +50,19 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
             output: vec![if is_last && !layer.relu { "output".into() } else { name("sums") }],
             name: format!("gemm_{l}"),
             op_type: "Gemm".into(),
-            attribute: vec![Attribute { name: "transB".into(), i: 1, kind: INT, ..Attribute::default() }],
+            attribute: vec![Attribute {
+                name: "transB".into(),
+                i: 1,
+                kind: INT,
+                ..Attribute::default()
+            }],
             ..Node::default()
         };
-        graph.initializer.push(tensor(name("weight"), &[layer.outputs, layer.inputs], &layer.weights));
+        graph.initializer.push(tensor(
+            name("weight"),
+            &[layer.outputs, layer.inputs],
+            &layer.weights,
+        ));
         if !layer.bias.is_empty() {
             node.input.push(name("bias"));
             graph.initializer.push(tensor(name("bias"), &[layer.outputs], &layer.bias));
@@ -72,7 +81,8 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
             value = output;
         }
     }
-    let entry = meta.map(|meta| Ok::<_, Error>(Entry { key: Meta::KEY.into(), value: meta.to_text()? }));
+    let entry =
+        meta.map(|meta| Ok::<_, Error>(Entry { key: Meta::KEY.into(), value: meta.to_text()? }));
     let model = Model {
         ir_version: IR_VERSION,
         producer_name: "tamis".into(),
@@ -85,8 +95,10 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
 
 fn info(name: &str, width: usize) -> ValueInfo {
     let rows = Dim { dim_param: Some("N".into()), dim_value: None };
-    let columns = Dim { dim_value: Some(i64::try_from(width).unwrap_or(i64::MAX)), dim_param: None };
-    let tensor_type = TensorType { elem_type: FLOAT, shape: Some(Shape { dim: vec![rows, columns] }) };
+    let columns =
+        Dim { dim_value: Some(i64::try_from(width).unwrap_or(i64::MAX)), dim_param: None };
+    let tensor_type =
+        TensorType { elem_type: FLOAT, shape: Some(Shape { dim: vec![rows, columns] }) };
     ValueInfo { name: name.into(), kind: Some(Type { tensor_type: Some(tensor_type) }) }
 }
 

@@ -12,7 +12,8 @@ pub struct Cell {
     pub part: String,
     /// How it is trained.
     pub method: Method,
-    /// Neurons of a hidden layer; 0 for a constant predictor of labels that are the same in all cells.
+    /// Neurons of a hidden layer; 0 for a constant predictor of labels that are the same in all
+    /// cells.
     pub m: usize,
     /// Nonzero weights; 0 as for `m`, and where nothing depends on them.
     pub s: usize,
@@ -30,14 +31,21 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Its name among the cells of the spec, and that of its file: `planted-paper-m10-s50-seed0`, with all axes
-    /// `inputs-assumption-m180-s0-n1000-d10-seed0`.
+    /// Its name among the cells of the spec, and that of its file: `planted-paper-m10-s50-seed0`,
+    /// with all axes `inputs-assumption-m180-s0-n1000-d10-seed0`.
     #[must_use]
     pub fn id(&self) -> String {
         let Self { part, method, m, s, n, d, variant, seed } = self;
-        let axis = |name: &str, value: &Option<usize>| value.map_or(String::new(), |v| format!("-{name}{v}"));
+        let axis = |name: &str, value: &Option<usize>| {
+            value.map_or(String::new(), |v| format!("-{name}{v}"))
+        };
         let variant = variant.as_ref().map_or(String::new(), |name| format!("-{name}"));
-        format!("{part}-{}-m{m}-s{s}{}{}{variant}-seed{seed}", method.name(), axis("n", n), axis("d", d))
+        format!(
+            "{part}-{}-m{m}-s{s}{}{}{variant}-seed{seed}",
+            method.name(),
+            axis("n", n),
+            axis("d", d)
+        )
     }
 
     /// Its sizes, in its part.
@@ -55,8 +63,8 @@ impl Cell {
 }
 
 impl Spec {
-    /// All cells, in an order that depends on the spec alone. Constant predictors of labels that no cell changes have one
-    /// cell.
+    /// All cells, in an order that depends on the spec alone. Constant predictors of labels that no
+    /// cell changes have one cell.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         self.part.iter().flat_map(cells).collect()
@@ -68,7 +76,9 @@ impl Spec {
     /// There is no such part.
     pub fn part_of(&self, cell: &Cell) -> Result<&Part> {
         self.part.iter().find(|part| part.name == cell.part).ok_or_else(|| {
-            Error::new("the cell is of no part of the spec").got(cell.id()).help("run the spec that it is of")
+            Error::new("the cell is of no part of the spec")
+                .got(cell.id())
+                .help("run the spec that it is of")
         })
     }
 
@@ -81,7 +91,9 @@ impl Spec {
         let example = all.first().map_or_else(String::new, Cell::id);
         all.into_iter().find(|cell| cell.id() == id).ok_or_else(|| {
             Error::new("the spec has no such cell")
-                .expected(format_args!("I/N, such as 1/8, or the name of a cell, such as {example}"))
+                .expected(format_args!(
+                    "I/N, such as 1/8, or the name of a cell, such as {example}"
+                ))
                 .got(id)
                 .help("--dry-run --json lists the names")
         })
@@ -99,10 +111,15 @@ fn cells(part: &Part) -> Vec<Cell> {
     for at in part.points() {
         let n = (!part.n.is_empty()).then_some(at.n);
         let d = (!part.d.is_empty()).then_some(at.d);
-        let variant = part.variants.get(at.variant).map(|of| of.name.clone()).filter(|name| !name.is_empty());
+        let variant =
+            part.variants.get(at.variant).map(|of| of.name.clone()).filter(|name| !name.is_empty());
         for &seed in &part.seeds {
-            let of =
-                |&method: &Method| Cell { n, d, variant: variant.clone(), ..cell(method, at.m, at.s, seed) };
+            let of = |&method: &Method| Cell {
+                n,
+                d,
+                variant: variant.clone(),
+                ..cell(method, at.m, at.s, seed)
+            };
             cells.extend(part.methods.iter().filter(|&&of| !fixed(of)).map(of));
         }
     }
@@ -141,8 +158,8 @@ impl Shard {
         }
     }
 
-    /// Whether cell number `at`, from 0, is one of its cells. Neighbours go to different shards, each time from the next one
-    /// on, so that every shard has cells of every size and method.
+    /// Whether cell number `at`, from 0, is one of its cells. Neighbours go to different shards,
+    /// each time from the next one on, so that every shard has cells of every size and method.
     #[must_use]
     pub const fn has(&self, at: usize) -> bool {
         (at % self.of + at / self.of) % self.of == self.index - 1

@@ -1,4 +1,5 @@
-//! Whether two networks of one hidden layer and one output are the same: neuron by neuron, in whatever order they stand.
+//! Whether two networks of one hidden layer and one output are the same: neuron by neuron, in
+//! whatever order they stand.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use crate::base::file::Aligned;
 
 /// Neurons whose cosine is above this share their direction: no data tell them from one neuron.
 const SAME: f64 = 0.999_999;
-/// Weights below this fraction of the largest of their network count as none: single precision cannot tell them from 0.
+/// Weights below this fraction of the largest of their network count as none: single precision
+/// cannot tell them from 0.
 const NOTHING: f64 = 1e-6;
 
 /// How much of a planted network was found.
@@ -55,7 +57,8 @@ impl Neuron {
         self.entries.iter().map(|(_, w)| w * w).sum::<f64>().sqrt()
     }
 
-    /// The cosine, and the inputs that both read. Neurons of different signs have nothing in common.
+    /// The cosine, and the inputs that both read. Neurons of different signs have nothing in
+    /// common.
     fn against(&self, other: &Self) -> (f64, usize) {
         if self.sign != other.sign {
             return (0.0, 0);
@@ -92,7 +95,8 @@ pub(super) fn of_model(model: &Model<'_>) -> Option<Vec<Neuron>> {
         let (weights, left) = values.split_at_checked(count.into())?;
         (columns, values) = (rest, left);
         let sign = if sum.signs().get(i / 32)? >> (i % 32) & 1 == 1 { -1.0 } else { 1.0 };
-        let entries = row.iter().zip(weights).map(|(&j, &w)| (j.into(), f64::from(sign * w))).collect();
+        let entries =
+            row.iter().zip(weights).map(|(&j, &w)| (j.into(), f64::from(sign * w))).collect();
         neurons.push(Neuron { sign, entries });
     }
     Some(neurons)
@@ -159,7 +163,8 @@ fn joined(all: &[Neuron]) -> Vec<Neuron> {
     let largest = weights.fold(0.0_f64, |most, (_, w)| most.max(w.abs()));
     let mut neurons: Vec<Neuron> = Vec::new();
     for Neuron { sign, entries } in all {
-        let entries = entries.iter().copied().filter(|(_, w)| w.abs() > NOTHING * largest).collect();
+        let entries =
+            entries.iter().copied().filter(|(_, w)| w.abs() > NOTHING * largest).collect();
         let new = Neuron { sign: *sign, entries };
         if new.entries.is_empty() {
             continue;
@@ -169,7 +174,9 @@ fn joined(all: &[Neuron]) -> Vec<Neuron> {
             cosine > SAME && shared == old.entries.len() && shared == new.entries.len()
         };
         match neurons.iter_mut().find(same) {
-            Some(old) => old.entries.iter_mut().zip(&new.entries).for_each(|(old, new)| old.1 += new.1),
+            Some(old) => {
+                old.entries.iter_mut().zip(&new.entries).for_each(|(old, new)| old.1 += new.1)
+            }
             None => neurons.push(new),
         }
     }
@@ -189,7 +196,10 @@ mod tests {
         let planted = weights(&[0, 3, 25, 31], &[1.0, -2.0, 0.5, 1.0]);
         let found = weights(&[5, 11, 20, 23], &[0.5, 1.0, 1.0, -2.0]);
         let same = compare(&planted, &found);
-        assert_eq!(same, Match { neurons: 3, neurons_found: 3, weights: 4, weights_found: 4, extra: 0 });
+        assert_eq!(
+            same,
+            Match { neurons: 3, neurons_found: 3, weights: 4, weights_found: 4, extra: 0 }
+        );
         assert!(same.one_to_one());
     }
 
@@ -208,7 +218,10 @@ mod tests {
         let planted = weights(&[0, 3, 25], &[1.0, -2.0, 0.5]);
         let found = weights(&[0, 4, 15, 38], &[1.0, -2.0, 0.5, 1e-9]);
         let close = compare(&planted, &found);
-        assert_eq!(close, Match { neurons: 2, neurons_found: 1, weights: 3, weights_found: 2, extra: 1 });
+        assert_eq!(
+            close,
+            Match { neurons: 2, neurons_found: 1, weights: 3, weights_found: 2, extra: 1 }
+        );
         assert!(!close.one_to_one());
         assert_eq!(compare(&planted, &weights(&[], &[])).weights_found, 0);
     }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// The compiler.
     pub toolchain: String,
-    /// The commit of the sources that the program lies in, with `-dirty` where they were changed; none where there is no git.
+    /// The commit of the sources that the program lies in, with `-dirty` where they were changed;
+    /// none where there is no git.
     pub commit: Option<String>,
     /// The processor, as the system calls it.
     pub cpu: Option<String>,
@@ -30,8 +31,8 @@ impl Environment {
             let line = text.lines().find(|line| line.starts_with(name))?;
             Some(line.split_once(':')?.1.trim().to_owned())
         };
-        let kilobytes =
-            line("/proc/meminfo", "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
+        let kilobytes = line("/proc/meminfo", "MemTotal")
+            .and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
         Self {
             toolchain: option_env!("TAMIS_RUSTC").unwrap_or("rustc, version unknown").to_owned(),
             commit: commit(),
@@ -59,7 +60,13 @@ pub fn commit() -> Option<String> {
         return None;
     }
     let mut git = std::process::Command::new("git");
-    git.arg("-C").arg(sources).args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
+    git.arg("-C").arg(sources).args([
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+        "--exclude=*",
+    ]);
     let output = git.stdin(std::process::Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())

@@ -1,5 +1,5 @@
-//! The experiments that ship with the command: every figure of the paper on iterative hard thresholding, its runtimes, checks
-//! of its theory, and the tables of docs/results.
+//! The experiments that ship with the command: every figure of the paper on iterative hard
+//! thresholding, its runtimes, checks of its theory, and the tables of docs/results.
 
 use std::path::Path;
 
@@ -78,7 +78,10 @@ mod tests {
                 cells.push(spec.cells().len());
                 let files: Vec<String> = spec.part.iter().flat_map(problem::files_of).collect();
                 assert!(profile != "smoke" || files.is_empty(), "{name}: {files:?}");
-                assert!(profile != "reduced" || spec.minutes.is_some_and(|minutes| minutes < 60.0), "{name}");
+                assert!(
+                    profile != "reduced" || spec.minutes.is_some_and(|minutes| minutes < 60.0),
+                    "{name}"
+                );
             }
             // Runtimes are measured whole, with a shorter IMP.
             let grows = cells[0] < cells[1] && (cells[1] < cells[2] || name == "runtimes");
@@ -89,8 +92,10 @@ mod tests {
     #[test]
     fn a_resolved_spec_is_a_spec_with_the_same_cells_and_hash() {
         for (name, profile) in names().flat_map(|name| PROFILES.map(|profile| (name, profile))) {
-            for spec in [load(name, Some(profile)).unwrap(), load(name, Some(profile)).unwrap().with_digits()]
-            {
+            for spec in [
+                load(name, Some(profile)).unwrap(),
+                load(name, Some(profile)).unwrap().with_digits(),
+            ] {
                 let again = Spec::parse(&spec.to_toml().unwrap(), None).unwrap();
                 assert_eq!(again, spec, "{name} {profile}");
                 assert_eq!(again.hash(), spec.hash());
@@ -102,7 +107,8 @@ mod tests {
     #[test]
     fn the_spec_of_the_documentation_is_one() {
         let docs = include_str!("../../../../docs/experiments.md");
-        let text = docs.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let text =
+            docs.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let cells = |profile| Spec::parse(text, profile).unwrap().cells().len();
         // s = 2000 is above 100 · 5 and 100 · 10.
         assert_eq!((cells(None), cells(Some("smoke"))), (2 * 2 * 3 * 6, 6));
@@ -125,7 +131,9 @@ mod tests {
         let spec = load("figure-1-right", None).unwrap();
         let pairs = spec.part[0].pairs();
         // m² < s/2, and no others.
-        for (m, s) in spec.part[0].m.iter().flat_map(|&m| spec.part[0].s.iter().map(move |&s| (m, s))) {
+        for (m, s) in
+            spec.part[0].m.iter().flat_map(|&m| spec.part[0].s.iter().map(move |&s| (m, s)))
+        {
             let kept = m * m >= s / 2 && 100 * m >= s.div_ceil(2);
             assert_eq!(pairs.contains(&(m, s)), kept, "{m} {s}");
         }

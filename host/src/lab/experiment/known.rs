@@ -1,5 +1,5 @@
-//! Figures to compare with: what the paper prints, and what was measured of its authors' code. They stand in
-//! `host/specs/known.toml`, each list with its source.
+//! Figures to compare with: what the paper prints, and what was measured of its authors' code. They
+//! stand in `host/specs/known.toml`, each list with its source.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,8 @@ impl Value {
         std::iter::once(self.value).chain(self.more.iter().copied())
     }
 
-    /// The median of these; a run that diverged is below all others. Not a number where that is the median.
+    /// The median of these; a run that diverged is below all others. Not a number where that is the
+    /// median.
     ///
     /// ```
     /// use tamis_host::lab::experiment::{Method, known::Value};
@@ -60,10 +61,12 @@ impl Value {
     /// What else there is to know.
     #[must_use]
     pub fn about(&self) -> String {
-        let seeds: Vec<String> =
-            self.all().map(|v| if v.is_nan() { "diverged".into() } else { v.to_string() }).collect();
-        let seeds =
-            (seeds.len() > 1).then(|| format!("seeds 0 to {}: {}", seeds.len() - 1, seeds.join(", ")));
+        let seeds: Vec<String> = self
+            .all()
+            .map(|v| if v.is_nan() { "diverged".into() } else { v.to_string() })
+            .collect();
+        let seeds = (seeds.len() > 1)
+            .then(|| format!("seeds 0 to {}: {}", seeds.len() - 1, seeds.join(", ")));
         [self.note.clone(), seeds].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }
@@ -137,7 +140,10 @@ mod tests {
             let parts: Vec<_> = entry.parts.iter().map(|name| part(name)).collect();
             for value in entry.published.iter().chain(&entry.reference) {
                 let at = format!("{:?}: {value:?}", entry.parts);
-                assert!(parts.iter().all(|part| part.pairs().contains(&(value.m, value.s))), "{at}");
+                assert!(
+                    parts.iter().all(|part| part.pairs().contains(&(value.m, value.s))),
+                    "{at}"
+                );
                 assert!(parts.iter().any(|part| part.methods.contains(&value.method)), "{at}");
             }
         }

@@ -1,4 +1,5 @@
-//! Experiments: a figure or table of many independent trainings or measurements, as data; run cell by cell, and reported.
+//! Experiments: a figure or table of many independent trainings or measurements, as data; run cell
+//! by cell, and reported.
 //!
 //! ```text
 //! spec (TOML) ── profile ──> resolved spec ──> cells ──> runner: a process per cell ──> store: a file per cell

@@ -22,7 +22,13 @@ const FREEDOM: usize = 5;
 ///
 /// # Errors
 /// The file of images cannot be read or has too few.
-pub(super) fn rows(of: Distribution, n: usize, d: usize, seed: u64, images: &Path) -> Result<Matrix> {
+pub(super) fn rows(
+    of: Distribution,
+    n: usize,
+    d: usize,
+    seed: u64,
+    images: &Path,
+) -> Result<Matrix> {
     let fill: fn(&mut Rng, &mut [f32]) = match of {
         Distribution::Gaussian => |rng, row| rng.fill_normal(row),
         Distribution::Correlated => |rng, row| {
@@ -49,7 +55,8 @@ fn student(rng: &mut Rng) -> f32 {
     normal / (chi / FREEDOM as f32).sqrt()
 }
 
-/// Adds normal noise of `sigma` times the labels' root mean square to all labels; returns the noise.
+/// Adds normal noise of `sigma` times the labels' root mean square to all labels; returns the
+/// noise.
 pub(super) fn add_noise(labels: &mut [f32], sigma: f64, seed: u64) -> Vec<f32> {
     let scale = sigma * mean_square(labels).sqrt();
     let mut noise = vec![0.0; labels.len()];
@@ -127,7 +134,10 @@ mod tests {
             (Distribution::Uniform, [0.5, 1.0 / 3.0, 0.0]),
         ] {
             let found = moments(of);
-            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.15), "{of:?} {found:?}");
+            assert!(
+                found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.15),
+                "{of:?} {found:?}"
+            );
         }
         assert!(rows(Distribution::Pixels, 1, 1, 0, Path::new("")).is_err());
     }
@@ -144,10 +154,16 @@ mod tests {
     #[test]
     fn variable_columns_are_chosen() {
         let cols = 12;
-        let row =
-            |k: usize| (0..cols).map(move |j| if j == 3 || j == 7 { 5.0 } else { (k * (j + 1)) as f32 });
+        let row = |k: usize| {
+            (0..cols).map(move |j| if j == 3 || j == 7 { 5.0 } else { (k * (j + 1)) as f32 })
+        };
         let values: Vec<f32> = (0..4).flat_map(row).collect();
         let chosen = most_variable(&values, cols, 10);
-        assert!(chosen.len() == 10 && !chosen.contains(&3) && !chosen.contains(&7) && chosen.is_sorted());
+        assert!(
+            chosen.len() == 10
+                && !chosen.contains(&3)
+                && !chosen.contains(&7)
+                && chosen.is_sorted()
+        );
     }
 }

@@ -53,7 +53,9 @@ const MNIST: [&str; 4] = [
 
 fn files(data: &Data) -> Vec<String> {
     match data {
-        Data::Mnist { .. } | Data::Image { from: Pictures::Mnist, .. } => MNIST.map(String::from).to_vec(),
+        Data::Mnist { .. } | Data::Image { from: Pictures::Mnist, .. } => {
+            MNIST.map(String::from).to_vec()
+        }
         Data::Image { from: Pictures::Cifar, index, .. } => vec![format!("cifar/image{index}.png")],
         _ => Vec::new(),
     }
@@ -71,7 +73,8 @@ pub fn files_of(part: &Part) -> Vec<String> {
     own.into_iter().chain(pixels.then(|| MNIST[0].to_owned())).collect()
 }
 
-/// A file under the folder of the data: of a gzip file that there is not, what it is the gzip file of, if there is that.
+/// A file under the folder of the data: of a gzip file that there is not, what it is the gzip file
+/// of, if there is that.
 fn found(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     let plain = name.strip_suffix(".gz").map(|name| folder.join(name));
@@ -98,11 +101,13 @@ pub fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
             "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files image0.png, image1.png, … in \
              DIR/cifar; or pass --digits to take drawn digits instead"
         };
-        let error =
-            Error::new("a data set is missing").expected(format_args!("--data-dir DIR with {name} in DIR"));
+        let error = Error::new("a data set is missing")
+            .expected(format_args!("--data-dir DIR with {name} in DIR"));
         return Err(match path {
             Some(path) => error.at(path).got("no such file").help(help),
-            None => error.got(format_args!("no folder of data, and no {FOLDER_VARIABLE}")).help(help),
+            None => {
+                error.got(format_args!("no folder of data, and no {FOLDER_VARIABLE}")).help(help)
+            }
         });
     }
     Ok(())
@@ -137,8 +142,12 @@ pub fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
         }
         Data::Image { from, index, features, deviation, channel_deviation } => {
             let channel_deviation = channel_deviation.unwrap_or(0.0);
-            let fourier =
-                Fourier { features: *features, deviation: *deviation, channel_deviation, seed: cell.seed };
+            let fourier = Fourier {
+                features: *features,
+                deviation: *deviation,
+                channel_deviation,
+                seed: cell.seed,
+            };
             let index = part.variant(cell.point(part)).picture.unwrap_or(*index);
             let picture = picture(*from, index, folder)?;
             let (data, labels) = picture.samples(&fourier)?;
@@ -160,7 +169,11 @@ fn plant(part: &Part, cell: &Cell, folder: &Path) -> Result<Set> {
     let n = train + test;
     let dims = Dims::new(n, inputs, at.m, at.s);
     let numbers = (n as u64).saturating_mul((inputs as u64).saturating_add(outputs as u64));
-    room_for("the planted data", numbers.saturating_mul(4), "choose fewer data.samples in the spec")?;
+    room_for(
+        "the planted data",
+        numbers.saturating_mul(4),
+        "choose fewer data.samples in the spec",
+    )?;
     let mut planted = None;
     let (mut data, mut labels) = if (part.hidden, outputs) == (1, 1) {
         let signs = if variant.negative == Some(true) { Signs::Balanced } else { Signs::Positive };
@@ -218,9 +231,15 @@ enum MnistFiles {
     Both,
 }
 
-fn mnist(folder: &Path, files: MnistFiles, classes: &[u8], rows: std::ops::Range<usize>) -> DataFiles {
+fn mnist(
+    folder: &Path,
+    files: MnistFiles,
+    classes: &[u8],
+    rows: std::ops::Range<usize>,
+) -> DataFiles {
     let pair = |at: usize| {
-        let [train, test] = [MNIST[at], MNIST[at + 1]].map(|name| found(folder, name).display().to_string());
+        let [train, test] =
+            [MNIST[at], MNIST[at + 1]].map(|name| found(folder, name).display().to_string());
         PathBuf::from(match files {
             MnistFiles::Train => train,
             MnistFiles::Test => test,
@@ -268,18 +287,24 @@ fn picture(from: Pictures, index: usize, folder: &Path) -> Result<Picture> {
             square(image, 28, 1)
         }
         Pictures::Digits => {
-            let (images, _) =
-                digits::generate(index.checked_add(1).ok_or_else(|| beyond(usize::MAX))?, 28, DIGITS_SEED)?;
+            let (images, _) = digits::generate(
+                index.checked_add(1).ok_or_else(|| beyond(usize::MAX))?,
+                28,
+                DIGITS_SEED,
+            )?;
             square(select::gather(images, vec![index])?, 28, 1)
         }
         Pictures::ColourDigits => {
-            let first =
-                index.checked_mul(3).filter(|&first| first < 1 << 20).ok_or_else(|| beyond((1 << 20) / 3))?;
+            let first = index
+                .checked_mul(3)
+                .filter(|&first| first < 1 << 20)
+                .ok_or_else(|| beyond((1 << 20) / 3))?;
             let (images, _) = digits::generate(first + 3, 32, DIGITS_SEED)?;
             let planes = select::gather(images, (first..first + 3).collect())?;
             let picture = square(planes, 32, 3)?;
             // Plane by plane to pixel by pixel.
-            let values = (0..32 * 32 * 3).map(|i| picture.values[i % 3 * 32 * 32 + i / 3]).collect();
+            let values =
+                (0..32 * 32 * 3).map(|i| picture.values[i % 3 * 32 * 32 + i / 3]).collect();
             Ok(Picture { values, ..picture })
         }
     }
@@ -303,7 +328,8 @@ mod tests {
     use super::*;
 
     fn set(hidden: usize, m: usize, s: usize, data: &str) -> Set {
-        let metric = if data.contains("digits\",") && !data.contains("image") { "accuracy" } else { "psnr" };
+        let metric =
+            if data.contains("digits\",") && !data.contains("image") { "accuracy" } else { "psnr" };
         let text = format!(
             "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\nhidden={hidden}\nm=[{m}]\ns=[{s}]\nepochs=1\n\
              batch=0\nmethods=['paper']\nseeds=[3]\nmetric='{metric}'\non='train'\nrange=[0,1]\ndata={data}\n"
@@ -320,7 +346,8 @@ mod tests {
                     variants=[{name='clean'}, {name='noisy', noise=0.5}, {name='small', rows='ternary'}]\n\
                     data={kind='planted',samples=9,inputs=5,outputs=1,test=300}\n";
         let spec = Spec::parse(text, None).unwrap();
-        let [clean, noisy, small] = [0, 1, 2].map(|at| load(&spec.part[0], &spec.cells()[at], None).unwrap());
+        let [clean, noisy, small] =
+            [0, 1, 2].map(|at| load(&spec.part[0], &spec.cells()[at], None).unwrap());
         assert_eq!((clean.train.data.rows, clean.noise, noisy.train.labels.len()), (40, None, 40));
         assert_eq!((&clean.planted, &clean.train.data), (&noisy.planted, &noisy.train.data));
         let [clean, noisy_labels] = [&clean, &noisy].map(|set| &set.test.as_ref().unwrap().labels);
@@ -332,7 +359,9 @@ mod tests {
     #[test]
     fn test_rows_are_further_rows_of_the_same_network() {
         let of = |samples: usize, test: usize| {
-            format!(r#"{{ kind = "planted", samples = {samples}, inputs = 6, outputs = 2, test = {test} }}"#)
+            format!(
+                r#"{{ kind = "planted", samples = {samples}, inputs = 6, outputs = 2, test = {test} }}"#
+            )
         };
         for hidden in [1, 2] {
             let whole = set(hidden, 3, 9, &of(50, 0));
@@ -345,11 +374,17 @@ mod tests {
 
     #[test]
     fn drawn_digits_keep_train_and_test_apart() {
-        let made = set(1, 2, 4, r#"{ kind = "digits", side = 8, classes = [1, 7], train = 30, test = 10 }"#);
+        let made = set(
+            1,
+            2,
+            4,
+            r#"{ kind = "digits", side = 8, classes = [1, 7], train = 30, test = 10 }"#,
+        );
         let test = made.test.unwrap();
         assert_eq!((made.train.data.rows, test.data.rows, made.train.task), (60, 20, Task::Binary));
         assert_eq!(made.train.labels.iter().sum::<f32>(), 30.0);
-        let (Values::U8(train), Values::U8(held)) = (&made.train.data.values, &test.data.values) else {
+        let (Values::U8(train), Values::U8(held)) = (&made.train.data.values, &test.data.values)
+        else {
             panic!("bytes")
         };
         assert!(held.chunks(64).all(|image| train.chunks(64).all(|other| other != image)));
@@ -357,12 +392,14 @@ mod tests {
 
     #[test]
     fn pictures_are_drawn_where_there_are_none() {
-        let grey = r#"{ kind = "image", from = "digits", index = 1, features = 20, deviation = 2.0 }"#;
+        let grey =
+            r#"{ kind = "image", from = "digits", index = 1, features = 20, deviation = 2.0 }"#;
         let made = set(1, 2, 4, grey).train;
         assert_eq!((made.data.rows, made.data.cols), (784, 20));
         assert!(made.labels.iter().any(|&y| y > 0.5) && made.labels.iter().all(|&y| y <= 1.0));
-        let colours =
-            grey.replace("\"digits\"", "\"colour-digits\"").replace(" }", ", channel_deviation = 0.05 }");
+        let colours = grey
+            .replace("\"digits\"", "\"colour-digits\"")
+            .replace(" }", ", channel_deviation = 0.05 }");
         assert_eq!(set(1, 2, 4, &colours).train.data.rows, 32 * 32 * 3);
     }
 }

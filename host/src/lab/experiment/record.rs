@@ -43,7 +43,8 @@ pub struct Solved {
     pub passes: f64,
     /// Which limit of the part ended it.
     pub limit: Option<String>,
-    /// The most bytes of the heap that training had at once, above what was there before it with the data loaded; measured.
+    /// The most bytes of the heap that training had at once, above what was there before it with
+    /// the data loaded; measured.
     pub heap_peak_bytes: Option<u64>,
     /// The most memory of the process, loading of the data included; measured.
     pub rss_peak_bytes: Option<u64>,
@@ -53,13 +54,15 @@ pub struct Solved {
     pub state_bytes: Option<u64>,
     /// All else of the training; by formula.
     pub workspace_bytes: Option<u64>,
-    /// What a usual dense implementation takes, activations of a batch included; by formula, for IMP.
+    /// What a usual dense implementation takes, activations of a batch included; by formula, for
+    /// IMP.
     pub dense_bytes: Option<u64>,
     /// The `.tamis` file.
     pub model_bytes: Option<u64>,
     /// Passes and the loss of a step, thinned.
     pub curve: Vec<(f64, f64)>,
-    /// Of a picture, for the first seed: the picture and beside it what the network makes of it, a PNG file in hexadecimal digits.
+    /// Of a picture, for the first seed: the picture and beside it what the network makes of it, a
+    /// PNG file in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<String>,
     /// The model, until it is tested; never stored.

@@ -1,8 +1,9 @@
 //! Runs the cells that are missing, each in a process of its own.
 //!
-//! A process of its own bounds what can go wrong: a crash, want of memory or the time limit costs one cell and is recorded
-//! as such. It also makes the measured memory that of the cell. The process of a cell ends when its parent has ended, however that
-//! came: it reads its standard input, which nobody writes to, and exits where that ends.
+//! A process of its own bounds what can go wrong: a crash, want of memory or the time limit costs
+//! one cell and is recorded as such. It also makes the measured memory that of the cell. The
+//! process of a cell ends when its parent has ended, however that came: it reads its standard
+//! input, which nobody writes to, and exits where that ends.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -114,7 +115,8 @@ pub fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) -> Result
 
 /// Runs cells in processes that `command` makes, and merges the results.
 ///
-/// `observe` is told of every cell that has ended, with its record. `stop` ends the run: the cells on their way are given up.
+/// `observe` is told of every cell that has ended, with its record. `stop` ends the run: the cells
+/// on their way are given up.
 ///
 /// # Errors
 /// A process cannot be started, or a record cannot be written; the cells on their way are given up.
@@ -203,8 +205,9 @@ fn run_cell(
         Exit::Stopped => return Ok(None),
         Exit::Timeout => Status::Timeout,
         Exit::Done(status) => {
-            let kept =
-                store.cell(cell)?.filter(|record| status.success() || retried.as_ref() != Some(record));
+            let kept = store
+                .cell(cell)?
+                .filter(|record| status.success() || retried.as_ref() != Some(record));
             match (kept, status.code()) {
                 (Some(record), _) => return Ok(Some(record)),
                 // Ended by the same Ctrl-C as the run, which has not seen it yet.
@@ -220,9 +223,13 @@ fn run_cell(
         (_, Status::Timeout) => {
             format!("longer than {} s", options.time_limit.unwrap_or_default().as_secs_f64())
         }
-        (Exit::Done(exit), _) if exit.code().is_some() => format!("the process crashed ({exit}): {text}"),
+        (Exit::Done(exit), _) if exit.code().is_some() => {
+            format!("the process crashed ({exit}): {text}")
+        }
         (Exit::Done(exit), _) => {
-            format!("the process was ended ({exit}), perhaps for want of memory {text}").trim_end().to_owned()
+            format!("the process was ended ({exit}), perhaps for want of memory {text}")
+                .trim_end()
+                .to_owned()
         }
         _ => text,
     };
@@ -242,7 +249,11 @@ fn cannot_run(cell: &Cell, text: &str) -> Error {
 }
 
 /// Waits for a process; ends it after the limit, or when it is to be given up.
-fn attend(child: &mut Child, limit: Option<Duration>, give_up: impl Fn() -> bool) -> std::io::Result<Exit> {
+fn attend(
+    child: &mut Child,
+    limit: Option<Duration>,
+    give_up: impl Fn() -> bool,
+) -> std::io::Result<Exit> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
@@ -278,7 +289,8 @@ fn last_words(said: &mut std::fs::File) -> String {
 /// Runs one cell in this process and keeps it. An interrupted cell leaves nothing.
 ///
 /// # Errors
-/// The data are missing, the record cannot be written, or the cell was interrupted. What goes wrong in training is recorded.
+/// The data are missing, the record cannot be written, or the cell was interrupted. What goes wrong
+/// in training is recorded.
 pub fn run_here(
     store: &Store,
     cell: &Cell,
@@ -298,7 +310,9 @@ pub fn run_here(
     let mut record = Record::new(cell, Status::Done, threads, environment::commit());
     match ending {
         Ok(Ending::Solved(solved)) => record.solved = Some(*solved),
-        Ok(Ending::Skipped(reason)) => (record.status, record.reason) = (Status::Skipped, Some(reason)),
+        Ok(Ending::Skipped(reason)) => {
+            (record.status, record.reason) = (Status::Skipped, Some(reason))
+        }
         Err(error) => (record.status, record.reason) = (Status::Failed, Some(error.to_string())),
     }
     store.keep(&record)?;

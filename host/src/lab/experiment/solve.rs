@@ -1,4 +1,5 @@
-//! One way to train a cell by any method: the library's runs, their settings from the part, and what is kept of each.
+//! One way to train a cell by any method: the library's runs, their settings from the part, and
+//! what is kept of each.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -25,11 +26,12 @@ use crate::model::{Score, score_model};
 use crate::operator::Stop;
 use crate::train::dense::{Head, Rates};
 use crate::train::{
-    AnnealOptions, Budget, Details, ImpSettings, LayersOptions, LmOptions, Memory, Options, OutputsOptions,
-    PaperOptions, Recipe, Start, Trained, train_with,
+    AnnealOptions, Budget, Details, ImpSettings, LayersOptions, LmOptions, Memory, Options,
+    OutputsOptions, PaperOptions, Recipe, Start, Trained, train_with,
 };
 
-/// A planted network is recovered where its mean squared error on test rows is at most this fraction of the labels' mean square.
+/// A planted network is recovered where its mean squared error on test rows is at most this
+/// fraction of the labels' mean square.
 const RECOVERED: f64 = 1e-8;
 
 /// How a cell ended.
@@ -54,7 +56,9 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     let Set { train, test, planted, noise, picture: shape } = set;
     let data_bytes = train.bytes() as u64;
     let goal = f64::from(lm::Params::DEFAULT.exact) * mean_square(&train.labels);
-    let shown = shape.filter(|_| part.seeds.first() == Some(&cell.seed)).map(|shape| (shape, train.clone()));
+    let shown = shape
+        .filter(|_| part.seeds.first() == Some(&cell.seed))
+        .map(|shape| (shape, train.clone()));
     let mut solved = match cell.method {
         Method::Zero | Method::Mean => constant(cell.method, &train, test.as_ref()),
         // The spec refuses them on data to train on.
@@ -65,15 +69,19 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     };
     solved.data_bytes = data_bytes;
     if let Some(model) = solved.model.take() {
-        solved.test =
-            test.as_ref().map(|test| score_model(&model, test).map(|score| quality(&score))).transpose()?;
+        solved.test = test
+            .as_ref()
+            .map(|test| score_model(&model, test).map(|score| quality(&score)))
+            .transpose()?;
         if matches!(part.data, Data::Planted { .. }) {
             let exact = solved.train.is_some_and(|train| train.loss <= goal);
             solved.measured = compare::measure(&model, planted.as_deref(), exact)?;
             if let (Some(score), Some(test)) = (solved.test, &test) {
                 let recovered = score.loss <= RECOVERED * mean_square(&test.labels);
                 solved.measured.insert(Metric::Success, f64::from(u8::from(recovered)));
-                solved.measured.extend(noise.map(|noise| (Metric::LossOverNoise, score.loss / noise)));
+                solved
+                    .measured
+                    .extend(noise.map(|noise| (Metric::LossOverNoise, score.loss / noise)));
             }
         }
         if let Some((shape, train)) = shown {
@@ -127,7 +135,9 @@ impl Work<'_> {
         })?;
         let mut solved = solved(&trained, course);
         match &trained.report.details {
-            Details::Imp(imp) => solved.passes = 2.0 * trained.report.steps as f64 * imp.batch as f64 / rows,
+            Details::Imp(imp) => {
+                solved.passes = 2.0 * trained.report.steps as f64 * imp.batch as f64 / rows
+            }
             Details::Anneal(anneal) => {
                 let accuracy = anneal.validation_accuracy;
                 solved.measured.extend(accuracy.map(|of| (Metric::ValidationAccuracy, of)));
@@ -144,7 +154,9 @@ impl Work<'_> {
         let hidden = vec![cell.m; part.hidden];
         let (recipe, is_own) = match cell.method {
             Method::Imp | Method::ImpPublished => (Recipe::Imp(self.imp(train)), false),
-            Method::Recipe => (self.own_recipe(Recipe::auto(train.task, &hidden, budget, false)), true),
+            Method::Recipe => {
+                (self.own_recipe(Recipe::auto(train.task, &hidden, budget, false)), true)
+            }
             _ => (Recipe::Paper(self.paper(train)), false),
         };
         let untuned = tune::Params { epochs: 0, ..tune::Params::DEFAULT };
@@ -194,14 +206,16 @@ impl Work<'_> {
     fn paper(&self, train: &Problem) -> PaperOptions {
         let method = self.cell.method;
         // Random starts: those that are usual where the method has them.
-        let trials = |usual: Trials| if method == Method::PaperTrials { usual } else { Trials::NONE };
+        let trials =
+            |usual: Trials| if method == Method::PaperTrials { usual } else { Trials::NONE };
         let schedule = PaperOptions::published(self.part.epochs, self.part.batch);
         PaperOptions {
             schedule: Schedule { trials: trials(Trials::DEFAULT), ..schedule },
             outputs: OutputsOptions {
                 epochs: self.part.epochs,
                 batch: self.part.batch,
-                safe: train.has_several_outputs() && matches!(method, Method::PaperSafe | Method::PaperLeast),
+                safe: train.has_several_outputs()
+                    && matches!(method, Method::PaperSafe | Method::PaperLeast),
                 trials: trials(OutputsOptions::TRIALS),
                 ..OutputsOptions::PUBLISHED
             },
@@ -245,7 +259,11 @@ fn solved(trained: &Trained, course: Course) -> Solved {
     let model = trained.model.bytes().to_vec();
     Solved {
         recipe: report.recipe.into(),
-        train: Some(Quality { loss: report.loss, psnr_db: report.psnr_db, accuracy: report.accuracy }),
+        train: Some(Quality {
+            loss: report.loss,
+            psnr_db: report.psnr_db,
+            accuracy: report.accuracy,
+        }),
         nnz: report.nnz,
         live,
         seconds: report.seconds,
@@ -263,8 +281,9 @@ fn quality(score: &Score) -> Quality {
     Quality { loss: score.loss, psnr_db: score.psnr_db, accuracy: score.accuracy }
 }
 
-/// The same prediction for every row: 0, or for each output the mean of the training labels. For several classes these are
-/// no preference at all, and the logarithms of how often each class occurs.
+/// The same prediction for every row: 0, or for each output the mean of the training labels. For
+/// several classes these are no preference at all, and the logarithms of how often each class
+/// occurs.
 fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
     let outputs = train.classes().unwrap_or_else(|| train.outputs());
     let rows = train.data.rows.max(1) as f64;
@@ -274,15 +293,23 @@ fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
         if train.task == Task::Multiclass {
             train.labels.iter().for_each(|&label| sums[label as usize] += 1.0);
         } else {
-            train.labels.iter().enumerate().for_each(|(i, &label)| sums[i % outputs] += f64::from(label));
+            train
+                .labels
+                .iter()
+                .enumerate()
+                .for_each(|(i, &label)| sums[i % outputs] += f64::from(label));
         }
         for (out, sum) in prediction.iter_mut().zip(sums) {
-            *out =
-                if train.task == Task::Multiclass { (sum / rows).ln() as f32 } else { (sum / rows) as f32 };
+            *out = if train.task == Task::Multiclass {
+                (sum / rows).ln() as f32
+            } else {
+                (sum / rows) as f32
+            };
         }
     }
     let score = |problem: &Problem| {
-        let all: Vec<f32> = prediction.iter().copied().cycle().take(problem.data.rows * outputs).collect();
+        let all: Vec<f32> =
+            prediction.iter().copied().cycle().take(problem.data.rows * outputs).collect();
         quality(&Score::new(problem.task, &problem.labels, &all))
     };
     Solved {

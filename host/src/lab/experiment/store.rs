@@ -7,8 +7,9 @@
 //! DIR/results.jsonl  all of them, one a line, in the order of the spec; made again after every run
 //! ```
 //!
-//! A run that is killed leaves whole files only, and perhaps one whose name begins with a point, which nobody reads. A
-//! folder without `cells` but with `results.jsonl` can be reported, and gone on with.
+//! A run that is killed leaves whole files only, and perhaps one whose name begins with a point,
+//! which nobody reads. A folder without `cells` but with `results.jsonl` can be reported, and gone
+//! on with.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -48,7 +49,8 @@ impl Store {
     /// Opens the folder of a spec to run it, and makes it where there is none.
     ///
     /// # Errors
-    /// The folder holds something else, the results of another spec or version, or cannot be written.
+    /// The folder holds something else, the results of another spec or version, or cannot be
+    /// written.
     pub fn open(path: &Path, spec: &Spec) -> Result<Self> {
         // Made first, and not only tried: other processes may be about to write into it.
         std::fs::create_dir_all(path).map_err(|error| unmade(path, error))?;
@@ -66,13 +68,14 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the folder of an earlier state of a spec to run its present one: cells whose settings are the same are kept, the
-    /// others are removed. How many were removed.
+    /// Opens the folder of an earlier state of a spec to run its present one: cells whose settings
+    /// are the same are kept, the others are removed. How many were removed.
     ///
     /// Killed at any point, it can be called again.
     ///
     /// # Errors
-    /// As [`open`](Self::open), but for results of another state of the spec; or these cannot be read.
+    /// As [`open`](Self::open), but for results of another state of the spec; or these cannot be
+    /// read.
     pub fn update(path: &Path, spec: &Spec) -> Result<(Self, usize)> {
         let Some(folder) = read_folder(path)? else { return Ok((Self::open(path, spec)?, 0)) };
         if folder.spec == spec.hash() || folder.name != spec.name {
@@ -101,7 +104,9 @@ impl Store {
                 })?;
             }
         }
-        file::write(path.join("results.jsonl"), |w| lines.iter().try_for_each(|line| writeln!(w, "{line}")))?;
+        file::write(path.join("results.jsonl"), |w| {
+            lines.iter().try_for_each(|line| writeln!(w, "{line}"))
+        })?;
         let folder = Folder { profile: spec.resolved.clone(), spec: spec.hash(), ..folder };
         let about = to_json(&folder)?;
         // The spec comes last, and also where the update was killed before it: prepare() writes it.
@@ -111,8 +116,9 @@ impl Store {
         Ok((store, removed))
     }
 
-    /// Makes the folder ready for a run of many cells: takes merged results apart into cells where these were left out, and
-    /// removes what a killed run has left half written, or a killed update unwritten.
+    /// Makes the folder ready for a run of many cells: takes merged results apart into cells where
+    /// these were left out, and removes what a killed run has left half written, or a killed update
+    /// unwritten.
     ///
     /// # Errors
     /// The merged results cannot be read, or a cell or the spec cannot be written.
@@ -221,7 +227,8 @@ impl Store {
         found.filter_map(Result::transpose).collect()
     }
 
-    /// Writes `results.jsonl` from the cells that are done, and removes what killed cells have left half written; how many are done.
+    /// Writes `results.jsonl` from the cells that are done, and removes what killed cells have left
+    /// half written; how many are done.
     ///
     /// # Errors
     /// A cell cannot be read, or the file cannot be written.
@@ -294,7 +301,8 @@ impl Store {
         records.collect()
     }
 
-    /// Makes cells of merged results that have none, so that a folder that was copied without them can be gone on with.
+    /// Makes cells of merged results that have none, so that a folder that was copied without them
+    /// can be gone on with.
     fn unpack(&self) -> Result<()> {
         let known: BTreeMap<String, Cell> =
             self.spec.cells().into_iter().map(|cell| (cell.id(), cell)).collect();

@@ -7,7 +7,8 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 /// Letters that fit under a figure.
 const MOST_LETTERS: usize = 48;
 
-/// A range to draw in, in the units of the drawing (logarithms on a logarithmic axis), and its labelled ticks.
+/// A range to draw in, in the units of the drawing (logarithms on a logarithmic axis), and its
+/// labelled ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
     pub(super) name: String,
@@ -35,7 +36,8 @@ impl Axis {
         Self::new(name, low - margin, high + margin, roomy_ticks(low, high, 1.0))
     }
 
-    /// A logarithmic axis (base 10) that holds every positive value, with a line for 0 below if `zero` is set.
+    /// A logarithmic axis (base 10) that holds every positive value, with a line for 0 below if
+    /// `zero` is set.
     pub(super) fn log(name: &str, values: impl Iterator<Item = f32>, zero: bool) -> Self {
         let logs = values.filter(|&v| v > 0.0).map(|v| f64::from(v).log10());
         let (low, high) = range(logs).unwrap_or((-1.0, 0.0));
@@ -51,7 +53,8 @@ impl Axis {
         Self { log: true, ..Self::new(name, bottom - 1.4 * below, top, ticks) }
     }
 
-    /// Where a value lies; on a logarithmic axis 0 and less on the line marked 0; nowhere what is not finite.
+    /// Where a value lies; on a logarithmic axis 0 and less on the line marked 0; nowhere what is
+    /// not finite.
     pub(super) fn place(&self, value: f32) -> Option<f64> {
         let zero = || self.ticks.iter().find(|(_, label)| label == "0").map(|&(at, _)| at);
         match value {
@@ -92,7 +95,11 @@ impl Ranged for Axis {
 
 impl ValueFormatter<f64> for Axis {
     fn format_ext(&self, at: &f64) -> String {
-        self.ticks.iter().find(|(tick, _)| tick == at).map(|(_, label)| label.clone()).unwrap_or_default()
+        self.ticks
+            .iter()
+            .find(|(tick, _)| tick == at)
+            .map(|(_, label)| label.clone())
+            .unwrap_or_default()
     }
 }
 
@@ -117,7 +124,8 @@ fn widen(low: f64, high: f64) -> (f64, f64) {
 
 /// Ticks whose labels can stand beside each other under a figure, no closer than `least`.
 fn roomy_ticks(low: f64, high: f64, least: f64) -> Vec<(f64, String)> {
-    let letters = |ticks: &[(f64, String)]| ticks.iter().map(|(_, l)| l.chars().count() + 2).sum::<usize>();
+    let letters =
+        |ticks: &[(f64, String)]| ticks.iter().map(|(_, l)| l.chars().count() + 2).sum::<usize>();
     let choices = [6, 4, 3].into_iter().map(|most| linear_ticks(low, high, least, most));
     choices
         .into_iter()
@@ -125,8 +133,8 @@ fn roomy_ticks(low: f64, high: f64, least: f64) -> Vec<(f64, String)> {
         .unwrap_or_else(|| linear_ticks(low, high, least, 2))
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten inside the range, at most about `most` of them and no closer than
-/// `least`.
+/// Multiples of 1, 2 or 5 times a power of ten inside the range, at most about `most` of them and
+/// no closer than `least`.
 fn linear_ticks(low: f64, high: f64, least: f64, most: usize) -> Vec<(f64, String)> {
     let step = nice_step(((high - low) / most as f64).max(least));
     let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
@@ -137,10 +145,15 @@ fn linear_ticks(low: f64, high: f64, least: f64, most: usize) -> Vec<(f64, Strin
 /// The least of 1, 2, 5 times a power of ten that is not below `least`.
 fn nice_step(least: f64) -> f64 {
     let power = 10.0_f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|step| *step >= least).unwrap_or(10.0 * power)
+    [1.0, 2.0, 5.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|step| *step >= least)
+        .unwrap_or(10.0 * power)
 }
 
-/// Ticks between two logarithms: powers of ten, with 2 and 5 times them over few decades, linear over less than one.
+/// Ticks between two logarithms: powers of ten, with 2 and 5 times them over few decades, linear
+/// over less than one.
 fn log_ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     if high - low < 1.0 {
         let linear = linear_ticks(10.0_f64.powf(low), 10.0_f64.powf(high), 0.0, 6);
@@ -152,7 +165,8 @@ fn log_ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     let plain = first >= -4 && last <= 4;
     let decades = (first..=last).filter(|decade| decade % stride == 0);
     let all = decades.flat_map(|decade| mantissas.iter().map(move |&m| (decade, m)));
-    let placed = all.map(|(decade, m)| (f64::from(decade) + f64::from(m).log10(), power(m, decade, plain)));
+    let placed =
+        all.map(|(decade, m)| (f64::from(decade) + f64::from(m).log10(), power(m, decade, plain)));
     placed.filter(|(at, _)| (low..=high).contains(at)).collect()
 }
 
@@ -180,7 +194,11 @@ fn number(value: f64, step: f64, largest: f64) -> String {
     // One exponent for the whole axis, so that the mantissas can be compared.
     let exponent = largest.log10().floor();
     let mantissa = value / 10.0_f64.powf(exponent);
-    minus(format!("{mantissa:.*}×10{}", (exponent - digits).max(0.0) as usize, superscript(exponent as i32)))
+    minus(format!(
+        "{mantissa:.*}×10{}",
+        (exponent - digits).max(0.0) as usize,
+        superscript(exponent as i32)
+    ))
 }
 
 /// With the sign that is as wide as a digit.
@@ -215,7 +233,8 @@ mod tests {
             Axis::log("", values(), true),
             Axis::count("", values().map(|v| v as usize)),
         ] {
-            let named = axis.ticks.iter().filter_map(|(at, label)| Some((*at, label.parse::<f32>().ok()?)));
+            let named =
+                axis.ticks.iter().filter_map(|(at, label)| Some((*at, label.parse::<f32>().ok()?)));
             let named: Vec<(f64, f32)> = named.collect();
             assert!(named.len() >= 3, "{axis:?}");
             for (at, value) in named {
@@ -233,7 +252,10 @@ mod tests {
             ["0", "10000", "20000", "30000", "40000", "50000"]
         );
         assert_eq!(labels(&linear_ticks(0.0, 2.5e-7, 0.0, 3)), ["0", "1×10⁻⁷", "2×10⁻⁷"]);
-        assert_eq!(labels(&linear_ticks(9.99e6, 1.001e7, 0.0, 2)), ["0.999×10⁷", "1.000×10⁷", "1.001×10⁷"]);
+        assert_eq!(
+            labels(&linear_ticks(9.99e6, 1.001e7, 0.0, 2)),
+            ["0.999×10⁷", "1.000×10⁷", "1.001×10⁷"]
+        );
     }
 
     #[test]
@@ -257,14 +279,21 @@ mod tests {
                 Axis::count("", [whole(a), whole(b)].into_iter()),
             ];
             for axis in axes {
-                assert!(axis.low < axis.high && (axis.high - axis.low).is_finite(), "{a} {b}: {axis:?}");
+                assert!(
+                    axis.low < axis.high && (axis.high - axis.low).is_finite(),
+                    "{a} {b}: {axis:?}"
+                );
                 assert!((1..=10).contains(&axis.ticks.len()), "{a} {b}: {axis:?}");
                 assert!(
                     axis.ticks.iter().all(|(at, _)| (axis.low..=axis.high).contains(at)),
                     "{a} {b}: {axis:?}"
                 );
-                assert!(axis.ticks.iter().all(|(_, label)| label.chars().count() <= 13), "{a} {b}: {axis:?}");
-                let letters: usize = labels(&axis.ticks).iter().map(|l| l.chars().count() + 2).sum();
+                assert!(
+                    axis.ticks.iter().all(|(_, label)| label.chars().count() <= 13),
+                    "{a} {b}: {axis:?}"
+                );
+                let letters: usize =
+                    labels(&axis.ticks).iter().map(|l| l.chars().count() + 2).sum();
                 assert!(letters <= 60, "{a} {b}: {axis:?}");
                 let mut names = labels(&axis.ticks);
                 names.sort_unstable();
@@ -275,7 +304,9 @@ mod tests {
 
     #[test]
     fn an_axis_without_values_still_has_ticks() {
-        for axis in [Axis::linear("", [f32::NAN].into_iter()), Axis::log("", std::iter::empty(), false)] {
+        for axis in
+            [Axis::linear("", [f32::NAN].into_iter()), Axis::log("", std::iter::empty(), false)]
+        {
             assert!(axis.low < axis.high && axis.ticks.len() >= 2, "{axis:?}");
         }
         assert!(Axis::count("", std::iter::empty()).ticks.len() == 2);

@@ -80,7 +80,12 @@ pub(super) fn course(
     })
 }
 
-pub(super) fn weights(area: &Area<'_>, title: &str, planted: &[Entry], recovered: &[Entry]) -> Drawn {
+pub(super) fn weights(
+    area: &Area<'_>,
+    title: &str,
+    planted: &[Entry],
+    recovered: &[Entry],
+) -> Drawn {
     let (planted, recovered) = (finite(planted), finite(recovered));
     let both = Both::new(&planted, &recovered);
     let all = || planted.iter().chain(&recovered);
@@ -178,11 +183,14 @@ fn ends(series: &Series<'_>) -> [usize; 2] {
 
 fn notes<const N: usize>(counts: [(usize, &str); N]) -> Vec<String> {
     let said = counts.into_iter().filter(|(count, _)| *count > 0);
-    said.map(|(count, what)| format!("{count} {}: {what}", if count == 1 { "value" } else { "values" }))
-        .collect()
+    said.map(|(count, what)| {
+        format!("{count} {}: {what}", if count == 1 { "value" } else { "values" })
+    })
+    .collect()
 }
 
-/// Draws one series: lines between neighbours that both have a place, dots where a line would not show.
+/// Draws one series: lines between neighbours that both have a place, dots where a line would not
+/// show.
 fn curve(chart: &mut Chart<'_, '_>, y: &Axis, series: &Series<'_>, colour: Colour) -> Drawn {
     let dot = Key::new(Mark::Dot, colour, "");
     for run in stretches(y, series) {
@@ -213,8 +221,8 @@ fn stretches(y: &Axis, series: &Series<'_>) -> Vec<Vec<(f64, f64)>> {
     runs.map(|run| run.iter().filter_map(at).collect()).collect()
 }
 
-/// At most [`MOST_VALUES`] values with their positions, and one more for each gap: the least and the greatest of each
-/// stretch, in order.
+/// At most [`MOST_VALUES`] values with their positions, and one more for each gap: the least and
+/// the greatest of each stretch, in order.
 fn thin(values: &[f32]) -> Vec<(usize, f32)> {
     if values.len() <= MOST_VALUES {
         return values.iter().copied().enumerate().collect();
@@ -224,7 +232,8 @@ fn thin(values: &[f32]) -> Vec<(usize, f32)> {
     (0..stretches).flat_map(|i| extremes(bound(i), &values[bound(i)..bound(i + 1)])).collect()
 }
 
-/// The least and the greatest finite value of a stretch that starts at `from`, or one gap if there is none.
+/// The least and the greatest finite value of a stretch that starts at `from`, or one gap if there
+/// is none.
 fn extremes(from: usize, stretch: &[f32]) -> Vec<(usize, f32)> {
     let finite = || stretch.iter().copied().enumerate().filter(|(_, v)| v.is_finite());
     let least = finite().min_by(|a, b| a.1.total_cmp(&b.1));
@@ -254,7 +263,10 @@ struct Both {
 impl Both {
     fn new(planted: &BTreeMap<usize, f32>, recovered: &BTreeMap<usize, f32>) -> Self {
         let part = |of: &BTreeMap<usize, f32>, other: &BTreeMap<usize, f32>, shared: bool| {
-            of.iter().filter(|(i, _)| other.contains_key(i) == shared).map(|(&i, &v)| (i, v)).collect()
+            of.iter()
+                .filter(|(i, _)| other.contains_key(i) == shared)
+                .map(|(&i, &v)| (i, v))
+                .collect()
         };
         Self {
             planted: part(planted, recovered, true),
@@ -275,7 +287,8 @@ impl Both {
     }
 
     fn keys(&self) -> Vec<Key> {
-        let needed = |mark, entries: &[Entry]| matches!(mark, Mark::Ring | Mark::Dot) || !entries.is_empty();
+        let needed =
+            |mark, entries: &[Entry]| matches!(mark, Mark::Ring | Mark::Dot) || !entries.is_empty();
         let marks = self.marks().into_iter();
         marks.filter(|(key, entries)| needed(key.mark, entries)).map(|(key, _)| key).collect()
     }
@@ -284,8 +297,9 @@ impl Both {
         let (found, missing) = (self.planted.len(), self.missing.len());
         let all = found + missing;
         let extra = self.extra.len();
-        let mut notes =
-            vec![format!("{found} of {all} planted weights found, {missing} missing, {extra} extra")];
+        let mut notes = vec![format!(
+            "{found} of {all} planted weights found, {missing} missing, {extra} extra"
+        )];
         if total > MOST_POINTS {
             notes.push("only the largest of each kind are drawn".to_owned());
         }
@@ -297,8 +311,9 @@ impl Both {
             let kept = largest(entries);
             let at = kept.iter().map(|&(i, v)| (i as f64, f64::from(v)));
             if key.mark != Mark::Dot {
-                let stems =
-                    at.clone().map(|(x, y)| PathElement::new([(x, 0.0), (x, y)], key.colour.light.mix(0.5)));
+                let stems = at
+                    .clone()
+                    .map(|(x, y)| PathElement::new([(x, 0.0), (x, y)], key.colour.light.mix(0.5)));
                 chart.draw_series(stems)?;
             }
             at.clone().try_for_each(|at| key.draw(chart.plotting_area(), at))?;

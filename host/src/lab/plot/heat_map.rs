@@ -6,8 +6,8 @@ use plotters::style::text_anchor::HPos;
 use super::input::{Heat, Scale};
 use super::page::{self, Area, Drawn};
 
-/// Colours from the low end to the high one. Like the letters on them they are the same on light and on dark ground,
-/// so none of them is in the palette, which the reader's setting changes.
+/// Colours from the low end to the high one. Like the letters on them they are the same on light
+/// and on dark ground, so none of them is in the palette, which the reader's setting changes.
 const COLOURS: [RGBColor; 5] = [
     RGBColor(28, 30, 86),
     RGBColor(45, 88, 146),
@@ -30,7 +30,8 @@ const BAR_WIDTH: i32 = 180;
 pub(super) fn draw(map: &Heat<'_>) -> String {
     let rows = map.rows.labels.len() as u32;
     let starred = map.starred.iter().take(map.values.len()).any(|&star| star);
-    let height = TITLE + BAR + NAME + CELL * rows.max(1) + 2 * NAME + if starred { page::ROW } else { 0 };
+    let height =
+        TITLE + BAR + NAME + CELL * rows.max(1) + 2 * NAME + if starred { page::ROW } else { 0 };
     let svg = page::page(map.title, height, |area| {
         let (top, rest) = area.split_vertically(TITLE);
         page::heading(&top, map.title)?;
@@ -45,15 +46,27 @@ pub(super) fn draw(map: &Heat<'_>) -> String {
             page::write(&table, "no data", &style, HPos::Center, wide as i32 / 2, high as i32 / 2)?;
         }
         if starred {
-            let note = page::fit(&format!("* {}", map.star), page::NOTE, page::WIDTH as i32 - 2 * page::SIDE);
-            page::write(&notes, &note, &page::letters(page::NOTE, page::FAINT), HPos::Left, page::SIDE, 4)?;
+            let note = page::fit(
+                &format!("* {}", map.star),
+                page::NOTE,
+                page::WIDTH as i32 - 2 * page::SIDE,
+            );
+            page::write(
+                &notes,
+                &note,
+                &page::letters(page::NOTE, page::FAINT),
+                HPos::Left,
+                page::SIDE,
+                4,
+            )?;
         }
         Ok(())
     });
     with_hover(svg, map)
 }
 
-/// Lays a clear rectangle with a title over every cell that has something to say: readers show it to who points there.
+/// Lays a clear rectangle with a title over every cell that has something to say: readers show it
+/// to who points there.
 fn with_hover(mut svg: String, map: &Heat<'_>) -> String {
     let table = Table::of(map);
     let cells = map.hover.iter().enumerate().take(table.rows * table.columns);
@@ -86,7 +99,8 @@ struct Table {
 impl Table {
     fn of(map: &Heat<'_>) -> Self {
         let (rows, columns) = (map.rows.labels.len(), map.columns.labels.len());
-        let widest = |scale: &Scale<'_>| scale.labels.iter().map(|l| page::width_of(l, page::TEXT)).max();
+        let widest =
+            |scale: &Scale<'_>| scale.labels.iter().map(|l| page::width_of(l, page::TEXT)).max();
         let names = widest(&map.rows).unwrap_or(0).max(page::SIDE).min(page::WIDTH as i32 / 4);
         Self { rows, columns, left: page::SIDE + names + 8, right: page::WIDTH as i32 - page::SIDE }
     }
@@ -112,8 +126,12 @@ fn bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
     for step in 0..STEPS {
         let at = |step: i32| x + step.min(STEPS) * BAR_WIDTH / STEPS;
         let part = step as f32 / (STEPS - 1) as f32;
-        // Each step reaches under the next one: rectangles side by side show the ground between them where the picture is scaled.
-        area.draw(&Rectangle::new([(at(step), y - 8), (at(step + 2), y + 8)], colour(part).filled()))?;
+        // Each step reaches under the next one: rectangles side by side show the ground between
+        // them where the picture is scaled.
+        area.draw(&Rectangle::new(
+            [(at(step), y - 8), (at(step + 2), y + 8)],
+            colour(part).filled(),
+        ))?;
     }
     x += BAR_WIDTH + 8;
     page::write(area, &high, &ink, HPos::Left, x, y)?;
@@ -123,7 +141,8 @@ fn bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
 }
 
 fn cells(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
-    let (ink, faint) = (page::letters(page::TEXT, page::INK), page::letters(page::TEXT, page::FAINT));
+    let (ink, faint) =
+        (page::letters(page::TEXT, page::INK), page::letters(page::TEXT, page::FAINT));
     let table = Table::of(map);
     let (rows, columns, left, right) = (table.rows, table.columns, table.left, table.right);
     let (across, down) = (|column| table.across(column), |row| table.down(row));
@@ -143,7 +162,8 @@ fn cells(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
             let star = if map.starred.get(at).copied().unwrap_or(false) { "*" } else { "" };
             let text = format!("{}{star}", number(value, map.digits));
             let text = page::fit(&text, page::NOTE, across(column + 1) - across(column) - 2);
-            let style = ("sans-serif", f64::from(page::NOTE) * 1.24).into_font().color(&letters(part));
+            let style =
+                ("sans-serif", f64::from(page::NOTE) * 1.24).into_font().color(&letters(part));
             let x = i32::midpoint(across(column), across(column + 1) - 2);
             page::write(area, &text, &style, HPos::Center, x, middle(row) - 1)?;
         }
@@ -159,7 +179,8 @@ fn cells(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
     page::write(area, &name, &faint, HPos::Center, x, y)
 }
 
-/// A number with so many digits behind the point, in scientific form where it would be long, and never "-0".
+/// A number with so many digits behind the point, in scientific form where it would be long, and
+/// never "-0".
 fn number(value: f32, digits: usize) -> String {
     let digits = digits.min(6);
     if value.abs() >= 1e5 {
@@ -210,7 +231,8 @@ mod tests {
 
     #[test]
     fn colours_and_letters_do_not_change_with_the_ground() {
-        let palette = [page::GROUND, page::INK, page::FAINT, page::GRID].into_iter().chain(page::SERIES);
+        let palette =
+            [page::GROUND, page::INK, page::FAINT, page::GRID].into_iter().chain(page::SERIES);
         let taken: Vec<RGBColor> = palette.map(|c| c.light).collect();
         let cells = (0..=1000).map(|step| colour(step as f32 / 1000.0));
         assert!(cells.chain([DARK_LETTERS, LIGHT_LETTERS]).all(|c| !taken.contains(&c)));
@@ -234,7 +256,8 @@ mod tests {
             hover: &[],
         });
         let number = |line: &str, key: &str| -> Option<i32> {
-            line.split_once(&format!(" {key}=\"")).and_then(|(_, rest)| rest.split('"').next()?.parse().ok())
+            line.split_once(&format!(" {key}=\""))
+                .and_then(|(_, rest)| rest.split('"').next()?.parse().ok())
         };
         let steps: Vec<(i32, i32)> = svg
             .lines()

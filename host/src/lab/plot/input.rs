@@ -63,7 +63,8 @@ pub struct Heat<'a> {
     pub starred: &'a [bool],
     /// What a star says; it stands under the picture where there is a star.
     pub star: &'a str,
-    /// What a reader sees who points at a cell, in the order of the values; nothing where it is empty or missing.
+    /// What a reader sees who points at a cell, in the order of the values; nothing where it is
+    /// empty or missing.
     pub hover: &'a [String],
 }
 

@@ -11,7 +11,12 @@ use super::page::{self, Area, Drawn, Frame};
 /// Lines up to this length have a dot at each place.
 const DOTTED: usize = 24;
 
-pub(super) fn draw(area: &Area<'_>, title: &str, axes: [Measure<'_>; 2], lines: &[Line<'_>]) -> Drawn {
+pub(super) fn draw(
+    area: &Area<'_>,
+    title: &str,
+    axes: [Measure<'_>; 2],
+    lines: &[Line<'_>],
+) -> Drawn {
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let finite = |(x, y): &(f64, f64)| (*x as f32).is_finite() && (*y as f32).is_finite();
     let lost = points().filter(|at| !finite(at)).count();
@@ -40,7 +45,8 @@ pub(super) fn draw(area: &Area<'_>, title: &str, axes: [Measure<'_>; 2], lines: 
     };
     frame.draw(area, |chart| {
         for line in lines {
-            let place = |at: &(f64, f64)| Some((frame.x.place(at.0 as f32)?, frame.y.place(at.1 as f32)?));
+            let place =
+                |at: &(f64, f64)| Some((frame.x.place(at.0 as f32)?, frame.y.place(at.1 as f32)?));
             let path: Vec<(f64, f64)> = line.points.iter().filter_map(place).collect();
             let style = colour(line).light.stroke_width(2);
             if line.dashed {

@@ -36,7 +36,11 @@ impl Key {
     }
 
     /// Draws the mark at a place, in the coordinates of the area.
-    pub(super) fn draw<C: CoordTranslate>(&self, area: &DrawingArea<SVGBackend<'_>, C>, at: C::From) -> Drawn
+    pub(super) fn draw<C: CoordTranslate>(
+        &self,
+        area: &DrawingArea<SVGBackend<'_>, C>,
+        at: C::From,
+    ) -> Drawn
     where
         C::From: Clone,
     {

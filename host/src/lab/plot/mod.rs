@@ -1,9 +1,11 @@
-//! Pictures of a training run, as SVG text: loss curves, weights beside those planted, predictions beside labels, all
-//! of them on one page, heat maps over many runs, and sparklines for the terminal.
+//! Pictures of a training run, as SVG text: loss curves, weights beside those planted, predictions
+//! beside labels, all of them on one page, heat maps over many runs, and sparklines for the
+//! terminal.
 //!
-//! Every function takes plain slices, draws what is finite and says on the picture what it left out. None fails and
-//! none panics, whatever the numbers. Pictures are 600 units wide with letters of 14 and more, so that they can be read on
-//! a phone; they follow the reader's light or dark setting, and the palette keeps apart for the colour-blind.
+//! Every function takes plain slices, draws what is finite and says on the picture what it left
+//! out. None fails and none panics, whatever the numbers. Pictures are 600 units wide with letters
+//! of 14 and more, so that they can be read on a phone; they follow the reader's light or dark
+//! setting, and the palette keeps apart for the colour-blind.
 //!
 //! The caller writes the text to a file; nothing here touches the disk.
 
@@ -20,8 +22,9 @@ mod spark;
 pub use input::{Heat, Line, Measure, Names, Panel, Scale, Series};
 pub use spark::{SPARKLINE_WIDTH, sparkline};
 
-/// Losses against `time` (`"epoch"`, `"step"`) on a logarithmic axis; values of 0 and less lie on a line marked 0
-/// below it, and gaps stand where a value is not finite. Colours repeat after six series.
+/// Losses against `time` (`"epoch"`, `"step"`) on a logarithmic axis; values of 0 and less lie on a
+/// line marked 0 below it, and gaps stand where a value is not finite. Colours repeat after six
+/// series.
 ///
 /// ```
 /// use tamis_host::lab::plot::{Series, loss_curve};
@@ -34,7 +37,8 @@ pub fn loss_curve(title: &str, time: &str, series: &[Series<'_>]) -> String {
     page::page(title, page::FIGURE_HEIGHT, |area| figures::loss(area, title, time, series))
 }
 
-/// Lines over a quantity that is no count of steps, each axis linear or logarithmic. What is not finite has no place.
+/// Lines over a quantity that is no count of steps, each axis linear or logarithmic. What is not
+/// finite has no place.
 ///
 /// ```
 /// use tamis_host::lab::plot::{Line, Measure, lines};
@@ -49,8 +53,9 @@ pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line<'_>]) -> String 
     page::page(title, page::FIGURE_HEIGHT, |area| lines::draw(area, title, axes, lines))
 }
 
-/// Planted weights as rings and recovered ones as dots, over their flat index: a dot inside its ring is a weight
-/// recovered. Planted weights that are missing and recovered ones that were never planted have marks of their own.
+/// Planted weights as rings and recovered ones as dots, over their flat index: a dot inside its
+/// ring is a weight recovered. Planted weights that are missing and recovered ones that were never
+/// planted have marks of their own.
 ///
 /// Entries come in any order; of two with one index the later counts.
 ///
@@ -71,10 +76,13 @@ pub fn weights(title: &str, planted: &[(usize, f32)], recovered: &[(usize, f32)]
 /// ```
 #[must_use]
 pub fn scatter(title: &str, labels: &[f32], predictions: &[f32]) -> String {
-    page::page(title, page::SQUARE_HEIGHT, |area| figures::scatter(area, title, labels, predictions))
+    page::page(title, page::SQUARE_HEIGHT, |area| {
+        figures::scatter(area, title, labels, predictions)
+    })
 }
 
-/// The course of a run: losses on a logarithmic axis, and two figures of counts under it, all by step.
+/// The course of a run: losses on a logarithmic axis, and two figures of counts under it, all by
+/// step.
 ///
 /// ```
 /// use tamis_host::lab::plot::{Names, Series, course};
@@ -95,9 +103,9 @@ pub fn course(
     figures::course(names, losses, support, counted)
 }
 
-/// A table of numbers whose cells are coloured by their values, from dark blue for the low end to yellow for the high one.
-/// The lightness rises all the way, so that the colours also tell in print and to the colour-blind; every cell carries
-/// its number.
+/// A table of numbers whose cells are coloured by their values, from dark blue for the low end to
+/// yellow for the high one. The lightness rises all the way, so that the colours also tell in print
+/// and to the colour-blind; every cell carries its number.
 ///
 /// ```
 /// use tamis_host::lab::plot::{Heat, Scale, heat};

@@ -1,4 +1,5 @@
-//! What every picture shares: the palette, the SVG shell with its dark form, text, marks, legend and frame.
+//! What every picture shares: the palette, the SVG shell with its dark form, text, marks, legend
+//! and frame.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -41,10 +42,12 @@ pub(super) fn page(title: &str, height: u32, draw: impl FnOnce(&Area<'_>) -> Dra
         draw(&area)?;
         area.present()
     })();
-    // Drawing into a string has nothing to fail on; should it fail all the same, an empty page is still a picture.
+    // Drawing into a string has nothing to fail on; should it fail all the same, an empty page is
+    // still a picture.
     if drawn.is_err() || !svg.contains("</svg>") {
-        svg =
-            format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\">\n</svg>\n");
+        svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\">\n</svg>\n"
+        );
     }
     let head = svg.find('>').map_or(0, |at| at + 1);
     svg.insert_str(head, &format!("\n<title>{}</title>\n{}", escape(title), style()));
@@ -67,7 +70,11 @@ fn style() -> String {
 
 /// As text of an XML element or attribute.
 pub(super) fn escape(text: &str) -> String {
-    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    clean(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 /// Without the characters that XML forbids.
@@ -97,7 +104,14 @@ pub(super) fn letters<'a>(size: u32, colour: Colour) -> TextStyle<'a> {
 }
 
 /// Writes one line centred on the height `y`: to the right of `x`, around it, or to the left of it.
-pub(super) fn write(area: &Area<'_>, text: &str, style: &TextStyle<'_>, side: HPos, x: i32, y: i32) -> Drawn {
+pub(super) fn write(
+    area: &Area<'_>,
+    text: &str,
+    style: &TextStyle<'_>,
+    side: HPos,
+    x: i32,
+    y: i32,
+) -> Drawn {
     area.draw_text(text, &style.pos(Pos::new(side, VPos::Center)), (x, y))
 }
 
@@ -115,7 +129,11 @@ pub(super) struct Frame<'a> {
 
 impl Frame<'_> {
     /// Draws title, legend, axes and notes, and hands the chart between them to `plot`.
-    pub(super) fn draw<'b>(&self, area: &Area<'b>, plot: impl FnOnce(&mut Chart<'_, 'b>) -> Drawn) -> Drawn {
+    pub(super) fn draw<'b>(
+        &self,
+        area: &Area<'b>,
+        plot: impl FnOnce(&mut Chart<'_, 'b>) -> Drawn,
+    ) -> Drawn {
         let (top, rest) = area.split_vertically(40);
         heading(&top, self.title)?;
         let rows = rows(&self.keys);
@@ -128,13 +146,27 @@ impl Frame<'_> {
         let mut chart = self.chart(&middle)?;
         if self.empty {
             let (wide, high) = middle.dim_in_pixel();
-            write(&middle, "no data", &letters(TEXT, FAINT), HPos::Center, wide as i32 / 2, high as i32 / 2)?;
+            write(
+                &middle,
+                "no data",
+                &letters(TEXT, FAINT),
+                HPos::Center,
+                wide as i32 / 2,
+                high as i32 / 2,
+            )?;
         } else {
             plot(&mut chart)?;
         }
         for (row, note) in self.notes.iter().enumerate() {
             let note = fit(note, NOTE, WIDTH as i32 - 2 * SIDE);
-            write(&bottom, &note, &letters(NOTE, FAINT), HPos::Left, SIDE, row as i32 * ROW as i32 + 8)?;
+            write(
+                &bottom,
+                &note,
+                &letters(NOTE, FAINT),
+                HPos::Left,
+                SIDE,
+                row as i32 * ROW as i32 + 8,
+            )?;
         }
         Ok(())
     }
@@ -167,7 +199,8 @@ impl Frame<'_> {
 
 /// A title on its own strip.
 pub(super) fn heading(area: &Area<'_>, title: &str) -> Drawn {
-    let style = ("sans-serif", f64::from(TITLE) * 1.24, FontStyle::Bold).into_font().color(&INK.light);
+    let style =
+        ("sans-serif", f64::from(TITLE) * 1.24, FontStyle::Bold).into_font().color(&INK.light);
     write(area, &fit(title, TITLE, WIDTH as i32 - 2 * SIDE), &style, HPos::Left, SIDE, 22)
 }
 

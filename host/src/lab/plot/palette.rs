@@ -10,14 +10,18 @@ pub(super) struct Colour {
 }
 
 const fn colour(light: [u8; 3], dark: [u8; 3]) -> Colour {
-    Colour { light: RGBColor(light[0], light[1], light[2]), dark: RGBColor(dark[0], dark[1], dark[2]) }
+    Colour {
+        light: RGBColor(light[0], light[1], light[2]),
+        dark: RGBColor(dark[0], dark[1], dark[2]),
+    }
 }
 
 pub(super) const GROUND: Colour = colour([255, 255, 255], [17, 21, 28]);
 pub(super) const INK: Colour = colour([32, 36, 42], [231, 235, 240]);
 pub(super) const FAINT: Colour = colour([98, 106, 117], [154, 163, 175]);
 pub(super) const GRID: Colour = colour([222, 226, 231], [48, 55, 66]);
-/// Blue, vermilion, green, purple, orange, sky: told apart with every common colour blindness, after Okabe and Ito.
+/// Blue, vermilion, green, purple, orange, sky: told apart with every common colour blindness,
+/// after Okabe and Ito.
 pub(super) const SERIES: [Colour; 6] = [
     colour([0, 114, 178], [92, 176, 240]),
     colour([213, 94, 0], [255, 140, 66]),
@@ -33,7 +37,8 @@ pub(super) fn contrast(a: RGBColor, b: RGBColor) -> f64 {
         let c = f64::from(c) / 255.0;
         if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
     };
-    let light = |c: RGBColor| 0.05 + 0.2126 * linear(c.0) + 0.7152 * linear(c.1) + 0.0722 * linear(c.2);
+    let light =
+        |c: RGBColor| 0.05 + 0.2126 * linear(c.0) + 0.7152 * linear(c.1) + 0.0722 * linear(c.2);
     (light(a) / light(b)).max(light(b) / light(a))
 }
 

@@ -5,9 +5,9 @@ pub const SPARKLINE_WIDTH: usize = 60;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The values as a line of bars from the lowest to the highest, at most [`SPARKLINE_WIDTH`] characters: longer series
-/// show the mean of equal stretches. A stretch without a finite value is a dot; where all are equal the bars are
-/// of middle height.
+/// The values as a line of bars from the lowest to the highest, at most [`SPARKLINE_WIDTH`]
+/// characters: longer series show the mean of equal stretches. A stretch without a finite value is
+/// a dot; where all are equal the bars are of middle height.
 ///
 /// Pass logarithms to see a loss that falls over many decades.
 ///

@@ -1,7 +1,8 @@
 //! The lines of [`tamis::infer::trace`], read from what a part has printed.
 //!
-//! Lines without the prefix are not looked at, and what stands before it on a line, as a time, is left out. Nothing else is
-//! believed: numbers are counted, rows come one by one, and checksums must fit.
+//! Lines without the prefix are not looked at, and what stands before it on a line, as a time, is
+//! left out. Nothing else is believed: numbers are counted, rows come one by one, and checksums
+//! must fit.
 
 use tamis::infer::trace::{self, Kind, PREFIX, VERSION};
 
@@ -50,7 +51,8 @@ impl Line<'_> {
 }
 
 impl TraceLog {
-    /// Reads a log; where a program has started several times, what it printed since the last start.
+    /// Reads a log; where a program has started several times, what it printed since the last
+    /// start.
     ///
     /// # Errors
     /// There is no trace in the log, it is of a later version, ends too soon or is damaged.
@@ -61,7 +63,8 @@ impl TraceLog {
             Some(Line { at: at + 1, text: text.trim() })
         });
         let lines: Vec<Line<'_>> = lines.collect();
-        let is_head = |line: &Line<'_>| fields(line.text).is_some_and(|[_, kind, _]| kind_of(kind).is_some());
+        let is_head =
+            |line: &Line<'_>| fields(line.text).is_some_and(|[_, kind, _]| kind_of(kind).is_some());
         let Some(start) = lines.iter().rposition(is_head) else {
             return Err(Error::new("there is no trace in the log")
                 .expected(format_args!("a line such as \"{PREFIX} {VERSION} floats 0123abcd\""))
@@ -87,14 +90,17 @@ fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
         }
         _ => return Err(head.damaged(expected)),
     }
-    let (kind, checksum) = kind_of(kind).zip(bits(checksum)).ok_or_else(|| head.damaged(expected))?;
+    let (kind, checksum) =
+        kind_of(kind).zip(bits(checksum)).ok_or_else(|| head.damaged(expected))?;
     let (mut rows, mut open): (Vec<TracedRow>, Option<TracedRow>) = (Vec::new(), None);
     for line in lines {
         match (words(line.text).as_slice(), &mut open) {
             (["row", number, len, sum], None) => {
                 let expected = "number, length and checksum of a row";
                 let read = (whole(number), whole(len), bits(sum));
-                let (Some(number), Some(len), Some(input)) = read else { return Err(line.damaged(expected)) };
+                let (Some(number), Some(len), Some(input)) = read else {
+                    return Err(line.damaged(expected));
+                };
                 if u64::from(number) != rows.len() as u64 {
                     return Err(line
                         .error("a row is missing in the log")
@@ -105,7 +111,8 @@ fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
             }
             (["end", count, sum], Some(row)) => {
                 let read = whole(count).zip(bits(sum));
-                let (count, sum) = read.ok_or_else(|| line.damaged("count and checksum of the numbers"))?;
+                let (count, sum) =
+                    read.ok_or_else(|| line.damaged("count and checksum of the numbers"))?;
                 if u64::from(count) != row.numbers.len() as u64 {
                     let expected = format!("{count} numbers in row {}", rows.len());
                     let got = format!("{} numbers", row.numbers.len());
@@ -113,7 +120,8 @@ fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
                 }
                 let got = trace::checksum(row.numbers.iter().copied());
                 if got != sum {
-                    let expected = format!("checksum {sum:08x} of the numbers of row {}", rows.len());
+                    let expected =
+                        format!("checksum {sum:08x} of the numbers of row {}", rows.len());
                     return Err(line.damaged(&expected).got(format_args!("{got:08x}")));
                 }
                 rows.extend(open.take());
@@ -193,7 +201,10 @@ mod tests {
     #[test]
     fn lines_of_others_times_and_earlier_starts_are_left_out() {
         let whole = TraceLog::parse(log().as_bytes()).unwrap();
-        assert_eq!((whole.kind, whole.checksum, whole.rows.len()), (Kind::Integers, 0x0123_abcd, 2));
+        assert_eq!(
+            (whole.kind, whole.checksum, whole.rows.len()),
+            (Kind::Integers, 0x0123_abcd, 2)
+        );
         assert_eq!(
             whole.rows[1],
             TracedRow { len: 3, input: 0x89ab_cdef, numbers: vec![[0, 0, 9], [1, 0, 7]] }
@@ -207,7 +218,8 @@ mod tests {
     #[test]
     fn a_log_that_is_cut_off_anywhere_is_refused() {
         let log = log();
-        // What ends within the last line may still read as a whole one, of the wrong number of rows or none.
+        // What ends within the last line may still read as a whole one, of the wrong number of rows
+        // or none.
         for end in 0..log.len() - 2 {
             assert!(TraceLog::parse(&log.as_bytes()[..end]).is_err(), "{end}");
         }

@@ -5,7 +5,8 @@ use tamis::infer::model::{Activation, Layer, WINDOW};
 use tamis::infer::price::{COUNTS, Shape, cost};
 use tamis::infer::quantised::{self, Encoding, Weights};
 
-/// What a kernel counts in a layer, one number for each of [`COUNTS`]. Of sparse floats, full fours of weights are the groups.
+/// What a kernel counts in a layer, one number for each of [`COUNTS`]. Of sparse floats, full fours
+/// of weights are the groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Work(pub [u64; Work::COUNT]);
 
@@ -47,7 +48,8 @@ pub fn float_work(layer: &Layer<'_>) -> Work {
         }
         Layer::Blocks(blocks) => {
             let (counts, rows) = (blocks.counts(), blocks.outputs());
-            let filled = |row: &usize| counts.iter().skip(*row).step_by(rows).any(|&count| count > 0);
+            let filled =
+                |row: &usize| counts.iter().skip(*row).step_by(rows).any(|&count| count > 0);
             let filled = (0..rows).filter(filled).count() as u64;
             let n = blocks.nonzeros() as u64;
             if blocks.inputs() < WINDOW {
@@ -69,9 +71,10 @@ impl Around {
     /// How many counts there are.
     pub const COUNT: usize = 11;
 
-    /// What is counted: the prediction itself, outputs that become bytes, those of the last layer that are scaled, both once
-    /// more where each has a factor of its own, biases, outputs with `ReLU` (of integers those of a last layer), a sum with
-    /// signs, and what it adds, and of floats in windows, whose sums lie in memory, the sum, what it adds, and `ReLU` apart.
+    /// What is counted: the prediction itself, outputs that become bytes, those of the last layer
+    /// that are scaled, both once more where each has a factor of its own, biases, outputs with
+    /// `ReLU` (of integers those of a last layer), a sum with signs, and what it adds, and of
+    /// floats in windows, whose sums lie in memory, the sum, what it adds, and `ReLU` apart.
     pub const NAMES: [&str; Self::COUNT] = [
         "prediction",
         "byte",
@@ -89,7 +92,8 @@ impl Around {
     /// The prediction itself, without any layer.
     pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 
-    /// Around the layer of floats at a place of a model, or the sum that it is; nothing past the last.
+    /// Around the layer of floats at a place of a model, or the sum that it is; nothing past the
+    /// last.
     #[must_use]
     pub fn of_floats(layers: &[Layer<'_>], at: usize) -> Self {
         let before = at.checked_sub(1).and_then(|before| layers.get(before));
@@ -98,10 +102,16 @@ impl Around {
                 Self::of_dense_floats(csr.outputs(), csr.activation() == Activation::Relu)
             }
             Some(Layer::Blocks(blocks)) => {
-                let relu = if blocks.activation() == Activation::Relu { blocks.outputs() as u64 } else { 0 };
+                let relu = if blocks.activation() == Activation::Relu {
+                    blocks.outputs() as u64
+                } else {
+                    0
+                };
                 Self([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, relu])
             }
-            Some(Layer::Sum(sum)) if matches!(before, Some(Layer::Csr(_))) => Self::of_sum(sum.inputs()),
+            Some(Layer::Sum(sum)) if matches!(before, Some(Layer::Csr(_))) => {
+                Self::of_sum(sum.inputs())
+            }
             Some(Layer::Sum(sum)) => Self([0, 0, 0, 0, 0, 0, 0, 0, 1, sum.inputs() as u64, 0]),
             _ => Self::default(),
         }
@@ -214,9 +224,10 @@ pub fn extras(chain: &Chain, kernels: &[Kernel]) -> [u8; EXTRAS.len()] {
     ]
 }
 
-/// What is counted of code without tables: the prediction itself, rows with weights, weights, once more those of columns from
-/// 32 on and from 256 on, those beyond 31 in size, outputs that become bytes, those of the last layer that are scaled, biases,
-/// outputs with `ReLU`, what a sum adds, and outputs.
+/// What is counted of code without tables: the prediction itself, rows with weights, weights, once
+/// more those of columns from 32 on and from 256 on, those beyond 31 in size, outputs that become
+/// bytes, those of the last layer that are scaled, biases, outputs with `ReLU`, what a sum adds,
+/// and outputs.
 pub const STRAIGHT: [&str; 12] = [
     "prediction",
     "row",

@@ -9,7 +9,8 @@ use tamis::infer::price::PER_INSTRUCTION;
 use tamis::infer::quantised::{self, Weights};
 use tamis::store::wire::{Choice, QuantisedView, View, layer_len};
 
-/// Bytes of a file and of a chain of integers without layers, and what a layer of integers has in both besides its arrays.
+/// Bytes of a file and of a chain of integers without layers, and what a layer of integers has in
+/// both besides its arrays.
 const EMPTY_FILE: usize = 48;
 const EMPTY_CHAIN: usize = 40;
 const FILE_LAYER: usize = 32;
@@ -19,15 +20,18 @@ const FLOAT_CHAIN: usize = 8;
 const FLOAT_LAYER: usize = 40;
 const FILE_SPARSE: usize = 28;
 const FILE_SUM: usize = 12;
-/// Bytes of stack that a long row of code without tables may take beyond what was measured of others.
+/// Bytes of stack that a long row of code without tables may take beyond what was measured of
+/// others.
 const STRAIGHT_STACK: usize = 160;
 
 /// Bytes of a model in one way of deploying it; buffers and the model are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
-    /// Code and stack are upper bounds; else they are measured, all flash within 8 % and all RAM within 8 % or 24 bytes.
+    /// Code and stack are upper bounds; else they are measured, all flash within 8 % and all RAM
+    /// within 8 % or 24 bytes.
     pub is_bound: bool,
-    /// The encoded model, or the arrays and layers that the compiler makes of it; 0 of code without tables.
+    /// The encoded model, or the arrays and layers that the compiler makes of it; 0 of code without
+    /// tables.
     pub model_bytes: usize,
     /// Code that predicts, and, of a file, that reads and checks it.
     pub code_bytes: usize,
@@ -96,7 +100,8 @@ impl Estimate {
             let (model_bytes, scratch_bytes, of, is_bound) = match way {
                 Way::File => (view.encoded_len(), scratch, prices.file[0].map(usize::from), true),
                 Way::C => {
-                    // Every sparse layer is exported in rows, and every hidden layer has its own activations.
+                    // Every sparse layer is exported in rows, and every hidden layer has its own
+                    // activations.
                     let rows = [Kernel::Floats];
                     let (of, is_bound) = sum_of(prices, &chain, &rows, true);
                     (layers.iter().map(c_len).sum(), c_scratch(layers), of, is_bound)
@@ -123,7 +128,11 @@ impl Estimate {
         Self {
             row_bytes: 4 * model.inputs(),
             macs: model.cost().macs,
-            instructions: if is_bound { instructions + instructions.div_ceil(16) } else { instructions },
+            instructions: if is_bound {
+                instructions + instructions.div_ceil(16)
+            } else {
+                instructions
+            },
             is_bound,
             ways: Way::ALL.map(bytes),
         }
@@ -140,13 +149,21 @@ impl Estimate {
         let lens = || layers.iter().map(|layer| layer_len(layer, Choice::Keep));
         let bytes = |way| {
             let (model_bytes, scratch_bytes, of, is_bound) = match way {
-                Way::File => {
-                    (view.encoded_len(Choice::Keep), scratch, bounded(prices.file[1].map(usize::from)), true)
-                }
+                Way::File => (
+                    view.encoded_len(Choice::Keep),
+                    scratch,
+                    bounded(prices.file[1].map(usize::from)),
+                    true,
+                ),
                 Way::Straight => (0, straight_scratch(model), straight(model, prices), true),
                 Way::C => {
                     let (of, is_bound) = sum_of(prices, &chain, &kernels, true);
-                    (signs + lens().map(|len| len - FILE_LAYER).sum::<usize>(), scratch, of, is_bound)
+                    (
+                        signs + lens().map(|len| len - FILE_LAYER).sum::<usize>(),
+                        scratch,
+                        of,
+                        is_bound,
+                    )
                 }
                 _ => {
                     let (mut of, is_bound) = sum_of(prices, &chain, &kernels, false);
@@ -172,15 +189,18 @@ impl Estimate {
         }
     }
 
-    /// Of dense layers of these (inputs, outputs), in the order in which they run: integers as a file and as a program hold
-    /// them, with a factor for each hidden layer, or floats as bare weights and a plain loop.
+    /// Of dense layers of these (inputs, outputs), in the order in which they run: integers as a
+    /// file and as a program hold them, with a factor for each hidden layer, or floats as bare
+    /// weights and a plain loop.
     #[must_use]
     pub fn of_dense(layers: &[[usize; 2]], numbers: Numbers, core: Core) -> Self {
         let (prices, is_floats) = (core.prices(), numbers == Numbers::Floats);
         let kernel = if is_floats { Kernel::DenseFloats } else { Kernel::Dense };
         let (size, frame) = if is_floats { (4, prices.around[0]) } else { (1, prices.around[1]) };
-        let mut dense =
-            Self { row_bytes: size * layers.first().map_or(0, |layer| layer[0]), ..Self::default() };
+        let mut dense = Self {
+            row_bytes: size * layers.first().map_or(0, |layer| layer[0]),
+            ..Self::default()
+        };
         let (mut arrays, mut scratch, mut before) = (0, 0, 0);
         let mut price = Around::PREDICTION.price(&frame);
         for (at, &[inputs, outputs]) in layers.iter().enumerate() {
@@ -188,16 +208,20 @@ impl Estimate {
             let weights = inputs.saturating_mul(outputs).min(usize::MAX >> 8);
             let is_hidden = at + 1 < layers.len();
             dense.macs += weights;
-            arrays += (weights * size).next_multiple_of(4) + if is_hidden && !is_floats { 4 } else { 0 };
+            arrays +=
+                (weights * size).next_multiple_of(4) + if is_hidden && !is_floats { 4 } else { 0 };
             let around = if is_floats {
                 Around::of_dense_floats(outputs, is_hidden)
             } else {
                 Around::of_dense_integers(outputs, is_hidden)
             };
             price = price
-                .saturating_add(Work::dense(inputs, outputs).price(&prices.row(kernel).instructions))
+                .saturating_add(
+                    Work::dense(inputs, outputs).price(&prices.row(kernel).instructions),
+                )
                 .saturating_add(around.price(&frame));
-            // Integers have their sums and bytes in one scratch; floats what a layer reads and what it writes.
+            // Integers have their sums and bytes in one scratch; floats what a layer reads and what
+            // it writes.
             scratch = scratch.max(match (is_hidden, is_floats) {
                 (false, _) => 0,
                 (true, true) => 4 * (outputs + before),
@@ -242,7 +266,8 @@ pub fn float_layers(model: &Model<'_>, core: Core) -> impl Iterator<Item = u64> 
     (0..model.layers().len()).map(move |at| whole(float_price(model.layers(), at, core)))
 }
 
-/// Instructions of each layer of a model of integers, and of the sum behind them where there is one.
+/// Instructions of each layer of a model of integers, and of the sum behind them where there is
+/// one.
 pub fn integer_layers(model: &quantised::Model<'_>, core: Core) -> impl Iterator<Item = u64> {
     (0..=MAX_LAYERS).filter_map(move |at| integer_price(model, at, core)).map(whole)
 }
@@ -262,8 +287,9 @@ fn each(kernels: impl Iterator<Item = Kernel>) -> Vec<Kernel> {
     each
 }
 
-/// Code and stack of a chain, and whether they are a bound: of one kernel alone they are measured. A sum of rows may be a few
-/// hundredths below what is linked, so that a bound has a twenty-fourth of the code and an eighth of the stack besides.
+/// Code and stack of a chain, and whether they are a bound: of one kernel alone they are measured.
+/// A sum of rows may be a few hundredths below what is linked, so that a bound has a twenty-fourth
+/// of the code and an eighth of the stack besides.
 fn sum_of(prices: &Prices, chain: &Chain, kernels: &[Kernel], is_c: bool) -> ([usize; 2], bool) {
     let extras = extras(chain, kernels);
     let sum = prices.chain(kernels, &extras, is_c);
@@ -278,7 +304,13 @@ fn bounded([code, stack]: [usize; 2]) -> [usize; 2] {
     [code + code.div_ceil(24) + 40, (stack + stack.div_ceil(8)).next_multiple_of(4)]
 }
 
-fn memory(model: usize, scratch: usize, outputs: usize, [code, stack]: [usize; 2], is_bound: bool) -> Memory {
+fn memory(
+    model: usize,
+    scratch: usize,
+    outputs: usize,
+    [code, stack]: [usize; 2],
+    is_bound: bool,
+) -> Memory {
     Memory {
         is_bound,
         model_bytes: model,
@@ -343,9 +375,9 @@ fn integer_macs(layer: &quantised::Layer<'_>) -> usize {
 
 fn float_price(layers: &[Layer<'_>], at: usize, core: Core) -> u64 {
     let prices = core.prices();
-    let own = layers
-        .get(at)
-        .and_then(|layer| Some(float_work(layer).price(&prices.row(Kernel::of_floats(layer)?).instructions)));
+    let own = layers.get(at).and_then(|layer| {
+        Some(float_work(layer).price(&prices.row(Kernel::of_floats(layer)?).instructions))
+    });
     own.unwrap_or(0) + Around::of_floats(layers, at).price(&prices.around[0])
 }
 

@@ -23,8 +23,14 @@ pub enum Core {
 
 impl Core {
     /// Every one of them, the smallest first.
-    pub const ALL: [Self; 6] =
-        [Self::CortexM0, Self::CortexM3, Self::CortexM4F, Self::CortexM7, Self::CortexM33, Self::Rv32imac];
+    pub const ALL: [Self; 6] = [
+        Self::CortexM0,
+        Self::CortexM3,
+        Self::CortexM4F,
+        Self::CortexM7,
+        Self::CortexM33,
+        Self::Rv32imac,
+    ];
 
     /// Its name in reports.
     #[must_use]
@@ -39,7 +45,8 @@ impl Core {
         }
     }
 
-    /// Whether floats are computed by the processor, and not by routines of about a hundred instructions.
+    /// Whether floats are computed by the processor, and not by routines of about a hundred
+    /// instructions.
     #[must_use]
     pub const fn has_floats(self) -> bool {
         matches!(self, Self::CortexM4F | Self::CortexM7 | Self::CortexM33)
@@ -65,7 +72,8 @@ pub enum Way {
     Embedded,
     /// A module of tables, of `tamis export --format rust`.
     Rust,
-    /// A module without tables, of `tamis export --format rust --straight-line`; of models of integers.
+    /// A module without tables, of `tamis export --format rust --straight-line`; of models of
+    /// integers.
     Straight,
     /// Tables of C, of `tamis export --format c`, compiled by GCC with `-O2`.
     C,
@@ -142,7 +150,9 @@ impl Kernel {
     #[must_use]
     pub const fn numbers(self) -> Numbers {
         match self {
-            Self::Floats | Self::Windows | Self::ShortWindows | Self::DenseFloats => Numbers::Floats,
+            Self::Floats | Self::Windows | Self::ShortWindows | Self::DenseFloats => {
+                Numbers::Floats
+            }
             Self::Dense | Self::Mask | Self::Blocks | Self::ShortBlocks => Numbers::Integers,
         }
     }

@@ -8,11 +8,13 @@ use super::kernel::{Kernel, Numbers};
 pub struct Row {
     /// Thousandths of an instruction of each count of [`Work`].
     pub instructions: [u32; Work::COUNT],
-    /// Code and stack of a chain of two layers that it runs; the same of C; pairs of code and stack.
+    /// Code and stack of a chain of two layers that it runs; the same of C; pairs of code and
+    /// stack.
     pub bytes: [[u16; 2]; 2],
 }
 
-/// Everything measured of one core. Bytes are pairs of code and stack; those of extras are added to those of kernels.
+/// Everything measured of one core. Bytes are pairs of code and stack; those of extras are added to
+/// those of kernels.
 #[derive(Debug)]
 pub struct Prices {
     /// Flash of a program that does nothing: start-up code and vectors.
@@ -31,7 +33,8 @@ pub struct Prices {
     pub module: [[i16; 2]; 2],
     /// See [`zeros`].
     pub zeros: [u16; 2],
-    /// Thousandths of a byte of code and of all RAM for each count of code without tables: bounds of both.
+    /// Thousandths of a byte of code and of all RAM for each count of code without tables: bounds
+    /// of both.
     pub straight: [[u32; STRAIGHT.len()]; 2],
 }
 
@@ -42,7 +45,8 @@ impl Prices {
         &self.kernels[kernel.place()]
     }
 
-    /// Code and stack of a chain of these kernels and of so many of each of [`EXTRAS`], in Rust or in C.
+    /// Code and stack of a chain of these kernels and of so many of each of [`EXTRAS`], in Rust or
+    /// in C.
     #[must_use]
     pub fn chain(&self, kernels: &[Kernel], extras: &[u8; EXTRAS.len()], is_c: bool) -> [usize; 2] {
         let language = usize::from(is_c);
@@ -63,8 +67,8 @@ impl Prices {
     }
 }
 
-/// Bytes of code that make buffers of so many words by [`tamis::infer::model::zeros`]: `few` for 64 of them, and where one is
-/// longer a `routine`.
+/// Bytes of code that make buffers of so many words by [`tamis::infer::model::zeros`]: `few` for 64
+/// of them, and where one is longer a `routine`.
 #[must_use]
 pub fn zeros([few, routine]: [u16; 2], words: [usize; 2]) -> usize {
     /// Words of 256 bytes, beyond which it calls the routine.

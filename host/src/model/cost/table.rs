@@ -1,12 +1,16 @@
-//! Generated: what was measured of each core but the Cortex-M7, which runs the code of the Cortex-M4F.
+//! Generated: what was measured of each core but the Cortex-M7, which runs the code of the
+//! Cortex-M4F.
 //!
 //! Made by `cargo ci costs (rustc 1.95.0)`.
 //! Do not edit: run that again.
 //!
-//! - a prediction: prediction, byte, number, own factor, bias, relu, sum, sign, sum of the scratch, its sign, relu of the scratch
+//! - a prediction: prediction, byte, number, own factor, bias, relu, sum, sign, sum of the scratch,
+//!   its sign, relu of the scratch
 //! - a layer: layer, row, first weight, weight, group, window, output, short row, copied byte
-//! - a chain besides: biases, last layer with factors, last layer with relu, sum, sum of one layer, one layer, a factor for each output, more than two layers, another kernel
-//! - code without tables: prediction, row, weight, column from 32, column from 256, large, byte, number, bias, relu, sign, output
+//! - a chain besides: biases, last layer with factors, last layer with relu, sum, sum of one layer,
+//!   one layer, a factor for each output, more than two layers, another kernel
+//! - code without tables: prediction, row, weight, column from 32, column from 256, large, byte,
+//!   number, bias, relu, sign, output
 
 use super::rows::{Prices, Row};
 

@@ -1,8 +1,9 @@
 //! Biases: what a layer adds on every row alike.
 //!
-//! A model of floats has its biases as weights from a last input that is 1 in every row (see `docs/convert.md`). They are of
-//! another size than the weights from inputs, most of all where these are bytes from 0 to 255: rounded to the same 8 bits,
-//! either all others vanish beside them or they do. A layer of integers has biases of 32 bits, which hold them.
+//! A model of floats has its biases as weights from a last input that is 1 in every row (see
+//! `docs/convert.md`). They are of another size than the weights from inputs, most of all where
+//! these are bytes from 0 to 255: rounded to the same 8 bits, either all others vanish beside them
+//! or they do. A layer of integers has biases of 32 bits, which hold them.
 
 use tamis::infer::model::Csr;
 
@@ -15,7 +16,9 @@ pub(super) struct Fixed(Vec<(usize, f64)>);
 impl Fixed {
     /// The last input, where it is 1 in every row and there is another.
     pub(super) fn of(data: &Matrix) -> Self {
-        let Some(last) = data.cols.checked_sub(1).filter(|&last| last > 0) else { return Self::default() };
+        let Some(last) = data.cols.checked_sub(1).filter(|&last| last > 0) else {
+            return Self::default();
+        };
         let ones = match &data.values {
             Values::F32(values) => values.chunks_exact(data.cols).all(|row| row[last] == 1.0),
             Values::U8(values) => values.chunks_exact(data.cols).all(|row| row[last] == 1),
@@ -23,7 +26,8 @@ impl Fixed {
         Self(if ones { vec![(last, 1.0)] } else { vec![] })
     }
 
-    /// Parts the weights of each row: column and value of those that depend on the data, and what the others add.
+    /// Parts the weights of each row: column and value of those that depend on the data, and what
+    /// the others add.
     pub(super) fn part(&self, csr: &Csr<'_>) -> (Vec<Vec<(usize, f32)>>, Vec<f64>) {
         let mut entries = csr.columns().iter().zip(csr.values());
         let row = |&count: &u16| {
@@ -39,10 +43,15 @@ impl Fixed {
         csr.counts().iter().map(row).unzip()
     }
 
-    /// The outputs of a layer with relu that are the same on every row: those whose rows have no weights left.
+    /// The outputs of a layer with relu that are the same on every row: those whose rows have no
+    /// weights left.
     pub(super) fn behind(free: &[Vec<(usize, f32)>], offsets: &[f64]) -> Self {
         let rows = free.iter().zip(offsets).enumerate();
-        Self(rows.filter(|(_, (row, _))| row.is_empty()).map(|(j, (_, b))| (j, b.max(0.0))).collect())
+        Self(
+            rows.filter(|(_, (row, _))| row.is_empty())
+                .map(|(j, (_, b))| (j, b.max(0.0)))
+                .collect(),
+        )
     }
 }
 

@@ -14,7 +14,8 @@ use crate::{Error, Result};
 /// Factors are below 1/4; sums are so much finer than outputs at least.
 const FINER: f32 = 4.2;
 
-/// What a model is made of beside its weights: the scales of its inputs and of the activations, and its task.
+/// What a model is made of beside its weights: the scales of its inputs and of the activations, and
+/// its task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) input: InputScale,
@@ -49,7 +50,11 @@ pub(super) struct Built {
 
 impl Built {
     /// Of rounded layers and the signs of the sum behind them.
-    pub(super) fn new(layers: &[Sparse<i8>], signs: Option<&[bool]>, frame: Frame<'_>) -> Result<Self> {
+    pub(super) fn new(
+        layers: &[Sparse<i8>],
+        signs: Option<&[bool]>,
+        frame: Frame<'_>,
+    ) -> Result<Self> {
         let Frame { input, cuts, task } = frame;
         let (mut parts, mut scale) = (Vec::new(), input.scale);
         for (at, layer) in layers.iter().enumerate() {
@@ -85,7 +90,11 @@ impl Built {
                 bits: bits(layer),
                 values: entries().map(|&(_, weight)| weight).collect(),
                 factors,
-                bias: if biased { layer.rows.iter().enumerate().map(bias).collect() } else { vec![] },
+                bias: if biased {
+                    layer.rows.iter().enumerate().map(bias).collect()
+                } else {
+                    vec![]
+                },
             });
             scale = next.unwrap_or(most);
         }
@@ -107,7 +116,8 @@ impl Built {
     /// The layers, for a model that borrows them.
     pub(super) fn layers(&self) -> Result<Vec<Layer<'_>>> {
         fn layer(parts: &Parts) -> tamis::Result<Layer<'_>> {
-            let Parts { inputs, outputs, requested, activation, bits, values, factors, bias } = parts;
+            let Parts { inputs, outputs, requested, activation, bits, values, factors, bias } =
+                parts;
             let weights = Weights::Mask(Mask::new(*inputs, *outputs, bits, values)?);
             Layer::new(weights, factors, bias, *activation)?.with_requested(*requested)
         }
@@ -152,8 +162,9 @@ fn factor(factor: f32) -> Result<u32> {
 
 /// The least integer that stands for at least `threshold`.
 fn least(threshold: f32, scale: f32) -> i32 {
-    let steps =
-        (f64::from(threshold) / f64::from(scale)).ceil().clamp(f64::from(i32::MIN + 1), f64::from(i32::MAX));
+    let steps = (f64::from(threshold) / f64::from(scale))
+        .ceil()
+        .clamp(f64::from(i32::MIN + 1), f64::from(i32::MAX));
     let reaches = |steps: i32| predict::number(steps, scale) >= threshold;
     let steps = steps as i32;
     [steps - 1, steps].into_iter().find(|&steps| reaches(steps)).unwrap_or(steps.saturating_add(1))

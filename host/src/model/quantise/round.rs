@@ -25,26 +25,33 @@ pub(super) struct Sparse<W> {
 /// Layers, and the signs of the sum behind them, where there is one: true for what is taken away.
 pub(super) type Layers = (Vec<Sparse<f32>>, Option<Vec<bool>>);
 
-/// The layers of a model with scales by their largest weight, and the signs of the sum behind them; weights from inputs that are `fixed` are biases.
+/// The layers of a model with scales by their largest weight, and the signs of the sum behind them;
+/// weights from inputs that are `fixed` are biases.
 pub(super) fn layers_of(model: &FloatModel<'_>, mut fixed: Fixed) -> Result<Layers> {
     let (mut layers, mut signs) = (Vec::new(), None);
     for (at, layer) in model.layers().iter().enumerate() {
         let csr = match layer {
             FloatLayer::Csr(csr) => csr,
             FloatLayer::Sum(sum) => {
-                signs = Some((0..sum.inputs()).map(|j| sum.signs()[j / 32] >> (j % 32) & 1 == 1).collect());
+                signs = Some(
+                    (0..sum.inputs()).map(|j| sum.signs()[j / 32] >> (j % 32) & 1 == 1).collect(),
+                );
                 continue;
             }
             _ => {
-                return Err(Error::new("the model has a layer that this program cannot make integers of")
-                    .help("update tamis"));
+                return Err(Error::new(
+                    "the model has a layer that this program cannot make integers of",
+                )
+                .help("update tamis"));
             }
         };
         let relu = csr.activation() == Activation::Relu;
         if !relu && at + 1 < model.layers().len() {
-            return Err(Error::new("only layers with relu can lie before the last in a model of integers")
-                .got(format_args!("layer {} without an activation", at + 1))
-                .help("use the model of floats, or train one with relu"));
+            return Err(Error::new(
+                "only layers with relu can lie before the last in a model of integers",
+            )
+            .got(format_args!("layer {} without an activation", at + 1))
+            .help("use the model of floats, or train one with relu"));
         }
         let (rows, offsets) = fixed.part(csr);
         let whole = rows.iter().map(|row| largest(row)).fold(0.0, f32::max);
@@ -96,13 +103,17 @@ impl Sparse<f32> {
     pub(super) fn cut(&self) -> usize {
         let is_cut = |value: f32, scale: f32| (value / scale).abs().round() > MOST;
         let rows = self.rows.iter().zip(&self.scales);
-        rows.map(|(row, &scale)| row.iter().filter(|(_, value)| is_cut(*value, scale)).count()).sum()
+        rows.map(|(row, &scale)| row.iter().filter(|(_, value)| is_cut(*value, scale)).count())
+            .sum()
     }
 }
 
-/// Leaves out neurons without weights and biases, and those that nothing behind them uses; gives the neurons that stay, of every layer whose
-/// outputs are neurons.
-pub(super) fn prune<W: Copy>(layers: &mut [Sparse<W>], signs: &mut Option<Vec<bool>>) -> Vec<Vec<usize>> {
+/// Leaves out neurons without weights and biases, and those that nothing behind them uses; gives
+/// the neurons that stay, of every layer whose outputs are neurons.
+pub(super) fn prune<W: Copy>(
+    layers: &mut [Sparse<W>],
+    signs: &mut Option<Vec<bool>>,
+) -> Vec<Vec<usize>> {
     let hidden = layers.len() - usize::from(signs.is_none());
     let mut kept: Vec<Vec<usize>> =
         layers[..hidden].iter().map(|layer| (0..layer.rows.len()).collect()).collect();
@@ -114,7 +125,8 @@ pub(super) fn prune<W: Copy>(layers: &mut [Sparse<W>], signs: &mut Option<Vec<bo
                 None => true,
             };
             let gives = |j: usize| !layers[at].rows[j].is_empty() || layers[at].offsets[j] > 0.0;
-            let alive: Vec<usize> = (0..layers[at].rows.len()).filter(|&j| gives(j) && used(j)).collect();
+            let alive: Vec<usize> =
+                (0..layers[at].rows.len()).filter(|&j| gives(j) && used(j)).collect();
             if alive.len() == layers[at].rows.len() {
                 continue;
             }
@@ -130,11 +142,15 @@ pub(super) fn prune<W: Copy>(layers: &mut [Sparse<W>], signs: &mut Option<Vec<bo
                     for row in &mut next.rows {
                         *row = row
                             .iter()
-                            .filter_map(|&(column, w)| Some((alive.binary_search(&column).ok()?, w)))
+                            .filter_map(|&(column, w)| {
+                                Some((alive.binary_search(&column).ok()?, w))
+                            })
                             .collect();
                     }
                 }
-                None => *signs = signs.take().map(|signs| alive.iter().map(|&j| signs[j]).collect()),
+                None => {
+                    *signs = signs.take().map(|signs| alive.iter().map(|&j| signs[j]).collect())
+                }
             }
         }
         if !changed {

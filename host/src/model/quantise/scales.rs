@@ -1,9 +1,11 @@
-//! Scales: of weights by the error that rounding and cutting leave, of inputs and activations from rows.
+//! Scales: of weights by the error that rounding and cutting leave, of inputs and activations from
+//! rows.
 //!
-//! A scale `t` of the weights `w_k` of a layer or a neuron makes `q_k = round(w_k / t)`, cut to -127 to 127. With the largest
-//! weight as 127 nothing is cut, but one large weight takes the bits of all others, and it may be of an input that is 0 on all
-//! but a few rows. [`searched`] takes the `t` of a grid that makes `sum_k p_k (w_k - t q_k)^2` least, with `p_k` the mean
-//! square of the input that the weight reads.
+//! A scale `t` of the weights `w_k` of a layer or a neuron makes `q_k = round(w_k / t)`, cut to
+//! -127 to 127. With the largest weight as 127 nothing is cut, but one large weight takes the bits
+//! of all others, and it may be of an input that is 0 on all but a few rows. [`searched`] takes the
+//! `t` of a grid that makes `sum_k p_k (w_k - t q_k)^2` least, with `p_k` the mean square of the
+//! input that the weight reads.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -35,16 +37,20 @@ const NEAR: f32 = 1e-3;
 const STEP: f64 = 0.97;
 /// Scales of the grid; the least is 1e-8 of the largest.
 const SCALES: usize = 600;
-/// The least scale of a neuron in parts of the largest of its layer. What such a neuron gives is far below a step of the bytes or
-/// sums that all neurons of the layer share, so that finer weights would change nothing.
+/// The least scale of a neuron in parts of the largest of its layer. What such a neuron gives is
+/// far below a step of the bytes or sums that all neurons of the layer share, so that finer weights
+/// would change nothing.
 const LEAST: f32 = 1.0 / 4096.0;
 
 /// Scales by the largest weight of each layer or neuron.
 pub(super) fn by_largest(layer: &Sparse<f32>, granularity: Granularity) -> Vec<f32> {
-    scales(layer, granularity, |rows| rows.iter().map(|row| largest(row)).fold(0.0, f32::max) / MOST)
+    scales(layer, granularity, |rows| {
+        rows.iter().map(|row| largest(row)).fold(0.0, f32::max) / MOST
+    })
 }
 
-/// Scales by the least error of each layer or neuron, weighted with the mean `squares` of the inputs.
+/// Scales by the least error of each layer or neuron, weighted with the mean `squares` of the
+/// inputs.
 pub(super) fn searched(layer: &Sparse<f32>, granularity: Granularity, squares: &[f64]) -> Vec<f32> {
     scales(layer, granularity, |rows| {
         let most = rows.iter().map(|row| largest(row)).fold(0.0, f32::max) / MOST;
@@ -110,7 +116,8 @@ pub(super) struct InputScale {
     pub(super) exact: bool,
 }
 
-/// Bytes, or floats that are steps of 1 or 1/255 from 0 to 255, stand for themselves; else the range of the columns that are used.
+/// Bytes, or floats that are steps of 1 or 1/255 from 0 to 255, stand for themselves; else the
+/// range of the columns that are used.
 pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputScale> {
     let Values::F32(all) = &data.values else {
         return Ok(InputScale { scale: 1.0, zero: 0, exact: true });
@@ -121,7 +128,8 @@ pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputS
         .take(1)
         .flat_map(|layer| layer.rows.iter().flatten())
         .for_each(|&(column, _)| used[column] = true);
-    let values = || all.iter().zip(used.iter().cycle()).filter(|(_, used)| **used).map(|(value, _)| *value);
+    let values =
+        || all.iter().zip(used.iter().cycle()).filter(|(_, used)| **used).map(|(value, _)| *value);
     for scale in [1.0, 1.0 / 255.0] {
         let is_step = |value: f32| {
             let steps = value / scale;
@@ -134,7 +142,8 @@ pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputS
     let (low, high) =
         values().fold((0.0_f32, 0.0_f32), |(low, high), value| (low.min(value), high.max(value)));
     let scale = high / 255.0 - low / 255.0;
-    if !scale.is_normal() && !used.iter().all(|used| *used) && all.iter().any(|value| *value != 0.0) {
+    if !scale.is_normal() && !used.iter().all(|used| *used) && all.iter().any(|value| *value != 0.0)
+    {
         return Err(Error::new("the weights of the first layer are too far apart for 8 bits")
             .expected("weights that are left of inputs that are not always 0")
             .got(format_args!(
@@ -188,9 +197,11 @@ pub(super) fn activations(given: &[Matrix], kept: &[Vec<usize>]) -> Result<Vec<V
             .collect();
         positive.par_sort_unstable_by(f32::total_cmp);
         if positive.is_empty() {
-            return Err(Error::new("no neuron is active on these rows, so there is no scale for them")
-                .got(format_args!("activations of layer {} that are all 0", at + 1))
-                .help("pass rows like those that the model was trained on"));
+            return Err(Error::new(
+                "no neuron is active on these rows, so there is no scale for them",
+            )
+            .got(format_args!("activations of layer {} that are all 0", at + 1))
+            .help("pass rows like those that the model was trained on"));
         }
         all.push(positive);
     }
@@ -217,7 +228,8 @@ pub(super) fn cuts(activations: &[Vec<f32>], part: f64) -> Result<Vec<f32>> {
 
 /// Part of the activations above 0 that these scales cut.
 pub(super) fn part_cut(activations: &[Vec<f32>], cuts: &[f32]) -> f64 {
-    let above = |(sorted, cut): (&Vec<f32>, &f32)| sorted.len() - sorted.partition_point(|a| a <= cut);
+    let above =
+        |(sorted, cut): (&Vec<f32>, &f32)| sorted.len() - sorted.partition_point(|a| a <= cut);
     let cut: usize = activations.iter().zip(cuts).map(above).sum();
     cut as f64 / activations.iter().map(Vec::len).sum::<usize>().max(1) as f64
 }
@@ -227,7 +239,8 @@ mod tests {
     use super::*;
 
     fn layer(rows: &[&[f32]]) -> Sparse<f32> {
-        let row = |row: &&[f32]| row.iter().copied().enumerate().filter(|(_, w)| *w != 0.0).collect();
+        let row =
+            |row: &&[f32]| row.iter().copied().enumerate().filter(|(_, w)| *w != 0.0).collect();
         let rows: Vec<Vec<(usize, f32)>> = rows.iter().map(row).collect();
         let (scales, offsets) = (vec![1.0; rows.len()], vec![0.0; rows.len()]);
         Sparse { inputs: 3, requested: rows.len(), relu: true, rows, scales, offsets }
@@ -247,7 +260,10 @@ mod tests {
         let layer = layer(&[&[1e6, 1.0, -0.4], &[0.0, 0.7, 0.2]]);
         for granularity in [Granularity::PerLayer, Granularity::PerNeuron] {
             let scales = searched(&layer, granularity, &[1e-18, 4.0, 1.0]);
-            assert!(scales.iter().all(|scale| (0.5 / 127.0..3.0 / 127.0).contains(scale)), "{scales:?}");
+            assert!(
+                scales.iter().all(|scale| (0.5 / 127.0..3.0 / 127.0).contains(scale)),
+                "{scales:?}"
+            );
             // Were the input as large as the others, the weight would count.
             let scales = searched(&layer, granularity, &[1.0, 1.0, 1.0]);
             assert!(scales[0] > 0.9e6 / 127.0, "{scales:?}");
@@ -256,7 +272,8 @@ mod tests {
 
     #[test]
     fn scales_of_neurons_are_bounded_from_below_by_those_of_their_layer() {
-        let layer = layer(&[&[127.0, 1.0, 0.0], &[1e-9, 0.0, 0.0], &[0.0, 12.7, 0.0], &[0.0, 0.0, 0.0]]);
+        let layer =
+            layer(&[&[127.0, 1.0, 0.0], &[1e-9, 0.0, 0.0], &[0.0, 12.7, 0.0], &[0.0, 0.0, 0.0]]);
         assert_eq!(by_largest(&layer, Granularity::PerNeuron), [1.0, LEAST, 0.1, 1.0]);
     }
 

@@ -1,11 +1,14 @@
-//! Training of weights that will be rounded (*quantisation-aware fine-tuning*), on the support that they have.
+//! Training of weights that will be rounded (*quantisation-aware fine-tuning*), on the support that
+//! they have.
 //!
-//! Weights and biases stay floats. Every step rounds them and predicts with the integers, as a part would, to the bit; the loss
-//! of those predictions moves the floats, with derivatives straight through the rounding (`tamis::infer::quantised::straight`).
-//! Scales stay as the calibration has chosen them, and weights stay within them. After each epoch the model of integers is made
-//! as it would be saved and scored on all rows; the best one is the result, the untuned one included.
+//! Weights and biases stay floats. Every step rounds them and predicts with the integers, as a part
+//! would, to the bit; the loss of those predictions moves the floats, with derivatives straight
+//! through the rounding (`tamis::infer::quantised::straight`). Scales stay as the calibration has
+//! chosen them, and weights stay within them. After each epoch the model of integers is made as it
+//! would be saved and scored on all rows; the best one is the result, the untuned one included.
 //!
-//! The gradients of the rows of a step are added in groups of a fixed size and in order, so threads change no bit.
+//! The gradients of the rows of a step are added in groups of a fixed size and in order, so threads
+//! change no bit.
 
 use std::time::{Duration, Instant};
 
@@ -34,14 +37,16 @@ const GROUP: usize = 32;
 /// How to tune.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TuneOptions {
-    /// Epochs, batches, the first step in parts of the root mean square of a layer's weights, and the seed of the order of rows.
+    /// Epochs, batches, the first step in parts of the root mean square of a layer's weights, and
+    /// the seed of the order of rows.
     pub params: Params,
     /// Time, looked at after every step; passes are not limited.
     pub limits: Limits,
 }
 
 impl TuneOptions {
-    /// The first step of a weight, in parts of the size of its layer's weights: shorter than that of floats, which are not fitted yet.
+    /// The first step of a weight, in parts of the size of its layer's weights: shorter than that
+    /// of floats, which are not fitted yet.
     pub const RATE: f32 = 0.01;
 }
 
@@ -62,7 +67,8 @@ pub struct TuneProgress {
 pub struct TuneReport {
     /// Epochs done.
     pub epochs: u32,
-    /// The epoch after which the model was best, perhaps one that was ended early; 0 for the model without tuning.
+    /// The epoch after which the model was best, perhaps one that was ended early; 0 for the model
+    /// without tuning.
     pub best_epoch: u32,
     /// Seed of the order of the rows.
     pub seed: u64,
@@ -72,11 +78,13 @@ pub struct TuneReport {
     pub stopped: bool,
     /// Seconds of it.
     pub seconds: f64,
-    /// Bytes from step to step: of each weight and bias its value, two moments, the length of its step and its bound.
+    /// Bytes from step to step: of each weight and bias its value, two moments, the length of its
+    /// step and its bound.
     pub state_bytes: u64,
 }
 
-/// What a run starts from: layers of floats with scales, the signs behind them, and what frames them.
+/// What a run starts from: layers of floats with scales, the signs behind them, and what frames
+/// them.
 pub(super) struct Start<'a> {
     pub(super) layers: Vec<Sparse<f32>>,
     pub(super) signs: Option<Vec<bool>>,
@@ -130,13 +138,16 @@ pub(super) fn tune(
     let part = |step: usize| {
         let of_steps = step as f32 / steps as f32;
         options.limits.time.map_or(of_steps, |limit| {
-            of_steps.max(began.elapsed().as_secs_f32() / limit.as_secs_f32().max(f32::MIN_POSITIVE)).min(1.0)
+            of_steps
+                .max(began.elapsed().as_secs_f32() / limit.as_secs_f32().max(f32::MIN_POSITIVE))
+                .min(1.0)
         })
     };
     let mut step = 0_usize;
     let mut is_over = false;
     while report.epochs < params.epochs && !is_over {
-        let order = Permutation::new(params.seed, stream::ROWS + u64::from(report.epochs), data.rows);
+        let order =
+            Permutation::new(params.seed, stream::ROWS + u64::from(report.epochs), data.rows);
         let order: Vec<usize> = (0..data.rows).map(|at| order.get(at)).collect();
         for rows in order.chunks(batch) {
             report.limit = late(options.limits.time).then_some("time");
@@ -152,7 +163,8 @@ pub(super) fn tune(
                 is_over = true;
                 break;
             };
-            let gradient = gradient(&built.model(&integers)?, data, rows, &goal, state.value.len())?;
+            let gradient =
+                gradient(&built.model(&integers)?, data, rows, &goal, state.value.len())?;
             let (_, cosine) = math::sin_cos(part(step) * core::f32::consts::PI);
             state.step(&gradient, params.rate * 0.5 * (1.0 + cosine), rows.len());
             state.write(&mut layers);
@@ -163,7 +175,8 @@ pub(super) fn tune(
         let (mut pruned, mut left) =
             (layers.iter().map(|layer| layer.rounded(false)).collect::<Vec<_>>(), signs.clone());
         prune(&mut pruned, &mut left);
-        // A step may leave a neuron or all of them without weights: such a network has no scales, and is not the best.
+        // A step may leave a neuron or all of them without weights: such a network has no scales,
+        // and is not the best.
         if pruned.iter().all(|layer| !layer.rows.is_empty())
             && let Ok(bytes) =
                 Built::new(&pruned, left.as_deref(), frame).and_then(|built| built.encode(choice))
@@ -175,7 +188,8 @@ pub(super) fn tune(
         }
         if !is_over {
             report.epochs = epoch;
-            report.stopped = !observe(&TuneProgress { epoch, epochs: params.epochs, best: best.0 as f32 });
+            report.stopped =
+                !observe(&TuneProgress { epoch, epochs: params.epochs, best: best.0 as f32 });
             is_over = report.stopped;
         }
     }
@@ -188,7 +202,10 @@ fn check(params: &Params) -> Result<()> {
     if params.epochs == 0 || params.batch == 0 || !(params.rate >= 0.0 && params.rate.is_finite()) {
         return Err(Error::new("a setting of tuning is out of bounds")
             .expected("an epoch, a row in a batch, and a rate of 0 or more")
-            .got(format_args!("{} epochs, {} rows, rate {}", params.epochs, params.batch, params.rate))
+            .got(format_args!(
+                "{} epochs, {} rows, rate {}",
+                params.epochs, params.batch, params.rate
+            ))
             .help("5 to 20 epochs are usual"));
     }
     Ok(())
@@ -212,7 +229,8 @@ impl<'a> Goal<'a> {
         }
     }
 
-    /// Turns the outputs of a row into the negative derivative of its loss, up to a factor that is the same for all rows.
+    /// Turns the outputs of a row into the negative derivative of its loss, up to a factor that is
+    /// the same for all rows.
     fn residual(&self, row: usize, out: &mut [f32]) -> Result<()> {
         let c = out.len();
         match self {
@@ -237,18 +255,24 @@ fn gradient(
         && chain.layers().last().is_some_and(|last| last.activation() == Activation::Relu);
     let group = |rows: &[usize]| -> Result<Vec<f32>> {
         let (mut gradient, mut deltas) = (vec![0.0; len], vec![0.0; hidden]);
-        let (mut scratch, mut sums, mut row) = (vec![0; chain.scratch_len()], vec![0; c], vec![0; data.cols]);
+        let (mut scratch, mut sums, mut row) =
+            (vec![0; chain.scratch_len()], vec![0; c], vec![0; data.cols]);
         let (mut given, mut out) = (Vec::with_capacity(hidden + c), vec![0.0; c]);
         for &k in rows {
             integer_row(scales, data, k, &mut row);
             given.clear();
-            chain.predict_observed(&row, &mut scratch, &mut sums, |_, _, value| given.push(value as u8))?;
+            chain.predict_observed(&row, &mut scratch, &mut sums, |_, _, value| {
+                given.push(value as u8)
+            })?;
             // Behind the bytes stand the outputs.
             given.truncate(hidden);
             out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = number(sum, scales.output()));
             goal.residual(k, &mut out)?;
             if has_relu {
-                out.iter_mut().zip(&sums).filter(|(_, sum)| **sum <= 0).for_each(|(out, _)| *out = 0.0);
+                out.iter_mut()
+                    .zip(&sums)
+                    .filter(|(_, sum)| **sum <= 0)
+                    .for_each(|(out, _)| *out = 0.0);
             }
             straight::add_gradient(&chain, &row, &given, &out, &mut deltas, &mut gradient)?;
         }
@@ -261,7 +285,8 @@ fn gradient(
     Ok(sum)
 }
 
-/// Weights and biases as `straight` orders them: the last layer first, in each the weights row by row, then the biases.
+/// Weights and biases as `straight` orders them: the last layer first, in each the weights row by
+/// row, then the biases.
 struct State {
     value: Vec<f32>,
     mean: Vec<f32>,

@@ -1,11 +1,12 @@
 //! Checkpoints of a run in a file, from which it resumes.
 //!
-//! A file is little-endian: the magic of its recipe, a version, the CRC-32 of all that follows; what the run is bound to
-//! ([`terms`]); and the words of its checkpoint, as [`tamis::learn::checkpoint`] says. It is written beside its place and renamed over it,
-//! so that it is whole at any time.
+//! A file is little-endian: the magic of its recipe, a version, the CRC-32 of all that follows;
+//! what the run is bound to ([`terms`]); and the words of its checkpoint, as
+//! [`tamis::learn::checkpoint`] says. It is written beside its place and renamed over it, so that
+//! it is whole at any time.
 //!
-//! Reading believes nothing: the checksum is taken in pieces, at most what the sizes of the problem allow is held, and every
-//! count, index and number is checked before the run sees it.
+//! Reading believes nothing: the checksum is taken in pieces, at most what the sizes of the problem
+//! allow is held, and every count, index and number is checked before the run sees it.
 
 pub(crate) mod terms;
 
@@ -109,13 +110,15 @@ impl CheckpointFile {
         }
     }
 
-    /// The least time between two writes, who may end the run, and who hears of a checkpoint that cannot be written.
+    /// The least time between two writes, who may end the run, and who hears of a checkpoint that
+    /// cannot be written.
     pub(crate) fn watch(&mut self, every: Duration, stop: &Stop, on_error: fn(&Error)) {
         (self.every, self.stop, self.on_error) = (every, Some(stop.clone()), Some(on_error));
     }
 
-    /// Takes a checkpoint over in place of the last one, and writes it where the last write is long enough ago or the
-    /// run is about to end. A file that cannot be written is no reason to end a run: it is tried again.
+    /// Takes a checkpoint over in place of the last one, and writes it where the last write is long
+    /// enough ago or the run is about to end. A file that cannot be written is no reason to end a
+    /// run: it is tried again.
     pub(crate) fn take(&mut self, checkpoint: &impl Record) {
         self.bytes.clear();
         self.bytes.extend(&self.head);
@@ -164,8 +167,8 @@ impl CheckpointFile {
     /// The checkpoint in the file; none where there is no such file.
     ///
     /// # Errors
-    /// The file cannot be read, is no checkpoint, is damaged, or is one of another recipe, other data or other settings,
-    /// which are named.
+    /// The file cannot be read, is no checkpoint, is damaged, or is one of another recipe, other
+    /// data or other settings, which are named.
     pub fn load(&self) -> Result<Option<Checkpoint>> {
         if !file::exists(&self.path)? {
             return Ok(None);
@@ -197,7 +200,8 @@ impl CheckpointFile {
         CRC_32.checksum(bytes.get(SUMMED..).unwrap_or(&[]))
     }
 
-    /// Puts the checksum in, which takes longer than all else: most checkpoints are followed by the next one unread.
+    /// Puts the checksum in, which takes longer than all else: most checkpoints are followed by the
+    /// next one unread.
     fn seal(&mut self) {
         if core::mem::replace(&mut self.sealed, true) {
             return;
@@ -208,7 +212,11 @@ impl CheckpointFile {
         }
     }
 
-    fn read(&self, mut source: impl Read, failed: impl Fn(std::io::Error) -> Error) -> Result<Checkpoint> {
+    fn read(
+        &self,
+        mut source: impl Read,
+        failed: impl Fn(std::io::Error) -> Error,
+    ) -> Result<Checkpoint> {
         let Form { kind, terms, body } = &self.form;
         let most = most_bytes(body, terms.len());
         // What is kept, the checksum of all of it, and how long it is.
@@ -251,11 +259,14 @@ impl CheckpointFile {
 }
 
 impl Checkpoint {
-    /// The checkpoint in `bytes`, which are all behind the terms; these are right as the checksum is.
+    /// The checkpoint in `bytes`, which are all behind the terms; these are right as the checksum
+    /// is.
     fn new(kind: Kind, form: &BodyForm, bytes: &[u8]) -> Result<Self> {
         let words = bytes.chunks_exact(WORD);
         if !words.remainder().is_empty() {
-            return Err(damaged().expected("whole words").got(format_args!("{} bytes", bytes.len())));
+            return Err(damaged()
+                .expected("whole words")
+                .got(format_args!("{} bytes", bytes.len())));
         }
         let words = words.map(|word| word.try_into().map_or(0, u32::from_le_bytes)).collect();
         let mut kept = Self { kind, form: *form, words, steps: 0 };
@@ -352,8 +363,12 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const MAGICS: [(&'static [u8; MAGIC], &'static str); 4] =
-        [(b"tamis-lm", "lm"), (b"tamis-an", "anneal"), (b"tamis-pa", "paper"), (b"tamis-po", "paper")];
+    const MAGICS: [(&'static [u8; MAGIC], &'static str); 4] = [
+        (b"tamis-lm", "lm"),
+        (b"tamis-an", "anneal"),
+        (b"tamis-pa", "paper"),
+        (b"tamis-po", "paper"),
+    ];
 
     const fn place(self) -> (&'static [u8; MAGIC], &'static str) {
         let [lm, anneal, paper, outputs] = Self::MAGICS;

@@ -48,7 +48,10 @@ impl Term {
     /// A list of weights: how many, and which.
     pub(crate) fn weights(names: [&'static str; 2], list: &[u32]) -> [Self; 2] {
         let [count, which] = names;
-        [Self::count(count, list.len()), Self::checksum(which, CRC_64.checksum(bytemuck::cast_slice(list)))]
+        [
+            Self::count(count, list.len()),
+            Self::checksum(which, CRC_64.checksum(bytemuck::cast_slice(list))),
+        ]
     }
 
     pub(crate) const fn checksum(name: &'static str, value: u64) -> Self {
@@ -65,16 +68,19 @@ impl Term {
             Shown::Count => value.to_string(),
             Shown::Float => f32::from_bits(value as u32).to_string(),
             Shown::Checksum => format!("{value:016x}"),
-            Shown::Name(all) => match usize::try_from(value).ok().and_then(|value| all.get(value)) {
-                Some(name) => (*name).to_owned(),
-                None => value.to_string(),
-            },
+            Shown::Name(all) => {
+                match usize::try_from(value).ok().and_then(|value| all.get(value)) {
+                    Some(name) => (*name).to_owned(),
+                    None => value.to_string(),
+                }
+            }
         }
     }
 }
 
 /// Names of the terms of weights that must be kept.
-pub(crate) const MUST_KEEP: [&str; 2] = ["weights of --must-keep", "checksum of the weights of --must-keep"];
+pub(crate) const MUST_KEEP: [&str; 2] =
+    ["weights of --must-keep", "checksum of the weights of --must-keep"];
 
 /// Terms that all recipes have.
 pub(crate) const COMMON: usize = 11;
@@ -84,10 +90,12 @@ pub(crate) fn check(terms: &[Term], bytes: &[u8]) -> Result<()> {
     let stored = bytes.chunks_exact(8).map(|term| term.try_into().map_or(0, u64::from_le_bytes));
     for (own, stored) in terms.iter().zip(stored) {
         if own.value != stored {
-            return Err(Error::new("the checkpoint is of a run on other data or with other settings")
-                .expected(format_args!("{}: {}, as the run began", own.name, own.show(stored)))
-                .got(own.show(own.value))
-                .help("resume with the same data and settings, or name another file to start anew"));
+            return Err(Error::new(
+                "the checkpoint is of a run on other data or with other settings",
+            )
+            .expected(format_args!("{}: {}, as the run began", own.name, own.show(stored)))
+            .got(own.show(own.value))
+            .help("resume with the same data and settings, or name another file to start anew"));
         }
     }
     Ok(())

@@ -95,15 +95,23 @@ impl<'a> Run<'a> {
         Self { job, pool, stop, most: Most::default(), passes: 0.0, attempts: 0, start }
     }
 
-    /// What the next of so many parts of an attempt may take of the time and the passes that are left: an even part of them,
-    /// of half of them where there are attempts behind this one. No time at all is as little as there is.
+    /// What the next of so many parts of an attempt may take of the time and the passes that are
+    /// left: an even part of them, of half of them where there are attempts behind this one. No
+    /// time at all is as little as there is.
     fn share(&self, parts: usize) -> Limits {
         let is_last = self.attempts as usize >= self.job.sizes.grown.len();
         let parts = parts * if is_last { 1 } else { 2 };
-        let time = |limit: Duration| limit.saturating_sub(self.start.elapsed()).max(Duration::from_millis(1));
+        let time = |limit: Duration| {
+            limit.saturating_sub(self.start.elapsed()).max(Duration::from_millis(1))
+        };
         Limits {
             time: self.job.options.limits.time.map(|limit| time(limit) / parts as u32),
-            passes: self.job.options.limits.passes.map(|limit| (limit - self.passes).max(0.0) / parts as f64),
+            passes: self
+                .job
+                .options
+                .limits
+                .passes
+                .map(|limit| (limit - self.passes).max(0.0) / parts as f64),
         }
     }
 
@@ -120,13 +128,19 @@ impl<'a> Run<'a> {
         let all = f64::from(shrink.levels) * (3.0 + 3.0 * f64::from(shrink.tune.epochs))
             + 3.0 * f64::from(tune.epochs);
         let part = passes.map_or(1.0, |passes| (passes / all.max(1.0)).min(1.0));
-        let of = |count: u32| if count == 0 { 0 } else { ((f64::from(count) * part) as u32).max(1) };
+        let of =
+            |count: u32| if count == 0 { 0 } else { ((f64::from(count) * part) as u32).max(1) };
         let shrink = shrink::Params { levels: of(shrink.levels), ..shrink };
         (shrink, tune::Params { epochs: of(tune.epochs), ..tune })
     }
 
-    /// The best of all attempts. What ends another one than the first, ends the run with the best so far.
-    pub(super) fn attempts(&mut self, mut problem: Problem, observer: &mut Observer<'_>) -> Result<Attempt> {
+    /// The best of all attempts. What ends another one than the first, ends the run with the best
+    /// so far.
+    pub(super) fn attempts(
+        &mut self,
+        mut problem: Problem,
+        observer: &mut Observer<'_>,
+    ) -> Result<Attempt> {
         let mut best: Option<Attempt> = None;
         for grown in self.job.sizes.grown.clone() {
             self.attempts += 1;
@@ -154,7 +168,8 @@ impl<'a> Run<'a> {
         best.ok_or_else(two_layers)
     }
 
-    /// A network of layers that are trained to `grown` nonzeros; the problem is given back with its rows in another order.
+    /// A network of layers that are trained to `grown` nonzeros; the problem is given back with its
+    /// rows in another order.
     fn attempt(
         &mut self,
         problem: Problem,
@@ -170,7 +185,8 @@ impl<'a> Run<'a> {
         self.pool.install(|| self.finish(problem, stack, &ending.signs, trained, observer))
     }
 
-    /// Trains all hidden layers, one by one, into `stack`, to `grown` nonzeros; the problem is given back as it was.
+    /// Trains all hidden layers, one by one, into `stack`, to `grown` nonzeros; the problem is
+    /// given back as it was.
     fn layers(
         &mut self,
         mut problem: Problem,
@@ -185,15 +201,18 @@ impl<'a> Run<'a> {
             if layer > 0 {
                 // Neurons without weights were left out, and take room from the layer behind them.
                 let ends = if layer + 1 == count { self.job.sizes.outputs } else { 0 };
-                let most = self.job.hidden[layer].saturating_mul(stack.width().saturating_add(ends));
+                let most =
+                    self.job.hidden[layer].saturating_mul(stack.width().saturating_add(ends));
                 rooms[layer] = most.min(rooms[layer]);
             }
             let share = deep::share(grown, &rooms, layer, stack.nnz());
             let parts = count - layer + usize::from(self.job.tune.epochs > 0);
-            let run = DeepRun { job: self.job, layer, share, limits: self.share(parts), stop: self.stop };
+            let run =
+                DeepRun { job: self.job, layer, share, limits: self.share(parts), stop: self.stop };
             let attempt = self.attempts.saturating_sub(1);
             let mut observer = observer.at(Stage { attempt, layer, ..Stage::default() });
-            let TrainedLayer { trained, mapped, problem: back } = run.train(problem, stack, &mut observer)?;
+            let TrainedLayer { trained, mapped, problem: back } =
+                run.train(problem, stack, &mut observer)?;
             problem = back;
             let found = &trained.report;
             if found.stopped && layer + 1 < count {
@@ -257,7 +276,8 @@ impl<'a> Run<'a> {
             }
             let joint = Joint { shrink: Some((self.job.sizes.nnz, &shrink)), tune: &tune };
             let rows = FitRows { data: &data, labels: &labels, is_class: task == Task::Multiclass };
-            let fitted: Fitted = fit_together(&mut stack, rows, joint, share.time, self.stop, told)?;
+            let fitted: Fitted =
+                fit_together(&mut stack, rows, joint, share.time, self.stop, told)?;
             let state = fitted.memory_bytes + self.job.sizes.layers_bytes() as u64;
             self.most.see(Most { state, ..Most::default() });
             self.passes += fitted.passes;

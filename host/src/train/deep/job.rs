@@ -41,7 +41,8 @@ impl<'a> DeepJob<'a> {
             lm.params.kicks = lm.layer_kicks;
         }
         let tune = tune::Params { seed, ..layers.tune };
-        let shrink = shrink::Params { tune: tune::Params { seed, ..layers.shrink.tune }, ..layers.shrink };
+        let shrink =
+            shrink::Params { tune: tune::Params { seed, ..layers.shrink.tune }, ..layers.shrink };
         Ok(Self { options, hidden, recipe, shrink, tune, sizes })
     }
 }
@@ -72,10 +73,12 @@ impl DeepSizes {
                 .help("pass fewer layers to --hidden"));
         }
         if let (Task::Binary, Recipe::Anneal(_)) = (problem.task, recipe) {
-            return Err(Error::new("recipe anneal tells two classes apart with one hidden layer only")
-                .expected("--recipe lm or paper, or --task multiclass")
-                .got(format_args!("--recipe anneal --task binary and --hidden {hidden:?}"))
-                .help("leave --recipe out"));
+            return Err(Error::new(
+                "recipe anneal tells two classes apart with one hidden layer only",
+            )
+            .expected("--recipe lm or paper, or --task multiclass")
+            .got(format_args!("--recipe anneal --task binary and --hidden {hidden:?}"))
+            .help("leave --recipe out"));
         }
         let outputs = match (problem.task, problem.outputs()) {
             (Task::Multiclass, _) => problem.classes().unwrap_or(0),
@@ -92,7 +95,9 @@ impl DeepSizes {
         let nnz = options.budget.count(all, least)?;
         if hidden.contains(&0) || !(least..=all).contains(&nnz) {
             return Err(Error::new("the sizes of the network do not fit")
-                .expected(format_args!("layers of at least one neuron, and --nnz from {least} to {all}"))
+                .expected(format_args!(
+                    "layers of at least one neuron, and --nnz from {least} to {all}"
+                ))
                 .got(format_args!("--hidden {hidden:?} and {nnz} nonzeros"))
                 .help("each hidden layer needs a weight, and with several outputs two"));
         }

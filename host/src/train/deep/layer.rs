@@ -65,7 +65,11 @@ impl DeepRun<'_> {
         };
         trained.map_err(|error| {
             let layer = self.layer + 1;
-            if error.is_interrupted() { error } else { error.of(format_args!("hidden layer {layer}")) }
+            if error.is_interrupted() {
+                error
+            } else {
+                error.of(format_args!("hidden layer {layer}"))
+            }
         })
     }
 
@@ -79,7 +83,11 @@ impl DeepRun<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<TrainedLayer> {
         let copies = Problem {
-            data: if stack.nnz() == 0 { problem.data.clone() } else { self.map(&problem.data, stack)? },
+            data: if stack.nnz() == 0 {
+                problem.data.clone()
+            } else {
+                self.map(&problem.data, stack)?
+            },
             labels: problem.labels.clone(),
             task: problem.task,
         };
@@ -87,12 +95,14 @@ impl DeepRun<'_> {
         let beside = mapped.saturating_add(self.job.sizes.layers_bytes() as u64);
         let memory = match job.memory {
             Memory::Ram(ram) if ram <= beside => {
-                return Err(Error::new("the memory budget has no room for what a layer is trained on")
-                    .expected(format_args!(
-                        "more than {beside} bytes, which the copies of the rows and the layers take"
-                    ))
-                    .got(format_args!("{ram} bytes"))
-                    .help("raise --ram, or take --recipe paper, which needs no copies"));
+                return Err(Error::new(
+                    "the memory budget has no room for what a layer is trained on",
+                )
+                .expected(format_args!(
+                    "more than {beside} bytes, which the copies of the rows and the layers take"
+                ))
+                .got(format_args!("{ram} bytes"))
+                .help("raise --ram, or take --recipe paper, which needs no copies"));
             }
             Memory::Ram(ram) => Memory::Ram(ram - beside),
             memory => memory,
@@ -148,8 +158,8 @@ impl DeepRun<'_> {
         Ok(TrainedLayer { trained, mapped: 0, problem: returned.restored() })
     }
 
-    /// Whether what the layers make of the rows is stored: unless the budget has no room for it, or as little memory as can
-    /// be is to be taken and that is less. `inputs` are those of the layer.
+    /// Whether what the layers make of the rows is stored: unless the budget has no room for it, or
+    /// as little memory as can be is to be taken and that is less. `inputs` are those of the layer.
     fn stores(
         &self,
         options: &PaperOptions,
@@ -204,7 +214,9 @@ fn copy_row(data: &Matrix, k: usize, row: &mut [f32]) {
     let from = k * data.cols..(k + 1) * data.cols;
     match &data.values {
         Values::F32(values) => row.copy_from_slice(&values[from]),
-        Values::U8(values) => row.iter_mut().zip(&values[from]).for_each(|(x, &b)| *x = f32::from(b)),
+        Values::U8(values) => {
+            row.iter_mut().zip(&values[from]).for_each(|(x, &b)| *x = f32::from(b))
+        }
     }
 }
 
@@ -226,7 +238,9 @@ mod tests {
         let noise = |k: usize, j: usize| (k * 7919 + j * 104_729 + k * k % 251) % 256;
         let values = match bytes {
             true => Values::U8((0..n * d).map(|e| noise(e / d, e % d) as u8).collect()),
-            false => Values::F32((0..n * d).map(|e| noise(e / d, e % d) as f32 / 64.0 - 2.0).collect()),
+            false => {
+                Values::F32((0..n * d).map(|e| noise(e / d, e % d) as f32 / 64.0 - 2.0).collect())
+            }
         };
         let label = |e: usize| {
             let sum = noise(e / outputs, e % outputs) + noise(e / outputs, 3);
@@ -237,7 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_behind_others_is_the_same_whether_what_they_make_is_stored_and_rows_come_back_in_order() {
+    fn a_layer_behind_others_is_the_same_whether_what_they_make_is_stored_and_rows_come_back_in_order()
+     {
         let (n, d, m) = (700, 11, 9);
         let (mut index, mut value) = ([0; 99], [0.0; 99]);
         let mut stack = Stack::new(d, &mut index, &mut value);
@@ -261,7 +276,9 @@ mod tests {
         });
         let job = Job { threads: 2, ..Job::plain(5, 14) };
         for (one, several, outputs, task) in cases {
-            for (bytes, memory) in [(false, Memory::Auto), (true, Memory::Least), (false, Memory::Least)] {
+            for (bytes, memory) in
+                [(false, Memory::Auto), (true, Memory::Least), (false, Memory::Least)]
+            {
                 let problem = problem((n, d), bytes, outputs, task);
                 let mut out = vec![0.0; n * m];
                 for (k, out) in out.chunks_mut(m).enumerate() {
@@ -278,8 +295,9 @@ mod tests {
                     let mut tell = |_: &_| ControlFlow::Continue(());
                     let mut observer =
                         Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
-                    let (trained, returned) =
-                        setup.train_on_loan(problem.clone(), frozen, 2, &Stop::new(), &mut observer).unwrap();
+                    let (trained, returned) = setup
+                        .train_on_loan(problem.clone(), frozen, 2, &Stop::new(), &mut observer)
+                        .unwrap();
                     (trained, returned.restored())
                 };
                 let (stored, back) = train(&part, FrozenLayers::default());

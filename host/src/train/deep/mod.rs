@@ -1,4 +1,5 @@
-//! Networks of several hidden layers: each layer by a recipe for one, on what the layers before it give; then all together.
+//! Networks of several hidden layers: each layer by a recipe for one, on what the layers before it
+//! give; then all together.
 
 mod attempt;
 mod job;
@@ -16,16 +17,19 @@ use crate::train::trained::{Stopwatch, Trained};
 use attempt::{Attempt, Run};
 use job::DeepJob;
 
-/// Trains a network of several hidden layers, layer by layer, then all together: brought down to s nonzeros where the layers
-/// have more ([`LayersOptions::grow`]), and fitted on those.
+/// Trains a network of several hidden layers, layer by layer, then all together: brought down to s
+/// nonzeros where the layers have more ([`LayersOptions::grow`]), and fitted on those.
 ///
-/// The share of s that a layer's output weights took is given back to the layers behind it. `observe` is called after every
-/// step and ends the run by returning `false`, as `stop` does. Ended in the last layer or later, or in another attempt than the first, the run gives a model.
+/// The share of s that a layer's output weights took is given back to the layers behind it.
+/// `observe` is called after every step and ends the run by returning `false`, as `stop` does.
+/// Ended in the last layer or later, or in another attempt than the first, the run gives a model.
 ///
-/// A layer behind others is trained on what these make of all rows, which is stored, 4 bytes a row and neuron. The
-/// published method ([`Recipe::Paper`]) needs not store it: with [`Memory::Least`](crate::train::Memory::Least), or within a budget that has no
-/// room for it, a tile of rows goes through the layers whenever it is read, to the same bits for more time. It also trains
-/// the first layer on the samples themselves; the other recipes change the rows that they are given, and get copies.
+/// A layer behind others is trained on what these make of all rows, which is stored, 4 bytes a row
+/// and neuron. The published method ([`Recipe::Paper`]) needs not store it: with
+/// [`Memory::Least`](crate::train::Memory::Least), or within a budget that has no room for it, a
+/// tile of rows goes through the layers whenever it is read, to the same bits for more time. It
+/// also trains the first layer on the samples themselves; the other recipes change the rows that
+/// they are given, and get copies.
 ///
 /// # Errors
 /// Those of the recipe; sizes out of bounds; or the run was ended before the last layer had a step
@@ -57,7 +61,8 @@ pub(crate) fn train(
         mapped_bytes: run.most.mapped,
     });
     let (outputs, hidden) = (job.sizes.outputs.max(1), Neurons::Each(hidden.to_vec()));
-    let report = stopwatch.report(recipe.name(), outputs, hidden, job.sizes.nnz, options.seed, details);
+    let report =
+        stopwatch.report(recipe.name(), outputs, hidden, job.sizes.nnz, options.seed, details);
     let report = Report {
         nnz,
         live,

@@ -1,8 +1,9 @@
-//! Iterative magnitude pruning (IMP): train the dense network, drop the smallest of its weights, set the others back to
-//! where they started, train again, until so many are left.
+//! Iterative magnitude pruning (IMP): train the dense network, drop the smallest of its weights,
+//! set the others back to where they started, train again, until so many are left.
 //!
-//! A *level* is one training; between two levels lies a round of pruning. The last level trains exactly s weights, and what
-//! it gives is the result. Every weight of every layer competes by its magnitude, on inputs in their scaled units.
+//! A *level* is one training; between two levels lies a round of pruning. The last level trains
+//! exactly s weights, and what it gives is the result. Every weight of every layer competes by its
+//! magnitude, on inputs in their scaled units.
 
 use tamis::base::rng::{Permutation, stream};
 use tamis::network::top::Top;
@@ -45,20 +46,23 @@ pub struct Imp {
     pub levels: Vec<Level>,
     /// Steps of the optimiser.
     pub steps: u64,
-    /// Whether the run was ended early: then the weights are those of the last level that was trained to its end, or of
-    /// the last step where there is none, and all but the s largest are dropped.
+    /// Whether the run was ended early: then the weights are those of the last level that was
+    /// trained to its end, or of the last step where there is none, and all but the s largest are
+    /// dropped.
     pub stopped: bool,
 }
 
 /// Trains a dense network and prunes it to s weights.
 ///
-/// `observe` is called after every epoch and ends the run by returning `false`; `stop` ends it within a step, in the time of
-/// a tile of rows, and what that step did is dropped. With `keep` every level is saved when it is done, and a run that
-/// was ended can go on from there to the same bits. Runs on the current rayon pool, whose size changes no bit.
+/// `observe` is called after every epoch and ends the run by returning `false`; `stop` ends it
+/// within a step, in the time of a tile of rows, and what that step did is dropped. With `keep`
+/// every level is saved when it is done, and a run that was ended can go on from there to the same
+/// bits. Runs on the current rayon pool, whose size changes no bit.
 ///
 /// # Errors
-/// A setting out of bounds, rows or labels of other lengths, a run that diverges, a folder that holds another run or cannot
-/// be written; or the run was ended before its first step ([`Error::is_interrupted`]).
+/// A setting out of bounds, rows or labels of other lengths, a run that diverges, a folder that
+/// holds another run or cannot be written; or the run was ended before its first step
+/// ([`Error::is_interrupted`]).
 ///
 /// ```
 /// use tamis::{base::dims::Dims, network::gates::Signs};
@@ -143,7 +147,11 @@ impl<'a> Run<'a> {
         self.steps = saved.levels.last().map_or(0, |level| level.steps);
     }
 
-    fn run(mut self, kept: Option<&Kept>, observe: &mut dyn FnMut(&Progress) -> bool) -> Result<Imp> {
+    fn run(
+        mut self,
+        kept: Option<&Kept>,
+        observe: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<Imp> {
         while self.levels.len() < self.counts.len() {
             if !self.levels.is_empty() {
                 self.prune(self.counts[self.levels.len()])?;
@@ -216,7 +224,8 @@ impl<'a> Run<'a> {
     }
 
     fn measure(&mut self, set: Set<'_>) -> Result<Measure> {
-        let batch = Batch { set, rows: 0..set.data.rows, order: None, scale: self.options.input_scale };
+        let batch =
+            Batch { set, rows: 0..set.data.rows, order: None, scale: self.options.input_scale };
         let measure = self.engine.measure(&self.weights, &batch)?;
         if measure.loss.is_finite() { Ok(measure) } else { Err(diverged(measure.loss)) }
     }
@@ -249,7 +258,8 @@ impl<'a> Run<'a> {
     fn progress(&self, level: usize, epoch: u32, loss: f64) -> Progress {
         let (levels, [all, rewind]) =
             (self.counts.len(), [self.options.epochs, self.options.rewind].map(u64::from));
-        let before = |level: usize| if level == 0 { 0 } else { all + (level as u64 - 1) * (all - rewind) };
+        let before =
+            |level: usize| if level == 0 { 0 } else { all + (level as u64 - 1) * (all - rewind) };
         let own = u64::from(epoch) + 1 - if level == 0 { 0 } else { rewind };
         Progress {
             level,

@@ -1,8 +1,10 @@
-//! A run in a folder: what goes on from one level to the next, in one file that is replaced as a whole.
+//! A run in a folder: what goes on from one level to the next, in one file that is replaced as a
+//! whole.
 //!
-//! `imp.npz` holds the settings and the levels as JSON, the weights that the last level ended with, its mask, and the
-//! weights to go back to; the next round of pruning follows from these. `level-NNN.npz`, where wanted, holds mask and
-//! weights of one level, an array of outputs×inputs per layer.
+//! `imp.npz` holds the settings and the levels as JSON, the weights that the last level ended with,
+//! its mask, and the weights to go back to; the next round of pruning follows from these.
+//! `level-NNN.npz`, where wanted, holds mask and weights of one level, an array of outputs×inputs
+//! per layer.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -53,7 +55,8 @@ impl Kept {
     /// The folder for this run, and what it holds of it.
     ///
     /// # Errors
-    /// The folder cannot be written, holds another run or a damaged one, or holds this one and it is not to go on.
+    /// The folder cannot be written, holds another run or a damaged one, or holds this one and it
+    /// is not to go on.
     pub(super) fn open(
         keep: &Keep,
         train: &Set<'_>,
@@ -62,7 +65,11 @@ impl Kept {
     ) -> Result<(Self, Option<Saved>)> {
         file::check_folder(&keep.folder)?;
         let settings = settings(train, test, options);
-        let kept = Self { keep: keep.clone(), settings: settings.to_string(), shape: options.shape.clone() };
+        let kept = Self {
+            keep: keep.clone(),
+            settings: settings.to_string(),
+            shape: options.shape.clone(),
+        };
         let path = keep.folder.join(STATE);
         if !path.exists() {
             return Ok((kept, None));
@@ -108,7 +115,8 @@ impl Kept {
                     own.push((format!("mask{l}"), Array::new(&shape, &mask[layer.range.clone()])?));
                     own.push((format!("weights{l}"), Array::new(&shape, &weights[layer.range])?));
                 }
-                let own: Vec<_> = own.iter().map(|(name, array)| (name.as_str(), array.clone())).collect();
+                let own: Vec<_> =
+                    own.iter().map(|(name, array)| (name.as_str(), array.clone())).collect();
                 folder.write(&name, |out| npz::write(out, &own))?;
             }
             folder.write(STATE, |out| npz::write(out, &arrays))
@@ -118,8 +126,19 @@ impl Kept {
 
 /// Everything that the result depends on. Rows are known by a checksum.
 fn settings(train: &Set<'_>, test: Option<&Set<'_>>, options: &ImpOptions) -> Value {
-    let ImpOptions { shape, goal, nnz, epochs, batch, optimiser, rates, part, rewind, input_scale, seed } =
-        options;
+    let ImpOptions {
+        shape,
+        goal,
+        nnz,
+        epochs,
+        batch,
+        optimiser,
+        rates,
+        part,
+        rewind,
+        input_scale,
+        seed,
+    } = options;
     json!({
         "format": FORMAT,
         "inputs": shape.inputs(),
@@ -178,22 +197,23 @@ impl Stored {
     }
 
     fn check(self, settings: &Value, options: &ImpOptions) -> Result<Saved> {
-        let own: Value =
-            serde_json::from_slice(&self.settings).map_err(|error| damaged("settings").source(error))?;
+        let own: Value = serde_json::from_slice(&self.settings)
+            .map_err(|error| damaged("settings").source(error))?;
         // Through text, as the saved ones went.
-        let wanted: Value =
-            serde_json::from_str(&settings.to_string()).map_err(|error| damaged("settings").source(error))?;
+        let wanted: Value = serde_json::from_str(&settings.to_string())
+            .map_err(|error| damaged("settings").source(error))?;
         if let (Some(wanted), Some(own)) = (wanted.as_object(), own.as_object())
             && let Some(name) = difference(wanted, own)
         {
-            let text = |map: &Map<String, Value>| map.get(name).map_or("nothing".into(), Value::to_string);
+            let text =
+                |map: &Map<String, Value>| map.get(name).map_or("nothing".into(), Value::to_string);
             return Err(Error::new("the folder holds a run with other settings or other data")
                 .expected(format_args!("{name} {}", text(wanted)))
                 .got(format_args!("{name} {}", text(own)))
                 .help("pass the settings and the data of that run, or choose another folder"));
         }
-        let levels: Vec<Level> =
-            serde_json::from_slice(&self.levels).map_err(|error| damaged("levels").source(error))?;
+        let levels: Vec<Level> = serde_json::from_slice(&self.levels)
+            .map_err(|error| damaged("levels").source(error))?;
         let counts = options.counts();
         let count = levels.iter().map(|level| level.nnz).collect::<Vec<_>>();
         if levels.is_empty() || !counts.starts_with(&count) {

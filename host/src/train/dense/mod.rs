@@ -1,7 +1,9 @@
-//! The dense baseline: MLPs held and trained in full, and pruned by magnitude round by round (`imp`).
+//! The dense baseline: MLPs held and trained in full, and pruned by magnitude round by round
+//! (`imp`).
 //!
-//! `x -> relu(W_1 x) -> … -> W_L ·`, without biases; for one output the last layer may be the plain sum of the hidden
-//! neurons, as in the figures of the IHT paper. Weights of a layer lie row by row, one row per output, as in `PyTorch`.
+//! `x -> relu(W_1 x) -> … -> W_L ·`, without biases; for one output the last layer may be the plain
+//! sum of the hidden neurons, as in the figures of the IHT paper. Weights of a layer lie row by
+//! row, one row per output, as in `PyTorch`.
 //!
 //! | module | holds |
 //! |---|---|
@@ -12,10 +14,10 @@
 //! | [`mod@imp`] | iterative magnitude pruning: train, prune, rewind, again |
 //! | `keep` | a run in a folder, to go on with |
 //!
-//! **Parts.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each with a gradient of its
-//! own; the gradients are added in the order of the groups. So the number of threads changes no bit, and activations are
-//! held for a tile of each group only. The kernels of `gemm` differ from one kind of processor to another, and so do the
-//! last bits.
+//! **Parts.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each
+//! with a gradient of its own; the gradients are added in the order of the groups. So the number of
+//! threads changes no bit, and activations are held for a tile of each group only. The kernels of
+//! `gemm` differ from one kind of processor to another, and so do the last bits.
 
 pub mod imp;
 mod keep;

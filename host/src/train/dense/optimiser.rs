@@ -59,7 +59,10 @@ impl Rates {
 
     pub(super) fn check(&self) -> Result<()> {
         let out = |what: &str, expected: &str, got: f32, help: &str| {
-            Err(Error::new(format!("{what} is out of bounds")).expected(expected).got(got).help(help))
+            Err(Error::new(format!("{what} is out of bounds"))
+                .expected(expected)
+                .got(got)
+                .help(help))
         };
         if !(self.rate > 0.0 && self.rate.is_finite()) {
             let help = "leave --rate out for 0.001 with adam and 0.1 with sgd";
@@ -67,11 +70,21 @@ impl Rates {
         }
         if !(self.factor > 0.0 && self.factor.is_finite()) {
             let help = "leave --rate-factor out for 0.1";
-            return out("the factor of the rate", "--rate-factor above 0, such as 0.1", self.factor, help);
+            return out(
+                "the factor of the rate",
+                "--rate-factor above 0, such as 0.1",
+                self.factor,
+                help,
+            );
         }
         if !(self.decay >= 0.0 && self.decay.is_finite()) {
             let help = "leave --weight-decay out for none";
-            return out("the weight decay", "--weight-decay 0 or more, such as 0.0001", self.decay, help);
+            return out(
+                "the weight decay",
+                "--weight-decay 0 or more, such as 0.0001",
+                self.decay,
+                help,
+            );
         }
         Ok(())
     }
@@ -154,16 +167,20 @@ impl State {
                 let unbias = |beta: f32| 1.0 - f64::from(beta).powi(self.steps);
                 let rate = (f64::from(rate) / unbias(b1)) as f32;
                 let root = (1.0 / unbias(b2).sqrt()) as f32;
-                parts.zip(self.second.par_chunks_mut(CHUNK)).for_each(|((((w, g), mask), m), v)| {
-                    arch.dispatch(|| {
-                        for ((((w, g), mask), m), v) in w.iter_mut().zip(g).zip(mask).zip(m).zip(v) {
-                            let g = if *mask { g + decay * *w } else { 0.0 };
-                            *m = b1 * *m + (1.0 - b1) * g;
-                            *v = b2 * *v + (1.0 - b2) * (g * g);
-                            *w -= rate * *m / (v.sqrt() * root + EPSILON);
-                        }
-                    });
-                });
+                parts.zip(self.second.par_chunks_mut(CHUNK)).for_each(
+                    |((((w, g), mask), m), v)| {
+                        arch.dispatch(|| {
+                            for ((((w, g), mask), m), v) in
+                                w.iter_mut().zip(g).zip(mask).zip(m).zip(v)
+                            {
+                                let g = if *mask { g + decay * *w } else { 0.0 };
+                                *m = b1 * *m + (1.0 - b1) * g;
+                                *v = b2 * *v + (1.0 - b2) * (g * g);
+                                *w -= rate * *m / (v.sqrt() * root + EPSILON);
+                            }
+                        });
+                    },
+                );
             }
             Optimiser::Sgd { momentum } => parts.for_each(|(((w, g), mask), m)| {
                 arch.dispatch(|| {
@@ -185,9 +202,11 @@ mod tests {
     /// Three steps on `w²/2`, by the formulas in double precision.
     #[test]
     fn steps_are_those_of_the_definitions() {
-        for (optimiser, decay) in
-            [(Optimiser::Adam, 0.0), (Optimiser::Adam, 0.5), (Optimiser::Sgd { momentum: 0.9 }, 0.5)]
-        {
+        for (optimiser, decay) in [
+            (Optimiser::Adam, 0.0),
+            (Optimiser::Adam, 0.5),
+            (Optimiser::Sgd { momentum: 0.9 }, 0.5),
+        ] {
             let mut weights = vec![1.0_f32, -2.0, 0.0];
             let mask = [true, true, false];
             let mut state = State::new(optimiser, 3);
@@ -227,6 +246,12 @@ mod tests {
         }
         assert!(Rates { decay: -1.0, ..Rates::constant(1.0) }.check().is_err());
         assert!(Rates { factor: 0.0, ..Rates::constant(1.0) }.check().is_err());
-        assert!(Optimiser::Sgd { momentum: 1.0 }.check().unwrap_err().to_string().contains("--momentum"));
+        assert!(
+            Optimiser::Sgd { momentum: 1.0 }
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("--momentum")
+        );
     }
 }

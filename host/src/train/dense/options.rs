@@ -32,25 +32,29 @@ pub struct ImpOptions {
     pub nnz: usize,
     /// Epochs of each level.
     pub epochs: u32,
-    /// Rows of a batch, in an order that is drawn for every epoch; 0 for all rows at once, in their order.
+    /// Rows of a batch, in an order that is drawn for every epoch; 0 for all rows at once, in their
+    /// order.
     pub batch: usize,
     /// How a gradient becomes a step.
     pub optimiser: Optimiser,
     /// Step sizes and weight decay.
     pub rates: Rates,
-    /// Part of the weights that a round drops, rounded down, but at least one weight; 1 drops all but s at once.
+    /// Part of the weights that a round drops, rounded down, but at least one weight; 1 drops all
+    /// but s at once.
     pub part: f64,
-    /// Epoch of the first level whose start the weights are set back to; later levels train from there on. 0 is the
-    /// initial weights.
+    /// Epoch of the first level whose start the weights are set back to; later levels train from
+    /// there on. 0 is the initial weights.
     pub rewind: u32,
-    /// Factor of the inputs, a power of two so that it can be folded into the first layer without rounding.
+    /// Factor of the inputs, a power of two so that it can be folded into the first layer without
+    /// rounding.
     pub input_scale: f32,
     /// Seed of initial weights and orders.
     pub seed: u64,
 }
 
 impl ImpOptions {
-    /// The published recipe of pruning, 10 % a round back to the initial weights, with Adam at 0.001 on all rows at once.
+    /// The published recipe of pruning, 10 % a round back to the initial weights, with Adam at
+    /// 0.001 on all rows at once.
     #[must_use]
     pub fn new(shape: Shape, goal: Goal, nnz: usize) -> Self {
         Self {
@@ -81,8 +85,8 @@ impl ImpOptions {
         counts
     }
 
-    /// Bytes of a usual dense implementation of this training: weights, their gradient and moments, and the activations of
-    /// all layers for a batch of `rows` at most, in 32-bit floats.
+    /// Bytes of a usual dense implementation of this training: weights, their gradient and moments,
+    /// and the activations of all layers for a batch of `rows` at most, in 32-bit floats.
     #[must_use]
     pub fn dense_bytes(&self, rows: usize) -> u64 {
         let weights = self.shape.weights() as u64 * (2 + self.optimiser.moments() as u64);
@@ -90,15 +94,15 @@ impl ImpOptions {
         4 * (weights + self.rows(rows) as u64 * acts as u64)
     }
 
-    /// Bytes that live from step to step: weights, those to go back to, those of the last level, moments, and a byte of the
-    /// mask for each.
+    /// Bytes that live from step to step: weights, those to go back to, those of the last level,
+    /// moments, and a byte of the mask for each.
     #[must_use]
     pub fn state_bytes(&self) -> u64 {
         self.shape.weights() as u64 * (4 * (3 + self.optimiser.moments() as u64) + 1)
     }
 
-    /// Bytes of all else that a run on these rows allocates itself: gradients and activations of each group, and its rows
-    /// where they are not used as they lie.
+    /// Bytes of all else that a run on these rows allocates itself: gradients and activations of
+    /// each group, and its rows where they are not used as they lie.
     #[must_use]
     pub fn workspace_bytes(&self, data: &Matrix) -> u64 {
         let batch = self.rows(data.rows);
@@ -134,7 +138,10 @@ impl ImpOptions {
         }
         if self.rewind >= self.epochs {
             return Err(Error::new("the epoch to go back to leaves nothing to train")
-                .expected(format_args!("--rewind 0 to {}, less than --epochs", self.epochs.saturating_sub(1)))
+                .expected(format_args!(
+                    "--rewind 0 to {}, less than --epochs",
+                    self.epochs.saturating_sub(1)
+                ))
                 .got(self.rewind)
                 .help("raise --epochs, or leave --rewind out for the initial weights"));
         }
@@ -146,7 +153,9 @@ impl ImpOptions {
         let (shape, rows) = (&self.shape, set.data.rows);
         let width = labels_of(shape, self.goal);
         let wrong = |what: &str, expected: usize, got: usize| {
-            let error = Error::new(format!("the {what} do not fit the network")).expected(expected).got(got);
+            let error = Error::new(format!("the {what} do not fit the network"))
+                .expected(expected)
+                .got(got);
             Err(error.help("pass samples and labels such as the network was made for"))
         };
         if rows == 0 || set.data.cols != shape.inputs() {
@@ -157,7 +166,9 @@ impl ImpOptions {
         }
         if self.goal == Goal::Classes
             && let Some(label) = set.labels.iter().find(|&&label| {
-                !(label >= 0.0 && label.fract() == 0.0 && label < shape.outputs().min(1 << 16) as f32)
+                !(label >= 0.0
+                    && label.fract() == 0.0
+                    && label < shape.outputs().min(1 << 16) as f32)
             })
         {
             return Err(Error::new("a label is none of the network's classes")

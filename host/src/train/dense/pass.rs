@@ -1,7 +1,8 @@
 //! Losses and gradients of a batch: forwards and back through the layers, tile by tile.
 //!
-//! With `a_0 = x`, `a_l = relu(W_l a_(l-1))` and the residual `r` of the outputs (label minus output, or one-hot minus
-//! softmax), the gradient is `-scale r_l^T a_(l-1)` for each layer, where `r_(l-1) = (r_l W_l) * 1[a_(l-1) > 0]`.
+//! With `a_0 = x`, `a_l = relu(W_l a_(l-1))` and the residual `r` of the outputs (label minus
+//! output, or one-hot minus softmax), the gradient is `-scale r_l^T a_(l-1)` for each layer, where
+//! `r_(l-1) = (r_l W_l) * 1[a_(l-1) > 0]`.
 
 mod batch;
 mod group;
@@ -18,9 +19,11 @@ use batch::{acts, widest};
 use group::{Group, Work};
 use number::Real;
 
-/// Rows that go through the layers together: enough for the matrix products, few enough for the cache.
+/// Rows that go through the layers together: enough for the matrix products, few enough for the
+/// cache.
 const TILE: usize = 256;
-/// Multiply-adds of a forward pass from which on a batch of few rows is worth sharing, and the rows of its tiles.
+/// Multiply-adds of a forward pass from which on a batch of few rows is worth sharing, and the rows
+/// of its tiles.
 const SHARED: usize = 1 << 22;
 const SMALL_TILE: usize = 64;
 /// Groups of tiles, at most, each with a gradient of its own.
@@ -50,7 +53,8 @@ impl<T: Real> Engine<T> {
         let inputs = if gather { shape.inputs() } else { 0 };
         let widths = inputs + acts(shape).sum::<usize>() + 2 * widest(shape);
         let numbers = (tile as u64) * (widths as u64) + shape.weights() as u64;
-        let labels = tile * (4 * labels_of(shape, goal) + if goal == Goal::Classes { 2 } else { 0 });
+        let labels =
+            tile * (4 * labels_of(shape, goal) + if goal == Goal::Classes { 2 } else { 0 });
         groups as u64 * (numbers * size_of::<T>() as u64 + labels as u64)
     }
 
@@ -84,8 +88,15 @@ impl<T: Real> Engine<T> {
         // The square has the slope 2.
         let slope = if self.goal == Goal::Classes { 1.0 } else { 2.0 };
         let scale = back.then(|| T::of(-slope / terms.max(1) as f64));
-        let work =
-            Work { shape: &self.shape, goal: self.goal, weights, batch, tile, scale, stop: &self.stop };
+        let work = Work {
+            shape: &self.shape,
+            goal: self.goal,
+            weights,
+            batch,
+            tile,
+            scale,
+            stop: &self.stop,
+        };
         let run = |(g, group): (usize, &mut Group<T>)| {
             group.run(&work, g * tiles / groups..(g + 1) * tiles / groups);
         };
@@ -101,7 +112,8 @@ impl<T: Real> Engine<T> {
             add_up(done);
         }
         let loss = done.iter().map(|group| group.loss).sum::<f64>() / terms.max(1) as f64;
-        let right = (self.goal != Goal::Regression).then(|| done.iter().map(|group| group.right).sum());
+        let right =
+            (self.goal != Goal::Regression).then(|| done.iter().map(|group| group.right).sum());
         Ok(Measure { rows, loss, right })
     }
 }
@@ -109,7 +121,8 @@ impl<T: Real> Engine<T> {
 /// Rows of a tile and number of groups, for a network of so many weights.
 fn sizes(batch: usize, weights: usize) -> [usize; 2] {
     let shared = batch.saturating_mul(weights) >= SHARED;
-    let most = if shared { batch.div_ceil(4).next_multiple_of(16).clamp(SMALL_TILE, TILE) } else { TILE };
+    let most =
+        if shared { batch.div_ceil(4).next_multiple_of(16).clamp(SMALL_TILE, TILE) } else { TILE };
     let tile = batch.clamp(1, most);
     [tile, batch.div_ceil(tile).clamp(1, GROUPS)]
 }
@@ -138,7 +151,8 @@ mod tests {
 
     const GOALS: [Goal; 3] = [Goal::Regression, Goal::Binary, Goal::Classes];
 
-    /// Every goal with networks of one to three hidden layers, and both heads where there is one output.
+    /// Every goal with networks of one to three hidden layers, and both heads where there is one
+    /// output.
     fn shapes() -> Vec<(Shape, Goal)> {
         let mut all = Vec::new();
         for hidden in [&[6][..], &[5, 4], &[7, 3, 4]] {
@@ -168,7 +182,8 @@ mod tests {
         shape.initial(1).iter().map(|&w| 2.0 * f64::from(w)).collect()
     }
 
-    /// Central differences of the loss; the network is piecewise smooth, and few steps cross an edge.
+    /// Central differences of the loss; the network is piecewise smooth, and few steps cross an
+    /// edge.
     #[test]
     fn gradients_are_the_slopes_of_the_loss() {
         for (shape, goal) in shapes() {
@@ -193,7 +208,10 @@ mod tests {
                 };
                 let (up, down) = (at(weights(&shape)[j] + step), at(weights(&shape)[j] - step));
                 let slope = (up - down) / (2.0 * step);
-                assert!((slope - g).abs() < 1e-5 * largest.max(1.0), "{shape:?} {goal:?} {j}: {slope} {g}");
+                assert!(
+                    (slope - g).abs() < 1e-5 * largest.max(1.0),
+                    "{shape:?} {goal:?} {j}: {slope} {g}"
+                );
             }
         }
     }
@@ -203,19 +221,25 @@ mod tests {
     fn single_precision_agrees_with_double() {
         for (shape, goal) in shapes() {
             let (data, labels) = problem(700, &shape, goal);
-            let batch =
-                Batch { set: Set { data: &data, labels: &labels }, rows: 0..700, order: None, scale: 1.0 };
+            let batch = Batch {
+                set: Set { data: &data, labels: &labels },
+                rows: 0..700,
+                order: None,
+                scale: 1.0,
+            };
             let double: Vec<f64> = weights(&shape);
             let single: Vec<f32> = double.iter().map(|&w| w as f32).collect();
             let mut one = Engine::new(&shape, goal, 700, &Stop::new());
             let mut two = Engine::new(&shape, goal, 700, &Stop::new());
-            let losses = (one.descend(&single, &batch).unwrap(), two.descend(&double, &batch).unwrap());
+            let losses =
+                (one.descend(&single, &batch).unwrap(), two.descend(&double, &batch).unwrap());
             assert!((losses.0 / losses.1 - 1.0).abs() < 1e-5, "{losses:?}");
             let largest = two.gradient().iter().fold(0.0_f64, |top, g| top.max(g.abs()));
             for (a, b) in one.gradient().iter().zip(two.gradient()) {
                 assert!((f64::from(*a) - b).abs() < 1e-5 * largest, "{shape:?} {goal:?} {a} {b}");
             }
-            let (one, two) = (one.measure(&single, &batch).unwrap(), two.measure(&double, &batch).unwrap());
+            let (one, two) =
+                (one.measure(&single, &batch).unwrap(), two.measure(&double, &batch).unwrap());
             assert_eq!((one.rows, one.right), (two.rows, two.right));
             assert_eq!(one.right.is_some(), goal != Goal::Regression);
         }
@@ -232,8 +256,9 @@ mod tests {
             pool.install(|| {
                 let order = Some(Permutation::new(1, 2, 3000));
                 let mut engine = Engine::new(&shape, Goal::Classes, 3000, &Stop::new());
-                let loss =
-                    engine.descend(&weights, &Batch { set, rows: 0..3000, order, scale: 1.0 }).unwrap();
+                let loss = engine
+                    .descend(&weights, &Batch { set, rows: 0..3000, order, scale: 1.0 })
+                    .unwrap();
                 let bits: Vec<u32> = engine.gradient().iter().map(|g| f32::to_bits(*g)).collect();
                 (loss.to_bits(), bits)
             })
@@ -254,7 +279,8 @@ mod tests {
             let data = Matrix::new(40, 5, values).unwrap();
             let set = Set { data: &data, labels: &labels };
             let mut engine = Engine::new(&shape, Goal::Binary, 40, &stop);
-            let loss = engine.descend(&weights, &Batch { set, rows: 0..40, order: None, scale: 1.0 / 256.0 });
+            let loss = engine
+                .descend(&weights, &Batch { set, rows: 0..40, order: None, scale: 1.0 / 256.0 });
             (loss.map(f64::to_bits).ok(), engine.gradient().to_vec())
         };
         assert_eq!(run(Values::U8(bytes.clone())), run(Values::F32(floats)));

@@ -1,4 +1,5 @@
-//! Matrix products on slices, by the crate `gemm` on one thread: what runs in parallel are the groups of rows.
+//! Matrix products on slices, by the crate `gemm` on one thread: what runs in parallel are the
+//! groups of rows.
 
 /// A matrix that lies row by row without gaps, or its transpose.
 #[derive(Clone, Copy)]
@@ -13,7 +14,11 @@ pub(super) struct Mat<'a, T> {
 impl<'a, T> Mat<'a, T> {
     /// `rows`×`cols` numbers, row by row.
     pub(super) fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
-        assert_eq!(Some(data.len()), rows.checked_mul(cols), "numbers of a matrix of {rows}×{cols}");
+        assert_eq!(
+            Some(data.len()),
+            rows.checked_mul(cols),
+            "numbers of a matrix of {rows}×{cols}"
+        );
         Self { data, rows, cols, steps: [cols as isize, 1] }
     }
 
@@ -35,8 +40,8 @@ pub(super) fn product<T: Copy + 'static>(
 ) {
     assert_eq!(a.cols, b.rows, "columns of the left factor");
     assert_eq!(Some(out.len()), a.rows.checked_mul(b.cols), "numbers of the product");
-    // SAFETY: each matrix has exactly rows × cols numbers (asserted here and in `Mat::new`), and the strides reach each of
-    // them once; `out` is borrowed alone.
+    // SAFETY: each matrix has exactly rows × cols numbers (asserted here and in `Mat::new`), and
+    // the strides reach each of them once; `out` is borrowed alone.
     unsafe {
         gemm::gemm(
             a.rows,

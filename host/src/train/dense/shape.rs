@@ -150,15 +150,20 @@ mod tests {
     #[test]
     fn layers_follow_each_other() {
         let shape = Shape::new(7, &[5, 3], 2, Head::Weights).unwrap();
-        let layers: Vec<_> = shape.layers().map(|l| (l.inputs, l.outputs, l.range, l.relu)).collect();
+        let layers: Vec<_> =
+            shape.layers().map(|l| (l.inputs, l.outputs, l.range, l.relu)).collect();
         assert_eq!(layers, [(7, 5, 0..35, true), (5, 3, 35..50, true), (3, 2, 50..56, false)]);
         let sum = Shape::new(7, &[5, 3], 1, Head::Sum).unwrap();
-        assert_eq!((sum.layers().len(), sum.layers().all(|l| l.relu), sum.weights()), (2, true, 50));
+        assert_eq!(
+            (sum.layers().len(), sum.layers().all(|l| l.relu), sum.weights()),
+            (2, true, 50)
+        );
     }
 
     #[test]
     fn networks_that_cannot_be_are_refused() {
-        let refused = |d, hidden: &[usize], c, head| Shape::new(d, hidden, c, head).unwrap_err().to_string();
+        let refused =
+            |d, hidden: &[usize], c, head| Shape::new(d, hidden, c, head).unwrap_err().to_string();
         assert!(refused(3, &[], 1, Head::Weights).contains("--hidden"));
         assert!(refused(3, &[4, 0], 1, Head::Weights).contains("[3, 4, 0, 1]"));
         assert!(refused(3, &[4], 2, Head::Sum).contains("--sum-output"));
@@ -176,7 +181,10 @@ mod tests {
             let n = own.len() as f64;
             let square = own.iter().map(|w| w * w).sum::<f64>() / n;
             // The variance is bound²/3; its estimate has a relative standard error of sqrt(4/5n).
-            assert!((square / (bound * bound / 3.0) - 1.0).abs() < 5.0 * (0.8 / n).sqrt(), "{square}");
+            assert!(
+                (square / (bound * bound / 3.0) - 1.0).abs() < 5.0 * (0.8 / n).sqrt(),
+                "{square}"
+            );
         }
         assert_ne!(weights, shape.initial(4));
     }

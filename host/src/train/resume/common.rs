@@ -24,7 +24,10 @@ pub(super) fn terms(
     let sizes = [
         Term::count("rows", dims.samples),
         Term::count("columns", dims.inputs),
-        Term::count(if problem.task == Task::Multiclass { "classes" } else { "columns of labels" }, outputs),
+        Term::count(
+            if problem.task == Task::Multiclass { "classes" } else { "columns of labels" },
+            outputs,
+        ),
         Term::name("--task", &TASKS, problem.task.name()),
         Term::count("--hidden", dims.hidden),
         Term::count("--nnz", dims.nnz),

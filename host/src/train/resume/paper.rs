@@ -1,7 +1,9 @@
 //! The terms of the published method, for one output and for several.
 
 use tamis::learn::iht::{Refine, Step};
-use tamis::learn::train::{Checkpoint, OneOutput, Rank, Refresh, Schedule, SeveralOutputs, Standin};
+use tamis::learn::train::{
+    Checkpoint, OneOutput, Rank, Refresh, Schedule, SeveralOutputs, Standin,
+};
 use tamis::network::gates::Empty;
 
 use super::common::terms;

@@ -1,9 +1,11 @@
-//! Predicts with models that the runner put into flash, and prints for each a digest of the outputs, the stack that it took, and
-//! that of the prediction alone; the emulator's plugin counts the instructions of each prediction.
+//! Predicts with models that the runner put into flash, and prints for each a digest of the
+//! outputs, the stack that it took, and that of the prediction alone; the emulator's plugin counts
+//! the instructions of each prediction.
 //!
-//! The models follow each other from the address of `_models` on. Each starts with four words: its kind (0 for dense floats, 1 for
-//! a file of floats, 2 for one of integers, anything else for the end), the outputs of dense floats, and the lengths in bytes of
-//! the input row and of the model, which follow, each padded to whole words.
+//! The models follow each other from the address of `_models` on. Each starts with four words: its
+//! kind (0 for dense floats, 1 for a file of floats, 2 for one of integers, anything else for the
+//! end), the outputs of dense floats, and the lengths in bytes of the input row and of the model,
+//! which follow, each padded to whole words.
 //!
 //! ```text
 //! model digest=0xHEX stack=BYTES alone=BYTES
@@ -48,7 +50,8 @@ fn run() -> bool {
         if kind > 2 {
             break;
         }
-        let (row_words, model_words) = (row_len.div_ceil(4) as usize, model_len.div_ceil(4) as usize);
+        let (row_words, model_words) =
+            (row_len.div_ceil(4) as usize, model_len.div_ceil(4) as usize);
         // SAFETY: as above.
         let (row, model) = unsafe {
             let row = at.add(4);
@@ -128,7 +131,8 @@ fn counted(predict: impl FnOnce() -> bool) -> Option<[u32; 2]> {
 
 #[inline(never)]
 fn dense(row: &[u8], weights: &[u8], outputs: usize, out: &mut [u32]) -> Predicted {
-    let (row, weights, out) = (floats_of(row), floats_of(weights), floats_mut(out.get_mut(..outputs)?));
+    let (row, weights, out) =
+        (floats_of(row), floats_of(weights), floats_mut(out.get_mut(..outputs)?));
     let took = counted(|| {
         plain::dense(row, weights, out);
         true
@@ -146,7 +150,12 @@ fn floats(row: &[u8], model: &[u8], out: &mut [u32]) -> Predicted {
 }
 
 #[inline(never)]
-fn predict_floats(view: &View<'_>, row: &[f32], scratch: &mut [f32], out: &mut [f32]) -> Option<[u32; 2]> {
+fn predict_floats(
+    view: &View<'_>,
+    row: &[f32],
+    scratch: &mut [f32],
+    out: &mut [f32],
+) -> Option<[u32; 2]> {
     counted(|| view.model().predict(row, scratch, out).is_ok())
 }
 

@@ -1,8 +1,9 @@
-//! A program that reads a model of integers and classifies; the runner looks into the image for what must not be in it.
+//! A program that reads a model of integers and classifies; the runner looks into the image for
+//! what must not be in it.
 //!
-//! It links only if nothing in it can panic (see `no-panic.rs`), and the runner refuses an image that holds a routine of the
-//! compiler's library for floats, on parts that have no float unit. The model and the row are volatile, so nothing about them is
-//! known when the program is built.
+//! It links only if nothing in it can panic (see `no-panic.rs`), and the runner refuses an image
+//! that holds a routine of the compiler's library for floats, on parts that have no float unit. The
+//! model and the row are volatile, so nothing about them is known when the program is built.
 #![no_std]
 #![no_main]
 

@@ -1,9 +1,10 @@
-//! A program that reads a model, predicts, writes what its layers give, keeps it in flash and predicts from there, and can be
-//! linked only if nothing in it can panic.
+//! A program that reads a model, predicts, writes what its layers give, keeps it in flash and
+//! predicts from there, and can be linked only if nothing in it can panic.
 //!
-//! The panic handler calls a function that does not exist. Where the optimiser can show that no panic is reached, the
-//! handler is dropped and the program links; otherwise the linker names `prediction_can_panic`. The model and the
-//! row are volatile, so nothing about them is known when the program is built.
+//! The panic handler calls a function that does not exist. Where the optimiser can show that no
+//! panic is reached, the handler is dropped and the program links; otherwise the linker names
+//! `prediction_can_panic`. The model and the row are volatile, so nothing about them is known when
+//! the program is built.
 #![no_std]
 #![no_main]
 
@@ -57,7 +58,8 @@ fn predict() -> tamis::Result<f32> {
     model.predict(floats.get(..*inputs).unwrap_or(&[]), &mut scratch, out)?;
     model.predict_u8(bytes.get(..*inputs).unwrap_or(&[]), &mut scratch, out)?;
     let mut longest = 0;
-    let mut trace = Trace::new(Kind::Floats, *len as u32, |line: &str| longest = line.len().max(longest));
+    let mut trace =
+        Trace::new(Kind::Floats, *len as u32, |line: &str| longest = line.len().max(longest));
     trace.floats(&model.chain(), floats.get(..*inputs).unwrap_or(&[]), &mut scratch, out)?;
     trace.finish();
     if longest == 0 {
@@ -125,5 +127,7 @@ fn store() -> tamis::Result<()> {
     let mut model = stream::QuantisedModel::open(slots.flash(), entry.range().start, &mut words)?;
     let (mut scratch, mut out) = ([0; 64], [0; 64]);
     let out = out.get_mut(..model.outputs()).unwrap_or(&mut []);
-    model.classify(unknown(&BYTES).get(..*inputs).unwrap_or(&[]), &mut words, &mut scratch, out).map(|_| ())
+    model
+        .classify(unknown(&BYTES).get(..*inputs).unwrap_or(&[]), &mut words, &mut scratch, out)
+        .map(|_| ())
 }

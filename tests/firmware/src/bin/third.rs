@@ -1,4 +1,5 @@
-//! The cases that the first two images have no room for, run and reported the same way; see `main.rs`.
+//! The cases that the first two images have no room for, run and reported the same way; see
+//! `main.rs`.
 #![no_std]
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! What the programs of this folder have in common: each predicts one row in one way and does nothing else, so that its
-//! sections, less those of `none.rs`, are what that way of predicting takes in flash.
+//! What the programs of this folder have in common: each predicts one row in one way and does
+//! nothing else, so that its sections, less those of `none.rs`, are what that way of predicting
+//! takes in flash.
 //!
 //! They link only if nothing in them can panic (see `../bin/no-panic.rs`).
 

@@ -1,6 +1,8 @@
-//! The loop over the rows, their classes on the semihosting console, and the models: what all programs in Rust share.
+//! The loop over the rows, their classes on the semihosting console, and the models: what all
+//! programs in Rust share.
 //!
-//! Between the two markers of `tests/plugin/insncount.c` stands one call of the engine, and one more of `pool` where it averages.
+//! Between the two markers of `tests/plugin/insncount.c` stands one call of the engine, and one
+//! more of `pool` where it averages.
 #![no_std]
 
 use core::arch::asm;
@@ -29,8 +31,10 @@ const AVERAGES: *mut [u8; POOLED] = 0x21f0_0000 as *mut [u8; POOLED];
 
 /// Classifies every row. To bring a byte to what the engine takes is not counted, averaging is.
 pub fn run<T: Copy + 'static>(number: fn(u8) -> T, classify: fn(&[T; INPUTS]) -> usize) -> ! {
-    let (classify, pool) = (black_box(classify), black_box(pool as fn(&[u8; PIXELS], &mut [u8; POOLED])));
-    // SAFETY: memory that the part has and no linker knows of; the runner has written it before the start.
+    let (classify, pool) =
+        (black_box(classify), black_box(pool as fn(&[u8; PIXELS], &mut [u8; POOLED])));
+    // SAFETY: memory that the part has and no linker knows of; the runner has written it before the
+    // start.
     let count = unsafe { COUNT.read_volatile() } as usize;
     for k in 0..count {
         // SAFETY: as above; there are as many rows.
@@ -44,7 +48,8 @@ pub fn run<T: Copy + 'static>(number: fn(u8) -> T, classify: fn(&[T; INPUTS]) ->
         }
         let input = INPUT as *mut T;
         for (i, &byte) in bytes.iter().enumerate() {
-            // SAFETY: at most 784 numbers of at most four bytes in memory of which nothing else knows.
+            // SAFETY: at most 784 numbers of at most four bytes in memory of which nothing else
+            // knows.
             unsafe { input.add(i).write_volatile(number(byte)) };
         }
         // SAFETY: they were just written.

@@ -14,7 +14,8 @@ const CORE_FEATURES: &[&str] = &[
 ];
 
 /// Crates outside the workspace that are formatted with it.
-const OUTSIDE: &[&str] = &["examples/firmware/chips", "examples/firmware/deploy", "tests/firmware", "fuzz"];
+const OUTSIDE: &[&str] =
+    &["examples/firmware/chips", "examples/firmware/deploy", "tests/firmware", "fuzz"];
 
 pub(crate) fn fmt(_: &Context) -> Outcome {
     cargo("fmt --all --check").run()?;
@@ -48,12 +49,14 @@ pub(crate) fn features(_: &Context) -> Outcome {
     passed()
 }
 
-/// With the toolchain of the minimum version: the default one if it is that, else one that rustup has.
+/// With the toolchain of the minimum version: the default one if it is that, else one that rustup
+/// has.
 pub(crate) fn msrv(context: &Context) -> Outcome {
     let minimum = minimum_version()?;
     let version = Cmd::new("rustc").words("--version").ask().unwrap_or_default();
     if version.starts_with(&format!("rustc {minimum}.")) {
-        // What clippy lints is what that compiler checks, so after the part `clippy` nothing is left to do.
+        // What clippy lints is what that compiler checks, so after the part `clippy` nothing is
+        // left to do.
         clippy(context)?;
         return Ok(format!("the default toolchain is the minimum, {minimum}").into());
     }
@@ -91,7 +94,8 @@ fn passed() -> Outcome {
 fn minimum_version() -> Result<String, Stop> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))
         .map_err(|error| Stop::Failed(format!("Cargo.toml: {error}")))?;
-    rust_version(&manifest).ok_or_else(|| Stop::Failed("Cargo.toml: no `rust-version = \"…\"`".into()))
+    rust_version(&manifest)
+        .ok_or_else(|| Stop::Failed("Cargo.toml: no `rust-version = \"…\"`".into()))
 }
 
 fn rust_version(manifest: &str) -> Option<String> {
@@ -105,7 +109,10 @@ mod tests {
 
     #[test]
     fn the_minimum_version_is_read_from_the_manifest() {
-        assert_eq!(rust_version("[workspace.package]\nrust-version = \"1.95\"\n").as_deref(), Some("1.95"));
+        assert_eq!(
+            rust_version("[workspace.package]\nrust-version = \"1.95\"\n").as_deref(),
+            Some("1.95")
+        );
         assert_eq!(rust_version("rust = \"1.95\""), None);
         assert!(minimum_version().is_ok());
     }

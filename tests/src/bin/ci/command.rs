@@ -93,7 +93,8 @@ impl Cmd {
     pub(crate) fn lines(mut self, mut read: impl FnMut(&str)) -> Result<(), Stop> {
         self.show();
         let status = self.inner.stdout(Stdio::piped()).spawn().and_then(|mut child| {
-            for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+            for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines())
+            {
                 let line = line?;
                 println!("{line}");
                 read(&line);
@@ -142,14 +143,19 @@ impl Cmd {
     }
 
     fn name(&self) -> String {
-        Path::new(self.inner.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned()
+        Path::new(self.inner.get_program())
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
     }
 
     fn shown(&self) -> String {
         let env = self.inner.get_envs().filter_map(|(name, value)| {
             value.map(|value| format!("{}={}", name.to_string_lossy(), quoted(value)))
         });
-        let words = std::iter::once(self.inner.get_program()).chain(self.inner.get_args()).map(quoted);
+        let words =
+            std::iter::once(self.inner.get_program()).chain(self.inner.get_args()).map(quoted);
         env.chain(words).collect::<Vec<_>>().join(" ")
     }
 }

@@ -1,5 +1,5 @@
-//! What models take on each board: measured and fitted to prices (`cargo ci costs`), and models that were not in the fit held
-//! against those prices (a part of `cargo ci qemu`).
+//! What models take on each board: measured and fitted to prices (`cargo ci costs`), and models
+//! that were not in the fit held against those prices (a part of `cargo ci qemu`).
 //!
 //! An encoding takes part as soon as it has a kernel in `host/src/model/cost`.
 
@@ -25,7 +25,8 @@ const TABLE: &str = "host/src/model/cost/table.rs";
 /// Seeds of the models that prices are fitted to, and of those that the prices are held to.
 const FIT_SEED: u64 = 1;
 const CHECK_SEED: u64 = 2;
-/// Models of one layer for each encoding of integers, and as many of two; of floats twice as many for each kernel.
+/// Models of one layer for each encoding of integers, and as many of two; of floats twice as many
+/// for each kernel.
 const FIT: usize = 14;
 const CHECK: usize = 5;
 /// The most that an estimate may be wrong by, as a part of what was measured.
@@ -60,11 +61,18 @@ pub(crate) fn run(_: &Context) -> Outcome {
         order.sort_by(|((a, _), _), ((b, _), _)| b.abs().total_cmp(&a.abs()));
         println!("{}: {} models; farthest from the fit:", board.core, models.len());
         for ((error, model), took) in order.into_iter().take(9) {
-            println!("{:>9.1} %  {}, {} instructions", 100.0 * error, model.name, took.instructions);
+            println!(
+                "{:>9.1} %  {}, {} instructions",
+                100.0 * error,
+                model.name,
+                took.instructions
+            );
         }
-        let size = |name: &str| images::flash(&images::plain_image(board, &format!("flash-{name}")));
+        let size =
+            |name: &str| images::flash(&images::plain_image(board, &format!("flash-{name}")));
         let startup = size("empty")?;
-        let dense = models.iter().zip(&took).filter(|(model, _)| model.kernels == [Kernel::DenseFloats]);
+        let dense =
+            models.iter().zip(&took).filter(|(model, _)| model.kernels == [Kernel::DenseFloats]);
         let stack = dense.map(|(_, took)| took.stack).max().unwrap_or(0);
         let plain = [size("dense-floats")?.saturating_sub(startup), stack];
         let bytes = entries.bytes(memory, plain);
@@ -97,7 +105,8 @@ pub(crate) fn estimates(_: &Context) -> Outcome {
     }
 }
 
-/// Every problem of the estimates of flash and RAM in each way of deploying a model, that of C only `with_c`.
+/// Every problem of the estimates of flash and RAM in each way of deploying a model, that of C only
+/// `with_c`.
 pub(crate) fn check_ways(plugin: &Path, cores: &[Core], with_c: bool) -> Result<Vec<String>, Stop> {
     ways::build_tool()?;
     ways::check::check(plugin, cores, (!with_c).then_some(Way::C))
@@ -114,7 +123,8 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
         for (model, took) in models.iter().zip(&took) {
             let estimate = model.estimate(core);
             let error = off(estimate.instructions, took.instructions);
-            let is_off = if estimate.is_bound { error < 0.0 } else { error.abs() > MOST_INSTRUCTIONS };
+            let is_off =
+                if estimate.is_bound { error < 0.0 } else { error.abs() > MOST_INSTRUCTIONS };
             if !estimate.is_bound {
                 sum += error.abs();
                 worst = if error.abs() > worst.0.abs() { (error, &model.name) } else { worst };
@@ -154,8 +164,10 @@ fn measure(board: &Board, plugin: &Path, models: &[Drawn], name: &str) -> Result
     let mut all = Vec::new();
     for (bytes, batch) in draw::batches(models, region.length as usize) {
         let path = root().join(WORK).join(format!("{}-{name}.bin", board.core));
-        fs::write(&path, bytes).map_err(|error| Stop::Failed(format!("{}: {error}", path.display())))?;
-        let loader = format!("loader,file={},addr={:#x},force-raw=on", path.display(), region.origin);
+        fs::write(&path, bytes)
+            .map_err(|error| Stop::Failed(format!("{}: {error}", path.display())))?;
+        let loader =
+            format!("loader,file={},addr={:#x},force-raw=on", path.display(), region.origin);
         let more = &["-device".into(), loader];
         let (image, floor, quiet, limits) = (&*image, None, false, Limits::USUAL);
         let ran = Emulation { board, image, name, plugin, floor, more, quiet, limits }.run();
@@ -170,20 +182,27 @@ fn measure(board: &Board, plugin: &Path, models: &[Drawn], name: &str) -> Result
 
 /// Joins the firmware's lines with the plugin's, and holds the outputs to the host's.
 fn parse(core: &str, log: &str, counts: &str, models: &[&Drawn]) -> Result<Vec<Took>, String> {
-    let lines: Vec<_> = log.lines().filter_map(|line| line.strip_prefix("model digest=0x")).collect();
+    let lines: Vec<_> =
+        log.lines().filter_map(|line| line.strip_prefix("model digest=0x")).collect();
     let counts: Vec<u64> = counts
         .lines()
         .filter_map(|line| line.strip_prefix("insns=")?.split(' ').next()?.parse().ok())
         .collect();
     if [lines.len(), counts.len()] != [models.len(); 2] || log.lines().last() != Some("done") {
-        let found = format!("{} lines and {} counts for {} models", lines.len(), counts.len(), models.len());
+        let found = format!(
+            "{} lines and {} counts for {} models",
+            lines.len(),
+            counts.len(),
+            models.len()
+        );
         return Err(format!("{core}: {found}\n{log}"));
     }
     let joined = lines.iter().zip(counts).zip(models);
     joined
         .map(|((line, instructions), model)| {
-            let wrong =
-                || format!("{core}, {}: {line}, the host's digest is {:08x}", model.name, model.digest);
+            let wrong = || {
+                format!("{core}, {}: {line}, the host's digest is {:08x}", model.name, model.digest)
+            };
             let (digest, stacks) = line.split_once(" stack=").ok_or_else(wrong)?;
             let (stack, _) = stacks.split_once(" alone=").ok_or_else(wrong)?;
             let same = u32::from_str_radix(digest, 16) == Ok(model.digest);
@@ -215,15 +234,20 @@ fn fitted(models: &[Drawn], took: &[Took], core: Core) -> (Instructions, Vec<f64
         let from = if counts.numbers == Numbers::Floats { 0 } else { Around::COUNT };
         row[from..].iter_mut().zip(counts.around.0).for_each(|(sum, count)| *sum += count as f64);
         for (kernel, work) in counts.layers {
-            row[place(kernel)..].iter_mut().zip(work.0).for_each(|(sum, count)| *sum += count as f64);
+            row[place(kernel)..]
+                .iter_mut()
+                .zip(work.0)
+                .for_each(|(sum, count)| *sum += count as f64);
         }
         row
     };
     let rows: Vec<Vec<f64>> = models.iter().map(row).collect();
     let totals: Vec<f64> = took.iter().map(|took| took.instructions as f64).collect();
     // What is a bound is not to pull the prices of what is none.
-    let exact =
-        models.iter().zip(rows.iter().zip(&totals)).filter(|(model, _)| !model.estimate(core).is_bound);
+    let exact = models
+        .iter()
+        .zip(rows.iter().zip(&totals))
+        .filter(|(model, _)| !model.estimate(core).is_bound);
     let (exact_rows, exact_totals): (Vec<_>, Vec<_>) =
         exact.map(|(_, (row, total))| (row.clone(), *total)).unzip();
     let prices = fit::prices(&exact_rows, &exact_totals);
@@ -233,7 +257,8 @@ fn fitted(models: &[Drawn], took: &[Took], core: Core) -> (Instructions, Vec<f64
     };
     let errors = rows.iter().zip(&totals).map(error).collect();
     let around = [0, Around::COUNT].map(|from| prices[from..][..Around::COUNT].to_vec());
-    let kernels = Kernel::ALL.map(|kernel| prices[place(kernel)..][..Work::COUNT].to_vec()).to_vec();
+    let kernels =
+        Kernel::ALL.map(|kernel| prices[place(kernel)..][..Work::COUNT].to_vec()).to_vec();
     (Instructions { around, kernels }, errors)
 }
 
@@ -251,7 +276,8 @@ mod tests {
     fn lines_and_counts_are_joined_and_outputs_compared() {
         let models = draw::models(3, 1);
         let models: Vec<_> = models.iter().take(2).collect();
-        let line = |model: &Drawn| format!("model digest=0x{:08x} stack=700 alone=90\n", model.digest);
+        let line =
+            |model: &Drawn| format!("model digest=0x{:08x} stack=700 alone=90\n", model.digest);
         let log = format!("{}{}done\n", line(models[0]), line(models[1]));
         let counts = "insns=10 loads=1 stores=1\ninsns=20 loads=1 stores=1\n";
         let took = parse("core", &log, counts, &models).unwrap();

@@ -1,9 +1,9 @@
 //! A compiler for the firmware's targets.
 //!
-//! Usually rustup's, with `rustup target add`. Where rustup cannot download, Debian's packages hold a compiler and the
-//! sources of `core`, which is then built with the firmware; that needs `RUSTC_BOOTSTRAP`, which is set for this one
-//! command and nowhere else, and a linker, which rustup's host toolchain has.
-//! `TAMIS_CROSS=debian` takes the second way at once.
+//! Usually rustup's, with `rustup target add`. Where rustup cannot download, Debian's packages hold
+//! a compiler and the sources of `core`, which is then built with the firmware; that needs
+//! `RUSTC_BOOTSTRAP`, which is set for this one command and nowhere else, and a linker, which
+//! rustup's host toolchain has. `TAMIS_CROSS=debian` takes the second way at once.
 
 use crate::command::Cmd;
 use crate::install;
@@ -29,13 +29,16 @@ pub(crate) fn compiler(targets: &[&str]) -> Result<Cross, Stop> {
     if rustup(targets) {
         return Ok(Cross::Rustup);
     }
-    let absent: Vec<&str> =
-        DEBIAN.iter().filter(|(path, _)| !Path::new(path).exists()).map(|&(_, package)| package).collect();
+    let absent: Vec<&str> = DEBIAN
+        .iter()
+        .filter(|(path, _)| !Path::new(path).exists())
+        .map(|&(_, package)| package)
+        .collect();
     if !absent.is_empty() {
         install::debian(&absent)?;
     }
-    let linker =
-        linker().ok_or_else(|| Stop::Missing("no rust-lld and no ld.lld to link for the targets".into()))?;
+    let linker = linker()
+        .ok_or_else(|| Stop::Missing("no rust-lld and no ld.lld to link for the targets".into()))?;
     Ok(Cross::Debian { linker })
 }
 
@@ -63,7 +66,9 @@ impl Cross {
     pub(crate) fn build(&self, targets: &[&str]) -> Cmd {
         let command = match self {
             Self::Rustup => Cmd::new("cargo").words("build"),
-            Self::Debian { linker } => debian_cargo(linker, targets).words("build -Zbuild-std=core"),
+            Self::Debian { linker } => {
+                debian_cargo(linker, targets).words("build -Zbuild-std=core")
+            }
         };
         targets.iter().fold(command, |command, target| command.args(["--target", target]))
     }

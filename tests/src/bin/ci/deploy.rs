@@ -1,5 +1,5 @@
-//! The firmware of the deploy example: built, run under QEMU, and held to the lines that the host example foretells, and to the
-//! flash and RAM that an estimate says.
+//! The firmware of the deploy example: built, run under QEMU, and held to the lines that the host
+//! example foretells, and to the flash and RAM that an estimate says.
 
 use crate::boards::BOARDS;
 use crate::command::root;
@@ -45,7 +45,10 @@ pub(crate) fn run(_: &Context) -> Outcome {
         let judged = judge(&Memory { with, rest, under }, &estimate, held);
         lines.push(judged.map_err(|why| Stop::Failed(format!("{program}: {why}")))?);
         if held == Held::Embedded && with[0] > MOST_FLASH {
-            return Err(Stop::Failed(format!("{} bytes of flash, allowed are {MOST_FLASH}", with[0])));
+            return Err(Stop::Failed(format!(
+                "{} bytes of flash, allowed are {MOST_FLASH}",
+                with[0]
+            )));
         }
     }
     let [embedded, file] = [0, 1].map(|at| lines.get(at).cloned().unwrap_or_default());
@@ -64,7 +67,8 @@ enum Held {
     File,
 }
 
-/// Bytes of flash and RAM of the program with the model, without it, and with [`ROOM`] in place of the prediction.
+/// Bytes of flash and RAM of the program with the model, without it, and with [`ROOM`] in place of
+/// the prediction.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     with: [u64; 2],
@@ -83,7 +87,8 @@ fn measure(image: &Path, plugin: &Path) -> Result<(String, [u64; 2]), Stop> {
     let board = BOARDS.iter().find(|board| board.core == CORE);
     let board = board.ok_or_else(|| Stop::Failed(format!("no board {CORE}")))?;
     let (name, more, quiet, limits) = ("deploy", &[][..], false, Limits::USUAL);
-    let ran = Emulation { board, image, name, plugin, floor: Some(data), more, quiet, limits }.run();
+    let ran =
+        Emulation { board, image, name, plugin, floor: Some(data), more, quiet, limits }.run();
     ran.ended?;
     let lowest = ran.lowest.ok_or_else(|| Stop::Failed("no stack was measured".into()))?;
     let ram = u64::from(data - board.ram.origin) + u64::from(top).saturating_sub(lowest);
@@ -101,8 +106,9 @@ fn estimate(folder: &Path) -> Result<Estimate, Stop> {
     Ok(Estimate::of_floats(&view, Core::CortexM4F))
 }
 
-/// Estimates are of the model alone, and the rest of the program comes on top: in flash all of it, in RAM what lies under the
-/// prediction, or all of it where printing takes more. An embedded model is predicted with from `main` itself.
+/// Estimates are of the model alone, and the rest of the program comes on top: in flash all of it,
+/// in RAM what lies under the prediction, or all of it where printing takes more. An embedded model
+/// is predicted with from `main` itself.
 fn judge(measured: &Memory, estimate: &Estimate, held: Held) -> Result<String, String> {
     let Memory { with, rest, under } = *measured;
     let (way, code, below) = match held {
@@ -138,7 +144,8 @@ fn compare(printed: &str, expected: &str) -> Result<(), String> {
     }
     let longer = printed.lines().count().max(expected.lines().count());
     for at in 0..longer {
-        let [got, wanted] = [printed, expected].map(|text| text.lines().nth(at).unwrap_or("nothing"));
+        let [got, wanted] =
+            [printed, expected].map(|text| text.lines().nth(at).unwrap_or("nothing"));
         if got != wanted {
             return Err(format!("line {}: the part printed {got:?}, the host {wanted:?}", at + 1));
         }
@@ -168,13 +175,17 @@ mod tests {
         let estimate = Estimate { ways, ..Estimate::default() };
         let (rest, under) = ([5000, 300], [6000, 250 + ROOM]);
         let wrong = |with, held| judge(&Memory { with, rest, under }, &estimate, held).unwrap_err();
-        assert!(judge(&Memory { with: [16_000, 2250], rest, under }, &estimate, Held::File).is_ok());
+        assert!(
+            judge(&Memory { with: [16_000, 2250], rest, under }, &estimate, Held::File).is_ok()
+        );
         assert!(wrong([17_500, 2250], Held::File).contains("flash"));
         assert!(wrong([14_500, 2250], Held::File).contains("flash"));
         assert!(wrong([16_000, 2500], Held::File).contains("RAM"));
         assert!(wrong([16_000, 2000], Held::File).contains("RAM"));
         // Embedded, the prediction may hide behind what is deeper.
-        assert!(judge(&Memory { with: [6000, 310], rest, under }, &estimate, Held::Embedded).is_ok());
+        assert!(
+            judge(&Memory { with: [6000, 310], rest, under }, &estimate, Held::Embedded).is_ok()
+        );
         assert!(wrong([6000, 500], Held::Embedded).contains("RAM"));
         assert!(wrong([6600, 310], Held::Embedded).contains("flash"));
     }
@@ -182,8 +193,12 @@ mod tests {
     #[test]
     fn another_line_a_missing_one_and_one_too_many_are_found() {
         assert_eq!(compare("a\nb\n", "a\nb\n"), Ok(()));
-        for (printed, words) in [("a\nc\n", "line 2"), ("a\n", "nothing"), ("a\nb\nc\n", "line 3")] {
-            assert!(compare(printed, "a\nb\n").is_err_and(|error| error.contains(words)), "{printed}");
+        for (printed, words) in [("a\nc\n", "line 2"), ("a\n", "nothing"), ("a\nb\nc\n", "line 3")]
+        {
+            assert!(
+                compare(printed, "a\nb\n").is_err_and(|error| error.contains(words)),
+                "{printed}"
+            );
         }
         assert!(compare("", "").is_err());
     }

@@ -1,6 +1,7 @@
 //! How much flash an image takes.
 
-/// Bytes that a programmer would write: allocated sections with contents. None unless a little-endian 32-bit ELF.
+/// Bytes that a programmer would write: allocated sections with contents. None unless a
+/// little-endian 32-bit ELF.
 pub(crate) fn flash_bytes(elf: &[u8]) -> Option<u64> {
     const ALLOCATED: u32 = 2;
     const NO_CONTENTS: u32 = 8;
@@ -51,8 +52,11 @@ fn table(elf: &[u8]) -> Option<Vec<(String, u32)>> {
     }
     let (table, entry, count) = (word(elf, 0x20)?, half(elf, 0x2e)?, half(elf, 0x30)?);
     let header = |i: usize| (table as usize).checked_add(i * usize::from(entry));
-    let part = |at: usize| elf.get(word(elf, at + 16)? as usize..)?.get(..word(elf, at + 20)? as usize);
-    let at = (0..usize::from(count)).filter_map(header).find(|&at| word(elf, at + 4) == Some(SYMBOLS))?;
+    let part =
+        |at: usize| elf.get(word(elf, at + 16)? as usize..)?.get(..word(elf, at + 20)? as usize);
+    let at = (0..usize::from(count))
+        .filter_map(header)
+        .find(|&at| word(elf, at + 4) == Some(SYMBOLS))?;
     let (symbols, names) = (part(at)?, part(header(word(elf, at + 24)? as usize)?)?);
     let name = |symbol: &[u8]| {
         let name = names.get(word(symbol, 0)? as usize..)?.split(|&byte| byte == 0).next()?;
@@ -61,8 +65,8 @@ fn table(elf: &[u8]) -> Option<Vec<(String, u32)>> {
     Some(symbols.as_chunks::<16>().0.iter().filter_map(|symbol| name(symbol)).collect())
 }
 
-/// Whether a symbol is a routine for floats of a part without a float unit: of Arm's run-time interface or of the compiler's
-/// library.
+/// Whether a symbol is a routine for floats of a part without a float unit: of Arm's run-time
+/// interface or of the compiler's library.
 pub(crate) fn is_soft_float(name: &str) -> bool {
     if let Some(rest) = name.strip_prefix("__aeabi_") {
         let to = ["i2f", "i2d", "l2f", "l2d", "ui2f", "ui2d", "ul2f", "ul2d"];
@@ -71,9 +75,11 @@ pub(crate) fn is_soft_float(name: &str) -> bool {
             || rest.starts_with("cd")
             || to.contains(&rest);
     }
-    let inner = name.strip_prefix("__").unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
+    let inner =
+        name.strip_prefix("__").unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
     let kinds = ["sf", "df", "sfsi", "sfdi", "dfsi", "dfdi", "sfvfp", "dfvfp"];
-    kinds.iter().any(|kind| inner.ends_with(kind)) && inner.bytes().all(|byte| byte.is_ascii_lowercase())
+    kinds.iter().any(|kind| inner.ends_with(kind))
+        && inner.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! A program on an emulated board: what it printed, and what the plugin counted.
 //!
-//! A program is stopped by the instructions that it runs, not by the clock: a busy machine makes an emulator slow, but not its
-//! program long.
+//! A program is stopped by the instructions that it runs, not by the clock: a busy machine makes an
+//! emulator slow, but not its program long.
 
 use crate::boards::{BOARDS, Board};
 use crate::command::{Cmd, root};
@@ -15,8 +15,8 @@ pub(crate) const EMULATORS: [(&str, &str); 2] =
     [("qemu-system-arm", "qemu-system-arm"), ("qemu-system-riscv32", "qemu-system-misc")];
 /// Built plugin and logs.
 pub(crate) const WORK: &str = "target/qemu";
-/// Most instructions of a program, four times what the longest runs (10.6e9 on the Cortex-M0); an idle machine emulates
-/// them in minutes.
+/// Most instructions of a program, four times what the longest runs (10.6e9 on the Cortex-M0); an
+/// idle machine emulates them in minutes.
 const MOST: u64 = 40_000_000_000;
 /// Seconds after which an emulator is stopped that never came to start its program.
 const NEVER: u64 = 3600;
@@ -88,7 +88,9 @@ impl Emulation<'_> {
             .log(&log);
         let ended = if self.quiet { command.quietly() } else { command }.run();
         let text = |path| {
-            fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+            fs::read(path)
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                .unwrap_or_default()
         };
         Ran::of(ended, text(&log), &text(&counts))
     }
@@ -111,7 +113,8 @@ impl Ran {
 
 pub(crate) fn build_plugin() -> Result<PathBuf, Stop> {
     let plugin = root().join(WORK).join("insncount.so");
-    fs::create_dir_all(root().join(WORK)).map_err(|error| Stop::Failed(format!("{WORK}: {error}")))?;
+    fs::create_dir_all(root().join(WORK))
+        .map_err(|error| Stop::Failed(format!("{WORK}: {error}")))?;
     Cmd::new("cc")
         .words("-O2 -pthread -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden tests/plugin/insncount.c -o")
         .args([&plugin])
@@ -136,7 +139,8 @@ pub(crate) fn endless(plugin: &Path) -> Result<Vec<String>, Stop> {
             .map_err(|error| Stop::Failed(format!("{}: {error}", image.display())))?;
         let limits = Limits { most: 1_000_000, naps: 5 };
         let (floor, more, quiet) = (None, &[][..], false);
-        let ran = Emulation { board, image: &image, name, plugin, floor, more, quiet, limits }.run();
+        let ran =
+            Emulation { board, image: &image, name, plugin, floor, more, quiet, limits }.run();
         match ran.ended {
             Err(Stop::Failed(why)) if why.contains(words) => {}
             other => problems.push(format!("a program that {name} was not stopped: {other:?}")),
@@ -156,14 +160,19 @@ mod tests {
         assert_eq!((ran.ended, ran.lowest), (Ok(()), Some(512)));
         assert_eq!(ran.counts, "insns=1 loads=2 stores=3\nunbalanced markers\n");
         let status = Stop::Failed("qemu-system-arm: exit status: 3".into());
-        let ran = Ran::of(Err(status), String::new(), "insns=1 loads=2 stores=3\nstopped=it waits\n");
+        let ran =
+            Ran::of(Err(status), String::new(), "insns=1 loads=2 stores=3\nstopped=it waits\n");
         assert_eq!(ran.ended, Err(Stop::Failed("stopped: it waits".into())));
     }
 
     #[test]
     fn every_board_has_an_emulator_that_can_be_installed() {
         for board in BOARDS {
-            assert!(EMULATORS.iter().any(|(program, _)| *program == board.emulator), "{}", board.core);
+            assert!(
+                EMULATORS.iter().any(|(program, _)| *program == board.emulator),
+                "{}",
+                board.core
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The example firmware of four chips: linted and built for each with its weights in the program and in a flash chip, and held
-//! to what flash and RAM that may take. `cargo ci qemu` runs what they share, as the case `monitor`.
+//! The example firmware of four chips: linted and built for each with its weights in the program
+//! and in a flash chip, and held to what flash and RAM that may take. `cargo ci qemu` runs what
+//! they share, as the case `monitor`.
 
 use crate::command::{Cmd, root};
 use crate::part::{Context, Outcome, Report, Skipped, Stop};
@@ -25,9 +26,24 @@ struct Chip {
 
 /// To add a chip, add an entry.
 const CHIPS: &[Chip] = &[
-    Chip { package: "tamis-rp2040", target: "thumbv6m-none-eabi", flash: [8_300, 21_400], ram: 1_152 },
-    Chip { package: "tamis-nrf52840", target: "thumbv7em-none-eabihf", flash: [10_300, 23_100], ram: 1_152 },
-    Chip { package: "tamis-stm32f4", target: "thumbv7em-none-eabihf", flash: [14_500, 27_900], ram: 1_152 },
+    Chip {
+        package: "tamis-rp2040",
+        target: "thumbv6m-none-eabi",
+        flash: [8_300, 21_400],
+        ram: 1_152,
+    },
+    Chip {
+        package: "tamis-nrf52840",
+        target: "thumbv7em-none-eabihf",
+        flash: [10_300, 23_100],
+        ram: 1_152,
+    },
+    Chip {
+        package: "tamis-stm32f4",
+        target: "thumbv7em-none-eabihf",
+        flash: [14_500, 27_900],
+        ram: 1_152,
+    },
     Chip {
         package: "tamis-esp32c3",
         target: "riscv32imc-unknown-none-elf",
@@ -51,7 +67,8 @@ pub(crate) fn run(_: &Context) -> Outcome {
     }
     let manifest = ["--manifest-path", WORKSPACE];
     let fetch = Cmd::new("cargo").words("fetch --locked").args(manifest).run();
-    fetch.map_err(|_| Stop::Excused("the crates of the chips' drivers cannot be fetched".into()))?;
+    fetch
+        .map_err(|_| Stop::Excused("the crates of the chips' drivers cannot be fetched".into()))?;
     println!("{:<16} {:<10} {:>7} {:>7}", "program", "weights", "flash", "RAM");
     let mut problems = Vec::new();
     for chip in &here {
@@ -61,7 +78,11 @@ pub(crate) fn run(_: &Context) -> Outcome {
             lint(chip, features)?;
             let sizes = build(chip, features)?;
             println!("{:<16} {place:<10} {:>7} {:>7}", chip.package, sizes[0], sizes[1]);
-            problems.extend(too_large(&format!("{}, {place}", chip.package), sizes, [most, chip.ram]));
+            problems.extend(too_large(
+                &format!("{}, {place}", chip.package),
+                sizes,
+                [most, chip.ram],
+            ));
         }
     }
     if let [first, ..] = &problems[..] {
@@ -79,8 +100,9 @@ pub(crate) fn run(_: &Context) -> Outcome {
 
 /// Lints a program, with warnings denied.
 ///
-/// `cargo clippy` would check all drivers once more, beside building them. Here clippy compiles the program alone, against the
-/// drivers that [`build`] takes too, which costs a second. It leaves out optimisations, so its image is not the one to measure.
+/// `cargo clippy` would check all drivers once more, beside building them. Here clippy compiles the
+/// program alone, against the drivers that [`build`] takes too, which costs a second. It leaves out
+/// optimisations, so its image is not the one to measure.
 fn lint(chip: &Chip, features: &str) -> Result<(), Stop> {
     cargo("rustc", chip, features)
         .env("RUSTC_WORKSPACE_WRAPPER", CLIPPY)
@@ -102,7 +124,15 @@ fn cargo(verb: &str, chip: &Chip, features: &str) -> Cmd {
     Cmd::new("cargo")
         .words(verb)
         .words("--locked --release --manifest-path")
-        .args([WORKSPACE, "--target-dir", TARGETS, "--target", chip.target, "--package", chip.package])
+        .args([
+            WORKSPACE,
+            "--target-dir",
+            TARGETS,
+            "--target",
+            chip.target,
+            "--package",
+            chip.package,
+        ])
         .args(["--features", features])
         // Cargo reads the folder's own settings only from within.
         .env("DEFMT_LOG", "info")
@@ -112,7 +142,9 @@ fn too_large(program: &str, taken: [u64; 2], most: [u64; 2]) -> Vec<String> {
     let each = ["flash", "RAM"].into_iter().zip(taken).zip(most);
     let above = each.filter(|((_, taken), most)| taken > most);
     above
-        .map(|((what, taken), most)| format!("{program}: {taken} bytes of {what}, allowed are {most}"))
+        .map(|((what, taken), most)| {
+            format!("{program}: {taken} bytes of {what}, allowed are {most}")
+        })
         .collect()
 }
 

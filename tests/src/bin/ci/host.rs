@@ -1,5 +1,5 @@
-//! The tests of the workspace. Those that need more than Rust are `#[ignore]`d with what they need; they run where it is at hand,
-//! and are counted where it is not.
+//! The tests of the workspace. Those that need more than Rust are `#[ignore]`d with what they need;
+//! they run where it is at hand, and are counted where it is not.
 
 use crate::checks::cargo;
 use crate::needs::{self, Found};
@@ -43,10 +43,15 @@ pub(crate) fn run(_: &Context) -> Outcome {
     if !names.is_empty() {
         let mut more = Seen::default();
         let command = cargo("test --workspace --tests -- --ignored --exact").args(&names);
-        let command = variables.iter().fold(command, |command, (name, value)| command.env(name, value));
+        let command =
+            variables.iter().fold(command, |command, (name, value)| command.env(name, value));
         command.lines(|line| more.read(line))?;
         if more.passed != names.len() {
-            return Err(Stop::Failed(format!("{} of {} ignored tests ran", more.passed, names.len())));
+            return Err(Stop::Failed(format!(
+                "{} of {} ignored tests ran",
+                more.passed,
+                names.len()
+            )));
         }
         seen.passed += more.passed;
     }
@@ -89,7 +94,8 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         let mut seen = Seen::default();
         PRINTED.lines().for_each(|line| seen.read(line));
         assert_eq!(seen.passed, 3);
-        let reasons: Vec<_> = seen.ignored.iter().map(|(reason, names)| (&**reason, names.len())).collect();
+        let reasons: Vec<_> =
+            seen.ignored.iter().map(|(reason, names)| (&**reason, names.len())).collect();
         assert_eq!(reasons, [("it is ignored, without a reason", 1), ("needs MNIST", 2)]);
         assert_eq!(seen.ignored["needs MNIST"], ["files::mnist", "files::other"]);
     }

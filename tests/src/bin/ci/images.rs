@@ -18,7 +18,8 @@ pub(crate) const SOFT: [&str; 3] =
 const SMALL_TARGET: &str = "thumbv6m-none-eabi";
 const SMALL: (&str, &str) = ("CARGO_TARGET_THUMBV6M_NONE_EABI_RUSTFLAGS", "-Copt-level=s");
 
-/// Builds programs as users do: all targets but the smallest part's come so from [`build_firmware`], into the same folders.
+/// Builds programs as users do: all targets but the smallest part's come so from
+/// [`build_firmware`], into the same folders.
 pub(crate) fn build_plain(features: &[&str], programs: &[&str]) -> Result<(), Stop> {
     let small = SMALL_TARGET;
     let build = cross::compiler(&targets())?.build(&[small]).words("--profile plain");
@@ -29,8 +30,10 @@ pub(crate) fn build_plain(features: &[&str], programs: &[&str]) -> Result<(), St
 }
 
 fn named(build: Cmd, features: &[&str], programs: &[&str]) -> Cmd {
-    let build = build.words("--manifest-path tests/firmware/Cargo.toml --target-dir").args([IMAGES]);
-    let build = if features.is_empty() { build } else { build.args(["--features", &features.join(",")]) };
+    let build =
+        build.words("--manifest-path tests/firmware/Cargo.toml --target-dir").args([IMAGES]);
+    let build =
+        if features.is_empty() { build } else { build.args(["--features", &features.join(",")]) };
     programs.iter().fold(build, |build, program| build.args(["--bin", program]))
 }
 
@@ -44,14 +47,17 @@ pub(crate) fn build_firmware() -> Result<(), Stop> {
     let targets = targets();
     let build = cross::compiler(&targets)?.build(&targets);
     let build = build.env(SMALL.0, SMALL.1);
-    build.words("--release --manifest-path tests/firmware/Cargo.toml --target-dir").args([IMAGES]).run()
+    build
+        .words("--release --manifest-path tests/firmware/Cargo.toml --target-dir")
+        .args([IMAGES])
+        .run()
 }
 
 /// The programs whose flash is measured.
 pub(crate) fn build_sized() -> Result<(), Stop> {
     let build = cross::compiler(&[sizes::TARGET])?.build(&[sizes::TARGET]);
-    let build =
-        build.words("--release --manifest-path tests/firmware/Cargo.toml --features sizes --target-dir");
+    let build = build
+        .words("--release --manifest-path tests/firmware/Cargo.toml --features sizes --target-dir");
     sizes::programs().fold(build.args([IMAGES]), |build, name| build.args(["--bin", name])).run()
 }
 
@@ -69,7 +75,8 @@ fn targets() -> Vec<&'static str> {
 
 /// Bytes of flash that an image takes.
 pub(crate) fn flash(image: &Path) -> Result<u64, Stop> {
-    elf::flash_bytes(&read(image)?).ok_or_else(|| Stop::Failed(format!("{}: no ELF", image.display())))
+    elf::flash_bytes(&read(image)?)
+        .ok_or_else(|| Stop::Failed(format!("{}: no ELF", image.display())))
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Stop> {
@@ -84,7 +91,12 @@ mod tests {
     #[test]
     fn boards_of_one_target_stand_together_and_agree_on_memory() {
         for pair in BOARDS.windows(2).filter(|pair| pair[0].target == pair[1].target) {
-            assert_eq!((pair[0].flash, pair[0].ram), (pair[1].flash, pair[1].ram), "{}", pair[1].core);
+            assert_eq!(
+                (pair[0].flash, pair[0].ram),
+                (pair[1].flash, pair[1].ram),
+                "{}",
+                pair[1].core
+            );
         }
         let targets = targets();
         for (i, target) in targets.iter().enumerate() {

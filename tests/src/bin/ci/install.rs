@@ -1,7 +1,8 @@
 //! Programs from the system's packages.
 //!
-//! Nothing of the machine is ever removed: what `apt-get` would do is simulated first. Where it would remove a package, or is not
-//! run by root, programs are unpacked below `target/tools` instead, where nothing else sees them.
+//! Nothing of the machine is ever removed: what `apt-get` would do is simulated first. Where it
+//! would remove a package, or is not run by root, programs are unpacked below `target/tools`
+//! instead, where nothing else sees them.
 
 use crate::command::{Cmd, root};
 use crate::part::Stop;
@@ -31,11 +32,13 @@ pub(crate) fn programs(wanted: &[(&str, &str)]) -> Result<(), Stop> {
     }
     let Err(refused) = debian(&packages) else { return Ok(()) };
     println!("{}; they are unpacked in {UNPACKED}", refused.why());
-    let names: Vec<_> = wanted.iter().map(|&(name, _)| name).filter(|name| !is_there(name)).collect();
+    let names: Vec<_> =
+        wanted.iter().map(|&(name, _)| name).filter(|name| !is_there(name)).collect();
     unpack(&packages, &names).map_err(|why| Stop::Missing(format!("{}, and {why}", refused.why())))
 }
 
-/// Installs Debian packages, and removes none; only as root, for others the reason names the command.
+/// Installs Debian packages, and removes none; only as root, for others the reason names the
+/// command.
 pub(crate) fn debian(packages: &[&str]) -> Result<(), Stop> {
     let list = packages.join(" ");
     if find("apt-get").is_none() {
@@ -79,8 +82,9 @@ impl Plan {
 
 /// Simulates the installation.
 fn plan(packages: &[&str]) -> Result<Plan, Stop> {
-    let simulate =
-        || Cmd::new("apt-get").words("install --simulate --no-install-recommends").args(packages).ask();
+    let simulate = || {
+        Cmd::new("apt-get").words("install --simulate --no-install-recommends").args(packages).ask()
+    };
     // A fresh machine has no package lists, an old one stale ones.
     let text = simulate().or_else(|| {
         Cmd::new("apt-get").words("update").run().ok()?;
@@ -90,7 +94,8 @@ fn plan(packages: &[&str]) -> Result<Plan, Stop> {
     Ok(Plan::parse(&text))
 }
 
-/// Unpacks packages with all that they need and is not installed, and writes a script for each of the programs.
+/// Unpacks packages with all that they need and is not installed, and writes a script for each of
+/// the programs.
 fn unpack(packages: &[&str], programs: &[&str]) -> Result<(), String> {
     let to = root().join(UNPACKED);
     let (archives, files, scripts) = (to.join("archives"), to.join("root"), to.join("bin"));
@@ -99,12 +104,14 @@ fn unpack(packages: &[&str], programs: &[&str]) -> Result<(), String> {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
     let needed = plan(packages).map_err(|stop| stop.why().to_owned())?.installs;
-    let fetched = Cmd::new("apt-get").words("download").args(&needed).within_folder(&archives).run();
+    let fetched =
+        Cmd::new("apt-get").words("download").args(&needed).within_folder(&archives).run();
     fetched.map_err(|stop| stop.why().to_owned())?;
     let listed = |error: io::Error| format!("{}: {error}", archives.display());
     for archive in fs::read_dir(&archives).map_err(listed)? {
         let archive = archive.map_err(listed)?.path();
-        let unpacked = Cmd::new("dpkg-deb").args(["-x".as_ref(), archive.as_path(), &files]).quietly().run();
+        let unpacked =
+            Cmd::new("dpkg-deb").args(["-x".as_ref(), archive.as_path(), &files]).quietly().run();
         unpacked.map_err(|stop| stop.why().to_owned())?;
     }
     for name in programs {
@@ -176,7 +183,8 @@ Conf qemu-system-arm (1:7.2+dfsg-7+deb12u18+b3 Debian:12.15/oldstable [amd64])
     fn what_apt_would_remove_is_read() {
         let plan = Plan::parse(REMOVES);
         assert_eq!(plan.removes, ["qemu-utils"]);
-        let wanted = ["libfdt1", "libslirp0", "qemu-system-common", "qemu-system-data", "qemu-system-arm"];
+        let wanted =
+            ["libfdt1", "libslirp0", "qemu-system-common", "qemu-system-data", "qemu-system-arm"];
         assert_eq!(plan.installs, wanted);
         let fine = REMOVES.replace("Remv qemu-utils [1:10.0.2+ds-2+deb13u1~bpo12+1]\n", "");
         assert!(Plan::parse(&fine).removes.is_empty());
@@ -192,7 +200,8 @@ Conf qemu-system-arm (1:7.2+dfsg-7+deb12u18+b3 Debian:12.15/oldstable [amd64])
         let program = files.join("usr/bin/says");
         fs::copy("/bin/sh", &program).unwrap();
         start_script(&files, &scripts, "says").unwrap();
-        let says = Cmd::new(scripts.join("says")).args(["-c", "echo $LD_LIBRARY_PATH $0", "x"]).ask();
+        let says =
+            Cmd::new(scripts.join("says")).args(["-c", "echo $LD_LIBRARY_PATH $0", "x"]).ask();
         let libraries = files.join("usr/lib/x86_64-linux-gnu");
         assert_eq!(says.unwrap(), format!("{} x", libraries.display()));
         assert!(start_script(&files, &scripts, "other").is_err());

@@ -7,9 +7,10 @@
 //! cargo ci --list          what there is
 //! ```
 //!
-//! Prints every command before running it, installs what is missing where it can, and ends with a table. A part that
-//! cannot run is skipped and counted, and so is each single check of a part, such as a test, that does not run; with
-//! `CI=true` in the environment, skipping what could have been installed is a failure.
+//! Prints every command before running it, installs what is missing where it can, and ends with a
+//! table. A part that cannot run is skipped and counted, and so is each single check of a part,
+//! such as a test, that does not run; with `CI=true` in the environment, skipping what could have
+//! been installed is a failure.
 
 mod checks;
 mod command;
@@ -80,7 +81,8 @@ fn parse(args: &[String]) -> Result<Request, String> {
             context.fuzz_seconds = seconds;
         } else {
             let part = PARTS.iter().find(|part| part.name == arg);
-            let part = part.ok_or_else(|| format!("no part '{arg}'; `cargo ci --list` shows them"))?;
+            let part =
+                part.ok_or_else(|| format!("no part '{arg}'; `cargo ci --list` shows them"))?;
             if matches!(part.runs, Runs::NotBuilt) {
                 return Err(format!("the part '{arg}' is not built yet"));
             }
@@ -114,7 +116,12 @@ fn run(parts: &[&'static Part], context: &Context) -> ExitCode {
         let judged = judge(run(context), ci);
         counts.add(&judged);
         let seconds = started.elapsed().as_secs_f64();
-        let line = format!("{:<9} {:<8} {seconds:>7.1} s  {}", part.name, judged.verdict.word(), judged.note);
+        let line = format!(
+            "{:<9} {:<8} {seconds:>7.1} s  {}",
+            part.name,
+            judged.verdict.word(),
+            judged.note
+        );
         println!("{}", line.trim_end());
         lines.push(line);
     }
@@ -143,13 +150,19 @@ fn judge(outcome: Outcome, ci: bool) -> Judged {
             let notes = (!report.note.is_empty()).then_some(report.note).into_iter();
             let notes = notes.chain(report.skipped.iter().map(|skipped| said(skipped, ci)));
             let note = notes.collect::<Vec<_>>().join("; ");
-            Judged { verdict, skipped: report.skipped.iter().map(|skipped| skipped.count).sum(), note }
+            Judged {
+                verdict,
+                skipped: report.skipped.iter().map(|skipped| skipped.count).sum(),
+                note,
+            }
         }
         Err(Stop::Failed(why)) => judged(Verdict::Failed, why),
         Err(Stop::Missing(why)) if ci => {
             judged(Verdict::Failed, format!("CI=true does not allow SKIPPED({why})"))
         }
-        Err(Stop::Missing(why) | Stop::Excused(why)) => judged(Verdict::Skipped, format!("SKIPPED({why})")),
+        Err(Stop::Missing(why) | Stop::Excused(why)) => {
+            judged(Verdict::Skipped, format!("SKIPPED({why})"))
+        }
     }
 }
 
@@ -192,9 +205,11 @@ mod tests {
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
         match parse(&args)? {
             Request::List => Err("list".to_string()),
-            Request::Run { parts, context } => {
-                Ok((parts.iter().map(|part| part.name).collect(), context.fuzz_seconds, context.named))
-            }
+            Request::Run { parts, context } => Ok((
+                parts.iter().map(|part| part.name).collect(),
+                context.fuzz_seconds,
+                context.named,
+            )),
         }
     }
 
@@ -209,7 +224,10 @@ mod tests {
     #[test]
     fn the_default_leaves_fuzzing_out() {
         let (parts, _, named) = parsed(&[]).unwrap();
-        assert!(!named && parts.starts_with(&["fmt", "clippy"]) && !parts.contains(&"fuzz"), "{parts:?}");
+        assert!(
+            !named && parts.starts_with(&["fmt", "clippy"]) && !parts.contains(&"fuzz"),
+            "{parts:?}"
+        );
     }
 
     #[test]
@@ -231,7 +249,8 @@ mod tests {
     #[test]
     fn single_checks_that_did_not_run_are_counted() {
         let skipped = |count, installable| Skipped { count, why: "no x".into(), installable };
-        let report = Report { note: "n".into(), skipped: vec![skipped(3, false), skipped(1, true)] };
+        let report =
+            Report { note: "n".into(), skipped: vec![skipped(3, false), skipped(1, true)] };
         let mut counts = Counts::default();
         for (ci, verdict) in [(false, Verdict::Passed), (true, Verdict::Failed)] {
             let judged = judge(Ok(report.clone()), ci);

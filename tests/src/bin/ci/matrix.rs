@@ -49,8 +49,11 @@ pub(crate) struct Expected {
 
 /// Computes every case on the host.
 pub(crate) fn expected() -> Vec<Expected> {
-    let run =
-        |case: &Case<()>| Expected { name: case.name, digest: (case.run)(&mut ()), ram: case.ram.into() };
+    let run = |case: &Case<()>| Expected {
+        name: case.name,
+        digest: (case.run)(&mut ()),
+        ram: case.ram.into(),
+    };
     Case::<()>::all().map(run).collect()
 }
 
@@ -143,7 +146,9 @@ pub(crate) fn problems(runs: &[Run], expected: &[Expected]) -> Vec<String> {
         for expected in expected {
             match run.reports.iter().find(|report| report.name == expected.name) {
                 Some(report) => problems.extend(judge(run.core, report, expected)),
-                None => problems.push(format!("{}: case {} did not report", run.core, expected.name)),
+                None => {
+                    problems.push(format!("{}: case {} did not report", run.core, expected.name))
+                }
             }
         }
     }
@@ -154,8 +159,10 @@ fn judge(core: &str, report: &Report, expected: &Expected) -> Vec<String> {
     let at = format!("{core}, case {}", report.name);
     let mut problems = Vec::new();
     if report.digest != expected.digest {
-        problems
-            .push(format!("{at}: digest {:#010x}, the host's is {:#010x}", report.digest, expected.digest));
+        problems.push(format!(
+            "{at}: digest {:#010x}, the host's is {:#010x}",
+            report.digest, expected.digest
+        ));
     }
     let ram = report.fixed + report.stack;
     if ram > expected.ram {
@@ -166,7 +173,8 @@ fn judge(core: &str, report: &Report, expected: &Expected) -> Vec<String> {
     }
     for region in &report.regions {
         problems.extend(
-            too_many(core, report, region).map(|what| format!("{at}, region {}: {what}", region.name)),
+            too_many(core, report, region)
+                .map(|what| format!("{at}, region {}: {what}", region.name)),
         );
     }
     problems
@@ -183,8 +191,9 @@ fn too_many(core: &str, report: &Report, region: &Region) -> Option<String> {
             Some(less) => marginal(report, region, less)?,
             None => region.per_unit()?,
         };
-        (per_unit > ceiling.per_unit)
-            .then(|| format!("{per_unit:.2} instructions per unit, allowed are {:.2}", ceiling.per_unit))
+        (per_unit > ceiling.per_unit).then(|| {
+            format!("{per_unit:.2} instructions per unit, allowed are {:.2}", ceiling.per_unit)
+        })
     })
 }
 
@@ -205,12 +214,22 @@ impl Region {
 pub(crate) fn table(runs: &[Run], expected: &[Expected]) -> String {
     let mut text = format!(
         "{:<11} {:<14} {:<6} {:<10} {:>6} {:>6} {:>7} {:>12} {:>11} {:>11}\n",
-        "core", "case", "result", "digest", "static", "stack", "flash", "instructions", "loads", "stores"
+        "core",
+        "case",
+        "result",
+        "digest",
+        "static",
+        "stack",
+        "flash",
+        "instructions",
+        "loads",
+        "stores"
     );
     for run in runs {
         for report in &run.reports {
             let expected = expected.iter().find(|expected| expected.name == report.name);
-            let fine = expected.is_some_and(|expected| judge(run.core, report, expected).is_empty());
+            let fine =
+                expected.is_some_and(|expected| judge(run.core, report, expected).is_empty());
             let _ = writeln!(
                 text,
                 "{:<11} {:<14} {:<6} {:#010x} {:>6} {:>6} {:>7} {}",
@@ -230,10 +249,14 @@ pub(crate) fn table(runs: &[Run], expected: &[Expected]) -> String {
 }
 
 fn row(report: &Report, region: &Region) -> String {
-    let mut per_unit =
-        region.per_unit().map(|value| format!("{value:.2} per unit of {}", region.units)).unwrap_or_default();
-    let less =
-        CEILINGS.iter().filter(|ceiling| ceiling.region == region.name).find_map(|ceiling| ceiling.less);
+    let mut per_unit = region
+        .per_unit()
+        .map(|value| format!("{value:.2} per unit of {}", region.units))
+        .unwrap_or_default();
+    let less = CEILINGS
+        .iter()
+        .filter(|ceiling| ceiling.region == region.name)
+        .find_map(|ceiling| ceiling.less);
     if let Some(marginal) = less.and_then(|less| marginal(report, region, less)) {
         let _ = write!(per_unit, ", {marginal:.2} more");
     }
@@ -284,7 +307,8 @@ fn field(line: &str, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const LOG: &str = "region dot units=300\ncase math digest=0x0000002a static=16 stack=1000\ndone\n";
+    const LOG: &str =
+        "region dot units=300\ncase math digest=0x0000002a static=16 stack=1000\ndone\n";
     const COUNTS: &str = "insns=1200 loads=600 stores=3\ninsns=9000 loads=10 stores=20\n";
     const EXPECTED: [Expected; 1] = [Expected { name: "math", digest: 42, ram: 1016 }];
 
@@ -300,7 +324,10 @@ mod tests {
         assert_eq!(report.counts, Some(Counts { insns: 9000, loads: 10, stores: 20 }));
         assert_eq!(report.regions[0].per_unit(), Some(4.0));
         let table = table(&[run], &EXPECTED);
-        assert!(table.contains("4.00 per unit of 300") && table.contains("ok     0x0000002a"), "{table}");
+        assert!(
+            table.contains("4.00 per unit of 300") && table.contains("ok     0x0000002a"),
+            "{table}"
+        );
         assert_eq!(found("Cortex-M4F", LOG, COUNTS), Vec::<String>::new());
     }
 
@@ -311,10 +338,18 @@ mod tests {
             assert!(problems.len() == 1 && problems[0].contains(words), "{words}: {problems:?}");
         };
         one(&LOG.replace("2a", "2b"), COUNTS, "the host's is 0x0000002a");
-        one(&LOG.replace("stack=1000", "stack=1001"), COUNTS, "1017 bytes of RAM, allowed are 1016");
+        one(
+            &LOG.replace("stack=1000", "stack=1001"),
+            COUNTS,
+            "1017 bytes of RAM, allowed are 1016",
+        );
         one(&LOG.replace("done", "panic src/a.rs:3\ndone"), COUNTS, "panic src/a.rs:3");
         one(&LOG.replace("done\n", ""), COUNTS, "stopped before the end");
-        one(LOG, &COUNTS.replace("insns=1200", "insns=1500"), "5.00 instructions per unit, allowed are 4.50");
+        one(
+            LOG,
+            &COUNTS.replace("insns=1200", "insns=1500"),
+            "5.00 instructions per unit, allowed are 4.50",
+        );
         one(LOG, &format!("{COUNTS}insns=1 loads=1 stores=1\n"), "more counted regions");
         one(LOG, COUNTS.lines().next().unwrap_or_default(), "nothing was counted");
         one("done\n", "", "case math did not report");
@@ -325,7 +360,9 @@ mod tests {
         let log = "region f32, 1000 nonzeros units=1000\nregion f32, 500 nonzeros units=500\n\
                    case math digest=0x0000002a static=16 stack=1000\ndone\n";
         let counts = |more: u64| {
-            format!("insns={more} loads=1 stores=1\ninsns=5000 loads=1 stores=1\ninsns=1 loads=1 stores=1\n")
+            format!(
+                "insns={more} loads=1 stores=1\ninsns=5000 loads=1 stores=1\ninsns=1 loads=1 stores=1\n"
+            )
         };
         assert_eq!(found("Cortex-M4F", log, &counts(9500)), Vec::<String>::new());
         let problems = found("Cortex-M4F", log, &counts(9501));
@@ -335,7 +372,13 @@ mod tests {
 
     #[test]
     fn a_failed_emulator_is_a_problem_even_if_its_output_is_fine() {
-        let run = Run::new("Cortex-M0", 5000, Err(Stop::Failed("killed after 120 s".into())), LOG, COUNTS);
+        let run = Run::new(
+            "Cortex-M0",
+            5000,
+            Err(Stop::Failed("killed after 120 s".into())),
+            LOG,
+            COUNTS,
+        );
         assert_eq!(problems(&[run], &EXPECTED), ["Cortex-M0: killed after 120 s"]);
     }
 }

@@ -50,7 +50,8 @@ fn files(names: &[&str]) -> Found {
     }
 }
 
-/// A Python with onnxruntime: `TAMIS_PYTHON`, that of the search path, or one in `target/tools`, installed there first.
+/// A Python with onnxruntime: `TAMIS_PYTHON`, that of the search path, or one in `target/tools`,
+/// installed there first.
 fn onnxruntime() -> Found {
     let here = |python: PathBuf| Found::Here(vec![("TAMIS_PYTHON", python)]);
     let folder = root().join("target/tools/python");
@@ -62,12 +63,13 @@ fn onnxruntime() -> Found {
     }
     let installed = install::programs(&[("python3", "python3-venv")])
         .and_then(|()| Cmd::new("python3").words("-m venv").args([&folder]).run())
-        .and_then(|()| Cmd::new(&own).words("-m pip install --quiet onnxruntime numpy").within(600).run());
+        .and_then(|()| {
+            Cmd::new(&own).words("-m pip install --quiet onnxruntime numpy").within(600).run()
+        });
     match installed {
         Ok(()) if has_onnxruntime(&own) => here(own),
         _ => {
-            let why =
-                "no Python with onnxruntime: pip install onnxruntime, and name the Python in TAMIS_PYTHON";
+            let why = "no Python with onnxruntime: pip install onnxruntime, and name the Python in TAMIS_PYTHON";
             Found::Missing { why: why.into(), installable: true }
         }
     }
@@ -102,7 +104,8 @@ mod tests {
                 found.extend(reasons(path.to_str().unwrap()));
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
-                let rests = text.lines().filter_map(|line| line.trim().strip_prefix("#[ignore = \""));
+                let rests =
+                    text.lines().filter_map(|line| line.trim().strip_prefix("#[ignore = \""));
                 found.extend(rests.map(|rest| rest.trim_end_matches("\"]").to_owned()));
             }
         }
@@ -123,6 +126,9 @@ mod tests {
 
     #[test]
     fn other_reasons_are_said_as_they_are() {
-        assert_eq!(find("it is slow"), Found::Missing { why: "it is slow".into(), installable: false });
+        assert_eq!(
+            find("it is slow"),
+            Found::Missing { why: "it is slow".into(), installable: false }
+        );
     }
 }

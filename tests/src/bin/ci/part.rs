@@ -24,7 +24,8 @@ pub(crate) type Run = fn(&Context) -> Outcome;
 /// What the command line says beside the parts' names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context {
-    /// The parts were asked for by name, so their tools may be installed even if that takes minutes.
+    /// The parts were asked for by name, so their tools may be installed even if that takes
+    /// minutes.
     pub(crate) named: bool,
     /// Seconds that each fuzz target runs.
     pub(crate) fuzz_seconds: u64,

@@ -1,5 +1,5 @@
-//! Builds the firmware for every board, runs it under QEMU with the counting plugin, and holds the results to the
-//! host's digests and to the limits.
+//! Builds the firmware for every board, runs it under QEMU with the counting plugin, and holds the
+//! results to the host's digests and to the limits.
 
 use crate::boards::{BOARDS, Board};
 use crate::emulator::{EMULATORS, Emulation, Limits, Ran, build_plugin, endless};
@@ -86,13 +86,17 @@ fn trace(board: &Board, plugin: &Path) -> Result<Vec<String>, Stop> {
         let image = images::image(board.target, program);
         let ran = start(board, &image, program, plugin);
         ran.ended?;
-        let differ = ran.log.lines().zip(expected.lines()).position(|(got, expected)| got != expected);
+        let differ =
+            ran.log.lines().zip(expected.lines()).position(|(got, expected)| got != expected);
         let (got, lines) = (ran.log.lines().count(), expected.lines().count());
         if let Some(at) = differ.or_else(|| (got != lines).then_some(got.min(lines))) {
             let line = |text: &str| text.lines().nth(at).unwrap_or("nothing").to_owned();
             let (got, expected) = (line(&ran.log), line(&expected));
             let at = at + 1;
-            problems.push(format!("{}, {program}, line {at}: {got:?}, on the host {expected:?}", board.core));
+            problems.push(format!(
+                "{}, {program}, line {at}: {got:?}, on the host {expected:?}",
+                board.core
+            ));
         }
     }
     Ok(problems)
@@ -111,6 +115,8 @@ mod tests {
     #[test]
     fn compilers_that_are_missing_are_a_check_that_did_not_run() {
         let skipped = without_c(&Stop::Missing("not installed: gcc-arm-none-eabi".into()));
-        assert!(skipped.installable && skipped.count == 1 && skipped.why.contains("gcc-arm-none-eabi"));
+        assert!(
+            skipped.installable && skipped.count == 1 && skipped.why.contains("gcc-arm-none-eabi")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What a way of predicting takes in flash: the sections of a program that does only that, less those of one that does
-//! nothing.
+//! What a way of predicting takes in flash: the sections of a program that does only that, less
+//! those of one that does nothing.
 
 use crate::command::root;
 use crate::elf;
@@ -27,8 +27,8 @@ const fn limit(program: &'static str, nonzeros: u64, code: u64, data: u64) -> Li
     Limit { program, nonzeros, code, data }
 }
 
-/// To measure another program, add an entry. A model of integers takes at most 2.2 bytes a nonzero and 1200 of code; the layers, about
-/// 70 bytes each, are constants where they are read in a loop.
+/// To measure another program, add an entry. A model of integers takes at most 2.2 bytes a nonzero
+/// and 1200 of code; the layers, about 70 bytes each, are constants where they are read in a loop.
 pub(crate) const LIMITS: &[Limit] = &[
     limit("size-blocks", 1000, 1100, 2200),
     limit("size-tables", 1000, 1100, 2100),
@@ -57,10 +57,12 @@ struct Size {
 pub(crate) fn check(images: &str) -> Result<Vec<String>, Stop> {
     let size = |program: &str| {
         let path = root().join(images).join(TARGET).join("release").join(program);
-        let image = fs::read(&path).map_err(|error| Stop::Failed(format!("{}: {error}", path.display())))?;
+        let image = fs::read(&path)
+            .map_err(|error| Stop::Failed(format!("{}: {error}", path.display())))?;
         let section = |name| elf::section_bytes(&image, name);
         let sizes = section(".text").zip(section(".rodata").or(Some(0)));
-        let (code, data) = sizes.ok_or_else(|| Stop::Failed(format!("{}: no ELF", path.display())))?;
+        let (code, data) =
+            sizes.ok_or_else(|| Stop::Failed(format!("{}: no ELF", path.display())))?;
         Ok(Size { code, data: data + section(".data").unwrap_or(0) })
     };
     let none = size(NONE)?;
@@ -75,7 +77,11 @@ pub(crate) fn check(images: &str) -> Result<Vec<String>, Stop> {
         let Size { code, data } =
             Size { code: all.code - none.code, data: all.data.saturating_sub(none.data) };
         let per = data as f64 / limit.nonzeros as f64;
-        let _ = writeln!(text, "{:<18} {:>8} {code:>6} {data:>9} {per:>11.2}", limit.program, limit.nonzeros);
+        let _ = writeln!(
+            text,
+            "{:<18} {:>8} {code:>6} {data:>9} {per:>11.2}",
+            limit.program, limit.nonzeros
+        );
         problems.extend(too_large(limit, code, data));
     }
     print!("{text}");
@@ -85,10 +91,14 @@ pub(crate) fn check(images: &str) -> Result<Vec<String>, Stop> {
 fn too_large(limit: &Limit, code: u64, data: u64) -> Vec<String> {
     let mut problems = Vec::new();
     if code > limit.code {
-        problems.push(format!("{}: {code} bytes of code, allowed are {}", limit.program, limit.code));
+        problems
+            .push(format!("{}: {code} bytes of code, allowed are {}", limit.program, limit.code));
     }
     if data > limit.data {
-        problems.push(format!("{}: {data} bytes of constants, allowed are {}", limit.program, limit.data));
+        problems.push(format!(
+            "{}: {data} bytes of constants, allowed are {}",
+            limit.program, limit.data
+        ));
     }
     problems
 }
@@ -108,7 +118,8 @@ mod tests {
     #[test]
     fn no_model_of_integers_may_take_more_than_is_promised() {
         let integers = LIMITS.iter().filter(|limit| {
-            ["size-blocks", "size-embedded"].contains(&limit.program) || limit.program.contains("tables")
+            ["size-blocks", "size-embedded"].contains(&limit.program)
+                || limit.program.contains("tables")
         });
         for limit in integers {
             let most = 2.2 * limit.nonzeros as f64 + 1200.0;

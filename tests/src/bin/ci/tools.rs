@@ -1,4 +1,5 @@
-//! Parts whose tools take minutes to build: installed below `target/tools`, and only when the part is named.
+//! Parts whose tools take minutes to build: installed below `target/tools`, and only when the part
+//! is named.
 
 use crate::checks::has_toolchain;
 use crate::command::{Cmd, root};
@@ -42,8 +43,9 @@ pub(crate) fn fuzz(context: &Context) -> Outcome {
         ));
     }
     let tool = tool("cargo-fuzz", context.named)?;
-    let list =
-        cargo_fuzz(&tool, "list").ask().ok_or_else(|| Stop::Failed("cargo fuzz list failed".into()))?;
+    let list = cargo_fuzz(&tool, "list")
+        .ask()
+        .ok_or_else(|| Stop::Failed("cargo fuzz list failed".into()))?;
     let runs = list
         .lines()
         .map(|target| fuzz_one(&tool, target, context.fuzz_seconds))
@@ -113,7 +115,10 @@ mod tests {
 
     #[test]
     fn the_number_of_inputs_is_read_from_the_statistics() {
-        assert_eq!(units("Done\nstat::number_of_executed_units: 995731\nstat::x: 1\n"), Some("995731"));
+        assert_eq!(
+            units("Done\nstat::number_of_executed_units: 995731\nstat::x: 1\n"),
+            Some("995731")
+        );
         assert_eq!(units("Done\n"), None);
     }
 }

@@ -1,5 +1,6 @@
-//! What programs take that have a model in each way of deploying it: a crate of one program each is written, built for every board
-//! and run, and its sections and its deepest stack are those of the way, less those of a program that predicts nothing.
+//! What programs take that have a model in each way of deploying it: a crate of one program each is
+//! written, built for every board and run, and its sections and its deepest stack are those of the
+//! way, less those of a program that predicts nothing.
 
 pub(crate) mod c;
 pub(crate) mod check;
@@ -23,7 +24,8 @@ const FOLDER: &str = "ways";
 /// The program without a model.
 const NOTHING: &str = "nothing";
 
-/// Bytes of flash and RAM of a model on a board: of the program with it, less those of the one without.
+/// Bytes of flash and RAM of a model on a board: of the program with it, less those of the one
+/// without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) flash: u64,
@@ -41,17 +43,22 @@ pub(crate) fn measure(
     let rust: Vec<_> = programs.iter().filter(|program| program.way != Way::C).collect();
     let mut targets: Vec<_> = boards.iter().map(|board| board.target).collect();
     targets.dedup();
-    let build = cross::compiler(&targets)?.build(&targets).words("--quiet --release --manifest-path");
-    let build = build.args([folder.join("Cargo.toml")]).words("--target-dir").args([folder.join("target")]);
+    let build =
+        cross::compiler(&targets)?.build(&targets).words("--quiet --release --manifest-path");
+    let build =
+        build.args([folder.join("Cargo.toml")]).words("--target-dir").args([folder.join("target")]);
     build.run()?;
     let mut all: Vec<Vec<Taken>> = Vec::new();
     for (at, board) in boards.iter().enumerate() {
         // Boards of one target stand together, and share the image.
-        if let Some(before) = at.checked_sub(1).filter(|&before| boards[before].target == board.target) {
+        if let Some(before) =
+            at.checked_sub(1).filter(|&before| boards[before].target == board.target)
+        {
             all.push(all[before].clone());
             continue;
         }
-        let image = |name: &str| folder.join("target").join(board.target).join("release").join(name);
+        let image =
+            |name: &str| folder.join("target").join(board.target).join("release").join(name);
         let mut took = BTreeMap::new();
         let nothing = taken(board, &image(NOTHING), plugin)?;
         for program in &rust {
@@ -65,7 +72,10 @@ pub(crate) fn measure(
             let nothing = taken(board, &c::build(&folder, board, None)?, plugin)?;
             for program in c {
                 let image = c::build(&folder, board, Some(program))?;
-                took.insert(program.name.as_str(), less(taken(board, &image, plugin)?, nothing, program));
+                took.insert(
+                    program.name.as_str(),
+                    less(taken(board, &image, plugin)?, nothing, program),
+                );
             }
         }
         all.push(programs.iter().map(|program| took[program.name.as_str()]).collect());
@@ -91,12 +101,15 @@ fn taken(board: &Board, image: &Path, plugin: &Path) -> Result<Taken, Stop> {
     };
     let (data, top) = (symbol("__sheap")?, symbol("_stack_start")?);
     let (name, more, quiet, limits) = ("way", &[][..], true, Limits::USUAL);
-    let ran = Emulation { board, image, name, plugin, floor: Some(data), more, quiet, limits }.run();
+    let ran =
+        Emulation { board, image, name, plugin, floor: Some(data), more, quiet, limits }.run();
     // The program ends with what it predicted as its status.
     let lowest = match (ran.lowest, ran.ended) {
         (Some(lowest), _) => lowest,
         (None, Err(stop)) => return Err(stop),
-        (None, Ok(())) => return Err(Stop::Failed(format!("{}: no stack was measured", image.display()))),
+        (None, Ok(())) => {
+            return Err(Stop::Failed(format!("{}: no stack was measured", image.display())));
+        }
     };
     let data = u64::from(data - board.ram.origin);
     Ok(Taken { flash: images::flash(image)?, ram: data + u64::from(top).saturating_sub(lowest) })
@@ -131,14 +144,21 @@ fn write(folder: &Path, programs: &[Program]) -> Result<(), Stop> {
         match program.way {
             Way::C => c::export(folder, program)?,
             Way::File | Way::Embedded => {
-                put(bins.join(format!("{}.rs", program.name)), program.source(&root(), folder).as_bytes())?;
+                put(
+                    bins.join(format!("{}.rs", program.name)),
+                    program.source(&root(), folder).as_bytes(),
+                )?;
             }
             Way::Rust | Way::Straight => {
                 let to = models.join(format!("{}.rs", program.name));
-                let straight: &[&str] = if program.way == Way::Straight { &["--straight-line"] } else { &[] };
+                let straight: &[&str] =
+                    if program.way == Way::Straight { &["--straight-line"] } else { &[] };
                 let _ = fs::remove_file(&to);
                 export(folder, program, "rust", &to, straight)?;
-                put(bins.join(format!("{}.rs", program.name)), program.source(&root(), folder).as_bytes())?;
+                put(
+                    bins.join(format!("{}.rs", program.name)),
+                    program.source(&root(), folder).as_bytes(),
+                )?;
             }
         }
     }
@@ -146,10 +166,17 @@ fn write(folder: &Path, programs: &[Program]) -> Result<(), Stop> {
 }
 
 /// `tamis export` of a program's model.
-fn export(folder: &Path, program: &Program, format: &str, to: &Path, more: &[&str]) -> Result<(), Stop> {
+fn export(
+    folder: &Path,
+    program: &Program,
+    format: &str,
+    to: &Path,
+    more: &[&str],
+) -> Result<(), Stop> {
     let model = folder.join("models").join(format!("{}.tamis", program.name));
     let tool = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join("tamis")));
-    let tool = tool.ok_or_else(|| Stop::Failed("the folder of this program is not known".into()))?;
+    let tool =
+        tool.ok_or_else(|| Stop::Failed("the folder of this program is not known".into()))?;
     Cmd::new(tool)
         .args(["export".as_ref(), model.as_os_str(), "--format".as_ref(), format.as_ref()])
         .args(["--output".as_ref(), to.as_os_str()])
@@ -159,8 +186,9 @@ fn export(folder: &Path, program: &Program, format: &str, to: &Path, more: &[&st
         .run()
 }
 
-/// Builds the program that exports, beside this one: as the tests of the workspace do, whose dependencies have more features than
-/// those of the program alone, so that the part `host` has compiled all of it.
+/// Builds the program that exports, beside this one: as the tests of the workspace do, whose
+/// dependencies have more features than those of the program alone, so that the part `host` has
+/// compiled all of it.
 pub(crate) fn build_tool() -> Result<(), Stop> {
     Cmd::new("cargo").words("test --quiet --workspace --no-run --test import_memory").run()
 }

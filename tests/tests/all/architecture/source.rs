@@ -1,4 +1,5 @@
-//! Which file of a crate uses which: modules, what they define and re-export, and every path that their code names.
+//! Which file of a crate uses which: modules, what they define and re-export, and every path that
+//! their code names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ struct Module {
 }
 
 pub(super) fn parse(path: &Path) -> syn::File {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -59,7 +61,13 @@ impl Source {
         &self.uses
     }
 
-    fn file(&mut self, root: &Path, path: &Path, module: &[String], parsed: &mut Vec<(usize, syn::File)>) {
+    fn file(
+        &mut self,
+        root: &Path,
+        path: &Path,
+        module: &[String],
+        parsed: &mut Vec<(usize, syn::File)>,
+    ) {
         let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
         self.files.push(name);
         let file = parse(path);
@@ -118,7 +126,8 @@ impl Source {
         self.modules.iter().find(|module| module.path == path)
     }
 
-    /// The file that defines what an absolute path names: through re-exports, and none for a module or another crate.
+    /// The file that defines what an absolute path names: through re-exports, and none for a module
+    /// or another crate.
     fn definition(&self, path: &[String], depth: usize) -> Option<usize> {
         if depth > 16 {
             return None;
@@ -128,7 +137,9 @@ impl Source {
             let below = [module.path.as_slice(), std::slice::from_ref(name)].concat();
             // A function may have the name of a module: only the module has something below it.
             let last = at + 1 == path.len();
-            if let Some(inner) = self.find(&below).filter(|_| !(last && module.defined.contains(name))) {
+            if let Some(inner) =
+                self.find(&below).filter(|_| !(last && module.defined.contains(name)))
+            {
                 module = inner;
                 continue;
             }
@@ -138,7 +149,8 @@ impl Source {
             if let Some(target) = module.imported.get(name) {
                 return self.definition(&[target.as_slice(), &path[at + 1..]].concat(), depth + 1);
             }
-            let through = |glob: &Names| self.definition(&[glob.as_slice(), &path[at..]].concat(), depth + 1);
+            let through =
+                |glob: &Names| self.definition(&[glob.as_slice(), &path[at..]].concat(), depth + 1);
             return module.globs.iter().find_map(through);
         }
         None
@@ -173,7 +185,9 @@ impl Uses<'_> {
     /// Paths in the tokens of a macro.
     fn tokens(&mut self, tokens: &str) {
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-        for word in tokens.replace(" :: ", "::").split(|c| !is_part(c)).filter(|word| word.contains("::")) {
+        for word in
+            tokens.replace(" :: ", "::").split(|c| !is_part(c)).filter(|word| word.contains("::"))
+        {
             self.named(&word.split("::").map(str::to_string).collect::<Names>());
         }
     }
@@ -190,7 +204,8 @@ impl<'ast> Visit<'ast> for Uses<'_> {
         if item.content.is_none() {
             return;
         }
-        let below = [self.source.modules[self.at].path.clone(), vec![item.ident.to_string()]].concat();
+        let below =
+            [self.source.modules[self.at].path.clone(), vec![item.ident.to_string()]].concat();
         let at = self.source.modules.iter().position(|module| module.path == below).unwrap();
         let outer = std::mem::replace(&mut self.at, at);
         visit::visit_item_mod(self, item);
@@ -212,7 +227,9 @@ impl<'ast> Visit<'ast> for Uses<'_> {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        self.named(&path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Names>());
+        self.named(
+            &path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Names>(),
+        );
         visit::visit_path(self, path);
     }
 

@@ -8,8 +8,8 @@ use crate::network::top::{DROPPED, Top, drop_least};
 use core::ops::Range;
 
 impl Support<'_> {
-    /// Keeps at most `count` entries: those that must be kept and those of largest `|theta| sqrt(v)`, and of a neuron that has
-    /// lost one side none but the former.
+    /// Keeps at most `count` entries: those that must be kept and those of largest
+    /// `|theta| sqrt(v)`, and of a neuron that has lost one side none but the former.
     pub(in crate::learn::anneal) fn keep(&mut self, count: usize, params: &Params<'_>) {
         let (scale, must_keep) = (params.input_scale, params.must_keep);
         let entries = self.score.iter_mut().zip(&*self.value).zip(&*self.square);
@@ -43,7 +43,8 @@ impl Support<'_> {
                 let rest = index.get(start..).unwrap_or(&[]);
                 start..start + rest.iter().take_while(|&&j| (j as usize) < (i + 1) * width).count()
             };
-            let (a, b) = (run(from, at, self.shape.inputs), run(to, out, self.shape.output_weights()));
+            let (a, b) =
+                (run(from, at, self.shape.inputs), run(to, out, self.shape.output_weights()));
             (at, out) = (a.end, b.end);
             let (a, b) = (w.get_mut(a).unwrap_or(&mut []), wt.get_mut(b).unwrap_or(&mut []));
             let alive = |scores: &[f32]| scores.iter().any(|&score| score != DROPPED);
@@ -77,8 +78,8 @@ impl Support<'_> {
         }
     }
 
-    /// Takes back what the last call of [`Self::keep`] has dropped, but for the means; the support must not have grown
-    /// since.
+    /// Takes back what the last call of [`Self::keep`] has dropped, but for the means; the support
+    /// must not have grown since.
     pub(in crate::learn::anneal) fn restore(&mut self) {
         let len = self.len + self.dropped;
         for (value, mean) in self.value.iter_mut().zip(&*self.mean).take(len).skip(self.len) {
@@ -102,7 +103,8 @@ impl Support<'_> {
     /// Moves the entry at `root` down within `..len` until no child has a larger index.
     fn sink(&mut self, mut root: usize, len: usize) {
         loop {
-            let larger = |a: usize, b: usize| if self.index.get(b) > self.index.get(a) { b } else { a };
+            let larger =
+                |a: usize, b: usize| if self.index.get(b) > self.index.get(a) { b } else { a };
             let (left, right) = (2 * root + 1, 2 * root + 2);
             let mut most = root;
             if left < len {
@@ -171,8 +173,10 @@ impl Support<'_> {
         let count = self.count();
         let (value, scores) = self.value.split_at_mut_checked(self.len).unwrap_or_default();
         let found: &mut [u32] = bytemuck::cast_slice_mut(&mut *self.score);
-        let top =
-            Top::new(found.get_mut(..room).unwrap_or(&mut []), scores.get_mut(..room).unwrap_or(&mut []));
+        let top = Top::new(
+            found.get_mut(..room).unwrap_or(&mut []),
+            scores.get_mut(..room).unwrap_or(&mut []),
+        );
         let net = Network::cut(self.shape, self.index, value, count);
         Growth { net, at: (0, 0), top }
     }
@@ -211,8 +215,8 @@ impl Support<'_> {
 /// The score of what must be kept: above all others.
 const KEPT: f32 = f32::INFINITY;
 
-/// The search for new entries beside the support; it ends with the indices of the best ones, in one space over both
-/// sides, where the scores were.
+/// The search for new entries beside the support; it ends with the indices of the best ones, in one
+/// space over both sides, where the scores were.
 pub(in crate::learn::anneal) struct Growth<'s> {
     pub(in crate::learn::anneal) net: Network<'s>,
     /// Where the entries of W and of Wt stand that come next.
@@ -223,8 +227,8 @@ pub(in crate::learn::anneal) struct Growth<'s> {
 impl Growth<'_> {
     /// Offers the gradient of a panel, whose blocks must rise from call to call.
     ///
-    /// The score of an entry is its gradient over the size of what it multiplies: the column of an input, the
-    /// activation of a neuron.
+    /// The score of an entry is its gradient over the size of what it multiplies: the column of an
+    /// input, the activation of a neuron.
     pub(in crate::learn::anneal) fn offer(
         &mut self,
         blocks: Range<usize>,

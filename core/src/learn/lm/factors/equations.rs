@@ -4,8 +4,8 @@
 //! J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T
 //! ```
 //!
-//! Columns of J: `x_j 1[z_i > 0] ⊗ wt_i` for the weight from input j, `relu(z_i) ⊗ e_k` for the one to output k, so that
-//! the diagonal of `JᵀJ` is `|A_ij|² |wt_i|²` and `|relu(z_i)|²`.
+//! Columns of J: `x_j 1[z_i > 0] ⊗ wt_i` for the weight from input j, `relu(z_i) ⊗ e_k` for the one
+//! to output k, so that the diagonal of `JᵀJ` is `|A_ij|² |wt_i|²` and `|relu(z_i)|²`.
 
 use crate::base::error::Result;
 use crate::learn::lm::fit::Fit;
@@ -17,8 +17,8 @@ use crate::operator::factored::Factored;
 use crate::operator::sensing::head_mut;
 
 impl<S: Factored> Fit<'_, S> {
-    /// Mean squared error of `net` over all entries, whose residual stays in [`Self::residual`]; infinity where it is no
-    /// number.
+    /// Mean squared error of `net` over all entries, whose residual stays in [`Self::residual`];
+    /// infinity where it is no number.
     #[inline(never)]
     pub(super) fn net_loss(&mut self, net: Network<'_>) -> Result<f32, S::Source> {
         let (entries, gates) = (self.entries(), self.gates(net.w()));
@@ -32,8 +32,8 @@ impl<S: Factored> Fit<'_, S> {
         self.settle()
     }
 
-    /// At most `steps` Levenberg-Marquardt steps from `net`, see [`crate::learn::lm::solver::Solver::improve`]; the buffer is for
-    /// one number a row.
+    /// At most `steps` Levenberg-Marquardt steps from `net`, see
+    /// [`crate::learn::lm::solver::Solver::improve`]; the buffer is for one number a row.
     pub(super) fn net_improve(
         &mut self,
         (net, buffer): (&mut Sides<'_>, &mut [f32]),

@@ -1,5 +1,5 @@
-//! What takes a network of two layers to an equivalent one of fewer weights: the end of output 0, and neurons of the first
-//! layer that are folded over.
+//! What takes a network of two layers to an equivalent one of fewer weights: the end of output 0,
+//! and neurons of the first layer that are folded over.
 
 use super::{Factors, square_in};
 use crate::base::error::Result;
@@ -47,9 +47,10 @@ fn largest(net: Network<'_>, scales: &[f32]) -> f32 {
 }
 
 impl<S: Factored> Factors<'_, S> {
-    /// Does away with output 0: turns neurons of the second layer so that few weights of it are left, which become a neuron of
-    /// the second layer; then goes down to s weights and to the numbers of neurons. Which few is measured in two ways, of
-    /// which the better one is kept. Returns the loss; both buffers hold what a search keeps.
+    /// Does away with output 0: turns neurons of the second layer so that few weights of it are
+    /// left, which become a neuron of the second layer; then goes down to s weights and to the
+    /// numbers of neurons. Which few is measured in two ways, of which the better one is kept.
+    /// Returns the loss; both buffers hold what a search keeps.
     pub(super) fn fold_layers(
         &mut self,
         loss: f32,
@@ -121,8 +122,8 @@ impl<S: Factored> Factors<'_, S> {
         }
     }
 
-    /// Turns neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time, as long as the weights of l
-    /// become fewer and smaller.
+    /// Turns neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time,
+    /// as long as the weights of l become fewer and smaller.
     fn choose_signs(&mut self, measure: Measure) -> Result<(), S::Source> {
         let most = sqrt(largest(self.net.view(), self.columns.scales()));
         for _ in 0..SWEEPS {
@@ -132,7 +133,8 @@ impl<S: Factored> Factors<'_, S> {
                     if self.fan_in(k) == 0 || self.fan_in(l) == 0 {
                         continue;
                     }
-                    if self.cost((k, l), most, measure) < CHEAPER * self.cost((0, 0), most, measure) {
+                    if self.cost((k, l), most, measure) < CHEAPER * self.cost((0, 0), most, measure)
+                    {
                         self.turn_second(k)?;
                         if l > k {
                             self.turn_second(l)?;
@@ -156,8 +158,9 @@ impl<S: Factored> Factors<'_, S> {
         Ok(())
     }
 
-    /// How many or how large the weights of output 0 were with neurons k and l turned, 0 standing for none, beside the largest
-    /// weight there is; those below zero count more, since no neuron without a gate has such.
+    /// How many or how large the weights of output 0 were with neurons k and l turned, 0 standing
+    /// for none, beside the largest weight there is; those below zero count more, since no neuron
+    /// without a gate has such.
     fn cost(&self, (k, l): (usize, usize), most: f32, measure: Measure) -> f32 {
         let net = self.net.view();
         let mut cost = 0.0;
@@ -185,11 +188,14 @@ impl<S: Factored> Factors<'_, S> {
     /// relu(u relu(z_i) - v relu(z_j)) = relu(u relu(z_i - (v/u) z_j) - v relu(-z_j)),
     /// ```
     ///
-    /// which holds where both lead to this neuron of the second layer alone. Returns 1 if it was turned.
+    /// which holds where both lead to this neuron of the second layer alone. Returns 1 if it was
+    /// turned.
     pub(super) fn unfold(&mut self, j: usize) -> Result<u32, S::Source> {
         let Some((k, v)) = self.only_output(j).filter(|(_, v)| *v < 0.0) else { return Ok(0) };
         for i in 0..self.blocks() {
-            let Some((_, u)) = self.only_output(i).filter(|&(l, u)| l == k && u > 0.0) else { continue };
+            let Some((_, u)) = self.only_output(i).filter(|&(l, u)| l == k && u > 0.0) else {
+                continue;
+            };
             let ratio = v / u;
             let (from, to) = (self.net.view().w().block(j), self.net.view().w().block(i));
             let mut change = 0;
@@ -212,11 +218,13 @@ impl<S: Factored> Factors<'_, S> {
         Ok(0)
     }
 
-    /// The one output that neuron i of the first layer leads to, but for negligible weights, and the weight.
+    /// The one output that neuron i of the first layer leads to, but for negligible weights, and
+    /// the weight.
     fn only_output(&self, i: usize) -> Option<(usize, f32)> {
         let wt = self.net.view().wt().block(i);
         let largest = wt.entries().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
-        let others = wt.entries().filter(|(k, v)| *k != largest.0 && v.abs() > IDLE * largest.1.abs());
+        let others =
+            wt.entries().filter(|(k, v)| *k != largest.0 && v.abs() > IDLE * largest.1.abs());
         (largest.0 > 0 && others.count() == 0).then_some(largest)
     }
 }

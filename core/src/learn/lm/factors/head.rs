@@ -1,9 +1,10 @@
 //! The second layer: outputs that are summed up where they are open.
 //!
-//! `f(x) = z_0 + sum_(k>0) relu(z_k)`, z being the outputs of the network, so that the derivative of f is that of the
-//! outputs, of those that are open. With a residual r, descending the loss means what it means for several outputs with the
-//! residual r in the places of a row that are open, and 0 in the others; a normal product sums up the outputs along the
-//! direction where they are open, and puts that sum in their places.
+//! `f(x) = z_0 + sum_(k>0) relu(z_k)`, z being the outputs of the network, so that the derivative
+//! of f is that of the outputs, of those that are open. With a residual r, descending the loss
+//! means what it means for several outputs with the residual r in the places of a row that are
+//! open, and 0 in the others; a normal product sums up the outputs along the direction where they
+//! are open, and puts that sum in their places.
 
 use crate::base::error::Result;
 use crate::base::math::norm2;
@@ -35,15 +36,16 @@ impl<S: Factored> Fit<'_, S> {
         }
     }
 
-    /// `dw`, `dwt` = `JᵀJ p` under `gates`, and for outputs that are summed up under those that are held open; the residual
-    /// is lost.
+    /// `dw`, `dwt` = `JᵀJ p` under `gates`, and for outputs that are summed up under those that are
+    /// held open; the residual is lost.
     pub(super) fn net_normal(
         &mut self,
         gates: Gates<'_>,
         (net, p): (Network<'_>, Network<'_>),
         sides: (&mut [f32], &mut [f32]),
     ) -> Result<(), S::Source> {
-        let (words, entries) = (self.rows().saturating_mul(open_words(self.outputs())), self.entries());
+        let (words, entries) =
+            (self.rows().saturating_mul(open_words(self.outputs())), self.entries());
         let image = head_mut(&mut *self.residual, entries)?;
         match &self.head {
             Head::Each => self.sensing.net_normal_at(gates, net, p, sides, image, self.scratch),
@@ -54,24 +56,31 @@ impl<S: Factored> Fit<'_, S> {
         }
     }
 
-    /// The mean square, over the rows where the neuron of activation `a` is open, of what one more of it adds to the labels,
-    /// and the number of these rows. The residual must be current.
+    /// The mean square, over the rows where the neuron of activation `a` is open, of what one more
+    /// of it adds to the labels, and the number of these rows. The residual must be current.
     pub(super) fn reach(&self, wt: Block<'_>, a: &[f32]) -> (f32, usize) {
         let open = a.iter().filter(|&&a| a > 0.0).count();
         if !self.is_summed() {
             return (wt.values().iter().map(|v| v * v).sum(), open);
         }
         let mut total = 0.0;
-        for (_, r) in a.iter().zip(self.residual().chunks(self.outputs().max(1))).filter(|(a, _)| **a > 0.0) {
+        for (_, r) in
+            a.iter().zip(self.residual().chunks(self.outputs().max(1))).filter(|(a, _)| **a > 0.0)
+        {
             let sum: f32 = wt.entries().filter(|&(k, _)| is_open(r, k)).map(|(_, v)| v).sum();
             total += sum * sum;
         }
         (total / open.max(1) as f32, open)
     }
 
-    /// The squared norms of the activation `a` as the outputs of `wt` see it, one for each of its weights. The residual must
-    /// be current.
-    pub(super) fn norms_at<'o>(&self, a: &[f32], wt: Block<'_>, out: &mut impl Iterator<Item = &'o mut f32>) {
+    /// The squared norms of the activation `a` as the outputs of `wt` see it, one for each of its
+    /// weights. The residual must be current.
+    pub(super) fn norms_at<'o>(
+        &self,
+        a: &[f32],
+        wt: Block<'_>,
+        out: &mut impl Iterator<Item = &'o mut f32>,
+    ) {
         let whole = norm2(a);
         for ((k, _), out) in wt.entries().zip(out) {
             *out = if self.is_summed() && k > 0 { self.norm_at(a, k) } else { whole };

@@ -38,8 +38,8 @@ fn answer(net: &[Neuron], x: &[f32]) -> f32 {
     z[0] + z[1..].iter().map(|z| z.max(0.0)).sum::<f32>()
 }
 
-/// Calls `body` with a bench on which labels are those of `planted` and the network is `net`, (its number, the neuron),
-/// brought to their scale; s = 10, three neurons in either layer.
+/// Calls `body` with a bench on which labels are those of `planted` and the network is `net`, (its
+/// number, the neuron), brought to their scale; s = 10, three neurons in either layer.
 fn with(
     planted: &[Neuron],
     net: &[(usize, Neuron)],
@@ -68,7 +68,12 @@ fn with(
         fit,
         net: Sides::new(Shape::weighted(D, P, C), &mut index, take(ROOM)),
         columns,
-        single: Single { entries: Entries::new(&mut entry, take(D)), dense: take(D), z: take(N), t: take(N) },
+        single: Single {
+            entries: Entries::new(&mut entry, take(D)),
+            dense: take(D),
+            z: take(N),
+            t: take(N),
+        },
         out: Entries::new(&mut out, take(C)),
         along: take(C),
         other: take(C),
@@ -124,7 +129,10 @@ fn the_planted_network_has_no_loss_and_its_residual_is_in_the_open_places() {
 
 #[test]
 fn the_equations_are_those_of_the_jacobian() {
-    let net = [(0, leading(SECOND, 0, 0.25)), (3, of([0.5, -1.0, 0.25, 0.0], [-0.5, 0.75, 0.0, 0.0, 0.0]))];
+    let net = [
+        (0, leading(SECOND, 0, 0.25)),
+        (3, of([0.5, -1.0, 0.25, 0.0], [-0.5, 0.75, 0.0, 0.0, 0.0])),
+    ];
     with(&[FIRST], &net, |bench| {
         bench.loss().unwrap();
         let residual: Vec<f32> = bench.fit.residual().iter().step_by(C).copied().collect();
@@ -140,7 +148,8 @@ fn the_equations_are_those_of_the_jacobian() {
                 bench.loss().unwrap();
                 ends.push(bench.fit.residual().iter().step_by(C).copied().collect::<Vec<f32>>());
             }
-            let column: Vec<f32> = ends[1].iter().zip(&ends[0]).map(|(a, b)| (a - b) * 2048.0).collect();
+            let column: Vec<f32> =
+                ends[1].iter().zip(&ends[0]).map(|(a, b)| (a - b) * 2048.0).collect();
             columns.push(column);
         }
         bench.net.set_values(&base);
@@ -155,7 +164,11 @@ fn the_equations_are_those_of_the_jacobian() {
         for (e, column) in columns.iter().enumerate() {
             let along: f32 = column.iter().zip(&residual).map(|(a, b)| a * b).sum();
             let norm: f32 = column.iter().map(|a| a * a).sum();
-            assert!((rhs[e] - along).abs() < 2e-2 * (1.0 + along.abs()), "{e}: {} and {along}", rhs[e]);
+            assert!(
+                (rhs[e] - along).abs() < 2e-2 * (1.0 + along.abs()),
+                "{e}: {} and {along}",
+                rhs[e]
+            );
             // Inputs and open outputs are taken for independent.
             assert!((diagonal[e] / norm - 1.0).abs() < 0.8, "{e}: {} and {norm}", diagonal[e]);
             let mut product = vec![0.0; s];
@@ -164,7 +177,10 @@ fn the_equations_are_those_of_the_jacobian() {
             for (product, other) in product.iter().zip(&columns) {
                 let expected: f32 = other.iter().zip(column).map(|(a, b)| a * b).sum();
                 let size: f32 = other.iter().map(|a| a * a).sum::<f32>() * norm;
-                assert!((product - expected).abs() < 2e-2 * (1.0 + size.sqrt()), "{product} and {expected}");
+                assert!(
+                    (product - expected).abs() < 2e-2 * (1.0 + size.sqrt()),
+                    "{product} and {expected}"
+                );
             }
         }
     });
@@ -213,7 +229,10 @@ fn growth_finds_the_missing_weight_of_either_layer() {
 
 #[test]
 fn a_pair_is_born_as_a_neuron_of_the_second_layer() {
-    let net = [(0, of(FIRST.0, [0.0, 0.0, -0.5, 0.0, 0.0])), (3, of(SECOND.0, [0.0, 0.0, 2.0, 0.0, 0.0]))];
+    let net = [
+        (0, of(FIRST.0, [0.0, 0.0, -0.5, 0.0, 0.0])),
+        (3, of(SECOND.0, [0.0, 0.0, 2.0, 0.0, 0.0])),
+    ];
     with(&[FIRST, SECOND], &net, |bench| {
         bench.loss().unwrap();
         let mut list = Candidates::new();
@@ -255,8 +274,10 @@ fn neurons_of_the_second_layer_that_stand_for_one_become_one() {
         assert_eq!((bench.second_live(), bench.counted(), bench.passed()), (1, 6, 2));
     });
     // A mirror image is what the other one is, and linear.
-    let net =
-        [(0, of(FIRST.0, wt([0.5, 1.0, 0.0, -0.5, 0.0]))), (1, of(SECOND.0, wt([0.0, -1.0, 0.0, 0.5, 0.0])))];
+    let net = [
+        (0, of(FIRST.0, wt([0.5, 1.0, 0.0, -0.5, 0.0]))),
+        (1, of(SECOND.0, wt([0.0, -1.0, 0.0, 0.5, 0.0]))),
+    ];
     let planted = [net[0].1, net[1].1];
     with(&planted, &net, |bench| {
         assert_eq!(bench.merge(0.999).unwrap(), 1);
@@ -268,7 +289,8 @@ fn neurons_of_the_second_layer_that_stand_for_one_become_one() {
 fn what_passes_through_is_folded_into_signs_and_one_neuron() {
     // relu(u) = u + relu(-u) for both outputs, and 0.75 a of its own.
     let planted = [leading(FIRST, 3, 0.75), SECOND];
-    let mirrored = |n: Neuron, own: f32| of(n.0, [n.1[1] + n.1[2] + own, -n.1[1], -n.1[2], 0.0, 0.0]);
+    let mirrored =
+        |n: Neuron, own: f32| of(n.0, [n.1[1] + n.1[2] + own, -n.1[1], -n.1[2], 0.0, 0.0]);
     with(&planted, &[(0, mirrored(FIRST, 0.75)), (2, mirrored(SECOND, 0.0))], |bench| {
         let loss = bench.loss().unwrap();
         assert!(loss < 1e-12 && bench.is_open_ended());
@@ -278,7 +300,10 @@ fn what_passes_through_is_folded_into_signs_and_one_neuron() {
             [Sides::new(Shape::weighted(D, P, C), i, v), Sides::new(Shape::weighted(D, P, C), j, w)]
         };
         assert!(bench.fold_layers(loss, &mut scratch, &mut other).unwrap() < 1e-12);
-        assert_eq!((bench.passed(), bench.counted(), bench.second_live(), bench.task.folds), (0, 9, 3, 1));
+        assert_eq!(
+            (bench.passed(), bench.counted(), bench.second_live(), bench.task.folds),
+            (0, 9, 3, 1)
+        );
         let up = bench.net.view().wt().block(0).entries().find(|(k, _)| *k == 1).unwrap().1;
         assert!(up > 0.0);
     });
@@ -286,7 +311,8 @@ fn what_passes_through_is_folded_into_signs_and_one_neuron() {
 
 #[test]
 fn a_neuron_that_is_folded_over_is_turned_back() {
-    // relu(p - q) in the place of relu(relu(p) - relu(q)): a neuron of p - q, and the mirror image of q.
+    // relu(p - q) in the place of relu(relu(p) - relu(q)): a neuron of p - q, and the mirror image
+    // of q.
     let planted = [
         of([1.0, -2.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0]),
         of([0.0, 0.0, 1.0, 0.5], [0.0, -1.0, 0.0, 0.0, 0.0]),
@@ -311,6 +337,8 @@ fn the_first_layers_are_within_the_sizes_and_better_than_none() {
         bench.start(3).unwrap();
         let loss = bench.loss().unwrap();
         assert!(loss < 0.9 * bench.fit.power(), "{loss}");
-        assert!(bench.net.view().w().nnz() <= 6 && bench.is_open_ended() && bench.view().nnz() <= ROOM);
+        assert!(
+            bench.net.view().w().nnz() <= 6 && bench.is_open_ended() && bench.view().nnz() <= ROOM
+        );
     });
 }

@@ -20,8 +20,9 @@ pub(in crate::learn::lm) enum Kind {
 }
 
 impl<S: Factored> Factors<'_, S> {
-    /// The most promising candidates, best first: births from the best atoms, from random gates and from the outputs of
-    /// the largest residual, and splits of all neurons. The residual must be current.
+    /// The most promising candidates, best first: births from the best atoms, from random gates and
+    /// from the outputs of the largest residual, and splits of all neurons. The residual must be
+    /// current.
     pub(super) fn list(&mut self, draw: Draw) -> Result<Candidates<Kind>, S::Source> {
         let (d, sizes) = (self.inputs(), self.birth_sizes());
         let mut list = Candidates::new();
@@ -56,7 +57,8 @@ impl<S: Factored> Factors<'_, S> {
         Ok(list)
     }
 
-    /// Forms a neuron from the current residual and adds it; false, and no change, if there is no place for it.
+    /// Forms a neuron from the current residual and adds it; false, and no change, if there is no
+    /// place for it.
     pub(super) fn add_neuron(&mut self, kind: Kind, draw: Draw) -> Result<bool, S::Source> {
         match kind {
             Kind::Birth(seedling) => {
@@ -101,7 +103,8 @@ impl<S: Factored> Factors<'_, S> {
         }
     }
 
-    /// Weights that a new neuron starts with on either side: its share of half of s, as far as there is room.
+    /// Weights that a new neuron starts with on either side: its share of half of s, as far as
+    /// there is room.
     fn birth_sizes(&self) -> (usize, usize) {
         let share = self.task.nnz.div_ceil(2 * self.task.hidden.max(1)).max(2);
         let spare = self.net.room().saturating_sub(self.task.work_size());

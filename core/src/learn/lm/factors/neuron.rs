@@ -1,4 +1,5 @@
-//! How one neuron of several outputs is formed: a birth alternates its sides, a split halves the side of the inputs.
+//! How one neuron of several outputs is formed: a birth alternates its sides, a split halves the
+//! side of the inputs.
 //!
 //! Both look at the current residual and leave the entries in buffers; they change no network.
 
@@ -19,16 +20,21 @@ pub(in crate::learn::lm) enum Seedling {
     Atom(u32),
     /// A random gate and random output weights of this seed.
     Random(u64),
-    /// A random gate of this seed, and one output alone: `2 k` for output k, `2 k + 1` for its negative.
+    /// A random gate of this seed, and one output alone: `2 k` for output k, `2 k + 1` for its
+    /// negative.
     Output(u64, u32),
 }
 
 impl<S: Factored> Factors<'_, S> {
-    /// Forms a birth as neuron 0 of at most `k` and `l` weights: given w, `wt = Rᵀ a / |a|²` truncated to the l entries
-    /// that win most; given wt, `Aᵀ (R wt) / c²` under the gate of w truncated to k entries; and so on. Returns what it
-    /// could win at once.
+    /// Forms a birth as neuron 0 of at most `k` and `l` weights: given w, `wt = Rᵀ a / |a|²`
+    /// truncated to the l entries that win most; given wt, `Aᵀ (R wt) / c²` under the gate of w
+    /// truncated to k entries; and so on. Returns what it could win at once.
     #[inline(never)]
-    pub(super) fn birth(&mut self, seedling: Seedling, (k, l): (usize, usize)) -> Result<f32, S::Source> {
+    pub(super) fn birth(
+        &mut self,
+        seedling: Seedling,
+        (k, l): (usize, usize),
+    ) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
         let Self { fit, single, columns, along, back, .. } = self;
         let back = head_mut(back, rows)?;
@@ -72,8 +78,8 @@ impl<S: Factored> Factors<'_, S> {
         self.answer(l)
     }
 
-    /// Brings the single neuron to unit activation and gives it the `l` output weights that win most, of the least squares
-    /// of the residual; returns what they win.
+    /// Brings the single neuron to unit activation and gives it the `l` output weights that win
+    /// most, of the least squares of the residual; returns what they win.
     fn answer(&mut self, l: usize) -> Result<f32, S::Source> {
         let (d, m, rows) = (self.inputs(), self.blocks(), self.fit.rows());
         let Self { fit, single, out, along, other, .. } = self;
@@ -123,8 +129,8 @@ impl<S: Factored> Factors<'_, S> {
         Ok(gain)
     }
 
-    /// Forms δ of at most `k` weights such that `w_i/2 ± δ` are the halves of neuron `i`, both with its output weights;
-    /// returns what the split could win at once.
+    /// Forms δ of at most `k` weights such that `w_i/2 ± δ` are the halves of neuron `i`, both with
+    /// its output weights; returns what the split could win at once.
     pub(super) fn split(&mut self, i: usize, k: usize, seed: u64) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
         let Self { fit, net, single, columns, back, .. } = self;
@@ -141,8 +147,8 @@ impl<S: Factored> Factors<'_, S> {
         single.split(fit, columns.scales(), (w, k), (seed, Some(back)))
     }
 
-    /// Gives neuron `i` the entries of the single neuron and its output weights, in addition to what it has; both must
-    /// fit.
+    /// Gives neuron `i` the entries of the single neuron and its output weights, in addition to
+    /// what it has; both must fit.
     pub(super) fn add_formed(&mut self, i: usize) -> Result<(), S::Source> {
         let (d, c) = (self.inputs(), self.outputs());
         let Self { net, single, out, .. } = self;

@@ -40,8 +40,8 @@ impl<S: Factored> Factors<'_, S> {
         Ok(())
     }
 
-    /// Brings the activation of neuron i to unit mean square, as the first of two or as the other one; what its root was, none
-    /// where it is never open.
+    /// Brings the activation of neuron i to unit mean square, as the first of two or as the other
+    /// one; what its root was, none where it is never open.
     fn activation(&mut self, i: usize, is_other: bool) -> Result<Option<f32>, S::Source> {
         let rows = self.fit.rows();
         let Self { fit, net, single, .. } = self;
@@ -60,8 +60,8 @@ impl<S: Factored> Factors<'_, S> {
         Ok(Some(size))
     }
 
-    /// What a pair could win, and its factor, which must be positive: a neuron of the second layer counts once, and its sign
-    /// is free only as far as it is linear.
+    /// What a pair could win, and its factor, which must be positive: a neuron of the second layer
+    /// counts once, and its sign is free only as far as it is linear.
     fn pair(&self, ratio: usize) -> (f32, f32) {
         let t = RATIOS.get(ratio).copied().unwrap_or(1.0);
         let (mut along, mut norm) = (0.0, 0.0);
@@ -75,10 +75,14 @@ impl<S: Factored> Factors<'_, S> {
         if factor > 0.0 && factor.is_finite() { (along * factor, factor) } else { (0.0, 0.0) }
     }
 
-    /// Adds a pair, in place of the weakest neuron of the second layer where there is no room; false, and no change, if the
-    /// pair wins nothing.
-    pub(super) fn add_pair(&mut self, (i, j, ratio): (usize, usize, usize)) -> Result<bool, S::Source> {
-        let (Some(first), Some(other)) = (self.activation(i, false)?, self.activation(j, true)?) else {
+    /// Adds a pair, in place of the weakest neuron of the second layer where there is no room;
+    /// false, and no change, if the pair wins nothing.
+    pub(super) fn add_pair(
+        &mut self,
+        (i, j, ratio): (usize, usize, usize),
+    ) -> Result<bool, S::Source> {
+        let (Some(first), Some(other)) = (self.activation(i, false)?, self.activation(j, true)?)
+        else {
             return Ok(false);
         };
         let (_, factor) = self.pair(ratio);
@@ -90,7 +94,8 @@ impl<S: Factored> Factors<'_, S> {
             self.threshold(self.counted().saturating_sub(2))?;
         }
         let (c, t) = (self.outputs(), RATIOS.get(ratio).copied().unwrap_or(1.0));
-        let (up, down) = (((i * c + k) as u32, factor / first), ((j * c + k) as u32, -factor * t / other));
+        let (up, down) =
+            (((i * c + k) as u32, factor / first), ((j * c + k) as u32, -factor * t / other));
         let [(a, v), (b, w)] = if i < j { [up, down] } else { [down, up] };
         self.net.edit_wt(|wt| add(wt, &[a, b], &[v, w]))?;
         // Making room may have emptied one of the two.

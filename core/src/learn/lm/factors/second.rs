@@ -1,8 +1,10 @@
-//! The neurons of a second layer: their weights, those of output 0, their start, and those that are one.
+//! The neurons of a second layer: their weights, those of output 0, their start, and those that are
+//! one.
 //!
-//! While searching, output 0 is a linear function of the first layer's activations, `z_0 = l · a`, whose weights do not count
-//! in s. With it a neuron of the second layer may have either sign at no cost, since `relu(u) = u + relu(-u)`, and neurons
-//! whose weights are all positive, which are linear, need no place of their own. At the end [`super::fold`] does away with it.
+//! While searching, output 0 is a linear function of the first layer's activations, `z_0 = l · a`,
+//! whose weights do not count in s. With it a neuron of the second layer may have either sign at no
+//! cost, since `relu(u) = u + relu(-u)`, and neurons whose weights are all positive, which are
+//! linear, need no place of their own. At the end [`super::fold`] does away with it.
 
 use super::{Factors, square_in};
 use crate::base::error::{Error, Result};
@@ -26,7 +28,12 @@ impl<S: Factored> Factors<'_, S> {
         if !self.fit.is_summed() {
             return 0;
         }
-        self.net.view().wt().blocks().filter(|wt| wt.entries().next().is_some_and(|(k, _)| k == 0)).count()
+        self.net
+            .view()
+            .wt()
+            .blocks()
+            .filter(|wt| wt.entries().next().is_some_and(|(k, _)| k == 0))
+            .count()
     }
 
     /// Whether output 0 has weights.
@@ -63,7 +70,8 @@ impl<S: Factored> Factors<'_, S> {
         live.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
     }
 
-    /// A neuron of the second layer without weights, the weakest one being emptied if there is none.
+    /// A neuron of the second layer without weights, the weakest one being emptied if there is
+    /// none.
     pub(super) fn vacate_output(&mut self) -> Option<usize> {
         self.vacant_output().or_else(|| {
             let weakest = self.weakest_output()?;
@@ -78,7 +86,8 @@ impl<S: Factored> Factors<'_, S> {
         self.net.edit_wt(|wt| wt.retain(|at, _| at as usize % c != k));
     }
 
-    /// Adds to output 0 a weight of 0 from every live neuron that has none, as far as there is room.
+    /// Adds to output 0 a weight of 0 from every live neuron that has none, as far as there is
+    /// room.
     pub(super) fn pass_through(&mut self) -> Result<(), S::Source> {
         let (c, room) = (self.outputs(), self.net.room() - self.net.nnz());
         let Self { fit, net, .. } = self;
@@ -86,7 +95,8 @@ impl<S: Factored> Factors<'_, S> {
         let mut count = 0;
         let view = net.view();
         let lacking = view.w().blocks().map(|w| w.neuron());
-        let lacking = lacking.filter(|&i| view.wt().block(i).entries().next().is_none_or(|(k, _)| k > 0));
+        let lacking =
+            lacking.filter(|&i| view.wt().block(i).entries().next().is_none_or(|(k, _)| k > 0));
         for (i, slot) in lacking.zip(&mut *index).take(room) {
             *slot = (i * c) as u32;
             count += 1;
@@ -97,12 +107,14 @@ impl<S: Factored> Factors<'_, S> {
         net.edit_wt(|wt| add(wt, index, value))
     }
 
-    /// The first weights: under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on them; all of them passed
-    /// through; and three random ones of them to every neuron of the second layer; one scale for all.
+    /// The first weights: under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on
+    /// them; all of them passed through; and three random ones of them to every neuron of the
+    /// second layer; one scale for all.
     pub(super) fn first_layers(&mut self, seed: u64) -> Result<(), S::Source> {
         self.net.clear();
         self.loss()?;
-        let (count, work_size) = (self.task.nnz.saturating_mul(3).div_ceil(5), self.task.work_size());
+        let (count, work_size) =
+            (self.task.nnz.saturating_mul(3).div_ceil(5), self.task.work_size());
         let (d, c, m) = (self.inputs(), self.outputs(), self.blocks());
         let rows = self.fit.rows();
         let Self { fit, net, columns, single, back, second, .. } = self;
@@ -132,7 +144,8 @@ impl<S: Factored> Factors<'_, S> {
         let live = net.view().w().blocks().count();
         let mut rng = Rng::new(seed, stream::OUTPUTS);
         // What is kept between steps has at most the work size.
-        let spare = work_size.saturating_sub(net.nnz()).min((net.room() - net.nnz()).saturating_sub(live));
+        let spare =
+            work_size.saturating_sub(net.nnz()).min((net.room() - net.nnz()).saturating_sub(live));
         for k in 1..=(*second).min(c.saturating_sub(1)).min(spare / INPUTS) {
             for _ in 0..INPUTS.min(live) {
                 let nth = rng.below(live as u32) as usize;
@@ -160,7 +173,8 @@ impl<S: Factored> Factors<'_, S> {
         Ok(())
     }
 
-    /// Turns neurons of the first layer round where that alone lowers the loss, and fits if any was turned.
+    /// Turns neurons of the first layer round where that alone lowers the loss, and fits if any was
+    /// turned.
     pub(super) fn turn_first(&mut self, loss: f32) -> Result<f32, S::Source> {
         let (mut least, mut flipped) = (loss, 0);
         for i in 0..self.blocks() {
@@ -180,9 +194,9 @@ impl<S: Factored> Factors<'_, S> {
         if flipped > 0 { self.refit(2) } else { self.loss() }
     }
 
-    /// Makes one of neurons of the second layer that stand for one: those that are linear go into output 0 where there is
-    /// that, and else into one of them, those that are never open vanish, and those that are parallel add up. Returns how many
-    /// vanished.
+    /// Makes one of neurons of the second layer that stand for one: those that are linear go into
+    /// output 0 where there is that, and else into one of them, those that are never open vanish,
+    /// and those that are parallel add up. Returns how many vanished.
     pub(super) fn join_outputs(&mut self, least: f32) -> Result<u32, S::Source> {
         let mut merged = 0;
         let mut linear = if self.is_open_ended() { Some(0) } else { None };
@@ -210,7 +224,10 @@ impl<S: Factored> Factors<'_, S> {
                 let Some((cosine, ratio)) = self.compare_columns(k, l) else { continue };
                 if cosine > least {
                     self.scale_column(k, 1.0 + ratio);
-                } else if -cosine > least && self.is_open_ended() && self.add_column((k, 0), -ratio)? {
+                } else if -cosine > least
+                    && self.is_open_ended()
+                    && self.add_column((k, 0), -ratio)?
+                {
                     // relu(u) + r relu(-u) = (1 + r) relu(u) - r u.
                     self.scale_column(k, 1.0 + ratio);
                 } else {
@@ -229,7 +246,9 @@ impl<S: Factored> Factors<'_, S> {
     /// Weights above and below zero of output k.
     fn column_signs(&self, k: usize) -> (usize, usize) {
         let (mut up, mut down) = (0, 0);
-        for (_, v) in self.net.view().wt().blocks().flat_map(|wt| wt.entries()).filter(|(j, _)| *j == k) {
+        for (_, v) in
+            self.net.view().wt().blocks().flat_map(|wt| wt.entries()).filter(|(j, _)| *j == k)
+        {
             if v >= 0.0 { up += 1 } else { down += 1 }
         }
         (up, down)
@@ -279,8 +298,13 @@ impl<S: Factored> Factors<'_, S> {
         Ok(())
     }
 
-    /// Adds `factor` times the weights of one output to another one, as far as there is room; false if there was not.
-    pub(super) fn add_column(&mut self, (from, to): (usize, usize), factor: f32) -> Result<bool, S::Source> {
+    /// Adds `factor` times the weights of one output to another one, as far as there is room; false
+    /// if there was not.
+    pub(super) fn add_column(
+        &mut self,
+        (from, to): (usize, usize),
+        factor: f32,
+    ) -> Result<bool, S::Source> {
         let c = self.outputs();
         let Self { fit, net, .. } = self;
         let (value, index) = fit.spare();

@@ -1,8 +1,10 @@
-//! Which weights exist on either side: the start, growth by the streamed gradient, exact thresholding of both at once.
+//! Which weights exist on either side: the start, growth by the streamed gradient, exact
+//! thresholding of both at once.
 //!
-//! All measures are free of how the scale is split between the sides. With `b_i = |wt_i| sqrt(part of the rows where
-//! neuron i is open)` and `a_i = rms(relu(z_i))`, a weight counts as what it contributes, `|w_ij| c_j b_i` or `|wt_ik| a_i`,
-//! and a gradient as what its weight could win, `|g_ij| / (c_j b_i)` or `|g_ik| / a_i`.
+//! All measures are free of how the scale is split between the sides. With
+//! `b_i = |wt_i| sqrt(part of the rows where neuron i is open)` and `a_i = rms(relu(z_i))`, a
+//! weight counts as what it contributes, `|w_ij| c_j b_i` or `|wt_ik| a_i`, and a gradient as what
+//! its weight could win, `|g_ij| / (c_j b_i)` or `|g_ik| / a_i`.
 
 use super::Factors;
 use crate::base::error::{Error, Result};
@@ -19,7 +21,8 @@ use crate::operator::panels::panels;
 use crate::operator::sensing::head_mut;
 
 impl<S: Factored> Factors<'_, S> {
-    /// `(b_i, a_i)` of the live neurons, in order, two numbers each, at the front of a vector of the solver.
+    /// `(b_i, a_i)` of the live neurons, in order, two numbers each, at the front of a vector of
+    /// the solver.
     fn weigh(&mut self) -> Result<(), S::Source> {
         let rows = self.fit.rows();
         let pairs = core::mem::take(&mut self.fit.solver.free().h);
@@ -43,8 +46,8 @@ impl<S: Factored> Factors<'_, S> {
         done
     }
 
-    /// Adds up to `count` weights of value 0 to live neurons, on the side and place where the gradient is largest, as many
-    /// as there is room for. The residual must be current.
+    /// Adds up to `count` weights of value 0 to live neurons, on the side and place where the
+    /// gradient is largest, as many as there is room for. The residual must be current.
     pub(super) fn add_zeros(&mut self, count: usize) -> Result<(), S::Source> {
         let count = count.min(self.net.room() - self.net.nnz());
         if self.net.nnz() == 0 || count == 0 {
@@ -55,8 +58,8 @@ impl<S: Factored> Factors<'_, S> {
         self.insert(picked)
     }
 
-    /// The `count` places of largest gradient, as `i (d + c)` and the input, or d and the output, in a vector of the solver,
-    /// rising; how many there are.
+    /// The `count` places of largest gradient, as `i (d + c)` and the input, or d and the output,
+    /// in a vector of the solver, rising; how many there are.
     #[inline(never)]
     fn pick(&mut self, count: usize) -> Result<usize, S::Source> {
         let (d, c, rows) = (self.inputs(), self.outputs(), self.fit.terms() as f32);
@@ -73,7 +76,8 @@ impl<S: Factored> Factors<'_, S> {
         let mut top = Top::new(head_mut(&mut *index, count)?, head_mut(p, count)?);
         let (scales, panel) = columns.parts();
         let width = d + c;
-        let mut pairs = view.w().blocks().map(|block| block.neuron()).zip(h.chunks_exact(2)).peekable();
+        let mut pairs =
+            view.w().blocks().map(|block| block.neuron()).zip(h.chunks_exact(2)).peekable();
         let mut old = view.w().index().iter().peekable();
         let mut old_out = view.wt().index().iter().peekable();
         panels(*sensing, panel, width, |sensing, blocks, panel| {
@@ -91,7 +95,8 @@ impl<S: Factored> Factors<'_, S> {
                         top.push(at, g / size);
                     }
                 }
-                let outputs = g_out.iter().zip(parts.iter()).zip((i * c) as u32..).zip(base + d as u32..);
+                let outputs =
+                    g_out.iter().zip(parts.iter()).zip((i * c) as u32..).zip(base + d as u32..);
                 // What is summed up without a gate is no weight of its own.
                 for (((g, part), k), at) in outputs.skip(first_output as usize) {
                     let size = a * sqrt(*part) * rows;
@@ -137,8 +142,8 @@ impl<S: Factored> Factors<'_, S> {
         Ok(())
     }
 
-    /// Keeps the `size` weights that contribute most, of equal ones those of W and the first; neurons that lose one side
-    /// lose the other too.
+    /// Keeps the `size` weights that contribute most, of equal ones those of W and the first;
+    /// neurons that lose one side lose the other too.
     pub(super) fn keep(&mut self, size: usize) -> Result<(), S::Source> {
         let (len, counted) = (self.net.nnz(), self.counted());
         let Some(drop) = counted.checked_sub(size).filter(|&drop| drop > 0) else { return Ok(()) };
@@ -196,7 +201,8 @@ impl<S: Factored> Factors<'_, S> {
             if done.is_err() {
                 break;
             }
-            let (now, rest) = core::mem::take(&mut out).into_slice().split_at_mut(block.values().len());
+            let (now, rest) =
+                core::mem::take(&mut out).into_slice().split_at_mut(block.values().len());
             out = rest.iter_mut();
             fit.norms_at(image, block, &mut now.iter_mut());
             for ((k, v), out) in block.entries().zip(now) {
@@ -208,9 +214,9 @@ impl<S: Factored> Factors<'_, S> {
         done
     }
 
-    /// The first weights: under random gates and for random output weights, half of s where `|g| / c` is largest,
-    /// `w = g / c²` on them; then for these neurons the other half where output weights win most, of the least squares of
-    /// each; one scale for all.
+    /// The first weights: under random gates and for random output weights, half of s where
+    /// `|g| / c` is largest, `w = g / c²` on them; then for these neurons the other half where
+    /// output weights win most, of the least squares of each; one scale for all.
     pub(super) fn first_weights(&mut self, seed: u64) -> Result<(), S::Source> {
         self.net.clear();
         self.loss()?;

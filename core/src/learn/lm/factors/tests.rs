@@ -28,8 +28,8 @@ type Neuron = ([f32; D], [f32; C]);
 const FIRST: Neuron = ([1.0, -2.0, 0.5, 0.0], [0.0, 1.5, -1.0]);
 const SECOND: Neuron = ([0.0, 1.0, 0.0, 1.0], [2.0, 0.0, 0.0]);
 
-/// Calls `body` with a bench on which labels are the outputs of `planted` and the network is `net`, (its number, the
-/// neuron), brought to their scale; s = 10, m = 3.
+/// Calls `body` with a bench on which labels are the outputs of `planted` and the network is `net`,
+/// (its number, the neuron), brought to their scale; s = 10, m = 3.
 fn with(
     planted: &[Neuron],
     net: &[(usize, Neuron)],
@@ -65,7 +65,12 @@ fn with(
         fit,
         net: Sides::new(Shape::weighted(D, P, C), &mut index, take(ROOM)),
         columns,
-        single: Single { entries: Entries::new(&mut entry, take(D)), dense: take(D), z: take(N), t: take(N) },
+        single: Single {
+            entries: Entries::new(&mut entry, take(D)),
+            dense: take(D),
+            z: take(N),
+            t: take(N),
+        },
         out: Entries::new(&mut out, take(C)),
         along: take(C),
         other: take(C),
@@ -120,7 +125,8 @@ fn the_equations_are_those_of_the_jacobian() {
                 bench.loss().unwrap();
                 ends.push(bench.fit.residual().to_vec());
             }
-            let column: Vec<f32> = ends[1].iter().zip(&ends[0]).map(|(a, b)| (a - b) * 512.0).collect();
+            let column: Vec<f32> =
+                ends[1].iter().zip(&ends[0]).map(|(a, b)| (a - b) * 512.0).collect();
             columns.push(column);
         }
         bench.net.set_values(&base);
@@ -132,7 +138,11 @@ fn the_equations_are_those_of_the_jacobian() {
         for (e, column) in columns.iter().enumerate() {
             let along: f32 = column.iter().zip(&residual).map(|(a, b)| a * b).sum();
             let norm: f32 = column.iter().map(|a| a * a).sum();
-            assert!((rhs[e] - along).abs() < 1e-2 * (1.0 + along.abs()), "{e}: {} and {along}", rhs[e]);
+            assert!(
+                (rhs[e] - along).abs() < 1e-2 * (1.0 + along.abs()),
+                "{e}: {} and {along}",
+                rhs[e]
+            );
             assert!((diagonal[e] - norm).abs() < 1e-2 * norm, "{e}: {} and {norm}", diagonal[e]);
             let mut product = vec![0.0; s];
             let unit: Vec<f32> = (0..s).map(|k| if k == e { 1.0 } else { 0.0 }).collect();
@@ -315,8 +325,14 @@ fn the_weakest_neuron_makes_room_where_there_is_none() {
     let net: Vec<(usize, Neuron)> =
         (0..P).map(|i| (i, scaled_by(SECOND, 1.0 + (i as f32 - 2.0).abs(), 1.0))).collect();
     with(&[SECOND], &net, |bench| {
-        assert_eq!((bench.vacant(), bench.weakest_live(), bench.weakest(Some(2))), (None, Some(2), Some(1)));
-        assert_eq!((bench.vacate(Some(2)), bench.vacate(None), bench.live()), (Some(1), Some(1), P - 1));
+        assert_eq!(
+            (bench.vacant(), bench.weakest_live(), bench.weakest(Some(2))),
+            (None, Some(2), Some(1))
+        );
+        assert_eq!(
+            (bench.vacate(Some(2)), bench.vacate(None), bench.live()),
+            (Some(1), Some(1), P - 1)
+        );
     });
 }
 
@@ -335,8 +351,10 @@ fn the_first_weights_are_at_most_s_on_neurons_with_both_sides() {
 
 #[test]
 fn the_way_down_ends_at_s_weights_and_m_neurons() {
-    let net: Vec<(usize, Neuron)> =
-        (0..P - 1).map(|i| (i, scaled_by(FIRST, 1.0 + i as f32, 1.0))).chain([(4, SECOND)]).collect();
+    let net: Vec<(usize, Neuron)> = (0..P - 1)
+        .map(|i| (i, scaled_by(FIRST, 1.0 + i as f32, 1.0)))
+        .chain([(4, SECOND)])
+        .collect();
     with(&[FIRST], &net, |bench| {
         let loss = bench.loss().unwrap();
         let mut reports = 0;

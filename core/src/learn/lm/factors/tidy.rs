@@ -1,5 +1,5 @@
-//! Edits that take a network of several outputs to an equivalent or simpler one: turn neurons round, merge those that
-//! share a hinge.
+//! Edits that take a network of several outputs to an equivalent or simpler one: turn neurons
+//! round, merge those that share a hinge.
 
 use super::{Factors, square_in};
 use crate::base::error::Result;
@@ -11,11 +11,13 @@ use crate::operator::factored::Factored;
 use crate::operator::sensing::head_mut;
 
 impl<S: Factored> Factors<'_, S> {
-    /// Turns neurons round, `w_i -> -w_i` with the output weights of least squares on their support, where that alone
-    /// lowers the loss, which is `loss`, and fits if any was turned. The residual must be current. Returns the loss.
+    /// Turns neurons round, `w_i -> -w_i` with the output weights of least squares on their
+    /// support, where that alone lowers the loss, which is `loss`, and fits if any was turned. The
+    /// residual must be current. Returns the loss.
     ///
-    /// With a = relu(z) and b = relu(-z), of which one is zero on every row, turning changes the squared error by
-    /// `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`, the last norm over the support of wt.
+    /// With a = relu(z) and b = relu(-z), of which one is zero on every row, turning changes the
+    /// squared error by `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`, the last norm over the support
+    /// of wt.
     pub(super) fn turn_round(&mut self, loss: f32) -> Result<f32, S::Source> {
         let (rows, c, d) = (self.fit.rows(), self.outputs(), self.inputs());
         let mut total = loss * self.fit.terms() as f32;
@@ -70,8 +72,9 @@ impl<S: Factored> Factors<'_, S> {
         self.refit(2)
     }
 
-    /// Makes one of two neurons whose cosine, in the metric of the inputs, is above `least`: they share a hinge and are open
-    /// on the same rows, so their output weights add up. Returns how many vanished; nothing is fitted.
+    /// Makes one of two neurons whose cosine, in the metric of the inputs, is above `least`: they
+    /// share a hinge and are open on the same rows, so their output weights add up. Returns how
+    /// many vanished; nothing is fitted.
     #[inline(never)]
     pub(super) fn join(&mut self, least: f32) -> Result<u32, S::Source> {
         let c = self.outputs();

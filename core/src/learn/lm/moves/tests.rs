@@ -65,7 +65,8 @@ fn candidates_are_listed_best_first_with_what_they_could_win() {
         let list = bench.candidates(DRAW).unwrap();
         assert!(list.windows(2).all(|pair| pair[0].gain >= pair[1].gain));
         assert!(list.iter().all(|entry| entry.gain > 0.0 && entry.gain <= power * 1.0001));
-        let count = |which: &dyn Fn(&Kind) -> bool| list.iter().filter(|entry| which(&entry.kind)).count();
+        let count =
+            |which: &dyn Fn(&Kind) -> bool| list.iter().filter(|entry| which(&entry.kind)).count();
         assert_eq!(count(&|kind| *kind == Kind::Split(3)), 1);
         assert_eq!(count(&|kind| matches!(kind, Kind::Split(_))), 1);
         assert_eq!(count(&|kind| matches!(kind, Kind::Birth(_, -1.0))), 0);
@@ -114,8 +115,10 @@ fn births_of_either_sign_are_listed_where_there_are_both() {
         bench.loss().unwrap();
         let list = bench.candidates(DRAW).unwrap();
         for sign in [1.0, -1.0] {
-            let best =
-                list.iter().find(|entry| matches!(entry.kind, Kind::Birth(_, s) if s == sign)).unwrap();
+            let best = list
+                .iter()
+                .find(|entry| matches!(entry.kind, Kind::Birth(_, s) if s == sign))
+                .unwrap();
             assert!(bench.add_neuron(best.kind, DRAW).unwrap());
         }
         assert!(bench.neurons().map(|block| block.neuron()).eq([0, 1]));
@@ -135,7 +138,8 @@ fn births_of_either_sign_are_listed_where_there_are_both() {
 
 #[test]
 fn a_birth_takes_the_place_of_the_weakest_neuron_where_none_is_empty() {
-    let net: Vec<(u32, f32)> = (0..P as u32).map(|i| (4 * i + 3, 1.0 + (i as f32 - 4.0).abs())).collect();
+    let net: Vec<(u32, f32)> =
+        (0..P as u32).map(|i| (4 * i + 3, 1.0 + (i as f32 - 4.0).abs())).collect();
     with(Signs::Positive, &PLANTED, &net, |bench| {
         bench.loss().unwrap();
         assert!(bench.add_neuron(Kind::Birth(Seedling::Atom(3), 1.0), DRAW).unwrap());
@@ -161,7 +165,10 @@ fn what_has_no_place_changes_nothing() {
         let before = bench.net.view().value().to_vec();
         assert!(!bench.add_neuron(Kind::Birth(Seedling::Atom(0), -1.0), DRAW).unwrap());
         assert!(!bench.add_neuron(Kind::Split(0), DRAW).unwrap());
-        assert_eq!((bench.net.view().index(), bench.net.view().value()), (&[13, 15][..], &before[..]));
+        assert_eq!(
+            (bench.net.view().index(), bench.net.view().value()),
+            (&[13, 15][..], &before[..])
+        );
     });
 }
 
@@ -196,14 +203,18 @@ fn a_neuron_that_stands_for_two_is_split_along_what_tells_them_apart() {
 
 #[test]
 fn a_half_never_takes_the_place_of_the_other() {
-    let net: Vec<(u32, f32)> = (0..P as u32).map(|i| (4 * i, 1.0 + (i as f32 - 4.0).abs())).collect();
+    let net: Vec<(u32, f32)> =
+        (0..P as u32).map(|i| (4 * i, 1.0 + (i as f32 - 4.0).abs())).collect();
     with(Signs::Positive, &PLANTED, &net, |bench| {
         bench.loss().unwrap();
         assert_eq!(bench.weakest_live(), Some(4));
         assert!(bench.add_neuron(Kind::Split(4), DRAW).unwrap());
         assert_eq!(bench.live(), P);
         let more_than_one = |i: usize| bench.net.view().block(i).values().len() > 1;
-        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(more_than_one), [false, false, false, true, true, false, false]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, 6].map(more_than_one),
+            [false, false, false, true, true, false, false]
+        );
     });
 }
 

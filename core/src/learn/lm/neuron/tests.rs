@@ -18,9 +18,12 @@ fn a_split_wins_what_its_halves_explain() {
     // relu(x + y) + relu(x - y) against relu(2 x) on a small grid.
     let grid: std::vec::Vec<(f32, f32)> =
         (-5..=5).flat_map(|x| (-5..=5).map(move |y| (x as f32, y as f32))).collect();
-    let (z, t): (std::vec::Vec<f32>, std::vec::Vec<f32>) = grid.iter().map(|&(x, y)| (2.0 * x, y)).unzip();
-    let r: std::vec::Vec<f32> =
-        grid.iter().map(|&(x, y)| (x + y).max(0.0) + (x - y).max(0.0) - (2.0 * x).max(0.0)).collect();
+    let (z, t): (std::vec::Vec<f32>, std::vec::Vec<f32>) =
+        grid.iter().map(|&(x, y)| (2.0 * x, y)).unzip();
+    let r: std::vec::Vec<f32> = grid
+        .iter()
+        .map(|&(x, y)| (x + y).max(0.0) + (x - y).max(0.0) - (2.0 * x).max(0.0))
+        .collect();
     assert!((halves(&r, (&z, &t), 1.0, 1.0) / norm2(&r) - 1.0).abs() < 1e-5);
     assert!(halves(&r, (&z, &t), 1.0, 0.3) < 0.99 * norm2(&r));
     // Halves add where a neuron is positive, so they explain nothing that is to be taken away.
@@ -130,7 +133,8 @@ fn a_birth_wins_what_it_says_once_it_is_as_long_as_the_residual_asks_for() {
 
 #[test]
 fn a_birth_of_all_inputs_points_along_the_one_neuron_that_is_missing() {
-    for seedling in [Seedling::Atom(0), Seedling::Atom(3), Seedling::Random(1), Seedling::Random(2)] {
+    for seedling in [Seedling::Atom(0), Seedling::Atom(3), Seedling::Random(1), Seedling::Random(2)]
+    {
         with_rows(even(), Signs::Positive, &[(1.0, W)], &[], |bench| {
             bench.loss().unwrap();
             let Bench { fit, single, columns, .. } = &mut *bench;
@@ -153,7 +157,8 @@ fn a_split_is_the_best_of_its_lengths_and_nothing_for_a_neuron_that_is_never_act
     with(Signs::Positive, &[(1.0, up), (1.0, down)], &[(8, 2.0), (12, 0.0)], |bench| {
         let before = bench.loss().unwrap() * N as f32;
         let Bench { fit, single, columns, net, .. } = &mut *bench;
-        let gain = single.split(fit, columns.scales(), (net.view().block(2), 2), (1, None)).unwrap();
+        let gain =
+            single.split(fit, columns.scales(), (net.view().block(2), 2), (1, None)).unwrap();
         assert!(gain > 0.5 * before && gain <= before * 1.001, "{gain} {before}");
         // No other of the lengths wins more.
         let (z, t) = (&*single.z, &mut *single.t);
@@ -164,11 +169,13 @@ fn a_split_is_the_best_of_its_lengths_and_nothing_for_a_neuron_that_is_never_act
         assert_eq!(best.into_iter().fold(0.0, f32::max), gain);
         // Along labels that ask for the opposite there is nothing to win, and it has no length.
         let opposite: std::vec::Vec<f32> = fit.residual().iter().map(|r| -r.abs()).collect();
-        let lost =
-            single.split(fit, columns.scales(), (net.view().block(2), 2), (1, Some(&opposite))).unwrap();
+        let lost = single
+            .split(fit, columns.scales(), (net.view().block(2), 2), (1, Some(&opposite)))
+            .unwrap();
         assert_eq!(lost, 0.0);
         assert!(single.entries.value().iter().all(|w| *w == 0.0));
-        let none = single.split(fit, columns.scales(), (net.view().block(3), 2), (1, None)).unwrap();
+        let none =
+            single.split(fit, columns.scales(), (net.view().block(3), 2), (1, None)).unwrap();
         assert_eq!(none, 0.0);
     });
 }

@@ -18,9 +18,11 @@ pub(in crate::learn::lm) type Searching<R = NormalRows> =
 pub(in crate::learn::lm) const FIRST: [f32; D] = [1.0, -2.0, 0.5, 0.0];
 pub(in crate::learn::lm) const SECOND: [f32; D] = [0.0, 1.0, 0.0, 1.0];
 /// Both as neurons 1 and 3.
-pub(in crate::learn::lm) const BOTH: [(u32, f32); 5] = [(4, 1.0), (5, -2.0), (6, 0.5), (13, 1.0), (15, 1.0)];
+pub(in crate::learn::lm) const BOTH: [(u32, f32); 5] =
+    [(4, 1.0), (5, -2.0), (6, 0.5), (13, 1.0), (15, 1.0)];
 
-/// A search that stands at `net`, on the bench of [`crate::learn::lm::bench::tests::with`], where the labels are those of `planted`.
+/// A search that stands at `net`, on the bench of [`crate::learn::lm::bench::tests::with`], where
+/// the labels are those of `planted`.
 pub(in crate::learn::lm) fn searching(
     params: &Params,
     planted: &[(f32, [f32; D])],
@@ -37,7 +39,8 @@ pub(in crate::learn::lm) fn searching_rows<R: Samples + 'static>(
     net: &[(u32, f32)],
 ) -> Searching<R> {
     let sensing = &mut vec![operator(rows)].leak()[0];
-    let sides = || Sides::new(Shape::signed(D, P, params.signs), vec![0; 64].leak(), vec![0.0; 64].leak());
+    let sides =
+        || Sides::new(Shape::signed(D, P, params.signs), vec![0; 64].leak(), vec![0.0; 64].leak());
     let observe: Observer = |_| true;
     let mut search = Search {
         bench: bench(sensing, params, planted, net),
@@ -65,7 +68,8 @@ fn half() -> Searching {
 
 #[test]
 fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
-    let planted = [(1.0, [1.0, -2.0, 0.5, 0.7]), (1.0, [0.6, 1.0, -0.8, 1.0]), (1.0, [-1.0, 0.4, 1.0, 0.5])];
+    let planted =
+        [(1.0, [1.0, -2.0, 0.5, 0.7]), (1.0, [0.6, 1.0, -0.8, 1.0]), (1.0, [-1.0, 0.4, 1.0, 0.5])];
     let mut slow = 0;
     for count in 1..=BOTH.len() {
         let new = || searching(&Params::DEFAULT, &planted, &BOTH[..count]);
@@ -88,7 +92,10 @@ fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
         let mut whole = new();
         let loss = whole.bench.loss().unwrap();
         assert_eq!(whole.descend(loss, Phase::Descend).unwrap(), last);
-        assert_eq!((bits(whole.bench.view()), whole.log.info.steps), (bits(search.bench.view()), steps));
+        assert_eq!(
+            (bits(whole.bench.view()), whole.log.info.steps),
+            (bits(search.bench.view()), steps)
+        );
     }
     assert!(slow > 0);
 }
@@ -136,7 +143,10 @@ fn the_result_is_the_network_of_least_loss_on_the_rows_held_out_where_there_are_
         search.state.stale = 5;
         search.keep_found(0.5).unwrap();
         assert_eq!((bits(search.found.view()), search.state.found_loss), (poor.clone(), 0.5));
-        search.bench.load(searching(&params, &[(1.0, FIRST), (1.0, SECOND)], &BOTH).bench.view()).unwrap();
+        search
+            .bench
+            .load(searching(&params, &[(1.0, FIRST), (1.0, SECOND)], &BOTH).bench.view())
+            .unwrap();
         search.keep_found(0.75).unwrap();
         assert_eq!(bits(search.found.view()), if chosen == 1 { poor } else { good });
         // The search itself goes by the rows that are fitted.
@@ -160,7 +170,10 @@ fn a_look_at_the_rows_held_out_leaves_rows_residual_and_goal_as_they_were() {
     // It is the mean over the last 20 rows.
     let mut all = searching(&Params::DEFAULT, &[(1.0, FIRST), (1.0, SECOND)], &BOTH[..3]);
     let both = all.bench.loss().unwrap();
-    assert!((held * 20.0 + loss * 40.0 - both * 60.0).abs() < 1e-4 * both * 60.0, "{held} {loss} {both}");
+    assert!(
+        (held * 20.0 + loss * 40.0 - both * 60.0).abs() < 1e-4 * both * 60.0,
+        "{held} {loss} {both}"
+    );
 }
 
 #[test]
@@ -170,7 +183,9 @@ fn fits_are_exact_in_parts_of_the_labels_on_the_rows_that_are_fitted() {
         search.select(rows).unwrap();
         let goal = search.params.exact * search.bench.fit().power();
         assert_eq!((search.bench.task().goal, search.state.rows as usize), (goal, rows));
-        assert!(search.is_exact(goal) && !search.is_exact(goal * 1.001) && !search.is_exact(f32::NAN));
+        assert!(
+            search.is_exact(goal) && !search.is_exact(goal * 1.001) && !search.is_exact(f32::NAN)
+        );
     }
     // Four times the rows, as far as there are any.
     search.widen(7).unwrap();
@@ -188,7 +203,8 @@ fn an_observer_that_ends_the_run_is_told_the_rest_which_is_hurried_but_no_checkp
     let loss = search.bench.loss().unwrap();
     search.outer(loss, 6, Phase::Trial).unwrap();
     assert!(search.log.info.stopped && search.is_done());
-    // A step is told, and what the observer says changes nothing; a checkpoint would not be that of a whole run.
+    // A step is told, and what the observer says changes nothing; a checkpoint would not be that of
+    // a whole run.
     search.log.observe = |progress| {
         assert!(progress.step == 2 && progress.checkpoint.is_none());
         true
@@ -218,7 +234,8 @@ fn an_operator_that_ends_the_search_leaves_what_is_at_hand_as_the_best_where_the
 
 #[test]
 fn a_checkpoint_gives_networks_damping_and_counters_back() {
-    let (mut from, mut to) = (half(), searching(&Params::DEFAULT, &[(1.0, FIRST), (1.0, SECOND)], &[]));
+    let (mut from, mut to) =
+        (half(), searching(&Params::DEFAULT, &[(1.0, FIRST), (1.0, SECOND)], &[]));
     let loss = from.bench.loss().unwrap();
     from.descend(loss, Phase::Descend).unwrap();
     from.keep_found(0.5).unwrap();
@@ -229,9 +246,11 @@ fn a_checkpoint_gives_networks_damping_and_counters_back() {
     let checkpoint = Checkpoint { state, net, best: from.best.view(), found: from.found.view() };
     to.restore(&checkpoint).unwrap();
     assert_eq!(to.state, state);
-    for (a, b) in
-        [(to.bench.view(), net), (to.best.view(), from.best.view()), (to.found.view(), from.found.view())]
-    {
+    for (a, b) in [
+        (to.bench.view(), net),
+        (to.best.view(), from.best.view()),
+        (to.found.view(), from.found.view()),
+    ] {
         assert_eq!(bits(a), bits(b));
         assert!(a.nnz() > 0);
     }

@@ -26,7 +26,8 @@ impl Linear {
         Self { columns, y: y.to_vec(), w, is_stubborn: false, set_ups, products, trials, restored }
     }
 
-    /// `s` columns of normal numbers, each `shared` of the first one and of a length of its own, and labels; 3 s rows.
+    /// `s` columns of normal numbers, each `shared` of the first one and of a length of its own,
+    /// and labels; 3 s rows.
     fn normal(s: usize, shared: f32) -> Self {
         let mut rng = Rng::new(3, 0);
         let mut normal = || (0..3 * s).map(|_| rng.normal()).collect::<Vec<f32>>();
@@ -113,7 +114,13 @@ fn solver(s: usize, products: u32) -> Solver<'static> {
 }
 
 /// [`Solver::improve`] of these equations.
-fn improve(solver: &mut Solver<'_>, equations: &mut Linear, loss: f32, steps: u32, goal: f32) -> Result<f32> {
+fn improve(
+    solver: &mut Solver<'_>,
+    equations: &mut Linear,
+    loss: f32,
+    steps: u32,
+    goal: f32,
+) -> Result<f32> {
     solver.improve(loss, steps, goal, |solver, loss| {
         let Stepped { loss, values } = solver.step(equations, loss)?;
         if let Some(values) = values {
@@ -161,9 +168,15 @@ fn the_damped_equations_are_solved_to_a_hundredth_in_the_norm_of_the_preconditio
         let mut equations = Linear::normal(12, shared);
         let (delta, won) = solved(&mut equations, lambda, 120);
         let matrix = equations.matrix(f64::from(lambda));
-        let rhs: Vec<f64> = equations.columns.iter().map(|a| f64::from(dot(a, &equations.y))).collect();
+        let rhs: Vec<f64> =
+            equations.columns.iter().map(|a| f64::from(dot(a, &equations.y))).collect();
         let norm = |g: &[f64]| -> f64 {
-            g.iter().zip(&matrix).enumerate().map(|(k, (g, row))| g * g / row[k]).sum::<f64>().sqrt()
+            g.iter()
+                .zip(&matrix)
+                .enumerate()
+                .map(|(k, (g, row))| g * g / row[k])
+                .sum::<f64>()
+                .sqrt()
         };
         let left: Vec<f64> = matrix
             .iter()
@@ -176,9 +189,13 @@ fn the_damped_equations_are_solved_to_a_hundredth_in_the_norm_of_the_preconditio
         assert!(relative > 1e-6 && equations.products <= 12, "{relative}, {}", equations.products);
         // In the norm of the equations themselves the solution is as close.
         let exact = eliminated(matrix.clone(), rhs.clone());
-        let win = |delta: &mut dyn Iterator<Item = f64>| -> f64 { delta.zip(&rhs).map(|(d, b)| d * b).sum() };
+        let win = |delta: &mut dyn Iterator<Item = f64>| -> f64 {
+            delta.zip(&rhs).map(|(d, b)| d * b).sum()
+        };
         let most = win(&mut exact.iter().copied());
-        assert!((f64::from(won) - win(&mut delta.iter().map(|d| f64::from(*d)))).abs() < 1e-4 * most);
+        assert!(
+            (f64::from(won) - win(&mut delta.iter().map(|d| f64::from(*d)))).abs() < 1e-4 * most
+        );
         assert!((f64::from(won) / most - 1.0).abs() < 1e-2, "{won} of {most}");
     }
 }
@@ -238,11 +255,16 @@ fn a_right_hand_side_of_zero_takes_no_product_and_no_trial() {
 
 #[test]
 fn a_column_of_zeros_keeps_its_weight_to_the_bit() {
-    let mut equations = Linear::new(&[&[1.0, 2.0, 0.0], &[0.0; 3], &[0.0, 1.0, 1.0]], &[1.0, 4.0, 2.0]);
+    let mut equations =
+        Linear::new(&[&[1.0, 2.0, 0.0], &[0.0; 3], &[0.0, 1.0, 1.0]], &[1.0, 4.0, 2.0]);
     equations.w = vec![0.0, 0.1, 0.0];
     let loss = equations.loss(&equations.w);
     let least = improve(&mut solver(3, 100), &mut equations, loss, 40, 0.0).unwrap();
-    assert!(least < 1e-10 && equations.w[1].to_bits() == 0.1_f32.to_bits(), "{least} {:?}", equations.w);
+    assert!(
+        least < 1e-10 && equations.w[1].to_bits() == 0.1_f32.to_bits(),
+        "{least} {:?}",
+        equations.w
+    );
     assert!((equations.w[0] - 1.0).abs() < 1e-4 && (equations.w[2] - 2.0).abs() < 1e-4);
     // Nothing else is there, so nothing is tried.
     let mut nothing = Linear::new(&[&[0.0; 3]], &[1.0; 3]);
@@ -344,7 +366,10 @@ fn a_run_that_was_ended_makes_two_attempts_of_eight_products() {
 fn numbers_out_of_range_are_named_and_a_loss_out_of_range_takes_no_step() {
     let mut equations = Linear::new(&[&[1.0, f32::MAX], &[1.0, 0.0]], &[1.0, f32::MAX]);
     let refused = improve(&mut solver(2, 100), &mut equations, 1.0, 1, 0.0);
-    assert!(matches!(refused, Err(error::Error::NotFinite { what: "gradient", at: 0 })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(error::Error::NotFinite { what: "gradient", at: 0 })),
+        "{refused:?}"
+    );
     equations.y = vec![0.0; 2];
     let refused = improve(&mut solver(2, 100), &mut equations, 1.0, 1, 0.0);
     assert!(
@@ -352,6 +377,9 @@ fn numbers_out_of_range_are_named_and_a_loss_out_of_range_takes_no_step() {
         "{refused:?}"
     );
     let set_ups = equations.set_ups;
-    assert_eq!(improve(&mut solver(2, 100), &mut equations, f32::INFINITY, 1, 0.0), Ok(f32::INFINITY));
+    assert_eq!(
+        improve(&mut solver(2, 100), &mut equations, f32::INFINITY, 1, 0.0),
+        Ok(f32::INFINITY)
+    );
     assert_eq!(equations.set_ups, set_ups);
 }

@@ -6,7 +6,9 @@ use crate::base::rng::Rng;
 use crate::data::samples::FnRows;
 use crate::learn::lm::Params;
 use crate::learn::lm::bench::tests::{D, N};
-use crate::learn::lm::search::tests::{BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows};
+use crate::learn::lm::search::tests::{
+    BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows,
+};
 use std::vec::Vec;
 
 const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
@@ -14,7 +16,8 @@ const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
 const RICH: [(f32, [f32; D]); 3] =
     [(1.0, [1.0, -2.0, 0.5, 0.7]), (1.0, [0.6, 1.0, -0.8, 1.0]), (1.0, [-1.0, 0.4, 1.0, 0.5])];
 /// One weight in each of seven neurons.
-const SEVEN: [(u32, f32); 7] = [(0, 1.0), (5, 1.0), (10, 1.0), (15, 1.0), (16, -1.0), (21, -1.0), (26, -1.0)];
+const SEVEN: [(u32, f32); 7] =
+    [(0, 1.0), (5, 1.0), (10, 1.0), (15, 1.0), (16, -1.0), (21, -1.0), (26, -1.0)];
 
 /// A search at `net`, which is its best network too, and its loss.
 fn standing(params: &Params, planted: &[(f32, [f32; D])], net: &[(u32, f32)]) -> (Searching, f32) {
@@ -24,7 +27,8 @@ fn standing(params: &Params, planted: &[(f32, [f32; D])], net: &[(u32, f32)]) ->
     (search, loss)
 }
 
-/// Which of [`SEVEN`] a kick with this seed leaves, as the `number`th after so many without progress.
+/// Which of [`SEVEN`] a kick with this seed leaves, as the `number`th after so many without
+/// progress.
 fn left(seed: u64, number: u32, idle: u32) -> Vec<usize> {
     let (mut search, _) = standing(&Params { seed, ..Params::DEFAULT }, &RICH, &SEVEN);
     (search.state.kicks, search.state.idle) = (number, idle);
@@ -35,7 +39,10 @@ fn left(seed: u64, number: u32, idle: u32) -> Vec<usize> {
 #[test]
 fn a_kick_empties_a_fifth_of_the_neurons_and_another_one_for_every_three_that_led_nowhere() {
     assert_eq!([1, 4, 5, 9, 10, 100].map(|live| emptied(live, 0)), [1, 1, 1, 1, 2, 20]);
-    assert_eq!([0, 2, 3, 5, 6, 9, 12, u32::MAX].map(|idle| emptied(10, idle)), [2, 2, 4, 4, 6, 8, 8, 8]);
+    assert_eq!(
+        [0, 2, 3, 5, 6, 9, 12, u32::MAX].map(|idle| emptied(10, idle)),
+        [2, 2, 4, 4, 6, 8, 8, 8]
+    );
     assert_eq!((emptied(0, 0), emptied(2, u32::MAX)), (1, 1));
     assert_eq!([0, 3, 6, 9].map(|idle| 7 - left(1, 1, idle).len()), [1, 2, 4, 5]);
 }
@@ -43,7 +50,8 @@ fn a_kick_empties_a_fifth_of_the_neurons_and_another_one_for_every_three_that_le
 #[test]
 fn a_kick_is_that_of_its_seed_and_its_number() {
     assert_eq!(left(1, 1, 6), left(1, 1, 6));
-    let kicks: Vec<_> = (0..4).flat_map(|seed| (1..4).map(move |number| left(seed, number, 6))).collect();
+    let kicks: Vec<_> =
+        (0..4).flat_map(|seed| (1..4).map(move |number| left(seed, number, 6))).collect();
     let differ = |a: &[Vec<usize>]| a.iter().any(|other| other != &a[0]);
     assert!(kicks.chunks(3).all(differ), "{kicks:?}");
     assert!(differ(&kicks.iter().step_by(3).cloned().collect::<Vec<_>>()), "{kicks:?}");
@@ -106,10 +114,14 @@ fn kicks_lead_nowhere_where_the_best_loss_has_not_fallen_by_two_percent_for_some
         (search.is_idle(), search.state.idle)
     };
     let seen = [0.5, 0.495, 0.495, 0.48, 0.48, 0.48, 0.479].map(&mut idle);
-    let expected = [(false, 0), (false, 1), (false, 2), (false, 0), (false, 1), (false, 2), (true, 3)];
+    let expected =
+        [(false, 0), (false, 1), (false, 2), (false, 0), (false, 1), (false, 2), (true, 3)];
     assert_eq!(seen, expected);
     // Near an exact fit it is always worth going on.
-    assert_eq!([1e-3, 1e-3, 1e-3, 1e-3, 1e-3].map(&mut idle).map(|(is_idle, _)| is_idle), [false; 5]);
+    assert_eq!(
+        [1e-3, 1e-3, 1e-3, 1e-3, 1e-3].map(&mut idle).map(|(is_idle, _)| is_idle),
+        [false; 5]
+    );
 }
 
 #[test]
@@ -170,7 +182,8 @@ fn a_search_that_leads_nowhere_goes_on_with_more_rows_and_ends_on_all() {
 
 #[test]
 fn a_search_without_progress_on_the_rows_held_out_ends_early() {
-    let params = Params { validation: 20, validation_patience: 2, patience: 100, ..Params::DEFAULT };
+    let params =
+        Params { validation: 20, validation_patience: 2, patience: 100, ..Params::DEFAULT };
     let (mut search, _) = standing(&params, &RICH, &SEVEN);
     // The best network so far is brought to s weights and counts where it is better on them.
     assert!(!search.is_stale().unwrap());
@@ -200,7 +213,10 @@ fn a_search_begins_with_no_best_network_but_that_at_hand() {
     search.bench.remove(0);
     assert_eq!(search.begin(loss).unwrap(), Stage::Fall);
     let state = &search.state;
-    assert_eq!((state.best_loss, state.found_loss, state.mark), (loss, f32::INFINITY, f32::INFINITY));
+    assert_eq!(
+        (state.best_loss, state.found_loss, state.mark),
+        (loss, f32::INFINITY, f32::INFINITY)
+    );
     assert_eq!((state.kicks, state.idle, state.stale), (0, 0, 0));
     assert_eq!(bits(search.best.view()), bits(search.bench.view()));
 }
@@ -220,7 +236,10 @@ fn steps_lead_to_steps_until_they_stall_and_moves_to_moves_until_none_helps() {
         match search.moves(loss).unwrap() {
             Stage::Moves => assert_eq!(search.log.info.moves, moves + 1),
             next => {
-                assert_eq!((next, search.log.info.moves, search.found.nnz()), (Stage::Kick, moves, 0));
+                assert_eq!(
+                    (next, search.log.info.moves, search.found.nnz()),
+                    (Stage::Kick, moves, 0)
+                );
                 return;
             }
         }
@@ -231,7 +250,8 @@ fn steps_lead_to_steps_until_they_stall_and_moves_to_moves_until_none_helps() {
 
 #[test]
 fn an_exact_fit_of_too_many_weights_is_brought_down_to_those_that_were_planted() {
-    let spread = [(4, 1.0), (5, -2.0), (6, 0.5), (7, 1e-7), (12, 1e-7), (13, 1.0), (14, 1e-7), (15, 1.0)];
+    let spread =
+        [(4, 1.0), (5, -2.0), (6, 0.5), (7, 1e-7), (12, 1e-7), (13, 1.0), (14, 1e-7), (15, 1.0)];
     let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &spread);
     assert!(search.is_exact(loss));
     search.bench.task_mut().nnz = 5;
@@ -247,7 +267,8 @@ fn an_exact_fit_of_too_many_weights_is_brought_down_to_those_that_were_planted()
 #[test]
 fn the_way_down_keeps_the_weights_of_largest_salience() {
     // Each three times the last, so that what is fitted between the cuts changes no order.
-    let net: [(u32, f32); 7] = core::array::from_fn(|i| (SEVEN[i].0, SEVEN[i].1 * 3.0_f32.powi(i as i32)));
+    let net: [(u32, f32); 7] =
+        core::array::from_fn(|i| (SEVEN[i].0, SEVEN[i].1 * 3.0_f32.powi(i as i32)));
     let planted: Vec<(f32, [f32; D])> = net
         .iter()
         .map(|&(j, w)| {
@@ -281,16 +302,19 @@ fn an_exact_fit_that_the_way_down_has_spoilt_gets_outer_steps_at_s_weights() {
     let (better, steps) = found(10, 1e-12, 5);
     assert!(better <= spoilt && spoilt > 1e-3, "{better} {spoilt}");
     assert!(steps > cuts && cuts == 2, "{steps} {cuts}");
-    // Where the fit was not exact there is nothing to bring back, and where it was not spoilt neither.
+    // Where the fit was not exact there is nothing to bring back, and where it was not spoilt
+    // neither.
     assert_eq!(found(10, -1.0, 5), (spoilt, cuts));
     assert_eq!(found(10, 1e-12, 7).1, 0);
 }
 
 #[test]
 fn a_way_down_that_is_ended_half_way_is_as_good_as_one_in_a_hurry_from_its_start() {
-    // Seven neurons of four weights, down to six weights of 28: in a hurry or not, the way down loses something.
-    let net: Vec<(u32, f32)> =
-        (0..28).map(|j| (j, ((j * 7 + 3) % 11) as f32 / 4.0 - 1.2 + 0.3 * ((j / 4) as f32))).collect();
+    // Seven neurons of four weights, down to six weights of 28: in a hurry or not, the way down
+    // loses something.
+    let net: Vec<(u32, f32)> = (0..28)
+        .map(|j| (j, ((j * 7 + 3) % 11) as f32 / 4.0 - 1.2 + 0.3 * ((j / 4) as f32)))
+        .collect();
     let planted: Vec<(f32, [f32; D])> =
         net.chunks(D).map(|row| (1.0, core::array::from_fn(|j| row[j].1))).collect();
     let down = |ended_at: u32, nnz: usize| {
@@ -330,7 +354,8 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Polish);
     assert_eq!((search.state.rows as usize, search.found.nnz()), (N, 5));
     // Exact on a part: on with four times the part.
-    let mut search = searching_rows(late(), &Params::DEFAULT, &[(1.0, [1.0, -2.0, 0.5, 1.0])], &BOTH[..3]);
+    let mut search =
+        searching_rows(late(), &Params::DEFAULT, &[(1.0, [1.0, -2.0, 0.5, 1.0])], &BOTH[..3]);
     search.take_up(10).unwrap();
     let loss = search.bench.loss().unwrap();
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Descend);
@@ -338,7 +363,8 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
     // Not exact on all rows, which are all there are.
     let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Polish);
-    // Not exact even there: what is found is fitted to all rows, and a better support for these is looked for.
+    // Not exact even there: what is found is fitted to all rows, and a better support for these is
+    // looked for.
     let (mut search, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     search.take_up(20).unwrap();
     let loss = search.bench.loss().unwrap();
@@ -355,7 +381,8 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
 #[test]
 fn polishing_adds_the_weights_that_are_missing_and_stays_at_s() {
     // Before any outer step.
-    let (mut search, loss) = standing(&Params { polish: 0, ..Params::DEFAULT }, &PLANTED, &BOTH[..4]);
+    let (mut search, loss) =
+        standing(&Params { polish: 0, ..Params::DEFAULT }, &PLANTED, &BOTH[..4]);
     search.polish(loss).unwrap();
     assert!(search.found.nnz() == 6 && search.state.found_loss < loss);
     let (mut search, _) = standing(&Params::DEFAULT, &PLANTED, &BOTH[..4]);
@@ -398,10 +425,14 @@ fn the_plain_method_finds_one_neuron_and_its_result_counts_where_it_is_better() 
 fn debiasing_changes_values_only_and_ends_where_nothing_is_won() {
     let near: Vec<(u32, f32)> = BOTH.iter().map(|&(j, w)| (j, 1.1 * w)).collect();
     for (final_steps, exact) in [(1, false), (30, true)] {
-        let (mut search, loss) = standing(&Params { final_steps, ..Params::DEFAULT }, &PLANTED, &near);
+        let (mut search, loss) =
+            standing(&Params { final_steps, ..Params::DEFAULT }, &PLANTED, &near);
         search.take_up(20).unwrap();
         assert_eq!(search.refit().unwrap(), Stage::End);
-        assert_eq!((search.bench.fit().rows(), search.is_exact(search.state.found_loss)), (N, exact));
+        assert_eq!(
+            (search.bench.fit().rows(), search.is_exact(search.state.found_loss)),
+            (N, exact)
+        );
         assert!(search.state.found_loss < loss);
         assert_eq!(search.found.view().w().index(), BOTH.map(|(j, _)| j));
         assert!(search.log.info.steps <= 10);

@@ -1,4 +1,5 @@
-//! Scales, the first weights, growth and thresholds, each against what a plain sum over the rows gives.
+//! Scales, the first weights, growth and thresholds, each against what a plain sum over the rows
+//! gives.
 
 extern crate std;
 use super::*;
@@ -9,7 +10,8 @@ use crate::network::gates::Signs;
 
 /// Thresholds `value` on flat indices 0, 1, … of neurons of three inputs.
 fn kept(value: &[f32], free: usize, count: usize) -> std::vec::Vec<u32> {
-    let norms: std::vec::Vec<f32> = [1.0, 100.0, 0.0].into_iter().cycle().take(value.len()).collect();
+    let norms: std::vec::Vec<f32> =
+        [1.0, 100.0, 0.0].into_iter().cycle().take(value.len()).collect();
     let index: std::vec::Vec<u32> = (0..value.len() as u32).collect();
     let (mut i, mut v) = ([0; 12], [0.0; 12]);
     let mut net = Editable::new(3, 4, &mut i, &mut v);
@@ -114,10 +116,16 @@ fn the_first_weights_are_the_largest_gradients_under_random_gates_as_long_as_the
         let net = bench.net.view();
         assert!(net.index().iter().eq(all.iter().map(|(_, j, _)| j)), "{:?}", net.index());
         // w = g / c², times one factor for all …
-        let factors =
-            net.value().iter().zip(&all).map(|(w, (_, j, g))| w / (g / scales[*j as usize % D].powi(2)));
+        let factors = net
+            .value()
+            .iter()
+            .zip(&all)
+            .map(|(w, (_, j, g))| w / (g / scales[*j as usize % D].powi(2)));
         let factors: std::vec::Vec<f32> = factors.collect();
-        assert!(factors.iter().all(|f| (f / factors[0] - 1.0).abs() < 1e-4 && *f > 0.0), "{factors:?}");
+        assert!(
+            factors.iter().all(|f| (f / factors[0] - 1.0).abs() < 1e-4 && *f > 0.0),
+            "{factors:?}"
+        );
         // … of which none is better.
         for factor in [0.99, 1.0 / 0.99 / 0.99] {
             bench.net.values().iter_mut().for_each(|w| *w *= factor);
@@ -191,8 +199,9 @@ fn thresholding_keeps_exactly_so_many_weights_and_those_that_contribute_most() {
                 let mut saliences: std::vec::Vec<(f32, u32)> = std::vec::Vec::new();
                 for &(at, w) in &net {
                     let (i, j) = (at as usize / D, at as usize % D);
-                    let own: [f32; D] =
-                        core::array::from_fn(|k| net.iter().find(|e| e.0 as usize == i * D + k).unwrap().1);
+                    let own: [f32; D] = core::array::from_fn(|k| {
+                        net.iter().find(|e| e.0 as usize == i * D + k).unwrap().1
+                    });
                     let open = rows.iter().filter(|x| along(&own, x) > 0.0);
                     saliences.push((w * w * open.map(|x| x[j] * x[j]).sum::<f32>(), at));
                 }
@@ -222,5 +231,8 @@ fn of_equal_saliences_those_of_lower_indices_stay() {
     }
     saliences.fill(0.0);
     let mut edge = Edge::new(&mut saliences.clone(), 4);
-    assert_eq!(saliences.map(|salience| edge.keeps(salience)), [true, true, false, false, false, false]);
+    assert_eq!(
+        saliences.map(|salience| edge.keeps(salience)),
+        [true, true, false, false, false, false]
+    );
 }

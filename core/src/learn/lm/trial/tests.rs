@@ -1,4 +1,5 @@
-//! Rounds of moves on the bench of one output: what is tried, what is kept, and what is given back to the bit.
+//! Rounds of moves on the bench of one output: what is tried, what is kept, and what is given back
+//! to the bit.
 
 extern crate std;
 use super::*;
@@ -6,7 +7,9 @@ use crate::learn::lm::Params;
 use crate::learn::lm::bench::tests::{D, even, rows_of};
 use crate::learn::lm::moves::Kind;
 use crate::learn::lm::neuron::Seedling;
-use crate::learn::lm::search::tests::{BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows};
+use crate::learn::lm::search::tests::{
+    BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows,
+};
 use std::vec::Vec;
 
 const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
@@ -68,7 +71,8 @@ fn a_round_in_which_nothing_helps_gives_the_network_back_to_the_bit() {
         assert_eq!(search.bench.loss().unwrap().to_bits(), loss.to_bits());
         assert_eq!((search.log.info.moves, search.log.info.kicks), (info.moves, info.kicks));
         assert!(trials <= 24, "{trials}");
-        // What a trial has found is not lost where it is the best so far, and nothing else takes its place.
+        // What a trial has found is not lost where it is the best so far, and nothing else takes
+        // its place.
         assert!(search.state.best_loss <= best_loss);
         assert!(search.state.best_loss < best_loss || bits(search.best.view()) == best);
     }
@@ -166,7 +170,8 @@ fn a_trial_without_a_candidate_that_can_be_applied_is_worth_nothing() {
 fn of_a_batch_the_best_network_is_kept_and_a_success_ends_it() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
     let batch: Vec<Candidate<Kind>> = [7, 2, 3, 0].map(birth).to_vec();
-    let alone: Vec<_> = batch.iter().map(|&candidate| tried(&mut search, candidate, loss)).collect();
+    let alone: Vec<_> =
+        batch.iter().map(|&candidate| tried(&mut search, candidate, loss)).collect();
     let success = alone.iter().position(|(tried, _)| *tried < SUCCESS * loss).unwrap();
     assert!(success < batch.len() - 1, "{success}");
     let before = search.log.info.trials;
@@ -191,12 +196,16 @@ fn of_a_batch_the_best_network_is_kept_and_a_success_ends_it() {
 fn tidying_alone_may_do() {
     // A neuron that points the wrong way, and one in two halves.
     let minus = FIRST.map(|w| -w);
-    let net = [(4, minus[0]), (5, minus[1]), (6, minus[2]), (13, 0.5), (15, 0.5), (17, 0.5), (19, 0.5)];
+    let net =
+        [(4, minus[0]), (5, minus[1]), (6, minus[2]), (13, 0.5), (15, 0.5), (17, 0.5), (19, 0.5)];
     let (mut search, loss) = at_base(&PLANTED, &net);
     let tidied = search.round(loss).unwrap().unwrap();
     assert!(search.is_exact(tidied) && loss > 1e-2);
     let task = search.bench.task();
-    assert_eq!((task.flips, task.merges, search.log.info.trials, search.log.info.moves), (1, 1, 0, 0));
+    assert_eq!(
+        (task.flips, task.merges, search.log.info.trials, search.log.info.moves),
+        (1, 1, 0, 0)
+    );
     assert_eq!((search.bench.live(), bits(search.base.view())), (2, bits(search.bench.view())));
 }
 
@@ -210,7 +219,10 @@ fn a_merge_that_spoils_the_fit_is_undone_to_the_bit() {
     assert!(loss < 1e-12);
     // Their cosine is above 0.9: they become one, which does not fit.
     let kept = search.merge(loss, 0.9, loss).unwrap();
-    assert_eq!((bits(search.bench.view()), kept.to_bits(), search.bench.live()), (before, loss.to_bits(), 2));
+    assert_eq!(
+        (bits(search.bench.view()), kept.to_bits(), search.bench.live()),
+        (before, loss.to_bits(), 2)
+    );
     // Where the fit is poor anyway the same merge stays.
     let (mut search, loss) = at_base(&planted, &net);
     search.merge(loss, 0.9, 1.0).unwrap();

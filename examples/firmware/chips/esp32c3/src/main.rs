@@ -24,17 +24,19 @@ fn main() -> ! {
     #[cfg(not(feature = "spi-flash"))]
     let model = tamis_monitor::Embedded::default();
     #[cfg(feature = "spi-flash")]
-    let model = {
-        use esp_hal::spi::master::{Config, Spi};
-        let spi = defmt::unwrap!(Spi::new(chip.SPI2, Config::default().with_frequency(Rate::from_mhz(8))));
-        let spi = spi.with_sck(chip.GPIO4).with_mosi(chip.GPIO3).with_miso(chip.GPIO10);
-        let select = Output::new(chip.GPIO1, Level::High, OutputConfig::default());
-        tamis_monitor::log::streamed(defmt::unwrap!(embedded_hal_bus::spi::ExclusiveDevice::new(
-            spi,
-            select,
-            Delay::new()
-        )))
-    };
+    let model =
+        {
+            use esp_hal::spi::master::{Config, Spi};
+            let spi = defmt::unwrap!(Spi::new(
+                chip.SPI2,
+                Config::default().with_frequency(Rate::from_mhz(8))
+            ));
+            let spi = spi.with_sck(chip.GPIO4).with_mosi(chip.GPIO3).with_miso(chip.GPIO10);
+            let select = Output::new(chip.GPIO1, Level::High, OutputConfig::default());
+            tamis_monitor::log::streamed(defmt::unwrap!(
+                embedded_hal_bus::spi::ExclusiveDevice::new(spi, select, Delay::new())
+            ))
+        };
 
     // A bus that hangs ends in a reset, too.
     let mut watchdog = Rtc::new(chip.RTC_TIMER).rwdt;

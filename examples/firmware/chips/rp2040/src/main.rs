@@ -37,7 +37,8 @@ fn main() -> ! {
     let clocks = defmt::unwrap!(clocks.ok());
     let delay = Timer::new(chip.TIMER, &mut chip.RESETS, &clocks);
     let sio = Sio::new(chip.SIO);
-    let pins = hal::gpio::Pins::new(chip.IO_BANK0, chip.PADS_BANK0, sio.gpio_bank0, &mut chip.RESETS);
+    let pins =
+        hal::gpio::Pins::new(chip.IO_BANK0, chip.PADS_BANK0, sio.gpio_bank0, &mut chip.RESETS);
 
     let may_run = pins.gpio15.into_push_pull_output_in_state(hal::gpio::PinState::Low);
     let sda: Pin<_, FunctionI2C, PullUp> = pins.gpio4.reconfigure();
@@ -57,7 +58,12 @@ fn main() -> ! {
         let select = pins.gpio17.into_push_pull_output_in_state(hal::gpio::PinState::High);
         let clock = clocks.peripheral_clock.freq();
         let mode = embedded_hal::spi::MODE_0;
-        let spi = hal::Spi::<_, _, _, 8>::new(chip.SPI0, pads).init(&mut chip.RESETS, clock, 8.MHz(), mode);
+        let spi = hal::Spi::<_, _, _, 8>::new(chip.SPI0, pads).init(
+            &mut chip.RESETS,
+            clock,
+            8.MHz(),
+            mode,
+        );
         tamis_monitor::log::streamed(defmt::unwrap!(embedded_hal_bus::spi::ExclusiveDevice::new(
             spi, select, delay
         )))

@@ -1,6 +1,8 @@
-//! The same with a model file that is checked and read when the program starts, so that it may change without the program.
+//! The same with a model file that is checked and read when the program starts, so that it may
+//! change without the program.
 //!
-//! `cargo ci deploy` holds what it takes to what `tamis inspect` says of a file. Not needed to run a model; delete it in a copy.
+//! `cargo ci deploy` holds what it takes to what `tamis inspect` says of a file. Not needed to run
+//! a model; delete it in a copy.
 #![no_std]
 #![no_main]
 

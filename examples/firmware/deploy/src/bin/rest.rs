@@ -1,7 +1,9 @@
-//! The programs without the model: what start-up and printing take alone. `tamis inspect` says what the model adds to them. `under` stands
-//! for `file`: it makes a row of floats, and takes a known length of stack in place of a prediction, which shows how deep the program is.
+//! The programs without the model: what start-up and printing take alone. `tamis inspect` says what
+//! the model adds to them. `under` stands for `file`: it makes a row of floats, and takes a known
+//! length of stack in place of a prediction, which shows how deep the program is.
 //!
-//! `cargo ci deploy` holds the sum of both to the program with the model. Not needed to run a model; delete it in a copy.
+//! `cargo ci deploy` holds the sum of both to the program with the model. Not needed to run a
+//! model; delete it in a copy.
 #![no_std]
 #![no_main]
 

@@ -15,7 +15,8 @@ pub(super) enum Axis {
 impl Axis {
     const ALL: [Self; 5] = [Self::M, Self::S, Self::N, Self::D, Self::Variant];
 
-    /// Those that tables of a part have a column for: of a training m and s, of a check all that it has, and what else varies.
+    /// Those that tables of a part have a column for: of a training m and s, of a check all that it
+    /// has, and what else varies.
     pub(super) fn of(part: &Part) -> Vec<Self> {
         let points = part.points();
         let varies = |axis: Self| points.iter().any(|&at| axis.at(at) != axis.at(points[0]));
@@ -88,14 +89,17 @@ pub(super) fn place(part: &Part, point: Point) -> String {
     axes.map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What a map of the part has down and across, and their values in that order; none where there is no grid.
+/// What a map of the part has down and across, and their values in that order; none where there is
+/// no grid.
 pub(super) fn grid(part: &Part) -> Option<[(Axis, Vec<usize>); 2]> {
     if part.variants.len() > 1 || !part.sizes.is_empty() {
         return None;
     }
     let several = |axis: Axis| Axis::of(part).contains(&axis) && values(part, axis).len() > 1;
     let axes = match (part.data.is_check(), several(Axis::N)) {
-        (true, true) if several(Axis::S) && matches!(part.data, Data::Gaussian { .. }) => [Axis::N, Axis::S],
+        (true, true) if several(Axis::S) && matches!(part.data, Data::Gaussian { .. }) => {
+            [Axis::N, Axis::S]
+        }
         (true, _) => return None,
         (false, true) if !(several(Axis::S) && several(Axis::M)) => {
             [if several(Axis::S) { Axis::S } else { Axis::M }, Axis::N]

@@ -1,4 +1,5 @@
-//! Pictures and tables of parts that check the theory: what was measured, over the axes of the part, beside what theory says.
+//! Pictures and tables of parts that check the theory: what was measured, over the axes of the
+//! part, beside what theory says.
 
 use super::super::median::median;
 use super::super::record::Record;
@@ -23,7 +24,8 @@ fn axes(view: &View) -> Vec<Axis> {
     axes.into_iter().map(|(axis, _)| axis).collect()
 }
 
-/// The points of a part by all axes but the first one: a name such as `s = 4`, and the points along the first axis, rising.
+/// The points of a part by all axes but the first one: a name such as `s = 4`, and the points along
+/// the first axis, rising.
 fn families(view: &View, axes: &[Axis]) -> Vec<(String, Vec<Point>)> {
     let mut families: Vec<(String, Vec<Point>)> = Vec::new();
     for point in view.part.points() {
@@ -43,11 +45,13 @@ fn families(view: &View, axes: &[Axis]) -> Vec<(String, Vec<Point>)> {
 /// The first, a middle and the last.
 fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let (len, last) = (all.len(), all.len().saturating_sub(1));
-    let chosen: Vec<usize> = (0..most.min(len)).map(|k| k * last / (most.min(len) - 1).max(1)).collect();
+    let chosen: Vec<usize> =
+        (0..most.min(len)).map(|k| k * last / (most.min(len) - 1).max(1)).collect();
     all.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)).map(|(_, one)| one).collect()
 }
 
-/// The median over seeds, of what is recovered the mean. A seed that never gets as far has infinitely many steps; none where that is the median.
+/// The median over seeds, of what is recovered the mean. A seed that never gets as far has
+/// infinitely many steps; none where that is the median.
 pub(super) fn value(view: &View, method: Method, at: Point, metric: Metric) -> Option<f64> {
     let measured = |record: &Record| {
         let found = record.solved.as_ref()?.measured.get(&metric).copied();
@@ -75,7 +79,8 @@ impl Path {
     }
 }
 
-/// What one picture shows: metrics that were measured, and those that stand beside them in dashes with their colour.
+/// What one picture shows: metrics that were measured, and those that stand beside them in dashes
+/// with their colour.
 struct Group {
     name: &'static str,
     unit: &'static str,
@@ -90,7 +95,13 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
     let gates = matches!(view.part.data, Data::Gates { .. });
     match method {
         Method::Assumption => vec![
-            group("gamma", "fraction of the rows", false, &[Metric::Gamma], &[(Metric::GammaLimit, 0)]),
+            group(
+                "gamma",
+                "fraction of the rows",
+                false,
+                &[Metric::Gamma],
+                &[(Metric::GammaLimit, 0)],
+            ),
             group("eps", "fraction of the rows", false, &[Metric::Eps], &[]),
         ],
         Method::Curvature => vec![group(
@@ -113,7 +124,9 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
                 &[(Metric::AlphaIndependent, 0), (Metric::BetaIndependent, 1)]
             },
         )],
-        _ if gates => vec![group("steps", "steps", true, &[Metric::Steps], &[(Metric::StepsForm, 0)])],
+        _ if gates => {
+            vec![group("steps", "steps", true, &[Metric::Steps], &[(Metric::StepsForm, 0)])]
+        }
         _ => vec![group("error", "median relative error", true, &[Metric::Error], &[])],
     }
 }
@@ -139,19 +152,27 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
     let shared = group.measured.len() == 1;
     let families = spread(families, if shared { CURVES } else { MOST });
     let path = |points: &[Point], metric: Metric| -> Vec<(f64, f64)> {
-        let at = |&point: &Point| Some((along.at(point) as f64, value(view, method, point, metric)?));
+        let at =
+            |&point: &Point| Some((along.at(point) as f64, value(view, method, point, metric)?));
         points.iter().filter_map(at).collect()
     };
     let values: Vec<f64> = view.part.points().iter().map(|&point| along.at(point) as f64).collect();
-    let ends = values.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &v| (low.min(v), high.max(v)));
+    let ends =
+        values.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &v| (low.min(v), high.max(v)));
     let name = along.title(&view.part);
-    let scales =
-        [Measure { name: &name, log: ends.1 >= 8.0 * ends.0 }, Measure { name: group.unit, log: group.log }];
+    let scales = [
+        Measure { name: &name, log: ends.1 >= 8.0 * ends.0 },
+        Measure { name: group.unit, log: group.log },
+    ];
     let draw = |families: &[(String, Vec<Point>)], place: &str| {
         let mut paths = Vec::new();
         for (at, (name, points)) in families.iter().enumerate() {
             for (k, &metric) in group.measured.iter().enumerate() {
-                let label = if shared && !name.is_empty() { name.clone() } else { metric.title().to_owned() };
+                let label = if shared && !name.is_empty() {
+                    name.clone()
+                } else {
+                    metric.title().to_owned()
+                };
                 let colour = if shared { at } else { k };
                 paths.push(Path { label, points: path(points, metric), colour, dashed: false });
             }
@@ -194,10 +215,12 @@ fn losses(view: &View, method: Method) -> Vec<(String, String)> {
     let axes = axes(view);
     let mut paths = Vec::new();
     for (colour, point) in chosen.into_iter().enumerate() {
-        let record = view.records_of(method, point).find(|record| record.cell.seed == view.part.seeds[0]);
+        let record =
+            view.records_of(method, point).find(|record| record.cell.seed == view.part.seeds[0]);
         let Some(solved) = record.and_then(|record| record.solved.as_ref()) else { continue };
         let Some(&(_, first)) = solved.curve.first() else { continue };
-        let points: Vec<(f64, f64)> = solved.curve.iter().map(|(step, loss)| (*step, loss / first)).collect();
+        let points: Vec<(f64, f64)> =
+            solved.curve.iter().map(|(step, loss)| (*step, loss / first)).collect();
         let name = axes.iter().rev().map(|axis| format!("{} = {}", axis.name(), axis.at(point)));
         let mut label = name.collect::<Vec<_>>().join(", ");
         if let Some(rate) = solved.measured.get(&Metric::Rate) {
@@ -206,15 +229,22 @@ fn losses(view: &View, method: Method) -> Vec<(String, String)> {
             // A line of least squares goes through the middle of its points.
             let above = points.iter().filter(|(_, loss)| *loss > 0.0);
             let n = above.clone().count().max(1) as f64;
-            let (x, y) = above.fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / n, sum.1 + y.log10() / n));
+            let (x, y) =
+                above.fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / n, sum.1 + y.log10() / n));
             let end = points.last().map_or(0.0, |(step, _)| *step);
             let fitted = [0.0, end].map(|step| (step, 10.0_f64.powf(y - rate * (step - x))));
-            paths.push(Path { label: String::new(), points: fitted.to_vec(), colour, dashed: true });
+            paths.push(Path {
+                label: String::new(),
+                points: fitted.to_vec(),
+                colour,
+                dashed: true,
+            });
         }
         paths.push(Path { label, points, colour, dashed: false });
     }
     let lines: Vec<Line<'_>> = paths.iter().map(Path::line).collect();
-    let scales = [Measure { name: "step", log: false }, Measure { name: "loss over its start", log: true }];
+    let scales =
+        [Measure { name: "step", log: false }, Measure { name: "loss over its start", log: true }];
     let svg = plot::lines(&format!("{}: loss and fitted line", method.title()), scales, &lines);
     if lines.is_empty() { Vec::new() } else { vec![(format!("{}-loss", method.name()), svg)] }
 }
@@ -224,7 +254,8 @@ pub(super) fn settings(view: &View) -> String {
     let part = &view.part;
     let what = match part.data {
         Data::Gates { generators: Directions::Patterns, weights, .. } => {
-            let inputs = if weights == 1 { "one input".to_owned() } else { format!("{weights} inputs") };
+            let inputs =
+                if weights == 1 { "one input".to_owned() } else { format!("{weights} inputs") };
             format!("standard normal rows, all sign patterns of {inputs} as generators")
         }
         Data::Gates { weights, .. } => {
@@ -237,8 +268,10 @@ pub(super) fn settings(view: &View) -> String {
         let one = axes.iter().filter(|(axis, len)| *len < 2 && axis.at(at) > 0);
         one.map(|(axis, _)| format!("; {} = {}", axis.name(), axis.at(at))).collect()
     });
-    let steps = if part.epochs > 0 { format!("; at most {} steps", part.epochs) } else { String::new() };
-    let inflation = part.inflation.map_or(String::new(), |times| format!("; iterates of {times} s nonzeros"));
+    let steps =
+        if part.epochs > 0 { format!("; at most {} steps", part.epochs) } else { String::new() };
+    let inflation =
+        part.inflation.map_or(String::new(), |times| format!("; iterates of {times} s nonzeros"));
     let draws = part.draws.map_or(String::new(), |draws| format!("; {draws} draws"));
     let seeds = part.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let word = if part.seeds.len() == 1 { "seed" } else { "seeds" };
@@ -265,12 +298,14 @@ pub(super) fn table(view: &View) -> Table {
             Some(shown(found, metric.digits().1))
         };
         row.extend(columns.iter().map(|metric| Item::from(text(metric).unwrap_or_default())));
-        let seconds = view.records_of(method, at).filter_map(|record| Some(record.solved.as_ref()?.seconds));
+        let seconds =
+            view.records_of(method, at).filter_map(|record| Some(record.solved.as_ref()?.seconds));
         let seconds = median(seconds.collect()).map_or(String::new(), |seconds| number(seconds, 2));
         row.push(Item::from(seconds));
         row
     };
-    let rows = part.points().into_iter().flat_map(|at| methods.iter().map(move |&method| row(at, method)));
+    let rows =
+        part.points().into_iter().flat_map(|at| methods.iter().map(move |&method| row(at, method)));
     Table { title: "Measured".into(), note: note(view), head, rows: rows.collect() }
 }
 

@@ -12,14 +12,17 @@ workspace_bytes,dense_bytes,model_bytes,threads,version,commit,published,publish
 
 pub(super) fn csv(experiments: &[Experiment]) -> String {
     let checks = Metric::all().filter(|metric| metric.is_measured()).map(Metric::name);
-    let names =
-        ["n", "d", "variant"].into_iter().chain(checks).map(|name| format!(",{}", name.replace('-', "_")));
+    let names = ["n", "d", "variant"]
+        .into_iter()
+        .chain(checks)
+        .map(|name| format!(",{}", name.replace('-', "_")));
     let mut text = format!("{HEAD}{}\n", names.collect::<String>());
     for experiment in experiments {
         for view in &experiment.views {
             for record in &view.records {
                 let fields = [experiment.spec.name.clone(), experiment.spec.resolved.clone()];
-                let fields = fields.into_iter().chain(row(view, record)).map(|field| quoted(&field));
+                let fields =
+                    fields.into_iter().chain(row(view, record)).map(|field| quoted(&field));
                 text += &fields.collect::<Vec<_>>().join(",");
                 text.push('\n');
             }
@@ -54,7 +57,11 @@ fn row(view: &View, record: &Record) -> Vec<String> {
     row.extend(quality(solved.and_then(|solved| solved.test)));
     row.extend([
         text(solved.map(|solved| solved.nnz)),
-        text(solved.map(|solved| solved.live.iter().map(usize::to_string).collect::<Vec<_>>().join(" "))),
+        text(
+            solved.map(|solved| {
+                solved.live.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+            }),
+        ),
         text(solved.map(|solved| solved.seconds)),
         text(solved.map(|solved| solved.passes)),
         text(solved.and_then(|solved| solved.limit.clone())),
@@ -71,7 +78,10 @@ fn row(view: &View, record: &Record) -> Vec<String> {
     ]);
     for values in [&view.known.published, &view.known.reference] {
         let known = Known::find(values, cell.method, cell.m, cell.s);
-        row.extend([text(known.map(|known| known.value)), text(known.and_then(|known| known.seconds))]);
+        row.extend([
+            text(known.map(|known| known.value)),
+            text(known.and_then(|known| known.seconds)),
+        ]);
     }
     row.extend([text(cell.n), text(cell.d), cell.variant.clone().unwrap_or_default()]);
     let checks = Metric::all().filter(|metric| metric.is_measured());
@@ -92,6 +102,9 @@ mod tests {
     #[test]
     fn fields_stay_on_one_line_and_in_their_column() {
         assert_eq!(quoted("plain"), "plain");
-        assert_eq!(quoted("what: this\n  expected: 1, \"2\""), "\"what: this; expected: 1, \"\"2\"\"\"");
+        assert_eq!(
+            quoted("what: this\n  expected: 1, \"2\""),
+            "\"what: this; expected: 1, \"\"2\"\"\""
+        );
     }
 }

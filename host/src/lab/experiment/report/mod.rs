@@ -8,8 +8,8 @@
 //! | `NAME-PART-METHOD.svg` | heat maps: m down, s across, means over seeds, in the published range of colours |
 //! | `NAME-PART-curve-M-S.svg` | the loss in the course of each training |
 //!
-//! Parts that check the theory have lines over their axes in place of these, each beside what theory says, and losses with
-//! their line of least squares: `NAME-PART-METHOD-WHAT.svg`.
+//! Parts that check the theory have lines over their axes in place of these, each beside what
+//! theory says, and losses with their line of least squares: `NAME-PART-METHOD-WHAT.svg`.
 
 mod axes;
 mod checks;
@@ -52,11 +52,9 @@ pub fn make(stores: &[Store]) -> Result<Report> {
     ];
     for experiment in &experiments {
         for view in &experiment.views {
-            files.extend(
-                pictures::all(view)
-                    .into_iter()
-                    .map(|(name, svg)| (format!("{}-{}-{name}.svg", experiment.name, view.part.name), svg)),
-            );
+            files.extend(pictures::all(view).into_iter().map(|(name, svg)| {
+                (format!("{}-{}-{name}.svg", experiment.name, view.part.name), svg)
+            }));
         }
     }
     Ok(Report { cells: cells(&experiments), files })
@@ -68,10 +66,16 @@ pub fn make(stores: &[Store]) -> Result<Report> {
 /// A record cannot be read, or no part names columns for such a table.
 pub fn summarise(stores: &[Store], name: &str) -> Result<Report> {
     let experiments = stores.iter().map(Experiment::read).collect::<Result<Vec<_>>>()?;
-    if experiments.iter().flat_map(|experiment| &experiment.views).all(|view| view.part.columns.is_empty()) {
+    if experiments
+        .iter()
+        .flat_map(|experiment| &experiment.views)
+        .all(|view| view.part.columns.is_empty())
+    {
         return Err(Error::new("the results have no summary table")
             .expected("a spec with columns = [...] in a part")
-            .got(experiments.iter().map(|own| own.spec.name.as_str()).collect::<Vec<_>>().join(", "))
+            .got(
+                experiments.iter().map(|own| own.spec.name.as_str()).collect::<Vec<_>>().join(", "),
+            )
             .help("name a folder with -o, not a file NAME.md, for the whole report"));
     }
     let files = vec![(name.to_owned(), summary::markdown(&experiments))];

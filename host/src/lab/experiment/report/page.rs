@@ -46,7 +46,9 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
         escape(&title)
     );
     if experiments.len() > 1 {
-        let link = |own: &Experiment| format!("<a href=\"#{}\">{}</a>\n", own.name, escape(&own.spec.title));
+        let link = |own: &Experiment| {
+            format!("<a href=\"#{}\">{}</a>\n", own.name, escape(&own.spec.title))
+        };
         html += &format!("<nav>\n{}</nav>\n", experiments.iter().map(link).collect::<String>());
     }
     if let Some(verdicts::Headline { sentence, table: own }) = verdicts::headline(experiments) {
@@ -59,8 +61,12 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
         if experiments.len() > 1 {
             html += &format!("<h2>{}</h2>\n", escape(&experiment.spec.title));
         }
-        let fact = |(name, fact): (&str, String)| format!("<dt>{name}</dt><dd>{}</dd>\n", escape(&fact));
-        html += &format!("<dl>\n{}</dl>\n", experiment.facts().into_iter().map(fact).collect::<String>());
+        let fact =
+            |(name, fact): (&str, String)| format!("<dt>{name}</dt><dd>{}</dd>\n", escape(&fact));
+        html += &format!(
+            "<dl>\n{}</dl>\n",
+            experiment.facts().into_iter().map(fact).collect::<String>()
+        );
         html += &experiment.views.iter().map(part).collect::<String>();
         html += "</section>\n";
     }
@@ -72,15 +78,20 @@ fn part(view: &View) -> String {
         let one = |(_, svg): (String, String)| format!("<figure>\n{svg}</figure>\n");
         pictures.into_iter().map(one).collect::<String>()
     };
-    let mut html =
-        format!("<h3>{}</h3>\n<p>{}.</p>\n", escape(&view.part.title), escape(&tables::settings(view)));
+    let mut html = format!(
+        "<h3>{}</h3>\n<p>{}.</p>\n",
+        escape(&view.part.title),
+        escape(&tables::settings(view))
+    );
     for pictures in [pictures::heat_maps(view), pictures::curves(view)] {
         if !pictures.is_empty() {
             html += &format!("<div class=\"maps\">\n{}</div>\n", figures(pictures));
         }
     }
-    let made: String =
-        pictures::reconstructions(view).iter().map(|(caption, png)| reconstruction(caption, png)).collect();
+    let made: String = pictures::reconstructions(view)
+        .iter()
+        .map(|(caption, png)| reconstruction(caption, png))
+        .collect();
     if !made.is_empty() {
         html += "<h4>Pictures</h4>\n<p class=\"note\">Left the picture, right what the network makes of it; the first seed.</p>\n";
         html += &format!("<div class=\"made-by-networks\">\n{made}</div>\n");
@@ -100,10 +111,14 @@ fn reconstruction(caption: &str, png: &str) -> String {
 fn table(table: &Table) -> String {
     let sides = table.words();
     let side = |at: usize| if sides[at] { " class=\"words\"" } else { "" };
-    let head =
-        table.head.iter().enumerate().map(|(at, head)| format!("<th{}>{}</th>", side(at), escape(head)));
+    let head = table
+        .head
+        .iter()
+        .enumerate()
+        .map(|(at, head)| format!("<th{}>{}</th>", side(at), escape(head)));
     let head: String = head.collect();
-    // What a pointer shows a finger shows too, at the foot of the screen: a cell that is tapped has the focus.
+    // What a pointer shows a finger shows too, at the foot of the screen: a cell that is tapped has
+    // the focus.
     let item = |(at, item): (usize, &Item)| {
         let class = match (sides[at], item.text.len() > 30) {
             (true, true) => " class=\"words long\"",
@@ -116,8 +131,9 @@ fn table(table: &Table) -> String {
         };
         format!("<td{class}{title}>{}</td>", escape(&item.text))
     };
-    let row =
-        |row: &Vec<Item>| format!("<tr>{}</tr>\n", row.iter().enumerate().map(item).collect::<String>());
+    let row = |row: &Vec<Item>| {
+        format!("<tr>{}</tr>\n", row.iter().enumerate().map(item).collect::<String>())
+    };
     let note = if table.note.is_empty() {
         String::new()
     } else {

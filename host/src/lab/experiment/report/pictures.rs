@@ -12,7 +12,8 @@ use crate::lab::plot::{self, Heat, Scale, Series};
 const POINTS: usize = 101;
 /// Most sizes whose curves are drawn.
 const CURVES: usize = 3;
-/// A loss that rises by this factor jumps, and a curve with a jump in so many of its steps is drawn as running means.
+/// A loss that rises by this factor jumps, and a curve with a jump in so many of its steps is drawn
+/// as running means.
 const JUMP: f64 = 1.05;
 const MANY: usize = 10;
 
@@ -31,10 +32,14 @@ pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
         .1
         .iter()
         .flat_map(|&a| grid[1].1.iter().map(move |&b| (a, b)))
-        .map(|(a, b)| points.iter().copied().find(|&at| (grid[0].0.at(at), grid[1].0.at(at)) == (a, b)))
+        .map(|(a, b)| {
+            points.iter().copied().find(|&at| (grid[0].0.at(at), grid[1].0.at(at)) == (a, b))
+        })
         .collect();
     let own = view.part.methods.iter().map(|&method| {
-        let cells = places.iter().map(|at| at.map_or_else(Heated::default, |at| of_method(view, method, at)));
+        let cells = places
+            .iter()
+            .map(|at| at.map_or_else(Heated::default, |at| of_method(view, method, at)));
         (method.name().to_owned(), draw(view, &grid, method.title(), &cells.collect::<Vec<_>>()))
     });
     let sources = [
@@ -45,7 +50,8 @@ pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
         let (grid, places) = (&grid, &places);
         [(Method::Paper, "IHT"), (Method::ImpPublished, "IMP")].into_iter().filter_map(
             move |(method, title)| {
-                let of = |at: &Option<Point>| at.and_then(|at| Known::find(values, method, at.m, at.s));
+                let of =
+                    |at: &Option<Point>| at.and_then(|at| Known::find(values, method, at.m, at.s));
                 let found: Vec<Option<&Value>> = places.iter().map(of).collect();
                 let cell = |value: &Option<&Value>| Heated {
                     value: value.map(|value| value.value as f32),
@@ -54,7 +60,10 @@ pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
                 };
                 let cells: Vec<Heated> = found.iter().map(cell).collect();
                 let svg = || draw(view, grid, &format!("{title}, {source}"), &cells);
-                found.iter().any(Option::is_some).then(|| (format!("{}-{name}", method.name()), svg()))
+                found
+                    .iter()
+                    .any(Option::is_some)
+                    .then(|| (format!("{}-{name}", method.name()), svg()))
             },
         )
     });
@@ -102,7 +111,8 @@ fn draw(view: &View, grid: &[(Axis, Vec<usize>); 2], title: &str, cells: &[Heate
     })
 }
 
-/// Losses over the course of each training, at the smallest, a middle and the largest size that have some.
+/// Losses over the course of each training, at the smallest, a middle and the largest size that
+/// have some.
 pub(super) fn curves(view: &View) -> Vec<(String, String)> {
     if view.part.data.is_check() {
         return checks::curves(view);
@@ -116,8 +126,10 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
     };
     let draw = |at: Point| {
         let lines = lines(at);
-        let series: Vec<Series<'_>> =
-            lines.iter().map(|(method, values)| Series { label: method.title(), first: 0, values }).collect();
+        let series: Vec<Series<'_>> = lines
+            .iter()
+            .map(|(method, values)| Series { label: method.title(), first: 0, values })
+            .collect();
         let title = format!("Loss of training, {}", place(&view.part, at));
         let variant = view.part.variants.get(at.variant).filter(|_| view.part.variants.len() > 1);
         let name = variant.map_or(String::new(), |variant| format!("-{}", variant.name));
@@ -144,8 +156,8 @@ fn first_seed(view: &View, method: Method, at: Point) -> Option<&Solved> {
     view.records_of(method, at).find(|record| record.cell.seed == *seed)?.solved.as_ref()
 }
 
-/// Pictures and what the networks made of them: captions and PNG files in hexadecimal digits, at the smallest, a middle and the
-/// largest size that have some.
+/// Pictures and what the networks made of them: captions and PNG files in hexadecimal digits, at
+/// the smallest, a middle and the largest size that have some.
 pub(super) fn reconstructions(view: &View) -> Vec<(String, &str)> {
     let own = |at: Point| {
         let one = move |method: Method| {
@@ -162,8 +174,8 @@ pub(super) fn reconstructions(view: &View) -> Vec<(String, &str)> {
     chosen(view, |at| !own(at).is_empty()).into_iter().flat_map(own).collect()
 }
 
-/// A curve that jumps up and down, as losses of batches and of pruned levels do, as running means over a tenth of it; any other as it
-/// is.
+/// A curve that jumps up and down, as losses of batches and of pruned levels do, as running means
+/// over a tenth of it; any other as it is.
 fn smooth(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let jump = |pair: &[(f64, f64)]| {
         if pair[1].1 > pair[0].1 { pair[1].1 / pair[0].1.max(f64::MIN_POSITIVE) } else { 1.0 }
@@ -201,7 +213,10 @@ mod tests {
         let band: Vec<(f64, f64)> =
             (0..64).map(|k| (f64::from(k), if k % 2 == 0 { 1.0 } else { 3.0 })).collect();
         let line = smooth(&band);
-        assert!(line.len() == 64 && line.iter().all(|(_, loss)| (1.5..2.5).contains(loss)), "{line:?}");
+        assert!(
+            line.len() == 64 && line.iter().all(|(_, loss)| (1.5..2.5).contains(loss)),
+            "{line:?}"
+        );
         let falls: Vec<(f64, f64)> = (0..64).map(|k| (f64::from(k), 0.5_f64.powi(k))).collect();
         assert_eq!(smooth(&falls), falls);
     }

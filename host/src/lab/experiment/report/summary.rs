@@ -1,4 +1,5 @@
-//! The summary table of a part, with the columns that its spec names; and a page of nothing but these.
+//! The summary table of a part, with the columns that its spec names; and a page of nothing but
+//! these.
 
 use super::super::median::median;
 use super::super::record::Solved;
@@ -32,7 +33,10 @@ pub(super) fn table(view: &View) -> Option<Table> {
         }));
         (!solved.is_empty()).then_some(row)
     };
-    let all = part.points().into_iter().flat_map(|at| part.methods.iter().map(move |&method| (at, method)));
+    let all = part
+        .points()
+        .into_iter()
+        .flat_map(|at| part.methods.iter().map(move |&method| (at, method)));
     Some(Table {
         title: "Summary".into(),
         note: part.note.clone(),
@@ -42,7 +46,12 @@ pub(super) fn table(view: &View) -> Option<Table> {
 }
 
 /// One column of one method over two axes.
-fn matrix(view: &View, column: Column, method: Method, [down, across]: &[(Axis, Vec<usize>); 2]) -> Table {
+fn matrix(
+    view: &View,
+    column: Column,
+    method: Method,
+    [down, across]: &[(Axis, Vec<usize>); 2],
+) -> Table {
     let points = view.part.points();
     let cell = |a: usize, b: usize| {
         let at = points.iter().find(|&&at| (down.0.at(at), across.0.at(at)) == (a, b));
@@ -56,7 +65,10 @@ fn matrix(view: &View, column: Column, method: Method, [down, across]: &[(Axis, 
         )
     };
     let row = |&a: &usize| {
-        std::iter::once(a.to_string()).chain(across.1.iter().map(|&b| cell(a, b))).map(Item::from).collect()
+        std::iter::once(a.to_string())
+            .chain(across.1.iter().map(|&b| cell(a, b)))
+            .map(Item::from)
+            .collect()
     };
     let head = format!("{}: {} down, {} across", column.title(), down.0.name(), across.0.name());
     Table {
@@ -75,9 +87,11 @@ fn shown(view: &View, solved: &[&Solved], column: Column) -> String {
         names.dedup();
         return names.join(", ");
     }
-    let values: Vec<f64> = solved.iter().filter_map(|solved| value(view, solved, column.quantity)).collect();
-    let count =
-        |least: f64| Some(format!("{} of {}", values.iter().filter(|v| **v >= least).count(), solved.len()));
+    let values: Vec<f64> =
+        solved.iter().filter_map(|solved| value(view, solved, column.quantity)).collect();
+    let count = |least: f64| {
+        Some(format!("{} of {}", values.iter().filter(|v| **v >= least).count(), solved.len()))
+    };
     let text = |value: f64| number(column.quantity, value);
     let found = match column.statistic {
         _ if values.is_empty() => None,
@@ -147,8 +161,11 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
             if experiment.views.len() > 1 {
                 text += &format!("\n## {}\n", plain(&view.part.title));
             }
-            let note =
-                if table.note.is_empty() { String::new() } else { format!("{}\n\n", plain(&table.note)) };
+            let note = if table.note.is_empty() {
+                String::new()
+            } else {
+                format!("{}\n\n", plain(&table.note))
+            };
             text += &format!("\n{note}{}", table.markdown());
         }
         text += "\n";

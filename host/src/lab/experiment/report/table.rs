@@ -68,7 +68,8 @@ mod tests {
             row(["behind", "", long, "failed"]),
             row(["", "2", "", "0.1 (1 to 2)"]),
         ];
-        let table = Table { title: String::new(), note: String::new(), head: vec![String::new(); 4], rows };
+        let table =
+            Table { title: String::new(), note: String::new(), head: vec![String::new(); 4], rows };
         assert_eq!(table.words(), [true, false, true, false]);
     }
 }

@@ -1,4 +1,5 @@
-//! Tables: what the cells gave, took and needed, beside the known figures; for Markdown and for the page.
+//! Tables: what the cells gave, took and needed, beside the known figures; for Markdown and for the
+//! page.
 
 use super::super::known::{Known, Value};
 use super::super::spec::{Method, Point};
@@ -37,7 +38,9 @@ fn known_columns(view: &View, of: fn(&Value) -> Option<f64>) -> Vec<(&'static st
     let columns = sources.into_iter().enumerate().flat_map(|(k, (name, values))| {
         let pairs = view.part.pairs();
         let known = move |method: &Method| {
-            values.iter().any(|v| v.method == *method && of(v).is_some() && pairs.contains(&(v.m, v.s)))
+            values
+                .iter()
+                .any(|v| v.method == *method && of(v).is_some() && pairs.contains(&(v.m, v.s)))
         };
         let methods = view.part.methods.iter().copied().filter(known).collect::<Vec<_>>();
         methods.into_iter().map(move |method| (name, k, method))
@@ -64,7 +67,8 @@ fn grid(
     head.extend(methods.iter().map(|method| method.title().to_owned()));
     head.extend(columns.iter().map(|(name, _, method)| format!("{}, {name}", short(*method))));
     let rows = view.part.points().into_iter().map(|at| {
-        let mut row: Vec<Item> = sizes.iter().map(|axis| Item::from(axis.text(&view.part, at))).collect();
+        let mut row: Vec<Item> =
+            sizes.iter().map(|axis| Item::from(axis.text(&view.part, at))).collect();
         row.extend(methods.iter().map(|&method| item(method, &view.stats(method, at), at)));
         row.extend(columns.iter().map(|&(_, k, method)| {
             let value = known(view, method, at)[k].1;
@@ -132,7 +136,9 @@ fn time(view: &View) -> Table {
 fn passes(view: &View) -> Table {
     let methods: Vec<Method> = view.trained().collect();
     let item = |_: Method, stats: &Stats, _: Point| {
-        Item::from(stats.passes.map_or_else(|| stats.absent().to_owned(), |passes| number(passes, 0)))
+        Item::from(
+            stats.passes.map_or_else(|| stats.absent().to_owned(), |passes| number(passes, 0)),
+        )
     };
     let (head, rows) = grid(view, &methods, item, |_| None, 0);
     Table {
@@ -143,7 +149,8 @@ fn passes(view: &View) -> Table {
     }
 }
 
-/// Peaks that were measured, what the formulas say, and whether the sparse training stays below the dense one.
+/// Peaks that were measured, what the formulas say, and whether the sparse training stays below the
+/// dense one.
 fn memory(view: &View) -> Table {
     let methods: Vec<Method> = view.trained().collect();
     let dense = methods.iter().copied().find(|method| *method == Method::ImpPublished);
@@ -154,9 +161,15 @@ fn memory(view: &View) -> Table {
     let mut head: Vec<String> = sizes.iter().map(|axis| axis.name().to_owned()).collect();
     head.extend(methods.iter().map(|method| format!("{}, measured", method.title())));
     head.extend(
-        methods.iter().filter(|method| !method.is_dense()).map(|m| format!("{}, formula", m.title())),
+        methods
+            .iter()
+            .filter(|method| !method.is_dense())
+            .map(|m| format!("{}, formula", m.title())),
     );
-    head.extend(["IMP, usual dense implementation, formula".to_owned(), "IHT below IMP".to_owned()]);
+    head.extend([
+        "IMP, usual dense implementation, formula".to_owned(),
+        "IHT below IMP".to_owned(),
+    ]);
     let rows: Vec<Vec<Item>> = view
         .part
         .points()
@@ -164,12 +177,15 @@ fn memory(view: &View) -> Table {
         .filter_map(|at| {
             let stats = |method: Method| view.stats(method, at);
             let bytes = |bytes: Option<u64>| Item::from(bytes.map_or(String::new(), kilobytes));
-            let mut row: Vec<Item> = sizes.iter().map(|axis| Item::from(axis.text(&view.part, at))).collect();
+            let mut row: Vec<Item> =
+                sizes.iter().map(|axis| Item::from(axis.text(&view.part, at))).collect();
             row.extend(methods.iter().map(|&method| bytes(stats(method).heap)));
             if row[sizes.len()..].iter().all(|item| item.text.is_empty()) {
                 return None;
             }
-            row.extend(methods.iter().filter(|of| !of.is_dense()).map(|&of| bytes(stats(of).budget)));
+            row.extend(
+                methods.iter().filter(|of| !of.is_dense()).map(|&of| bytes(stats(of).budget)),
+            );
             let usual = dense.and_then(|dense| stats(dense).dense);
             row.push(bytes(usual));
             let heap = |method: Option<Method>| method.and_then(|method| stats(method).heap);
@@ -229,7 +245,8 @@ fn lost(view: &View) -> Option<Table> {
     }
     let row = |(reason, ids): &(String, Vec<String>)| {
         let first = ids.first().cloned().unwrap_or_default();
-        let more = if ids.len() > 1 { format!(" and {} more", ids.len() - 1) } else { String::new() };
+        let more =
+            if ids.len() > 1 { format!(" and {} more", ids.len() - 1) } else { String::new() };
         let cells = Item { text: format!("{first}{more}"), hover: ids.join(" ") };
         vec![Item::from(ids.len().to_string()), cells, Item::from(reason.clone())]
     };
@@ -250,8 +267,10 @@ pub(super) fn hover(view: &View, method: Method, at: Point) -> String {
     let mut text = format!("{}, {}", method.title(), axes::place(&view.part, at));
     if let (Some(mean), Some(median)) = (stats.mean(), stats.median()) {
         text += &format!(": mean {}, median {}", number(mean, digits), number(median, digits));
-        let seeds =
-            stats.values.iter().map(|(seed, value)| format!("seed {seed}: {}", number(*value, digits)));
+        let seeds = stats
+            .values
+            .iter()
+            .map(|(seed, value)| format!("seed {seed}: {}", number(*value, digits)));
         text += &format!("; {}", seeds.collect::<Vec<_>>().join(", "));
     }
     for (seed, status) in &stats.lost {
@@ -284,12 +303,15 @@ fn kilobytes(bytes: u64) -> String {
 
 fn upper(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
+    letters
+        .next()
+        .map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
 
 /// The tables of all experiments.
 pub(super) fn markdown(experiments: &[Experiment]) -> String {
-    let mut text = verdicts::headline(experiments).map_or(String::new(), |headline| headline.markdown());
+    let mut text =
+        verdicts::headline(experiments).map_or(String::new(), |headline| headline.markdown());
     for experiment in experiments {
         text += &format!("# {}\n\n", plain(&experiment.spec.title));
         for (name, fact) in experiment.facts() {

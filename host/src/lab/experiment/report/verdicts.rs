@@ -1,5 +1,6 @@
-//! What the figures of a part say together: the recipe beside the published method, the published method beside the figures
-//! that are known of it, and why a baseline that was trained to its end is no better.
+//! What the figures of a part say together: the recipe beside the published method, the published
+//! method beside the figures that are known of it, and why a baseline that was trained to its end
+//! is no better.
 
 use super::super::median::median;
 use super::super::record::{Record, Solved, Status};
@@ -11,11 +12,13 @@ use super::view::{Experiment, View, number};
 /// From here on a fit in floats is exact: what is left is rounding.
 const EXACT_DB: f64 = 100.0;
 
-/// What a baseline that was trained should have above the zero predictor, and from how many nonzeros on.
+/// What a baseline that was trained should have above the zero predictor, and from how many
+/// nonzeros on.
 const ABOVE_ZERO_DB: f64 = 10.0;
 const FROM_NONZEROS: usize = 50;
 
-/// The part of a course that counts as its end, and the most that the loss falls by there where a training has ended.
+/// The part of a course that counts as its end, and the most that the loss falls by there where a
+/// training has ended.
 const LAST: f64 = 0.05;
 const STILL: f64 = 0.01;
 
@@ -66,8 +69,8 @@ impl Standing {
     }
 }
 
-/// How the default recipe stands beside another method at each size that both have a result of. Where the other's steps diverge,
-/// it is better.
+/// How the default recipe stands beside another method at each size that both have a result of.
+/// Where the other's steps diverge, it is better.
 fn standings(view: &View, other: Method) -> Vec<(Standing, Point)> {
     let standing = |at: Point| {
         let [own, beside] = [Method::Recipe, other].map(|method| view.stats(method, at));
@@ -96,17 +99,25 @@ pub(super) struct Headline {
 
 impl Headline {
     pub(super) fn markdown(&self) -> String {
-        format!("# {}\n\n{}\n\n{}\n", plain(&self.table.title), plain(&self.sentence), self.table.markdown())
+        format!(
+            "# {}\n\n{}\n\n{}\n",
+            plain(&self.table.title),
+            plain(&self.sentence),
+            self.table.markdown()
+        )
     }
 }
 
 /// None where nothing is compared.
 pub(super) fn headline(experiments: &[Experiment]) -> Option<Headline> {
     let views = || experiments.iter().flat_map(|own| own.views.iter().map(move |view| (own, view)));
-    let found =
-        |rival: Method| -> Vec<Standing> { views().flat_map(|(_, view)| only(view, rival)).collect() };
-    let rivals: Vec<Method> = RIVALS.into_iter().filter(|&rival| !found(rival).is_empty()).collect();
-    let sentences: Vec<String> = rivals.iter().map(|&rival| sentence(rival, &found(rival))).collect();
+    let found = |rival: Method| -> Vec<Standing> {
+        views().flat_map(|(_, view)| only(view, rival)).collect()
+    };
+    let rivals: Vec<Method> =
+        RIVALS.into_iter().filter(|&rival| !found(rival).is_empty()).collect();
+    let sentences: Vec<String> =
+        rivals.iter().map(|&rival| sentence(rival, &found(rival))).collect();
     let row = |(experiment, view): (&Experiment, &View)| {
         let texts: Vec<String> = rivals.iter().map(|&rival| tally(&only(view, rival))).collect();
         let named = std::iter::once(title(experiment, view)).chain(texts.iter().cloned());
@@ -140,9 +151,13 @@ fn tally(found: &[Standing]) -> String {
 }
 
 fn sentence(rival: Method, found: &[Standing]) -> String {
-    let (all, better, behind) = (found.len(), count(found, Standing::Better), count(found, Standing::Behind));
+    let (all, better, behind) =
+        (found.len(), count(found, Standing::Better), count(found, Standing::Behind));
     let level = all - better - behind;
-    format!("better than {} in {better} of {all} cells, level in {level}, behind in {behind}", rival.title())
+    format!(
+        "better than {} in {better} of {all} cells, level in {level}, behind in {behind}",
+        rival.title()
+    )
 }
 
 /// A part's title, with that of its experiment where it does not say it.
@@ -160,12 +175,17 @@ fn beside_paper(view: &View) -> Option<Table> {
     let part = &view.part;
     let (_, digits) = part.metric.digits();
     let text = |(standing, at): &(Standing, Point)| {
-        let [own, other] = [Method::Recipe, Method::Paper].map(|method| view.stats(method, *at).median());
+        let [own, other] =
+            [Method::Recipe, Method::Paper].map(|method| view.stats(method, *at).median());
         let mut cell = format!("({})", place(part, *at).replace("m = ", "").replace("s = ", ""));
         match (standing, own, other) {
             (Standing::Behind, Some(own), Some(other)) => {
                 cell += &format!(" {} to {}", number(own, digits), number(other, digits));
-                cell += if fits_better(view, *at) { ", with less loss on the training rows" } else { "" };
+                cell += if fits_better(view, *at) {
+                    ", with less loss on the training rows"
+                } else {
+                    ""
+                };
             }
             (Standing::Better, _, None) => cell += ", where the published steps diverge",
             _ => {}
@@ -175,15 +195,18 @@ fn beside_paper(view: &View) -> Option<Table> {
     let standings = standings(view, Method::Paper);
     let all = standings.len();
     let row = |standing: Standing| {
-        let cells: Vec<String> = standings.iter().filter(|own| own.0 == standing).map(text).collect();
+        let cells: Vec<String> =
+            standings.iter().filter(|own| own.0 == standing).map(text).collect();
         let (few, text) = (standing == Standing::Behind || cells.len() <= 6, cells.join(", "));
         let shown = if few {
             text.clone()
         } else {
             format!("{} and {} more", cells[..3].join(", "), cells.len() - 3)
         };
-        let items = [standing.title().to_owned(), format!("{} of {all}", cells.len())].map(Item::from);
-        (!cells.is_empty()).then(|| items.into_iter().chain([Item { text: shown, hover: text }]).collect())
+        let items =
+            [standing.title().to_owned(), format!("{} of {all}", cells.len())].map(Item::from);
+        (!cells.is_empty())
+            .then(|| items.into_iter().chain([Item { text: shown, hover: text }]).collect())
     };
     let rows: Vec<Vec<Item>> = ALL.into_iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| Table {
@@ -201,27 +224,34 @@ fn beside_paper(view: &View) -> Option<Table> {
 /// Whether the recipe has the lower median loss on the rows trained on.
 fn fits_better(view: &View, at: Point) -> bool {
     let loss = |method: Method| {
-        let losses =
-            view.records_of(method, at).filter_map(|record| Some(record.solved.as_ref()?.train?.loss));
+        let losses = view
+            .records_of(method, at)
+            .filter_map(|record| Some(record.solved.as_ref()?.train?.loss));
         median(losses.collect())
     };
     matches!((loss(Method::Recipe), loss(Method::Paper)), (Some(own), Some(other)) if own < other)
 }
 
-/// The published method and its variants beside what the paper prints and what was measured of its authors' code.
+/// The published method and its variants beside what the paper prints and what was measured of its
+/// authors' code.
 fn beside_known(view: &View) -> Option<Table> {
     let part = &view.part;
     if part.seeds.len() < 2 {
         // Seeds differ by more than methods: one says little.
         return None;
     }
-    let ours: Vec<Method> = part.methods.iter().copied().filter(|method| method.is_published()).collect();
+    let ours: Vec<Method> =
+        part.methods.iter().copied().filter(|method| method.is_published()).collect();
     let (_, digits) = part.metric.digits();
     let mut rows = Vec::new();
-    for (source, values) in [("published", &view.known.published), ("authors' code", &view.known.reference)] {
+    for (source, values) in
+        [("published", &view.known.published), ("authors' code", &view.known.reference)]
+    {
         for known in values.iter().filter(|known| known.method == Method::Paper) {
             let (m, s) = (known.m, known.s);
-            let Some(at) = part.points().into_iter().find(|at| (at.m, at.s) == (m, s)) else { continue };
+            let Some(at) = part.points().into_iter().find(|at| (at.m, at.s) == (m, s)) else {
+                continue;
+            };
             let figure = known.median();
             let mut row: Vec<Item> =
                 [m.to_string(), s.to_string(), source.to_owned()].map(Item::from).to_vec();
@@ -260,7 +290,8 @@ enum Reach {
 }
 
 impl Reach {
-    /// None where there is nothing to compare; a figure that is no number is that of a run that diverged.
+    /// None where there is nothing to compare; a figure that is no number is that of a run that
+    /// diverged.
     fn of(metric: Metric, own: Option<f64>, most: Option<f64>, figure: f64) -> Option<Self> {
         let (own, most) = (own?, most?);
         Some(match Standing::of(metric, own, figure) {
@@ -294,7 +325,11 @@ fn baseline(view: &View) -> Option<Table> {
         for record in view.records_of(Method::Imp, at) {
             let Some(solved) = &record.solved else { continue };
             // Where the zero predictor is the same for all cells it has one seed.
-            let base = zero.values.iter().find(|(seed, _)| *seed == record.cell.seed).or(zero.values.first());
+            let base = zero
+                .values
+                .iter()
+                .find(|(seed, _)| *seed == record.cell.seed)
+                .or(zero.values.first());
             let (Some(own), Some(&(_, zero))) = (view.value(solved), base) else { continue };
             if own < zero + ABOVE_ZERO_DB {
                 let live: Vec<String> = solved.live.iter().map(usize::to_string).collect();
@@ -395,11 +430,15 @@ mod tests {
             why(&Solved { live, passes: 100.0, curve, ..Solved::default() }, &record)
         };
         assert!(ended(vec![(1.0, 1.0)], vec![3, 0]).contains("no path"));
-        assert!(ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 0.999)], vec![3]).contains("has ended"));
+        assert!(
+            ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 0.999)], vec![3]).contains("has ended")
+        );
         assert!(
             ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 0.8)], vec![3])
                 .contains("fell by 20.0 %: it would gain")
         );
-        assert!(ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 1.5)], vec![3]).contains("rose by 50.0 %"));
+        assert!(
+            ended(vec![(0.0, 4.0), (90.0, 1.0), (100.0, 1.5)], vec![3]).contains("rose by 50.0 %")
+        );
     }
 }

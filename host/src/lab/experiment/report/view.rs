@@ -23,7 +23,8 @@ impl Experiment {
         let spec = store.spec().clone();
         let records = store.records()?;
         let view = |part: &Part| {
-            let records = records.iter().filter(|record| record.cell.part == part.name).cloned().collect();
+            let records =
+                records.iter().filter(|record| record.cell.part == part.name).cloned().collect();
             Ok(View { part: part.clone(), records, known: Known::of(&spec.name, &part.name)? })
         };
         let views = spec.part.iter().map(view).collect::<Result<Vec<_>>>()?;
@@ -34,7 +35,8 @@ impl Experiment {
     /// The commits of the records, each once.
     pub(super) fn commits(&self) -> String {
         let records = self.views.iter().flat_map(|view| &view.records);
-        let mut commits: Vec<&str> = records.filter_map(|record| record.commit.as_deref()).collect();
+        let mut commits: Vec<&str> =
+            records.filter_map(|record| record.commit.as_deref()).collect();
         commits.sort_unstable();
         commits.dedup();
         if commits.is_empty() { "unknown".into() } else { commits.join(", ") }
@@ -42,7 +44,8 @@ impl Experiment {
 
     /// The most threads of a cell, in words.
     pub(super) fn threads(&self) -> String {
-        let threads = self.views.iter().flat_map(|view| &view.records).map(|record| record.threads).max();
+        let threads =
+            self.views.iter().flat_map(|view| &view.records).map(|record| record.threads).max();
         match threads.unwrap_or(0) {
             1 => "one thread a cell".into(),
             threads => format!("at most {threads} threads a cell"),
@@ -52,15 +55,18 @@ impl Experiment {
     /// What was run, where and by what.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let env = &self.environment;
-        let memory = env
-            .memory_bytes
-            .map_or(String::new(), |bytes| format!(", {:.0} GiB", bytes as f64 / (1u64 << 30) as f64));
+        let memory = env.memory_bytes.map_or(String::new(), |bytes| {
+            format!(", {:.0} GiB", bytes as f64 / (1u64 << 30) as f64)
+        });
         let cpu = env.cpu.as_deref().unwrap_or("processor unknown");
         let threads = self.threads();
         vec![
             ("published settings", self.spec.source.clone()),
             ("profile", format!("{}, hash {}", self.spec.resolved, self.spec.hash())),
-            ("made by", format!("tamis {}, commit {}, {}", self.version, self.commits(), env.toolchain)),
+            (
+                "made by",
+                format!("tamis {}, commit {}, {}", self.version, self.commits(), env.toolchain),
+            ),
             ("machine", format!("{cpu}, {} cores{memory}, {}, {threads}", env.cores, env.system)),
         ]
     }
@@ -95,8 +101,11 @@ impl View {
     /// The settings of a training in words.
     pub(super) fn settings(&self) -> String {
         let part = &self.part;
-        let batch =
-            if part.batch == 0 { "all rows at once".into() } else { format!("batches of {}", part.batch) };
+        let batch = if part.batch == 0 {
+            "all rows at once".into()
+        } else {
+            format!("batches of {}", part.batch)
+        };
         let imp_batch = if part.imp.batch == 0 {
             "all rows at once".into()
         } else {
@@ -160,7 +169,8 @@ impl View {
     pub(super) fn stats(&self, method: Method, at: Point) -> Stats {
         let records: Vec<&Record> = self.records_of(method, at).collect();
         let solved = || records.iter().filter_map(|record| Some((record, record.solved.as_ref()?)));
-        let most = |of: fn(&Solved) -> Option<u64>| solved().filter_map(|(_, solved)| of(solved)).max();
+        let most =
+            |of: fn(&Solved) -> Option<u64>| solved().filter_map(|(_, solved)| of(solved)).max();
         let lost = records.iter().filter(|record| record.solved.is_none());
         Stats {
             values: solved()
@@ -196,7 +206,8 @@ impl Stats {
         self.values.iter().map(|(_, value)| *value).reduce(f64::max)
     }
 
-    /// The median, and from the least to the most where there are several seeds; and what became of the others.
+    /// The median, and from the least to the most where there are several seeds; and what became of
+    /// the others.
     pub(super) fn spread(&self, digits: usize) -> String {
         let number = |value: f64| number(value, digits);
         let least = self.values.iter().map(|(_, value)| *value).reduce(f64::min);
@@ -246,7 +257,10 @@ mod tests {
             dense: None,
         };
         assert_eq!(stats(&[3.0, 1.0, 2.0], &[]).spread(1), "2.0 (1.0 to 3.0)");
-        assert_eq!(stats(&[3.0, 1.0], &[Status::Failed]).spread(1), "2.0 (1.0 to 3.0), 1 of 3 failed");
+        assert_eq!(
+            stats(&[3.0, 1.0], &[Status::Failed]).spread(1),
+            "2.0 (1.0 to 3.0), 1 of 3 failed"
+        );
         assert_eq!(stats(&[3.0], &[Status::Timeout; 2]).spread(1), "3.0, 2 of 3 timeout");
         assert_eq!(stats(&[], &[Status::Failed]).spread(1), "failed");
     }

@@ -10,8 +10,9 @@ impl Method {
     #[must_use]
     pub const fn measures(self, data: &Data) -> &'static [Metric] {
         use Metric::{
-            Alpha, AlphaAligned, AlphaIndependent, Beta, BetaAligned, BetaForm, BetaIndependent, Eps, Error,
-            Gamma, GammaLimit, Inflation, LossLeft, Rate, RateForm, Steps, StepsForm, Straight, Success,
+            Alpha, AlphaAligned, AlphaIndependent, Beta, BetaAligned, BetaForm, BetaIndependent,
+            Eps, Error, Gamma, GammaLimit, Inflation, LossLeft, Rate, RateForm, Steps, StepsForm,
+            Straight, Success,
         };
         match (self, data) {
             (Self::Assumption, Data::Gates { .. }) => &[Eps, Gamma, GammaLimit],
@@ -25,8 +26,12 @@ impl Method {
                 AlphaIndependent,
                 BetaIndependent,
             ],
-            (Self::Curvature, Data::Gaussian { .. }) => &[Alpha, Beta, AlphaIndependent, BetaIndependent],
-            (Self::Theory | Self::Normalised | Self::Paper, Data::Gaussian { .. }) => &[Success, Error],
+            (Self::Curvature, Data::Gaussian { .. }) => {
+                &[Alpha, Beta, AlphaIndependent, BetaIndependent]
+            }
+            (Self::Theory | Self::Normalised | Self::Paper, Data::Gaussian { .. }) => {
+                &[Success, Error]
+            }
             (Self::Theory | Self::Normalised | Self::Paper, Data::Gates { .. }) => &[
                 Success,
                 Error,
@@ -55,7 +60,8 @@ impl Part {
     /// What a training does not have.
     pub(super) fn refuse_theory(&self) -> Result<()> {
         if let Some(method) = self.methods.iter().find(|method| method.is_check()) {
-            let expected = "ways to train, or data of kind gates or gaussian to check the theory on";
+            let expected =
+                "ways to train, or data of kind gates or gaussian to check the theory on";
             return Err(self.out_of_bounds("methods", expected, method.name()));
         }
         if !self.metric.is_of_training() {
@@ -67,9 +73,11 @@ impl Part {
         let keys = [("d", !self.d.is_empty())];
         let keys = keys.into_iter().chain([("draws", self.draws.is_some())]);
         match keys.chain([("inflation", self.inflation.is_some())]).find(|(_, there)| *there) {
-            Some((key, _)) => {
-                Err(self.out_of_bounds(key, "none: it is for data of kind gates or gaussian", "one"))
-            }
+            Some((key, _)) => Err(self.out_of_bounds(
+                key,
+                "none: it is for data of kind gates or gaussian",
+                "one",
+            )),
             None => Ok(()),
         }
     }
@@ -94,14 +102,18 @@ impl Part {
         }
         let iterative = self.methods.iter().any(|method| method.is_iterative());
         if iterative != (self.epochs > 0) || self.epochs as usize > MOST {
-            let expected =
-                if iterative { format!("1 to {MOST} steps") } else { "none: nothing is iterated".into() };
+            let expected = if iterative {
+                format!("1 to {MOST} steps")
+            } else {
+                "none: nothing is iterated".into()
+            };
             return Err(self.out_of_bounds("epochs", &expected, self.epochs));
         }
         if let Some(draws) = self.draws.filter(|draws| !(1..=LONGEST as u32).contains(draws)) {
             return Err(self.out_of_bounds("draws", &format!("1 to {LONGEST}"), draws));
         }
-        if let Some(inflation) = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation)) {
+        if let Some(inflation) = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation))
+        {
             return Err(self.out_of_bounds("inflation", "1 to 1000000", inflation));
         }
         let unused = [
@@ -128,16 +140,25 @@ impl Part {
 
     fn check_axes(&self) -> Result<()> {
         if self.seeds.len() > LONGEST {
-            return Err(self.out_of_bounds("seeds", &format!("at most {LONGEST} entries"), self.seeds.len()));
+            return Err(self.out_of_bounds(
+                "seeds",
+                &format!("at most {LONGEST} entries"),
+                self.seeds.len(),
+            ));
         }
         // Counted before they are made.
         if self.sizes() > LONGEST * LONGEST {
-            let expected = format!("at most {} pairs, triples or fours of sizes", LONGEST * LONGEST);
+            let expected =
+                format!("at most {} pairs, triples or fours of sizes", LONGEST * LONGEST);
             return Err(self.out_of_bounds("m, s, n and d", &expected, self.sizes()));
         }
         for (name, axis) in [("m", &self.m), ("s", &self.s), ("n", &self.n), ("d", &self.d)] {
             if axis.len() > LONGEST {
-                return Err(self.out_of_bounds(name, &format!("at most {LONGEST} entries"), axis.len()));
+                return Err(self.out_of_bounds(
+                    name,
+                    &format!("at most {LONGEST} entries"),
+                    axis.len(),
+                ));
             }
             if let Some(wrong) = axis.iter().find(|value| !(1..=MOST).contains(*value)) {
                 return Err(self.out_of_bounds(name, &format!("1 to {MOST}"), wrong));

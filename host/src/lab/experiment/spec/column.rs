@@ -1,4 +1,5 @@
-//! A column of the summary table of a part: a quantity of its cells, and what of the seeds is shown.
+//! A column of the summary table of a part: a quantity of its cells, and what of the seeds is
+//! shown.
 
 use std::fmt;
 
@@ -42,7 +43,8 @@ pub enum Quantity {
     Of(Metric),
     /// PSNR or accuracy on the test rows.
     Test(Metric),
-    /// A number of [`Solved`](crate::lab::experiment::record::Solved), or its recipe, by its name in `KEPT`.
+    /// A number of [`Solved`](crate::lab::experiment::record::Solved), or its recipe, by its name
+    /// in `KEPT`.
     Kept(&'static str),
 }
 
@@ -72,7 +74,9 @@ impl Quantity {
         let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
         match (KEPT.iter().find(|(own, ..)| *own == name), name.strip_prefix("test-")) {
             (Some((own, ..)), _) => Some(Self::Kept(own)),
-            (None, Some(name)) => metric(name).filter(|metric| !metric.is_measured()).map(Self::Test),
+            (None, Some(name)) => {
+                metric(name).filter(|metric| !metric.is_measured()).map(Self::Test)
+            }
             (None, None) => metric(name).map(Self::Of),
         }
     }
@@ -92,7 +96,8 @@ impl Quantity {
             Self::Of(metric) => (metric.title().into(), metric.digits().1),
             Self::Test(metric) => (format!("{} on test rows", metric.title()), metric.digits().1),
             Self::Kept(name) => {
-                let (_, title, digits) = KEPT.iter().find(|(own, ..)| *own == name).unwrap_or(&KEPT[0]);
+                let (_, title, digits) =
+                    KEPT.iter().find(|(own, ..)| *own == name).unwrap_or(&KEPT[0]);
                 ((*title).to_owned(), *digits)
             }
         }
@@ -107,12 +112,15 @@ impl Column {
         match self.statistic {
             Statistic::Count => title,
             Statistic::Reaches(least) => format!("{title} ≥ {least}"),
-            Statistic::Median if self.quantity == Quantity::Kept("recipe") || title.ends_with("bytes") => {
+            Statistic::Median
+                if self.quantity == Quantity::Kept("recipe") || title.ends_with("bytes") =>
+            {
                 title
             }
             Statistic::Each => format!("{title}, every seed"),
             other => {
-                let name = STATISTICS.iter().find(|(_, own)| *own == other).map_or("", |(name, _)| name);
+                let name =
+                    STATISTICS.iter().find(|(_, own)| *own == other).map_or("", |(name, _)| name);
                 format!("{title}, {name}")
             }
         }
@@ -169,7 +177,8 @@ impl fmt::Display for Column {
             Statistic::Reaches(least) => write!(f, "{name} >= {least}"),
             own if own == Self::usual(self.quantity) => f.write_str(&name),
             own => {
-                let word = STATISTICS.iter().find(|(_, other)| *other == own).map_or("", |(word, _)| word);
+                let word =
+                    STATISTICS.iter().find(|(_, other)| *other == own).map_or("", |(word, _)| word);
                 write!(f, "{word} {name}")
             }
         }
@@ -182,14 +191,26 @@ mod tests {
 
     #[test]
     fn columns_are_read_as_they_are_written() {
-        for text in
-            ["exact", "least psnr", "psnr >= 120", "seconds", "most seconds", "each test-accuracy", "rss"]
-        {
+        for text in [
+            "exact",
+            "least psnr",
+            "psnr >= 120",
+            "seconds",
+            "most seconds",
+            "each test-accuracy",
+            "rss",
+        ] {
             assert_eq!(Column::try_from(text.to_owned()).unwrap().to_string(), text);
         }
-        assert_eq!(Column::try_from("median exact".to_owned()).unwrap().statistic, Statistic::Median);
+        assert_eq!(
+            Column::try_from("median exact".to_owned()).unwrap().statistic,
+            Statistic::Median
+        );
         for text in ["", "fast", "best psnr", "psnr >= x", "least"] {
-            assert!(Column::try_from(text.to_owned()).unwrap_err().contains("is no column"), "{text}");
+            assert!(
+                Column::try_from(text.to_owned()).unwrap_err().contains("is no column"),
+                "{text}"
+            );
         }
     }
 }

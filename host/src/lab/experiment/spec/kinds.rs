@@ -10,7 +10,8 @@ use crate::data::Task;
 pub enum Method {
     /// Iterative hard thresholding as published.
     Paper,
-    /// The same in the least memory that it can be had in, for more time; for several outputs with safe steps.
+    /// The same in the least memory that it can be had in, for more time; for several outputs with
+    /// safe steps.
     PaperLeast,
     /// The same for several outputs, with epochs that diverge undone and the best iterate kept.
     PaperSafe,
@@ -101,7 +102,8 @@ impl Method {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Data {
-    /// Labels of a random sparse network of the cell's m and s, with as many hidden layers as the part, on standard normal rows.
+    /// Labels of a random sparse network of the cell's m and s, with as many hidden layers as the
+    /// part, on standard normal rows.
     Planted {
         /// Rows to train on.
         samples: usize,
@@ -112,7 +114,8 @@ pub enum Data {
         /// Further rows to test on.
         test: usize,
     },
-    /// MNIST: of each class so many images to train on and the next ones to test on, the 60000 + 10000 images in order.
+    /// MNIST: of each class so many images to train on and the next ones to test on, the 60000 +
+    /// 10000 images in order.
     Mnist {
         /// Digits; two are a binary task.
         classes: Vec<u8>,
@@ -169,8 +172,8 @@ pub enum Data {
     },
 }
 
-/// How many sign patterns of k of d inputs there are, `C(d, k) 2^k` (paper IHT, Theorem 7); nothing where that is beyond all memory
-/// or k is not in 1 to d.
+/// How many sign patterns of k of d inputs there are, `C(d, k) 2^k` (paper IHT, Theorem 7); nothing
+/// where that is beyond all memory or k is not in 1 to d.
 ///
 /// ```
 /// use tamis_host::lab::experiment::spec::patterns;
@@ -181,7 +184,8 @@ pub fn patterns(inputs: usize, weights: usize) -> Option<usize> {
     if !(1..=inputs).contains(&weights) {
         return None;
     }
-    let subsets = (0..weights).try_fold(1_usize, |all, i| Some(all.checked_mul(inputs - i)? / (i + 1)))?;
+    let subsets =
+        (0..weights).try_fold(1_usize, |all, i| Some(all.checked_mul(inputs - i)? / (i + 1)))?;
     subsets.checked_mul(1_usize.checked_shl(u32::try_from(weights).ok()?)?)
 }
 
@@ -267,7 +271,9 @@ impl Data {
     #[must_use]
     pub fn task(&self) -> Task {
         match self {
-            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() == 2 => Task::Binary,
+            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() == 2 => {
+                Task::Binary
+            }
             Self::Mnist { .. } | Self::Digits { .. } => Task::Multiclass,
             _ => Task::Regression,
         }
@@ -277,9 +283,9 @@ impl Data {
     #[must_use]
     pub const fn samples(&self) -> usize {
         match self {
-            Self::Planted { samples, .. } | Self::Gates { samples, .. } | Self::Gaussian { samples, .. } => {
-                *samples
-            }
+            Self::Planted { samples, .. }
+            | Self::Gates { samples, .. }
+            | Self::Gaussian { samples, .. } => *samples,
             _ => 0,
         }
     }
@@ -288,9 +294,9 @@ impl Data {
     #[must_use]
     pub fn inputs(&self) -> usize {
         match self {
-            Self::Planted { inputs, .. } | Self::Gates { inputs, .. } | Self::Gaussian { inputs, .. } => {
-                *inputs
-            }
+            Self::Planted { inputs, .. }
+            | Self::Gates { inputs, .. }
+            | Self::Gaussian { inputs, .. } => *inputs,
             Self::Mnist { .. } => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,
@@ -302,7 +308,9 @@ impl Data {
     pub fn outputs(&self) -> usize {
         match self {
             Self::Planted { outputs, .. } => *outputs,
-            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() > 2 => classes.len(),
+            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() > 2 => {
+                classes.len()
+            }
             _ => 1,
         }
     }
@@ -317,7 +325,9 @@ impl Data {
     #[must_use]
     pub const fn has_test(&self) -> bool {
         match self {
-            Self::Planted { test, .. } | Self::Mnist { test, .. } | Self::Digits { test, .. } => *test > 0,
+            Self::Planted { test, .. } | Self::Mnist { test, .. } | Self::Digits { test, .. } => {
+                *test > 0
+            }
             _ => false,
         }
     }
@@ -336,7 +346,10 @@ mod tests {
     #[test]
     fn methods_stand_in_their_table_by_the_name_in_specs() {
         for (at, (method, name, _)) in METHODS.iter().enumerate() {
-            assert_eq!((*method as usize, serde_json::to_value(method).unwrap()), (at, (*name).into()));
+            assert_eq!(
+                (*method as usize, serde_json::to_value(method).unwrap()),
+                (at, (*name).into())
+            );
         }
     }
 }

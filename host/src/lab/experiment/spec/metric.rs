@@ -14,7 +14,8 @@ pub enum Metric {
     Eps,
     /// Fraction of the rows on which the two gates differ that differ on the fewest (Assumption 2).
     Gamma,
-    /// What gamma comes to on ever more normal rows: the smallest angle between generators, in units of π.
+    /// What gamma comes to on ever more normal rows: the smallest angle between generators, in
+    /// units of π.
     GammaLimit,
     /// Smallest eigenvalue of `A_S^T A_S` over random supports of unit columns (Lemma 1).
     Alpha,
@@ -24,7 +25,8 @@ pub enum Metric {
     AlphaAligned,
     /// Largest eigenvalue over them.
     BetaAligned,
-    /// `(s + 1)/2`, what beta is over supports of one input where two gates share half of their rows.
+    /// `(s + 1)/2`, what beta is over supports of one input where two gates share half of their
+    /// rows.
     BetaForm,
     /// `(1 - sqrt(s/n))²`, n the active rows: the form of the bound, as for independent columns.
     AlphaIndependent,
@@ -32,8 +34,9 @@ pub enum Metric {
     BetaIndependent,
     /// `|w - w*|₂ / |w*|₂`; of several draws the median.
     Error,
-    /// Fraction of the draws, and of the seeds, whose error is below 1e-3; of planted networks that are trained, whose mean
-    /// squared error on the test rows is at most 1e-8 of the labels' mean square.
+    /// Fraction of the draws, and of the seeds, whose error is below 1e-3; of planted networks that
+    /// are trained, whose mean squared error on the test rows is at most 1e-8 of the labels' mean
+    /// square.
     Success,
     /// The loss at the end, over that of w = 0.
     LossLeft,
@@ -47,7 +50,8 @@ pub enum Metric {
     RateForm,
     /// r² of that line.
     Straight,
-    /// `32 (beta/alpha)²`, alpha over random supports: by how much Theorem 1 asks the budget to be inflated.
+    /// `32 (beta/alpha)²`, alpha over random supports: by how much Theorem 1 asks the budget to be
+    /// inflated.
     Inflation,
     /// Whether a fit's error is one that single precision cannot tell from 0.
     Exact,
@@ -57,13 +61,15 @@ pub enum Metric {
     WeightsFound,
     /// Weights found that stand for no planted one.
     ExtraWeights,
-    /// Mean squared error on the test rows, in units of the noise of their labels: the planted network itself has 1.
+    /// Mean squared error on the test rows, in units of the noise of their labels: the planted
+    /// network itself has 1.
     LossOverNoise,
     /// Fraction right of the rows that a recipe holds back from the training rows.
     ValidationAccuracy,
 }
 
-/// Each metric as specs and files call it, with its unit, and its digits in pictures and in tables; in the order of the type.
+/// Each metric as specs and files call it, with its unit, and its digits in pictures and in tables;
+/// in the order of the type.
 static METRICS: [(Metric, &str, &str, (usize, usize)); 27] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
@@ -144,7 +150,10 @@ mod tests {
     #[test]
     fn metrics_stand_in_their_table_by_the_name_in_specs() {
         for (at, (metric, name, ..)) in METRICS.iter().enumerate() {
-            assert_eq!((*metric as usize, serde_json::to_value(metric).unwrap()), (at, (*name).into()));
+            assert_eq!(
+                (*metric as usize, serde_json::to_value(metric).unwrap()),
+                (at, (*name).into())
+            );
         }
     }
 }

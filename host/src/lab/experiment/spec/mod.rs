@@ -1,7 +1,8 @@
-//! What an experiment is: a TOML file with one or more parts, each a grid of cells, and profiles that change them.
+//! What an experiment is: a TOML file with one or more parts, each a grid of cells, and profiles
+//! that change them.
 //!
-//! `docs/experiments.md` describes every key. A profile is applied once: what runs, what is hashed and what stands in the
-//! results folder is the resolved spec, which is a valid spec file itself.
+//! `docs/experiments.md` describes every key. A profile is applied once: what runs, what is hashed
+//! and what stands in the results folder is the resolved spec, which is a valid spec file itself.
 
 mod check;
 mod column;
@@ -79,11 +80,12 @@ struct Profile {
 }
 
 impl Spec {
-    /// Reads a spec and applies a profile: the one named, of a resolved spec its own, else the full grid.
+    /// Reads a spec and applies a profile: the one named, of a resolved spec its own, else the full
+    /// grid.
     ///
     /// # Errors
-    /// The text is no TOML, has an unknown key, a value of another type or out of bounds, or a cell that cannot be; there is
-    /// no such profile, or the spec was resolved for another one.
+    /// The text is no TOML, has an unknown key, a value of another type or out of bounds, or a cell
+    /// that cannot be; there is no such profile, or the spec was resolved for another one.
     ///
     /// ```
     /// let text = r#"
@@ -114,7 +116,8 @@ impl Spec {
     /// ```
     pub fn parse(text: &str, profile: Option<&str>) -> Result<Self> {
         let document: Document = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
-        if let Some(other) = document.profile.keys().find(|name| !PROFILES.contains(&name.as_str())) {
+        if let Some(other) = document.profile.keys().find(|name| !PROFILES.contains(&name.as_str()))
+        {
             return Err(no_profile(other, "the spec"));
         }
         let name = profile.or(document.resolved.as_deref()).unwrap_or(FULL);
@@ -163,7 +166,8 @@ impl Spec {
     /// # Errors
     /// None for what [`parse`](Self::parse) gives.
     pub fn to_toml(&self) -> Result<String> {
-        toml::to_string(self).map_err(|error| Error::new("cannot write the spec as TOML").source(error))
+        toml::to_string(self)
+            .map_err(|error| Error::new("cannot write the spec as TOML").source(error))
     }
 
     /// What results belong to: the same for the same resolved spec, but for how long it took.
@@ -206,7 +210,8 @@ impl Spec {
             part.check()?;
         }
         // Counted before they are made.
-        let count = |part: &Part| part.sizes().saturating_mul(part.methods.len() * part.seeds.len());
+        let count =
+            |part: &Part| part.sizes().saturating_mul(part.methods.len() * part.seeds.len());
         match self.part.iter().map(count).fold(0, usize::saturating_add) {
             1..=MOST_CELLS => Ok(()),
             cells => Err(Error::new("the number of cells is out of bounds")
@@ -280,7 +285,8 @@ fn no_profile(name: &str, place: &str) -> Error {
 }
 
 fn unreadable(text: &str, error: &toml::de::Error) -> Error {
-    let line = error.span().map(|span| 1 + text.bytes().take(span.start).filter(|&b| b == b'\n').count());
+    let line =
+        error.span().map(|span| 1 + text.bytes().take(span.start).filter(|&b| b == b'\n').count());
     let place = line.map_or(String::new(), |line| format!(", in line {line}"));
     Error::new("the spec cannot be read")
         .expected("TOML with the keys that docs/experiments.md describes")
@@ -313,10 +319,13 @@ mod tests {
     fn a_profile_changes_all_parts_and_then_one() {
         let text = include_str!("../../../../specs/runtimes.toml");
         let change = "[profile.paper]\nparts = ['binary', 'planted']\nall = { epochs = 7 }\npart.planted = { epochs = 9 }\n";
-        let spec =
-            Spec::parse(&text.replace("[profile.smoke]\n", &format!("{change}[profile.smoke]\n")), None)
-                .unwrap();
-        let epochs: Vec<_> = spec.part.iter().map(|part| (part.name.as_str(), part.epochs)).collect();
+        let spec = Spec::parse(
+            &text.replace("[profile.smoke]\n", &format!("{change}[profile.smoke]\n")),
+            None,
+        )
+        .unwrap();
+        let epochs: Vec<_> =
+            spec.part.iter().map(|part| (part.name.as_str(), part.epochs)).collect();
         assert_eq!(epochs, [("binary", 7), ("planted", 9)]);
         let usual = Spec::parse(text, None).unwrap();
         assert_ne!(usual.hash(), spec.hash());

@@ -12,7 +12,8 @@ use crate::data::Task;
 use crate::data::{digits, image, planted};
 use crate::{Error, Result};
 
-/// The largest number of a grid, of epochs and of rows: enough for any machine, and safe to multiply.
+/// The largest number of a grid, of epochs and of rows: enough for any machine, and safe to
+/// multiply.
 pub(super) const MOST: usize = 100_000_000;
 /// The most entries of a list.
 pub(super) const LONGEST: usize = 1000;
@@ -87,7 +88,8 @@ pub struct Part {
     /// Seconds after which the method `recipe` ends, if it has not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Of checks: supports that eigenvalues are taken over; of measurements, vectors that are recovered.
+    /// Of checks: supports that eigenvalues are taken over; of measurements, vectors that are
+    /// recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draws: Option<u32>,
     /// Of checks: how many times s nonzeros iterates may have, 1 or more.
@@ -121,23 +123,30 @@ impl Part {
         all.into_iter().filter(|&(m, s)| self.refusal(m, s).is_none()).collect()
     }
 
-    /// Sizes of the grid, those that cannot be included where all have to be made to know: see [`Self::points`].
+    /// Sizes of the grid, those that cannot be included where all have to be made to know: see
+    /// [`Self::points`].
     #[must_use]
     pub fn sizes(&self) -> usize {
         let more = self.n.len().max(1).saturating_mul(self.variants.len().max(1));
         if !self.data.is_check() {
             return self.pairs().len().saturating_mul(more);
         }
-        [&self.m, &self.s, &self.d].iter().fold(more, |sizes, axis| sizes.saturating_mul(axis.len().max(1)))
+        [&self.m, &self.s, &self.d]
+            .iter()
+            .fold(more, |sizes, axis| sizes.saturating_mul(axis.len().max(1)))
     }
 
     /// The sizes of all cells, in order: m, then s, n, d and variants.
     #[must_use]
     pub fn points(&self) -> Vec<Point> {
-        let or = |axis: &[usize], one: usize| if axis.is_empty() { vec![one] } else { axis.to_vec() };
+        let or =
+            |axis: &[usize], one: usize| if axis.is_empty() { vec![one] } else { axis.to_vec() };
         let (ns, ds) = (or(&self.n, self.data.samples()), or(&self.d, self.data.inputs()));
         let sizes: Vec<(usize, usize)> = if self.data.is_check() {
-            or(&self.m, 0).into_iter().flat_map(|m| or(&self.s, 0).into_iter().map(move |s| (m, s))).collect()
+            or(&self.m, 0)
+                .into_iter()
+                .flat_map(|m| or(&self.s, 0).into_iter().map(move |s| (m, s)))
+                .collect()
         } else {
             self.pairs()
         };
@@ -145,7 +154,13 @@ impl Part {
         for (m, s) in sizes {
             for (n, d) in ns.iter().flat_map(|&n| ds.iter().map(move |&d| (n, d))) {
                 let m = if m > 0 { m } else { self.generators(d) };
-                points.extend((0..self.variants.len().max(1)).map(|variant| Point { m, s, n, d, variant }));
+                points.extend((0..self.variants.len().max(1)).map(|variant| Point {
+                    m,
+                    s,
+                    n,
+                    d,
+                    variant,
+                }));
             }
         }
         points
@@ -181,12 +196,13 @@ impl Part {
         [axis(&self.m, 0), axis(&self.s, 1)]
     }
 
-    /// What a cell of a method depends on beside its own name: the part without its grid, its heading and the settings of other
-    /// methods.
+    /// What a cell of a method depends on beside its own name: the part without its grid, its
+    /// heading and the settings of other methods.
     #[must_use]
     pub fn behind(&self, method: Method, variant: Option<&str>) -> Self {
         let own = |of: &&Variant| variant.is_none_or(|name| of.name == name);
-        let is_stepped = method.is_published() || method.is_check() || method == Method::ImpPublished;
+        let is_stepped =
+            method.is_published() || method.is_check() || method == Method::ImpPublished;
         Self {
             title: String::new(),
             note: String::new(),
@@ -231,10 +247,11 @@ impl Part {
         let (least, most) = (layers.len(), layers.iter().sum::<usize>());
         if matches!(self.data, Data::Planted { .. }) {
             // Each layer of the planted network has its share.
-            let mut shares = layers.iter().enumerate().map(|(l, &len)| (planted::share(s, least, l), l, len));
-            return shares
-                .find(|(share, _, len)| !(1..=*len).contains(share))
-                .map(|(share, l, len)| format!("{share} planted weights in layer {} of {len}", l + 1));
+            let mut shares =
+                layers.iter().enumerate().map(|(l, &len)| (planted::share(s, least, l), l, len));
+            return shares.find(|(share, _, len)| !(1..=*len).contains(share)).map(
+                |(share, l, len)| format!("{share} planted weights in layer {} of {len}", l + 1),
+            );
         }
         let least = if self.data.outputs() > 1 { 2 } else { 1 };
         (!(least..=most).contains(&s)).then(|| format!("{least} to {most} parameters"))
@@ -254,10 +271,13 @@ impl Part {
             let all = self.m.iter().flat_map(|&m| self.s.iter().map(move |&s| (m, s)));
             let mut all = all.chain(self.sizes.iter().map(|&[m, s]| (m, s)));
             if let Some((m, s, why)) = all.find_map(|(m, s)| Some((m, s, self.refusal(m, s)?))) {
-                return Err(Error::new(format!("a cell of part {} cannot be: m = {m}, s = {s}", self.name))
-                    .expected("s within the parameters of the network")
-                    .got(why)
-                    .help("take the pair out, or set impossible = \"skip\""));
+                return Err(Error::new(format!(
+                    "a cell of part {} cannot be: m = {m}, s = {s}",
+                    self.name
+                ))
+                .expected("s within the parameters of the network")
+                .got(why)
+                .help("take the pair out, or set impossible = \"skip\""));
             }
         }
         if self.pairs().is_empty() {
@@ -269,7 +289,11 @@ impl Part {
     fn check_variants(&self) -> Result<()> {
         let planted = matches!(self.data, Data::Planted { .. });
         if self.variants.len() > LONGEST {
-            return Err(self.out_of_bounds("variants", &format!("at most {LONGEST}"), self.variants.len()));
+            return Err(self.out_of_bounds(
+                "variants",
+                &format!("at most {LONGEST}"),
+                self.variants.len(),
+            ));
         }
         for (at, variant) in self.variants.iter().enumerate() {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -277,10 +301,18 @@ impl Part {
             let unnamed = variant.name.is_empty() && self.variants.len() > 1;
             if twice || unnamed || !variant.name.chars().all(plain) {
                 let expected = "names of small letters, digits and dashes, every one once";
-                return Err(self.out_of_bounds("variants", expected, format_args!("{:?}", variant.name)));
+                return Err(self.out_of_bounds(
+                    "variants",
+                    expected,
+                    format_args!("{:?}", variant.name),
+                ));
             }
             if let Some((key, expected)) = variant.wrong() {
-                return Err(self.out_of_bounds(&format!("variants.{key}"), expected, "another number"));
+                return Err(self.out_of_bounds(
+                    &format!("variants.{key}"),
+                    expected,
+                    "another number",
+                ));
             }
             if variant.picture.is_some() && !matches!(self.data, Data::Image { .. }) {
                 return Err(self.out_of_bounds(
@@ -291,14 +323,17 @@ impl Part {
             }
             let shallow = planted && self.hidden == 1 && self.data.outputs() == 1;
             if variant.is_of_data() && !shallow {
-                let expected =
-                    "no rows, noise or negative but for planted data of one hidden layer and one output";
+                let expected = "no rows, noise or negative but for planted data of one hidden layer and one output";
                 return Err(self.out_of_bounds("variants", expected, &variant.name));
             }
         }
         let pixels = self.variants.iter().any(|variant| variant.rows == Some(Distribution::Pixels));
         if pixels && self.data.inputs() > 784 {
-            return Err(self.out_of_bounds("data.inputs", "at most 784 pixels", self.data.inputs()));
+            return Err(self.out_of_bounds(
+                "data.inputs",
+                "at most 784 pixels",
+                self.data.inputs(),
+            ));
         }
         Ok(())
     }
@@ -308,7 +343,8 @@ impl Part {
         if grid != [!pairs; 2] {
             let named = [("m", &self.m[..]), ("s", &self.s[..])]
                 .map(|(name, list)| (!list.is_empty()).then_some(name));
-            let named: Vec<&str> = named.into_iter().chain([pairs.then_some("sizes")]).flatten().collect();
+            let named: Vec<&str> =
+                named.into_iter().chain([pairs.then_some("sizes")]).flatten().collect();
             let got = if named.is_empty() { "none of them".into() } else { named.join(" and ") };
             return Err(self.out_of_bounds(
                 "m, s and sizes",
@@ -324,17 +360,23 @@ impl Part {
                 long,
             ));
         }
-        let numbers = self.m.iter().chain(&self.s).chain(&self.n).chain(self.sizes.iter().flatten());
+        let numbers =
+            self.m.iter().chain(&self.s).chain(&self.n).chain(self.sizes.iter().flatten());
         if let Some(wrong) = numbers.into_iter().find(|n| !(1..=MOST).contains(*n)) {
             return Err(self.out_of_bounds("m, s and n", &format!("1 to {MOST}"), wrong));
         }
-        let repeats =
-            |list: &[usize]| (1..list.len()).find(|&i| list[..i].contains(&list[i])).map(|i| list[i]);
+        let repeats = |list: &[usize]| {
+            (1..list.len()).find(|&i| list[..i].contains(&list[i])).map(|i| list[i])
+        };
         if let Some(twice) = repeats(&self.m).or(repeats(&self.s)).or(repeats(&self.n)) {
             return Err(self.out_of_bounds("m, s and n", "every number once", twice));
         }
         if let Some(i) = (1..self.sizes.len()).find(|&i| self.sizes[..i].contains(&self.sizes[i])) {
-            return Err(self.out_of_bounds("sizes", "every pair once", format_args!("{:?}", self.sizes[i])));
+            return Err(self.out_of_bounds(
+                "sizes",
+                "every pair once",
+                format_args!("{:?}", self.sizes[i]),
+            ));
         }
         if !(1..=5).contains(&self.hidden) {
             return Err(self.out_of_bounds("hidden", "1 to 5 layers", self.hidden));
@@ -350,7 +392,11 @@ impl Part {
         }
         if self.batch > MOST || self.imp.batch > MOST {
             let batch = self.batch.max(self.imp.batch);
-            return Err(self.out_of_bounds("batch", &format!("0 for all rows, or up to {MOST}"), batch));
+            return Err(self.out_of_bounds(
+                "batch",
+                &format!("0 for all rows, or up to {MOST}"),
+                batch,
+            ));
         }
         if self.imp.epochs == 0 || self.imp.epochs as usize > MOST {
             return Err(self.out_of_bounds("imp.epochs", &format!("1 to {MOST}"), self.imp.epochs));
@@ -370,7 +416,11 @@ impl Part {
         self.check_range()?;
         self.check_lists()?;
         if self.methods.contains(&Method::PaperSafe) && self.data.outputs() == 1 {
-            return Err(self.out_of_bounds("methods", "paper-safe for several outputs only", "one output"));
+            return Err(self.out_of_bounds(
+                "methods",
+                "paper-safe for several outputs only",
+                "one output",
+            ));
         }
         Ok(())
     }
@@ -415,7 +465,9 @@ impl Part {
     fn check_data(&self) -> Result<()> {
         let rows = |name: &str, n: usize, least: usize| match (least..=MOST).contains(&n) {
             true => Ok(()),
-            false => Err(self.out_of_bounds(&format!("data.{name}"), &format!("{least} to {MOST}"), n)),
+            false => {
+                Err(self.out_of_bounds(&format!("data.{name}"), &format!("{least} to {MOST}"), n))
+            }
         };
         match &self.data {
             Data::Planted { samples, inputs, outputs, test } => {
@@ -424,19 +476,28 @@ impl Part {
                 rows("inputs", *inputs, 1)?;
                 rows("outputs", *outputs, 1)?;
             }
-            Data::Mnist { classes, train, test, .. } | Data::Digits { classes, train, test, .. } => {
+            Data::Mnist { classes, train, test, .. }
+            | Data::Digits { classes, train, test, .. } => {
                 rows("train", *train, 1)?;
                 rows("test", *test, 0)?;
                 let mut sorted = classes.clone();
                 sorted.sort_unstable();
                 sorted.dedup();
-                if sorted.len() < 2 || sorted.len() < classes.len() || sorted.iter().any(|&class| class > 9) {
+                if sorted.len() < 2
+                    || sorted.len() < classes.len()
+                    || sorted.iter().any(|&class| class > 9)
+                {
                     let expected = "two digits or more, 0 to 9, every one once";
-                    return Err(self.out_of_bounds("data.classes", expected, format_args!("{classes:?}")));
+                    return Err(self.out_of_bounds(
+                        "data.classes",
+                        expected,
+                        format_args!("{classes:?}"),
+                    ));
                 }
                 if let Data::Digits { side, .. } = self.data {
                     digits::check_side(side).map_err(|_| {
-                        let expected = format!("{} to {} pixels", digits::MIN_SIDE, digits::MAX_SIDE);
+                        let expected =
+                            format!("{} to {} pixels", digits::MIN_SIDE, digits::MAX_SIDE);
                         self.out_of_bounds("data.side", &expected, side)
                     })?;
                 }
@@ -446,8 +507,11 @@ impl Part {
             Data::Image { from, features, deviation, channel_deviation, .. } => {
                 let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
                 if colours != channel_deviation.is_some() {
-                    let expected =
-                        if colours { "a number, for pictures in colours" } else { "none, for grey pictures" };
+                    let expected = if colours {
+                        "a number, for pictures in colours"
+                    } else {
+                        "none, for grey pictures"
+                    };
                     let got = channel_deviation.map_or("none".into(), |value| value.to_string());
                     return Err(self.out_of_bounds("data.channel_deviation", expected, got));
                 }

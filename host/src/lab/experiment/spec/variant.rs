@@ -1,4 +1,5 @@
-//! A variant: what one column of an ablation changes, of planted data or of the settings of a recipe.
+//! A variant: what one column of an ablation changes, of planted data or of the settings of a
+//! recipe.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Variant {
-    /// Its name in cells and tables, of small letters, digits and dashes; the one variant of a part may have none.
+    /// Its name in cells and tables, of small letters, digits and dashes; the one variant of a part
+    /// may have none.
     pub name: String,
     /// How it is called in tables; its name where that is left out.
     pub title: Option<String>,
@@ -77,7 +79,8 @@ impl Variant {
 
     /// The key that is out of bounds, and what it has to be.
     pub(super) fn wrong(&self) -> Option<(&'static str, &'static str)> {
-        let not = |fine: Option<bool>, key, expected| fine.filter(|fine| !fine).map(|_| (key, expected));
+        let not =
+            |fine: Option<bool>, key, expected| fine.filter(|fine| !fine).map(|_| (key, expected));
         not(self.noise.map(|v| v >= 0.0 && v.is_finite()), "noise", "0 or more").or(not(
             self.validation.map(|v| (0.0..1.0).contains(&v)),
             "validation",

@@ -12,7 +12,8 @@ use crate::{Error, Result};
 pub struct Assumption {
     /// `min_i |{k: x_k·h_i > 0}| / n`, 0 to 1.
     pub eps: f64,
-    /// `min_{i ≠ i'}` of the fraction of the rows on which the gates i and i' differ; 1 where there is one generator.
+    /// `min_{i ≠ i'}` of the fraction of the rows on which the gates i and i' differ; 1 where there
+    /// is one generator.
     pub gamma: f64,
 }
 
@@ -22,7 +23,10 @@ pub struct Assumption {
 /// The rows are bytes.
 pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumption> {
     let Values::F32(values) = &data.values else {
-        return Err(Error::new("the rows are bytes").expected("floats").got("bytes").help("convert them"));
+        return Err(Error::new("the rows are bytes")
+            .expected("floats")
+            .got("bytes")
+            .help("convert them"));
     };
     let n = data.rows;
     let words = n.div_ceil(64);
@@ -38,8 +42,9 @@ pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumpti
     };
     let bits: Vec<Vec<u64>> = (0..count).into_par_iter().map(open).collect();
     let rows = |bits: &[u64]| bits.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-    let differ =
-        |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).sum::<u64>();
+    let differ = |a: &[u64], b: &[u64]| {
+        a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).sum::<u64>()
+    };
     let least = bits.iter().map(|bits| rows(bits)).min().unwrap_or(0);
     let nearest = bits
         .par_iter()
@@ -50,8 +55,9 @@ pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumpti
     Ok(Assumption { eps: part(least), gamma: part(nearest) })
 }
 
-/// What gamma comes to on ever more standard normal rows: the smallest angle between two generators, in units of π. Two
-/// gates differ where a row falls between their hyperplanes. eps comes to 1/2.
+/// What gamma comes to on ever more standard normal rows: the smallest angle between two
+/// generators, in units of π. Two gates differ where a row falls between their hyperplanes. eps
+/// comes to 1/2.
 #[must_use]
 pub fn limit(generators: &Generators) -> f64 {
     let nearest = |i: usize| (0..i).map(|other| generators.angle(i, other)).fold(1.0, f64::min);

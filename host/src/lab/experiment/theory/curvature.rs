@@ -30,8 +30,8 @@ pub struct Extremes {
 pub enum Supports {
     /// Any s of all columns.
     Random,
-    /// The columns of one input in as many random neurons as there are, then those of the next one: what gates have in
-    /// common makes these nearly parallel, so random supports do not show them.
+    /// The columns of one input in as many random neurons as there are, then those of the next one:
+    /// what gates have in common makes these nearly parallel, so random supports do not show them.
     Aligned,
 }
 
@@ -63,8 +63,9 @@ pub fn extremes<S: HostSensing<Source = Infallible>>(
     for draw in 0..draws {
         let index = aligned(d, m, s, seed, draw);
         let start = (seed, draw);
-        let (alpha, beta) =
-            spectrum::extremes_at(sensing, gates, &index, start, ITERATIONS, &mut value, &mut work)?;
+        let (alpha, beta) = spectrum::extremes_at(
+            sensing, gates, &index, start, ITERATIONS, &mut value, &mut work,
+        )?;
         found.alpha = found.alpha.min(f64::from(alpha));
         found.beta = found.beta.max(f64::from(beta));
     }
@@ -83,8 +84,9 @@ fn aligned(d: usize, m: usize, s: usize, seed: u64, draw: u32) -> Vec<u32> {
     index
 }
 
-/// Where the eigenvalues of s independent unit columns of n rows end (Marchenko and Pastur): `(1 ∓ sqrt(s/n))²`; the lower
-/// end is 0 from s = n on. The deviations in Lemma 1 have this form, `1 ∓ C sqrt(s/n)` with logarithms in C.
+/// Where the eigenvalues of s independent unit columns of n rows end (Marchenko and Pastur):
+/// `(1 ∓ sqrt(s/n))²`; the lower end is 0 from s = n on. The deviations in Lemma 1 have this form,
+/// `1 ∓ C sqrt(s/n)` with logarithms in C.
 #[must_use]
 pub fn independent(s: usize, rows: f64) -> Extremes {
     let deviation = (s as f64 / rows).sqrt();
@@ -141,7 +143,8 @@ mod tests {
         };
         let columns: Vec<Vec<f64>> = (0..6).map(column).collect();
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let gram = columns.iter().map(|a| columns.iter().map(|b| product(a, b)).collect()).collect();
+        let gram =
+            columns.iter().map(|a| columns.iter().map(|b| product(a, b)).collect()).collect();
         let exact = eigenvalues(gram);
         let data = Matrix::new(n, d, Values::F32(x.clone())).unwrap();
         let mut operator = Blocked::new(data, 3, 6, Layout::new(3, d)).unwrap();
@@ -159,7 +162,10 @@ mod tests {
     fn aligned_supports_share_an_input_and_are_distinct() {
         for s in [1, 4, 5, 7, 20] {
             let index = aligned(4, 5, s, 3, 1);
-            assert!(index.len() == s && index.windows(2).all(|pair| pair[0] < pair[1]), "{index:?}");
+            assert!(
+                index.len() == s && index.windows(2).all(|pair| pair[0] < pair[1]),
+                "{index:?}"
+            );
             let mut inputs: Vec<u32> = index.iter().map(|j| j % 4).collect();
             inputs.sort_unstable();
             inputs.dedup();
@@ -176,7 +182,8 @@ mod tests {
         Rng::new(2, 0).fill_normal(&mut x);
         let data = Matrix::new(500, 2, Values::F32(x)).unwrap();
         let mut operator = Blocked::new(data, 4, 4, Layout::new(4, 2)).unwrap();
-        let found = extremes(&mut operator, own.gates().unwrap(), Supports::Aligned, 4, 3, 0).unwrap();
+        let found =
+            extremes(&mut operator, own.gates().unwrap(), Supports::Aligned, 4, 3, 0).unwrap();
         // Cosines 0 within a pair and about 1/2 across: eigenvalues 0, 1, 1 and 2.
         assert!(found.alpha < 1e-4 && (found.beta - 2.0).abs() < 0.05, "{found:?}");
     }

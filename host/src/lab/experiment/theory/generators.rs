@@ -22,7 +22,8 @@ pub struct Generators {
 }
 
 impl Generators {
-    /// All vectors of k entries ±1, subset by subset in lexicographic order, m = [`patterns`](crate::lab::experiment::spec::patterns). None where k is not in 1 to d.
+    /// All vectors of k entries ±1, subset by subset in lexicographic order, m =
+    /// [`patterns`](crate::lab::experiment::spec::patterns). None where k is not in 1 to d.
     #[must_use]
     pub fn patterns(inputs: usize, weights: usize) -> Self {
         let mut own = Self { inputs, weights, index: Vec::new(), value: Vec::new() };
@@ -34,7 +35,8 @@ impl Generators {
             for signs in 0..1_u64 << weights {
                 let base = own.value.len() / weights * inputs;
                 own.index.extend(subset.iter().map(|&j| (base + j) as u32));
-                own.value.extend((0..weights).map(|at| if signs >> at & 1 == 0 { 1.0 } else { -1.0 }));
+                own.value
+                    .extend((0..weights).map(|at| if signs >> at & 1 == 0 { 1.0 } else { -1.0 }));
             }
             // The last place that can still move to the right.
             let Some(at) = (0..weights).rev().find(|&at| subset[at] < inputs - weights + at) else {
@@ -45,7 +47,8 @@ impl Generators {
         }
     }
 
-    /// `count` vectors with k standard normal entries at random places, a function of the seed (Theorem 6).
+    /// `count` vectors with k standard normal entries at random places, a function of the seed
+    /// (Theorem 6).
     #[must_use]
     pub fn gaussian(inputs: usize, weights: usize, count: usize, seed: u64) -> Self {
         let (mut index, mut value) = (Vec::new(), Vec::new());
@@ -74,12 +77,14 @@ impl Generators {
     /// The generators as sparse weights of m neurons.
     ///
     /// # Errors
-    /// None for what [`patterns`](Self::patterns) and [`gaussian`](Self::gaussian) make of fewer than 2^32 places.
+    /// None for what [`patterns`](Self::patterns) and [`gaussian`](Self::gaussian) make of fewer
+    /// than 2^32 places.
     pub fn view(&self) -> Result<Weights<'_>> {
         Ok(Weights::new(self.inputs, self.len(), &self.index, &self.value)?)
     }
 
-    /// Their gates: open where `x · h_i > 0`. Assumption 2 has `>= 0`, which normal rows tell apart with probability 0.
+    /// Their gates: open where `x · h_i > 0`. Assumption 2 has `>= 0`, which normal rows tell apart
+    /// with probability 0.
     ///
     /// # Errors
     /// As [`view`](Self::view).
@@ -94,7 +99,8 @@ impl Generators {
         (&self.index[own.clone()], &self.value[own])
     }
 
-    /// The angle between two of them, in units of π: the part of all normal rows on which their gates differ.
+    /// The angle between two of them, in units of π: the part of all normal rows on which their
+    /// gates differ.
     #[must_use]
     pub fn angle(&self, a: usize, b: usize) -> f64 {
         let entries = |i: usize| {

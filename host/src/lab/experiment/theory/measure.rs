@@ -76,7 +76,9 @@ impl Work<'_> {
         room_for("the gates", (n as u64 / 8 + 8).saturating_mul(m as u64), help)?;
         let own = match directions {
             Directions::Patterns => Generators::patterns(d, weights),
-            Directions::Gaussian => Generators::gaussian(d, weights, m, generators::seed(self.cell.seed)),
+            Directions::Gaussian => {
+                Generators::gaussian(d, weights, m, generators::seed(self.cell.seed))
+            }
         };
         let data = rows(self.cell.seed, n, d);
         let gates = own.gates()?;
@@ -87,8 +89,11 @@ impl Work<'_> {
             Method::Assumption => {
                 let found = assumption::measure(&data, gates, own.len())?;
                 let limit = assumption::limit(&own);
-                let measured =
-                    [(Metric::Eps, found.eps), (Metric::Gamma, found.gamma), (Metric::GammaLimit, limit)];
+                let measured = [
+                    (Metric::Eps, found.eps),
+                    (Metric::Gamma, found.gamma),
+                    (Metric::GammaLimit, limit),
+                ];
                 course.see(0.0, f64::NAN);
                 Solved { measured: measured.into(), ..course.ended(None) }
             }
@@ -155,7 +160,10 @@ impl Work<'_> {
         ]);
         if self.at.m > 1 {
             let aligned = curvature::extremes(sensing, gates, Supports::Aligned, s, draws, seed)?;
-            measured.extend([(Metric::AlphaAligned, aligned.alpha), (Metric::BetaAligned, aligned.beta)]);
+            measured.extend([
+                (Metric::AlphaAligned, aligned.alpha),
+                (Metric::BetaAligned, aligned.beta),
+            ]);
         }
         course.see(0.0, f64::NAN);
         Ok(Solved { measured, ..course.ended(None) })
@@ -177,10 +185,14 @@ impl Work<'_> {
 
     fn params(&self, beta: f64) -> Params<'static> {
         match self.cell.method {
-            Method::Theory => {
-                Params { step: Step::Theory { beta: beta as f32 }, refine: Refine::None, must_keep: &[] }
+            Method::Theory => Params {
+                step: Step::Theory { beta: beta as f32 },
+                refine: Refine::None,
+                must_keep: &[],
+            },
+            Method::Normalised => {
+                Params { step: Step::Normalised, refine: Refine::None, must_keep: &[] }
             }
-            Method::Normalised => Params { step: Step::Normalised, refine: Refine::None, must_keep: &[] },
             _ => Params::PAPER,
         }
     }
@@ -236,8 +248,10 @@ impl Work<'_> {
             let rate = -2.0 * (1.0 - 2.0 * alpha / (3.0 * beta)).log10();
             measured.insert(Metric::RateForm, rate);
         }
-        let quality =
-            Quality { loss: found.left() * found.losses[0] / self.at.n as f64, ..Quality::default() };
+        let quality = Quality {
+            loss: found.left() * found.losses[0] / self.at.n as f64,
+            ..Quality::default()
+        };
         let (nnz, passes) = (found.nnz, found.reads as f64);
         Ok(Solved { measured, nnz, passes, train: Some(quality), ..course.ended(None) })
     }
@@ -272,8 +286,10 @@ impl Work<'_> {
                 Err(error) => Err(error),
             }
         };
-        let found: Vec<Option<Recovery>> = (0..draws).into_par_iter().map(draw).collect::<Result<_>>()?;
-        let error = |found: &Option<Recovery>| found.as_ref().map_or(f64::INFINITY, |found| found.error);
+        let found: Vec<Option<Recovery>> =
+            (0..draws).into_par_iter().map(draw).collect::<Result<_>>()?;
+        let error =
+            |found: &Option<Recovery>| found.as_ref().map_or(f64::INFINITY, |found| found.error);
         let errors: Vec<f64> = found.iter().map(error).collect();
         let recovered = errors.iter().filter(|error| **error < RECOVERED).count();
         let mut measured = Measured::from([(Metric::Success, recovered as f64 / f64::from(draws))]);

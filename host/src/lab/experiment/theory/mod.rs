@@ -1,4 +1,5 @@
-//! The theory of iterative hard thresholding on gated networks, checked by numbers (paper IHT, sections 3 and 4).
+//! The theory of iterative hard thresholding on gated networks, checked by numbers (paper IHT,
+//! sections 3 and 4).
 //!
 //! ```text
 //! X standard normal n×d,  generators h_1 … h_m,  D_i = diag(1[X h_i > 0]),  A = [D_1 X … D_m X]

@@ -16,7 +16,8 @@ use crate::operator::Stop;
 /// Stream of planted supports and values.
 const PLANTED: u64 = stream::USER + (0x7e01 << 32);
 
-/// The loss, in parts of that of w = 0, at which a recovery ends: in single precision a line goes on to about 1e-13.
+/// The loss, in parts of that of w = 0, at which a recovery ends: in single precision a line goes
+/// on to about 1e-13.
 const END: f64 = 1e-11;
 
 /// Planted weights: flat indices, rising, and a value each.
@@ -29,9 +30,9 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// A `ReLU` network whose neurons point along s/k of the generators, chosen at random, each with a standard half-normal
-    /// length: its gates are those of its generators, so `y = A w*` is what it computes. s is a multiple of k, of at most
-    /// all generators.
+    /// A `ReLU` network whose neurons point along s/k of the generators, chosen at random, each
+    /// with a standard half-normal length: its gates are those of its generators, so `y = A w*` is
+    /// what it computes. s is a multiple of k, of at most all generators.
     #[must_use]
     pub fn network(generators: &Generators, s: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed, PLANTED);
@@ -52,7 +53,8 @@ impl Planted {
     #[must_use]
     pub fn sparse(columns: usize, s: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed, PLANTED);
-        let mut index: Vec<u32> = distinct(&mut rng, columns, s).into_iter().map(|j| j as u32).collect();
+        let mut index: Vec<u32> =
+            distinct(&mut rng, columns, s).into_iter().map(|j| j as u32).collect();
         index.sort_unstable();
         let value = index.iter().map(|_| rng.normal()).collect();
         Self { index, value }
@@ -128,8 +130,12 @@ pub fn recover<S: HostSensing<Source = Infallible>>(
         }
         next.index.resize(budget, 0);
         next.value.resize(budget, 0.0);
-        let mut work: Work<'_> =
-            Work { residual: &mut residual, panel: &mut panel, scratch: &mut scratch, strips: None };
+        let mut work: Work<'_> = Work {
+            residual: &mut residual,
+            panel: &mut panel,
+            scratch: &mut scratch,
+            strips: None,
+        };
         let w = Weights::new(d, m, &now.index, &now.value)?;
         let out = EntriesMut { index: &mut next.index, value: &mut next.value };
         let info = iht::step(sensing, gates, &labels, w, params, out, &mut work)?;
@@ -174,7 +180,8 @@ pub struct Line {
     pub straight: f64,
 }
 
-/// The line of least squares through `log10` of losses, one per step, step 0 first; none where fewer than three are above 0.
+/// The line of least squares through `log10` of losses, one per step, step 0 first; none where
+/// fewer than three are above 0.
 ///
 /// ```
 /// use tamis_host::lab::experiment::theory::recovery::line;
@@ -191,7 +198,8 @@ pub fn line(losses: &[f64]) -> Option<Line> {
     }
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
     let (x, y) = (mean(|p| p.0), mean(|p| p.1));
-    let moment = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
+    let moment =
+        |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
     let (xx, xy, yy) = (moment(&|x, _| x * x), moment(&|x, y| x * y), moment(&|_, y| y * y));
     let straight = if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 };
     Some(Line { rate: -xy / xx, start: y - xy / xx * x, straight })
@@ -208,7 +216,8 @@ mod tests {
     #[test]
     fn errors_are_distances_in_parts_of_the_planted_vector() {
         let own = Planted { index: vec![1, 4], value: vec![3.0, 4.0] };
-        let error = |index: &[u32], value: &[f32]| own.error(Weights::new(6, 1, index, value).unwrap());
+        let error =
+            |index: &[u32], value: &[f32]| own.error(Weights::new(6, 1, index, value).unwrap());
         assert_eq!(error(&[1, 4], &[3.0, 4.0]), 0.0);
         assert_eq!(error(&[], &[]), 1.0);
         // Off by 3, 0 and 4 at the places 1, 4 and 5.
@@ -226,7 +235,8 @@ mod tests {
         assert_eq!(line(&[1.0, 0.5]), None);
     }
 
-    /// Theorem 1 on a small network: exact recovery along a line, as fast as alpha and beta promise.
+    /// Theorem 1 on a small network: exact recovery along a line, as fast as alpha and beta
+    /// promise.
     #[test]
     fn the_theory_step_recovers_a_planted_network_along_a_line() {
         let (n, d) = (1500, 6);
@@ -236,7 +246,8 @@ mod tests {
         let data = Matrix::new(n, d, Values::F32(x)).unwrap();
         let mut operator = Blocked::new(data, own.len(), 8, Layout::new(own.len(), d)).unwrap();
         let planted = Planted::network(&own, 2, 3);
-        let params = Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None, must_keep: &[] };
+        let params =
+            Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None, must_keep: &[] };
         let gates = own.gates().unwrap();
         let found = recover(
             &mut operator,

@@ -30,8 +30,9 @@ fn count(mask: &[bool]) -> usize {
 #[test]
 fn rounds_drop_their_part_and_end_at_exactly_s() {
     let shape = Shape::new(10, &[10], 1, Head::Weights).unwrap();
-    let counts =
-        |nnz, part| ImpOptions { part, ..ImpOptions::new(shape.clone(), Goal::Regression, nnz) }.counts();
+    let counts = |nnz, part| {
+        ImpOptions { part, ..ImpOptions::new(shape.clone(), Goal::Regression, nnz) }.counts()
+    };
     assert_eq!(counts(90, 0.1), [110, 99, 90]);
     assert_eq!(counts(95, 0.1), [110, 99, 95]);
     assert_eq!(counts(110, 0.1), [110]);
@@ -60,7 +61,10 @@ fn the_mask_only_shrinks_and_the_result_has_exactly_s() {
             assert_eq!(pair[0].iter().filter(|&&kept| kept == 1).count(), done.levels[level].nnz);
         }
         assert!(masks[0].iter().all(|&kept| kept == 1));
-        assert_eq!(masks[masks.len() - 1].iter().map(|&kept| kept == 1).collect::<Vec<_>>(), done.mask);
+        assert_eq!(
+            masks[masks.len() - 1].iter().map(|&kept| kept == 1).collect::<Vec<_>>(),
+            done.mask
+        );
         let rows: Vec<usize> = done.levels.iter().map(|level| level.test.unwrap().rows).collect();
         assert_eq!(rows, vec![300; done.levels.len()]);
     }
@@ -68,7 +72,8 @@ fn the_mask_only_shrinks_and_the_result_has_exactly_s() {
 
 /// The mask of all layers that a file of a level holds.
 fn level_mask(folder: &Path, level: usize) -> Vec<u8> {
-    let (mut file, len) = crate::base::file::open(&folder.join(format!("level-{level:03}.npz"))).unwrap();
+    let (mut file, len) =
+        crate::base::file::open(&folder.join(format!("level-{level:03}.npz"))).unwrap();
     let mut all = Vec::new();
     for (l, width) in [10, 6, 4].into_iter().enumerate() {
         let name = format!("mask{l}");
@@ -119,7 +124,8 @@ fn a_run_goes_on_to_the_same_bits_from_every_level() {
     assert!(calls > 5, "{calls}");
     // A finished run is there at once.
     let again =
-        imp(set, Some(set), &options, Some(&keep), &Stop::new(), |_| panic!("trained again")).unwrap();
+        imp(set, Some(set), &options, Some(&keep), &Stop::new(), |_| panic!("trained again"))
+            .unwrap();
     assert_eq!(again, whole);
 }
 
@@ -135,15 +141,22 @@ fn other_settings_other_data_and_damaged_files_are_refused() {
         ("seed", ImpOptions { seed: 1, ..options() }),
         ("nnz", ImpOptions { nnz: 12, ..options() }),
         ("rates", ImpOptions { rates: Rates::constant(0.1), ..options() }),
-        ("hidden", ImpOptions { shape: Shape::new(10, &[4, 6], 1, Head::Weights).unwrap(), ..options() }),
+        (
+            "hidden",
+            ImpOptions { shape: Shape::new(10, &[4, 6], 1, Head::Weights).unwrap(), ..options() },
+        ),
     ] {
         let error = error(&other, &keep);
-        assert!(error.contains("other settings") && error.contains(&format!("expected: {name}")), "{error}");
+        assert!(
+            error.contains("other settings") && error.contains(&format!("expected: {name}")),
+            "{error}"
+        );
     }
     let mut planted = planted(300);
     planted.labels[7] += 1.0;
     let set = Set { data: &planted.data, labels: &planted.labels };
-    let other = imp(set, None, &options(), Some(&keep), &Stop::new(), |_| true).unwrap_err().to_string();
+    let other =
+        imp(set, None, &options(), Some(&keep), &Stop::new(), |_| true).unwrap_err().to_string();
     assert!(other.contains("expected: data"), "{other}");
     let path = folder.path().join("imp.npz");
     let bytes = std::fs::read(&path).unwrap();
@@ -216,5 +229,7 @@ fn sets_and_settings_out_of_bounds_are_refused() {
     assert!(refused(ImpOptions { shape: other, ..options() }).contains("columns"));
     let other = Shape::new(10, &[6], 2, Head::Weights).unwrap();
     assert!(refused(ImpOptions { shape: other.clone(), ..options() }).contains("labels"));
-    assert!(refused(ImpOptions { shape: other, goal: Goal::Classes, ..options() }).contains("classes"));
+    assert!(
+        refused(ImpOptions { shape: other, goal: Goal::Classes, ..options() }).contains("classes")
+    );
 }

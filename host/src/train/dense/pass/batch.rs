@@ -16,7 +16,8 @@ pub enum Goal {
     Regression,
     /// Labels 0 and 1: the same, and right where the output is on the side of 0.5 of the label.
     Binary,
-    /// Classes 0, 1, …: mean over rows of the cross-entropy of the softmax, and right where the class's output is largest.
+    /// Classes 0, 1, …: mean over rows of the cross-entropy of the softmax, and right where the
+    /// class's output is largest.
     Classes,
 }
 

@@ -1,4 +1,5 @@
-//! Dense layers of 8-bit weights as plain loops: bytes in and out of hidden neurons, sums at the end.
+//! Dense layers of 8-bit weights as plain loops: bytes in and out of hidden neurons, sums at the
+//! end.
 #![no_std]
 #![no_main]
 

@@ -1,11 +1,14 @@
-//! embedded-nn: `fully_connected_s8` twice. The offsets are those of TensorFlow Lite: bytes less 128.
+//! embedded-nn: `fully_connected_s8` twice. The offsets are those of TensorFlow Lite: bytes less
+//! 128.
 #![no_std]
 #![no_main]
 
 use embedded_nn::fully_connected::fully_connected_s8;
 use embedded_nn::types::{Activation, Dims, FcParams, PerTensorQuantParams};
 use tamis_peers::INPUTS;
-use tamis_peers::models::dense::{HIDDEN, MULTIPLIER_1, MULTIPLIER_2, OUTPUTS, SHIFT_1, SHIFT_2, W1, W2};
+use tamis_peers::models::dense::{
+    HIDDEN, MULTIPLIER_1, MULTIPLIER_2, OUTPUTS, SHIFT_1, SHIFT_2, W1, W2,
+};
 
 fn layer(x: &[i8], w: &[i8], y: &mut [i8], (multiplier, shift): (i32, u32), zero: i32) -> bool {
     let (inputs, outputs) = (x.len() as i32, y.len() as i32);

@@ -1,4 +1,5 @@
-//! A model file, read by the program: all kernels are linked. Reading it, once at the start, is not counted.
+//! A model file, read by the program: all kernels are linked. Reading it, once at the start, is not
+//! counted.
 #![no_std]
 #![no_main]
 

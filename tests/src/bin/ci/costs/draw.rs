@@ -1,4 +1,5 @@
-//! Random models of every encoding, with a row each, and the words that put them into a part's flash.
+//! Random models of every encoding, with a row each, and the words that put them into a part's
+//! flash.
 
 use crate::cost::{Around, Core, Estimate, Kernel, Numbers, Work, float_work, integer_work};
 use tamis::base::rng::{Rng, stream};
@@ -12,7 +13,8 @@ use tamis_tests::cases::Digest;
 const LONGEST: usize = 1 << 16;
 /// The most weights, zeros counted, of a layer of integers and of one of dense floats.
 const MOST: [usize; 2] = [16_000, 4000];
-/// Hidden neurons of two layers of floats: of fewer, what a part without a float unit takes depends on which of them are open.
+/// Hidden neurons of two layers of floats: of fewer, what a part without a float unit takes depends
+/// on which of them are open.
 const HIDDEN: [usize; 2] = [8, 64];
 /// Behind the last model.
 pub(crate) const END: [u32; 4] = [u32::MAX; 4];
@@ -131,7 +133,14 @@ fn rows(rng: &mut Rng, inputs: usize, outputs: usize, kind: Kind) -> Rows {
 }
 
 /// The same with a part of the columns that have weights, and a part of the weights of those.
-fn rows_of(rng: &mut Rng, inputs: usize, outputs: usize, kind: Kind, density: f32, used: f32) -> Rows {
+fn rows_of(
+    rng: &mut Rng,
+    inputs: usize,
+    outputs: usize,
+    kind: Kind,
+    density: f32,
+    used: f32,
+) -> Rows {
     let mut columns: Vec<u16> = (0..inputs as u16).filter(|_| rng.uniform() < used).collect();
     if columns.is_empty() {
         columns.push(0);
@@ -229,7 +238,8 @@ impl Tables {
                         runs.2.push(value);
                     }
                 }
-                runs.0.push(u8::try_from(runs.1.len() - before).expect("densities are far below 1"));
+                runs.0
+                    .push(u8::try_from(runs.1.len() - before).expect("densities are far below 1"));
             }
         }
         Self { rows, values, runs }
@@ -244,7 +254,8 @@ impl Tables {
             }
             FloatLayer::Windows => {
                 let (runs, indices, values) = &self.runs;
-                let blocks = model::Blocks::new(*inputs, counts.len(), runs, indices, values, activation);
+                let blocks =
+                    model::Blocks::new(*inputs, counts.len(), runs, indices, values, activation);
                 model::Layer::Blocks(blocks.expect("drawn in order"))
             }
         }
@@ -275,7 +286,8 @@ fn two_of_floats(rng: &mut Rng, range: [usize; 2], kind: FloatLayer) -> Drawn {
     let hidden = about(rng, range[0], range[1]);
     let inputs = about(rng, 8, (MOST[0] / hidden).clamp(8, 800));
     let outputs = about(rng, 2, 16);
-    let (first, second) = (rows(rng, inputs, hidden, Kind::Hidden), rows(rng, hidden, outputs, Kind::Last));
+    let (first, second) =
+        (rows(rng, inputs, hidden, Kind::Hidden), rows(rng, hidden, outputs, Kind::Last));
     let [first, second] = [first, second].map(|rows| Tables::new(rng, rows));
     let layers = [first.layer(kind, Activation::Relu), second.layer(kind, Activation::Identity)];
     float_file(rng, format!("{inputs}-{hidden}-{outputs}, {}", kind.name()), &layers)
@@ -326,7 +338,12 @@ fn integers(rng: &mut Rng, encodings: &[Encoding]) -> Drawn {
 }
 
 /// A file of one layer in an encoding, or in another where that cannot hold it.
-fn weights(rng: &mut Rng, [inputs, outputs]: [usize; 2], kind: Kind, encoding: Encoding) -> Vec<u8> {
+fn weights(
+    rng: &mut Rng,
+    [inputs, outputs]: [usize; 2],
+    kind: Kind,
+    encoding: Encoding,
+) -> Vec<u8> {
     let rows = rows(rng, inputs, outputs, kind);
     weights_of(rng, &rows, encoding, false)
 }
@@ -383,8 +400,14 @@ pub(crate) struct Besides {
 
 impl Besides {
     /// As `tamis quantize` leaves models for several classes: one factor for each hidden layer.
-    pub(crate) const PLAIN: Self =
-        Self { own_factors: false, biases: false, scaled: false, relu: false, sum: false, trained: false };
+    pub(crate) const PLAIN: Self = Self {
+        own_factors: false,
+        biases: false,
+        scaled: false,
+        relu: false,
+        sum: false,
+        trained: false,
+    };
 
     fn drawn(rng: &mut Rng) -> Self {
         let mut coin = || rng.below(2) == 0;
@@ -452,7 +475,8 @@ pub(crate) fn planned_floats(
     float_file(rng, format!("{}, {}", names.join("-"), kinds.join(" and ")), &layers)
 }
 
-/// The layers of these files with factors and biases at random, one after the other, and a `sum` behind them.
+/// The layers of these files with factors and biases at random, one after the other, and a `sum`
+/// behind them.
 fn integer_file(
     rng: &mut Rng,
     files: &[Vec<u8>],
@@ -465,7 +489,8 @@ fn integer_file(
         .iter()
         .map(|(buffer, len)| QuantisedView::parse(&buffer.0[..*len]).expect("written here"))
         .collect();
-    let weights: Vec<Weights<'_>> = views.iter().map(|view| *view.model().layers()[0].weights()).collect();
+    let weights: Vec<Weights<'_>> =
+        views.iter().map(|view| *view.model().layers()[0].weights()).collect();
     if weights.iter().zip(encodings).any(|(weights, encoding)| weights.encoding() != *encoding) {
         return None;
     }
@@ -484,8 +509,9 @@ fn integer_file(
         };
         let factors: Vec<u32> =
             (0..count).map(|_| (30 + rng.below(6)) << 24 | 1 << 23 | rng.below(1 << 23)).collect();
-        let biases: Vec<i32> =
-            (0..if besides.biases { many } else { 0 }).map(|_| rng.below(20_000) as i32 - 10_000).collect();
+        let biases: Vec<i32> = (0..if besides.biases { many } else { 0 })
+            .map(|_| rng.below(20_000) as i32 - 10_000)
+            .collect();
         let relu = hidden || besides.relu;
         tables.push((factors, biases, if relu { Activation::Relu } else { Activation::Identity }));
     }
@@ -493,7 +519,8 @@ fn integer_file(
         .iter()
         .zip(&tables)
         .map(|(&weights, (factors, biases, activation))| {
-            quantised::Layer::new(weights, factors, biases, *activation).expect("drawn within bounds")
+            quantised::Layer::new(weights, factors, biases, *activation)
+                .expect("drawn within bounds")
         })
         .collect();
     let model = quantised::Model::new(&layers, sum, scales()).ok()?;
@@ -534,9 +561,9 @@ impl Drawn {
             Content::Floats(bytes) => {
                 floats(View::parse(&aligned(bytes).0[..bytes.len()]).expect("written here"))
             }
-            Content::Integers(bytes) => {
-                integers(QuantisedView::parse(&aligned(bytes).0[..bytes.len()]).expect("written here"))
-            }
+            Content::Integers(bytes) => integers(
+                QuantisedView::parse(&aligned(bytes).0[..bytes.len()]).expect("written here"),
+            ),
         }
     }
 
@@ -553,7 +580,8 @@ impl Drawn {
                 let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
                 for (at, layer) in view.model().layers().iter().enumerate() {
                     add(&mut around, Around::of_floats(view.model().layers(), at));
-                    layers.extend(Kernel::of_floats(layer).map(|kernel| (kernel, float_work(layer))));
+                    layers
+                        .extend(Kernel::of_floats(layer).map(|kernel| (kernel, float_work(layer))));
                 }
                 Counts { numbers: Numbers::Floats, around, layers }
             },
@@ -561,8 +589,14 @@ impl Drawn {
                 let (mut around, mut layers) = (Around::PREDICTION, Vec::new());
                 let (model, count) = (view.model(), view.model().layers().len());
                 for (at, layer) in model.layers().iter().enumerate() {
-                    add(&mut around, Around::of_integers(layer, at + 1 == count && model.sum().is_none()));
-                    layers.push((Kernel::of_integers(layer.weights()), integer_work(layer.weights())));
+                    add(
+                        &mut around,
+                        Around::of_integers(layer, at + 1 == count && model.sum().is_none()),
+                    );
+                    layers.push((
+                        Kernel::of_integers(layer.weights()),
+                        integer_work(layer.weights()),
+                    ));
                 }
                 if let Some(sum) = model.sum() {
                     add(&mut around, Around::of_sum(sum.inputs()));
@@ -576,7 +610,8 @@ impl Drawn {
     pub(crate) fn estimate(&self, core: Core) -> Estimate {
         self.read(
             |inputs, outputs| {
-                // The loop has ReLU, as a hidden layer; an estimate takes a last layer for one without.
+                // The loop has ReLU, as a hidden layer; an estimate takes a last layer for one
+                // without.
                 let relu = Around::of_dense_floats(outputs, true).price(&core.prices().around[0]);
                 let mut estimate = Estimate::of_dense(&[[inputs, outputs]], Numbers::Floats, core);
                 estimate.instructions += relu / PER_INSTRUCTION;
@@ -596,11 +631,9 @@ impl Drawn {
         };
         let mut words = vec![kind, outputs as u32, self.row.len() as u32, model.len() as u32];
         for bytes in [&self.row, model] {
-            words.extend(
-                bytes
-                    .chunks(4)
-                    .map(|chunk| chunk.iter().rev().fold(0_u32, |word, &byte| word << 8 | u32::from(byte))),
-            );
+            words.extend(bytes.chunks(4).map(|chunk| {
+                chunk.iter().rev().fold(0_u32, |word, &byte| word << 8 | u32::from(byte))
+            }));
         }
         words
     }
@@ -615,7 +648,9 @@ pub(crate) fn batches(models: &[Drawn], most: usize) -> Vec<(Vec<u8>, Vec<&Drawn
     let mut batches: Vec<(Vec<u32>, Vec<&Drawn>)> = vec![(Vec::new(), Vec::new())];
     for model in models {
         let words = model.words();
-        let full = batches.last().is_some_and(|(held, _)| 4 * (held.len() + words.len() + END.len()) > most);
+        let full = batches
+            .last()
+            .is_some_and(|(held, _)| 4 * (held.len() + words.len() + END.len()) > most);
         if full {
             batches.push((Vec::new(), Vec::new()));
         }
@@ -638,7 +673,8 @@ mod tests {
         for kernel in Kernel::ALL {
             assert!(models.iter().any(|model| model.kernels.contains(&kernel)), "{kernel:?}");
         }
-        let digests = |models: &[Drawn]| models.iter().map(|model| model.digest).collect::<Vec<_>>();
+        let digests =
+            |models: &[Drawn]| models.iter().map(|model| model.digest).collect::<Vec<_>>();
         assert_eq!(digests(&models), digests(&super::models(1, 2)));
         assert!(models.iter().zip(&others).all(|(model, other)| model.words() != other.words()));
     }

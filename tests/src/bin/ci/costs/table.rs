@@ -20,7 +20,8 @@ pub(crate) fn text(command: &str, parts: &[Measured]) -> String {
     let mut text = format!(
         "//! Generated: what was measured of each core but the Cortex-M7, which runs the code of the Cortex-M4F.\n//!\n\
          //! Made by `{command}`.\n//! Do not edit: run that again.\n//!\n\
-         //! - a prediction: {}\n//! - a layer: {}\n//! - a chain besides: {}\n//! - code without tables: {}\n\n\
+         //! - a prediction: {}\n//! - a layer: {}\n//! - a chain besides: {}\n//! - code without
+         //!   tables: {}\n\n\
          use super::rows::{{Prices, Row}};\n\n#[rustfmt::skip]\npub(super) static TABLE: [Prices; {}] = [\n",
         Around::NAMES.join(", "),
         COUNTS.join(", "),
@@ -104,7 +105,11 @@ mod tests {
         let part = Measured { core: "Cortex-M0", startup: 200, prices, bytes: Bytes::default() };
         let text = text("command", &[part]);
         assert_eq!(text.matches("Row {").count(), Kernel::ALL.len());
-        assert!(text.contains("1_234_568") && text.contains("[1500, ") && text.contains("Made by `command`"));
+        assert!(
+            text.contains("1_234_568")
+                && text.contains("[1500, ")
+                && text.contains("Made by `command`")
+        );
     }
 
     /// The core chooses encodings by the rows of the table.

@@ -24,15 +24,21 @@ pub(crate) fn compilers(cores: &[Core]) -> Vec<(&'static str, &'static str)> {
 /// `model.c` and `model.h` in a folder of the program's name.
 pub(super) fn export(folder: &Path, program: &Program) -> Result<(), Stop> {
     let to = folder.join("models").join(&program.name);
-    std::fs::create_dir_all(&to).map_err(|error| Stop::Failed(format!("{}: {error}", to.display())))?;
+    std::fs::create_dir_all(&to)
+        .map_err(|error| Stop::Failed(format!("{}: {error}", to.display())))?;
     super::export(folder, program, "c", &to.join("model.c"), &[])
 }
 
 /// Builds the program of a board: its start-up code, one prediction, and the end.
-pub(super) fn build(folder: &Path, board: &Board, program: Option<&Program>) -> Result<PathBuf, Stop> {
+pub(super) fn build(
+    folder: &Path,
+    board: &Board,
+    program: Option<&Program>,
+) -> Result<PathBuf, Stop> {
     let name = program.map_or("nothing", |program| &program.name);
     let out = folder.join("target").join(board.target).join("c");
-    std::fs::create_dir_all(&out).map_err(|error| Stop::Failed(format!("{}: {error}", out.display())))?;
+    std::fs::create_dir_all(&out)
+        .map_err(|error| Stop::Failed(format!("{}: {error}", out.display())))?;
     let image = out.join(name);
     let script = out.join("link.ld");
     std::fs::write(&script, linked(board))
@@ -65,9 +71,15 @@ fn options(target: &str) -> Result<(&'static str, &'static str), Stop> {
     Ok(match target {
         "thumbv6m-none-eabi" => (arm, "-mcpu=cortex-m0 -mthumb"),
         "thumbv7m-none-eabi" => (arm, "-mcpu=cortex-m3 -mthumb"),
-        "thumbv7em-none-eabihf" => (arm, "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"),
-        "thumbv8m.main-none-eabihf" => (arm, "-mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16"),
-        "riscv32imac-unknown-none-elf" => (riscv, "-march=rv32imac -mabi=ilp32 -msmall-data-limit=0"),
+        "thumbv7em-none-eabihf" => {
+            (arm, "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16")
+        }
+        "thumbv8m.main-none-eabihf" => {
+            (arm, "-mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16")
+        }
+        "riscv32imac-unknown-none-elf" => {
+            (riscv, "-march=rv32imac -mabi=ilp32 -msmall-data-limit=0")
+        }
         other => return Err(Stop::Failed(format!("no options of C for {other}"))),
     })
 }

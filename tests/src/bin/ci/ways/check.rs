@@ -1,4 +1,5 @@
-//! Models that no price comes from, in every way of deploying them, against what `tamis inspect` says.
+//! Models that no price comes from, in every way of deploying them, against what `tamis inspect`
+//! says.
 
 use super::programs::Program;
 use crate::boards::BOARDS;
@@ -12,7 +13,8 @@ use std::path::Path;
 use tamis::base::rng::{Rng, stream};
 use tamis::infer::quantised::Encoding;
 
-/// Of `tests/src/deployed`: of integers in one encoding and in two, of floats in windows and in rows.
+/// Of `tests/src/deployed`: of integers in one encoding and in two, of floats in windows and in
+/// rows.
 const MODELS: &[(&str, &[Way])] = &[
     ("tables_1000", &Way::ALL),
     ("tables_500", &[Way::File, Way::Embedded, Way::Straight, Way::C]),
@@ -46,7 +48,13 @@ fn drawn() -> Vec<(&'static [Way], Drawn)> {
         (&[Way::Straight], &[784, 16, 10], &[Mask, Mask], 0.05, biases),
         (&[Way::Straight], &[200, 20, 8], &[Mask, Mask], 0.1, own),
         (&[Way::Straight], &[784, 27, 10], &[Mask, Mask], 0.022, trained),
-        (&[Way::Straight], &[64, 30, 4], &[Blocks, Dense], 0.2, Besides { biases: true, ..trained }),
+        (
+            &[Way::Straight],
+            &[64, 30, 4],
+            &[Blocks, Dense],
+            0.2,
+            Besides { biases: true, ..trained },
+        ),
     ];
     let mut models: Vec<_> = integers
         .map(|(ways, widths, kinds, density, besides)| {
@@ -77,10 +85,18 @@ const MOST_BYTES_ABOVE: u64 = 512;
 /// Bytes of stack that frames may differ by, where a twentieth is less: parts cut them to 8 or 16.
 const FRAME: u64 = 24;
 
-/// Every estimate for some cores, but for a way that is left out, that is off by more than a twentieth, of RAM by more than a frame too, and every bound that is below.
-pub(crate) fn check(plugin: &Path, cores: &[Core], left_out: Option<Way>) -> Result<Vec<String>, Stop> {
-    let boards: Vec<_> =
-        BOARDS.iter().filter(|board| cores.iter().any(|core| core.name() == board.core)).copied().collect();
+/// Every estimate for some cores, but for a way that is left out, that is off by more than a
+/// twentieth, of RAM by more than a frame too, and every bound that is below.
+pub(crate) fn check(
+    plugin: &Path,
+    cores: &[Core],
+    left_out: Option<Way>,
+) -> Result<Vec<String>, Stop> {
+    let boards: Vec<_> = BOARDS
+        .iter()
+        .filter(|board| cores.iter().any(|core| core.name() == board.core))
+        .copied()
+        .collect();
     let mut entries = Vec::new();
     for (name, ways) in MODELS {
         let bytes = images::read(&root().join(format!("tests/src/deployed/{name}.tamis")))?;
@@ -91,10 +107,9 @@ pub(crate) fn check(plugin: &Path, cores: &[Core], left_out: Option<Way>) -> Res
         }
     }
     for (at, (ways, model)) in drawn().into_iter().enumerate() {
-        entries.extend(
-            ways.iter()
-                .map(|way| (Program::of(format!("drawn_{at}_{}", way.name()), *way, &model), model.clone())),
-        );
+        entries.extend(ways.iter().map(|way| {
+            (Program::of(format!("drawn_{at}_{}", way.name()), *way, &model), model.clone())
+        }));
     }
     entries.retain(|(program, _)| Some(program.way) != left_out);
     let programs: Vec<_> = entries.iter().map(|(program, _)| program.clone()).collect();
@@ -114,7 +129,14 @@ pub(crate) fn check(plugin: &Path, cores: &[Core], left_out: Option<Way>) -> Res
             let errors = both.map(|(_, estimated, taken)| 100.0 * off(estimated, taken));
             println!(
                 "{:<11} {:<22} {:>8} {:>8} {:>+6.1} % {:>8} {:>8} {:>+6.1} %",
-                board.core, program.name, both[0].1, both[0].2, errors[0], both[1].1, both[1].2, errors[1]
+                board.core,
+                program.name,
+                both[0].1,
+                both[0].2,
+                errors[0],
+                both[1].1,
+                both[1].2,
+                errors[1]
             );
             let far = both.iter().zip(errors).filter(|(both, error)| {
                 let (what, estimated, taken) = **both;

@@ -15,7 +15,8 @@ const MARGIN: f64 = 0.02;
 const OF_FLOATS: [usize; 3] = [3, 4, 5];
 /// The last of them, another kernel, comes from models of two.
 const ANOTHER: usize = EXTRAS.len() - 1;
-/// Hidden neurons of models whose buffers [`tamis::infer::model::zeros`] makes by few stores, by many, and by a routine.
+/// Hidden neurons of models whose buffers [`tamis::infer::model::zeros`] makes by few stores, by
+/// many, and by a routine.
 const BUFFERS: [usize; 3] = [12, 50, 90];
 /// Outputs of models that become modules: more than eight some processors return by a routine.
 const OUTPUTS: [usize; 2] = [6, 10];
@@ -63,7 +64,8 @@ pub(crate) struct Bytes {
     pub(crate) straight: [Vec<f64>; 2],
 }
 
-/// Widths of two layers that a kernel runs; the second of windows is run by the short ones, which its row has too.
+/// Widths of two layers that a kernel runs; the second of windows is run by the short ones, which
+/// its row has too.
 const fn widths(kernel: Kernel) -> [usize; 3] {
     match kernel {
         Kernel::ShortWindows => [100, 20, 10],
@@ -85,12 +87,14 @@ fn model(rng: &mut Rng, widths: &[usize], kernels: &[Kernel], extra: Option<usiz
     }
     let kernels = (0..layers).map(|at| kernels[at.min(kernels.len() - 1)]);
     if kernels.clone().all(|kernel| kernel.numbers() == Numbers::Floats) {
-        let rows = |kernel| if kernel == Kernel::Floats { FloatLayer::Rows } else { FloatLayer::Windows };
+        let rows =
+            |kernel| if kernel == Kernel::Floats { FloatLayer::Rows } else { FloatLayer::Windows };
         let kinds: Vec<_> = kernels.map(rows).collect();
         return planned_floats(rng, &widths[..=layers], &kinds, 0.1, sum);
     }
     let plain = Besides::PLAIN;
-    let besides = Besides { biases: is(0), scaled: is(1), relu: is(2), sum, own_factors: is(6), ..plain };
+    let besides =
+        Besides { biases: is(0), scaled: is(1), relu: is(2), sum, own_factors: is(6), ..plain };
     let encoding = |kernel| match kernel {
         Kernel::Dense => Encoding::Dense,
         Kernel::Mask => Encoding::Mask,
@@ -105,7 +109,8 @@ fn model(rng: &mut Rng, widths: &[usize], kernels: &[Kernel], extra: Option<usiz
 fn straight(rng: &mut Rng) -> Vec<Drawn> {
     let plain = Besides::PLAIN;
     let (biases, relu) = (Besides { biases: true, ..plain }, Besides { relu: true, ..plain });
-    let (own_factors, scaled) = (Besides { own_factors: true, ..plain }, Besides { scaled: true, ..plain });
+    let (own_factors, scaled) =
+        (Besides { own_factors: true, ..plain }, Besides { scaled: true, ..plain });
     let sum = Besides { sum: true, ..plain };
     let shapes: [(&[usize], f32, Besides); 12] = [
         (&[784, 10, 10], 0.03, plain),
@@ -175,12 +180,18 @@ pub(crate) fn entries() -> Entries {
         let widths = if a == Blocks { [300, 12, 6] } else { widths(a) };
         add(Role::Two(a, b), languages(a), &model(&mut rng, &widths, &[a, b], None));
     }
-    for (kernel, outputs) in [Floats, Mask].into_iter().flat_map(|kernel| OUTPUTS.map(|n| (kernel, n))) {
+    for (kernel, outputs) in
+        [Floats, Mask].into_iter().flat_map(|kernel| OUTPUTS.map(|n| (kernel, n)))
+    {
         let model = model(&mut rng, &[300, 12, outputs], &[kernel], None);
         add(Role::Module(kernel.numbers()), &[Way::Embedded, Way::Rust], &model);
     }
     for (at, hidden) in BUFFERS.into_iter().enumerate() {
-        add(Role::Buffers(at), &[Way::Embedded], &model(&mut rng, &[300, hidden, 6], &[Mask], None));
+        add(
+            Role::Buffers(at),
+            &[Way::Embedded],
+            &model(&mut rng, &[300, hidden, 6], &[Mask], None),
+        );
     }
     straight(&mut rng).iter().for_each(|model| add(Role::Straight, &[Way::Straight], model));
     Entries(all)
@@ -240,11 +251,13 @@ impl Entries {
         self.0.iter().map(|entry| entry.program.clone()).collect()
     }
 
-    /// What the table says of a core on which the programs took this, and a plain loop over floats that.
+    /// What the table says of a core on which the programs took this, and a plain loop over floats
+    /// that.
     pub(crate) fn bytes(&self, took: &[Taken], plain: [u64; 2]) -> Bytes {
         let mut own = Own { entries: &self.0, own: Vec::new() };
         own.own = self.0.iter().zip(took).map(|(entry, took)| entry.own(*took)).collect();
-        let mut bytes = Bytes { zeros: self.zeros(&own), straight: self.straight(took), ..Bytes::default() };
+        let mut bytes =
+            Bytes { zeros: self.zeros(&own), straight: self.straight(took), ..Bytes::default() };
         for (entry, own) in self.0.iter().zip(&mut own.own) {
             own[0] -= zeros(bytes.zeros.map(|bytes| bytes as u16), entry.buffers()) as i64;
         }
@@ -257,7 +270,8 @@ impl Entries {
                     bytes.extras[at][extra][language] = own.extra(extra, numbers, way);
                 }
             }
-            let [long, short] = [Kernel::Blocks, Kernel::ShortBlocks].map(|kernel| own.kernel(kernel, way));
+            let [long, short] =
+                [Kernel::Blocks, Kernel::ShortBlocks].map(|kernel| own.kernel(kernel, way));
             let both = most(own.of(Role::Two(Kernel::Blocks, Kernel::ShortBlocks), way));
             let another = bytes.extras[1][ANOTHER][language][0];
             bytes.shared[language] = (sum(long, short)[0] + another - both[0]).max(0);
@@ -267,7 +281,8 @@ impl Entries {
             bytes.file[at] = most(own.of(Role::File(numbers), Way::File));
             let embedded = own.of(Role::Module(numbers), Way::Embedded);
             let modules = own.of(Role::Module(numbers), Way::Rust);
-            bytes.module[at] = most(modules.zip(embedded).map(|(module, embedded)| less(module, embedded)));
+            bytes.module[at] =
+                most(modules.zip(embedded).map(|(module, embedded)| less(module, embedded)));
         }
         bytes
     }
@@ -277,7 +292,8 @@ impl Entries {
         let of = || self.0.iter().zip(took).filter(|(entry, _)| entry.role == Role::Straight);
         let counts = |entry: &Entry| {
             let none = [0; STRAIGHT.len()];
-            let counts = entry.model.read(|_, _| none, |_| none, |view| Straight::of(view.model()).0);
+            let counts =
+                entry.model.read(|_, _| none, |_| none, |view| Straight::of(view.model()).0);
             counts.map(|count| count as f64).to_vec()
         };
         // Of RAM only what is in it: the prediction itself, layers, and what they give.
@@ -295,8 +311,10 @@ impl Entries {
 
     /// Bytes of code for buffers of 64 words, and of the routine for longer ones.
     fn zeros(&self, own: &Own<'_>) -> Pair {
-        let [few, many, routine] = [0, 1, 2].map(|k| most(own.of(Role::Buffers(k), Way::Embedded))[0]);
-        let words = |k| self.0.iter().find(|entry| entry.role == Role::Buffers(k)).map_or(0, Entry::words);
+        let [few, many, routine] =
+            [0, 1, 2].map(|k| most(own.of(Role::Buffers(k), Way::Embedded))[0]);
+        let words =
+            |k| self.0.iter().find(|entry| entry.role == Role::Buffers(k)).map_or(0, Entry::words);
         let (short, long) = (words(0), words(1));
         let of_64 = (64 * (many - few) + (long - short) / 2) / (long - short).max(1);
         [of_64.max(0), (routine - few + of_64 * short / 64).max(0)]
@@ -306,7 +324,9 @@ impl Entries {
 /// Prices that no measured model takes more than.
 fn bounding(counts: &[Vec<f64>], took: &[f64]) -> Vec<f64> {
     let prices = fit::prices(counts, took);
-    let of = |counts: &[f64]| counts.iter().zip(&prices).map(|(count, price)| count * price).sum::<f64>();
+    let of = |counts: &[f64]| {
+        counts.iter().zip(&prices).map(|(count, price)| count * price).sum::<f64>()
+    };
     let most = counts.iter().zip(took).map(|(counts, took)| took / of(counts)).fold(1.0, f64::max);
     prices.iter().map(|price| price * most * (1.0 + MARGIN)).collect()
 }
@@ -314,7 +334,8 @@ fn bounding(counts: &[Vec<f64>], took: &[f64]) -> Vec<f64> {
 impl Entry {
     /// Code, and stack besides what is known exactly.
     fn own(&self, took: Taken) -> Pair {
-        let known = self.model.estimate(Core::CortexM4F).memory(self.program.way).unwrap_or_default();
+        let known =
+            self.model.estimate(Core::CortexM4F).memory(self.program.way).unwrap_or_default();
         let buffers = known.scratch_bytes + known.output_bytes;
         [took.flash as i64 - known.model_bytes as i64, took.ram as i64 - buffers as i64]
     }
@@ -343,11 +364,15 @@ mod tests {
                 |_, _| (Vec::new(), Chain::default()),
                 |view| {
                     let layers = view.model().layers();
-                    (layers.iter().filter_map(Kernel::of_floats).collect(), Chain::of_floats(layers))
+                    (
+                        layers.iter().filter_map(Kernel::of_floats).collect(),
+                        Chain::of_floats(layers),
+                    )
                 },
                 |view| {
                     let kernels = view.model().layers().iter();
-                    let kernels = kernels.map(|layer| Kernel::of_integers(layer.weights())).collect();
+                    let kernels =
+                        kernels.map(|layer| Kernel::of_integers(layer.weights())).collect();
                     (kernels, Chain::of_integers(view.model()))
                 },
             );
