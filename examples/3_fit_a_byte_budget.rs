@@ -1,10 +1,8 @@
-//! Fits training into the RAM of a microcontroller: from the bytes that a device can spare follows
-//! how many nonzero weights it can train, and training then takes exactly the bytes that were
-//! computed, not one more.
+//! Fits training into the RAM of a microcontroller: the bytes that a device can spare give the
+//! number of nonzero weights, and training takes exactly the bytes computed, not one more.
 //!
-//! The device holds 200 pictures of 8×8 bytes in flash and tells the digit 1 from 0. Everything
-//! here but the printing also runs on the device, with the same bits: the reference operator, and
-//! memory that the caller owns.
+//! The device holds 200 pictures of 8×8 bytes in flash and tells the digit 1 from 0. All but the
+//! printing also runs on the device, bit-identically: the reference operator, caller-owned memory.
 //!
 //! Run: `cargo run --release -p tamis-examples --example 3_fit_a_byte_budget`
 

@@ -1,27 +1,18 @@
 //! Makes the network that the firmware of `examples/firmware/chips` watches a machine with: windows
-//! of an accelerometer in, three classes out, 8-bit integers.
-//!
-//! The reference operator trains on windows from a seed, so that the file comes out the same on
-//! every machine. For a machine of yours, record windows in each of the three states and read them
-//! where `simulated::window` makes some.
+//! of an accelerometer in, three classes out, 8-bit integers. Training is the reference operator's,
+//! bit-identical everywhere. For a machine of yours, read recorded windows in `windows`.
 //!
 //! Run: `cargo run --release -p tamis-examples --example 5_firmware [FOLDER]`; then see
 //! `examples/firmware/README.md`.
 
-use anyhow::Context;
 use std::io::Write;
 use std::ops::ControlFlow::Continue;
 use std::path::PathBuf;
-use tamis::base::rng::{Rng, stream};
-use tamis::base::{budget, dims::Dims};
+use tamis::base::{budget, dims::Dims, rng::Rng, rng::stream};
 use tamis::data::samples::Rows;
 use tamis::infer::quantised::Encoding;
-use tamis::learn::anneal::{self, Params};
-use tamis::learn::loss::Classes;
-use tamis::learn::start::Start;
-use tamis::operator::factored::provided;
-use tamis::operator::gated::Gated;
-use tamis::operator::sensing::Sensing;
+use tamis::learn::{anneal, anneal::Params, loss::Classes, start::Start};
+use tamis::operator::{factored::provided, gated::Gated, sensing::Sensing};
 use tamis::store::wire::{self, Choice, QuantisedView, Task};
 use tamis_host::base::file::{Aligned, write_folder};
 use tamis_host::data::{Matrix, Values};
@@ -44,10 +35,8 @@ const PARAMS: Params<'_> = Params {
 };
 
 fn main() -> anyhow::Result<()> {
-    let folder = std::env::args_os().nth(1).map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/firmware/monitor/model")),
-        PathBuf::from,
-    );
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/firmware/monitor/model");
+    let folder = std::env::args_os().nth(1).map_or_else(|| default.into(), PathBuf::from);
     let (windows, classes) = windows(1, DIMS.samples);
     let mut values: Vec<f32> =
         windows.as_flattened().iter().map(|&byte| f32::from(byte) - ZERO).collect();
@@ -86,13 +75,11 @@ fn train(values: &[f32], classes: &[u16]) -> anyhow::Result<Vec<u8>> {
         anneal::run(&mut sensing, classes, s, Start::Zero, &PARAMS, &mut memory, |_| Continue(()))?;
     let task = Some(Task::Multiclass);
     let mut bytes = vec![0; wire::trained_len(trained.network, task)?];
-    wire::encode(trained.network, DIMS.hidden, task, &mut bytes)
-        .context("cannot encode the model")?;
+    wire::encode(trained.network, DIMS.hidden, task, &mut bytes)?;
     Ok(bytes)
 }
 
-/// The bytes of the same model with integers. A chip on SPI is read piece by piece, which blocks
-/// are for.
+/// The same model in integers, in blocks, which are read from a chip on SPI piece by piece.
 fn quantise(floats: &[u8], values: Vec<f32>) -> anyhow::Result<Vec<u8>> {
     let data = Matrix { rows: values.len() / INPUTS, cols: INPUTS, values: Values::F32(values) };
     let options =

@@ -1,7 +1,7 @@
 //! A model of 8-bit integers: 784 inputs, 10 outputs, 200 weights, checksum 57a1e39a.
 //!
-//! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and
-//! no file. The compiler checks the tables, and links the kernels that they need and no check.
+//! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.
+//! The compiler checks the tables, and links the kernels that they need and no check.
 
 #![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]
 
