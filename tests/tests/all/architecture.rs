@@ -244,21 +244,6 @@ fn a_circle_is_found_through_a_passed_on_name() {
 }
 
 #[test]
-fn a_function_is_told_from_its_module() {
-    let found = |user: &str| {
-        let folder = made(&[
-            ("lib.rs", "pub mod a;"),
-            ("a.rs", "mod b; mod c; pub use c::g; pub fn b() { c::g() }"),
-            ("a/b.rs", "pub fn f() {}"),
-            ("a/c.rs", user),
-        ]);
-        circles(&Source::read(folder.path())).len()
-    };
-    assert_eq!(found("use super::b; pub fn g() { b::f() }"), 0);
-    assert_eq!(found("use super::b; pub fn g() { b() }"), 1);
-}
-
-#[test]
 fn tuples_are_seen_in_every_kind_of_function() {
     let text = "fn a((x, y): (u8, u8)) {} struct S; impl S { fn b(&self, z: &mut (u8, u8)) {} } trait T { fn c(w: (u8, u8)); } fn d(x: u8) {}";
     let folder = made(&[("lib.rs", text)]);

@@ -126,13 +126,6 @@ impl Source {
         self.modules.iter().find(|module| module.path == path)
     }
 
-    /// Whether an absolute path names a module, and a function beside it.
-    fn is_ambiguous(&self, path: &[String]) -> bool {
-        let Some((name, above)) = path.split_last() else { return false };
-        let defines = |module: &Module| module.defined.contains(name);
-        self.find(path).is_some() && self.find(above).is_some_and(defines)
-    }
-
     /// The file that defines what an absolute path names: through re-exports, and none for a module
     /// or another crate.
     fn definition(&self, path: &[String], depth: usize) -> Option<usize> {
@@ -219,17 +212,14 @@ impl<'ast> Visit<'ast> for Uses<'_> {
         self.at = outer;
     }
 
-    /// What is imported is used; what is passed on is used where it is named, and so is a name that
-    /// a function shares with a module, since only its use says which is meant.
+    /// What is imported is used; what is passed on is used where it is named.
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
         if matches!(item.vis, Visibility::Inherited) {
             let mut leaves = Vec::new();
             tree(&item.tree, &mut Vec::new(), &mut leaves);
             for leaf in leaves {
                 let path = absolute(&self.source.modules[self.at].path, &leaf.path);
-                let is_plain =
-                    |path: &Names| leaf.name.is_some() && !self.source.is_ambiguous(path);
-                if let Some(path) = path.filter(is_plain) {
+                if let Some(path) = path.filter(|_| leaf.name.is_some()) {
                     self.named(&[vec!["crate".to_string()], path].concat());
                 }
             }
