@@ -4,9 +4,11 @@ use crate::part::Stop;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
+use std::sync::Mutex;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 /// The repository's root.
@@ -14,6 +16,25 @@ pub(crate) fn root() -> PathBuf {
     let tests = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     tests.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// What `run` gives of each item, in their order: as many at a time as there are processors.
+pub(crate) fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (Mutex::new(items.iter().enumerate()), Mutex::new(Vec::new()));
+    let take = || next.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(|| {
+                while let Some((at, item)) = take() {
+                    let result = run(item);
+                    done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// A program with arguments, run in the repository's root.
@@ -195,6 +216,17 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_gives_results_in_order() {
+        let items: Vec<u64> = (0..50).rev().collect();
+        let slow = |item: &u64| {
+            sleep(Duration::from_micros(50 * item));
+            item * item
+        };
+        assert_eq!(each(&items, slow), items.iter().map(|item| item * item).collect::<Vec<_>>());
+        assert_eq!(each(&[0; 0], slow), [0; 0]);
+    }
 
     #[test]
     fn the_printed_command_can_be_pasted() {

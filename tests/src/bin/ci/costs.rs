@@ -8,7 +8,7 @@ pub(crate) mod fit;
 mod table;
 
 use crate::boards::{BOARDS, Board};
-use crate::command::root;
+use crate::command::{each, root};
 use crate::cost::{Around, Core, Kernel, Numbers, Way, Work};
 use crate::emulator::{EMULATORS, Emulation, Limits, WORK, build_plugin};
 use crate::images;
@@ -51,11 +51,12 @@ pub(crate) fn run(_: &Context) -> Outcome {
     let memory = ways::measure(BOARDS, &plugin, &entries.programs())?;
     let models = draw::models(FIT_SEED, FIT);
     let mut parts = Vec::new();
-    for ((board, memory), core) in BOARDS.iter().zip(&memory).zip(Core::ALL) {
+    let measured = each(BOARDS, |board| measure(board, &plugin, &models, "costs"));
+    for (((board, memory), took), core) in BOARDS.iter().zip(&memory).zip(measured).zip(Core::ALL) {
         if core == Core::CortexM7 {
             continue;
         }
-        let took = measure(board, &plugin, &models, "costs")?;
+        let took = took?;
         let (prices, errors) = fitted(&models, &took, core);
         let mut order: Vec<_> = errors.iter().zip(&models).zip(&took).collect();
         order.sort_by(|((a, _), _), ((b, _), _)| b.abs().total_cmp(&a.abs()));
@@ -117,8 +118,9 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
     let models = draw::models(CHECK_SEED, CHECK);
     let mut problems = Vec::new();
     println!("\n{:<11} {:>6} {:>22} {:>18}", "core", "models", "instructions, worst", "mean error");
-    for (board, core) in BOARDS.iter().zip(Core::ALL) {
-        let took = measure(board, plugin, &models, "estimates")?;
+    let measured = each(BOARDS, |board| measure(board, plugin, &models, "estimates"));
+    for ((board, took), core) in BOARDS.iter().zip(measured).zip(Core::ALL) {
+        let took = took?;
         let (mut worst, mut sum) = ((0.0_f64, ""), 0.0);
         for (model, took) in models.iter().zip(&took) {
             let estimate = model.estimate(core);

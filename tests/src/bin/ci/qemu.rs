@@ -2,6 +2,7 @@
 //! results to the host's digests and to the limits.
 
 use crate::boards::{BOARDS, Board};
+use crate::command::each;
 use crate::emulator::{EMULATORS, Emulation, Limits, Ran, build_plugin, endless};
 use crate::images::{self, IMAGES, SOFT};
 use crate::matrix::{self, Run};
@@ -20,11 +21,12 @@ pub(crate) fn run(_: &Context) -> Outcome {
     let plugin = build_plugin()?;
     let mut problems = endless(&plugin)?;
     let expected = matrix::expected();
-    let runs = BOARDS.iter().map(|board| emulate(board, &plugin)).collect::<Result<Vec<_>, _>>()?;
+    let runs = each(BOARDS, |board| emulate(board, &plugin));
+    let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
     print!("{}", matrix::table(&runs, &expected));
     problems.extend(matrix::problems(&runs, &expected));
-    for board in BOARDS {
-        problems.extend(trace(board, &plugin)?);
+    for traced in each(BOARDS, |board| trace(board, &plugin)) {
+        problems.extend(traced?);
     }
     images::build_sized()?;
     problems.extend(sizes::check(IMAGES)?);

@@ -8,14 +8,13 @@ pub(crate) mod fit;
 pub(crate) mod programs;
 
 use crate::boards::Board;
-use crate::command::{Cmd, root};
+use crate::command::{Cmd, each, root};
 use crate::cost::{Numbers, Way};
 use crate::emulator::{Emulation, Limits, WORK};
 use crate::images;
 use crate::part::Stop;
 use crate::{cross, elf};
 use programs::Program;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +39,6 @@ pub(crate) fn measure(
 ) -> Result<Vec<Vec<Taken>>, Stop> {
     let folder = root().join(WORK).join(FOLDER);
     write(&folder, programs)?;
-    let rust: Vec<_> = programs.iter().filter(|program| program.way != Way::C).collect();
     let mut targets: Vec<_> = boards.iter().map(|board| board.target).collect();
     targets.dedup();
     let build =
@@ -57,28 +55,25 @@ pub(crate) fn measure(
             all.push(all[before].clone());
             continue;
         }
-        let image =
-            |name: &str| folder.join("target").join(board.target).join("release").join(name);
-        let mut took = BTreeMap::new();
-        let nothing = taken(board, &image(NOTHING), plugin)?;
-        for program in &rust {
-            took.insert(
-                program.name.as_str(),
-                less(taken(board, &image(&program.name), plugin)?, nothing, program),
-            );
-        }
-        let c: Vec<_> = programs.iter().filter(|program| program.way == Way::C).collect();
-        if !c.is_empty() {
-            let nothing = taken(board, &c::build(&folder, board, None)?, plugin)?;
-            for program in c {
-                let image = c::build(&folder, board, Some(program))?;
-                took.insert(
-                    program.name.as_str(),
-                    less(taken(board, &image, plugin)?, nothing, program),
-                );
-            }
-        }
-        all.push(programs.iter().map(|program| took[program.name.as_str()]).collect());
+        let take = |program: Option<&Program>, is_c: bool| {
+            let name = program.map_or(NOTHING, |program| &program.name);
+            let image = match is_c {
+                true => c::build(&folder, board, program)?,
+                false => folder.join("target").join(board.target).join("release").join(name),
+            };
+            taken(board, &image, plugin)
+        };
+        let rust = take(None, false)?;
+        let has_c = programs.iter().any(|program| program.way == Way::C);
+        let c = if has_c { take(None, true)? } else { rust };
+        let took = each(programs, |program| {
+            let (is_c, without) = match program.way {
+                Way::C => (true, c),
+                _ => (false, rust),
+            };
+            Ok(less(take(Some(program), is_c)?, without, program))
+        });
+        all.push(took.into_iter().collect::<Result<_, Stop>>()?);
     }
     Ok(all)
 }
@@ -100,7 +95,8 @@ fn taken(board: &Board, image: &Path, plugin: &Path) -> Result<Taken, Stop> {
         address.ok_or_else(|| Stop::Failed(format!("{}: no symbol {name}", image.display())))
     };
     let (data, top) = (symbol("__sheap")?, symbol("_stack_start")?);
-    let (name, more, quiet, limits) = ("way", &[][..], true, Limits::USUAL);
+    let name = image.file_name().map(|name| format!("way-{}", name.display()));
+    let (name, more, quiet, limits) = (&*name.unwrap_or_default(), &[][..], true, Limits::USUAL);
     let ran =
         Emulation { board, image, name, plugin, floor: Some(data), more, quiet, limits }.run();
     // The program ends with what it predicted as its status.

@@ -40,7 +40,7 @@ pub(super) fn build(
     std::fs::create_dir_all(&out)
         .map_err(|error| Stop::Failed(format!("{}: {error}", out.display())))?;
     let image = out.join(name);
-    let script = out.join("link.ld");
+    let script = out.join(format!("{name}.ld"));
     std::fs::write(&script, linked(board))
         .map_err(|error| Stop::Failed(format!("{}: {error}", script.display())))?;
     let (compiler, options) = options(board.target)?;
