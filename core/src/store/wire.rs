@@ -27,7 +27,9 @@ mod cost;
 pub mod embed;
 mod head;
 mod integers;
+mod layer;
 mod read;
+mod reader;
 mod recode;
 #[cfg(feature = "embedded-storage")]
 mod sections;
@@ -36,12 +38,13 @@ mod trained;
 mod write;
 
 #[cfg(feature = "embedded-storage")]
-pub(crate) use sections::{Head, PIECE, Section, Sections};
+pub(crate) use {head::Head, sections::PIECE, sections::Section, sections::Sections};
 
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
 pub use integers::{QuantisedView, layer_len};
-pub use read::{View, encoded_len};
+pub use read::View;
+pub use reader::encoded_len;
 pub use recode::Choice;
 pub use task::Task;
 pub use trained::{encode, max_len, trained_len};

@@ -5,9 +5,11 @@
 //! numbers, its layers a [`model::Chain`] or [`quantised::Chain`] in a `static`, and neither the
 //! file nor a check is linked. What is public here is for these macros.
 
-use super::integers::{Raw, RawIntegers, next, scales};
-use super::read::{RawLayer, Walk, head, raw_layer};
-use super::{TAG_CSR, TAG_DENSE, TAG_MASK, TAG_WINDOWS};
+use super::head::Head;
+use super::integers::scales;
+use super::layer::{RawLayer, Walk};
+use super::reader::head;
+use super::{TAG_CSR, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS};
 use crate::base::error::{length, tri};
 use crate::infer::model::{self, Activation, Sum};
 use crate::infer::quantised::{self, Scales, Weights};
@@ -26,68 +28,46 @@ enum Kind {
 }
 
 /// The arrays of a layer, in the order in which pools hold them.
-type Arrays<'a> = [(Kind, &'a [u8]); 4];
+type Arrays<'a> = [(Kind, &'a [u8]); 5];
 
-/// One layer of either kind.
-enum Layer<'a> {
-    Floats(RawLayer<'a>),
-    Integers(RawIntegers<'a>),
-}
-
-/// The layers of a file, one by one, and of which kind they are.
+/// The layers of a file, one by one.
 struct Layers<'a> {
     walk: Walk<'a>,
-    integers: bool,
+    is_integers: bool,
     ended: bool,
 }
 
 impl<'a> Layers<'a> {
-    const fn new(file: &'a [u8], integers: bool) -> Result<Self> {
+    const fn new(file: &'a [u8], is_integers: bool) -> Result<Self> {
         let (mut reader, ..) = tri!(head(file));
-        if integers {
+        if is_integers {
             tri!(scales(&mut reader));
         }
-        Ok(Self { walk: Walk::new(reader), integers, ended: false })
+        Ok(Self { walk: Walk::new(reader), is_integers, ended: false })
     }
 
-    const fn next(&mut self) -> Result<Option<Layer<'a>>> {
-        if self.integers {
-            return Ok(match tri!(next(&mut self.walk, self.ended)) {
-                Some(Raw::Layer(raw)) => Some(Layer::Integers(raw)),
-                Some(Raw::Sum(raw)) => {
-                    self.ended = true;
-                    Some(Layer::Floats(raw))
-                }
-                None => None,
-            });
+    const fn next(&mut self) -> Result<Option<RawLayer<'a>>> {
+        if !self.is_integers {
+            return self.walk.floats();
         }
-        match tri!(self.walk.next()) {
-            Some((at, tag, payload)) => Ok(Some(Layer::Floats(tri!(raw_layer(at, tag, payload))))),
-            None => Ok(None),
-        }
+        let layer = tri!(self.walk.integers(self.ended));
+        self.ended = matches!(&layer, Some(raw) if raw.head.tag == TAG_SUM);
+        Ok(layer)
     }
 }
 
-impl<'a> Layer<'a> {
-    const fn arrays(&self) -> Arrays<'a> {
-        const NONE: (Kind, &[u8]) = (Kind::Byte, &[]);
-        match self {
-            Layer::Floats(RawLayer { tag, arrays: [a, b, c], .. }) => match *tag {
-                TAG_CSR => [(Kind::Column, a), (Kind::Column, b), (Kind::Float, c), NONE],
-                TAG_WINDOWS => [(Kind::Byte, a), (Kind::Byte, b), (Kind::Float, c), NONE],
-                _ => [(Kind::Word, a), NONE, NONE, NONE],
-            },
-            Layer::Integers(raw) => {
-                let [a, b] = raw.arrays;
-                let [a, b] = match raw.tag {
-                    TAG_DENSE => [(Kind::Weight, a), NONE],
-                    TAG_MASK => [(Kind::Word, a), (Kind::Weight, b)],
-                    _ => [(Kind::Byte, a), (Kind::Pair, b)],
-                };
-                [(Kind::Word, raw.rescale), (Kind::Bias, raw.bias), a, b]
-            }
-        }
-    }
+const fn arrays<'a>(raw: &RawLayer<'a>) -> Arrays<'a> {
+    const NONE: (Kind, &[u8]) = (Kind::Byte, &[]);
+    let [a, b, c] = raw.arrays;
+    let [a, b, c] = match raw.head.tag {
+        TAG_CSR => [(Kind::Column, a), (Kind::Column, b), (Kind::Float, c)],
+        TAG_WINDOWS => [(Kind::Byte, a), (Kind::Byte, b), (Kind::Float, c)],
+        TAG_SUM => [(Kind::Word, a), NONE, NONE],
+        TAG_DENSE => [(Kind::Weight, a), NONE, NONE],
+        TAG_MASK => [(Kind::Word, a), (Kind::Weight, b), NONE],
+        _ => [(Kind::Byte, a), (Kind::Pair, b), NONE],
+    };
+    [(Kind::Word, raw.rescale), (Kind::Bias, raw.bias), a, b, c]
 }
 
 /// How many layers a file has, without the sum of one of integers, and numbers of each kind.
@@ -124,8 +104,8 @@ impl Lengths {
             Self { layers, bytes, weights, columns, words, biases: 0, floats: 0, pairs: 0 };
         let mut left = tri!(Layers::new(file, integers));
         while let Some(layer) = tri!(left.next()) {
-            all.layers += !(integers && matches!(layer, Layer::Floats(_))) as usize;
-            let arrays = layer.arrays();
+            all.layers += !(integers && layer.head.tag == TAG_SUM) as usize;
+            let arrays = arrays(&layer);
             let mut arrays: &[(Kind, &[u8])] = &arrays;
             while let [(kind, bytes), behind @ ..] = arrays {
                 match kind {
@@ -157,7 +137,7 @@ macro_rules! pool {
                 let mut slots: &mut [$type] = &mut numbers;
                 let mut left = tri!(Layers::new(file, integers));
                 while let Some(layer) = tri!(left.next()) {
-                    let arrays = layer.arrays();
+                    let arrays = arrays(&layer);
                     let mut arrays: &[(Kind, &[u8])] = &arrays;
                     while let [(kind, bytes), behind @ ..] = arrays {
                         let mut bytes = if matches!(kind, Kind::$kind) { *bytes } else { &[] };
@@ -242,12 +222,9 @@ pub const fn model<'a, const N: usize>(
     let (mut pools, mut slots) = (pools, layers.as_mut_slice());
     let mut left = tri!(Layers::new(file, false));
     while let Some(layer) = tri!(left.next()) {
-        if let ([slot, behind @ ..], Layer::Floats(raw)) = (slots, layer) {
-            *slot = tri!(float_layer(&raw, &mut pools));
-            slots = behind;
-        } else {
-            return Err(SHORT);
-        }
+        let [slot, behind @ ..] = slots else { return Err(SHORT) };
+        *slot = tri!(float_layer(&layer, &mut pools));
+        slots = behind;
     }
     let chain: model::Chain<'_> = tri!(model::Chain::new(&layers));
     tri!(length("inputs of the model", chain.inputs(), inputs as usize));
@@ -259,21 +236,21 @@ pub const fn model<'a, const N: usize>(
 }
 
 const fn float_layer<'a>(raw: &RawLayer<'_>, pools: &mut Pools<'a>) -> Result<model::Layer<'a>> {
-    let (inputs, outputs, activation, [a, b, c]) =
-        (raw.inputs, raw.outputs, raw.activation, raw.arrays);
-    match raw.tag {
+    let Head { inputs, outputs, activation, requested, .. } = raw.head;
+    let [a, b, c] = raw.arrays;
+    match raw.head.tag {
         TAG_CSR => {
             let (counts, columns) = (take!(pools.columns, a, 2), take!(pools.columns, b, 2));
             let values = take!(pools.floats, c, 4);
             let csr = tri!(model::Csr::new(inputs, counts, columns, values, activation));
-            Ok(model::Layer::Csr(tri!(csr.with_requested(raw.requested))))
+            Ok(model::Layer::Csr(tri!(csr.with_requested(requested))))
         }
         TAG_WINDOWS => {
             let (counts, indices) = (take!(pools.bytes, a, 1), take!(pools.bytes, b, 1));
             let values = take!(pools.floats, c, 4);
             let blocks =
                 tri!(model::Blocks::new(inputs, outputs, counts, indices, values, activation));
-            Ok(model::Layer::Blocks(tri!(blocks.with_requested(raw.requested))))
+            Ok(model::Layer::Blocks(tri!(blocks.with_requested(requested))))
         }
         _ => Ok(model::Layer::Sum(tri!(Sum::new(inputs, take!(pools.words, a, 4))))),
     }
@@ -297,16 +274,14 @@ pub const fn quantised<'a, const N: usize>(
     let (mut pools, mut slots) = (pools, layers.as_mut_slice());
     let mut left = tri!(Layers::new(file, true));
     while let Some(layer) = tri!(left.next()) {
-        match layer {
-            Layer::Floats(raw) => {
-                sum = Some(tri!(Sum::new(raw.inputs, take!(pools.words, raw.arrays[0], 4))));
-            }
-            Layer::Integers(raw) => {
-                let [slot, behind @ ..] = slots else { return Err(SHORT) };
-                *slot = tri!(integer_layer(&raw, &mut pools));
-                slots = behind;
-            }
+        if layer.head.tag == TAG_SUM {
+            let signs = take!(pools.words, layer.arrays[0], 4);
+            sum = Some(tri!(Sum::new(layer.head.inputs, signs)));
+            continue;
         }
+        let [slot, behind @ ..] = slots else { return Err(SHORT) };
+        *slot = tri!(integer_layer(&layer, &mut pools));
+        slots = behind;
     }
     let chain: quantised::Chain<'_> = tri!(quantised::Chain::new(&layers, sum, scales));
     tri!(length("inputs of the model", chain.inputs(), inputs as usize));
@@ -318,12 +293,13 @@ pub const fn quantised<'a, const N: usize>(
 }
 
 const fn integer_layer<'a>(
-    raw: &RawIntegers<'_>,
+    raw: &RawLayer<'_>,
     pools: &mut Pools<'a>,
 ) -> Result<quantised::Layer<'a>> {
-    let (inputs, outputs, [a, b]) = (raw.inputs, raw.outputs, raw.arrays);
+    let Head { inputs, outputs, nonzeros, activation, requested, .. } = raw.head;
+    let [a, b, _] = raw.arrays;
     let (rescale, bias) = (take!(pools.words, raw.rescale, 4), take!(pools.biases, raw.bias, 4));
-    let weights = match raw.tag {
+    let weights = match raw.head.tag {
         TAG_DENSE => {
             Weights::Dense(tri!(quantised::Dense::new(inputs, outputs, take!(pools.weights, a, 1))))
         }
@@ -336,9 +312,8 @@ const fn integer_layer<'a>(
             Weights::Blocks(tri!(quantised::Blocks::new(inputs, outputs, counts, pairs)))
         }
     };
-    tri!(length("weights of a layer", weights.nonzeros(), raw.nonzeros));
-    tri!(quantised::Layer::new(weights, rescale, bias, raw.activation))
-        .with_requested(raw.requested)
+    tri!(length("weights of a layer", weights.nonzeros(), nonzeros));
+    tri!(quantised::Layer::new(weights, rescale, bias, activation)).with_requested(requested)
 }
 
 /// A value that was checked, or the end of the compilation.

@@ -1,27 +1,93 @@
-//! How long the arrays of a layer are, from the fields before them.
+//! The fields of a layer before its arrays, and how long those are.
 
-use super::{TAG_DENSE, TAG_MASK, TAG_WINDOWS};
-use crate::infer::model::windows;
+use super::reader::{Reader, activation, expect, removed};
+use super::{TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS};
+use crate::base::error::{range, tri};
+use crate::infer::model::{Activation, MAX_INPUTS, MAX_OUTPUTS, windows};
+use crate::{Error, Result};
 
-/// Bytes of the arrays of a layer of floats, in the order of the specification.
-#[inline(always)]
-pub(super) const fn float_arrays(
-    tag: u16,
-    inputs: usize,
-    outputs: usize,
-    nonzeros: usize,
-) -> [usize; 3] {
-    let is_windows = tag == TAG_WINDOWS;
-    let counts = if is_windows {
-        outputs.saturating_mul(windows(inputs))
-    } else {
-        outputs.saturating_mul(2)
-    };
-    let columns = if is_windows { nonzeros } else { nonzeros.saturating_mul(2) };
-    [counts, columns, nonzeros.saturating_mul(4)]
+/// The fields of a layer of floats or integers, or of a sum, and the bytes of its arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) tag: u16,
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+    pub(crate) nonzeros: usize,
+    pub(crate) requested: usize,
+    pub(crate) activation: Activation,
+    /// Words of factors and of biases, which come before the weights; none in layers of floats.
+    pub(crate) factors: usize,
+    pub(crate) biases: usize,
+    /// Bytes of the arrays in the order of the specification, without padding; of a sum its signs.
+    pub(crate) arrays: [usize; 3],
 }
 
-/// The same of the weights of a layer of integers.
+impl Head {
+    /// Of a layer of floats in rows or windows.
+    pub(super) const fn floats(p: &mut Reader<'_>, tag: u16) -> Result<Self> {
+        let [inputs, outputs, nonzeros, requested] = tri!(p.words());
+        let activation = tri!(activation(p));
+        tri!(expect("reserved", p.at, 0, tri!(p.u16()) as u32));
+        let [counts, columns] = match tag {
+            TAG_WINDOWS => [outputs.saturating_mul(windows(inputs)), nonzeros],
+            _ => [outputs.saturating_mul(2), nonzeros.saturating_mul(2)],
+        };
+        let arrays = [counts, columns, nonzeros.saturating_mul(4)];
+        let (factors, biases) = (0, 0);
+        Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
+    }
+
+    /// Of a sum.
+    pub(super) const fn sum(p: &mut Reader<'_>) -> Result<Self> {
+        let inputs = tri!(p.u32()) as usize;
+        Ok(Self {
+            tag: TAG_SUM,
+            inputs,
+            outputs: 1,
+            nonzeros: inputs,
+            requested: 1,
+            activation: Activation::Identity,
+            factors: 0,
+            biases: 0,
+            arrays: [inputs.div_ceil(32).saturating_mul(4), 0, 0],
+        })
+    }
+
+    /// Of a layer of integers in a section that starts at `section`.
+    pub(super) const fn integers(p: &mut Reader<'_>, tag: u16, section: usize) -> Result<Self> {
+        let [inputs, outputs, nonzeros, requested] = tri!(p.words());
+        tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
+        tri!(range("outputs of a layer", outputs, 0, MAX_OUTPUTS));
+        let activation = tri!(activation(p));
+        let at = p.at;
+        let [factors, biases] = tri!(p.u16()).to_le_bytes();
+        let factors = match factors {
+            0 | 1 => factors as usize,
+            2 if outputs > 1 => outputs,
+            _ => {
+                let (what, got) = ("factors", factors as u32);
+                return Err(Error::Format { what, at, expected: 0, got });
+            }
+        };
+        // Without outputs there is nothing to add biases to.
+        let most = (outputs > 0) as u8;
+        let expected = if biases < most { biases } else { most };
+        tri!(expect("biases", at + 1, expected as u32, biases as u32));
+        let biases = outputs * biases as usize;
+        let at = p.at;
+        match tri!(p.u32()) {
+            0 => {}
+            // A list of the inputs that have weights, which earlier programs wrote.
+            _ if tag != TAG_BLOCKS => return Err(removed(section, tag)),
+            got => return Err(Error::Format { what: "reserved", at, expected: 0, got }),
+        }
+        let [first, second] = integer_arrays(tag, inputs, outputs, nonzeros);
+        let arrays = [first, second, 0];
+        Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
+    }
+}
+
+/// Bytes of the arrays of a layer of integers, in the order of the specification.
 #[inline(always)]
 pub(super) const fn integer_arrays(
     tag: u16,

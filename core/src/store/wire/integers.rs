@@ -3,21 +3,21 @@
 //! A file starts with what the integers stand for, layers of weights follow, a sum perhaps, and the
 //! task.
 
-use super::head::integer_arrays;
-use super::read::{
-    RawLayer, Reader, Walk, activation, cast, encoded, expect, later, raw_sum, removed,
-};
+use super::layer::Walk;
+use super::reader::{Reader, encoded, expect};
 use super::recode::{self, Choice};
 use super::write::Writer;
 use super::{
-    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS,
-    TAG_MASK, TAG_SCALES, TAG_SUM, TAG_WINDOWS, Task, sum_len,
+    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SCALES, TAG_SUM,
+    Task, sum_len,
 };
-use crate::base::error::{length, range, tri};
+#[cfg(doc)]
+use crate::Error;
+use crate::Result;
+use crate::base::error::tri;
 use crate::infer::model::Activation;
 use crate::infer::price::Shape;
-use crate::infer::quantised::{Blocks, Dense, Encoding, Layer, Mask, Model, Scales, Weights};
-use crate::{Error, Result};
+use crate::infer::quantised::{Encoding, Layer, Model, Scales};
 
 /// A model of integers, the task it was trained for, and the sections behind it that this version
 /// does not know.
@@ -97,10 +97,10 @@ impl<'a> QuantisedView<'a> {
     fn sections(&mut self, mut reader: Reader<'a>) -> Result<()> {
         let scales = scales(&mut reader)?;
         let (mut walk, mut sum) = (Walk::new(reader), None);
-        while let Some(raw) = next(&mut walk, sum.is_some())? {
-            match raw {
-                Raw::Layer(raw) => self.model.push(raw.layer()?)?,
-                Raw::Sum(raw) => sum = Some(raw.sum()?),
+        while let Some(raw) = walk.integers(sum.is_some())? {
+            match raw.head.tag {
+                TAG_SUM => sum = Some(raw.sum()?),
+                _ => self.model.push(raw.integers()?)?,
             }
         }
         self.model.finish(sum, scales)?;
@@ -190,7 +190,7 @@ fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Re
     let biases = usize::from(!layer.bias().is_empty());
     writer.words([usize::from(tag), layer_len(layer, choice) - SECTION])?;
     writer.words([weights.inputs(), weights.outputs(), weights.nonzeros(), layer.requested()])?;
-    writer.words([usize::from(layer.activation() == crate::infer::model::Activation::Relu)
+    writer.words([usize::from(layer.activation() == Activation::Relu)
         | factors << 16
         | biases << 24])?;
     writer.words([0])?;
@@ -211,98 +211,4 @@ pub(super) const fn scales(reader: &mut Reader<'_>) -> Result<Scales> {
     tri!(expect("reserved", at + 1, 0, zero >> 8));
     tri!(payload.end("end of the scales"));
     Scales::of(input, output, zero as u8, threshold)
-}
-
-/// A layer of integers, or the sum behind them.
-#[allow(clippy::large_enum_variant, reason = "lives for one layer, on the stack")]
-pub(super) enum Raw<'a> {
-    Layer(RawIntegers<'a>),
-    Sum(RawLayer<'a>),
-}
-
-/// The next of them; `ended` says that there was a sum.
-pub(super) const fn next<'a>(walk: &mut Walk<'a>, ended: bool) -> Result<Option<Raw<'a>>> {
-    let Some((at, tag, mut payload)) = tri!(walk.next()) else { return Ok(None) };
-    tri!(expect("section behind the sum", at, 0, ended as u32));
-    if tag != TAG_SUM {
-        return Ok(Some(Raw::Layer(tri!(raw_layer(at, tag, payload)))));
-    }
-    let sum = tri!(raw_sum(&mut payload));
-    tri!(payload.end("end of a layer"));
-    Ok(Some(Raw::Sum(sum)))
-}
-
-/// The fields of a layer of integers, and the bytes of its arrays.
-pub(super) struct RawIntegers<'a> {
-    pub(super) tag: u16,
-    pub(super) inputs: usize,
-    pub(super) outputs: usize,
-    pub(super) nonzeros: usize,
-    pub(super) requested: usize,
-    pub(super) activation: Activation,
-    pub(super) rescale: &'a [u8],
-    pub(super) bias: &'a [u8],
-    /// In the order of the specification.
-    pub(super) arrays: [&'a [u8]; 2],
-}
-
-/// The structure of a layer of integers; what its arrays hold is not looked at.
-const fn raw_layer<'a>(
-    section: usize,
-    tag: u16,
-    mut payload: Reader<'a>,
-) -> Result<RawIntegers<'a>> {
-    let at = section;
-    match tag {
-        TAG_CSR | TAG_SCALES | TAG_WINDOWS => {
-            let what = "layer of a model of integers";
-            return Err(Error::Format { what, at, expected: TAG_DENSE as u32, got: tag as u32 });
-        }
-        TAG_DENSE | TAG_MASK | TAG_BLOCKS => {}
-        TAG_DENSE..=TAG_LAST_INTEGERS => return Err(removed(at, tag)),
-        _ => return Err(later("layer", at, tag)),
-    }
-    let p = &mut payload;
-    let [inputs, outputs, nonzeros, requested] = tri!(p.words());
-    tri!(range("inputs of a layer", inputs, 0, crate::infer::model::MAX_INPUTS));
-    tri!(range("outputs of a layer", outputs, 0, crate::infer::quantised::MAX_OUTPUTS));
-    let activation = tri!(activation(p));
-    let at = p.at;
-    let [factors, biases] = tri!(p.u16()).to_le_bytes();
-    let factors = match factors {
-        0 | 1 => factors as usize,
-        2 if outputs > 1 => outputs,
-        _ => return Err(Error::Format { what: "factors", at, expected: 0, got: factors as u32 }),
-    };
-    // Without outputs there is nothing to add biases to.
-    let most = (outputs > 0) as u8;
-    tri!(expect("biases", at + 1, if biases < most { biases } else { most } as u32, biases as u32));
-    let at = p.at;
-    match tri!(p.words()) {
-        [0] => {}
-        // A list of the inputs that have weights, which earlier programs wrote.
-        _ if tag != TAG_BLOCKS => return Err(removed(section, tag)),
-        [got] => return Err(Error::Format { what: "reserved", at, expected: 0, got: got as u32 }),
-    }
-    let (rescale, bias) =
-        (tri!(p.array(4 * factors)), tri!(p.array(4 * outputs * biases as usize)));
-    let [first, second] = integer_arrays(tag, inputs, outputs, nonzeros);
-    let arrays = [tri!(p.array(first)), tri!(p.array(second))];
-    tri!(payload.end("end of a layer"));
-    Ok(RawIntegers { tag, inputs, outputs, nonzeros, requested, activation, rescale, bias, arrays })
-}
-
-impl<'a> RawIntegers<'a> {
-    /// The layer on the bytes where they lie.
-    fn layer(&self) -> Result<Layer<'a>> {
-        let (inputs, outputs, [a, b]) = (self.inputs, self.outputs, self.arrays);
-        let weights = match self.tag {
-            TAG_DENSE => Weights::Dense(Dense::new(inputs, outputs, cast(a)?)?),
-            TAG_MASK => Weights::Mask(Mask::new(inputs, outputs, cast(a)?, cast(b)?)?),
-            _ => Weights::Blocks(Blocks::new(inputs, outputs, a, cast(b)?)?),
-        };
-        length("weights of a layer", weights.nonzeros(), self.nonzeros)?;
-        let layer = Layer::new(weights, cast(self.rescale)?, cast(self.bias)?, self.activation)?;
-        layer.with_requested(self.requested)
-    }
 }

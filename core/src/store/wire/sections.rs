@@ -1,14 +1,13 @@
 //! The structure of a file from pieces of it, for one that is never in memory as a whole.
 
-use super::head::{float_arrays, integer_arrays};
+use super::head::Head;
 use super::integers::scales;
-use super::read::{Reader, activation, expect, later, read_task, removed};
+use super::layer::read_task;
+use super::reader::{Reader, encoded_len, expect, later, removed};
 use super::{
     HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK,
-    TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task, encoded_len, padding,
+    TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task, padding,
 };
-use crate::base::error::range;
-use crate::infer::model::{Activation, MAX_INPUTS, MAX_OUTPUTS};
 use crate::infer::quantised::Scales;
 use crate::{Error, Result};
 
@@ -98,8 +97,8 @@ impl Sections {
         }
         let head = match (self.is_integers, tag) {
             (_, TAG_SUM) => Head::sum(&mut part)?,
-            (true, TAG_BLOCKS) => Head::blocks(&mut part)?,
-            (false, TAG_CSR) => Head::floats(&mut part)?,
+            (true, TAG_BLOCKS) => Head::integers(&mut part, tag, 0)?,
+            (false, TAG_CSR) => Head::floats(&mut part, tag)?,
             (true, TAG_DENSE..=TAG_LAST_INTEGERS) if !matches!(tag, TAG_DENSE | TAG_MASK) => {
                 return Err(removed(0, tag));
             }
@@ -144,80 +143,7 @@ impl Sections {
     }
 }
 
-/// The fields of a layer of either kind, or of a sum, and the bytes of its arrays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) tag: u16,
-    pub(crate) inputs: usize,
-    pub(crate) outputs: usize,
-    pub(crate) requested: usize,
-    pub(crate) activation: Activation,
-    /// Words of factors and of biases, which come before the weights; none in layers of floats.
-    pub(crate) factors: usize,
-    pub(crate) biases: usize,
-    /// Bytes of the arrays in the order of the specification, without padding; of a sum its signs.
-    pub(crate) arrays: [usize; 3],
-}
-
 impl Head {
-    /// Of a layer of floats in rows.
-    fn floats(p: &mut Reader<'_>) -> Result<Self> {
-        let [inputs, outputs, nonzeros, requested] = p.words()?;
-        let activation = activation(p)?;
-        expect("reserved", p.at, 0, p.u16()?.into())?;
-        let (tag, arrays) = (TAG_CSR, float_arrays(TAG_CSR, inputs, outputs, nonzeros));
-        Ok(Self { tag, inputs, outputs, requested, activation, factors: 0, biases: 0, arrays })
-    }
-
-    /// Of a sum.
-    fn sum(p: &mut Reader<'_>) -> Result<Self> {
-        let inputs = p.u32()? as usize;
-        let arrays = [inputs.div_ceil(32).saturating_mul(4), 0, 0];
-        let (tag, activation) = (TAG_SUM, Activation::Identity);
-        Ok(Self {
-            tag,
-            inputs,
-            outputs: 1,
-            requested: 1,
-            activation,
-            factors: 0,
-            biases: 0,
-            arrays,
-        })
-    }
-
-    /// Of a layer of integers in blocks.
-    fn blocks(p: &mut Reader<'_>) -> Result<Self> {
-        let [inputs, outputs, nonzeros, requested] = p.words()?;
-        range("inputs of a layer", inputs, 0, MAX_INPUTS)?;
-        range("outputs of a layer", outputs, 0, MAX_OUTPUTS)?;
-        let activation = activation(p)?;
-        let at = p.at;
-        let [factors, biases] = p.u16()?.to_le_bytes();
-        let factors = match factors {
-            0 | 1 => factors.into(),
-            2 if outputs > 1 => outputs,
-            _ => {
-                return Err(Error::Format {
-                    what: "factors",
-                    at,
-                    expected: 0,
-                    got: factors.into(),
-                });
-            }
-        };
-        // Without outputs there is nothing to add biases to.
-        let most = u8::from(outputs > 0);
-        expect("biases", at + 1, biases.min(most).into(), biases.into())?;
-        let biases = outputs * usize::from(biases);
-        let at = p.at;
-        let [reserved] = p.words()?;
-        expect("reserved", at, 0, reserved as u32)?;
-        let [counts, pairs] = integer_arrays(TAG_BLOCKS, inputs, outputs, nonzeros);
-        let (tag, arrays) = (TAG_BLOCKS, [counts, pairs, 0]);
-        Ok(Self { tag, inputs, outputs, requested, activation, factors, biases, arrays })
-    }
-
     /// Bytes of all arrays with their padding.
     pub(crate) fn bytes(&self) -> usize {
         let words = self.factors.saturating_add(self.biases).saturating_mul(4);

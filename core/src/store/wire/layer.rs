@@ -1,0 +1,166 @@
+//! The sections of a file, and a layer as its fields and the bytes of its arrays.
+
+use super::head::Head;
+use super::reader::{Reader, cast, expect, later, removed};
+use super::{
+    OPTIONAL, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK, TAG_SCALES, TAG_SUM,
+    TAG_TASK, TAG_WINDOWS, Task,
+};
+use crate::base::error::{length, tri};
+use crate::infer::model::{self, Csr, Sum};
+use crate::infer::quantised::{self, Dense, Mask, Weights};
+use crate::{Error, Result};
+
+/// The sections from the first layer on: layers one by one, then the task, and what else may be
+/// skipped.
+pub(super) struct Walk<'a> {
+    reader: Reader<'a>,
+    /// Where the last layer ends.
+    end: usize,
+    /// Where the last section ends that this version knows.
+    known: usize,
+    pub(super) task: Option<Task>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) const fn new(reader: Reader<'a>) -> Self {
+        Self { reader, end: reader.at, known: reader.at, task: None }
+    }
+
+    /// Place, tag and payload of the next layer; none behind the last section.
+    const fn next(&mut self) -> Result<Option<(usize, u16, Reader<'a>)>> {
+        while !self.reader.is_empty() {
+            let (at, tag, optional, payload) = tri!(self.reader.section());
+            if tag == TAG_TASK {
+                tri!(expect("flags of a task", at + 2, OPTIONAL as u32, optional as u32));
+                tri!(expect(
+                    "task, once and right behind the layers",
+                    at,
+                    self.end as u32,
+                    at as u32
+                ));
+                self.task = Some(tri!(read_task(payload)));
+                self.known = self.reader.at;
+            } else if optional {
+                let known = TAG_CSR <= tag && tag <= TAG_WINDOWS;
+                tri!(expect("flags of a layer", at + 2, 0, known as u32));
+            } else {
+                tri!(expect(
+                    "layer behind a section that may be skipped",
+                    at,
+                    self.end as u32,
+                    at as u32
+                ));
+                (self.end, self.known) = (self.reader.at, self.reader.at);
+                return Ok(Some((at, tag, payload)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next layer of floats, or the sum behind them.
+    pub(super) const fn floats(&mut self) -> Result<Option<RawLayer<'a>>> {
+        let Some((at, tag, mut payload)) = tri!(self.next()) else { return Ok(None) };
+        let head = match tag {
+            TAG_CSR | TAG_WINDOWS => tri!(Head::floats(&mut payload, tag)),
+            TAG_SUM => tri!(Head::sum(&mut payload)),
+            TAG_DENSE..=TAG_SCALES => {
+                let what = "layer of floats (QuantisedView reads models of integers)";
+                return Err(Error::Format { what, at, expected: TAG_SUM as u32, got: tag as u32 });
+            }
+            _ => return Err(later("layer", at, tag)),
+        };
+        Ok(Some(tri!(RawLayer::read(head, payload))))
+    }
+
+    /// The next layer of integers, or the sum behind them; `ended` says that there was a sum.
+    pub(super) const fn integers(&mut self, ended: bool) -> Result<Option<RawLayer<'a>>> {
+        let Some((at, tag, mut payload)) = tri!(self.next()) else { return Ok(None) };
+        tri!(expect("section behind the sum", at, 0, ended as u32));
+        let head = match tag {
+            TAG_DENSE | TAG_MASK | TAG_BLOCKS => tri!(Head::integers(&mut payload, tag, at)),
+            TAG_SUM => tri!(Head::sum(&mut payload)),
+            TAG_CSR | TAG_SCALES | TAG_WINDOWS => {
+                let (what, expected) = ("layer of a model of integers", TAG_DENSE as u32);
+                return Err(Error::Format { what, at, expected, got: tag as u32 });
+            }
+            TAG_DENSE..=TAG_LAST_INTEGERS => return Err(removed(at, tag)),
+            _ => return Err(later("layer", at, tag)),
+        };
+        Ok(Some(tri!(RawLayer::read(head, payload))))
+    }
+
+    /// The sections that this version does not know.
+    pub(super) fn extra(&self) -> &'a [u8] {
+        self.reader.bytes.get(self.known..).unwrap_or_default()
+    }
+}
+
+pub(super) const fn read_task(mut payload: Reader<'_>) -> Result<Task> {
+    let at = payload.at;
+    let kind = tri!(payload.u16());
+    tri!(expect("reserved", at + 2, 0, tri!(payload.u16()) as u32));
+    let task = tri!(Task::of(at, kind, tri!(payload.u32())));
+    tri!(payload.end("end of a task"));
+    Ok(task)
+}
+
+/// A layer of floats or integers, or a sum; what its arrays hold is not looked at.
+pub(super) struct RawLayer<'a> {
+    pub(super) head: Head,
+    pub(super) rescale: &'a [u8],
+    pub(super) bias: &'a [u8],
+    /// Those of [`Head::arrays`].
+    pub(super) arrays: [&'a [u8]; 3],
+}
+
+impl<'a> RawLayer<'a> {
+    /// What follows the fields, to the end of the section.
+    const fn read(head: Head, mut payload: Reader<'a>) -> Result<Self> {
+        let p = &mut payload;
+        let (rescale, bias) = (tri!(p.array(4 * head.factors)), tri!(p.array(4 * head.biases)));
+        let [a, b, c] = head.arrays;
+        let arrays = [tri!(p.array(a)), tri!(p.array(b)), tri!(p.array(c))];
+        tri!(payload.end("end of a layer"));
+        Ok(Self { head, rescale, bias, arrays })
+    }
+
+    /// A layer of floats, or the sum behind them, on the bytes where they lie.
+    pub(super) fn floats(&self) -> Result<model::Layer<'a>> {
+        let Head { inputs, outputs, activation, requested, .. } = self.head;
+        let [counts, columns, values] = self.arrays;
+        Ok(match self.head.tag {
+            TAG_CSR => {
+                let (counts, columns) = (cast(counts)?, cast(columns)?);
+                let csr = Csr::new(inputs, counts, columns, cast(values)?, activation)?;
+                model::Layer::Csr(csr.with_requested(requested)?)
+            }
+            TAG_WINDOWS => {
+                let values = cast(values)?;
+                let blocks =
+                    model::Blocks::new(inputs, outputs, counts, columns, values, activation)?;
+                model::Layer::Blocks(blocks.with_requested(requested)?)
+            }
+            _ => model::Layer::Sum(self.sum()?),
+        })
+    }
+
+    /// A sum.
+    pub(super) fn sum(&self) -> Result<Sum<'a>> {
+        Sum::new(self.head.inputs, cast(self.arrays[0])?)
+    }
+
+    /// A layer of integers on the bytes where they lie.
+    pub(super) fn integers(&self) -> Result<quantised::Layer<'a>> {
+        let Head { inputs, outputs, nonzeros, activation, requested, .. } = self.head;
+        let [a, b, _] = self.arrays;
+        let weights = match self.head.tag {
+            TAG_DENSE => Weights::Dense(Dense::new(inputs, outputs, cast(a)?)?),
+            TAG_MASK => Weights::Mask(Mask::new(inputs, outputs, cast(a)?, cast(b)?)?),
+            _ => Weights::Blocks(quantised::Blocks::new(inputs, outputs, a, cast(b)?)?),
+        };
+        length("weights of a layer", weights.nonzeros(), nonzeros)?;
+        let (rescale, bias) = (cast(self.rescale)?, cast(self.bias)?);
+        quantised::Layer::new(weights, rescale, bias, activation)?.with_requested(requested)
+    }
+}
