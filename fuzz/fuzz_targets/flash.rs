@@ -1,4 +1,4 @@
-//! Any bytes as flash with two slots: opening never panics, what is found is loaded, and a payload
+//! Any bytes as flash with two slots: opening never panics, the newest payload is loaded, and a payload
 //! can be written over it.
 //!
 //! Checksums stop nearly every changed input at the door, so the same bytes are tried again with

@@ -1,4 +1,4 @@
-//! Any bytes as a log of what layers gave on a part: reading it never panics, and what is read
+//! Any bytes as a log of what layers gave on a device: reading it never panics, and what is read
 //! holds together.
 #![no_main]
 

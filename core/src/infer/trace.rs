@@ -31,7 +31,7 @@ pub const PREFIX: &str = "@tamis";
 /// The most bytes of a line.
 pub const MAX_LINE: usize = 48;
 
-/// Without a table: rows are short, and a part has better use for the flash.
+/// Without a table: rows are short, and a microcontroller has better use for the flash.
 static CRC: Crc<u32, Table<0>> = Crc::<u32, Table<0>>::new(&CRC_32_ISO_HDLC);
 
 /// The numbers that layers of a model give.

@@ -96,7 +96,7 @@ const TAG_WINDOWS: u16 = 11;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 
-/// A part checks a model once, at start: 1 KiB of flash for a table is worth more there than the
+/// A device checks a model once, at start: 1 KiB of flash for a table is worth more there than the
 /// time, about 47 instructions a byte on a Cortex-M4, the other checks included.
 #[cfg(target_os = "none")]
 pub(crate) type Table = crc::Table<0>;

@@ -69,7 +69,7 @@ impl<'a> Dense<'a> {
 }
 
 /// Rows as long as `x`, which is as long as the inputs, cut off one by one: an iterator of chunks
-/// divides to know how many there are, by a routine on the smallest parts.
+/// divides to know how many there are, by a routine on the smallest cores.
 #[inline(never)]
 fn rows(x: &[u8], values: &[i8], sums: &mut [i32]) {
     let mut values = values;

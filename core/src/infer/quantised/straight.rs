@@ -5,7 +5,7 @@
 //! (*straight-through estimation*) predicts with the integers and differentiates as if nothing were
 //! rounded: a byte `a = cut(r s)` of a sum `s = b + sum_k w_k x_k` has the derivative `r` by `s`
 //! from 1 to 254, and 0 where it is cut, at 0 by relu and at 255 by the room of a byte. The
-//! prediction itself is that of [`Chain::predict_observed`], the code that parts run.
+//! prediction itself is that of [`Chain::predict_observed`], the code that microcontrollers run.
 //!
 //! Nothing here is linked into a program that only predicts.
 

@@ -96,7 +96,7 @@ where
     V: AnyBitPattern + NoUninit,
     R: ReadNorFlash,
 {
-    let [mut counts, mut columns, mut values] = parts(layer, buffer);
+    let [mut counts, mut columns, mut values] = arrays(layer, buffer);
     for row in 0..layer.head.outputs {
         let mut left = usize::from(counts.next::<u16, R>(file)?);
         loop {
@@ -149,7 +149,7 @@ pub(super) fn blocks<R: ReadNorFlash>(
 }
 
 /// The three arrays of a layer in pieces of one buffer.
-fn parts<'b>(layer: &Layer, buffer: &'b mut [u32]) -> [Array<'b>; 3] {
+fn arrays<'b>(layer: &Layer, buffer: &'b mut [u32]) -> [Array<'b>; 3] {
     let third = buffer.len() / 3;
     let (counts, rest) = buffer.split_at_mut_checked(third).unwrap_or_default();
     let (second, values) = rest.split_at_mut_checked(third).unwrap_or_default();

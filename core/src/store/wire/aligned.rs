@@ -40,7 +40,7 @@ macro_rules! include_model {
     }};
 }
 
-/// A model in a buffer of its own, for a part that trains or receives one; `BYTES` from
+/// A model in a buffer of its own, for a device that trains or receives one; `BYTES` from
 /// [`max_len`](super::max_len).
 ///
 /// ```

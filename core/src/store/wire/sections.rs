@@ -74,13 +74,13 @@ impl Sections {
         expect("bytes left for a section", SECTION, payload.min(left) as u32, payload as u32)?;
         let (is_optional, is_behind) = (flags == OPTIONAL, self.at != self.layers);
         let whole = SECTION + payload;
-        let mut part =
+        let mut fields =
             Reader { bytes: piece.get(..whole.min(PIECE)).unwrap_or(piece), at: SECTION };
         self.at += whole;
         if tag == TAG_TASK {
             expect("flags of a task", 2, OPTIONAL.into(), is_optional.into())?;
             expect("task, once and right behind the layers", 0, 0, is_behind.into())?;
-            self.task = Some(read_task(part)?);
+            self.task = Some(read_task(fields)?);
             return Ok(Section::Other);
         }
         if is_optional {
@@ -96,9 +96,9 @@ impl Sections {
             return scales(&mut Reader { bytes: piece, at: 0 }).map(Section::Scales);
         }
         let head = match (self.is_integers, tag) {
-            (_, TAG_SUM) => Head::sum(&mut part)?,
-            (true, TAG_BLOCKS) => Head::integers(&mut part, tag, 0)?,
-            (false, TAG_CSR) => Head::floats(&mut part, tag)?,
+            (_, TAG_SUM) => Head::sum(&mut fields)?,
+            (true, TAG_BLOCKS) => Head::integers(&mut fields, tag, 0)?,
+            (false, TAG_CSR) => Head::floats(&mut fields, tag)?,
             (true, TAG_DENSE..=TAG_LAST_INTEGERS) if !matches!(tag, TAG_DENSE | TAG_MASK) => {
                 return Err(removed(0, tag));
             }
@@ -124,8 +124,8 @@ impl Sections {
         };
         expect(
             "end of a layer",
-            part.at,
-            part.at.saturating_add(head.bytes()).min(u32::MAX as usize) as u32,
+            fields.at,
+            fields.at.saturating_add(head.bytes()).min(u32::MAX as usize) as u32,
             whole as u32,
         )?;
         Ok(Section::Layer(head, self.at - head.bytes()))

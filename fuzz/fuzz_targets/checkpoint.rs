@@ -1,8 +1,8 @@
-//! Any bytes as a checkpoint of a search: reading them never panics; what is read is gone on from,
-//! to a model within its bounds.
+//! Any bytes as a checkpoint of a search: reading them never panics, and a search resumes from what
+//! is read, to a model within its bounds.
 //!
-//! A checksum and the terms of the search stop nearly every changed input at the door, so the same
-//! bytes are tried again with these put right.
+//! The checksum and the terms of the search refuse nearly every changed input, so the same bytes
+//! are tried again with these corrected.
 #![no_main]
 
 use std::ops::ControlFlow;
@@ -22,10 +22,10 @@ use tamis_host::{Budget, Options, Recipe};
 
 /// The longest input; what fits the searches is shorter.
 const MOST: usize = 4096;
-/// Calls of the observer before a search that goes on is ended.
+/// Calls of the observer before a resumed search is ended.
 const CALLS: u32 = 6;
 
-/// A search, its keeper, and the bytes of a whole checkpoint of it up to where its state begins.
+/// A search, its checkpoint file, and the bytes of a checkpoint up to where its state begins.
 struct Search {
     problem: Problem,
     options: Options,
@@ -38,29 +38,32 @@ const HEAD: usize = 16 + 8 * 26;
 
 static SEARCHES: LazyLock<[Search; 3]> = LazyLock::new(|| {
     let dims = Dims::new(12, 3, 2, 4);
-    let one =
-        |signs| planted::network(dims, signs, 1).map(|made| (made.data, made.labels)).unwrap();
-    let several = planted::factored(dims, 2, 1).map(|made| (made.data, made.labels)).unwrap();
-    let free = LmOptions { signs: Some(Signs::Free), validation: 0.25, ..usual() };
+    let problem = |data, labels| Problem { data, labels, task: Task::Regression };
+    let one = |signs| {
+        let made = planted::network(dims, signs, 1).unwrap();
+        problem(made.data, made.labels)
+    };
+    let several = planted::factored(dims, 2, 1).unwrap();
+    let several = problem(several.data, several.labels);
+    let free = LmOptions { signs: Some(Signs::Free), validation: 0.25, ..lm_options() };
     [
-        search(one(Signs::Positive), usual()),
+        search(one(Signs::Positive), lm_options()),
         search(one(Signs::Balanced), free),
-        search(several, usual()),
+        search(several, lm_options()),
     ]
 });
 
-fn usual() -> LmOptions {
+fn lm_options() -> LmOptions {
     let params = Params { kicks: 2, steps: 30, ..Params::DEFAULT };
     LmOptions { params, ..LmOptions::default() }
 }
 
-fn search((data, labels): (tamis_host::data::Matrix, Vec<f32>), lm: LmOptions) -> Search {
-    let problem = Problem { data, labels, task: Task::Regression };
-    let usual = Options::new(Budget::nnz(4));
-    let options = Options { hidden: vec![2], recipe: Recipe::Lm(lm), threads: 1, ..usual };
+fn search(problem: Problem, lm: LmOptions) -> Search {
+    let options = Options::new(Budget::nnz(4));
+    let options = Options { hidden: vec![2], recipe: Recipe::Lm(lm), threads: 1, ..options };
     let path = std::env::temp_dir().join(format!("tamis-fuzz-{}", std::process::id()));
-    let kept = Options { checkpoint: Some(CheckpointOptions::resume(&path)), ..options.clone() };
-    tamis_host::train(&problem, kept).unwrap();
+    let saving = Options { checkpoint: Some(CheckpointOptions::resume(&path)), ..options.clone() };
+    tamis_host::train(&problem, saving).unwrap();
     let whole = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let file = checkpoint_file(&path, &problem, &options).unwrap();
@@ -70,26 +73,26 @@ fn search((data, labels): (tamis_host::data::Matrix, Vec<f32>), lm: LmOptions) -
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut mended = bytes[..bytes.len().min(MOST)].to_vec();
+    let mut corrected = bytes[..bytes.len().min(MOST)].to_vec();
     for search in &*SEARCHES {
         search.check(bytes);
-        if mended.len() >= HEAD {
-            mended[..HEAD].copy_from_slice(&search.head);
-            let sum = CheckpointFile::checksum(&mended);
-            mended[12..16].copy_from_slice(&sum.to_le_bytes());
-            search.check(&mended);
+        if corrected.len() >= HEAD {
+            corrected[..HEAD].copy_from_slice(&search.head);
+            let sum = CheckpointFile::checksum(&corrected);
+            corrected[12..16].copy_from_slice(&sum.to_le_bytes());
+            search.check(&corrected);
         }
     }
 });
 
 impl Search {
     fn check(&self, bytes: &[u8]) {
-        let Ok(kept) = self.file.parse(bytes) else { return };
+        let Ok(checkpoint) = self.file.parse(bytes) else { return };
         let mut left = CALLS;
         let outcome = train_with(
             self.problem.clone(),
             &self.options,
-            Start::Checkpoint(&kept),
+            Start::Checkpoint(&checkpoint),
             &Stop::new(),
             |_| {
                 // Steps after its end are told too.
