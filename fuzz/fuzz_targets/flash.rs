@@ -7,6 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tamis::learn::train::{Checkpoint, Schedule};
+use tamis::network::gates::Signs;
 use tamis::store::flash::Slots;
 use tamis_tests::simulated::{Nor, Tear};
 
@@ -37,7 +38,7 @@ fn check(mut flash: Flash) {
         assert_eq!(words.len(), entry.len().div_ceil(4));
         // A checkpoint is read from any words, or refused.
         let budget = Schedule::PAPER.budget(tamis::base::dims::Dims::new(20, 6, 3, 9), 1, 0);
-        let form = Checkpoint::form(&budget);
+        let form = Checkpoint::form(&budget, Signs::Positive);
         assert!(Checkpoint::read(&form, words).is_err() || words.len() <= form.most_words());
     }
     let payload = [0x5a; 201];
