@@ -137,17 +137,17 @@ pub fn step<S: Sensing>(
     let (n, must_keep) = (sensing.batch_rows(), params.must_keep);
     check_support(w.inputs(), w.hidden(), must_keep).map_err(Error::widen)?;
     let of = Target { gates, labels, w, must_keep };
-    info.loss = parts::<S>(work).1.loss(sensing, of, &mut info)?;
+    info.loss = parts::<S>(work).1.loss(sensing, of, &mut info.reads)?;
     info.step_size = match params.step {
-        Step::Normalised => normalised(sensing, of, out.reborrow(), work, &mut info)?,
+        Step::Normalised => normalised(sensing, of, out.reborrow(), work, &mut info.reads)?,
         Step::Theory { beta } => 2.0 / (3.0 * beta),
         Step::Fixed(eta) => eta / n as f32,
     };
     info.nnz = match params.step {
         Step::Theory { .. } => {
-            threshold_scaled(sensing, of, info.step_size, out.reborrow(), work, &mut info)?
+            threshold_scaled(sensing, of, info.step_size, out.reborrow(), work, &mut info.reads)?
         }
-        _ => threshold(sensing, of, info.step_size, out.reborrow(), work, &mut info)?,
+        _ => threshold(sensing, of, info.step_size, out.reborrow(), work, &mut info.reads)?,
     };
     let (index, value) = (head(out.index, info.nnz)?, head_mut(out.value, info.nnz)?);
     let new = |value| Weights::new(w.inputs(), w.hidden(), index, value).map_err(Error::widen);
@@ -161,11 +161,11 @@ pub fn step<S: Sensing>(
     let (panel, mut rows) = parts::<S>(work);
     let gates = if rows.whole() { sensing.hold(gates, index)? } else { gates };
     let of = Target { gates, w: new(&*value)?, ..of };
-    rows.loss(sensing, of, &mut info)?;
+    rows.loss(sensing, of, &mut info.reads)?;
     let (g, rest) = carve(panel, index.len())?;
     let (p, rest) = carve(rest, index.len())?;
     let (h, _) = carve(rest, index.len())?;
-    rows.of_residual(sensing, of, g, &mut info, |sensing, r, g, scratch| {
+    rows.of_residual(sensing, of, g, &mut info.reads, |sensing, r, g, scratch| {
         sensing.gradient_at(gates, index, r, g, scratch)
     })?;
     info.reads += 1;
@@ -203,20 +203,20 @@ fn normalised<S: Sensing>(
     of: Target<'_, S>,
     mut out: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
-    info: &mut Info,
+    reads: &mut u32,
 ) -> Result<f32, S::Source> {
     let Target { gates, w, .. } = of;
     let support = if w.is_live() {
         w.index()
     } else {
-        let len = threshold(sensing, of, 1.0, out.reborrow(), work, info)?;
+        let len = threshold(sensing, of, 1.0, out.reborrow(), work, reads)?;
         head(out.index, len)?
     };
     let (panel, mut rows) = parts::<S>(work);
     let (g, rest) = carve(panel, support.len())?;
     let (h, _) = carve(rest, support.len())?;
     let gates = if rows.whole() { sensing.hold(gates, support)? } else { gates };
-    rows.of_residual(sensing, of, g, info, |sensing, r, g, scratch| {
+    rows.of_residual(sensing, of, g, reads, |sensing, r, g, scratch| {
         sensing.gradient_at(gates, support, r, g, scratch)
     })?;
     // The ratio does not depend on the length of g; its squares may leave the range of floats, so
@@ -224,7 +224,7 @@ fn normalised<S: Sensing>(
     scale(unit_scale(g), g);
     let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
     rows.of_rows(sensing, h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))?;
-    info.reads += 2;
+    *reads += 2;
     let (slope, curvature) = (norm2(g), dot(g, h));
     match slope / curvature {
         _ if slope == 0.0 => Ok(0.0),
@@ -241,14 +241,14 @@ fn threshold<S: Sensing>(
     eta: f32,
     out: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
-    info: &mut Info,
+    reads: &mut u32,
 ) -> Result<usize, S::Source> {
     let score = GradientStep { step_size: eta };
     let EntriesMut { index, value } = out;
     let mut top = Top::keeping(index, value, of.must_keep).map_err(Error::widen)?;
     let (panel, mut rows) = parts::<S>(work);
     panels(sensing, panel, of.w.inputs(), |sensing, blocks, g| {
-        rows.of_residual(sensing, of, g, info, |sensing, r, g, _| {
+        rows.of_residual(sensing, of, g, reads, |sensing, r, g, _| {
             sensing.gradient(of.gates, r, blocks.clone(), g)
         })?;
         let panel = Panel { blocks, weights: of.w };
@@ -256,7 +256,7 @@ fn threshold<S: Sensing>(
         top.offer(panel.first(), g);
         Ok(())
     })?;
-    info.reads += 1;
+    *reads += 1;
     top.finish().ok_or(Error::Diverged { step: 0 })
 }
 
@@ -272,7 +272,7 @@ fn threshold_scaled<S: Sensing>(
     eta: f32,
     out: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
-    info: &mut Info,
+    reads: &mut u32,
 ) -> Result<usize, S::Source> {
     let w = of.w;
     let EntriesMut { index, value } = out;
@@ -282,7 +282,7 @@ fn threshold_scaled<S: Sensing>(
     let (panel, mut rows) = parts::<S>(work);
     panels(sensing, panel, 2 * w.inputs(), |sensing, blocks, panel| {
         let (g, norms) = panel.split_at_mut(panel.len() / 2);
-        rows.of_residual(sensing, of, g, info, |sensing, r, g, _| {
+        rows.of_residual(sensing, of, g, reads, |sensing, r, g, _| {
             sensing.gradient(of.gates, r, blocks.clone(), g)
         })?;
         rows.of_rows(sensing, norms, |sensing, norms, scratch| {
@@ -300,7 +300,7 @@ fn threshold_scaled<S: Sensing>(
         }
         Ok(())
     })?;
-    info.reads += 2;
+    *reads += 2;
     if unseen > 0 {
         let mean = if columns > 0 { total.value() / columns as f32 } else { 1.0 };
         norms_at(sensing, of.gates, w.index(), work, |at, norm2| {
@@ -310,7 +310,7 @@ fn threshold_scaled<S: Sensing>(
                 top.push(j, old * mean);
             }
         })?;
-        info.reads += 1;
+        *reads += 1;
     }
     let len = top.finish().ok_or(Error::Diverged { step: 0 })?;
     let (index, value) = (head(index, len)?, head_mut(value, len)?);
@@ -319,7 +319,7 @@ fn threshold_scaled<S: Sensing>(
         let old = || w.index().binary_search(j).ok().and_then(|at| w.value().get(at)).copied();
         *value = if norm2 > 0.0 { *value / sqrt(norm2) } else { old().unwrap_or(0.0) };
     })?;
-    info.reads += 1;
+    *reads += 1;
     Ok(len)
 }
 

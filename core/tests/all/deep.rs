@@ -49,7 +49,7 @@ fn network<'a>(seed: u64, end: Head<'a>, index: &'a mut [u32], value: &'a mut [f
         Head::Open => {}
         Head::Sum(signs) => stack.end_sum(signs).unwrap(),
         Head::Weights(_) => {
-            stack.end_weights(Weights::new(3, 4, &last.0, &last.1).unwrap()).unwrap()
+            stack.end_weights(Weights::new(3, 4, &last.0, &last.1).unwrap()).unwrap();
         }
     }
     stack

@@ -38,8 +38,8 @@ enum Kind {
     /// Labels from a network with known sparse weights, on standard normal samples
     ///
     /// weights.npz holds `index` (neuron · inputs + input), `value` (fused with the output sign),
-    /// `shape` and `signs`; with --outputs, instead of `signs`, also `out_index` (neuron · outputs
-    /// + output), `out_value` and `out_shape`. With several hidden layers it holds `index1`,
+    /// `shape` and `signs`; with --outputs, instead of `signs`, also `out_index` (neuron ·
+    /// outputs + output), `out_value` and `out_shape`. With several hidden layers it holds `index1`,
     /// `value1` and `shape1` of the first layer, and so on.
     Planted {
         #[command(flatten)]

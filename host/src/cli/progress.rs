@@ -108,7 +108,7 @@ impl Watched {
         let &Progress { stage, step, steps, loss, details, .. } = progress;
         match details {
             _ if stage.trainings > 1 => {
-                self.bar.show(stage.training as u32, stage.trainings as u32, loss)
+                self.bar.show(stage.training as u32, stage.trainings as u32, loss);
             }
             StepDetails::Lm { .. } => self.search.update(progress),
             _ => self.bar.show(step, steps, loss),

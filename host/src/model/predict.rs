@@ -100,7 +100,7 @@ pub(crate) fn integer_row(scales: Scales, data: &Matrix, at: usize, row: &mut [u
     match &data.values {
         // Bytes that stand for themselves are not touched.
         Values::U8(bytes) if scales.input() == 1.0 && scales.zero == 0 => {
-            row.copy_from_slice(&bytes[range])
+            row.copy_from_slice(&bytes[range]);
         }
         Values::U8(bytes) => {
             row.iter_mut().zip(&bytes[range]).for_each(|(q, &x)| *q = scales.byte(x.into()));

@@ -79,7 +79,7 @@ impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.accuracy {
             Some(share) => {
-                write!(f, "accuracy {:.2} %, {} {:.4}", 100.0 * share, self.loss_kind, self.loss)?
+                write!(f, "accuracy {:.2} %, {} {:.4}", 100.0 * share, self.loss_kind, self.loss)?;
             }
             None => write!(f, "RMSE {:.4e}", self.loss.sqrt())?,
         }

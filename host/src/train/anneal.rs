@@ -217,7 +217,7 @@ fn fit<'a>(
         let with = |layout| plan_of(sizes, bytes, &params, layout, job.checkpoints);
         match choose(memory, usual, dims.hidden, plan::LESS, with) {
             Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => {
-                factor = (factor * SHRINK).max(1.0)
+                factor = (factor * SHRINK).max(1.0);
             }
             chosen => return chosen.map(|plan| (params, plan)),
         }

@@ -542,7 +542,7 @@ fn folders_of_other_results_and_damaged_ones_are_refused() {
     );
     let about = std::fs::read_to_string(path.join("out/folder.json")).unwrap();
     let change = |from: &str, to: &str| {
-        std::fs::write(path.join("out/folder.json"), about.replace(from, to)).unwrap()
+        std::fs::write(path.join("out/folder.json"), about.replace(from, to)).unwrap();
     };
     change(&format!("\"version\":\"{}\"", env!("CARGO_PKG_VERSION")), "\"version\":\"0.0.9\"");
     assert!(fails(path, "run spec.toml -o out").contains("another version of tamis"));

@@ -80,7 +80,7 @@ fn hold_every<O: HostSensing, S: HostSensing>(
     let mut memory = vec![0; words(n, d, m, sensing.scratch(n).max(oracle.scratch(n)))];
     match run(oracle, sensing, agreement, stride, &mut memory) {
         Ok(passed) => {
-            assert_eq!(passed as usize, Situation::COUNT.div_ceil(stride) * table::<O, S>().len())
+            assert_eq!(passed as usize, Situation::COUNT.div_ceil(stride) * table::<O, S>().len());
         }
         Err(failure) => panic!("{name}, {n} × {d}, {m} neurons: {failure:?}"),
     }

@@ -258,7 +258,7 @@ fn a_bus_that_breaks_at_any_read_gives_its_address_and_no_prediction() {
         let flash = SpiFlash::new(Chip::new(bytes).failing_in(broken), bytes.len() as u32);
         match streamed_integers(flash, &[9, 8, 7], 24) {
             Err(Error::Source(ReadError::Bus { at, source: BusFault::Broken })) => {
-                last = Some((broken, at))
+                last = Some((broken, at));
             }
             Ok(_) => break,
             Err(error) => panic!("{error:?}"),

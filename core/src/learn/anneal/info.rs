@@ -1,24 +1,19 @@
 //! What a run did, and scores.
 
-#[cfg(doc)]
-use super::Progress;
-#[cfg(doc)]
-use crate::learn::loss;
-
 /// A score on some rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Held {
     /// Mean cross-entropy.
     pub loss: f32,
-    /// Rows whose outputs say their label ([`loss::class`]).
+    /// Rows whose outputs say their label ([`crate::learn::loss::class`]).
     pub right: usize,
     /// Rows.
     pub rows: usize,
 }
 
 impl Held {
-    /// Part of the rows that is right.
+    /// Share of the rows that is right.
     #[must_use]
     pub fn accuracy(&self) -> f32 {
         self.right as f32 / self.rows.max(1) as f32
@@ -45,7 +40,7 @@ pub struct Info {
     pub nnz: usize,
     /// Neurons that have weights on both sides, and those that have only such as must be kept.
     pub live: usize,
-    /// As [`Progress::rows_read`], with the scores of the result.
+    /// As [`super::Progress::rows_read`], with the scores of the result.
     pub rows_read: u64,
     /// Whether the observer or the operator ended the run.
     pub stopped: bool,

@@ -1,7 +1,6 @@
 //! Products of a step over the rows of its batch: all at once with a stored residual, or strip by
 //! strip with one that is computed again for each.
 
-use super::Info;
 use crate::base::error::{Error, Result, length};
 use crate::base::math::Sum;
 use crate::network::gates::Gates;
@@ -75,9 +74,9 @@ impl<S: Sensing> Batch<'_, '_, S> {
         &mut self,
         sensing: &mut S,
         of: Target<'_, S>,
-        info: &mut Info,
+        reads: &mut u32,
     ) -> Result<f32, S::Source> {
-        info.reads += of.reads();
+        *reads += of.reads();
         let n = sensing.local_rows();
         let loss = match &self.strips {
             None => {
@@ -112,10 +111,10 @@ impl<S: Sensing> Batch<'_, '_, S> {
         sensing: &mut S,
         of: Target<'_, S>,
         out: &mut [f32],
-        info: &mut Info,
+        reads: &mut u32,
         mut product: impl FnMut(&mut S, &Rows<S>, &mut [f32], &mut [f32]) -> Result<(), S::Source>,
     ) -> Result<(), S::Source> {
-        info.reads += if self.whole() { 0 } else { of.reads() };
+        *reads += if self.whole() { 0 } else { of.reads() };
         let residual = &mut *self.residual;
         match &mut self.strips {
             None => product(sensing, residual, out, self.scratch)?,

@@ -149,7 +149,7 @@ pub(super) fn prune<W: Copy>(
                     }
                 }
                 None => {
-                    *signs = signs.take().map(|signs| alive.iter().map(|&j| signs[j]).collect())
+                    *signs = signs.take().map(|signs| alive.iter().map(|&j| signs[j]).collect());
                 }
             }
         }

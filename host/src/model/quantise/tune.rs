@@ -262,7 +262,7 @@ fn gradient(
             integer_row(scales, data, k, &mut row);
             given.clear();
             chain.predict_observed(&row, &mut scratch, &mut sums, |_, _, value| {
-                given.push(value as u8)
+                given.push(value as u8);
             })?;
             // Behind the bytes stand the outputs.
             given.truncate(hidden);

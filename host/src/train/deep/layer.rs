@@ -215,7 +215,7 @@ fn copy_row(data: &Matrix, k: usize, row: &mut [f32]) {
     match &data.values {
         Values::F32(values) => row.copy_from_slice(&values[from]),
         Values::U8(values) => {
-            row.iter_mut().zip(&values[from]).for_each(|(x, &b)| *x = f32::from(b))
+            row.iter_mut().zip(&values[from]).for_each(|(x, &b)| *x = f32::from(b));
         }
     }
 }

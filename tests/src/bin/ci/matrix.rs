@@ -147,7 +147,7 @@ pub(crate) fn problems(runs: &[Run], expected: &[Expected]) -> Vec<String> {
             match run.reports.iter().find(|report| report.name == expected.name) {
                 Some(report) => problems.extend(judge(run.core, report, expected)),
                 None => {
-                    problems.push(format!("{}: case {} did not report", run.core, expected.name))
+                    problems.push(format!("{}: case {} did not report", run.core, expected.name));
                 }
             }
         }

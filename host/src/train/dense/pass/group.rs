@@ -75,7 +75,7 @@ fn inputs<'a, T: Real>(x: &'a mut Vec<T>, batch: &Batch<'a>, rows: Range<usize>)
                 match T::own(row).filter(|_| batch.scale == 1.0) {
                     Some(row) => x.copy_from_slice(row),
                     None => {
-                        x.iter_mut().zip(row).for_each(|(x, v)| *x = T::of(f64::from(*v) * scale))
+                        x.iter_mut().zip(row).for_each(|(x, v)| *x = T::of(f64::from(*v) * scale));
                     }
                 }
             }
@@ -190,7 +190,7 @@ impl<T: Real> Group<T> {
             }
             Goal::Regression | Goal::Binary => {
                 let put = |at: usize, row: &[f32]| {
-                    self.labels[at * outputs..][..outputs].copy_from_slice(row)
+                    self.labels[at * outputs..][..outputs].copy_from_slice(row);
                 };
                 work.label_rows(rows, outputs, put);
                 T::square(&self.labels[..n * outputs], out)?
