@@ -266,7 +266,7 @@ sums!(Annealing);
 /// assert_eq!(TEN.state_bytes(), NEEDED.state_bytes() + 4 * (4 * 10));
 /// assert_eq!(TEN.workspace_bytes(), 4 * ((10 + 3) * 5000 + (100 + 10) + 10_100));
 /// // 24 neurons of the first layer, 14 outputs.
-/// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), (24, 14), 1, 10_100);
+/// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), 24, 14, 1, 10_100);
 /// assert_eq!(DEEP.state_bytes(), TEN.state_bytes() + 4 * (14 * 24 + 4 * 4));
 /// assert_eq!(DEEP.workspace_bytes(), TEN.workspace_bytes() + 4 * (4 * 5000 + 4 + 5000));
 /// const WIDE: Recovery = Recovery::new(Dims::new(784, 1500, 10, 100), 1, 2284, false);
@@ -315,7 +315,8 @@ impl Recovery {
     #[must_use]
     pub const fn deep(
         dims: Dims,
-        (first, outputs): (usize, usize),
+        first: usize,
+        outputs: usize,
         panel: usize,
         scratch: usize,
     ) -> Self {

@@ -14,7 +14,7 @@ use tamis::base::error::{self, Result};
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::net::Network;
 use tamis::network::weights::Block;
-use tamis::operator::factored::{Factored, open_words, provided};
+use tamis::operator::factored::{Factored, GradientMut, Tangent, open_words, provided};
 
 impl Blocked {
     fn check_net(&self, gates: Gates<'_>, net: Network<'_>) -> Result<()> {
@@ -75,15 +75,33 @@ impl Blocked {
         Ok(())
     }
 
-    /// Adds the groups' products for both sides, in order.
-    fn reduce_net(&self, groups: usize, dw: &mut [f32], dwt: &mut [f32]) {
-        dw.fill(0.0);
-        dwt.fill(0.0);
+    /// The gradient on the support.
+    fn restricted(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        residual: Residual<'_>,
+        out: GradientMut<'_>,
+    ) -> Result<()> {
+        out.check_support(net)?;
+        let groups = self.each_group(net.nnz(), |shared, group, k| {
+            super::with_piece!(shared, group, k, piece => {
+                vectorise(shared.arch, #[inline(always)] || {
+                    let mut outputs = std::mem::take(&mut group.outputs);
+                    residual.write(piece, gates, net, group, &mut outputs);
+                    add_restricted(piece, gates, net, &outputs, group);
+                    group.outputs = outputs;
+                });
+            });
+        })?;
+        out.w.fill(0.0);
+        out.wt.fill(0.0);
         for group in &self.groups[..groups] {
-            for (out, part) in dw.iter_mut().chain(&mut *dwt).zip(&group.product) {
+            for (out, part) in out.w.iter_mut().chain(&mut *out.wt).zip(&group.product) {
                 *out += part;
             }
         }
+        Ok(())
     }
 }
 
@@ -111,23 +129,22 @@ impl Factored for Blocked {
     fn net_along(
         &mut self,
         gates: Gates<'_>,
-        net: Network<'_>,
-        p: Network<'_>,
+        tangent: Tangent<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
-        self.check_net(gates, net)?;
+        self.check_net(gates, tangent.net)?;
         if gates.may_be_random() {
-            return provided::along(self, gates, (net, p), out, scratch);
+            return provided::along(self, gates, tangent, out, scratch);
         }
-        self.check_residual(net, out)?;
-        provided::check_tangent(net, p)?;
-        let start = self.output_starts(net.outputs());
+        self.check_residual(tangent.net, out)?;
+        provided::check_tangent(tangent)?;
+        let start = self.output_starts(tangent.net.outputs());
         self.each_part(out, start, |shared, group, k, out| {
             super::with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     let mut outputs = std::mem::take(&mut group.outputs);
-                    along(piece, gates, (net, p), group, &mut outputs);
+                    along(piece, gates, tangent, group, &mut outputs);
                     by_row(&outputs[..out.len()], piece.len(), out);
                     group.outputs = outputs;
                 });
@@ -141,18 +158,17 @@ impl Factored for Blocked {
         net: Network<'_>,
         r: &[f32],
         blocks: Range<usize>,
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<()> {
         self.check_net(gates, net)?;
         if gates.may_be_random() {
-            return provided::gradient(self, gates, net, r, blocks, (dw, dwt), scratch);
+            return provided::gradient(self, gates, net, r, blocks, out, scratch);
         }
         self.check_residual(net, r)?;
+        out.check_panel(net, &blocks)?;
+        let GradientMut { w: dw, wt: dwt } = out;
         let (d, c, p) = (self.shared.tiles.cols, net.outputs(), self.layout.panel);
-        error::range("block", blocks.end, blocks.start, self.hidden)?;
-        error::length("gradient panel", dw.len(), blocks.len() * d)?;
-        error::length("gradient panel of the outputs", dwt.len(), blocks.len() * c)?;
         let panels = dw.chunks_mut(p * d).zip(dwt.chunks_mut(p * c));
         for (first, (dw, dwt)) in blocks.clone().step_by(p).zip(panels) {
             self.net_panel(gates, net, r, first..(first + p).min(blocks.end), dw, dwt)?;
@@ -165,101 +181,85 @@ impl Factored for Blocked {
         gates: Gates<'_>,
         net: Network<'_>,
         r: &[f32],
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<()> {
         self.check_net(gates, net)?;
         if gates.may_be_random() {
-            return provided::gradient_at(self, gates, net, r, (dw, dwt), scratch);
+            return provided::gradient_at(self, gates, net, r, out, scratch);
         }
         self.check_residual(net, r)?;
-        error::length("restricted gradient", dw.len(), net.w().nnz())?;
-        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
-        let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    let (len, c) = (piece.len(), net.outputs());
-                    let mut residual = std::mem::take(&mut group.outputs);
-                    by_output(&r[piece.at * c..][..len * c], c, &mut residual);
-                    add_restricted(piece, gates, net, &residual, group);
-                    group.outputs = residual;
-                });
-            });
-        })?;
-        self.reduce_net(groups, dw, dwt);
-        Ok(())
+        self.restricted(gates, net, Residual::Rows(r), out)
     }
 
     fn net_normal_at(
         &mut self,
         gates: Gates<'_>,
-        net: Network<'_>,
-        p: Network<'_>,
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        tangent: Tangent<'_>,
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
-        self.check_net(gates, net)?;
+        self.check_net(gates, tangent.net)?;
         if gates.may_be_random() {
-            return provided::normal_at(self, gates, (net, p), (dw, dwt), image, scratch);
+            return provided::normal_at(self, gates, tangent, out, image, scratch);
         }
-        self.check_residual(net, image)?;
-        provided::check_tangent(net, p)?;
-        error::length("restricted gradient", dw.len(), net.w().nnz())?;
-        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
-        let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    let mut outputs = std::mem::take(&mut group.outputs);
-                    along(piece, gates, (net, p), group, &mut outputs);
-                    add_restricted(piece, gates, net, &outputs, group);
-                    group.outputs = outputs;
-                });
-            });
-        })?;
-        self.reduce_net(groups, dw, dwt);
-        Ok(())
+        self.check_residual(tangent.net, image)?;
+        provided::check_tangent(tangent)?;
+        self.restricted(gates, tangent.net, Residual::Along(tangent.p), out)
     }
 
     fn net_sum_normal_at(
         &mut self,
         gates: Gates<'_>,
-        (net, p): (Network<'_>, Network<'_>),
+        tangent: Tangent<'_>,
         open: &[u32],
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
+        let net = tangent.net;
         self.check_net(gates, net)?;
         if gates.may_be_random() {
-            return provided::sum_normal_at(
-                self,
-                gates,
-                (net, p),
-                open,
-                (dw, dwt),
-                (image, scratch),
-            );
+            return provided::sum_normal_at(self, gates, tangent, open, out, image, scratch);
         }
         provided::check_open(self.shared.batch.len(), net.outputs(), open)?;
-        provided::check_tangent(net, p)?;
-        error::length("restricted gradient", dw.len(), net.w().nnz())?;
-        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
-        let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    let mut outputs = std::mem::take(&mut group.outputs);
-                    along(piece, gates, (net, p), group, &mut outputs);
-                    let words = open_words(net.outputs());
-                    let open = &open[piece.at * words..][..piece.len() * words];
-                    sum_open(open, words, &mut outputs[..net.outputs() * piece.len()], &mut group.z);
-                    add_restricted(piece, gates, net, &outputs, group);
-                    group.outputs = outputs;
-                });
-            });
-        })?;
-        self.reduce_net(groups, dw, dwt);
-        Ok(())
+        provided::check_tangent(tangent)?;
+        self.restricted(gates, net, Residual::SumAlong(tangent.p, open), out)
+    }
+}
+
+/// What a gradient on the support is formed of: residuals row by row, or outputs along a direction,
+/// or the sum of those whose bits are set.
+#[derive(Clone, Copy)]
+enum Residual<'a> {
+    Rows(&'a [f32]),
+    Along(Network<'a>),
+    SumAlong(Network<'a>, &'a [u32]),
+}
+
+impl Residual<'_> {
+    /// That of the rows of a piece, output by output.
+    #[inline(always)]
+    fn write<T: Element>(
+        self,
+        piece: Piece<'_, T>,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        group: &mut Group,
+        out: &mut [f32],
+    ) {
+        let (len, c) = (piece.len(), net.outputs());
+        match self {
+            Residual::Rows(r) => by_output(&r[piece.at * c..][..len * c], c, out),
+            Residual::Along(p) => along(piece, gates, Tangent { net, p }, group, out),
+            Residual::SumAlong(p, open) => {
+                along(piece, gates, Tangent { net, p }, group, out);
+                let words = open_words(c);
+                let open = &open[piece.at * words..][..len * words];
+                sum_open(open, words, &mut out[..c * len], &mut group.z);
+            }
+        }
     }
 }
 
@@ -319,10 +319,11 @@ fn forward<T: Element>(
 fn along<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    (net, p): (Network<'_>, Network<'_>),
+    tangent: Tangent<'_>,
     group: &mut Group,
     outputs: &mut [f32],
 ) {
+    let Tangent { net, p } = tangent;
     let (len, c) = (piece.len(), net.outputs());
     outputs[..c * len].fill(0.0);
     let mut image = std::mem::take(&mut group.image);
