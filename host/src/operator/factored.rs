@@ -5,10 +5,11 @@
 //! the same matrix product as in [`super::piece`], with `gate ∘ (R wt_i)` in the place of
 //! `gate ∘ r`.
 
-use super::kernel::{Element, Piece, activate, project, vectorise};
+use super::Blocked;
+use super::group::{Group, Shared, with_piece};
+use super::kernel::{Element, PAD, Piece, activate, project, vectorise};
 use super::piece::{add_gated, interleaved_product, mask, own, widen};
-use super::tiles::View;
-use super::{Blocked, Group, PAD, Shared};
+use super::tiles::start;
 use std::ops::Range;
 use tamis::base::error::{self, Result};
 use tamis::network::gates::{Gate, Gates};
@@ -28,11 +29,33 @@ impl Blocked {
         error::length("residual", r.len(), self.shared.batch.len().saturating_mul(net.outputs()))
     }
 
-    /// Where the outputs of the pieces begin.
-    fn output_starts(&self, c: usize) -> impl Fn(usize) -> usize + Sync + use<> {
-        let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
-        let first = batch.start / tile;
-        move |k: usize| c * (((first + k) * tile).clamp(batch.start, batch.end) - batch.start)
+    /// Outputs of all rows, row by row.
+    fn by_row(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        of: Outputs<'_>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        let (c, tile, batch) = (net.outputs(), self.shared.tiles.tile, self.shared.batch.clone());
+        self.each_part(
+            out,
+            |k| c * start(tile, &batch, k),
+            |shared, group, k, out| {
+                with_piece!(shared, group, k, piece => {
+                    vectorise(shared.arch, #[inline(always)] || {
+                        let mut outputs = std::mem::take(&mut group.outputs);
+                        of.write(piece, gates, net, group, &mut outputs);
+                        for (k, column) in outputs[..out.len()].chunks(piece.len()).enumerate() {
+                            for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
+                                *out = *value;
+                            }
+                        }
+                        group.outputs = outputs;
+                    });
+                });
+            },
+        )
     }
 
     /// The gradient of at most p blocks.
@@ -56,7 +79,7 @@ impl Blocked {
         }
         let padded = self.shared.live.len().next_multiple_of(PAD);
         let groups = self.each_group(padded * (d + c), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
+            with_piece!(shared, group, k, piece => {
                 add_panel(shared, piece, gates, net, r, padded, group);
             });
         })?;
@@ -80,12 +103,12 @@ impl Blocked {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        residual: Residual<'_>,
+        residual: Outputs<'_>,
         out: GradientMut<'_>,
     ) -> Result<()> {
         out.check_support(net)?;
         let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
+            with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     let mut outputs = std::mem::take(&mut group.outputs);
                     residual.write(piece, gates, net, group, &mut outputs);
@@ -118,12 +141,7 @@ impl Factored for Blocked {
             return provided::forward(self, gates, net, out, scratch);
         }
         self.check_residual(net, out)?;
-        let start = self.output_starts(net.outputs());
-        self.each_part(out, start, |shared, group, k, out| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || forward(piece, gates, net, group, out));
-            });
-        })
+        self.by_row(gates, net, Outputs::Network, out)
     }
 
     fn net_along(
@@ -139,17 +157,7 @@ impl Factored for Blocked {
         }
         self.check_residual(tangent.net, out)?;
         provided::check_tangent(tangent)?;
-        let start = self.output_starts(tangent.net.outputs());
-        self.each_part(out, start, |shared, group, k, out| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    let mut outputs = std::mem::take(&mut group.outputs);
-                    along(piece, gates, tangent, group, &mut outputs);
-                    by_row(&outputs[..out.len()], piece.len(), out);
-                    group.outputs = outputs;
-                });
-            });
-        })
+        self.by_row(gates, tangent.net, Outputs::Along(tangent.p), out)
     }
 
     fn net_gradient(
@@ -189,7 +197,7 @@ impl Factored for Blocked {
             return provided::gradient_at(self, gates, net, r, out, scratch);
         }
         self.check_residual(net, r)?;
-        self.restricted(gates, net, Residual::Rows(r), out)
+        self.restricted(gates, net, Outputs::Rows(r), out)
     }
 
     fn net_normal_at(
@@ -206,7 +214,7 @@ impl Factored for Blocked {
         }
         self.check_residual(tangent.net, image)?;
         provided::check_tangent(tangent)?;
-        self.restricted(gates, tangent.net, Residual::Along(tangent.p), out)
+        self.restricted(gates, tangent.net, Outputs::Along(tangent.p), out)
     }
 
     fn net_sum_normal_at(
@@ -225,21 +233,22 @@ impl Factored for Blocked {
         }
         provided::check_open(self.shared.batch.len(), net.outputs(), open)?;
         provided::check_tangent(tangent)?;
-        self.restricted(gates, net, Residual::SumAlong(tangent.p, open), out)
+        self.restricted(gates, net, Outputs::SumAlong(tangent.p, open), out)
     }
 }
 
-/// What a gradient on the support is formed of: residuals row by row, or outputs along a direction,
-/// or the sum of those whose bits are set.
+/// Numbers for every row and output: residuals row by row, the outputs of the network, those along
+/// a direction, or their sum where bits are set.
 #[derive(Clone, Copy)]
-enum Residual<'a> {
+enum Outputs<'a> {
+    Network,
     Rows(&'a [f32]),
     Along(Network<'a>),
     SumAlong(Network<'a>, &'a [u32]),
 }
 
-impl Residual<'_> {
-    /// That of the rows of a piece, output by output.
+impl Outputs<'_> {
+    /// Those of the rows of a piece, output by output.
     #[inline(always)]
     fn write<T: Element>(
         self,
@@ -251,9 +260,10 @@ impl Residual<'_> {
     ) {
         let (len, c) = (piece.len(), net.outputs());
         match self {
-            Residual::Rows(r) => by_output(&r[piece.at * c..][..len * c], c, out),
-            Residual::Along(p) => along(piece, gates, Tangent { net, p }, group, out),
-            Residual::SumAlong(p, open) => {
+            Outputs::Network => forward(piece, gates, net, group, out),
+            Outputs::Rows(r) => by_output(&r[piece.at * c..][..len * c], c, out),
+            Outputs::Along(p) => along(piece, gates, Tangent { net, p }, group, out),
+            Outputs::SumAlong(p, open) => {
                 along(piece, gates, Tangent { net, p }, group, out);
                 let words = open_words(c);
                 let open = &open[piece.at * words..][..len * words];
@@ -287,31 +297,31 @@ fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
     }
 }
 
-/// `out = sum_i (A_i w_i) wt_i^T` on the rows of the piece.
+/// `outputs = sum_i (A_i w_i) wt_i^T` on the rows of the piece, output by output.
 #[inline(always)]
 fn forward<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
     net: Network<'_>,
     group: &mut Group,
-    out: &mut [f32],
+    outputs: &mut [f32],
 ) {
     let (len, c) = (piece.len(), net.outputs());
-    let mut outputs = std::mem::take(&mut group.outputs);
     let mut image = std::mem::take(&mut group.image);
     outputs[..c * len].fill(0.0);
     let mut cursor = gates.cursor();
-    let mut wt = net.wt().blocks().peekable();
     for block in net.w().blocks() {
-        let Some(to) = block_of(&mut wt, block.neuron()) else { continue };
+        let to = net.wt().block(block.neuron());
+        if to.is_empty() {
+            continue;
+        }
         image[..len].fill(0.0);
         add_gated(piece, cursor.at(block.neuron()), &[], block, group, &mut image[..len]);
         for (k, value) in to.entries() {
             add_scaled(value, &image[..len], &mut outputs[k * len..][..len]);
         }
     }
-    by_row(&outputs[..c * len], len, out);
-    (group.outputs, group.image) = (outputs, image);
+    group.image = image;
 }
 
 /// `outputs = J p` on the rows of the piece, output by output.
@@ -330,13 +340,12 @@ fn along<T: Element>(
     let mut back = std::mem::take(&mut group.back);
     let (activation, tangent) = (&mut image[..len], &mut back[..len]);
     let mut cursor = gates.cursor();
-    let mut wt = net.wt().blocks().zip(p.wt().blocks()).peekable();
     // One support: its blocks come in pairs.
     for (from, change) in net.w().blocks().zip(p.w().blocks()) {
-        while wt.next_if(|(to, _)| to.neuron() < from.neuron()).is_some() {}
-        let Some((to, change_out)) = wt.next_if(|(to, _)| to.neuron() == from.neuron()) else {
+        let [to, change_out] = [net, p].map(|net| net.wt().block(from.neuron()));
+        if to.is_empty() {
             continue;
-        };
+        }
         let gate = cursor.at(from.neuron());
         activation.fill(0.0);
         add_gated(piece, gate, &[], from, group, activation);
@@ -483,27 +492,6 @@ fn add_panel<T: Element>(
     );
     interleaved_product(shared, piece, &images[..padded * len], padded, group);
     group.random = images;
-}
-
-/// The block of `neuron` among those that come next, in rising order.
-#[inline(always)]
-fn block_of<'a>(
-    blocks: &mut std::iter::Peekable<impl Iterator<Item = Block<'a>>>,
-    neuron: usize,
-) -> Option<Block<'a>> {
-    while blocks.next_if(|block| block.neuron() < neuron).is_some() {}
-    blocks.next_if(|block| block.neuron() == neuron)
-}
-
-/// Outputs that lie one by one, row by row.
-#[inline(always)]
-fn by_row(outputs: &[f32], len: usize, out: &mut [f32]) {
-    let c = outputs.len() / len;
-    for (k, column) in outputs.chunks(len).enumerate() {
-        for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
-            *out = *value;
-        }
-    }
 }
 
 /// Rows of c numbers, output by output.
