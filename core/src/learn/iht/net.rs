@@ -22,7 +22,7 @@ use crate::operator::panels::panels;
 use crate::operator::sensing::{each_strip, head_mut};
 use core::ops::Range;
 
-/// Buffers of a step, all the caller's; lengths as [`crate::base::budget::Outputs`] says.
+/// Buffers of a step, all the caller's; lengths as [`crate::base::budget::Training`] says.
 pub(crate) struct NetWork<'a> {
     /// n×c: the residual of the batch, or room for that of a strip of it.
     pub(crate) residual: &'a mut [f32],
