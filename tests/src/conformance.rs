@@ -11,73 +11,24 @@
 
 mod checks;
 mod device;
+mod failure;
 mod recovery;
 mod situation;
 mod spy;
+mod trial;
 
 pub use device::{Device, REGISTERS, Registers, Transfers};
+pub use failure::{Agreement, Failure};
 pub use recovery::{recover, recovery_words};
 pub use situation::{Situation, fill_support};
 pub use spy::{Calls, Spy};
 
-use checks::{Scale, Trial};
 use core::ops::Range;
+use failure::Outcome;
 use situation::Vectors;
-use tamis::Error;
 use tamis::base::budget::Workspace;
 use tamis::operator::sensing::HostSensing;
-
-/// How closely an operator must follow its oracle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agreement {
-    /// Every bit, of steps and supports too.
-    Bits,
-    /// Every bit of `apply` and `forward` unless gates are random; the rest within tolerance.
-    Outputs,
-    /// Within tolerance.
-    Close,
-}
-
-/// What is wrong.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Failure {
-    /// The check, by the name in the table.
-    pub check: &'static str,
-    /// The quantity or call.
-    pub what: &'static str,
-    /// The situation's number, see [`Situation::number`].
-    pub situation: usize,
-    /// Position of the first wrong element.
-    pub at: usize,
-    /// What the oracle says.
-    pub expected: f32,
-    /// What the operator says.
-    pub got: f32,
-}
-
-impl Failure {
-    fn new(what: &'static str, at: usize, expected: f32, got: f32) -> Self {
-        Self { check: "", what, situation: 0, at, expected, got }
-    }
-
-    /// A call that failed and should not have.
-    #[allow(clippy::needless_pass_by_value, reason = "goes to map_err")]
-    fn refused<S>(error: Error<S>) -> Self {
-        let what = match error {
-            Error::Length { what, .. }
-            | Error::Range { what, .. }
-            | Error::NotFinite { what, .. } => what,
-            Error::Budget { .. } => "budget",
-            Error::Unsorted { .. } => "order of indices",
-            Error::Diverged { .. } => "divergence",
-            Error::Source(_) => "data source",
-            _ => "error",
-        };
-        Self::new(what, 0, 0.0, f32::NAN)
-    }
-}
-
-type Outcome = Result<(), Failure>;
+use trial::{Scale, Trial};
 
 /// One entry of the table.
 #[derive(Debug)]
@@ -203,12 +154,11 @@ fn trials<O: HostSensing, S: HostSensing>(
     let w = situation.weights(d, m, 0, w).map_err(Failure::refused)?;
     let other = situation.weights(d, m, 1, other).map_err(Failure::refused)?;
     let gates = situation.gates(w, other);
-    let scale = Scale::measure(oracle, situation, (gates, w), &mut buffers)?;
+    let scale = Scale::measure(oracle, situation, gates, w, &mut buffers)?;
     let mut passed = 0;
     for check in table::<O, S>() {
-        let claim = (agreement, scale);
-        let mut trial =
-            Trial::new(oracle, sensing, situation, (gates, w), claim, buffers.reborrow());
+        let (oracle, sensing, buffers) = (&mut *oracle, &mut *sensing, buffers.reborrow());
+        let mut trial = Trial { oracle, sensing, situation, gates, w, agreement, scale, buffers };
         (check.run)(&mut trial, check.tolerance)
             .map_err(|failure| Failure { check: check.name, ..failure })?;
         passed += 1;

@@ -38,101 +38,20 @@ macro_rules! sums {
 /// Memory of a training run of [`crate::learn::train`], in words; the operator's own buffers come
 /// on top.
 ///
-/// *State* is what survives from step to step: two sparse vectors (iterate and next iterate, index
-/// and value), 16 bytes per nonzero, and a third one only where the gates lag behind the weights.
-/// *Workspace* is the rest: one residual per row of a batch or of a strip of it, the operator's
-/// scratch, one buffer that holds either a gradient panel of p blocks or three vectors on the
-/// support, whichever is longer, and where there are strips what one of them adds to such a panel
-/// or vector.
+/// *State* is what survives from step to step: iterate and next iterate, index and value, 16 bytes
+/// per nonzero; 8 more for a third network; and the counters of a count sketch where one ranks.
+/// *Workspace* is the rest: one residual per row and output of a batch or of a strip of it, and the
+/// operator's scratch. For one output one buffer holds either a gradient panel of p blocks or three
+/// vectors on the support, whichever is longer, and where there are strips another what one of them
+/// adds to it. For several outputs there is a panel of p (d + c), and as many indices and values
+/// that stand for blocks without weights.
 ///
 /// ```
 /// use tamis::{base::budget::Training, base::dims::Dims};
+/// use tamis::learn::{loss::Labels, train::{Rank, Schedule, SeveralOutputs}};
 /// const NEEDED: Training = Training::new(Dims::new(200, 64, 10, 100), 200, 1, 264);
 /// assert_eq!(NEEDED.state_bytes(), 16 * 100);
 /// assert_eq!(NEEDED.workspace_bytes(), 4 * (200 + 264 + 3 * 100));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Training {
-    /// The problem's sizes.
-    pub dims: Dims,
-    /// Rows of a batch.
-    pub batch: usize,
-    /// Rows whose residuals are held, at most a batch.
-    pub strip: usize,
-    /// Blocks of a gradient panel, p.
-    pub panel: usize,
-    /// Floats of scratch that the operator asks for, for so many rows.
-    pub scratch: usize,
-    /// Whether the gates may lag behind the weights and need a copy of their own.
-    pub lagging_gates: bool,
-    /// Whether columns are normalised (the `theory` step), which needs a second panel.
-    pub normalised_columns: bool,
-}
-
-impl Training {
-    /// The budget of the usual schedule: gates renewed at every step, columns as they are.
-    #[must_use]
-    pub const fn new(dims: Dims, batch: usize, panel: usize, scratch: usize) -> Self {
-        Self {
-            dims,
-            batch,
-            strip: batch,
-            panel,
-            scratch,
-            lagging_gates: false,
-            normalised_columns: false,
-        }
-    }
-
-    /// Words that survive from step to step.
-    #[must_use]
-    pub const fn state_words(&self) -> usize {
-        let vectors: usize = if self.lagging_gates { 3 } else { 2 };
-        vectors.saturating_mul(2).saturating_mul(self.dims.nnz)
-    }
-
-    /// Floats of the buffer shared by gradient panels and restricted vectors.
-    #[must_use]
-    pub const fn panel_words(&self) -> usize {
-        let panels: usize = if self.normalised_columns { 2 } else { 1 };
-        let panel = panels.saturating_mul(self.panel).saturating_mul(self.dims.inputs);
-        let vectors = self.dims.nnz.saturating_mul(3);
-        if panel > vectors { panel } else { vectors }
-    }
-
-    /// Floats of what a strip adds; none where a strip is the batch.
-    #[must_use]
-    pub const fn part_words(&self) -> usize {
-        let panel = self.panel.saturating_mul(self.dims.inputs);
-        match self.strip < self.batch {
-            false => 0,
-            true if panel > self.dims.nnz => panel,
-            true => self.dims.nnz,
-        }
-    }
-
-    /// Words needed within a step only.
-    #[must_use]
-    pub const fn workspace_words(&self) -> usize {
-        let rows = self.strip.saturating_add(self.scratch);
-        rows.saturating_add(self.panel_words()).saturating_add(self.part_words())
-    }
-}
-
-sums!(Training);
-
-/// Memory of a run of [`crate::learn::train`] for several outputs, in words; the operator's own
-/// buffers come on top.
-///
-/// *State* is what survives from step to step: iterate and next iterate over both sides, 16 bytes
-/// per nonzero, for a safe run 8 more for the best one, and the counters of a count sketch where
-/// one ranks. *Workspace* is the rest: the residual of a batch, n·c, or of a strip of it; a
-/// gradient panel of p blocks, p (d + c), and as many indices and values that stand for blocks
-/// without weights; the operator's scratch.
-///
-/// ```
-/// use tamis::{base::dims::Dims, learn::loss::Labels, learn::train::{Rank, Schedule, SeveralOutputs}};
 /// let paper = Schedule::paper(&Labels::classes(&[], 10), 32, 1000);
 /// let schedule = Schedule { head: SeveralOutputs { rank: Rank::Exact, ..paper.head }, ..paper };
 /// let needed = schedule.budget(Dims::new(5000, 784, 32, 1000), 10, 1, 10_784);
@@ -141,10 +60,10 @@ sums!(Training);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Outputs {
+pub struct Training {
     /// The problem's sizes; `nnz` counts both sides.
     pub dims: Dims,
-    /// c, outputs.
+    /// c, outputs whose weights are trained; 0 for one output, whose weights are signs.
     pub outputs: usize,
     /// Rows of a batch.
     pub batch: usize,
@@ -156,33 +75,86 @@ pub struct Outputs {
     pub scratch: usize,
     /// Counters of the count sketch, if one ranks.
     pub sketch: usize,
-    /// Whether the best iterate is kept.
-    pub safe: bool,
+    /// Whether a third network is held: the generators of gates that lag behind the weights, or the
+    /// best iterate of a safe run.
+    pub third_network: bool,
+    /// Whether columns are normalised (the `theory` step), which needs a second panel.
+    pub normalised_columns: bool,
 }
 
-impl Outputs {
+impl Training {
+    /// The budget of the default schedule for one output: gates renewed at every step, columns as
+    /// they are.
+    #[must_use]
+    pub const fn new(dims: Dims, batch: usize, panel: usize, scratch: usize) -> Self {
+        Self {
+            dims,
+            outputs: 0,
+            batch,
+            strip: batch,
+            panel,
+            scratch,
+            sketch: 0,
+            third_network: false,
+            normalised_columns: false,
+        }
+    }
+
     /// Words that survive from step to step.
     #[must_use]
     pub const fn state_words(&self) -> usize {
-        let vectors: usize = if self.safe { 6 } else { 4 };
-        vectors.saturating_mul(self.dims.nnz).saturating_add(self.sketch)
+        let networks: usize = if self.third_network { 3 } else { 2 };
+        networks.saturating_mul(2).saturating_mul(self.dims.nnz).saturating_add(self.sketch)
     }
 
-    /// Floats of a gradient panel over both sides.
+    /// Floats of the residual of a strip.
+    #[must_use]
+    pub const fn residual_words(&self) -> usize {
+        self.strip.saturating_mul(if self.outputs > 0 { self.outputs } else { 1 })
+    }
+
+    /// Floats of a gradient panel over both sides; for one output of the buffer that panels and
+    /// restricted vectors share.
     #[must_use]
     pub const fn panel_words(&self) -> usize {
-        self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs))
+        let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
+        if self.outputs > 0 {
+            return panel;
+        }
+        let panels = panel.saturating_mul(if self.normalised_columns { 2 } else { 1 });
+        let vectors = self.dims.nnz.saturating_mul(3);
+        if panels > vectors { panels } else { vectors }
+    }
+
+    /// Entries that stand for those of a panel; none for one output.
+    #[must_use]
+    pub const fn standin_entries(&self) -> usize {
+        if self.outputs > 0 { self.panel_words() } else { 0 }
+    }
+
+    /// Floats of what a strip adds; none where a strip is the batch, and for several outputs.
+    #[must_use]
+    pub const fn strip_words(&self) -> usize {
+        let panel = self.panel.saturating_mul(self.dims.inputs);
+        match self.outputs == 0 && self.strip < self.batch {
+            false => 0,
+            true if panel > self.dims.nnz => panel,
+            true => self.dims.nnz,
+        }
     }
 
     /// Words needed within a step only.
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
-        let residual = self.strip.saturating_mul(self.outputs);
-        residual.saturating_add(self.panel_words().saturating_mul(3)).saturating_add(self.scratch)
+        self.residual_words()
+            .saturating_add(self.scratch)
+            .saturating_add(self.panel_words())
+            .saturating_add(self.standin_entries().saturating_mul(2))
+            .saturating_add(self.strip_words())
     }
 }
 
-sums!(Outputs);
+sums!(Training);
 
 /// Memory of a run of [`crate::learn::anneal`], in words; the operator's own buffers come on top.
 ///
@@ -266,7 +238,7 @@ sums!(Annealing);
 /// assert_eq!(TEN.state_bytes(), NEEDED.state_bytes() + 4 * (4 * 10));
 /// assert_eq!(TEN.workspace_bytes(), 4 * ((10 + 3) * 5000 + (100 + 10) + 10_100));
 /// // 24 neurons of the first layer, 14 outputs.
-/// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), (24, 14), 1, 10_100);
+/// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), 24, 14, 1, 10_100);
 /// assert_eq!(DEEP.state_bytes(), TEN.state_bytes() + 4 * (14 * 24 + 4 * 4));
 /// assert_eq!(DEEP.workspace_bytes(), TEN.workspace_bytes() + 4 * (4 * 5000 + 4 + 5000));
 /// const WIDE: Recovery = Recovery::new(Dims::new(784, 1500, 10, 100), 1, 2284, false);
@@ -315,7 +287,8 @@ impl Recovery {
     #[must_use]
     pub const fn deep(
         dims: Dims,
-        (first, outputs): (usize, usize),
+        first: usize,
+        outputs: usize,
         panel: usize,
         scratch: usize,
     ) -> Self {

@@ -19,41 +19,28 @@
 mod blocks;
 mod chain;
 mod dense;
+mod kernels;
 mod mask;
 mod rescale;
 pub mod straight;
 
 #[cfg(feature = "embedded-storage")]
 pub(crate) use chain::{class, signed_sum};
+#[cfg(feature = "embedded-storage")]
+pub(crate) use kernels::product;
 
-pub use crate::infer::model::WINDOW;
+pub use crate::infer::model::{MAX_OUTPUTS, WINDOW};
 pub use blocks::Blocks;
 pub use chain::{Chain, Model};
 pub use dense::Dense;
+pub use kernels::ALL_KERNELS;
 pub use mask::Mask;
 pub use rescale::Rescale;
 
 use crate::base::error::{length, range, tri};
 use crate::infer::model::{Activation, MAX_INPUTS, rolled};
 use crate::{Error, Result};
-
-pub use crate::infer::model::MAX_OUTPUTS;
-
-/// The kernel of [`Dense`] weights: a bit of a set of kernels, as the others are.
-const DENSE: u16 = 1;
-const MASK: u16 = 1 << 1;
-const WIDE_BLOCKS: u16 = 1 << 2;
-const NARROW_BLOCKS: u16 = 1 << 3;
-/// What is not a kernel but is linked only where a layer needs it: biases, and factors and `ReLU`
-/// of the last layer.
-const BIASES: u16 = 1 << 4;
-const LAST_FACTORS: u16 = 1 << 5;
-const LAST_RELU: u16 = 1 << 6;
-/// Layers that give bytes by one factor, and by one for each output.
-const ONE_FACTOR: u16 = 1 << 7;
-const OWN_FACTORS: u16 = 1 << 8;
-/// The set of all kernels and of what may follow them.
-pub const ALL_KERNELS: u16 = (1 << 9) - 1;
+use kernels::{BIASES, DENSE, MASK, NARROW_BLOCKS, WIDE_BLOCKS};
 
 /// The weights of a layer, in one of the encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,12 +159,6 @@ fn clear(sums: &mut [i32]) {
         *sum = 0;
         rolled();
     }
-}
-
-/// One product; neither it nor a sum of 65536 of them overflows.
-#[inline(always)]
-pub(crate) fn product(x: u8, weight: i8) -> i32 {
-    i32::from(x) * i32::from(weight)
 }
 
 /// A layer `y_j = a(r_j(b_j + sum_k w_jk x_k))`: weights, biases that may be missing, fixed-point

@@ -45,6 +45,33 @@ pub(crate) fn write<E>(
     vectors.iter().try_for_each(|vector| put(bytemuck::cast_slice(vector)))
 }
 
+/// The numbers of a state, one by one.
+pub(crate) struct Numbers<'a>(core::slice::Iter<'a, u32>);
+
+impl<'a> Numbers<'a> {
+    pub(crate) fn new(words: &'a [u32]) -> Self {
+        Self(words.iter())
+    }
+
+    /// The next one; 0 behind the last.
+    pub(crate) fn int(&mut self) -> u32 {
+        debug_assert!(!self.0.as_slice().is_empty(), "a state of fewer numbers");
+        self.0.next().copied().unwrap_or(0)
+    }
+
+    pub(crate) fn float(&mut self) -> f32 {
+        f32::from_bits(self.int())
+    }
+
+    /// # Errors
+    /// [`crate::Error::Range`] for a number that is neither 0 nor 1.
+    pub(crate) fn switch(&mut self, what: &'static str) -> Result<bool> {
+        let word = self.int();
+        error::range(what, word as usize, 0, 1)?;
+        Ok(word == 1)
+    }
+}
+
 /// What the checkpoints of one run look like: all that reading one needs to know, and the most
 /// words that one has.
 ///

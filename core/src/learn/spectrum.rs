@@ -5,17 +5,37 @@ use crate::base::error::{Error, Result};
 use crate::base::math::{dot, norm2, sqrt};
 use crate::base::rng::{Rng, stream};
 use crate::network::gates::Gates;
+use crate::network::net::EntriesMut;
 use crate::network::top::Top;
 use crate::network::weights::Weights;
 use crate::operator::panels::panels;
 use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut, norms_at};
 
-/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns over random supports of the
-/// given size.
+/// The power iterations from one random start.
+#[derive(Debug, Clone, Copy)]
+pub struct PowerIteration {
+    /// Seed of supports and starts.
+    pub seed: u64,
+    /// Number of the support and its start among all that the seed gives.
+    pub draw: u32,
+    /// Iterations for the largest eigenvalue, and as many on the shifted matrix for the smallest.
+    pub iterations: u32,
+}
+
+/// The extreme eigenvalues of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extremes {
+    /// The smallest, alpha.
+    pub alpha: f32,
+    /// The largest, beta.
+    pub beta: f32,
+}
+
+/// Extreme eigenvalues of `A_S^T A_S` with unit columns over random supports of s entries (paper
+/// IHT, Lemma 1).
 ///
-/// `supports` draws; on each, `iterations` power iterations for the largest eigenvalue and as many
-/// on the shifted matrix for the smallest (paper IHT, Lemma 1). `index` and `value` have the
-/// support's length s and hold no result; `work.panel` needs max(3 s, d).
+/// `supports` are drawn, from number `power.draw` on. `support` has room for s entries and holds no
+/// result; `work.panel` needs max(3 s, d).
 ///
 /// Columns that vanish, such as the empty borders of pictures, have no unit length and can carry no
 /// weight: supports are drawn from the others, and are smaller than s only where there are fewer.
@@ -26,28 +46,27 @@ use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut, norms_at};
 pub fn extremes<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
-    seed: u64,
-    (supports, iterations): (u32, u32),
-    (index, value): (&mut [u32], &mut [f32]),
+    supports: u32,
+    mut power: PowerIteration,
+    mut support: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
-) -> Result<(f32, f32), S::Source> {
-    let (mut alpha, mut beta) = (f32::INFINITY, 0.0_f32);
-    for draw in 0..supports {
-        let len = random_support(sensing, gates, (seed, draw), (&mut *index, &mut *value), work)?;
-        let (index, scale) = (&*head_mut(index, len)?, head_mut(value, len)?);
-        let (low, top) = extremes_at(sensing, gates, index, (seed, draw), iterations, scale, work)?;
-        (alpha, beta) = (alpha.min(low), beta.max(top));
+) -> Result<Extremes, S::Source> {
+    let mut all = Extremes { alpha: f32::INFINITY, beta: 0.0 };
+    for _ in 0..supports {
+        let len = random_support(sensing, gates, power, support.reborrow(), work)?;
+        let (index, scale) = (&*head_mut(support.index, len)?, head_mut(support.value, len)?);
+        let Extremes { alpha, beta } = extremes_at(sensing, gates, index, power, scale, work)?;
+        all = Extremes { alpha: all.alpha.min(alpha), beta: all.beta.max(beta) };
+        power.draw += 1;
     }
-    Ok((alpha, beta))
+    Ok(all)
 }
 
-/// Extreme eigenvalues (alpha, beta) of `A_S^T A_S` with unit columns on one support S of s flat
-/// indices.
+/// Extreme eigenvalues of `A_S^T A_S` with unit columns on one support S of s flat indices.
 ///
-/// `iterations` as in [`extremes`], whose start belongs to (seed, draw). `scale` has length s and
-/// holds no result; `work.panel` needs max(3 s, d). The largest eigenvalue comes from below and the
-/// smallest from above, the nearer the more iterations. A column that vanishes has the eigenvalue
-/// 0.
+/// `scale` has length s and holds no result; `work.panel` needs max(3 s, d). The largest eigenvalue
+/// comes from below and the smallest from above, the nearer the more iterations. A column that
+/// vanishes has the eigenvalue 0.
 ///
 /// # Errors
 /// A wrong length or support, or reading the data failed.
@@ -55,19 +74,18 @@ pub fn extremes_at<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
     support: &[u32],
-    (seed, draw): (u64, u32),
-    iterations: u32,
+    power: PowerIteration,
     scale: &mut [f32],
     work: &mut Work<'_, Rows<S>>,
-) -> Result<(f32, f32), S::Source> {
+) -> Result<Extremes, S::Source> {
     let (d, m) = (sensing.inputs(), sensing.blocks());
     crate::base::error::length("scales", scale.len(), support.len())?;
     let gates = sensing.hold(gates, support)?;
     let mut support = Support { sensing, gates, index: support, d, m };
     support.scales(scale, work)?;
-    let top = support.eigenvalue(scale, 0.0, iterations, (seed, draw), work)?;
-    let low = top - support.eigenvalue(scale, top, iterations, (seed, draw), work)?;
-    Ok((low.max(0.0), top))
+    let beta = support.eigenvalue(scale, 0.0, power, work)?;
+    let alpha = beta - support.eigenvalue(scale, beta, power, work)?;
+    Ok(Extremes { alpha: alpha.max(0.0), beta })
 }
 
 /// One support of unit columns whose Gram matrix is examined.
@@ -94,17 +112,16 @@ impl<S: Sensing> Support<'_, '_, S> {
         &mut self,
         scale: &[f32],
         shift: f32,
-        iterations: u32,
-        (seed, draw): (u64, u32),
+        power: PowerIteration,
         work: &mut Work<'_, Rows<S>>,
     ) -> Result<f32, S::Source> {
         let s = self.index.len();
         let (x, rest) = carve(work.panel, s)?;
         let (p, rest) = carve(rest, s)?;
         let (h, _) = carve(rest, s)?;
-        Rng::new(seed, stream::SUPPORT + (1 << 31) + u64::from(draw)).fill_normal(x);
+        Rng::new(power.seed, stream::SUPPORT + (1 << 31) + u64::from(power.draw)).fill_normal(x);
         let mut value = 0.0;
-        for _ in 0..iterations {
+        for _ in 0..power.iterations {
             let norm = sqrt(norm2(x));
             if norm == 0.0 {
                 return Ok(0.0);
@@ -135,13 +152,13 @@ impl<S: Sensing> Support<'_, '_, S> {
 fn random_support<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
-    (seed, draw): (u64, u32),
-    (index, key): (&mut [u32], &mut [f32]),
+    power: PowerIteration,
+    support: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
 ) -> Result<usize, S::Source> {
-    let mut rng = Rng::new(seed, stream::SUPPORT + u64::from(draw));
+    let mut rng = Rng::new(power.seed, stream::SUPPORT + u64::from(power.draw));
     let d = sensing.inputs();
-    let mut top = Top::new(index, key);
+    let mut top = Top::new(support.index, support.value);
     panels(sensing, work.panel, d, |sensing, blocks, norms| {
         sensing.column_norms(gates, blocks.clone(), norms, work.scratch)?;
         for (j, &norm) in (blocks.start * d..).zip(&*norms) {
@@ -181,7 +198,9 @@ mod tests {
         let (mut key, mut panel, mut scratch) = (std::vec![0.0; index.len()], [0.0; 12], [0.0; 13]);
         let mut work: Work<'_> =
             Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
-        random_support(sensing, open(), (3, draw), (index, &mut key), &mut work).unwrap()
+        let power = PowerIteration { seed: 3, draw, iterations: 0 };
+        let room = EntriesMut { index, value: &mut key };
+        random_support(sensing, open(), power, room, &mut work).unwrap()
     }
 
     #[test]
@@ -221,12 +240,12 @@ mod tests {
         let (mut panel, mut scratch) = ([0.0; 12], [0.0; 13]);
         let mut work: Work<'_> =
             Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
-        let found = extremes(&mut row(&x), open(), 0, (2, 20), (&mut index, &mut value), &mut work)
-            .unwrap();
-        assert!((found.1 - 4.0).abs() < 1e-5 && found.0 < 1e-5, "{found:?}");
-        let none =
-            extremes(&mut row(&[0.0; 12]), open(), 0, (2, 20), (&mut index, &mut value), &mut work);
-        assert_eq!(none, Ok((0.0, 0.0)));
+        let power = PowerIteration { seed: 0, draw: 0, iterations: 20 };
+        let mut room = EntriesMut { index: &mut index, value: &mut value };
+        let both = extremes(&mut row(&x), open(), 2, power, room.reborrow(), &mut work).unwrap();
+        assert!((both.beta - 4.0).abs() < 1e-5 && both.alpha < 1e-5, "{both:?}");
+        let none = extremes(&mut row(&[0.0; 12]), open(), 2, power, room, &mut work);
+        assert_eq!(none, Ok(Extremes { alpha: 0.0, beta: 0.0 }));
     }
 
     /// Gram matrix of the unit columns: (1, c; c, 1) has the eigenvalues 1 ± c.
@@ -240,12 +259,10 @@ mod tests {
         let (mut scale, mut panel, mut scratch) = ([0.0; 2], [0.0; 6], [0.0; 5]);
         let mut work: Work<'_> =
             Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
-        let found =
-            extremes_at(&mut sensing, open, &[0, 1], (0, 0), 60, &mut scale, &mut work).unwrap();
-        assert!((found.0 - 0.5).abs() < 1e-6 && (found.1 - 1.5).abs() < 1e-6, "{found:?}");
-        assert!(
-            extremes_at(&mut sensing, open, &[0, 1], (0, 0), 9, &mut [0.0], &mut work).is_err()
-        );
+        let power = PowerIteration { seed: 0, draw: 0, iterations: 60 };
+        let both = extremes_at(&mut sensing, open, &[0, 1], power, &mut scale, &mut work).unwrap();
+        assert!((both.alpha - 0.5).abs() < 1e-6 && (both.beta - 1.5).abs() < 1e-6, "{both:?}");
+        assert!(extremes_at(&mut sensing, open, &[0, 1], power, &mut [0.0], &mut work).is_err());
     }
 
     /// Marchenko and Pastur: eigenvalues of s unit Gaussian columns in n rows lie near (1 ±
@@ -264,8 +281,10 @@ mod tests {
             strips: None,
         };
         let gates = Gates::seeded(0);
-        let (alpha, beta) =
-            extremes(&mut sensing, gates, 0, (4, 40), (&mut index, &mut value), &mut work).unwrap();
+        let power = PowerIteration { seed: 0, draw: 0, iterations: 40 };
+        let room = EntriesMut { index: &mut index, value: &mut value };
+        let Extremes { alpha, beta } =
+            extremes(&mut sensing, gates, 4, power, room, &mut work).unwrap();
         assert!((0.55..0.8).contains(&alpha) && (1.25..1.6).contains(&beta), "{alpha} {beta}");
     }
 }

@@ -20,6 +20,21 @@
 
 use crate::base::error::{self, Error, Result};
 
+#[derive(Clone, Copy)]
+struct Entry {
+    index: u32,
+    value: f32,
+}
+
+impl Entry {
+    /// Larger is better: magnitude first, then the lower index. Bits of nonnegative floats order as
+    /// the floats do.
+    #[inline]
+    fn rank(self) -> u64 {
+        (u64::from(self.value.abs().to_bits()) << 32) | u64::from(!self.index)
+    }
+}
+
 /// Collects the best candidates into two caller-owned slices of one length, the capacity s.
 ///
 /// ```
@@ -77,7 +92,7 @@ impl<'a> Top<'a> {
         }
         (top.must_keep, top.room) = (must_keep, top.room - must_keep.len());
         for (at, &j) in must_keep.iter().enumerate() {
-            top.set(top.room + at, (j, 0.0));
+            top.set(top.room + at, Entry { index: j, value: 0.0 });
         }
         Ok(top)
     }
@@ -100,17 +115,18 @@ impl<'a> Top<'a> {
             self.finite = false;
             return;
         }
+        let entry = Entry { index, value };
         if !self.must_keep.is_empty()
             && let Ok(at) = self.must_keep.binary_search(&index)
         {
-            self.set(self.room + at, (index, value));
+            self.set(self.room + at, entry);
         } else if self.len < self.room {
-            self.set(self.len, (index, value));
+            self.set(self.len, entry);
             self.len += 1;
             self.rise(self.len - 1);
-        } else if self.len > 0 && rank((index, value)) > rank(self.get(0)) {
-            self.set(0, (index, value));
-            self.sink(0, self.len, rank);
+        } else if self.len > 0 && entry.rank() > self.get(0).rank() {
+            self.set(0, entry);
+            self.sink(0, self.len, Entry::rank);
         }
     }
 
@@ -123,7 +139,7 @@ impl<'a> Top<'a> {
         }
         self.len += self.must_keep.len();
         // Heap sort in place: worst-case O(s log s), no memory.
-        let by_index = |entry: (u32, f32)| u64::from(!entry.0);
+        let by_index = |entry: Entry| u64::from(!entry.index);
         for i in (0..self.len / 2).rev() {
             self.sink(i, self.len, by_index);
         }
@@ -134,16 +150,16 @@ impl<'a> Top<'a> {
         self.finite.then_some(self.len)
     }
 
-    fn get(&self, i: usize) -> (u32, f32) {
+    fn get(&self, i: usize) -> Entry {
         match (self.index.get(i), self.value.get(i)) {
-            (Some(&index), Some(&value)) => (index, value),
-            _ => (u32::MAX, 0.0),
+            (Some(&index), Some(&value)) => Entry { index, value },
+            _ => Entry { index: u32::MAX, value: 0.0 },
         }
     }
 
-    fn set(&mut self, i: usize, entry: (u32, f32)) {
+    fn set(&mut self, i: usize, entry: Entry) {
         if let (Some(index), Some(value)) = (self.index.get_mut(i), self.value.get_mut(i)) {
-            (*index, *value) = entry;
+            (*index, *value) = (entry.index, entry.value);
         }
     }
 
@@ -157,7 +173,7 @@ impl<'a> Top<'a> {
     fn rise(&mut self, mut i: usize) {
         while i > 0 {
             let parent = (i - 1) / 2;
-            if rank(self.get(i)) >= rank(self.get(parent)) {
+            if self.get(i).rank() >= self.get(parent).rank() {
                 return;
             }
             self.swap(i, parent);
@@ -166,7 +182,7 @@ impl<'a> Top<'a> {
     }
 
     /// Moves entry `i` down within `..len` until no child ranks below it.
-    fn sink(&mut self, mut i: usize, len: usize, rank: impl Fn((u32, f32)) -> u64) {
+    fn sink(&mut self, mut i: usize, len: usize, rank: impl Fn(Entry) -> u64) {
         let entry = self.get(i);
         loop {
             let mut child = 2 * i + 1;
@@ -184,13 +200,6 @@ impl<'a> Top<'a> {
         }
         self.set(i, entry);
     }
-}
-
-/// Larger is better: magnitude first, then the lower index. Bits of nonnegative floats order as the
-/// floats do.
-#[inline]
-fn rank((index, value): (u32, f32)) -> u64 {
-    (u64::from(value.abs().to_bits()) << 32) | u64::from(!index)
 }
 
 /// The score of what is dropped.

@@ -20,6 +20,58 @@ use crate::operator::machine::Host;
 use crate::operator::sensing::Sensing;
 use core::ops::Range;
 
+/// Room for a gradient by both sides: whole blocks, or a number for each nonzero.
+#[derive(Debug)]
+pub struct GradientMut<'a> {
+    /// By W.
+    pub w: &'a mut [f32],
+    /// By Wt.
+    pub wt: &'a mut [f32],
+}
+
+impl<'a> GradientMut<'a> {
+    /// Splits a buffer into `first` numbers of W and those of Wt; both empty if it is too short.
+    pub fn split(buffer: &'a mut [f32], first: usize) -> Self {
+        let (w, wt) = buffer.split_at_mut_checked(first).unwrap_or_default();
+        Self { w, wt }
+    }
+
+    /// Checks that it has room for these blocks.
+    ///
+    /// # Errors
+    /// [`error::Error::Range`] for blocks that `net` does not have, [`error::Error::Length`] for
+    /// other lengths.
+    pub fn check_panel(&self, net: Network<'_>, blocks: &Range<usize>) -> Result<()> {
+        let (w, count) = (net.w(), blocks.len());
+        error::range("block", blocks.end, blocks.start, w.hidden())?;
+        error::length("gradient panel", self.w.len(), count.saturating_mul(w.inputs()))?;
+        let outputs = count.saturating_mul(net.outputs());
+        error::length("gradient panel of the outputs", self.wt.len(), outputs)
+    }
+
+    /// Checks that it has room for a number for each nonzero.
+    ///
+    /// # Errors
+    /// [`error::Error::Length`] for other lengths.
+    pub fn check_support(&self, net: Network<'_>) -> Result<()> {
+        error::length("restricted gradient", self.w.len(), net.w().nnz())?;
+        error::length("restricted gradient of the outputs", self.wt.len(), net.wt().nnz())
+    }
+
+    pub(crate) fn reborrow(&mut self) -> GradientMut<'_> {
+        GradientMut { w: self.w, wt: self.wt }
+    }
+}
+
+/// A network and a direction on its support.
+#[derive(Debug, Clone, Copy)]
+pub struct Tangent<'a> {
+    /// The network.
+    pub net: Network<'a>,
+    /// The direction, whose support is that of `net`.
+    pub p: Network<'a>,
+}
+
 /// Products with networks of several outputs; everything has a provided body.
 ///
 /// n is the number of local rows of the current batch, c that of the outputs. Row vectors are those
@@ -44,8 +96,8 @@ pub trait Factored: Sensing<Machine = Host> {
         provided::forward(self, gates, net, out, scratch)
     }
 
-    /// `dw_i += A_i^T (R wt_i)` and `dwt_i += R^T (A_i w_i)` for a range of p blocks: the full
-    /// gradient, to be streamed panel by panel. `r` is n×c, `dw` has length p·d, `dwt` p·c.
+    /// `out.w_i += A_i^T (R wt_i)` and `out.wt_i += R^T (A_i w_i)` for a range of p blocks: the full
+    /// gradient, to be streamed panel by panel. `r` is n×c, `out.w` has length p·d, `out.wt` p·c.
     ///
     /// # Errors
     /// A wrong length, or reading the data failed.
@@ -55,13 +107,13 @@ pub trait Factored: Sensing<Machine = Host> {
         net: Network<'_>,
         r: &[f32],
         blocks: Range<usize>,
-        out: (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
         provided::gradient(self, gates, net, r, blocks, out, scratch)
     }
 
-    /// `dw`, `dwt` = that gradient on the network's own nonzeros only, n·s work: one entry per
+    /// `out` = that gradient on the network's own nonzeros only, n·s work: one entry per
     /// nonzero of W and of Wt.
     ///
     /// # Errors
@@ -71,7 +123,7 @@ pub trait Factored: Sensing<Machine = Host> {
         gates: Gates<'_>,
         net: Network<'_>,
         r: &[f32],
-        out: (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
         provided::gradient_at(self, gates, net, r, out, scratch)
@@ -86,15 +138,14 @@ pub trait Factored: Sensing<Machine = Host> {
     fn net_along(
         &mut self,
         gates: Gates<'_>,
-        net: Network<'_>,
-        p: Network<'_>,
+        tangent: Tangent<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
-        provided::along(self, gates, (net, p), out, scratch)
+        provided::along(self, gates, tangent, out, scratch)
     }
 
-    /// `dw`, `dwt` = `J^T J p`, J as in [`Self::net_along`]; `p` has the network's support, `image`
+    /// `out = J^T J p`, J as in [`Self::net_along`]; `p` has the network's support, `image`
     /// is n×c of room.
     ///
     /// # Errors
@@ -102,16 +153,15 @@ pub trait Factored: Sensing<Machine = Host> {
     fn net_normal_at(
         &mut self,
         gates: Gates<'_>,
-        net: Network<'_>,
-        p: Network<'_>,
-        out: (&mut [f32], &mut [f32]),
+        tangent: Tangent<'_>,
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
-        provided::normal_at(self, gates, (net, p), out, image, scratch)
+        provided::normal_at(self, gates, tangent, out, image, scratch)
     }
 
-    /// `dw`, `dwt` = `J^T J p` of a network whose outputs are summed up where they are open: a row
+    /// `out = J^T J p` of a network whose outputs are summed up where they are open: a row
     /// of J is the sum of those rows of the J of [`Self::net_along`]. Bit `k % 32` of word `k / 32`
     /// of the [`open_words`] of a row in `open` says whether output k is open there; `image` is n×c
     /// of room.
@@ -121,13 +171,13 @@ pub trait Factored: Sensing<Machine = Host> {
     fn net_sum_normal_at(
         &mut self,
         gates: Gates<'_>,
-        (net, p): (Network<'_>, Network<'_>),
+        tangent: Tangent<'_>,
         open: &[u32],
-        out: (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
-        provided::sum_normal_at(self, gates, (net, p), open, out, (image, scratch))
+        provided::sum_normal_at(self, gates, tangent, open, out, image, scratch)
     }
 }
 
@@ -144,7 +194,7 @@ pub const fn open_words(outputs: usize) -> usize {
 /// The provided bodies of [`Factored`], as functions, so that an override can be compared with
 /// them.
 pub mod provided {
-    use super::{Factored, Gates, Network, Range, Result, error, open_words};
+    use super::{Factored, Gates, GradientMut, Network, Range, Result, Tangent, error, open_words};
     use crate::network::net::Head;
     use crate::network::weights::Block;
 
@@ -195,13 +245,12 @@ pub mod provided {
         net: Network<'_>,
         r: &[f32],
         blocks: Range<usize>,
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
         let (d, c) = check(sensing, net, r)?;
-        error::range("block", blocks.end, blocks.start, sensing.blocks())?;
-        error::length("gradient panel", dw.len(), blocks.len().saturating_mul(d))?;
-        error::length("gradient panel of the outputs", dwt.len(), blocks.len().saturating_mul(c))?;
+        out.check_panel(net, &blocks).map_err(error::Error::widen)?;
+        let GradientMut { w: dw, wt: dwt } = out;
         let (image, rest) = part(scratch, sensing.local_rows())?;
         let (back, _) = part(rest, sensing.local_rows())?;
         let panels = dw.chunks_mut(d.max(1)).zip(dwt.chunks_mut(c.max(1)));
@@ -228,12 +277,12 @@ pub mod provided {
         gates: Gates<'_>,
         net: Network<'_>,
         r: &[f32],
-        (mut dw, mut dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
         let (d, c) = check(sensing, net, r)?;
-        error::length("restricted gradient", dw.len(), net.w().nnz())?;
-        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
+        out.check_support(net).map_err(error::Error::widen)?;
+        let GradientMut { w: mut dw, wt: mut dwt } = out;
         let (image, rest) = part(scratch, sensing.local_rows())?;
         let (back, rest) = part(rest, sensing.local_rows())?;
         let (column, _) = part(rest, d)?;
@@ -264,7 +313,7 @@ pub mod provided {
         Ok(())
     }
 
-    /// [`Factored::net_normal_at`] for (net, p): outputs along p, and their gradient. Scratch: 2 n
+    /// [`Factored::net_normal_at`]: outputs along p, and their gradient. Scratch: 2 n
     /// + d.
     ///
     /// # Errors
@@ -272,16 +321,16 @@ pub mod provided {
     pub fn normal_at<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
-        (net, p): (Network<'_>, Network<'_>),
-        out: (&mut [f32], &mut [f32]),
+        tangent: Tangent<'_>,
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
-        along(sensing, gates, (net, p), image, scratch)?;
-        sensing.net_gradient_at(gates, net, image, out, scratch)
+        along(sensing, gates, tangent, image, scratch)?;
+        sensing.net_gradient_at(gates, tangent.net, image, out, scratch)
     }
 
-    /// [`Factored::net_sum_normal_at`] for (net, p): outputs along p, their sum in the place of
+    /// [`Factored::net_sum_normal_at`]: outputs along p, their sum in the place of
     /// those that are open, and the gradient of that. `work` is n×c of room, and scratch: 2 n + d.
     ///
     /// # Errors
@@ -289,14 +338,16 @@ pub mod provided {
     pub fn sum_normal_at<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
-        (net, p): (Network<'_>, Network<'_>),
+        tangent: Tangent<'_>,
         open: &[u32],
-        out: (&mut [f32], &mut [f32]),
-        (image, scratch): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
+        image: &mut [f32],
+        scratch: &mut [f32],
     ) -> Result<(), S::Source> {
-        check_open(sensing.local_rows(), net.outputs(), open).map_err(error::Error::widen)?;
-        sensing.net_along(gates, net, p, image, scratch)?;
-        let c = net.outputs().max(1);
+        check_open(sensing.local_rows(), tangent.net.outputs(), open)
+            .map_err(error::Error::widen)?;
+        sensing.net_along(gates, tangent, image, scratch)?;
+        let c = tangent.net.outputs().max(1);
         for (open, image) in open.chunks(open_words(c)).zip(image.chunks_mut(c)) {
             let bits = |k: usize| open.get(k / 32).is_some_and(|word| word >> (k % 32) & 1 == 1);
             let sum = image.iter().enumerate().filter(|&(k, _)| bits(k)).map(|(_, x)| x).sum();
@@ -304,7 +355,7 @@ pub mod provided {
                 *x = if bits(k) { sum } else { 0.0 };
             }
         }
-        sensing.net_gradient_at(gates, net, image, out, scratch)
+        sensing.net_gradient_at(gates, tangent.net, image, out, scratch)
     }
 
     /// Checks that there is a bit for every row and output.
@@ -319,19 +370,20 @@ pub mod provided {
         )
     }
 
-    /// [`Factored::net_along`] for (net, p), block by block. Scratch: 2 n.
+    /// [`Factored::net_along`], block by block. Scratch: 2 n.
     ///
     /// # Errors
     /// As the trait's.
     pub fn along<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
-        (net, p): (Network<'_>, Network<'_>),
+        tangent: Tangent<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
+        let Tangent { net, p } = tangent;
         let (_, c) = check(sensing, net, image)?;
-        check_tangent(net, p).map_err(error::Error::widen)?;
+        check_tangent(tangent).map_err(error::Error::widen)?;
         let (activation, rest) = part(scratch, sensing.local_rows())?;
         let (tangent, _) = part(rest, sensing.local_rows())?;
         image.fill(0.0);
@@ -358,7 +410,8 @@ pub mod provided {
     ///
     /// # Errors
     /// [`error::Error::Length`] or [`error::Error::Unsorted`] if it has not.
-    pub fn check_tangent(net: Network<'_>, p: Network<'_>) -> Result<()> {
+    pub fn check_tangent(tangent: Tangent<'_>) -> Result<()> {
+        let Tangent { net, p } = tangent;
         for (side, along) in [(net.w(), p.w()), (net.wt(), p.wt())] {
             along.check(side.inputs(), side.hidden())?;
             error::length("direction on the support", along.nnz(), side.nnz())?;
@@ -379,12 +432,6 @@ pub mod provided {
         }
     }
 
-    /// `r · wt_i` for one row.
-    #[inline]
-    pub(crate) fn project(wt: Block<'_>, r: &[f32]) -> f32 {
-        wt.dot(r)
-    }
-
     /// The first `len` elements, which leave the slice.
     pub(crate) fn take<'a>(slice: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
         let (first, rest) = core::mem::take(slice).split_at_mut_checked(len).unwrap_or_default();
@@ -395,7 +442,7 @@ pub mod provided {
     /// `out = R wt_i`.
     fn residual_of(wt: Block<'_>, r: &[f32], c: usize, out: &mut [f32]) {
         for (out, r) in out.iter_mut().zip(r.chunks(c.max(1))) {
-            *out = project(wt, r);
+            *out = wt.dot(r);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::data::samples::Samples;
 use crate::network::gates::{Cursor, Gate, Gates};
 use crate::network::net::Network;
 use crate::network::weights::{Block, Weights, runs};
-use crate::operator::factored::{self, Factored};
+use crate::operator::factored::{self, Factored, GradientMut};
 use crate::operator::machine::Host;
 use crate::operator::sensing::{Sensing, provided};
 use core::ops::Range;
@@ -368,16 +368,15 @@ impl<X: Samples> Factored for Gated<'_, X> {
         net: Network<'_>,
         r: &[f32],
         blocks: Range<usize>,
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
         if gates.may_be_random() {
-            return factored::provided::gradient(self, gates, net, r, blocks, (dw, dwt), scratch);
+            return factored::provided::gradient(self, gates, net, r, blocks, out, scratch);
         }
         let (d, c) = factored::provided::check(self, net, r)?;
-        error::range("block", blocks.end, blocks.start, self.hidden)?;
-        error::length("gradient panel", dw.len(), blocks.len().saturating_mul(d))?;
-        error::length("gradient panel of the outputs", dwt.len(), blocks.len().saturating_mul(c))?;
+        out.check_panel(net, &blocks).map_err(Error::widen)?;
+        let GradientMut { w: dw, wt: dwt } = out;
         self.each_row(|this, at| {
             let Some(r) = r.get(at * c..(at + 1) * c) else { return };
             let (mut cursor, mut w, mut wt) = (gates.cursor(), net.w(), net.wt());
@@ -397,15 +396,15 @@ impl<X: Samples> Factored for Gated<'_, X> {
         gates: Gates<'_>,
         net: Network<'_>,
         r: &[f32],
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
         if gates.may_be_random() {
-            return factored::provided::gradient_at(self, gates, net, r, (dw, dwt), scratch);
+            return factored::provided::gradient_at(self, gates, net, r, out, scratch);
         }
         let (_, c) = factored::provided::check(self, net, r)?;
-        error::length("restricted gradient", dw.len(), net.w().nnz())?;
-        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
+        out.check_support(net).map_err(Error::widen)?;
+        let GradientMut { w: dw, wt: dwt } = out;
         dw.fill(0.0);
         dwt.fill(0.0);
         self.each_row(|this, at| {

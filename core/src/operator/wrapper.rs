@@ -8,7 +8,7 @@ use crate::base::error::{self, Result};
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::{Block, Weights};
-use crate::operator::factored::{self, Factored};
+use crate::operator::factored::{self, Factored, GradientMut, Tangent};
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Rows, Sensing, provided};
 use crate::operator::solve::{Equations, Solved, Unknowns};
@@ -322,10 +322,10 @@ where
         net: Network<'_>,
         r: &[f32],
         blocks: Range<usize>,
-        out: (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(net.nnz()) + out.0.len() + out.1.len();
+        let numbers = gates.numbers() + sparse(net.nnz()) + out.w.len() + out.wt.len();
         if goes_in(self, Operation::NetGradient, blocks.len(), numbers, r.len())? {
             return self.inner_mut().net_gradient(gates, net, r, blocks, out, scratch);
         }
@@ -337,7 +337,7 @@ where
         gates: Gates<'_>,
         net: Network<'_>,
         r: &[f32],
-        out: (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
         let numbers = gates.numbers() + sparse(net.nnz()) + net.nnz();
@@ -350,82 +350,45 @@ where
     fn net_along(
         &mut self,
         gates: Gates<'_>,
-        net: Network<'_>,
-        p: Network<'_>,
+        tangent: Tangent<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(net.nnz()) + p.nnz();
+        let numbers = gates.numbers() + sparse(tangent.net.nnz()) + tangent.p.nnz();
         if goes_in(self, Operation::NetAlong, 0, numbers, out.len())? {
-            return self.inner_mut().net_along(gates, net, p, out, scratch);
+            return self.inner_mut().net_along(gates, tangent, out, scratch);
         }
-        factored::provided::along(self, gates, (net, p), out, scratch)
+        factored::provided::along(self, gates, tangent, out, scratch)
     }
 
     fn net_normal_at(
         &mut self,
         gates: Gates<'_>,
-        net: Network<'_>,
-        p: Network<'_>,
-        out: (&mut [f32], &mut [f32]),
+        tangent: Tangent<'_>,
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(net.nnz()) + 2 * p.nnz();
+        let numbers = gates.numbers() + sparse(tangent.net.nnz()) + 2 * tangent.p.nnz();
         if goes_in(self, Operation::NetNormalAt, 0, numbers, 0)? {
-            return self.inner_mut().net_normal_at(gates, net, p, out, image, scratch);
+            return self.inner_mut().net_normal_at(gates, tangent, out, image, scratch);
         }
-        factored::provided::normal_at(self, gates, (net, p), out, image, scratch)
+        factored::provided::normal_at(self, gates, tangent, out, image, scratch)
     }
 
     fn net_sum_normal_at(
         &mut self,
         gates: Gates<'_>,
-        (net, p): (Network<'_>, Network<'_>),
+        tangent: Tangent<'_>,
         open: &[u32],
-        out: (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(net.nnz()) + 2 * p.nnz();
+        let numbers = gates.numbers() + sparse(tangent.net.nnz()) + 2 * tangent.p.nnz();
         if goes_in(self, Operation::NetSumNormalAt, 0, numbers, open.len())? {
-            return self.inner_mut().net_sum_normal_at(gates, (net, p), open, out, image, scratch);
+            return self.inner_mut().net_sum_normal_at(gates, tangent, open, out, image, scratch);
         }
-        factored::provided::sum_normal_at(self, gates, (net, p), open, out, (image, scratch))
-    }
-}
-
-/// The first rows of another operator: a trial on a part of the data costs a part of the time.
-#[derive(Debug)]
-pub struct First<'a, S: ?Sized> {
-    inner: &'a mut S,
-    rows: usize,
-}
-
-impl<'a, S: Sensing + ?Sized> First<'a, S> {
-    /// The first `rows` rows of `inner`, or all of them if there are fewer.
-    ///
-    /// # Errors
-    /// [`error::Error::Range`] if `rows` is 0.
-    pub fn new(inner: &'a mut S, rows: usize) -> Result<Self, S::Source> {
-        let rows = rows.min(inner.rows());
-        inner.select(0..rows)?;
-        Ok(Self { inner, rows })
-    }
-}
-
-impl<S: Sensing + ?Sized> Wrapper for First<'_, S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        self.inner
-    }
-
-    fn first_rows(&self) -> usize {
-        self.rows
+        factored::provided::sum_normal_at(self, gates, tangent, open, out, image, scratch)
     }
 }

@@ -120,15 +120,15 @@ fn a_checkpoint_of_other_sizes_is_refused() {
 fn a_run_needs_its_budget_to_the_word() {
     let problem = planted((200, 8), &FIRST, &SECOND, 0);
     let params = Params { kicks: 3, steps: 100, ..Params::DEFAULT };
-    let sizes = (problem.blocks, lm::second_slots(3));
-    problem.check_budget(&params, Recovery::deep(problem.dims, sizes, 2, 408));
+    let budget = Recovery::deep(problem.dims, problem.blocks, lm::second_slots(3), 2, 408);
+    problem.check_budget(&params, budget);
 }
 
 #[test]
 fn the_state_is_bounded_however_many_neurons() {
     for (m, s) in [(10, 100), (1000, 1000), (100_000, 100)] {
         let slots = lm::slots(m, Signs::Positive);
-        let state = Recovery::deep(Dims::new(50_000, 100, m, s), (slots, 23), 1, 0).state_bytes();
+        let state = Recovery::deep(Dims::new(50_000, 100, m, s), slots, 23, 1, 0).state_bytes();
         assert!(state < 170 * s + 16 * (100 + 23), "m = {m}, s = {s}: {state}");
     }
 }

@@ -8,9 +8,6 @@
 //! The activations lie with the groups whose rows they are of, piece by piece, slot by slot; here
 //! stands whose they are.
 
-use super::kernel::{Element, Piece, activate};
-use super::{Group, Shared};
-use std::ops::Range;
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::weights::{Block, Weights, runs};
 
@@ -37,25 +34,25 @@ pub(super) struct Activations {
     /// The weights that they are of: inputs and values.
     entries: Vec<(u32, f32)>,
     /// Where they are, neuron by neuron.
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
     /// The same for the network that is to take the place of that one.
     next: Vec<Place>,
     /// Whether a slot is some neuron's.
     taken: Vec<bool>,
     /// Slots of a piece.
-    slots: usize,
+    pub(super) slots: usize,
 }
 
 /// Where the activations of one neuron are.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     neuron: u32,
-    slot: u32,
+    pub(super) slot: u32,
     /// Where its weights begin and end.
     start: u32,
     end: u32,
     /// Whether the activations are still to be computed.
-    stale: bool,
+    pub(super) stale: bool,
 }
 
 impl Activations {
@@ -76,7 +73,7 @@ impl Activations {
     }
 
     /// Turns to the network `w`, with room for `slots` activations a row, and says whether they are
-    /// enough. If so, the stale ones are to be computed ([`add_forward_kept`]), and then
+    /// enough. If so, the stale ones are to be computed ([`super::piece::add_forward_kept`]), and then
     /// [`Self::settle`] is to be called.
     pub(super) fn turn_to(&mut self, w: Weights<'_>, slots: usize) -> bool {
         let inputs = w.inputs();
@@ -116,7 +113,7 @@ impl Activations {
     }
 
     /// The place of a neuron with these very weights.
-    fn place(&self, block: Block<'_>) -> Option<&Place> {
+    pub(super) fn place(&self, block: Block<'_>) -> Option<&Place> {
         let at = self
             .places
             .binary_search_by_key(&block.neuron(), |place| place.neuron as usize)
@@ -130,26 +127,6 @@ impl Activations {
     }
 }
 
-impl Group {
-    /// Where in [`Self::kept`] a slot of a piece is.
-    fn slot(&self, shared: &Shared, at: usize, len: usize, slot: u32) -> Range<usize> {
-        let start = (at - self.from) * shared.activations.slots + slot as usize * len;
-        start..start + len
-    }
-
-    /// The activations of a neuron with these very weights on the rows of the piece, if they are
-    /// kept.
-    pub(super) fn activations<T: Element>(
-        &self,
-        shared: &Shared,
-        piece: Piece<'_, T>,
-        block: Block<'_>,
-    ) -> Option<&[f32]> {
-        let place = shared.activations.place(block).filter(|place| !place.stale)?;
-        Some(&self.kept[self.slot(shared, piece.at, piece.len(), place.slot)])
-    }
-}
-
 /// Whether each of the network's gates is that of the neuron's own weights, or is the same on all
 /// rows.
 pub(super) fn gates_own(gates: Gates<'_>, w: Weights<'_>) -> bool {
@@ -159,40 +136,6 @@ pub(super) fn gates_own(gates: Gates<'_>, w: Weights<'_>) -> bool {
         Gate::Open | Gate::Closed => true,
         Gate::Random { .. } => false,
     })
-}
-
-/// `out += A w` on the rows of the piece under the network's own gates; activations that are stale
-/// are computed and kept.
-#[inline(always)]
-pub(super) fn add_forward_kept<T: Element>(
-    shared: &Shared,
-    piece: Piece<'_, T>,
-    gates: Gates<'_>,
-    w: Weights<'_>,
-    group: &mut Group,
-    out: &mut [f32],
-) {
-    let mut cursor = gates.cursor();
-    for (block, place) in w.blocks().zip(&shared.activations.places) {
-        let range = group.slot(shared, piece.at, piece.len(), place.slot);
-        let z = &mut group.kept[range];
-        if place.stale {
-            activate(piece, block, z);
-        }
-        match cursor.at(block.neuron()) {
-            Gate::Weights { sign, .. } => {
-                for (out, z) in out.iter_mut().zip(&*z) {
-                    *out += if sign * *z > 0.0 { *z } else { 0.0 };
-                }
-            }
-            Gate::Open => {
-                for (out, z) in out.iter_mut().zip(&*z) {
-                    *out += z;
-                }
-            }
-            Gate::Closed | Gate::Random { .. } => {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,16 +5,17 @@
 //! the same matrix product as in [`super::piece`], with `gate ∘ (R wt_i)` in the place of
 //! `gate ∘ r`.
 
-use super::kernel::{Element, Piece, activate, project, vectorise};
+use super::Blocked;
+use super::group::{Group, Shared, with_piece};
+use super::kernel::{Element, PAD, Piece, activate, project, vectorise};
 use super::piece::{add_gated, interleaved_product, mask, own, widen};
-use super::tiles::View;
-use super::{Blocked, Group, PAD, Shared};
+use super::tiles::start;
 use std::ops::Range;
 use tamis::base::error::{self, Result};
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::net::Network;
 use tamis::network::weights::Block;
-use tamis::operator::factored::{Factored, open_words, provided};
+use tamis::operator::factored::{Factored, GradientMut, Tangent, open_words, provided};
 
 impl Blocked {
     fn check_net(&self, gates: Gates<'_>, net: Network<'_>) -> Result<()> {
@@ -28,11 +29,33 @@ impl Blocked {
         error::length("residual", r.len(), self.shared.batch.len().saturating_mul(net.outputs()))
     }
 
-    /// Where the outputs of the pieces begin.
-    fn output_starts(&self, c: usize) -> impl Fn(usize) -> usize + Sync + use<> {
-        let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
-        let first = batch.start / tile;
-        move |k: usize| c * (((first + k) * tile).clamp(batch.start, batch.end) - batch.start)
+    /// Outputs of all rows, row by row.
+    fn by_row(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        of: Outputs<'_>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        let (c, tile, batch) = (net.outputs(), self.shared.tiles.tile, self.shared.batch.clone());
+        self.each_part(
+            out,
+            |k| c * start(tile, &batch, k),
+            |shared, group, k, out| {
+                with_piece!(shared, group, k, piece => {
+                    vectorise(shared.arch, #[inline(always)] || {
+                        let mut outputs = std::mem::take(&mut group.outputs);
+                        of.write(piece, gates, net, group, &mut outputs);
+                        for (k, column) in outputs[..out.len()].chunks(piece.len()).enumerate() {
+                            for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
+                                *out = *value;
+                            }
+                        }
+                        group.outputs = outputs;
+                    });
+                });
+            },
+        )
     }
 
     /// The gradient of at most p blocks.
@@ -56,7 +79,7 @@ impl Blocked {
         }
         let padded = self.shared.live.len().next_multiple_of(PAD);
         let groups = self.each_group(padded * (d + c), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
+            with_piece!(shared, group, k, piece => {
                 add_panel(shared, piece, gates, net, r, padded, group);
             });
         })?;
@@ -75,15 +98,33 @@ impl Blocked {
         Ok(())
     }
 
-    /// Adds the groups' products for both sides, in order.
-    fn reduce_net(&self, groups: usize, dw: &mut [f32], dwt: &mut [f32]) {
-        dw.fill(0.0);
-        dwt.fill(0.0);
+    /// The gradient on the support.
+    fn restricted(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        residual: Outputs<'_>,
+        out: GradientMut<'_>,
+    ) -> Result<()> {
+        out.check_support(net)?;
+        let groups = self.each_group(net.nnz(), |shared, group, k| {
+            with_piece!(shared, group, k, piece => {
+                vectorise(shared.arch, #[inline(always)] || {
+                    let mut outputs = std::mem::take(&mut group.outputs);
+                    residual.write(piece, gates, net, group, &mut outputs);
+                    add_restricted(piece, gates, net, &outputs, group);
+                    group.outputs = outputs;
+                });
+            });
+        })?;
+        out.w.fill(0.0);
+        out.wt.fill(0.0);
         for group in &self.groups[..groups] {
-            for (out, part) in dw.iter_mut().chain(&mut *dwt).zip(&group.product) {
+            for (out, part) in out.w.iter_mut().chain(&mut *out.wt).zip(&group.product) {
                 *out += part;
             }
         }
+        Ok(())
     }
 }
 
@@ -100,39 +141,23 @@ impl Factored for Blocked {
             return provided::forward(self, gates, net, out, scratch);
         }
         self.check_residual(net, out)?;
-        let start = self.output_starts(net.outputs());
-        self.each_part(out, start, |shared, group, k, out| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || forward(piece, gates, net, group, out));
-            });
-        })
+        self.by_row(gates, net, Outputs::Network, out)
     }
 
     fn net_along(
         &mut self,
         gates: Gates<'_>,
-        net: Network<'_>,
-        p: Network<'_>,
+        tangent: Tangent<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
-        self.check_net(gates, net)?;
+        self.check_net(gates, tangent.net)?;
         if gates.may_be_random() {
-            return provided::along(self, gates, (net, p), out, scratch);
+            return provided::along(self, gates, tangent, out, scratch);
         }
-        self.check_residual(net, out)?;
-        provided::check_tangent(net, p)?;
-        let start = self.output_starts(net.outputs());
-        self.each_part(out, start, |shared, group, k, out| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    let mut outputs = std::mem::take(&mut group.outputs);
-                    along(piece, gates, (net, p), group, &mut outputs);
-                    by_row(&outputs[..out.len()], piece.len(), out);
-                    group.outputs = outputs;
-                });
-            });
-        })
+        self.check_residual(tangent.net, out)?;
+        provided::check_tangent(tangent)?;
+        self.by_row(gates, tangent.net, Outputs::Along(tangent.p), out)
     }
 
     fn net_gradient(
@@ -141,18 +166,17 @@ impl Factored for Blocked {
         net: Network<'_>,
         r: &[f32],
         blocks: Range<usize>,
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<()> {
         self.check_net(gates, net)?;
         if gates.may_be_random() {
-            return provided::gradient(self, gates, net, r, blocks, (dw, dwt), scratch);
+            return provided::gradient(self, gates, net, r, blocks, out, scratch);
         }
         self.check_residual(net, r)?;
+        out.check_panel(net, &blocks)?;
+        let GradientMut { w: dw, wt: dwt } = out;
         let (d, c, p) = (self.shared.tiles.cols, net.outputs(), self.layout.panel);
-        error::range("block", blocks.end, blocks.start, self.hidden)?;
-        error::length("gradient panel", dw.len(), blocks.len() * d)?;
-        error::length("gradient panel of the outputs", dwt.len(), blocks.len() * c)?;
         let panels = dw.chunks_mut(p * d).zip(dwt.chunks_mut(p * c));
         for (first, (dw, dwt)) in blocks.clone().step_by(p).zip(panels) {
             self.net_panel(gates, net, r, first..(first + p).min(blocks.end), dw, dwt)?;
@@ -165,101 +189,87 @@ impl Factored for Blocked {
         gates: Gates<'_>,
         net: Network<'_>,
         r: &[f32],
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<()> {
         self.check_net(gates, net)?;
         if gates.may_be_random() {
-            return provided::gradient_at(self, gates, net, r, (dw, dwt), scratch);
+            return provided::gradient_at(self, gates, net, r, out, scratch);
         }
         self.check_residual(net, r)?;
-        error::length("restricted gradient", dw.len(), net.w().nnz())?;
-        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
-        let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    let (len, c) = (piece.len(), net.outputs());
-                    let mut residual = std::mem::take(&mut group.outputs);
-                    by_output(&r[piece.at * c..][..len * c], c, &mut residual);
-                    add_restricted(piece, gates, net, &residual, group);
-                    group.outputs = residual;
-                });
-            });
-        })?;
-        self.reduce_net(groups, dw, dwt);
-        Ok(())
+        self.restricted(gates, net, Outputs::Rows(r), out)
     }
 
     fn net_normal_at(
         &mut self,
         gates: Gates<'_>,
-        net: Network<'_>,
-        p: Network<'_>,
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        tangent: Tangent<'_>,
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
-        self.check_net(gates, net)?;
+        self.check_net(gates, tangent.net)?;
         if gates.may_be_random() {
-            return provided::normal_at(self, gates, (net, p), (dw, dwt), image, scratch);
+            return provided::normal_at(self, gates, tangent, out, image, scratch);
         }
-        self.check_residual(net, image)?;
-        provided::check_tangent(net, p)?;
-        error::length("restricted gradient", dw.len(), net.w().nnz())?;
-        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
-        let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    let mut outputs = std::mem::take(&mut group.outputs);
-                    along(piece, gates, (net, p), group, &mut outputs);
-                    add_restricted(piece, gates, net, &outputs, group);
-                    group.outputs = outputs;
-                });
-            });
-        })?;
-        self.reduce_net(groups, dw, dwt);
-        Ok(())
+        self.check_residual(tangent.net, image)?;
+        provided::check_tangent(tangent)?;
+        self.restricted(gates, tangent.net, Outputs::Along(tangent.p), out)
     }
 
     fn net_sum_normal_at(
         &mut self,
         gates: Gates<'_>,
-        (net, p): (Network<'_>, Network<'_>),
+        tangent: Tangent<'_>,
         open: &[u32],
-        (dw, dwt): (&mut [f32], &mut [f32]),
+        out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
     ) -> Result<()> {
+        let net = tangent.net;
         self.check_net(gates, net)?;
         if gates.may_be_random() {
-            return provided::sum_normal_at(
-                self,
-                gates,
-                (net, p),
-                open,
-                (dw, dwt),
-                (image, scratch),
-            );
+            return provided::sum_normal_at(self, gates, tangent, open, out, image, scratch);
         }
         provided::check_open(self.shared.batch.len(), net.outputs(), open)?;
-        provided::check_tangent(net, p)?;
-        error::length("restricted gradient", dw.len(), net.w().nnz())?;
-        error::length("restricted gradient of the outputs", dwt.len(), net.wt().nnz())?;
-        let groups = self.each_group(net.nnz(), |shared, group, k| {
-            super::with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    let mut outputs = std::mem::take(&mut group.outputs);
-                    along(piece, gates, (net, p), group, &mut outputs);
-                    let words = open_words(net.outputs());
-                    let open = &open[piece.at * words..][..piece.len() * words];
-                    sum_open(open, words, &mut outputs[..net.outputs() * piece.len()], &mut group.z);
-                    add_restricted(piece, gates, net, &outputs, group);
-                    group.outputs = outputs;
-                });
-            });
-        })?;
-        self.reduce_net(groups, dw, dwt);
-        Ok(())
+        provided::check_tangent(tangent)?;
+        self.restricted(gates, net, Outputs::SumAlong(tangent.p, open), out)
+    }
+}
+
+/// Numbers for every row and output: residuals row by row, the outputs of the network, those along
+/// a direction, or their sum where bits are set.
+#[derive(Clone, Copy)]
+enum Outputs<'a> {
+    Network,
+    Rows(&'a [f32]),
+    Along(Network<'a>),
+    SumAlong(Network<'a>, &'a [u32]),
+}
+
+impl Outputs<'_> {
+    /// Those of the rows of a piece, output by output.
+    #[inline(always)]
+    fn write<T: Element>(
+        self,
+        piece: Piece<'_, T>,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        group: &mut Group,
+        out: &mut [f32],
+    ) {
+        let (len, c) = (piece.len(), net.outputs());
+        match self {
+            Outputs::Network => forward(piece, gates, net, group, out),
+            Outputs::Rows(r) => by_output(&r[piece.at * c..][..len * c], c, out),
+            Outputs::Along(p) => along(piece, gates, Tangent { net, p }, group, out),
+            Outputs::SumAlong(p, open) => {
+                along(piece, gates, Tangent { net, p }, group, out);
+                let words = open_words(c);
+                let open = &open[piece.at * words..][..len * words];
+                sum_open(open, words, &mut out[..c * len], &mut group.z);
+            }
+        }
     }
 }
 
@@ -287,31 +297,31 @@ fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
     }
 }
 
-/// `out = sum_i (A_i w_i) wt_i^T` on the rows of the piece.
+/// `outputs = sum_i (A_i w_i) wt_i^T` on the rows of the piece, output by output.
 #[inline(always)]
 fn forward<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
     net: Network<'_>,
     group: &mut Group,
-    out: &mut [f32],
+    outputs: &mut [f32],
 ) {
     let (len, c) = (piece.len(), net.outputs());
-    let mut outputs = std::mem::take(&mut group.outputs);
     let mut image = std::mem::take(&mut group.image);
     outputs[..c * len].fill(0.0);
     let mut cursor = gates.cursor();
-    let mut wt = net.wt().blocks().peekable();
     for block in net.w().blocks() {
-        let Some(to) = block_of(&mut wt, block.neuron()) else { continue };
+        let to = net.wt().block(block.neuron());
+        if to.is_empty() {
+            continue;
+        }
         image[..len].fill(0.0);
         add_gated(piece, cursor.at(block.neuron()), &[], block, group, &mut image[..len]);
         for (k, value) in to.entries() {
             add_scaled(value, &image[..len], &mut outputs[k * len..][..len]);
         }
     }
-    by_row(&outputs[..c * len], len, out);
-    (group.outputs, group.image) = (outputs, image);
+    group.image = image;
 }
 
 /// `outputs = J p` on the rows of the piece, output by output.
@@ -319,23 +329,23 @@ fn forward<T: Element>(
 fn along<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    (net, p): (Network<'_>, Network<'_>),
+    tangent: Tangent<'_>,
     group: &mut Group,
     outputs: &mut [f32],
 ) {
+    let Tangent { net, p } = tangent;
     let (len, c) = (piece.len(), net.outputs());
     outputs[..c * len].fill(0.0);
     let mut image = std::mem::take(&mut group.image);
     let mut back = std::mem::take(&mut group.back);
     let (activation, tangent) = (&mut image[..len], &mut back[..len]);
     let mut cursor = gates.cursor();
-    let mut wt = net.wt().blocks().zip(p.wt().blocks()).peekable();
     // One support: its blocks come in pairs.
     for (from, change) in net.w().blocks().zip(p.w().blocks()) {
-        while wt.next_if(|(to, _)| to.neuron() < from.neuron()).is_some() {}
-        let Some((to, change_out)) = wt.next_if(|(to, _)| to.neuron() == from.neuron()) else {
+        let [to, change_out] = [net, p].map(|net| net.wt().block(from.neuron()));
+        if to.is_empty() {
             continue;
-        };
+        }
         let gate = cursor.at(from.neuron());
         activation.fill(0.0);
         add_gated(piece, gate, &[], from, group, activation);
@@ -482,27 +492,6 @@ fn add_panel<T: Element>(
     );
     interleaved_product(shared, piece, &images[..padded * len], padded, group);
     group.random = images;
-}
-
-/// The block of `neuron` among those that come next, in rising order.
-#[inline(always)]
-fn block_of<'a>(
-    blocks: &mut std::iter::Peekable<impl Iterator<Item = Block<'a>>>,
-    neuron: usize,
-) -> Option<Block<'a>> {
-    while blocks.next_if(|block| block.neuron() < neuron).is_some() {}
-    blocks.next_if(|block| block.neuron() == neuron)
-}
-
-/// Outputs that lie one by one, row by row.
-#[inline(always)]
-fn by_row(outputs: &[f32], len: usize, out: &mut [f32]) {
-    let c = outputs.len() / len;
-    for (k, column) in outputs.chunks(len).enumerate() {
-        for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
-            *out = *value;
-        }
-    }
 }
 
 /// Rows of c numbers, output by output.

@@ -1,7 +1,5 @@
 //! Work on groups of tiles, by halves in parallel; no allocation.
 
-use super::Group;
-
 /// `work(index, group)` for every group, by halves in parallel.
 pub(super) fn fork<G: Send>(
     groups: &mut [G],
@@ -20,12 +18,12 @@ pub(super) fn fork<G: Send>(
 }
 
 /// As [`fork`], where group g writes `out[start(g)..start(g + 1)]`.
-pub(super) fn fork_parts<T: Send>(
-    groups: &mut [Group],
+pub(super) fn fork_parts<G: Send, T: Send>(
+    groups: &mut [G],
     first: usize,
     out: &mut [T],
     start: &(impl Fn(usize) -> usize + Sync),
-    work: &(impl Fn(usize, &mut Group, &mut [T]) + Sync),
+    work: &(impl Fn(usize, &mut G, &mut [T]) + Sync),
 ) {
     match groups {
         [] => {}

@@ -7,11 +7,11 @@
 //! never pay for it and many pay at most twice the least.
 
 use super::fork::fork;
-use super::kernel::{Element, Piece, add_product, unpack, vectorise};
+use super::group::{Pieces, Shared};
+use super::kernel::{Columns, Element, PAD, Piece, Size, add_product, unpack, vectorise};
 use super::piece::interleave;
 use super::through::Mapped;
 use super::tiles::View;
-use super::{PAD, Pieces, Shared};
 use tamis::network::weights::runs;
 
 /// Groups that the pieces are divided into, each with a matrix of its own.
@@ -161,7 +161,7 @@ impl Part {
     /// Adds the rows of a piece, whose gates are held.
     fn add<T: Element>(&mut self, shared: &Shared, piece: Piece<'_, T>, k: usize, support: &[u32]) {
         let (s, padded) = (support.len(), support.len().next_multiple_of(PAD));
-        let (bits, words) = shared.held.piece(k);
+        let held = shared.held.piece(k);
         let Self { matrix, columns, rows } = self;
         for t in (0..piece.len()).step_by(DEPTH) {
             let depth = DEPTH.min(piece.len() - t);
@@ -170,7 +170,7 @@ impl Part {
                 #[inline(always)]
                 || {
                     let inputs = shared.tiles.cols;
-                    for ((i, run), bits) in runs(inputs, support).zip(bits.chunks(words)) {
+                    for ((i, run), bits) in runs(inputs, support).zip(held.neurons()) {
                         for e in run {
                             let x = &piece.column(support[e] as usize - i * inputs)[t..t + depth];
                             unpack(&bits[t / 32..], x, &mut columns[e * depth..][..depth]);
@@ -183,14 +183,11 @@ impl Part {
                 },
             );
             for c in (0..s).step_by(COLUMNS) {
-                let size = (padded - c, depth, COLUMNS.min(s - c));
-                let sum = &mut matrix[c * padded + c..];
-                add_product(
-                    size,
-                    (sum, padded),
-                    (&rows[c..], padded),
-                    (&columns[c * depth..], depth),
-                );
+                let size = Size { rows: padded - c, depth, cols: COLUMNS.min(s - c) };
+                let sum = Columns { values: &mut matrix[c * padded + c..], stride: padded };
+                let left = Columns { values: &rows[c..], stride: padded };
+                let right = Columns { values: &columns[c * depth..], stride: depth };
+                add_product(size, sum, left, right);
             }
         }
     }

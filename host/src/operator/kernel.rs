@@ -12,6 +12,9 @@ use tamis::network::weights::Block;
 /// many additions are under way at once.
 const LANES: usize = 64;
 
+/// Panels are padded to whole vectors, so that the matrix product need not pack them.
+pub(super) const PAD: usize = 16;
+
 /// Runs `work` compiled for the widest vectors of this machine.
 ///
 /// The bound matters: only a closure whose kind is `FnOnce` is inlined into the vector code, and
@@ -147,28 +150,45 @@ pub(super) fn unpack<T: Element>(bits: &[u32], r: &[T], out: &mut [f32]) {
     }
 }
 
-/// `C += A B`, each column by column with unit row stride and a column stride; on the calling
-/// thread.
+/// The sizes of a product of matrices.
+pub(super) struct Size {
+    pub(super) rows: usize,
+    pub(super) depth: usize,
+    pub(super) cols: usize,
+}
+
+/// A matrix column by column, with unit row stride.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<V> {
+    pub(super) values: V,
+    pub(super) stride: usize,
+}
+
+impl<V: std::ops::Deref<Target = [f32]>> Columns<V> {
+    /// Whether the values hold so many rows and columns.
+    fn holds(&self, rows: usize, cols: usize) -> bool {
+        (cols - 1) * self.stride + rows <= self.values.len()
+    }
+}
+
+/// `C += A B`, on the calling thread.
 ///
 /// The factors are cache-sized and lie as the kernel reads them, so a library of kernels without
 /// packing does: it allocates nothing and keeps no buffers.
 #[inline]
 pub(super) fn add_product(
-    (rows, depth, cols): (usize, usize, usize),
-    (c, c_stride): (&mut [f32], usize),
-    (a, a_stride): (&[f32], usize),
-    (b, b_stride): (&[f32], usize),
+    size: Size,
+    c: Columns<&mut [f32]>,
+    a: Columns<&[f32]>,
+    b: Columns<&[f32]>,
 ) {
+    let Size { rows, depth, cols } = size;
     if rows == 0 || cols == 0 || depth == 0 {
         return;
     }
-    let reach = |rows: usize, cols: usize, stride: usize| (cols - 1) * stride + rows;
-    assert!(
-        rows <= c_stride && reach(rows, cols, c_stride) <= c.len(),
-        "the product does not fit its buffer"
-    );
-    assert!(reach(rows, depth, a_stride) <= a.len(), "the left factor is too short");
-    assert!(reach(depth, cols, b_stride) <= b.len(), "the right factor is too short");
+    assert!(rows <= c.stride && c.holds(rows, cols), "the product does not fit its buffer");
+    assert!(a.holds(rows, depth), "the left factor is too short");
+    assert!(b.holds(depth, cols), "the right factor is too short");
     let plan = nano_gemm::Plan::new_colmajor_lhs_and_dst_f32(rows, cols, depth);
     // SAFETY: the plan is of these sizes; every matrix lies within its slice (asserted above) with
     // unit row stride, as the plan expects of C and A; `c` is borrowed mutably and its columns do
@@ -178,15 +198,15 @@ pub(super) fn add_product(
             rows,
             cols,
             depth,
-            c.as_mut_ptr(),
+            c.values.as_mut_ptr(),
             1,
-            c_stride as isize,
-            a.as_ptr(),
+            c.stride as isize,
+            a.values.as_ptr(),
             1,
-            a_stride as isize,
-            b.as_ptr(),
+            a.stride as isize,
+            b.values.as_ptr(),
             1,
-            b_stride as isize,
+            b.stride as isize,
             1.0,
             1.0,
             false,

@@ -12,39 +12,40 @@
 
 mod activations;
 mod buffer;
+mod bytes;
 mod factored;
 mod fork;
 mod gram;
+mod group;
 mod held;
 mod kernel;
 mod layout;
 mod piece;
 mod sensing;
-
 mod through;
 mod tiles;
 
 pub use crate::base::Stop;
+pub use layout::Layout;
+pub use through::Through;
+
 use crate::data::{Matrix, Values};
 use activations::Activations;
 use buffer::Buffer;
 use fork::{fork, fork_parts};
 use gram::Gram;
+use group::{Group, Pieces, Shared};
 use held::Held;
-pub use layout::Layout;
+use kernel::PAD;
 use pulp::Arch;
-use std::ops::Range;
+
 use tamis::base::dims::Dims;
 use tamis::base::error::{self, Result};
 use tamis::network::gates::Gates;
 use tamis::network::weights::check_support;
 use tamis::operator::machine::Host;
 use through::Mapped;
-pub use through::Through;
 use tiles::Tiles;
-
-/// Panels are padded to whole vectors, so that the matrix product need not pack them.
-const PAD: usize = 16;
 
 /// The gated network over data in memory, blocked and parallel; runs on the current rayon pool.
 #[derive(Debug)]
@@ -58,50 +59,6 @@ pub struct Blocked {
     groups: Vec<Group>,
     gram: Gram,
     host: Host,
-}
-
-/// What all groups read.
-#[derive(Debug)]
-struct Shared {
-    tiles: Tiles,
-    batch: Range<usize>,
-    arch: Arch,
-    /// Random generators of a panel, p×d.
-    generators: Vec<f32>,
-    /// Neurons of the panel that are not closed.
-    live: Vec<u32>,
-    held: Held,
-    activations: Activations,
-    /// Looked at before every piece.
-    stop: Option<Stop>,
-}
-
-/// Accumulators and buffers of one group of tiles.
-#[derive(Debug)]
-struct Group {
-    /// A gradient panel, one column per input, or one number per nonzero.
-    product: Buffer,
-    /// `gate ∘ r` of a panel, row by row.
-    gated: Buffer,
-    /// Activations of a panel's random generators, neuron by neuron.
-    random: Buffer,
-    /// Activations of one neuron.
-    z: Buffer,
-    /// One number per row of a tile.
-    v: Buffer,
-    /// `A_S p` on the rows of a tile.
-    image: Buffer,
-    /// A tile of bytes as floats.
-    expanded: Buffer,
-    /// Outputs or residuals on the rows of a tile, output by output.
-    outputs: Buffer,
-    /// `R wt_i` on the rows of a tile.
-    back: Buffer,
-    /// Activations from the last evaluation ([`activations`]), and the first of the group's rows.
-    kept: Buffer,
-    from: usize,
-    /// A tile behind the layers before, where there are such.
-    mapped: Mapped,
 }
 
 impl Blocked {
@@ -320,49 +277,3 @@ impl Blocked {
         self.each_part(out, |k| tiles::start(tile, &batch, k), body)
     }
 }
-
-/// Pieces of one group, until the work is to end.
-struct Pieces<'a> {
-    shared: &'a Shared,
-    left: Range<usize>,
-}
-
-impl Iterator for Pieces<'_> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        if self.shared.stopped() { None } else { self.left.next() }
-    }
-}
-
-impl Shared {
-    fn stopped(&self) -> bool {
-        self.stop.as_ref().is_some_and(Stop::asked)
-    }
-
-    /// Where in the batch piece `k` begins.
-    fn row_of(&self, k: usize) -> usize {
-        tiles::start(self.tiles.tile, &self.batch, k)
-    }
-
-    /// The generator of a single random gate, d numbers.
-    fn generator(&self) -> &[f32] {
-        &self.generators[..self.tiles.cols]
-    }
-}
-
-/// Calls a generic method on the inputs of piece `k`, whichever element they have; a tile of them
-/// is borrowed from the group.
-macro_rules! with_piece {
-    ($shared:expr, $group:expr, $k:expr, $piece:ident => $body:expr) => {{
-        let mut mapped = std::mem::take(&mut $group.mapped);
-        $shared.tiles.map($shared.arch, &mut mapped, &$shared.batch, $k);
-        match $shared.tiles.view(&mapped, &$shared.batch, $k) {
-            View::F32($piece) => $body,
-            View::U8($piece) => $body,
-        }
-        $group.mapped = mapped;
-    }};
-}
-
-use with_piece;

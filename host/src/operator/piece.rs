@@ -1,8 +1,10 @@
 //! What the blocked operator does with one piece of a tile.
 
-use super::kernel::{Element, Piece, activate, add_product, pack, project, unpack, vectorise};
-use super::{Group, PAD, Shared};
-use std::ops::Range;
+use super::group::{Group, Shared};
+use super::held::Bits;
+use super::kernel::{
+    Columns, Element, PAD, Piece, Size, activate, add_product, pack, project, unpack, vectorise,
+};
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::weights::{Block, Weights, runs};
 
@@ -60,22 +62,6 @@ pub(super) fn mask<T: Element>(
         v[..r.len()].copy_from_slice(r);
     } else {
         v[..r.len()].fill(0.0);
-    }
-}
-
-/// `product[run] += v · x_j` for the inputs j that `support[run]` names in the block that starts at
-/// `base`.
-#[inline(always)]
-fn project_run<T: Element>(
-    piece: Piece<'_, T>,
-    v: &[f32],
-    base: usize,
-    support: &[u32],
-    run: Range<usize>,
-    product: &mut [f32],
-) {
-    for (out, &j) in product[run.clone()].iter_mut().zip(&support[run]) {
-        *out += project(&v[..piece.len()], piece.column(j as usize - base));
     }
 }
 
@@ -158,11 +144,12 @@ pub(super) fn add_norms<T: Element>(
     }
 }
 
-/// `product += A_S^T r` on a support over the rows of the piece, gates computed here.
+/// `product += A_S^T r` on a support over the rows of the piece, gates `held` or computed here.
 #[inline(always)]
 pub(super) fn add_restricted<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
+    held: Option<Bits<'_>>,
     inputs: usize,
     support: &[u32],
     r: &[f32],
@@ -170,26 +157,14 @@ pub(super) fn add_restricted<T: Element>(
 ) {
     let Group { z, v, product, .. } = group;
     let mut cursor = gates.cursor();
-    for (i, run) in runs(inputs, support) {
-        mask(piece, cursor.at(i), &[], r, z, v);
-        project_run(piece, v, i * inputs, support, run, product);
-    }
-}
-
-/// As [`add_restricted`] with gates held in `bits`, `words` a neuron.
-#[inline(always)]
-pub(super) fn add_restricted_held<T: Element>(
-    piece: Piece<'_, T>,
-    (bits, words): (&[u32], usize),
-    inputs: usize,
-    support: &[u32],
-    r: &[f32],
-    group: &mut Group,
-) {
-    let Group { v, product, .. } = group;
-    for ((i, run), bits) in runs(inputs, support).zip(bits.chunks(words)) {
-        unpack(bits, r, v);
-        project_run(piece, v, i * inputs, support, run, product);
+    for (at, (i, run)) in runs(inputs, support).enumerate() {
+        match held {
+            Some(bits) => unpack(bits.neuron(at), r, v),
+            None => mask(piece, cursor.at(i), &[], r, z, v),
+        }
+        for (out, &j) in product[run.clone()].iter_mut().zip(&support[run]) {
+            *out += project(&v[..piece.len()], piece.column(j as usize - i * inputs));
+        }
     }
 }
 
@@ -198,7 +173,7 @@ pub(super) fn add_restricted_held<T: Element>(
 pub(super) fn add_diagonal<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    held: Option<(&[u32], usize)>,
+    held: Option<Bits<'_>>,
     inputs: usize,
     support: &[u32],
     group: &mut Group,
@@ -209,7 +184,7 @@ pub(super) fn add_diagonal<T: Element>(
     let mut cursor = gates.cursor();
     for (at, (i, run)) in runs(inputs, support).enumerate() {
         match held {
-            Some((bits, words)) => unpack(&bits[at * words..][..words], ones, v),
+            Some(bits) => unpack(bits.neuron(at), ones, v),
             None => mask(piece, cursor.at(i), &[], ones, z, v),
         }
         for (out, &j) in product[run.clone()].iter_mut().zip(&support[run]) {
@@ -222,53 +197,43 @@ pub(super) fn add_diagonal<T: Element>(
     }
 }
 
-/// `product += A_S^T A_S p` over the rows of the piece, gates computed here.
+/// `product += A_S^T A_S p` over the rows of the piece, gates `held` or computed here.
 #[inline(always)]
 pub(super) fn add_normal<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
+    held: Option<Bits<'_>>,
     p: Weights<'_>,
     group: &mut Group,
 ) {
     let mut image = std::mem::take(&mut group.image);
     let out = &mut image[..piece.len()];
-    out.fill(0.0);
-    let mut cursor = gates.cursor();
-    for block in p.blocks() {
-        add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
-    }
-    add_restricted(piece, gates, p.inputs(), p.index(), out, group);
+    forward(piece, gates, held, p, group, out);
+    add_restricted(piece, gates, held, p.inputs(), p.index(), out, group);
     group.image = image;
 }
 
-/// As [`add_normal`] with gates held in `bits`, `words` a neuron.
+/// `out = A w` over the rows of the piece, gates `held` or computed here.
 #[inline(always)]
-pub(super) fn add_normal_held<T: Element>(
+pub(super) fn forward<T: Element>(
     piece: Piece<'_, T>,
-    (bits, words): (&[u32], usize),
-    p: Weights<'_>,
-    group: &mut Group,
-) {
-    let mut image = std::mem::take(&mut group.image);
-    let out = &mut image[..piece.len()];
-    out.fill(0.0);
-    add_forward_held(piece, (bits, words), p, group, out);
-    add_restricted_held(piece, (bits, words), p.inputs(), p.index(), out, group);
-    group.image = image;
-}
-
-/// `out += A w` over the rows of the piece with gates held in `bits`, `words` a neuron.
-#[inline(always)]
-pub(super) fn add_forward_held<T: Element>(
-    piece: Piece<'_, T>,
-    (bits, words): (&[u32], usize),
+    gates: Gates<'_>,
+    held: Option<Bits<'_>>,
     w: Weights<'_>,
     group: &mut Group,
     out: &mut [f32],
 ) {
+    out.fill(0.0);
+    let Some(bits) = held else {
+        let mut cursor = gates.cursor();
+        for block in w.blocks() {
+            add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
+        }
+        return;
+    };
     let Group { z, v, .. } = group;
     let v = &mut v[..piece.len()];
-    for (block, bits) in w.blocks().zip(bits.chunks(words)) {
+    for (block, bits) in w.blocks().zip(bits.neurons()) {
         activate(piece, block, v);
         unpack(bits, v, z);
         for (out, z) in out.iter_mut().zip(&*z) {
@@ -277,13 +242,47 @@ pub(super) fn add_forward_held<T: Element>(
     }
 }
 
-/// Writes the gates of `neurons` on the rows of the piece to `bits`, `words` a neuron.
+/// `out += A w` on the rows of the piece under the network's own gates; activations that are stale
+/// are computed and kept.
+#[inline(always)]
+pub(super) fn add_forward_kept<T: Element>(
+    shared: &Shared,
+    piece: Piece<'_, T>,
+    gates: Gates<'_>,
+    w: Weights<'_>,
+    group: &mut Group,
+    out: &mut [f32],
+) {
+    let mut cursor = gates.cursor();
+    for (block, place) in w.blocks().zip(&shared.activations.places) {
+        let range = group.slot(shared, piece.at, piece.len(), place.slot);
+        let z = &mut group.kept[range];
+        if place.stale {
+            activate(piece, block, z);
+        }
+        match cursor.at(block.neuron()) {
+            Gate::Weights { sign, .. } => {
+                for (out, z) in out.iter_mut().zip(&*z) {
+                    *out += if sign * *z > 0.0 { *z } else { 0.0 };
+                }
+            }
+            Gate::Open => {
+                for (out, z) in out.iter_mut().zip(&*z) {
+                    *out += z;
+                }
+            }
+            Gate::Closed | Gate::Random { .. } => {}
+        }
+    }
+}
+
+/// Writes the gates of `neurons` on the rows of the piece to `bits`, one neuron after the other.
 pub(super) fn hold<T: Element>(
     shared: &Shared,
     piece: Piece<'_, T>,
     gates: Gates<'_>,
     neurons: &[u32],
-    (bits, words): (&mut [u32], usize),
+    bits: &mut [u32],
     group: &mut Group,
 ) {
     let len = piece.len();
@@ -298,7 +297,9 @@ pub(super) fn hold<T: Element>(
         #[inline(always)]
         || {
             let mut cursor = gates.cursor();
-            for (slot, (&i, bits)) in neurons.iter().zip(bits.chunks_mut(words)).enumerate() {
+            for (slot, (&i, bits)) in
+                neurons.iter().zip(bits.chunks_mut(shared.held.words)).enumerate()
+            {
                 let gate = cursor.at(i as usize);
                 if let Gate::Random { .. } = gate {
                     pack(&images[slot * len..][..len], bits);
@@ -334,23 +335,25 @@ fn random_activations<T: Element>(
         #[inline(always)]
         || widen(piece, d, expanded),
     );
-    let (data, stride) = floats(piece, expanded);
+    let data = floats(piece, expanded);
     // Whole vectors of rows by the matrix product, the rest one by one.
     let whole = len / PAD * PAD;
     images[..len * count].fill(0.0);
-    add_product((whole, d, count), (images, len), (data, stride), (&shared.generators, d));
+    let size = Size { rows: whole, depth: d, cols: count };
+    let (sum, generators) = (Columns { values: &mut **images, stride: len }, &*shared.generators);
+    add_product(size, sum, data, Columns { values: generators, stride: d });
     for (image, h) in images.chunks_mut(len).zip(shared.generators.chunks(d)).take(count) {
         for (t, z) in image.iter_mut().enumerate().skip(whole) {
-            *z = h.iter().enumerate().map(|(j, h)| h * data[j * stride + t]).sum();
+            *z = h.iter().enumerate().map(|(j, h)| h * data.values[j * data.stride + t]).sum();
         }
     }
 }
 
-/// The columns of the piece as floats, and their stride: the data itself, or what [`widen`] wrote.
-fn floats<'a, T: Element>(piece: Piece<'a, T>, expanded: &'a [f32]) -> (&'a [f32], usize) {
+/// The columns of the piece as floats: the data itself, or what [`widen`] wrote.
+fn floats<'a, T: Element>(piece: Piece<'a, T>, expanded: &'a [f32]) -> Columns<&'a [f32]> {
     match T::as_floats(piece.tile) {
-        Some(tile) => (&tile[piece.lo..], piece.stride),
-        None => (expanded, piece.len()),
+        Some(tile) => Columns { values: &tile[piece.lo..], stride: piece.stride },
+        None => Columns { values: expanded, stride: piece.len() },
     }
 }
 
@@ -421,11 +424,12 @@ pub(super) fn interleaved_product<T: Element>(
             }
         },
     );
-    let (data, stride) = floats(piece, expanded);
+    let data = floats(piece, expanded);
     for t in (0..len).step_by(DEPTH) {
-        let depth = DEPTH.min(len - t);
-        let (gated, data) = (&gated[t * padded..], &data[t..]);
-        add_product((padded, depth, d), (product, padded), (gated, padded), (data, stride));
+        let size = Size { rows: padded, depth: DEPTH.min(len - t), cols: d };
+        let left = Columns { values: &gated[t * padded..], stride: padded };
+        let right = Columns { values: &data.values[t..], stride: data.stride };
+        add_product(size, Columns { values: &mut **product, stride: padded }, left, right);
     }
 }
 

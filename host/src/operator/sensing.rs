@@ -1,9 +1,9 @@
 //! The core's trait on the blocked operator.
 
+use super::group::with_piece;
 use super::held::{self, Held};
-use super::kernel::vectorise;
-use super::tiles::View;
-use super::{Blocked, PAD, activations, piece, with_piece};
+use super::kernel::{PAD, vectorise};
+use super::{Blocked, activations, piece};
 use std::convert::Infallible;
 use std::ops::Range;
 use tamis::base::error::{self, Result};
@@ -123,7 +123,7 @@ impl Sensing for Blocked {
                 |shared, group, k, bits| {
                     let bits = &mut bits[first * words..][..neurons.len() * words];
                     with_piece!(shared, group, k, piece => {
-                        piece::hold(shared, piece, gates, neurons, (bits, words), group);
+                        piece::hold(shared, piece, gates, neurons, bits, group);
                     });
                 },
             );
@@ -151,18 +151,9 @@ impl Sensing for Blocked {
             }
         }
         self.each_row(out, |shared, group, k, out| {
+            let held = held.then(|| shared.held.piece(k));
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    out.fill(0.0);
-                    if held {
-                        piece::add_forward_held(piece, shared.held.piece(k), w, group, out);
-                        return;
-                    }
-                    let mut cursor = gates.cursor();
-                    for block in w.blocks() {
-                        piece::add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
-                    }
-                });
+                vectorise(shared.arch, #[inline(always)] || piece::forward(piece, gates, held, w, group, out));
             });
         })
     }
@@ -197,19 +188,16 @@ impl Sensing for Blocked {
     ) -> Result<()> {
         error::length("residual", r.len(), self.local_rows())?;
         error::length("restricted gradient", out.len(), support.len())?;
-        self.check(gates)?;
-        self.check_support(support)?;
-        let d = self.shared.tiles.cols;
-        let held = self.shared.held.fits(gates, runs(d, support).map(|(i, _)| i));
+        let (d, held) = (self.shared.tiles.cols, self.holds(gates, support)?);
         if !held && gates.may_be_random() {
             return provided::gradient_at(self, gates, support, r, out, scratch);
         }
         let groups = self.each_group(support.len(), |shared, group, k| {
+            let held = held.then(|| shared.held.piece(k));
             with_piece!(shared, group, k, piece => {
                 let r = &r[piece.at..][..piece.len()];
-                vectorise(shared.arch, #[inline(always)] || match held {
-                    true => piece::add_restricted_held(piece, shared.held.piece(k), d, support, r, group),
-                    false => piece::add_restricted(piece, gates, d, support, r, group),
+                vectorise(shared.arch, #[inline(always)] || {
+                    piece::add_restricted(piece, gates, held, d, support, r, group);
                 });
             });
         })?;
@@ -225,10 +213,8 @@ impl Sensing for Blocked {
         scratch: &mut [f32],
     ) -> Result<()> {
         error::length("restricted product", out.len(), p.nnz())?;
-        self.check(gates)?;
         p.check(self.shared.tiles.cols, self.hidden)?;
-        self.check_support(p.index())?;
-        let held = self.shared.held.fits(gates, p.blocks().map(|block| block.neuron()));
+        let held = self.holds(gates, p.index())?;
         if !held && gates.may_be_random() {
             return provided::normal_at(self, gates, p, out, scratch);
         }
@@ -244,11 +230,9 @@ impl Sensing for Blocked {
             return Ok(());
         }
         let groups = self.each_group(p.nnz(), |shared, group, k| {
+            let held = held.then(|| shared.held.piece(k));
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || match held {
-                    true => piece::add_normal_held(piece, shared.held.piece(k), p, group),
-                    false => piece::add_normal(piece, gates, p, group),
-                });
+                vectorise(shared.arch, #[inline(always)] || piece::add_normal(piece, gates, held, p, group));
             });
         })?;
         self.reduce(groups, out);
@@ -263,16 +247,13 @@ impl Sensing for Blocked {
         scratch: &mut [f32],
     ) -> Result<()> {
         error::length("diagonal", out.len(), support.len())?;
-        self.check(gates)?;
-        self.check_support(support)?;
-        let d = self.shared.tiles.cols;
-        let held = self.shared.held.fits(gates, runs(d, support).map(|(i, _)| i));
+        let (d, held) = (self.shared.tiles.cols, self.holds(gates, support)?);
         if !held && gates.may_be_random() {
             return provided::diagonal_at(self, gates, support, out, scratch);
         }
         let groups = self.each_group(support.len(), |shared, group, k| {
+            let held = held.then(|| shared.held.piece(k));
             with_piece!(shared, group, k, piece => {
-                let held = held.then(|| shared.held.piece(k));
                 vectorise(shared.arch, #[inline(always)] || {
                     piece::add_diagonal(piece, gates, held, d, support, group);
                 });
@@ -308,13 +289,21 @@ impl Sensing for Blocked {
 }
 
 impl Blocked {
+    /// Whether the gates of a support are held, once both are checked.
+    fn holds(&self, gates: Gates<'_>, support: &[u32]) -> Result<bool> {
+        self.check(gates)?;
+        self.check_support(support)?;
+        let neurons = runs(self.shared.tiles.cols, support).map(|(i, _)| i);
+        Ok(self.shared.held.fits(gates, neurons))
+    }
+
     /// The outputs by activations that are kept.
     fn forward_kept(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         let done = self.each_row(out, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     out.fill(0.0);
-                    activations::add_forward_kept(shared, piece, gates, w, group, out);
+                    piece::add_forward_kept(shared, piece, gates, w, group, out);
                 });
             });
         });

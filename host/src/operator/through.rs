@@ -5,9 +5,9 @@
 //! and makes that of another one when it comes to it: in strips of a tile to each group, once a
 //! strip.
 
-use super::Layout;
 use super::buffer::{self, Buffer};
 use super::kernel::{Element, Piece, activate, vectorise};
+use super::layout::Layout;
 use pulp::Arch;
 use tamis::base::error::{self, Result};
 use tamis::learn::deep::{Head, Stack};

@@ -4,10 +4,12 @@ use tamis::base::budget::{Training, Workspace};
 use tamis::base::dims::Dims;
 use tamis::learn::iht::Step;
 use tamis::learn::loss::Labels;
+use tamis::learn::spectrum::{self, PowerIteration};
 use tamis::learn::start::{self, continue_if};
+use tamis::learn::train as core_train;
 use tamis::learn::train::{Checkpoint, Info, OneOutput, Progress, Schedule};
-use tamis::learn::{spectrum, train as core_train};
 use tamis::network::gates::{Gates, Signs};
+use tamis::network::net::EntriesMut;
 use tamis::operator::sensing::Work;
 
 use crate::base::limits::Watch;
@@ -28,7 +30,8 @@ use crate::train::trained::{Job, Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
-const EXTREMES: (u32, u32) = (8, 20);
+const SUPPORTS: u32 = 8;
+const ITERATIONS: u32 = 20;
 
 /// A run with its sizes, settings and memory.
 pub(crate) struct PaperSetup<'a> {
@@ -196,7 +199,7 @@ fn set_beta(
     }
     let (s, d) = (budget.dims.nnz, budget.dims.inputs);
     let mut space = Workspace::new(memory);
-    let support = (space.indices(s)?, space.floats(s)?);
+    let support = EntriesMut { index: space.indices(s)?, value: space.floats(s)? };
     let mut work: Work<'_> = Work {
         residual: &mut [],
         panel: space.floats((3 * s).max(d))?,
@@ -204,8 +207,8 @@ fn set_beta(
         strips: None,
     };
     let gates = Gates::seeded(schedule.seed);
-    let (_, beta) =
-        spectrum::extremes(operator, gates, schedule.seed, EXTREMES, support, &mut work)?;
+    let power = PowerIteration { seed: schedule.seed, draw: 0, iterations: ITERATIONS };
+    let beta = spectrum::extremes(operator, gates, SUPPORTS, power, support, &mut work)?.beta;
     if !(beta.is_finite() && beta > 0.0) {
         return Err(Error::new("the theory step has nothing to measure")
             .expected("data with columns that are not all zero")

@@ -177,7 +177,7 @@ impl SearchPlan {
             let budget = if outputs > 0 {
                 let scratch = factored::provided::scratch(dims.samples, dims.inputs);
                 match second {
-                    Some(_) => Recovery::deep(dims, (slots, outputs), layout.panel, scratch),
+                    Some(_) => Recovery::deep(dims, slots, outputs, layout.panel, scratch),
                     None => Recovery::factored(dims, outputs, layout.panel, scratch),
                 }
             } else {

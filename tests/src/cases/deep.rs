@@ -69,8 +69,9 @@ fn bring_down<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<boo
     let power = label(rows, &mut labels)?;
     let (mut index, mut value) = ([0; WIDE], [0.0; WIDE]);
     let mut stack = Stack::new(INPUTS, &mut index, &mut value);
-    widen(&mut stack, (INPUTS, 5), (&FIRST.0, &FIRST.1))?;
-    widen(&mut stack, (5, 4), (&SECOND.0, &SECOND.1))?;
+    let [first, second] = planted()?;
+    widen(&mut stack, first)?;
+    widen(&mut stack, second)?;
     stack.end_sum(&[])?;
     let mut memory = [0; tune::words(WIDE, INPUTS + 9, 1)];
     // The last weight of the first layer leads nowhere.
@@ -93,17 +94,14 @@ fn bring_down<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<boo
 
 /// Adds a layer of the planted weights with as many others between them.
 #[inline(never)]
-fn widen(
-    stack: &mut Stack<'_>,
-    (inputs, neurons): (usize, usize),
-    (planted, values): (&[u32], &[f32]),
-) -> tamis::Result<()> {
+fn widen(stack: &mut Stack<'_>, planted: Weights<'_>) -> tamis::Result<()> {
+    let (inputs, neurons) = (planted.inputs(), planted.hidden());
     let (mut index, mut value) = ([0; WIDE], [0.0; WIDE]);
     let (mut len, mut others) = (0, 0);
     let mut rng = Rng::new(DATA_SEED, stream::USER + 1);
     for j in 0..(inputs * neurons) as u32 {
-        let own = planted.binary_search(&j).ok().and_then(|at| values.get(at));
-        let is_other = own.is_none() && others < planted.len() && j as usize % 2 == 1;
+        let own = planted.index().binary_search(&j).ok().and_then(|at| planted.value().get(at));
+        let is_other = own.is_none() && others < planted.nnz() && j as usize % 2 == 1;
         others += usize::from(is_other);
         if own.is_some() || is_other {
             let noise = 0.05 * rng.normal();
@@ -127,7 +125,7 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
     let rooms = [INPUTS * HIDDEN[0], HIDDEN[0] * HIDDEN[1]];
     for (l, hidden) in HIDDEN.into_iter().enumerate() {
         let nnz = share(NNZ, &rooms, l, stack.nnz());
-        layer(probe, &mut stack, (rows, &labels), (hidden, nnz))?;
+        layer(probe, &mut stack, rows, &labels, hidden, nnz)?;
     }
     stack.end_sum(&[])?;
     let mut memory = [0; tune::words(NNZ, ACTIVATIONS, 1)];
@@ -154,8 +152,10 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
 fn layer<P: Probe>(
     probe: &mut P,
     stack: &mut Stack<'_>,
-    (rows, labels): (Rows<'_>, &[f32]),
-    (hidden, nnz): (usize, usize),
+    rows: Rows<'_>,
+    labels: &[f32],
+    hidden: usize,
+    nnz: usize,
 ) -> tamis::Result<()> {
     let mut memory = Memory::<WORDS>::new();
     let mut row_memory = [0.0; gated_words(INPUTS, HIDDEN[0])];
@@ -173,18 +173,25 @@ fn layer<P: Probe>(
     stack.push(Weights::new(inputs, hidden, w.index(), w.value())?, Signs::Positive)
 }
 
+/// The layers of the planted network.
+fn planted() -> tamis::Result<[Weights<'static>; 2]> {
+    let first = Weights::new(INPUTS, 5, &FIRST.0, &FIRST.1)?;
+    Ok([first, Weights::new(5, 4, &SECOND.0, &SECOND.1)?])
+}
+
 /// Labels of the planted network; their mean square.
 #[inline(never)]
 fn label(mut rows: Rows<'_>, labels: &mut [f32]) -> tamis::Result<f32> {
     let (mut index, mut value) = ([0; 16], [0.0; 16]);
-    let mut planted = Stack::new(INPUTS, &mut index, &mut value);
-    planted.push(Weights::new(INPUTS, 5, &FIRST.0, &FIRST.1)?, Signs::Positive)?;
-    planted.push(Weights::new(5, 4, &SECOND.0, &SECOND.1)?, Signs::Positive)?;
-    planted.end_sum(&[])?;
+    let mut stack = Stack::new(INPUTS, &mut index, &mut value);
+    for w in planted()? {
+        stack.push(w, Signs::Positive)?;
+    }
+    stack.end_sum(&[])?;
     let (mut row, mut scratch) = ([0.0; INPUTS], [0.0; ACTIVATIONS]);
     for (k, label) in labels.iter_mut().enumerate() {
         rows.row(k, &mut row)?;
-        planted.predict(&row, &mut scratch, core::slice::from_mut(label))?;
+        stack.predict(&row, &mut scratch, core::slice::from_mut(label))?;
     }
     Ok(tamis::base::math::norm2(labels) / labels.len() as f32)
 }

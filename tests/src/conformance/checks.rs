@@ -1,68 +1,17 @@
 //! The checks of the table.
 
-use super::situation::{Buffers, Room, Situation};
-use super::{Agreement, Failure, Outcome, Spy};
-use tamis::Error;
+use super::Spy;
+use super::failure::{Failure, Outcome};
+use super::situation::Buffers;
+use super::trial::{Scale, Trial, agree, call, count, is_within, largest, part, refused};
 use tamis::base::budget::Training;
 use tamis::base::dims::Dims;
-use tamis::base::math::{dot, norm2, sqrt};
+use tamis::base::math::{dot, sqrt};
 use tamis::learn::iht::{self, Info, Params, Refine, Step};
 use tamis::network::gates::Gates;
 use tamis::network::net::EntriesMut;
 use tamis::network::weights::{Block, Weights};
 use tamis::operator::sensing::{HostSensing, Work};
-
-/// One check in one situation.
-pub(super) struct Trial<'t, O, S> {
-    oracle: &'t mut O,
-    sensing: &'t mut S,
-    situation: Situation,
-    gates: Gates<'t>,
-    w: Weights<'t>,
-    agreement: Agreement,
-    scale: Scale,
-    buffers: Buffers<'t>,
-}
-
-/// What rounding errors are measured against: bounds of every partial sum, so that cancellation is
-/// no failure.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Scale {
-    /// The largest norm of a column.
-    column: f32,
-    /// `|v|`, v the residual or the labels.
-    v: f32,
-    /// The sum of `|w_j|`.
-    w: f32,
-}
-
-impl Scale {
-    /// Of a batch, at weights and gates; draws `v` too.
-    pub(super) fn measure<O: HostSensing>(
-        oracle: &mut O,
-        situation: Situation,
-        (gates, w): (Gates<'_>, Weights<'_>),
-        buffers: &mut Buffers<'_>,
-    ) -> Result<Self, Failure> {
-        let (n, d, m) = (oracle.local_rows(), oracle.inputs(), oracle.blocks());
-        let norms = part(buffers.expected, m * d)?;
-        call(oracle.column_norms(gates, 0..m, norms, buffers.scratch))?;
-        let column = sqrt(largest(norms));
-        situation.rng(2).fill_normal(buffers.v);
-        let v = sqrt(norm2(part(buffers.v, n)?));
-        Ok(Self { column, v, w: w.value().iter().map(|w| w.abs()).sum() })
-    }
-
-    /// Of outputs.
-    fn output(self) -> f32 {
-        self.w * self.column
-    }
-
-    /// Of gradients.
-    fn gradient(self) -> f32 {
-        self.v * self.column
-    }
-}
 
 /// Step rules, each with a refinement.
 const RULES: [Params<'_>; 3] = [
@@ -81,35 +30,6 @@ const RULES: [Params<'_>; 3] = [
 
 /// Part of a support that must be common where it need not be the same.
 const OVERLAP: f32 = 0.9;
-
-impl<'t, O: HostSensing, S: HostSensing> Trial<'t, O, S> {
-    pub(super) fn new(
-        oracle: &'t mut O,
-        sensing: &'t mut S,
-        situation: Situation,
-        (gates, w): (Gates<'t>, Weights<'t>),
-        (agreement, scale): (Agreement, Scale),
-        buffers: Buffers<'t>,
-    ) -> Self {
-        Self { oracle, sensing, situation, gates, w, agreement, scale, buffers }
-    }
-
-    /// n of the batch, d and m.
-    fn sizes(&self) -> (usize, usize, usize) {
-        (self.sensing.local_rows(), self.sensing.inputs(), self.sensing.blocks())
-    }
-
-    /// The difference allowed; `None` where every bit must agree.
-    fn allow(&self, difference: f32) -> Option<f32> {
-        (self.agreement != Agreement::Bits).then_some(difference)
-    }
-
-    /// As [`Self::allow`], for outputs.
-    fn allow_output(&self, difference: f32) -> Option<f32> {
-        let exact = self.agreement == Agreement::Outputs && !self.situation.is_random();
-        self.allow(difference).filter(|_| !exact)
-    }
-}
 
 /// `<A_i w_i, v> = <w_i, A_i^T v>` for every block that has weights.
 pub(super) fn adjoint_identity<O: HostSensing, S: HostSensing>(
@@ -278,7 +198,7 @@ pub(super) fn hold<O: HostSensing, S: HostSensing>(
         call(t.oracle.select(rows.clone()))?;
         call(t.sensing.select(rows))?;
         // Columns have another norm on other rows.
-        t.scale = Scale::measure(t.oracle, t.situation, (t.gates, t.w), &mut t.buffers)?;
+        t.scale = Scale::measure(t.oracle, t.situation, t.gates, t.w, &mut t.buffers)?;
         gradient_at(t, tolerance)?;
         diagonal_at(t, tolerance)?;
         normal_at(t, tolerance)?;
@@ -330,20 +250,14 @@ pub(super) fn step<O: HostSensing, S: HostSensing>(
     for params in &RULES {
         let b = &mut t.buffers;
         let labels = part(b.v, n)?;
-        let mut work = (&mut *b.got, &mut *b.panel, &mut *b.scratch);
-        let first = one_step(t.oracle, t.gates, labels, t.w, params, (s, &mut b.first), &mut work)?;
+        let mut memory = Memory { residual: b.got, panel: b.panel, scratch: b.scratch };
+        let room = first_entries(&mut b.first, s)?;
+        let expected = one_step(t.oracle, t.gates, labels, t.w, params, room, &mut memory)?;
         for p in [1, 3.min(m), m] {
             let mut sensing = Spy::with_panel(&mut *t.sensing, p);
-            let second = one_step(
-                &mut sensing,
-                t.gates,
-                labels,
-                t.w,
-                params,
-                (s, &mut b.second),
-                &mut work,
-            )?;
-            steps_agree((&first, &b.first), (&second, &b.second), limit, scale)?;
+            let room = first_entries(&mut b.second, s)?;
+            let got = one_step(&mut sensing, t.gates, labels, t.w, params, room, &mut memory)?;
+            steps_agree(&expected, &got, limit, scale)?;
         }
     }
     Ok(())
@@ -357,9 +271,10 @@ pub(super) fn reads<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, _: 
     for params in &RULES {
         let b = &mut t.buffers;
         let labels = part(b.v, n)?;
-        let mut work = (&mut *b.got, &mut *b.panel, &mut *b.scratch);
+        let mut memory = Memory { residual: b.got, panel: b.panel, scratch: b.scratch };
         let mut spy = Spy::new(&mut *t.sensing);
-        let info = one_step(&mut spy, t.gates, labels, t.w, params, (s, &mut b.first), &mut work)?;
+        let room = first_entries(&mut b.first, s)?;
+        let info = one_step(&mut spy, t.gates, labels, t.w, params, room, &mut memory)?.info;
         let c = spy.calls;
         count("calls of apply and adjoint", 0, c.apply + c.adjoint)?;
         let is_normalised = matches!(params.step, Step::Normalised);
@@ -375,8 +290,8 @@ pub(super) fn reads<O: HostSensing, S: HostSensing>(t: &mut Trial<'_, O, S>, _: 
         }
         labels.fill(0.0);
         let nothing = Weights::empty(d, m);
-        let info =
-            one_step(&mut spy, t.gates, labels, nothing, params, (s, &mut b.first), &mut work)?;
+        let room = first_entries(&mut b.first, s)?;
+        let info = one_step(&mut spy, t.gates, labels, nothing, params, room, &mut memory)?.info;
         count("nonzeros from zero labels", 0, info.nnz)?;
         t.situation.rng(2).fill_normal(labels);
     }
@@ -433,43 +348,66 @@ fn new_nonzeros(w: Weights<'_>) -> usize {
     if w.nnz() > 0 { w.nnz() } else { (w.inputs() * w.hidden()).div_ceil(2) }
 }
 
+/// Buffers of a step.
+struct Memory<'b> {
+    residual: &'b mut [f32],
+    panel: &'b mut [f32],
+    scratch: &'b mut [f32],
+}
+
+/// A step that was made: its report and the new weights.
+struct Stepped<'n> {
+    info: Info,
+    index: &'n [u32],
+    value: &'n [f32],
+}
+
+/// Room for s entries.
+fn first_entries<'r>(room: &'r mut EntriesMut<'_>, s: usize) -> Result<EntriesMut<'r>, Failure> {
+    let missing = Failure::new("memory", s, 0.0, 0.0);
+    let index = room.index.get_mut(..s).ok_or(missing)?;
+    Ok(EntriesMut { index, value: part(room.value, s)? })
+}
+
 /// One step with buffers exactly as long as the budget says.
-fn one_step<S: HostSensing>(
+fn one_step<'n, S: HostSensing>(
     sensing: &mut S,
     gates: Gates<'_>,
     labels: &[f32],
     w: Weights<'_>,
     params: &Params<'_>,
-    (s, new): (usize, &mut Room<'_>),
-    (residual, panel, scratch): &mut (&mut [f32], &mut [f32], &mut [f32]),
-) -> Result<Info, Failure> {
-    let n = sensing.local_rows();
+    mut new: EntriesMut<'n>,
+    memory: &mut Memory<'_>,
+) -> Result<Stepped<'n>, Failure> {
+    let (n, s) = (sensing.local_rows(), new.index.len());
     let dims = Dims::new(n, sensing.inputs(), sensing.blocks(), s);
     let mut budget = Training::new(dims, n, sensing.panel(), sensing.scratch(n));
     budget.normalised_columns = matches!(params.step, Step::Theory { .. });
     let mut work: Work<'_> = Work {
-        residual: part(residual, n)?,
-        panel: part(panel, budget.panel_words())?,
-        scratch: part(scratch, budget.scratch)?,
+        residual: part(memory.residual, n)?,
+        panel: part(memory.panel, budget.panel_words())?,
+        scratch: part(memory.scratch, budget.scratch)?,
         strips: None,
     };
-    let new = EntriesMut { index: index_part(new.0, s)?, value: part(new.1, s)? };
-    call(iht::step(sensing, gates, labels, w, params, new, &mut work))
+    let info = call(iht::step(sensing, gates, labels, w, params, new.reborrow(), &mut work))?;
+    match (new.index.get(..info.nnz), new.value.get(..info.nnz)) {
+        (Some(index), Some(value)) => Ok(Stepped { info, index, value }),
+        _ => Err(Failure::new("nonzeros", 0, s as f32, info.nnz as f32)),
+    }
 }
 
 fn steps_agree(
-    (a, first): (&Info, &Room<'_>),
-    (b, second): (&Info, &Room<'_>),
+    expected: &Stepped<'_>,
+    got: &Stepped<'_>,
     limit: Option<f32>,
     scale: Scale,
 ) -> Outcome {
+    let &Stepped { info: a, index: ai, value: av } = expected;
+    let &Stepped { info: b, index: bi, value: bv } = got;
     let residual = scale.v + scale.output();
     agree("loss", &[a.loss], &[b.loss], limit.map(|limit| limit * residual * residual))?;
     agree("step size", &[a.step_size], &[b.step_size], limit.map(|limit| limit * a.step_size))?;
     count("nonzeros", a.nnz, b.nnz)?;
-    let (Some((ai, av)), Some((bi, bv))) = (entries(first, a.nnz), entries(second, b.nnz)) else {
-        return Err(Failure::new("nonzeros", 0, a.nnz as f32, b.nnz as f32));
-    };
     if limit.is_none() {
         return match ai.iter().zip(bi).enumerate().find(|(_, (a, b))| a != b) {
             Some((at, (a, b))) => Err(Failure::new("support", at, *a as f32, *b as f32)),
@@ -492,53 +430,4 @@ fn steps_agree(
         return Err(Failure::new("support overlap", 0, a.nnz as f32, common as f32));
     }
     Ok(())
-}
-
-fn entries<'r>(room: &'r Room<'_>, len: usize) -> Option<(&'r [u32], &'r [f32])> {
-    Some((room.0.get(..len)?, room.1.get(..len)?))
-}
-
-fn largest(values: &[f32]) -> f32 {
-    values.iter().fold(0.0, |top, value| top.max(value.abs()))
-}
-
-/// Element by element: the same bits, or a difference of at most `limit`.
-fn agree(what: &'static str, expected: &[f32], got: &[f32], limit: Option<f32>) -> Outcome {
-    let is_wrong = |expected: f32, got: f32| match limit {
-        None => expected.to_bits() != got.to_bits(),
-        Some(limit) => !is_within(limit, expected, got),
-    };
-    let mut pairs = expected.iter().zip(got).enumerate();
-    match pairs.find(|(_, (expected, got))| is_wrong(**expected, **got)) {
-        None => Ok(()),
-        Some((at, (expected, got))) => Err(Failure::new(what, at, *expected, *got)),
-    }
-}
-
-/// False for NaN.
-fn is_within(limit: f32, expected: f32, got: f32) -> bool {
-    (expected - got).abs() <= limit
-}
-
-fn count(what: &'static str, expected: usize, got: usize) -> Outcome {
-    if expected == got { Ok(()) } else { Err(Failure::new(what, 0, expected as f32, got as f32)) }
-}
-
-fn call<T, E>(result: Result<T, Error<E>>) -> Result<T, Failure> {
-    result.map_err(Failure::refused)
-}
-
-fn refused<T, E>(what: &'static str, result: Result<T, Error<E>>) -> Outcome {
-    match result.map(|_| ()) {
-        Err(Error::Length { .. } | Error::Range { .. }) => Ok(()),
-        _ => Err(Failure::new(what, 0, f32::NAN, 0.0)),
-    }
-}
-
-fn part(buffer: &mut [f32], len: usize) -> Result<&mut [f32], Failure> {
-    buffer.get_mut(..len).ok_or(Failure::new("memory", len, 0.0, 0.0))
-}
-
-fn index_part(buffer: &mut [u32], len: usize) -> Result<&mut [u32], Failure> {
-    buffer.get_mut(..len).ok_or(Failure::new("memory", len, 0.0, 0.0))
 }

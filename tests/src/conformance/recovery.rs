@@ -1,6 +1,6 @@
 //! Planted weights must be found again.
 
-use super::Failure;
+use super::failure::Failure;
 use tamis::Result as Core;
 use tamis::base::budget::{Training, Workspace};
 use tamis::base::dims::Dims;

@@ -6,6 +6,7 @@ use tamis::Result;
 use tamis::base::budget::Workspace;
 use tamis::base::rng::{Rng, stream};
 use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::net::EntriesMut;
 use tamis::network::weights::Weights;
 
 /// Where generators come from.
@@ -115,14 +116,15 @@ impl Situation {
         }
     }
 
-    /// Draws the weights in (`index`, `value`), each of length m·d.
+    /// Draws the weights in room for m·d entries.
     pub(super) fn weights<'a>(
         self,
         inputs: usize,
         hidden: usize,
         salt: u64,
-        (index, value): (&'a mut [u32], &'a mut [f32]),
+        room: EntriesMut<'a>,
     ) -> Result<Weights<'a>> {
+        let EntriesMut { index, value } = room;
         let mut rng = self.rng(salt);
         let total = (inputs * hidden) as u32;
         let only = rng.below(total);
@@ -155,13 +157,10 @@ pub fn fill_support(index: &mut [u32], total: u32, mut keep: impl FnMut(u32) -> 
     len
 }
 
-/// A sparse vector with room for m·d entries.
-pub(super) type Room<'a> = (&'a mut [u32], &'a mut [f32]);
-
-/// The memory of one trial.
+/// The memory of one trial; sparse vectors have room for m·d entries.
 pub(super) struct Vectors<'a> {
-    pub(super) w: Room<'a>,
-    pub(super) other: Room<'a>,
+    pub(super) w: EntriesMut<'a>,
+    pub(super) other: EntriesMut<'a>,
     pub(super) buffers: Buffers<'a>,
 }
 
@@ -174,8 +173,8 @@ pub(super) struct Buffers<'a> {
     /// Labels or residual, n.
     pub(super) v: &'a mut [f32],
     /// New weights of the oracle and of the operator.
-    pub(super) first: Room<'a>,
-    pub(super) second: Room<'a>,
+    pub(super) first: EntriesMut<'a>,
+    pub(super) second: EntriesMut<'a>,
     /// 3·m·d.
     pub(super) panel: &'a mut [f32],
     pub(super) scratch: &'a mut [f32],
@@ -188,8 +187,10 @@ impl<'a> Vectors<'a> {
         parameters: usize,
         scratch: usize,
     ) -> Result<Self> {
-        let room =
-            |space: &mut Workspace<'a>| Ok((space.indices(parameters)?, space.floats(parameters)?));
+        let room = |space: &mut Workspace<'a>| -> Result<_> {
+            let (index, value) = (space.indices(parameters)?, space.floats(parameters)?);
+            Ok(EntriesMut { index, value })
+        };
         let longest = rows.max(parameters) + 1;
         Ok(Self {
             w: room(space)?,
@@ -213,8 +214,8 @@ impl Buffers<'_> {
             expected: &mut *self.expected,
             got: &mut *self.got,
             v: &mut *self.v,
-            first: (&mut *self.first.0, &mut *self.first.1),
-            second: (&mut *self.second.0, &mut *self.second.1),
+            first: self.first.reborrow(),
+            second: self.second.reborrow(),
             panel: &mut *self.panel,
             scratch: &mut *self.scratch,
         }

@@ -15,7 +15,7 @@ use tamis::learn::start::{Start, continue_if};
 use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::network::net::{Network, Shape};
 use tamis::network::weights::Weights;
-use tamis::operator::factored::{Factored, open_words, provided};
+use tamis::operator::factored::{Factored, GradientMut, Tangent, open_words, provided};
 use tamis::operator::gated::Gated;
 use tamis::operator::sensing::Sensing;
 use tamis::operator::wrapper::{Body, Call, Operation, Wrapper};
@@ -87,7 +87,7 @@ impl Case {
         let r: Vec<f32> = (0..n * c).map(|e| ((e * 7 % 13) as f32 - 6.0) / 13.0).collect();
         let mut at = (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
         let mut full = (vec![0.5; m * d], vec![0.5; m * c]);
-        let (a, f) = ((&mut at.0[..], &mut at.1[..]), (&mut full.0[..], &mut full.1[..]));
+        let (a, f) = (sides(&mut at), sides(&mut full));
         // A direction on the support, and gates of other weights.
         let change = |len: usize, step: usize| -> Vec<f32> {
             (0..len).map(|e| ((e * step % 11) as f32 - 5.0) / 11.0).collect()
@@ -98,26 +98,25 @@ impl Case {
             Weights::new(c, m, &self.wt.0, &changes.1).unwrap(),
         );
         let p = p.unwrap();
+        let tangent = Tangent { net, p };
         let other = Gates::of(p.w(), Signs::Positive, Empty::Freeze, 0, 2);
         let mut image = vec![f32::NAN; n * c];
         let open: Vec<u32> =
             (0..n * open_words(c)).map(|e| (e as u32).wrapping_mul(0x9e37_79b9)).collect();
         let normal = [gates, other].map(|gates| {
-            let sides = || (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
-            let (mut normal, mut sum, mut along) = (sides(), sides(), vec![f32::NAN; n * c]);
-            let out = (&mut normal.0[..], &mut normal.1[..]);
-            let of_sum = (&mut sum.0[..], &mut sum.1[..]);
+            let room = || (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
+            let (mut normal, mut sum, mut along) = (room(), room(), vec![f32::NAN; n * c]);
+            let (out, of_sum) = (sides(&mut normal), sides(&mut sum));
+            let (image, scratch) = (&mut image[..], &mut scratch[..]);
             if oracle {
-                provided::along(sensing, gates, (net, p), &mut along, &mut scratch).unwrap();
-                provided::normal_at(sensing, gates, (net, p), out, &mut image, &mut scratch)
+                provided::along(sensing, gates, tangent, &mut along, scratch).unwrap();
+                provided::normal_at(sensing, gates, tangent, out, image, scratch).unwrap();
+                provided::sum_normal_at(sensing, gates, tangent, &open, of_sum, image, scratch)
                     .unwrap();
-                let work = (&mut image[..], &mut scratch[..]);
-                provided::sum_normal_at(sensing, gates, (net, p), &open, of_sum, work).unwrap();
             } else {
-                sensing.net_along(gates, net, p, &mut along, &mut scratch).unwrap();
-                sensing.net_normal_at(gates, net, p, out, &mut image, &mut scratch).unwrap();
-                let (image, scratch) = (&mut image[..], &mut scratch[..]);
-                sensing.net_sum_normal_at(gates, (net, p), &open, of_sum, image, scratch).unwrap();
+                sensing.net_along(gates, tangent, &mut along, scratch).unwrap();
+                sensing.net_normal_at(gates, tangent, out, image, scratch).unwrap();
+                sensing.net_sum_normal_at(gates, tangent, &open, of_sum, image, scratch).unwrap();
             }
             [normal.0, normal.1, sum.0, sum.1, along]
         });
@@ -133,6 +132,11 @@ impl Case {
         let [[a, b, e, f, g], [h, i, j, k, l]] = normal;
         [out, at.0, at.1, full.0, full.1, a, b, e, f, g, h, i, j, k, l]
     }
+}
+
+/// Room for a gradient by both sides.
+fn sides(room: &mut (Vec<f32>, Vec<f32>)) -> GradientMut<'_> {
+    GradientMut { w: &mut room.0, wt: &mut room.1 }
 }
 
 fn gated<T>(case: &Case, work: impl FnOnce(&mut Gated<'_, Rows<'_>>) -> T) -> T {
@@ -264,10 +268,9 @@ fn normal_products_are_those_of_the_jacobian() {
                 Weights::new(case.c, case.m, &case.wt.0, &unit[s..]).unwrap(),
             );
             let (mut dw, mut dwt) = (vec![0.0; s], vec![0.0; t]);
-            let out = (&mut dw[..], &mut dwt[..]);
-            sensing
-                .net_normal_at(gates, case.net(), p.unwrap(), out, &mut image, &mut scratch)
-                .unwrap();
+            let out = GradientMut { w: &mut dw, wt: &mut dwt };
+            let tangent = Tangent { net: case.net(), p: p.unwrap() };
+            sensing.net_normal_at(gates, tangent, out, &mut image, &mut scratch).unwrap();
             dw.extend(dwt);
             let expected: Vec<f32> =
                 columns.iter().map(|other| tamis::base::math::dot(other, &columns[e])).collect();
@@ -294,10 +297,8 @@ fn gradients_are_those_of_the_cross_entropy() {
         sensing.net_forward(gates, net, &mut r, &mut scratch).unwrap();
         let total = loss::cross_entropy(&case.labels, 3, &mut r).unwrap();
         let (mut full, mut at) = ((vec![0.0; 20], vec![0.0; 12]), (vec![0.0; 20], vec![0.0; 12]));
-        sensing
-            .net_gradient(gates, net, &r, 0..4, (&mut full.0, &mut full.1), &mut scratch)
-            .unwrap();
-        sensing.net_gradient_at(gates, net, &r, (&mut at.0, &mut at.1), &mut scratch).unwrap();
+        sensing.net_gradient(gates, net, &r, 0..4, sides(&mut full), &mut scratch).unwrap();
+        sensing.net_gradient_at(gates, net, &r, sides(&mut at), &mut scratch).unwrap();
         (total, full, at)
     });
     assert!((f64::from(total) / exact_loss(&case, &w, &wt) - 1.0).abs() < 1e-5);

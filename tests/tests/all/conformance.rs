@@ -9,7 +9,7 @@ use tamis::network::weights::Weights;
 use tamis::operator::gated::Gated;
 use tamis::operator::gaussian::Gaussian;
 use tamis::operator::sensing::{HostSensing, Sensing};
-use tamis::operator::wrapper::First;
+use tamis::operator::wrapper::Wrapper;
 use tamis_host::data::{Matrix, Values};
 use tamis_host::operator::{Blocked, Layout, Through};
 use tamis_tests::conformance::{Agreement, Situation, Spy, run, table, words};
@@ -131,6 +131,36 @@ fn the_gaussian_operator_conforms() {
 }
 
 /// A part of the rows is an operator like one over these rows alone.
+/// The first rows of another operator.
+#[derive(Debug)]
+struct First<'a, S: ?Sized> {
+    inner: &'a mut S,
+    rows: usize,
+}
+
+impl<'a, S: Sensing + ?Sized> First<'a, S> {
+    fn new(inner: &'a mut S, rows: usize) -> tamis::Result<Self, S::Source> {
+        inner.select(0..rows)?;
+        Ok(Self { inner, rows })
+    }
+}
+
+impl<S: Sensing + ?Sized> Wrapper for First<'_, S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        self.inner
+    }
+
+    fn first_rows(&self) -> usize {
+        self.rows
+    }
+}
+
 #[test]
 fn the_first_rows_of_an_operator_conform() {
     for shape @ (n, d, m) in SHAPES {

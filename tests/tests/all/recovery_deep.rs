@@ -26,8 +26,8 @@ type Found = (Vec<(u32, f32)>, Info);
 fn recover<S: Factored>(sensing: &mut S, made: &PlantedDeep, nnz: usize, params: &Params) -> Found {
     let dims = Dims::new(made.data.rows, made.data.cols, made.widths[1], nnz);
     let scratch = sensing.net_scratch(dims.samples).max(sensing.scratch(dims.samples));
-    let sizes = (sensing.blocks(), lm::second_slots(SECOND));
-    let mut memory = vec![0; Recovery::deep(dims, sizes, sensing.panel(), scratch).words()];
+    let (m, c) = (sensing.blocks(), lm::second_slots(SECOND));
+    let mut memory = vec![0; Recovery::deep(dims, m, c, sensing.panel(), scratch).words()];
     let goal = Goal::two_layers(dims, SECOND);
     let found =
         lm::run(sensing, &made.labels, goal, Start::Zero, params, &mut memory, |_| Continue(()));
@@ -40,7 +40,7 @@ fn recover<S: Factored>(sensing: &mut S, made: &PlantedDeep, nnz: usize, params:
 
 fn blocked(data: &Matrix, hidden: usize, nnz: usize, tile: usize) -> Blocked {
     let (slots, outputs) = (lm::slots(hidden, Signs::Positive), lm::second_slots(SECOND));
-    let room = Recovery::deep(Dims::new(1, 1, hidden, nnz), (slots, outputs), 1, 0).room();
+    let room = Recovery::deep(Dims::new(1, 1, hidden, nnz), slots, outputs, 1, 0).room();
     let layout = Layout { tile, ..Layout::new(slots, data.cols) };
     Blocked::new(data.clone(), slots, room, layout).unwrap().with_outputs(outputs)
 }

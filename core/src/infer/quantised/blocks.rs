@@ -4,10 +4,10 @@
 //! nothing is `unsafe`. The last window reaches back into the one before it, so that every window
 //! lies within the row; a row of fewer than 256 bytes is copied first.
 
-use super::{NARROW_BLOCKS, WIDE_BLOCKS, product, rolled};
+use super::kernels::{NARROW_BLOCKS, WIDE_BLOCKS, product};
 use crate::Result;
 use crate::base::error::{range, tri};
-use crate::infer::model::{Runs, WINDOW, apart, start};
+use crate::infer::model::{MAX_OUTPUTS, Runs, WINDOW, apart, rolled, start};
 
 /// Windows of columns, and in each the pairs of row after row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl<'a> Blocks<'a> {
         counts: &'a [u8],
         pairs: &'a [[u8; 2]],
     ) -> Result<Self> {
-        tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
+        tri!(range("outputs of a layer", outputs, 0, MAX_OUTPUTS));
         let mut runs = tri!(Runs::new(inputs, outputs, counts, pairs.len()));
         let mut left = pairs;
         while let [[index, _], behind @ ..] = left {

@@ -1,11 +1,9 @@
 //! Layers one behind the other, and their prediction.
 
-use super::{
-    ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, Layer, ONE_FACTOR, OWN_FACTORS, Rescale, Scales,
-    rolled,
-};
+use super::kernels::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, ONE_FACTOR, OWN_FACTORS};
+use super::{Layer, Rescale, Scales};
 use crate::base::error::{length, range, tri};
-use crate::infer::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum};
+use crate::infer::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum, rolled};
 use crate::{Error, Result};
 
 /// A chain of one to [`MAX_LAYERS`] layers of integers that lie elsewhere, the scalar [`Sum`] as

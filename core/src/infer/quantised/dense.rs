@@ -1,9 +1,9 @@
 //! Every weight, zeros included.
 
-use super::{product, rolled};
+use super::kernels::product;
 use crate::Result;
 use crate::base::error::{length, range, tri};
-use crate::infer::model::MAX_INPUTS;
+use crate::infer::model::{MAX_INPUTS, MAX_OUTPUTS, rolled};
 
 /// Rows of weights, zeros included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl<'a> Dense<'a> {
     /// another number of values.
     pub const fn new(inputs: usize, outputs: usize, values: &'a [i8]) -> Result<Self> {
         tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
-        tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
+        tri!(range("outputs of a layer", outputs, 0, MAX_OUTPUTS));
         tri!(length("values", values.len(), outputs.saturating_mul(inputs)));
         Ok(Self { inputs, outputs, values })
     }

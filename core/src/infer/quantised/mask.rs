@@ -1,9 +1,9 @@
 //! A bit for each weight that could be, then those that are.
 
-use super::{product, rolled};
+use super::kernels::product;
 use crate::Result;
 use crate::base::error::{length, range, tri};
-use crate::infer::model::MAX_INPUTS;
+use crate::infer::model::{MAX_INPUTS, MAX_OUTPUTS, rolled};
 
 /// Rows of bits, and the weights of the bits that are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl<'a> Mask<'a> {
         values: &'a [i8],
     ) -> Result<Self> {
         tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
-        tri!(range("outputs of a layer", outputs, 0, super::MAX_OUTPUTS));
+        tri!(range("outputs of a layer", outputs, 0, MAX_OUTPUTS));
         let this = Self { inputs, outputs, bits, values };
         let words = this.row_words();
         tri!(length("words of bits", bits.len(), outputs.saturating_mul(words)));

@@ -4,7 +4,7 @@ use super::info::Held;
 use crate::base::budget::Annealing;
 use crate::base::error::{self, Result};
 use crate::base::record::Record;
-use crate::learn::checkpoint::{self as record, Form};
+use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::net::{Network, Shape};
 use crate::network::weights::Weights;
 
@@ -106,36 +106,26 @@ impl State {
     /// [`crate::Error::Range`] for a switch that is neither on nor off, or more rows right than
     /// there are, [`crate::Error::NotFinite`] for a number that is none.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
-        let &[
-            step,
-            updates,
-            low,
-            high,
-            first,
-            second,
-            best,
-            right,
-            rows,
-            waited,
-            held,
-            held_right,
-            held_rows,
-            scored,
-            settled,
-        ] = words;
-        error::range("support of the checkpoint", settled as usize, 0, 1)?;
-        let decayed = (f32::from_bits(first), f32::from_bits(second));
-        error::finite("decays of the checkpoint", &[decayed.0, decayed.1])?;
-        let score = |loss: u32, right: u32, rows: u32| {
-            let (loss, right, rows) = (f32::from_bits(loss), right as usize, rows as usize);
+        let mut words = Numbers::new(words);
+        let score = |words: &mut Numbers<'_>| {
+            let (loss, right, rows) = (words.float(), words.int() as usize, words.int() as usize);
             error::finite("loss of the checkpoint", &[loss])?;
             error::range("rows of the checkpoint that are right", right, 0, rows)?;
             Ok((rows > 0).then_some(Held { loss, right, rows }))
         };
-        let (best, held) = (score(best, right, rows)?, score(held, held_right, held_rows)?);
-        let rows_read = u64::from(low) | u64::from(high) << 32;
-        let settled = settled == 1;
-        Ok(Self { step, updates, rows_read, decayed, best, waited, held, scored, settled })
+        let state = Self {
+            step: words.int(),
+            updates: words.int(),
+            rows_read: u64::from(words.int()) | u64::from(words.int()) << 32,
+            decayed: (words.float(), words.float()),
+            best: score(&mut words)?,
+            waited: words.int(),
+            held: score(&mut words)?,
+            scored: words.int(),
+            settled: words.switch("support of the checkpoint")?,
+        };
+        error::finite("decays of the checkpoint", &[state.decayed.0, state.decayed.1])?;
+        Ok(state)
     }
 }
 

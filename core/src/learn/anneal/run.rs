@@ -13,7 +13,7 @@ use crate::base::math;
 use crate::base::rng::{self, batches, stream};
 use crate::learn::loss;
 use crate::network::net::Network;
-use crate::operator::factored::Factored;
+use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use core::ops::{ControlFlow, Range};
 
@@ -283,7 +283,7 @@ impl<'p> Run<'p> {
         let Buffers { residual, panel, columns, scratch } = work;
         panels(sensing, panel, d + c, |sensing, blocks, panel| {
             panel.fill(0.0);
-            let (dw, dwt) = panel.split_at_mut(blocks.len() * d);
+            let mut gradient = GradientMut::split(panel, blocks.len() * d);
             for rows in self.growth(self.at.updates) {
                 let labels = self.select(sensing, rows)?;
                 let out = residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
@@ -291,17 +291,11 @@ impl<'p> Run<'p> {
                 let gates = net.gates(self.round);
                 sensing.net_forward(gates, net, out, scratch)?;
                 loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
-                sensing.net_gradient(
-                    gates,
-                    net,
-                    out,
-                    blocks.clone(),
-                    (&mut *dw, &mut *dwt),
-                    scratch,
-                )?;
+                let to = gradient.reborrow();
+                sensing.net_gradient(gates, net, out, blocks.clone(), to, scratch)?;
                 self.read(2 * labels.len());
             }
-            growth.offer(blocks, dw, dwt, &self.units(columns));
+            growth.offer(blocks, &gradient, &self.units(columns));
             Ok(())
         })?;
         match growth.finish() {

@@ -12,7 +12,7 @@ use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::top::Top;
 use crate::network::weights::{Block, Weights, runs};
-use crate::operator::factored::Factored;
+use crate::operator::factored::{Factored, GradientMut};
 
 /// Where the clock of a draw stands at least: below every draw but zero, and far from where
 /// quotients overflow.
@@ -212,7 +212,7 @@ impl<'a> Support<'a> {
     ) -> Result<(), S::Source> {
         let net = Network::cut(self.shape, self.index, self.value, self.count());
         let g = self.score.get_mut(..self.len).unwrap_or(&mut []);
-        let out = g.split_at_mut_checked(self.first).unwrap_or_default();
+        let out = GradientMut::split(g, self.first);
         sensing.net_gradient_at(net.gates(step), net, r, out, scratch)
     }
 

@@ -42,8 +42,8 @@ impl Params {
     pub const DEFAULT: Self =
         Self { levels: 10, tune: tune::Params { epochs: 4, ..tune::Params::DEFAULT } };
 
-    /// Weights after level `level` of a network that had `from` and shall have `to`.
-    fn count(&self, (from, to): (usize, usize), level: u32) -> usize {
+    /// Weights after level `level` of a network that had `from` and is to have `to`.
+    fn count(&self, from: usize, to: usize, level: u32) -> usize {
         let cube = |x: u32| u128::from(x).saturating_pow(3);
         let left = cube(self.levels.saturating_sub(level));
         let excess = (from.saturating_sub(to) as u128)
@@ -150,7 +150,7 @@ pub fn run<X: Samples>(
         let level = if info.stopped { params.levels } else { info.levels };
         let mut parts = Memory::new(memory, stack).map_err(error::Error::widen)?;
         score(rows, labels, stack, seed, &mut parts)?;
-        drop_least(parts.gradient, params.count((from, nnz), level).max(nnz));
+        drop_least(parts.gradient, params.count(from, nnz, level).max(nnz));
         let scores = &*parts.gradient;
         stack.retain(|at| scores.get(at).is_some_and(|score| *score != DROPPED));
         if info.stopped {

@@ -17,12 +17,12 @@ use crate::network::net::{Count, EntriesMut, Network};
 use crate::network::sketch::CountSketch;
 use crate::network::top::Top;
 use crate::network::weights::{Weights, check_support};
-use crate::operator::factored::Factored;
+use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use crate::operator::sensing::{each_strip, head_mut};
 use core::ops::Range;
 
-/// Buffers of a step, all the caller's; lengths as [`crate::base::budget::Outputs`] says.
+/// Buffers of a step, all the caller's; lengths as [`crate::base::budget::Training`] says.
 pub(crate) struct NetWork<'a> {
     /// n×c: the residual of the batch, or room for that of a strip of it.
     pub(crate) residual: &'a mut [f32],
@@ -208,7 +208,7 @@ impl Stream<'_> {
         let (NetWork { residual: room, panel, standin: entries, scratch }, mut number) = (work, 0);
         panels(sensing, panel, d + c, |sensing, blocks, panel| {
             panel.fill(0.0);
-            let (dw, dwt) = panel.split_at_mut(blocks.len() * d);
+            let mut gradient = GradientMut::split(panel, blocks.len() * d);
             let (panel, gates) = match standin {
                 Some(seed) => {
                     let panel =
@@ -219,14 +219,8 @@ impl Stream<'_> {
             };
             number += 1;
             let mut add = |sensing: &mut S, r: &[f32], scratch: &mut [f32]| {
-                sensing.net_gradient(
-                    gates,
-                    panel,
-                    r,
-                    blocks.clone(),
-                    (&mut *dw, &mut *dwt),
-                    scratch,
-                )
+                let to = gradient.reborrow();
+                sensing.net_gradient(gates, panel, r, blocks.clone(), to, scratch)
             };
             if rows.len() <= strip {
                 add(sensing, room, scratch)?;
@@ -240,11 +234,11 @@ impl Stream<'_> {
                 })?;
             }
             let base = (blocks.start * d) as u32;
-            for (j, g) in (base..).zip(&*dw) {
+            for (j, g) in (base..).zip(&*gradient.w) {
                 offer(j, old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v), *g);
             }
             let base = (blocks.start * c) as u32;
-            for (j, g) in (base..).zip(&*dwt) {
+            for (j, g) in (base..).zip(&*gradient.wt) {
                 let old = old_out.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v);
                 offer((m * d) as u32 + j, old, *g);
             }

@@ -108,7 +108,7 @@ impl Goal<TwoLayers> {
     /// let mut rows = [0.0; gated_words(6, SLOTS)];
     /// let mut sensing = Gated::new(x, SLOTS, 1, &mut rows)?;
     /// const DIMS: Dims = Dims::new(400, 6, 2, 6);
-    /// let mut memory = [0; Recovery::deep(DIMS, (SLOTS, lm::second_slots(2)), 1, 806).words()];
+    /// let mut memory = [0; Recovery::deep(DIMS, SLOTS, lm::second_slots(2), 1, 806).words()];
     /// let (goal, params) = (lm::Goal::two_layers(DIMS, 2), lm::Params::DEFAULT);
     /// let found = lm::run(&mut sensing, &labels, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
     /// let network = found.network;

@@ -100,7 +100,7 @@ pub(super) fn net<'a, S: Factored>(
     check(sensing, (labels, width), &dims, params, 1..=u32::MAX as usize / d.saturating_add(c))?;
     let scratch = sensing.scratch(n).max(sensing.net_scratch(n));
     let budget = match second {
-        Some(_) => Recovery::deep(dims, (p, c), sensing.panel(), scratch),
+        Some(_) => Recovery::deep(dims, p, c, sensing.panel(), scratch),
         None => Recovery::factored(dims, c, sensing.panel(), scratch),
     };
     let trained = n - params.validation;

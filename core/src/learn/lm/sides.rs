@@ -108,7 +108,7 @@ impl<'a> Sides<'a> {
         let index = self.index.get_mut(..room - second).unwrap_or_default();
         let value = self.value.get_mut(..room - second).unwrap_or_default();
         let mut side =
-            Editable::resumed((self.shape.inputs, self.shape.hidden, self.first), index, value);
+            Editable::resumed(self.shape.inputs, self.shape.hidden, self.first, index, value);
         let result = edit(&mut side);
         self.first = side.nnz();
         self.shift(room - second, self.first);
@@ -120,11 +120,8 @@ impl<'a> Sides<'a> {
         let room = self.room();
         let index = self.index.get_mut(self.first..room).unwrap_or_default();
         let value = self.value.get_mut(self.first..room).unwrap_or_default();
-        let mut side = Editable::resumed(
-            (self.shape.output_weights(), self.shape.hidden, self.second),
-            index,
-            value,
-        );
+        let (c, m) = (self.shape.output_weights(), self.shape.hidden);
+        let mut side = Editable::resumed(c, m, self.second, index, value);
         let result = edit(&mut side);
         self.second = side.nnz();
         result

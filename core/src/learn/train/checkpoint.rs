@@ -1,9 +1,10 @@
 //! What a run is between two steps, and how it resumes from there.
 
-use crate::base::budget::{Outputs, Training};
-use crate::base::error::{self, Result};
+use crate::base::budget::Training;
+use crate::base::dims::Dims;
+use crate::base::error::{self, Error, Result};
 use crate::base::record::Record;
-use crate::learn::checkpoint::{self as record, Form};
+use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
 
@@ -87,7 +88,7 @@ impl<'a> Checkpoint<'a> {
         Self { state: State::WARM, net, held: Network::empty(net.shape()), sketch: &[] }
     }
 
-    /// What the checkpoints of a run of one output with this budget look like.
+    /// What the checkpoints of a run with this budget look like; the signs are those of one output.
     ///
     /// ```
     /// use tamis::{base::dims::Dims, learn::train::{Checkpoint, Schedule}, network::gates::Signs};
@@ -98,19 +99,13 @@ impl<'a> Checkpoint<'a> {
     /// ```
     #[must_use]
     pub const fn form(budget: &Training, signs: Signs) -> Form {
-        let dims = &budget.dims;
-        let held = if budget.lagging_gates { dims.nnz } else { 0 };
-        let shape = Shape::signed(dims.inputs, dims.hidden, signs);
-        Form::new(State::WORDS, shape, [dims.nnz, held], [0])
-    }
-
-    /// The same for several outputs.
-    #[must_use]
-    pub const fn form_outputs(budget: &Outputs) -> Form {
-        let dims = &budget.dims;
-        let held = if budget.safe { dims.nnz } else { 0 };
-        let shape = Shape::weighted(dims.inputs, dims.hidden, budget.outputs);
-        Form::new(State::WORDS, shape, [dims.nnz, held], [budget.sketch])
+        let Dims { inputs, hidden, nnz, .. } = budget.dims;
+        let third = if budget.third_network { nnz } else { 0 };
+        let shape = match budget.outputs {
+            0 => Shape::signed(inputs, hidden, signs),
+            outputs => Shape::weighted(inputs, hidden, outputs),
+        };
+        Form::new(State::WORDS, shape, [nnz, third], [budget.sketch])
     }
 
     /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
@@ -195,55 +190,39 @@ impl State {
     /// or more steps in trials than in all, [`crate::Error::NotFinite`] for a loss that is NaN, or
     /// passes or a step size that are no numbers.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
-        let &[
-            phase,
-            trial,
-            best_trial,
-            best,
-            epoch,
-            batch,
-            step,
-            tried,
-            trials,
-            passes,
-            round,
-            since_refresh,
-            warm,
-            step_size,
-            zero,
-            undone,
-        ] = words;
-        error::range("phase of the checkpoint", phase as usize, 0, 2)?;
-        error::range("start of the checkpoint", warm as usize, 0, 1)?;
+        let mut words = Numbers::new(words);
+        let state = Self {
+            phase: match words.int() {
+                0 => Phase::Trials,
+                1 => Phase::Again,
+                2 => Phase::All,
+                other => {
+                    let (what, got) = ("phase of the checkpoint", other as usize);
+                    return Err(Error::Range { what, min: 0, max: 2, got });
+                }
+            },
+            trial: words.int(),
+            best_trial: words.int(),
+            best: words.float(),
+            epoch: words.int(),
+            batch: words.int(),
+            step: words.int(),
+            tried: words.int(),
+            trials: words.int(),
+            passes: words.float(),
+            round: words.int(),
+            since_refresh: words.int(),
+            warm: words.switch("start of the checkpoint")?,
+            step_size: words.float(),
+            zero: words.float(),
+            undone: words.int(),
+        };
+        let Self { tried, step, passes, step_size, best, zero, .. } = state;
         error::range("steps of the checkpoint in trials", tried as usize, 0, step as usize)?;
-        let [best, passes, step_size, zero] = [best, passes, step_size, zero].map(f32::from_bits);
         error::finite("passes and step size of the checkpoint", &[passes, step_size])?;
         let losses = [best, zero].map(|loss| if loss == f32::INFINITY { 0.0 } else { loss });
         error::finite("losses of the checkpoint", &losses)?;
-        let phase = match phase {
-            0 => Phase::Trials,
-            1 => Phase::Again,
-            _ => Phase::All,
-        };
-        let warm = warm == 1;
-        Ok(Self {
-            phase,
-            trial,
-            best_trial,
-            best,
-            epoch,
-            batch,
-            step,
-            tried,
-            trials,
-            passes,
-            round,
-            since_refresh,
-            warm,
-            step_size,
-            zero,
-            undone,
-        })
+        Ok(state)
     }
 
     /// Whether a run stands here that starts from weights and has done nothing yet.

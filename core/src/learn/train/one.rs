@@ -4,7 +4,7 @@
 use super::checkpoint::State;
 use super::run::{Batch, Done, Method, Run};
 use super::schedule::Schedule;
-use super::state::{Networks, Sizes};
+use super::state::Networks;
 use super::trials::Trials;
 use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
@@ -113,7 +113,7 @@ impl<'k> Schedule<'k, OneOutput> {
         let batch = budget::batch(self.batch, dims.samples);
         let mut budget = Training::new(dims, batch, panel, scratch);
         budget.strip = budget::batch(self.strip, batch);
-        budget.lagging_gates = self.head.lags();
+        budget.third_network = self.head.lags();
         budget.normalised_columns = matches!(self.head.step, Step::Theory { .. });
         budget
     }
@@ -136,24 +136,14 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
         schedule.head.check()
     }
 
-    fn sizes(
-        schedule: &Schedule<'_, Self>,
-        dims: Dims,
-        _outputs: usize,
-        sensing: &S,
-    ) -> (Shape, Sizes) {
+    fn shape(schedule: &Schedule<'_, Self>, dims: &Dims, _outputs: usize) -> Shape {
+        Shape::signed(dims.inputs, dims.hidden, schedule.head.signs)
+    }
+
+    fn budget(schedule: &Schedule<'_, Self>, dims: Dims, _outputs: usize, sensing: &S) -> Training {
         let mut budget = schedule.budget(dims, sensing.panel(), 0);
         budget.scratch = sensing.scratch(budget.strip);
-        let sizes = Sizes {
-            nnz: dims.nnz,
-            held: if budget.lagging_gates { dims.nnz } else { 0 },
-            residual: budget.strip,
-            panel: budget.panel_words(),
-            scratch: budget.scratch,
-            part: budget.part_words(),
-            ..Sizes::default()
-        };
-        (Shape::signed(dims.inputs, dims.hidden, schedule.head.signs), sizes)
+        budget
     }
 
     fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source> {

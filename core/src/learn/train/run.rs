@@ -4,9 +4,9 @@
 use super::checkpoint::{Checkpoint, Phase, State};
 use super::progress::{Info, Progress, Trained};
 use super::schedule::Schedule;
-use super::state::{Networks, Sizes, Work, carve};
+use super::state::{Networks, Work, carve};
 use super::trials::Trials;
-use crate::base::budget;
+use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math::Sum;
@@ -27,14 +27,13 @@ pub trait Method<S: Sensing>: Copy {
     #[doc(hidden)]
     fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()>;
 
-    /// Shape and buffers of a run for labels of c outputs.
+    /// Shape of the networks of a run for labels of c outputs.
     #[doc(hidden)]
-    fn sizes(
-        schedule: &Schedule<'_, Self>,
-        dims: Dims,
-        outputs: usize,
-        sensing: &S,
-    ) -> (Shape, Sizes);
+    fn shape(schedule: &Schedule<'_, Self>, dims: &Dims, outputs: usize) -> Shape;
+
+    /// Memory of such a run.
+    #[doc(hidden)]
+    fn budget(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> Training;
 
     /// One step on a batch, which is selected in it.
     #[doc(hidden)]
@@ -133,8 +132,10 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     ) -> Result<Self> {
         let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
         H::check(schedule, &dims, &labels)?;
-        let (shape, sizes) = H::sizes(schedule, dims, labels.outputs(dims.samples), sensing);
-        let (networks, work) = carve(shape, &sizes, schedule.seed, memory)?;
+        let outputs = labels.outputs(dims.samples);
+        let shape = H::shape(schedule, &dims, outputs);
+        let budget = H::budget(schedule, dims, outputs, sensing);
+        let (networks, work) = carve(shape, &budget, schedule.seed, memory)?;
         let all = dims.samples;
         let mut run = Self {
             sensing,

@@ -4,9 +4,9 @@
 use super::checkpoint::State;
 use super::run::{Batch, Done, Method, Run};
 use super::schedule::Schedule;
-use super::state::{Networks, Sizes};
+use super::state::Networks;
 use super::trials::Trials;
-use crate::base::budget::{self, Outputs};
+use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
@@ -117,7 +117,7 @@ impl Schedule<'_, SeveralOutputs> {
         outputs: usize,
         panel: usize,
         scratch: usize,
-    ) -> Outputs {
+    ) -> Training {
         let batch = budget::batch(self.batch, dims.samples);
         let sketch = match self.head.rank {
             Rank::Exact => 0,
@@ -126,8 +126,10 @@ impl Schedule<'_, SeveralOutputs> {
                 dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)),
             ),
         };
-        let strip = budget::batch(self.strip, batch);
-        Outputs { dims, outputs, batch, strip, panel, scratch, sketch, safe: self.head.safe }
+        let mut budget = Training::new(dims, batch, panel, scratch);
+        (budget.outputs, budget.sketch) = (outputs, sketch);
+        (budget.strip, budget.third_network) = (budget::batch(self.strip, batch), self.head.safe);
+        budget
     }
 }
 
@@ -154,25 +156,14 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         }
     }
 
-    fn sizes(
-        schedule: &Schedule<'_, Self>,
-        dims: Dims,
-        outputs: usize,
-        sensing: &S,
-    ) -> (Shape, Sizes) {
+    fn shape(_schedule: &Schedule<'_, Self>, dims: &Dims, outputs: usize) -> Shape {
+        Shape::weighted(dims.inputs, dims.hidden, outputs)
+    }
+
+    fn budget(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> Training {
         let mut budget = schedule.budget(dims, outputs, sensing.panel(), 0);
         budget.scratch = sensing.net_scratch(budget.strip);
-        let sizes = Sizes {
-            nnz: dims.nnz,
-            held: if budget.safe { dims.nnz } else { 0 },
-            sketch: budget.sketch,
-            residual: budget.strip.saturating_mul(outputs),
-            panel: budget.panel_words(),
-            standin: budget.panel_words(),
-            scratch: budget.scratch,
-            part: 0,
-        };
-        (Shape::weighted(dims.inputs, dims.hidden, outputs), sizes)
+        budget
     }
 
     fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source> {

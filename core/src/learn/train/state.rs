@@ -1,38 +1,11 @@
 //! What a run holds from step to step, and the buffers of a step.
 
 use super::checkpoint::{Checkpoint, Room, State};
-use crate::base::budget::{self, Workspace};
+use crate::base::budget::{self, Training, Workspace};
 use crate::base::error::Result;
 use crate::learn::iht::net::NetWork;
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::sketch::CountSketch;
-
-/// Words of each buffer of a run.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Sizes {
-    /// Entries of the iterate and of the next one.
-    pub(super) nnz: usize,
-    /// Entries of the other network that the run holds.
-    pub(super) held: usize,
-    /// Counters of the count sketch.
-    pub(super) sketch: usize,
-    pub(super) residual: usize,
-    pub(super) panel: usize,
-    /// Entries that stand for those of a panel.
-    pub(super) standin: usize,
-    pub(super) scratch: usize,
-    /// What a strip adds to a sum over all of them.
-    pub(super) part: usize,
-}
-
-impl Sizes {
-    fn words(&self) -> usize {
-        let entries = [self.nnz, self.nnz, self.held, self.standin];
-        let floats = [self.sketch, self.residual, self.panel, self.scratch, self.part];
-        let twice = entries.into_iter().fold(0, usize::saturating_add).saturating_mul(2);
-        floats.into_iter().fold(twice, usize::saturating_add)
-    }
-}
 
 /// Buffers of a step.
 pub(super) struct Work<'m> {
@@ -146,11 +119,13 @@ impl<'m> Networks<'m> {
 /// Networks without weights, and buffers, in `memory`.
 pub(super) fn carve<'m>(
     shape: Shape,
-    sizes: &Sizes,
+    budget: &Training,
     seed: u64,
     memory: &'m mut [u32],
 ) -> Result<(Networks<'m>, Work<'m>)> {
-    budget::enough(sizes.words(), memory.len())?;
+    budget::enough(budget.words(), memory.len())?;
+    let nnz = budget.dims.nnz;
+    let third = if budget.third_network { nnz } else { 0 };
     let mut space = Workspace::new(memory);
     let mut entries = |len| {
         Ok(Entries {
@@ -159,18 +134,18 @@ pub(super) fn carve<'m>(
             count: Count::default(),
         })
     };
-    let (current, next, held) = (entries(sizes.nnz)?, entries(sizes.nnz)?, entries(sizes.held)?);
-    let counters = space.floats(sizes.sketch)?;
+    let (current, next, held) = (entries(nnz)?, entries(nnz)?, entries(third)?);
+    let counters = space.floats(budget.sketch)?;
     let sketch = if counters.is_empty() { None } else { Some(CountSketch::new(counters, seed)?) };
     let net = NetWork {
-        residual: space.floats(sizes.residual)?,
-        panel: space.floats(sizes.panel)?,
+        residual: space.floats(budget.residual_words())?,
+        panel: space.floats(budget.panel_words())?,
         standin: EntriesMut {
-            index: space.indices(sizes.standin)?,
-            value: space.floats(sizes.standin)?,
+            index: space.indices(budget.standin_entries())?,
+            value: space.floats(budget.standin_entries())?,
         },
-        scratch: space.floats(sizes.scratch)?,
+        scratch: space.floats(budget.scratch)?,
     };
-    let work = Work { net, part: space.floats(sizes.part)? };
+    let work = Work { net, part: space.floats(budget.strip_words())? };
     Ok((Networks { shape, current, next, held, sketch }, work))
 }

@@ -34,9 +34,11 @@ impl<'a> Editable<'a> {
         Self { inputs, hidden, len: 0, index, value }
     }
 
-    /// Goes on with the first `len` entries of the buffers: (d, m, `len`).
+    /// As [`Self::new`], with the first `len` entries of the buffers.
     pub(crate) fn resumed(
-        (inputs, hidden, len): (usize, usize, usize),
+        inputs: usize,
+        hidden: usize,
+        len: usize,
         index: &'a mut [u32],
         value: &'a mut [f32],
     ) -> Self {

@@ -85,8 +85,9 @@ impl Problem {
         let scratch = sensing.scratch(n);
         match self.outputs {
             _ if self.second > 0 => {
-                let sizes = (self.blocks, lm::second_slots(self.second));
-                Recovery::deep(self.dims, sizes, panel, sensing.net_scratch(n).max(scratch))
+                let (c, scratch) =
+                    (lm::second_slots(self.second), sensing.net_scratch(n).max(scratch));
+                Recovery::deep(self.dims, self.blocks, c, panel, scratch)
             }
             0 => Recovery::new(self.dims, panel, scratch, params.signs.linear(0)),
             outputs => {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
-use tamis::base::budget::{Annealing, Outputs, Recovery, Training};
+use tamis::base::budget::{Annealing, Recovery, Training};
 use tamis::base::record::Record;
 use tamis::learn::checkpoint::Form as BodyForm;
 use tamis::learn::{anneal, lm, train};
@@ -338,8 +338,8 @@ pub(crate) fn paper_bytes(budget: &Training) -> usize {
 }
 
 /// The same for several outputs.
-pub(crate) fn outputs_bytes(budget: &Outputs) -> usize {
-    most_bytes(&train::Checkpoint::form_outputs(budget), terms::COMMON + OUTPUTS_TERMS)
+pub(crate) fn outputs_bytes(budget: &Training) -> usize {
+    most_bytes(&train::Checkpoint::form(budget, Signs::Positive), terms::COMMON + OUTPUTS_TERMS)
 }
 
 /// The longest checkpoint with so many terms.

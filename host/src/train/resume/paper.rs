@@ -4,7 +4,7 @@ use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::{
     Checkpoint, OneOutput, Rank, Refresh, Schedule, SeveralOutputs, Standin,
 };
-use tamis::network::gates::Empty;
+use tamis::network::gates::{Empty, Signs};
 
 use super::common::terms;
 use crate::data::Problem;
@@ -104,6 +104,6 @@ pub(crate) fn form_outputs(problem: &Problem, setup: &OutputsSetup<'_>) -> Form 
     Form {
         kind: Kind::Outputs,
         terms: terms(problem, setup.sizes, seed, own, &setup.plan),
-        body: Checkpoint::form_outputs(&setup.schedule.budget(dims, outputs, 1, 0)),
+        body: Checkpoint::form(&setup.schedule.budget(dims, outputs, 1, 0), Signs::Positive),
     }
 }

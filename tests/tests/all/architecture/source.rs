@@ -28,8 +28,9 @@ struct Module {
     path: Names,
     file: usize,
     defined: BTreeSet<String>,
-    /// Names that `use` brings into the module, and what they stand for.
-    imported: BTreeMap<String, Names>,
+    /// Names that `use` brings into the module, and what they stand for: a type and a function of
+    /// one name may come from two places.
+    imported: BTreeMap<String, Vec<Names>>,
     /// Those that it passes on.
     reexported: BTreeSet<String>,
     globs: Vec<Names>,
@@ -115,7 +116,7 @@ impl Source {
                     if passed_on {
                         module.reexported.insert(name.clone());
                     }
-                    module.imported.insert(name, path);
+                    module.imported.entry(name).or_default().push(path);
                 }
                 None => module.globs.push(path),
             }
@@ -126,35 +127,47 @@ impl Source {
         self.modules.iter().find(|module| module.path == path)
     }
 
-    /// The file that defines what an absolute path names: through re-exports, and none for a module
-    /// or another crate.
-    fn definition(&self, path: &[String], depth: usize) -> Option<usize> {
-        if depth > 16 {
-            return None;
-        }
-        let mut module = self.find(&[])?;
+    /// Everything that an absolute path names, through re-exports; nothing of another crate.
+    fn resolve(&self, path: &[String]) -> Meaning {
+        let mut meaning = Meaning::default();
+        self.collect(path, 0, &mut meaning);
+        meaning
+    }
+
+    fn collect(&self, path: &[String], depth: usize, meaning: &mut Meaning) {
+        let Some(mut module) = self.find(&[]).filter(|_| depth <= 16) else { return };
         for (at, name) in path.iter().enumerate() {
             let below = [module.path.as_slice(), std::slice::from_ref(name)].concat();
+            let inner = self.find(&below);
             // A function may have the name of a module: only the module has something below it.
-            let last = at + 1 == path.len();
-            if let Some(inner) =
-                self.find(&below).filter(|_| !(last && module.defined.contains(name)))
-            {
+            if let Some(inner) = inner.filter(|_| at + 1 < path.len()) {
                 module = inner;
                 continue;
             }
-            if module.defined.contains(name) {
-                return Some(module.file);
+            let (is_defined, imported) = (module.defined.contains(name), module.imported.get(name));
+            meaning.is_module |= inner.is_some();
+            meaning.files.extend(is_defined.then_some(module.file));
+            let globs = (inner.is_none() && !is_defined && imported.is_none())
+                .then(|| module.globs.iter().map(|glob| [glob.as_slice(), &path[at..]].concat()));
+            let imported = imported.into_iter().flatten();
+            for target in imported
+                .map(|target| [target.as_slice(), &path[at + 1..]].concat())
+                .chain(globs.into_iter().flatten())
+            {
+                self.collect(&target, depth + 1, meaning);
             }
-            if let Some(target) = module.imported.get(name) {
-                return self.definition(&[target.as_slice(), &path[at + 1..]].concat(), depth + 1);
-            }
-            let through =
-                |glob: &Names| self.definition(&[glob.as_slice(), &path[at..]].concat(), depth + 1);
-            return module.globs.iter().find_map(through);
+            return;
         }
-        None
+        meaning.is_module = true;
     }
+}
+
+/// What a path names: it may be a module and a function at once.
+#[derive(Default)]
+struct Meaning {
+    is_module: bool,
+    /// The files that define the types, functions and constants of that name.
+    files: BTreeSet<usize>,
 }
 
 /// Collects what the code of one file names.
@@ -166,29 +179,42 @@ struct Uses<'a> {
 }
 
 impl Uses<'_> {
+    /// Counts what a path in code names.
     fn named(&mut self, path: &[String]) {
         let module = &self.source.modules[self.at];
         let Some(first) = path.first() else { return };
-        let path = match module.imported.get(first) {
-            Some(target) => [target.as_slice(), &path[1..]].concat(),
-            None => match absolute(&module.path, path) {
-                Some(path) => path,
-                None => return,
-            },
-        };
-        if let Some(to) = self.source.definition(&path, 0).filter(|to| *to != module.file) {
+        // The receiver, and modules.
+        if path.len() == 1 && ["self", "super", "crate"].contains(&first.as_str()) {
+            return;
+        }
+        let own = absolute(&module.path, path).into_iter();
+        let imported = module.imported.get(first).into_iter().flatten();
+        let imported = imported.map(|target| [target.as_slice(), &path[1..]].concat());
+        for path in own.chain(imported) {
+            let files = self.source.resolve(&path).files;
+            self.count(files);
+        }
+    }
+
+    fn count(&mut self, files: impl IntoIterator<Item = usize>) {
+        let module = &self.source.modules[self.at];
+        for to in files.into_iter().filter(|to| *to != module.file) {
             let [from, to] = [module.file, to].map(|file| self.source.files[file].clone());
             self.found.insert(Use { from, to });
         }
     }
 
-    /// Paths in the tokens of a macro.
+    /// Paths in the tokens of a macro, which may stand in braces of a string.
     fn tokens(&mut self, tokens: &str) {
-        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-        for word in
-            tokens.replace(" :: ", "::").split(|c| !is_part(c)).filter(|word| word.contains("::"))
-        {
-            self.named(&word.split("::").map(str::to_string).collect::<Names>());
+        let in_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let text = tokens.replace(" :: ", "::").replace("\\\"", "");
+        for (at, piece) in text.split('"').enumerate() {
+            let is_string = at % 2 == 1;
+            for word in
+                piece.split(|c| !in_path(c)).filter(|word| !is_string || word.contains("::"))
+            {
+                self.named(&word.split("::").map(str::to_string).collect::<Names>());
+            }
         }
     }
 }
@@ -212,15 +238,18 @@ impl<'ast> Visit<'ast> for Uses<'_> {
         self.at = outer;
     }
 
-    /// What is imported is used; what is passed on is used where it is named.
+    /// What is imported is used. What is passed on is used where it is named, and so is a name that
+    /// is a module too: only the kind of path tells which of the two is meant.
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
         if matches!(item.vis, Visibility::Inherited) {
             let mut leaves = Vec::new();
             tree(&item.tree, &mut Vec::new(), &mut leaves);
             for leaf in leaves {
                 let path = absolute(&self.source.modules[self.at].path, &leaf.path);
-                if let Some(path) = path.filter(|_| leaf.name.is_some()) {
-                    self.named(&[vec!["crate".to_string()], path].concat());
+                let Some(path) = path.filter(|_| leaf.name.is_some()) else { continue };
+                let meaning = self.source.resolve(&path);
+                if !meaning.is_module {
+                    self.count(meaning.files);
                 }
             }
         }

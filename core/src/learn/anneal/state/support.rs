@@ -5,6 +5,7 @@ use crate::base::math;
 use crate::learn::anneal::params::Params;
 use crate::network::net::Network;
 use crate::network::top::{DROPPED, Top, drop_least};
+use crate::operator::factored::GradientMut;
 use core::ops::Range;
 
 impl Support<'_> {
@@ -232,14 +233,13 @@ impl Growth<'_> {
     pub(in crate::learn::anneal) fn offer(
         &mut self,
         blocks: Range<usize>,
-        dw: &[f32],
-        dwt: &[f32],
+        gradient: &GradientMut<'_>,
         units: &Units<'_>,
     ) {
         let (mut w, wt) = (self.net.w(), self.net.wt());
         let (d, m, c) = (w.inputs(), w.hidden(), wt.inputs());
         let (old, old_out) = (w.index(), wt.index());
-        let panels = dw.chunks(d.max(1)).zip(dwt.chunks(c.max(1)));
+        let panels = gradient.w.chunks(d.max(1)).zip(gradient.wt.chunks(c.max(1)));
         for (i, (dw, dwt)) in blocks.zip(panels) {
             for (j, (g, inverse)) in dw.iter().zip(units.columns).enumerate() {
                 if !taken(old, &mut self.at.0, i * d + j) {

@@ -13,7 +13,7 @@ use crate::learn::lm::sides::Sides;
 use crate::learn::lm::solver::{Equations, Stepped};
 use crate::network::net::Network;
 use crate::network::weights::runs;
-use crate::operator::factored::Factored;
+use crate::operator::factored::{Factored, GradientMut, Tangent};
 use crate::operator::sensing::head_mut;
 
 impl<S: Factored> Fit<'_, S> {
@@ -81,7 +81,7 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
         self.fit.hold_open();
         let entries = self.fit.entries();
         let residual = self.fit.residual.get(..entries).unwrap_or(&[]);
-        let sides = rhs.split_at_mut_checked(w.nnz()).unwrap_or_default();
+        let sides = GradientMut::split(rhs, w.nnz());
         self.fit.sensing.net_gradient_at(gates, net, residual, sides, self.fit.scratch)?;
         let (of_w, of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
         self.fit.sensing.diagonal_at(gates, w.index(), of_w, self.fit.scratch)?;
@@ -104,11 +104,11 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
     }
 
     fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
-        let (net, along) = (self.net.view(), self.net.with(p));
-        let gates = self.fit.gates(net.w());
-        let sides = out.split_at_mut_checked(net.w().nnz()).unwrap_or_default();
+        let tangent = Tangent { net: self.net.view(), p: self.net.with(p) };
+        let gates = self.fit.gates(tangent.net.w());
+        let sides = GradientMut::split(out, tangent.net.w().nnz());
         // Between two trials the residual is free: it is that of no weights.
-        self.fit.net_normal(gates, (net, along), sides)?;
+        self.fit.net_normal(gates, tangent, sides)?;
         self.fit.read();
         Ok(())
     }

@@ -10,9 +10,8 @@ use crate::base::error::Result;
 use crate::base::math::norm2;
 use crate::learn::lm::fit::{Fit, Head};
 use crate::network::gates::Gates;
-use crate::network::net::Network;
 use crate::network::weights::Block;
-use crate::operator::factored::{Factored, open_words};
+use crate::operator::factored::{Factored, GradientMut, Tangent, open_words};
 use crate::operator::sensing::head_mut;
 
 /// Bits of a word.
@@ -41,17 +40,17 @@ impl<S: Factored> Fit<'_, S> {
     pub(super) fn net_normal(
         &mut self,
         gates: Gates<'_>,
-        (net, p): (Network<'_>, Network<'_>),
-        sides: (&mut [f32], &mut [f32]),
+        tangent: Tangent<'_>,
+        sides: GradientMut<'_>,
     ) -> Result<(), S::Source> {
         let (words, entries) =
             (self.rows().saturating_mul(open_words(self.outputs())), self.entries());
         let image = head_mut(&mut *self.residual, entries)?;
         match &self.head {
-            Head::Each => self.sensing.net_normal_at(gates, net, p, sides, image, self.scratch),
+            Head::Each => self.sensing.net_normal_at(gates, tangent, sides, image, self.scratch),
             Head::Sum(open) => {
                 let open = open.get(..words).unwrap_or(&[]);
-                self.sensing.net_sum_normal_at(gates, (net, p), open, sides, image, self.scratch)
+                self.sensing.net_sum_normal_at(gates, tangent, open, sides, image, self.scratch)
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::learn::lm::solver::Vectors;
 use crate::learn::lm::support::{Edge, add};
 use crate::network::gates::Gates;
 use crate::network::top::Top;
-use crate::operator::factored::Factored;
+use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use crate::operator::sensing::head_mut;
 
@@ -82,9 +82,10 @@ impl<S: Factored> Factors<'_, S> {
         let mut old_out = view.wt().index().iter().peekable();
         panels(*sensing, panel, width, |sensing, blocks, panel| {
             panel.fill(0.0);
-            let (dw, dwt) = panel.split_at_mut(blocks.len() * d);
-            sensing.net_gradient(gates, view, residual, blocks.clone(), (dw, dwt), scratch)?;
-            for ((g, g_out), i) in dw.chunks(d).zip(dwt.chunks(c)).zip(blocks) {
+            let mut gradient = GradientMut::split(panel, blocks.len() * d);
+            let to = gradient.reborrow();
+            sensing.net_gradient(gates, view, residual, blocks.clone(), to, scratch)?;
+            for ((g, g_out), i) in gradient.w.chunks(d).zip(gradient.wt.chunks(c)).zip(blocks) {
                 let Some((_, pair)) = pairs.next_if(|(neuron, _)| *neuron == i) else { continue };
                 let &[b, a] = pair else { continue };
                 let base = (i * width) as u32;

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use tamis::base::rng::{Rng, stream};
-use tamis::learn::spectrum;
-use tamis::network::gates::Gates;
+use tamis::learn::spectrum::{self, PowerIteration};
+use tamis::network::{gates::Gates, net::EntriesMut};
 use tamis::operator::sensing::{HostSensing, Work};
 
 use super::generators::distinct;
@@ -54,18 +54,18 @@ pub fn extremes<S: HostSensing<Source = Infallible>>(
         Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
     let (mut index, mut value) = (vec![0; s], vec![0.0; s]);
     if kind == Supports::Random {
-        let support = (&mut index[..], &mut value[..]);
-        let (alpha, beta) =
-            spectrum::extremes(sensing, gates, seed, (draws, ITERATIONS), support, &mut work)?;
+        let power = PowerIteration { seed, draw: 0, iterations: ITERATIONS };
+        let support = EntriesMut { index: &mut index, value: &mut value };
+        let spectrum::Extremes { alpha, beta } =
+            spectrum::extremes(sensing, gates, draws, power, support, &mut work)?;
         return Ok(Extremes { alpha: f64::from(alpha), beta: f64::from(beta) });
     }
     let mut found = Extremes { alpha: f64::INFINITY, beta: 0.0 };
     for draw in 0..draws {
         let index = aligned(d, m, s, seed, draw);
-        let start = (seed, draw);
-        let (alpha, beta) = spectrum::extremes_at(
-            sensing, gates, &index, start, ITERATIONS, &mut value, &mut work,
-        )?;
+        let power = PowerIteration { seed, draw, iterations: ITERATIONS };
+        let spectrum::Extremes { alpha, beta } =
+            spectrum::extremes_at(sensing, gates, &index, power, &mut value, &mut work)?;
         found.alpha = found.alpha.min(f64::from(alpha));
         found.beta = found.beta.max(f64::from(beta));
     }

@@ -1,0 +1,122 @@
+//! What the groups of tiles share, and the buffers of each.
+
+use super::activations::Activations;
+use super::buffer::Buffer;
+use super::held::Held;
+use super::kernel::{Element, Piece};
+use super::through::Mapped;
+use super::tiles::{Tiles, start};
+use crate::base::Stop;
+use pulp::Arch;
+use std::ops::Range;
+use tamis::network::weights::Block;
+
+/// What all groups read.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) tiles: Tiles,
+    pub(super) batch: Range<usize>,
+    pub(super) arch: Arch,
+    /// Random generators of a panel, p×d.
+    pub(super) generators: Vec<f32>,
+    /// Neurons of the panel that are not closed.
+    pub(super) live: Vec<u32>,
+    pub(super) held: Held,
+    pub(super) activations: Activations,
+    /// Looked at before every piece.
+    pub(super) stop: Option<Stop>,
+}
+
+/// Accumulators and buffers of one group of tiles.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// A gradient panel, one column per input, or one number per nonzero.
+    pub(super) product: Buffer,
+    /// `gate ∘ r` of a panel, row by row.
+    pub(super) gated: Buffer,
+    /// Activations of a panel's random generators, neuron by neuron.
+    pub(super) random: Buffer,
+    /// Activations of one neuron.
+    pub(super) z: Buffer,
+    /// One number per row of a tile.
+    pub(super) v: Buffer,
+    /// `A_S p` on the rows of a tile.
+    pub(super) image: Buffer,
+    /// A tile of bytes as floats.
+    pub(super) expanded: Buffer,
+    /// Outputs or residuals on the rows of a tile, output by output.
+    pub(super) outputs: Buffer,
+    /// `R wt_i` on the rows of a tile.
+    pub(super) back: Buffer,
+    /// Activations from the last evaluation ([`super::activations`]), and the first of the group's rows.
+    pub(super) kept: Buffer,
+    pub(super) from: usize,
+    /// A tile behind the layers before, where there are such.
+    pub(super) mapped: Mapped,
+}
+
+impl Group {
+    /// Where in [`Self::kept`] a slot of a piece is.
+    pub(super) fn slot(&self, shared: &Shared, at: usize, len: usize, slot: u32) -> Range<usize> {
+        let start = (at - self.from) * shared.activations.slots + slot as usize * len;
+        start..start + len
+    }
+
+    /// The activations of a neuron with these very weights on the rows of the piece, if they are
+    /// kept.
+    pub(super) fn activations<T: Element>(
+        &self,
+        shared: &Shared,
+        piece: Piece<'_, T>,
+        block: Block<'_>,
+    ) -> Option<&[f32]> {
+        let place = shared.activations.place(block).filter(|place| !place.stale)?;
+        Some(&self.kept[self.slot(shared, piece.at, piece.len(), place.slot)])
+    }
+}
+
+/// Pieces of one group, until the work is to end.
+pub(super) struct Pieces<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) left: Range<usize>,
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.shared.stopped() { None } else { self.left.next() }
+    }
+}
+
+impl Shared {
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(Stop::asked)
+    }
+
+    /// Where in the batch piece `k` begins.
+    pub(super) fn row_of(&self, k: usize) -> usize {
+        start(self.tiles.tile, &self.batch, k)
+    }
+
+    /// The generator of a single random gate, d numbers.
+    pub(super) fn generator(&self) -> &[f32] {
+        &self.generators[..self.tiles.cols]
+    }
+}
+
+/// Calls a generic method on the inputs of piece `k`, whichever element they have; a tile of them
+/// is borrowed from the group.
+macro_rules! with_piece {
+    ($shared:expr, $group:expr, $k:expr, $piece:ident => $body:expr) => {{
+        let mut mapped = std::mem::take(&mut $group.mapped);
+        $shared.tiles.map($shared.arch, &mut mapped, &$shared.batch, $k);
+        match $shared.tiles.view(&mapped, &$shared.batch, $k) {
+            $crate::operator::tiles::View::F32($piece) => $body,
+            $crate::operator::tiles::View::U8($piece) => $body,
+        }
+        $group.mapped = mapped;
+    }};
+}
+
+pub(super) use with_piece;
