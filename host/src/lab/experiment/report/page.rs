@@ -63,10 +63,8 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
         }
         let fact =
             |(name, fact): (&str, String)| format!("<dt>{name}</dt><dd>{}</dd>\n", escape(&fact));
-        html += &format!(
-            "<dl>\n{}</dl>\n",
-            experiment.facts().into_iter().map(fact).collect::<String>()
-        );
+        let facts: String = experiment.facts().into_iter().map(fact).collect();
+        html += &format!("<dl>\n{facts}</dl>\n");
         html += &experiment.views.iter().map(part).collect::<String>();
         html += "</section>\n";
     }
@@ -78,20 +76,15 @@ fn part(view: &View) -> String {
         let one = |(_, svg): (String, String)| format!("<figure>\n{svg}</figure>\n");
         pictures.into_iter().map(one).collect::<String>()
     };
-    let mut html = format!(
-        "<h3>{}</h3>\n<p>{}.</p>\n",
-        escape(&view.part.title),
-        escape(&tables::settings(view))
-    );
+    let settings = escape(&tables::settings(view));
+    let mut html = format!("<h3>{}</h3>\n<p>{settings}.</p>\n", escape(&view.part.title));
     for pictures in [pictures::heat_maps(view), pictures::curves(view)] {
         if !pictures.is_empty() {
             html += &format!("<div class=\"maps\">\n{}</div>\n", figures(pictures));
         }
     }
-    let made: String = pictures::reconstructions(view)
-        .iter()
-        .map(|(caption, png)| reconstruction(caption, png))
-        .collect();
+    let made = pictures::reconstructions(view);
+    let made: String = made.iter().map(|(caption, png)| reconstruction(caption, png)).collect();
     if !made.is_empty() {
         html += "<h4>Pictures</h4>\n<p class=\"note\">Left the picture, right what the network makes of it; the first seed.</p>\n";
         html += &format!("<div class=\"made-by-networks\">\n{made}</div>\n");
@@ -111,12 +104,9 @@ fn reconstruction(caption: &str, png: &str) -> String {
 fn table(table: &Table) -> String {
     let sides = table.words();
     let side = |at: usize| if sides[at] { " class=\"words\"" } else { "" };
-    let head = table
-        .head
-        .iter()
-        .enumerate()
-        .map(|(at, head)| format!("<th{}>{}</th>", side(at), escape(head)));
-    let head: String = head.collect();
+    let head = table.head.iter().enumerate();
+    let head: String =
+        head.map(|(at, head)| format!("<th{}>{}</th>", side(at), escape(head))).collect();
     // What a pointer shows a finger shows too, at the foot of the screen: a cell that is tapped has
     // the focus.
     let item = |(at, item): (usize, &Item)| {
