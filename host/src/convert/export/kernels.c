@@ -1,5 +1,5 @@
-/* The kernels of exported C, in the order in which they are written. A file has those that its model
-   needs: a line of dashes ends what stands before the first one, and what follows its name is copied. */
+/* The kernels of exported C, in the order in which they are written. A file gets those that its
+   model needs: what follows the second line of slashes. */
 
 //// alone
 // Stands before the loops over weights: each is a function of its own, or what it holds in

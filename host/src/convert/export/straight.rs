@@ -7,8 +7,8 @@
 use tamis::infer::model::Activation;
 use tamis::infer::quantised::{Layer, Model};
 
+use super::head::{Classes, Files, Head, Network};
 use super::rust::scaled;
-use super::{Classes, Files, Head, Network};
 
 /// Weights of a row that the compiler may put into another order, to load many inputs before it
 /// adds: of all of a row it would have as many on the stack. What keeps them apart is no
