@@ -61,12 +61,10 @@ impl Value {
     /// What else there is to know.
     #[must_use]
     pub fn about(&self) -> String {
-        let seeds: Vec<String> = self
-            .all()
-            .map(|v| if v.is_nan() { "diverged".into() } else { v.to_string() })
-            .collect();
-        let seeds = (seeds.len() > 1)
-            .then(|| format!("seeds 0 to {}: {}", seeds.len() - 1, seeds.join(", ")));
+        let text = |v: f64| if v.is_nan() { "diverged".into() } else { v.to_string() };
+        let seeds: Vec<String> = self.all().map(text).collect();
+        let (last, list) = (seeds.len() - 1, seeds.join(", "));
+        let seeds = (last > 0).then(|| format!("seeds 0 to {last}: {list}"));
         [self.note.clone(), seeds].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }

@@ -41,26 +41,9 @@ pub(super) fn draw(map: &Heat<'_>) -> String {
         if map.values.iter().flatten().any(|v| v.is_finite()) {
             cells(&table, map)?;
         } else {
-            let (wide, high) = table.dim_in_pixel();
-            let style = page::letters(page::TEXT, page::FAINT);
-            page::write(&table, "no data", &style, HPos::Center, wide as i32 / 2, high as i32 / 2)?;
+            page::no_data(&table)?;
         }
-        if starred {
-            let note = page::fit(
-                &format!("* {}", map.star),
-                page::NOTE,
-                page::WIDTH as i32 - 2 * page::SIDE,
-            );
-            page::write(
-                &notes,
-                &note,
-                &page::letters(page::NOTE, page::FAINT),
-                HPos::Left,
-                page::SIDE,
-                4,
-            )?;
-        }
-        Ok(())
+        if starred { page::note(&notes, &format!("* {}", map.star), 4) } else { Ok(()) }
     });
     with_hover(svg, map)
 }
@@ -125,13 +108,10 @@ fn bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
     x += page::width_of(&low, page::TEXT) + 8;
     for step in 0..STEPS {
         let at = |step: i32| x + step.min(STEPS) * BAR_WIDTH / STEPS;
-        let part = step as f32 / (STEPS - 1) as f32;
+        let fill = colour(step as f32 / (STEPS - 1) as f32).filled();
         // Each step reaches under the next one: rectangles side by side show the ground between
         // them where the picture is scaled.
-        area.draw(&Rectangle::new(
-            [(at(step), y - 8), (at(step + 2), y + 8)],
-            colour(part).filled(),
-        ))?;
+        area.draw(&Rectangle::new([(at(step), y - 8), (at(step + 2), y + 8)], fill))?;
     }
     x += BAR_WIDTH + 8;
     page::write(area, &high, &ink, HPos::Left, x, y)?;

@@ -5,34 +5,7 @@ use super::view::{Experiment, View};
 use super::{pictures, tables, verdicts};
 
 /// Narrow screens scroll wide tables on their own; the page itself never moves sideways.
-const STYLE: &str = "
-:root{color-scheme:light dark;--ground:#fff;--ink:#20242a;--faint:#626a75;--line:#dee2e7;--shade:#f5f6f8}
-@media (prefers-color-scheme:dark){:root{--ground:#11151c;--ink:#e7ebf0;--faint:#9aa3af;--line:#303742;--shade:#1a202a}}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:1rem;max-width:84rem;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
-h1{font-size:1.6rem}h2{font-size:1.35rem;margin-top:2.5rem}h3{font-size:1.15rem;margin-top:2rem}h4{font-size:1rem;margin:1.5rem 0 .25rem}
-p,dd{max-width:52rem}dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
-.note{color:var(--faint);font-size:.9rem;margin:.25rem 0 .5rem}
-.maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1rem}
-figure{margin:0;overflow-x:auto}
-figure svg{display:block;width:100%;min-width:26rem;height:auto}
-.scroll{overflow-x:auto;border:1px solid var(--line);border-radius:.4rem}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem;width:100%}
-th,td{padding:.3rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th{background:var(--shade);font-weight:600;white-space:normal;vertical-align:bottom;min-width:3.5rem}
-th.words,td.words{text-align:left}
-td.long{white-space:normal;min-width:16rem}
-.lead{font-size:1.15rem;font-weight:600}
-figure.made{text-align:center;font-size:.9rem}
-.made-by-networks{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,14rem),1fr));gap:1rem}
-figure.made img{width:100%;image-rendering:pixelated;border:1px solid var(--line)}
-tr:last-child td{border-bottom:0}td[title]{cursor:help}
-td[title]:focus{outline:2px solid var(--faint);outline-offset:-2px}
-td[title]:focus::after{content:attr(title);position:fixed;z-index:1;left:.75rem;right:.75rem;bottom:.75rem;padding:.6rem .8rem;
-white-space:normal;text-align:left;background:var(--ground);border:1px solid var(--faint);border-radius:.4rem}
-nav a{color:inherit;margin-right:1rem}
-@media (max-width:30rem){body{padding:.75rem}dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}figure svg{min-width:0}}
-";
+const STYLE: &str = include_str!("page.css");
 
 pub(super) fn page(experiments: &[Experiment]) -> String {
     let title = match experiments {
