@@ -11,7 +11,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// ```
 /// use tamis_host::Error;
-/// let error = Error::new("not an idx file").at("train.gz").expected("magic 0x00000803").got("0x89504e47")
+/// let error = Error::new("not an idx file")
+///     .at("train.gz")
+///     .expected("magic 0x00000803")
+///     .got("0x89504e47")
 ///     .help("pass a file in idx format, or .npy, .npz or .csv");
 /// assert!(error.to_string().contains("train.gz"));
 /// ```
@@ -178,7 +181,10 @@ impl From<tamis::Error> for Error {
             tamis::Error::Diverged { step } => Self::new(format!("diverged at step {step}"))
                 .expected("numbers within the range of 32-bit floats")
                 .got("sums or steps beyond it")
-                .help("scale inputs and labels to about 1, or choose --step normalised or a smaller step"),
+                .help(
+                    "scale inputs and labels to about 1, or choose --step normalised or a \
+                    smaller step",
+                ),
             error => Self::new(error.to_string()),
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::Stop;
 
-/// When a run ends that would go on: the steps until then give the result, as if there were no
+/// Time and pass limits: the steps until then give the result, as if there were no
 /// more.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
@@ -22,13 +22,13 @@ impl Limits {
     pub const NONE: Self = Self { time: None, passes: None };
 }
 
-/// Looks after every step whether a run goes on.
+/// Decides after every step whether a run continues.
 #[derive(Debug)]
 pub(crate) struct Watch<'s> {
     limits: Limits,
     began: Instant,
     stop: &'s Stop,
-    /// Whether the run has begun and goes on, as far as the operator may know.
+    /// Whether the run has begun and continues, as far as the operator may know.
     begun: Arc<AtomicBool>,
     /// The limit that ended the run.
     limit: Option<&'static str>,
@@ -52,16 +52,16 @@ impl<'s> Watch<'s> {
         }
     }
 
-    /// The same for a run that goes on from a checkpoint, if it is one: its first step was shown
+    /// The same for a run resumed from a checkpoint, if it is one: its first step was shown
     /// before, and is not again.
     pub(crate) fn resumed(self, resumed: bool) -> Self {
         Self { resumed, ..self }
     }
 
-    /// Shows a step to the observer; whether the run goes on.
+    /// Shows a step to the observer; whether the run continues.
     pub(crate) fn show(&mut self, passes: f64, observe: impl FnOnce() -> bool) -> bool {
         let observed = std::mem::take(&mut self.resumed) || observe();
-        self.goes_on(passes, observed)
+        self.continues(passes, observed)
     }
 
     /// What an operator heeds within a step: the wish to end, and the limit of time from the first
@@ -74,8 +74,8 @@ impl<'s> Watch<'s> {
         )
     }
 
-    /// Whether the run goes on after so many passes and what the observer wishes.
-    pub(crate) fn goes_on(&mut self, passes: f64, observed: bool) -> bool {
+    /// Whether the run continues after so many passes and what the observer wishes.
+    pub(crate) fn continues(&mut self, passes: f64, observed: bool) -> bool {
         let Limits { time, passes: most } = self.limits;
         if self.limit.is_none() && time.is_some_and(|limit| self.began.elapsed() >= limit) {
             self.limit = Some("time");
@@ -83,9 +83,9 @@ impl<'s> Watch<'s> {
             self.limit = Some("passes");
         }
         self.interrupted |= !observed || self.stop.asked();
-        let goes_on = self.limit.is_none() && !self.interrupted;
-        self.begun.store(goes_on, Ordering::Relaxed);
-        goes_on
+        let continues = self.limit.is_none() && !self.interrupted;
+        self.begun.store(continues, Ordering::Relaxed);
+        continues
     }
 
     /// The limit that ended a run, and whether it was interrupted, if it has ended before its last
@@ -93,7 +93,7 @@ impl<'s> Watch<'s> {
     pub(crate) fn ended(&mut self, early: bool) -> (Option<&'static str>, bool) {
         if early && self.limit.is_none() && !self.interrupted {
             // The operator ended it within a step.
-            self.goes_on(0.0, true);
+            self.continues(0.0, true);
         }
         let interrupted = self.interrupted || early && (self.limit.is_none() || self.stop.asked());
         (self.limit, interrupted)
@@ -109,14 +109,14 @@ mod tests {
         let stop = Stop::new();
         let mut watch =
             Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: Some(2.0) }, &stop);
-        assert!(watch.goes_on(1.9, true) && watch.limit.is_none());
-        assert!(!watch.goes_on(2.0, true));
+        assert!(watch.continues(1.9, true) && watch.limit.is_none());
+        assert!(!watch.continues(2.0, true));
         watch.limits.time = Some(Duration::ZERO);
-        assert!(!watch.goes_on(3.0, true));
+        assert!(!watch.continues(3.0, true));
         assert_eq!(watch.ended(true), (Some("passes"), false));
         stop.ask();
         assert!(watch.ended(true).1);
-        assert!(!watch.goes_on(3.0, true) && watch.ended(false).1);
+        assert!(!watch.continues(3.0, true) && watch.ended(false).1);
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         let stop = Stop::new();
         let mut watch =
             Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: None }, &stop);
-        assert!(watch.goes_on(1.0, true));
+        assert!(watch.continues(1.0, true));
         watch.limits.time = Some(Duration::ZERO);
         assert_eq!(watch.ended(true), (Some("time"), false));
     }
@@ -143,9 +143,9 @@ mod tests {
     fn without_limits_the_observer_and_the_operator_alone_end_a_run() {
         let stop = Stop::new();
         let mut watch = Watch::new(Limits::NONE, &stop);
-        assert!(watch.goes_on(f64::MAX, true));
+        assert!(watch.continues(f64::MAX, true));
         // An operator that stopped is not seen by the watch.
         assert!(watch.ended(true).1 && !watch.ended(false).1);
-        assert!(!watch.goes_on(0.0, false) && watch.ended(false) == (None, true));
+        assert!(!watch.continues(0.0, false) && watch.ended(false) == (None, true));
     }
 }

@@ -59,7 +59,7 @@ pub struct ImportedLayer {
     pub outputs: usize,
     /// Weights and biases that are not 0 in the file.
     pub nnz_before: usize,
-    /// Those of them that are kept.
+    /// Those of them that the model has.
     pub nnz: usize,
     /// Biases that are not 0.
     pub biases: usize,
@@ -157,7 +157,7 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
     Ok(("onnx", onnx::read(bytes, &mut |name| beside.open(name))?))
 }
 
-/// Files of weights in the folder of a model, the last of them kept.
+/// Files of weights in the folder of a model; the last one stays open.
 struct Beside {
     folder: PathBuf,
     last: Option<(String, Bytes)>,
@@ -183,7 +183,10 @@ impl Beside {
         let bytes = opened.map_err(|error| {
             Error::new("the model keeps its weights in another file, which cannot be read")
                 .source(error)
-                .help("put the file of weights beside the model, or export it with its weights inside")
+                .help(
+                    "put the file of weights beside the model, or export it with its weights \
+                    inside",
+                )
         })?;
         self.last = Some((name.to_owned(), bytes.clone()));
         Ok(bytes)
@@ -387,7 +390,7 @@ fn nonzeros(layer: &Dense) -> usize {
     layer.weights.iter().chain(&layer.bias).filter(|&&w| w != 0.0).count()
 }
 
-/// Sets weights to 0 that are not kept; the nonzeros asked for, of all layers. Biases are kept.
+/// Sets the smaller weights to 0, never biases; the nonzeros asked for, of all layers.
 fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result<Option<usize>> {
     let biases = layers.iter().flat_map(|layer| &layer.bias).filter(|&&b| b != 0.0).count();
     let fixed = biases + handed_on;

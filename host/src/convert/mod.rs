@@ -78,13 +78,13 @@ pub struct Network {
     pub layers: Vec<Dense>,
     /// What the end of the file's network decides.
     pub decision: Option<Decision>,
-    /// What was left out or folded, as lines for the user.
+    /// What was skipped or folded, as lines for the user.
     pub notes: Vec<String>,
     /// What [`Meta`] a file of `tamis export` holds.
     pub meta: Option<Meta>,
 }
 
-/// What a model says beside its weights; kept in the metadata of exported files under the key
+/// What a model says beside its weights, in the metadata of exported files under the key
 /// [`Meta::KEY`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {

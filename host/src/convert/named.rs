@@ -144,16 +144,21 @@ impl Pair {
     fn axes(&self) -> Result<[usize; 2]> {
         match self.weights.dims[..] {
             [a, b] if self.weights.values.is_some() && elements(&[a, b]).is_some() => Ok([a, b]),
-            _ => Err(Error::new(format!("the weights of layer {} are no matrix of floats", self.name))
-                .expected("two axes, and floats of 16, 32 or 64 bits")
-                .got(format_args!(
-                    "axes {}{}",
-                    shape(&self.weights.dims),
-                    if self.weights.values.is_none() { ", of another type" } else { "" }
-                ))
-                .help(
-                    "choose the layers of the MLP with --layers; convolutions and others are not supported",
-                )),
+            _ => Err(Error::new(format!(
+                "the weights of layer {} are no matrix of \
+                floats",
+                self.name
+            ))
+            .expected("two axes, and floats of 16, 32 or 64 bits")
+            .got(format_args!(
+                "axes {}{}",
+                shape(&self.weights.dims),
+                if self.weights.values.is_none() { ", of another type" } else { "" }
+            ))
+            .help(
+                "choose the layers of the MLP with --layers; convolutions and others are not \
+                    supported",
+            )),
         }
     }
 
@@ -218,7 +223,10 @@ fn is_in_out(pairs: &[Pair], layout: Layout) -> Result<(bool, Option<String>)> {
     match (fits(false)?, fits(true)?, said) {
         (true, true, Some(in_out)) => Ok((in_out, None)),
         (true, true, None) => Err(Error::new("the weights fit both ways round")
-            .expected("arrays whose sizes or names say whether they are outputs × inputs or inputs × outputs")
+            .expected(
+                "arrays whose sizes or names say whether they are outputs × inputs or inputs \
+                × outputs",
+            )
             .got(format_args!(
                 "square or single weights, such as layer {:?}",
                 pairs.first().map_or("", |pair| &pair.name)

@@ -1,7 +1,7 @@
 //! The numbers of binary files, streamed into a matrix.
 //!
 //! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is
-//! never a second copy. Rows that are not kept are decoded and checked, but take no room.
+//! never a second copy. Rows that are not chosen are decoded and checked, but take no room.
 
 use std::io::Read;
 
@@ -71,7 +71,7 @@ impl Layout {
         let bytes = self.bytes(rows, cols)?;
         source.expect(bytes)?;
         into.announce(rows, cols, self.element.is_byte())?;
-        // Taken out for the loop, so that `into` can be asked which rows it keeps.
+        // Taken out for the loop, so that `into` can say which rows are chosen.
         let mut values = std::mem::replace(&mut into.matrix.values, Values::U8(Vec::new()));
         match &mut values {
             Values::U8(out) => self.stream(&mut source, into, out, shape, |chunk, out| {
@@ -120,7 +120,7 @@ impl Layout {
             .help("the header is damaged or was edited: write the file again")
     }
 
-    /// Reads all values and puts those of kept rows into `out`, which has room for them.
+    /// Reads all values and puts those of chosen rows into `out`, which has room for them.
     fn stream<T: Number, R: Read>(
         &self,
         source: &mut Source<R>,
@@ -158,7 +158,7 @@ impl Layout {
                         }
                     }
                 }
-                None if into.chooses() => append_kept(&piece, done, cols, into, out),
+                None if into.chooses() => append_chosen(&piece, done, cols, into, out),
                 None => out.extend_from_slice(&piece),
             }
             done += want;
@@ -213,7 +213,7 @@ impl Layout {
 struct Scatter {
     /// Values that were there before.
     start: usize,
-    /// Number of each row among those that are kept, where some are left out.
+    /// Number of each row among the chosen ones, where not all are.
     ranks: Option<Vec<Option<usize>>>,
 }
 
@@ -230,8 +230,8 @@ impl Scatter {
     }
 }
 
-/// Appends those of `piece`, values `at` and on in C order, that lie in kept rows.
-fn append_kept<T: Copy>(
+/// Appends those of `piece`, values `at` and on in C order, that lie in chosen rows.
+fn append_chosen<T: Copy>(
     mut piece: &[T],
     mut at: usize,
     cols: usize,

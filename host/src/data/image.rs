@@ -126,7 +126,8 @@ impl Picture {
     ///
     /// ```
     /// use tamis_host::data::image::{Fourier, Picture};
-    /// let picture = Picture { rows: 2, cols: 3, channels: 1, values: vec![0, 51, 102, 153, 204, 255] };
+    /// let values = vec![0, 51, 102, 153, 204, 255];
+    /// let picture = Picture { rows: 2, cols: 3, channels: 1, values };
     /// let fourier = Fourier { features: 8, deviation: 2.0, channel_deviation: 0.0, seed: 0 };
     /// let (samples, labels) = picture.samples(&fourier)?;
     /// assert_eq!((samples.rows, samples.cols, labels[1], labels[5]), (6, 8, 0.2, 1.0));

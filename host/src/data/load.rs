@@ -76,7 +76,8 @@ pub fn load_labelled(
 /// let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
 /// std::fs::write(&x, "10\n20\n30\n").unwrap();
 /// std::fs::write(&y, "7\n1\n0\n").unwrap();
-/// let (x, y) = data::load_chosen(&x, &y, |labels| select::rows_with(labels, &[0.0, 7.0]).map(Some)).unwrap();
+/// let choose = |labels: &[f32]| select::rows_with(labels, &[0.0, 7.0]).map(Some);
+/// let (x, y) = data::load_chosen(&x, &y, choose).unwrap();
 /// assert_eq!((x.values, &y[..]), (Values::F32(vec![10.0, 30.0]), &[7.0, 0.0][..]));
 /// ```
 pub fn load_chosen(
@@ -136,7 +137,7 @@ pub fn load_beside(
     if chosen.is_sorted() {
         return Ok((matrix, values));
     }
-    // The kept rows are in the order of the files.
+    // The rows read are in the order of the files.
     let ranks = keep.iter().scan(0, |kept, &keep| {
         let rank = *kept;
         *kept += usize::from(keep);

@@ -59,7 +59,8 @@ impl Module {
     /// compiler, and the functions.
     fn text(&self, head: &str, constants: &str, scratch: usize, chain: &str, end: &str) -> String {
         let mut out = format!("//! {head}\n");
-        out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the crate \
+        out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the \
+            crate \
                 `tamis`, no heap and no file.\n//! The compiler checks the tables, and links the \
                 kernels that they need and no check.\n\n#![allow(dead_code, \
                 long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]\n\n";
@@ -200,7 +201,8 @@ fn predict(of: &str, to: &str, [outputs, scratch]: [&str; 2]) -> String {
 /// The function that gives the class.
 fn classify(class: &str, of: &str) -> String {
     format!(
-        "\n/// The class of one row.\n#[must_use]\npub fn classify(x: &[{of}; INPUTS]) -> usize {{\n    {class}\n}}\n"
+        "\n/// The class of one row.\n#[must_use]\npub fn classify(x: &[{of}; INPUTS]) -> usize \
+            {{\n    {class}\n}}\n"
     )
 }
 

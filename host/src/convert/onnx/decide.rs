@@ -48,7 +48,9 @@ impl End {
         let value = if node.op_type == "ArgMax" { argmax(node)? } else { Value::Scores };
         notes.push(match node.op_type.as_str() {
             "Sigmoid" => {
-                "Sigmoid left out: the output is the log-odds of class 1, which is the class from 0 on".into()
+                "Sigmoid left out: the output is the log-odds of class 1, which is the class from \
+                    0 on"
+                    .into()
             }
             op => format!("{op} left out: the class is that of the largest output"),
         });
@@ -99,7 +101,8 @@ impl End {
             }
             (op, _) => {
                 return Err(unsupported(
-                    "behind the decision: ArgMax, ZipMap, ArrayFeatureExtractor, Cast, Reshape, Identity",
+                    "behind the decision: ArgMax, ZipMap, ArrayFeatureExtractor, Cast, Reshape, \
+                    Identity",
                     shown(op),
                 ));
             }

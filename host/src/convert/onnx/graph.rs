@@ -165,7 +165,8 @@ impl<'g> Walk<'g, '_, '_> {
             }
             _ => {
                 return Err(unsupported(
-                    "Gemm, MatMul, Add, Relu; Flatten, Reshape, Cast, Identity, Dropout; at the end Softmax, ArgMax, Sigmoid",
+                    "Gemm, MatMul, Add, Relu; Flatten, Reshape, Cast, Identity, Dropout; at the \
+                    end Softmax, ArgMax, Sigmoid",
                     shown(op),
                 ));
             }

@@ -281,7 +281,10 @@ pub(super) fn malformed() -> Error {
     Error::new("the ONNX file is malformed")
         .expected("a ModelProto message of ONNX, whole")
         .got("bytes that are none, or a part of one")
-        .help("the file is cut off, damaged or of another format: copy it again, or export the network again")
+        .help(
+            "the file is cut off, damaged or of another format: copy it again, or export the \
+            network again",
+        )
 }
 
 #[cfg(test)]

@@ -188,7 +188,8 @@ impl Constant<'_> {
                 .expected("the name of a file in the folder of the model")
                 .got(format_args!("{:?}", shown(location)))
                 .help(
-                    "export the network with its weights in the file (PyTorch: external_data=False)",
+                    "export the network with its weights in the file (PyTorch: \
+                    external_data=False)",
                 ));
         }
         let file = beside(location)?;

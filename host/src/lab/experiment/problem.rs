@@ -95,10 +95,12 @@ pub fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
             continue;
         }
         let help = if name.starts_with("mnist") {
-            "get the four files of the MNIST database of handwritten digits (LeCun, Cortes and Burges) and keep them, as \
+            "get the four files of the MNIST database of handwritten digits (LeCun, Cortes and \
+                Burges) and keep them, as \
              gzip or not, in DIR/mnist; or pass --digits to take drawn digits instead"
         } else {
-            "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files image0.png, image1.png, … in \
+            "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files \
+                image0.png, image1.png, … in \
              DIR/cifar; or pass --digits to take drawn digits instead"
         };
         let error = Error::new("a data set is missing")
@@ -327,7 +329,8 @@ mod tests {
     fn a_variant_changes_planted_rows_and_labels() {
         let text = "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\nm=[3]\ns=[6]\nn=[40]\nepochs=1\nbatch=0\n\
                     methods=['recipe']\nseeds=[3]\nmetric='psnr'\nrange=[0,1]\n\
-                    variants=[{name='clean'}, {name='noisy', noise=0.5}, {name='small', rows='ternary'}]\n\
+                    variants=[{name='clean'}, {name='noisy', noise=0.5}, {name='small', \
+                    rows='ternary'}]\n\
                     data={kind='planted',samples=9,inputs=5,outputs=1,test=300}\n";
         let spec = Spec::parse(text, None).unwrap();
         let [clean, noisy, small] =

@@ -54,7 +54,7 @@ pub struct Solved {
     pub state_bytes: Option<u64>,
     /// All else of the training; by formula.
     pub workspace_bytes: Option<u64>,
-    /// What a usual dense implementation takes, activations of a batch included; by formula, for
+    /// What a typical dense implementation takes, activations of a batch included; by formula, for
     /// IMP.
     pub dense_bytes: Option<u64>,
     /// The `.tamis` file.

@@ -1,5 +1,5 @@
 //! One way to train a cell by any method: the library's runs, their settings from the part, and
-//! what is kept of each.
+//! what is recorded of each.
 
 use std::ops::ControlFlow;
 use std::time::Duration;

@@ -328,7 +328,10 @@ impl Folder {
                 .at(path)
                 .expected(format_args!("tamis {version}"))
                 .got(format_args!("tamis {}", self.version))
-                .help("run into another folder, so that results of two versions are not mixed; tamis report reads either"));
+                .help(
+                    "run into another folder, so that results of two versions are not mixed; \
+                    tamis report reads either",
+                ));
         }
         Ok(())
     }
@@ -336,11 +339,18 @@ impl Folder {
     fn check(&self, path: &Path, spec: &Spec) -> Result<()> {
         self.check_run(path)?;
         if self.spec != spec.hash() {
+            let state = |name: &str, profile: &str, hash: &str| {
+                format!("{name}, profile {profile}, hash {hash}")
+            };
             return Err(Error::new("the folder holds results of another spec")
                 .at(path)
-                .expected(format_args!("{}, profile {}, hash {}", spec.name, spec.resolved, spec.hash()))
-                .got(format_args!("{}, profile {}, hash {}", self.name, self.profile, self.spec))
-                .help("choose another folder with -o, or the spec, profile and --digits of these results; --update keeps the cells whose settings are the same, where the spec was changed"));
+                .expected(state(&spec.name, &spec.resolved, &spec.hash()))
+                .got(state(&self.name, &self.profile, &self.spec))
+                .help(
+                    "choose another folder with -o, or the spec, profile and --digits of these \
+                    results; --update keeps the cells whose settings are the same, where the spec \
+                    was changed",
+                ));
         }
         Ok(())
     }

@@ -59,7 +59,8 @@ fn with_hover(mut svg: String, map: &Heat<'_>) -> String {
         let wide = table.across(column + 1) - 2 - x;
         let text = page::escape(text);
         format!(
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\" fill=\"none\" pointer-events=\"all\">\n\
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\" fill=\"none\" \
+                pointer-events=\"all\">\n\
              <title>{text}</title>\n</rect>\n",
             CELL - 2
         )

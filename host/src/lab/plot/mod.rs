@@ -64,7 +64,8 @@ pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line]) -> String {
 /// Entries come in any order; of two with one index the later counts.
 ///
 /// ```
-/// let svg = tamis_host::lab::plot::weights("Weights", &[(3, 1.0), (9, -2.0)], &[(3, 0.99), (40, 0.1)]);
+/// use tamis_host::lab::plot::weights;
+/// let svg = weights("Weights", &[(3, 1.0), (9, -2.0)], &[(3, 0.99), (40, 0.1)]);
 /// assert!(svg.contains("1 of 2 planted weights found, 1 missing, 1 extra"));
 /// ```
 #[must_use]
@@ -127,7 +128,7 @@ pub fn course(
 ///     star: "ended by the time limit",
 ///     hover: &[],
 /// });
-/// assert!(svg.contains("160") && svg.contains("32*") && svg.contains("* ended by the time limit"));
+/// assert!(["160", "32*", "* ended by the time limit"].iter().all(|text| svg.contains(text)));
 /// ```
 #[must_use]
 pub fn heat(heat: &Heat<'_>) -> String {

@@ -121,7 +121,7 @@ pub(super) struct Frame<'a> {
     pub(super) keys: Vec<Key>,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// What the reader has to know, such as what was left out.
+    /// What the reader has to know, such as what is not drawn.
     pub(super) notes: Vec<String>,
     /// Whether there is nothing to draw.
     pub(super) empty: bool,

@@ -14,7 +14,8 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
     };
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{0}</title>\n<style>{STYLE}</style>\n\
+         <meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\">\n<title>{0}</title>\n<style>{STYLE}</style>\n\
          </head>\n<body>\n<h1>{0}</h1>\n",
         escape(&title)
     );
@@ -27,8 +28,10 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
     if let Some(verdicts::Headline { sentence, table: own }) = verdicts::headline(experiments) {
         html += &format!("<p class=\"lead\">{}</p>\n{}", escape(&sentence), table(&own));
     }
-    html += "<p class=\"note\">Point at a cell of a map or table for its seeds, time, memory and the published figure. \
-             Losses that jump from batch to batch, or where weights are pruned, are running means over a tenth of the training.</p>\n";
+    html += "<p class=\"note\">Point at a cell of a map or table for its seeds, time, memory and \
+        the published figure. \
+             Losses that jump from batch to batch, or where weights are pruned, are running means \
+             over a tenth of the training.</p>\n";
     for experiment in experiments {
         html += &format!("<section id=\"{}\">\n", experiment.name);
         if experiments.len() > 1 {
@@ -59,7 +62,8 @@ fn part(view: &View) -> String {
     let made = pictures::reconstructions(view);
     let made: String = made.iter().map(|(caption, png)| reconstruction(caption, png)).collect();
     if !made.is_empty() {
-        html += "<h4>Pictures</h4>\n<p class=\"note\">Left the picture, right what the network makes of it; the first seed.</p>\n";
+        html += "<h4>Pictures</h4>\n<p class=\"note\">Left the picture, right what the network \
+            makes of it; the first seed.</p>\n";
         html += &format!("<div class=\"made-by-networks\">\n{made}</div>\n");
     }
     html + &tables::tables(view).iter().map(table).collect::<String>()
@@ -69,7 +73,8 @@ fn reconstruction(caption: &str, png: &str) -> String {
     let digits = png.as_bytes().chunks(2).map(|byte| format!("%{}", String::from_utf8_lossy(byte)));
     let caption = escape(caption);
     format!(
-        "<figure class=\"made\"><img alt=\"{caption}\" src=\"data:image/png,{}\"/><figcaption>{caption}</figcaption></figure>\n",
+        "<figure class=\"made\"><img alt=\"{caption}\" \
+            src=\"data:image/png,{}\"/><figcaption>{caption}</figcaption></figure>\n",
         digits.collect::<String>()
     )
 }
@@ -103,7 +108,8 @@ fn table(table: &Table) -> String {
         format!("<p class=\"note\">{}</p>\n", escape(&table.note))
     };
     format!(
-        "<h4>{}</h4>\n{note}<div class=\"scroll\"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+        "<h4>{}</h4>\n{note}<div \
+            class=\"scroll\"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
         escape(&table.title),
         table.rows.iter().map(row).collect::<String>()
     )

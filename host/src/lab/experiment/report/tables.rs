@@ -115,7 +115,8 @@ fn time(view: &View) -> Table {
     let item = |_: Method, stats: &Stats, _: Point| {
         Item::from(stats.seconds.map_or_else(|| stats.absent().to_owned(), duration))
     };
-    let note = "Wall time of a training and of scoring its rows, medians over seeds; files are read \
+    let note = "Wall time of a training and of scoring its rows, medians over seeds; files are \
+        read \
                 before. The published times are those of a GPU, those of the authors' code of one \
                 core.";
     let figure = Figure { known: |value| value.seconds, digits: 1 };
@@ -177,15 +178,18 @@ fn memory(view: &View) -> Table {
         Some(row)
     };
     let rows = part.points().into_iter().filter_map(row).collect();
-    let mut note = "Measured: the most bytes of the heap from the start of the training to its last \
+    let mut note = "Measured: the most bytes of the heap from the start of the training to its \
+        last \
                     step, above what was there before with the data loaded; the most of all seeds. \
-                    Formula: what the run states before it starts. Our IMP runs tile by tile and so \
+                    Formula: what the run states before it starts. Our IMP runs tile by tile and \
+                    so \
                     takes less than a usual dense implementation, which holds the activations of a \
                     batch."
         .to_owned();
     if both > 0 {
         note += &format!(
-            " The measured peak of {} is below that of IMP as published in {below} of {both} cells, \
+            " The measured peak of {} is below that of IMP as published in {below} of {both} \
+                cells, \
              and below what a usual dense implementation takes in {below_usual} of {both}.",
             sparse.map_or("IHT", Method::title),
         );

@@ -113,7 +113,8 @@ impl View {
         });
         let imp = if part.methods.contains(&Method::Imp) {
             format!(
-                "; IMP trained properly: {} epochs a level, {}, {:.0} % of the weights pruned a round",
+                "; IMP trained properly: {} epochs a level, {}, {:.0} % of the weights pruned a \
+                    round",
                 part.imp.epochs,
                 batch(part.imp.batch),
                 100.0 * part.imp.prune

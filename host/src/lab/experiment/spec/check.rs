@@ -377,7 +377,8 @@ mod tests {
 
     fn spec(changes: &[(&str, &str)]) -> Result<Spec> {
         let mut text =
-            "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\ns=[2]\nn=[50, 90]\nepochs=9\n\
+            "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\ns=[2]\nn=[50, \
+                90]\nepochs=9\n\
                         methods=['theory']\nseeds=[0]\nmetric='error'\nrange=[0,1]\n\
                         data={kind='gates',samples=40,inputs=5,generators='patterns',weights=2}\n"
                 .to_owned();

@@ -145,7 +145,8 @@ impl TryFrom<String> for Column {
         let wrong = || {
             let names: Vec<&str> = Metric::all().map(Metric::name).collect();
             format!(
-                "{text:?} is no column: [median|mean|least|most|each] QUANTITY or QUANTITY >= NUMBER, where QUANTITY is \
+                "{text:?} is no column: [median|mean|least|most|each] QUANTITY or QUANTITY >= \
+                    NUMBER, where QUANTITY is \
                  {}, test-psnr, test-accuracy, {}",
                 RECORDED.map(|(name, ..)| name).join(", "),
                 names.join(", ")
