@@ -153,10 +153,10 @@ pub fn check_distinct<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Pa
     let Ok(output) = output.canonicalize() else { return Ok(()) };
     for input in inputs {
         let whole = input.to_string_lossy();
-        let parts = whole.split(',').map(|part| part.split('#').next().unwrap_or(part));
-        if parts
+        let names = whole.split(',').map(|name| name.split('#').next().unwrap_or(name));
+        if names
             .chain([whole.as_ref()])
-            .any(|part| Path::new(part).canonicalize().is_ok_and(|p| p == output))
+            .any(|name| Path::new(name).canonicalize().is_ok_and(|p| p == output))
         {
             return Err(Error::new("the output is also an input")
                 .at(input)

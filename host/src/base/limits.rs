@@ -12,8 +12,8 @@ use crate::base::Stop;
 pub struct Limits {
     /// After so much time of this run.
     pub time: Option<Duration>,
-    /// After so many passes over all rows, the work of products on fewer rows counted in parts, and
-    /// that of the parts that a search went on from counted too.
+    /// After so many passes over all rows, the work of products on fewer rows counted as fractions, and
+    /// that of the runs that a search was resumed from counted too.
     pub passes: Option<f64>,
 }
 
@@ -41,15 +41,8 @@ pub(crate) struct Watch<'s> {
 impl<'s> Watch<'s> {
     /// Time counts from now on.
     pub(crate) fn new(limits: Limits, stop: &'s Stop) -> Self {
-        Self {
-            limits,
-            began: Instant::now(),
-            stop,
-            begun: Arc::default(),
-            limit: None,
-            interrupted: false,
-            resumed: false,
-        }
+        let (began, begun) = (Instant::now(), Arc::default());
+        Self { limits, began, stop, begun, limit: None, interrupted: false, resumed: false }
     }
 
     /// The same for a run resumed from a checkpoint, if it is one: its first step was shown
@@ -61,7 +54,7 @@ impl<'s> Watch<'s> {
     /// Shows a step to the observer; whether the run continues.
     pub(crate) fn show(&mut self, passes: f64, observe: impl FnOnce() -> bool) -> bool {
         let observed = std::mem::take(&mut self.resumed) || observe();
-        self.continues(passes, observed)
+        self.goes_on(passes, observed)
     }
 
     /// What an operator heeds within a step: the wish to end, and the limit of time from the first
@@ -75,7 +68,7 @@ impl<'s> Watch<'s> {
     }
 
     /// Whether the run continues after so many passes and what the observer wishes.
-    pub(crate) fn continues(&mut self, passes: f64, observed: bool) -> bool {
+    pub(crate) fn goes_on(&mut self, passes: f64, observed: bool) -> bool {
         let Limits { time, passes: most } = self.limits;
         if self.limit.is_none() && time.is_some_and(|limit| self.began.elapsed() >= limit) {
             self.limit = Some("time");
@@ -83,9 +76,9 @@ impl<'s> Watch<'s> {
             self.limit = Some("passes");
         }
         self.interrupted |= !observed || self.stop.asked();
-        let continues = self.limit.is_none() && !self.interrupted;
-        self.begun.store(continues, Ordering::Relaxed);
-        continues
+        let goes_on = self.limit.is_none() && !self.interrupted;
+        self.begun.store(goes_on, Ordering::Relaxed);
+        goes_on
     }
 
     /// The limit that ended a run, and whether it was interrupted, if it has ended before its last
@@ -93,7 +86,7 @@ impl<'s> Watch<'s> {
     pub(crate) fn ended(&mut self, early: bool) -> (Option<&'static str>, bool) {
         if early && self.limit.is_none() && !self.interrupted {
             // The operator ended it within a step.
-            self.continues(0.0, true);
+            self.goes_on(0.0, true);
         }
         let interrupted = self.interrupted || early && (self.limit.is_none() || self.stop.asked());
         (self.limit, interrupted)
@@ -109,14 +102,14 @@ mod tests {
         let stop = Stop::new();
         let mut watch =
             Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: Some(2.0) }, &stop);
-        assert!(watch.continues(1.9, true) && watch.limit.is_none());
-        assert!(!watch.continues(2.0, true));
+        assert!(watch.goes_on(1.9, true) && watch.limit.is_none());
+        assert!(!watch.goes_on(2.0, true));
         watch.limits.time = Some(Duration::ZERO);
-        assert!(!watch.continues(3.0, true));
+        assert!(!watch.goes_on(3.0, true));
         assert_eq!(watch.ended(true), (Some("passes"), false));
         stop.ask();
         assert!(watch.ended(true).1);
-        assert!(!watch.continues(3.0, true) && watch.ended(false).1);
+        assert!(!watch.goes_on(3.0, true) && watch.ended(false).1);
     }
 
     #[test]
@@ -124,7 +117,7 @@ mod tests {
         let stop = Stop::new();
         let mut watch =
             Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: None }, &stop);
-        assert!(watch.continues(1.0, true));
+        assert!(watch.goes_on(1.0, true));
         watch.limits.time = Some(Duration::ZERO);
         assert_eq!(watch.ended(true), (Some("time"), false));
     }
@@ -143,9 +136,9 @@ mod tests {
     fn without_limits_the_observer_and_the_operator_alone_end_a_run() {
         let stop = Stop::new();
         let mut watch = Watch::new(Limits::NONE, &stop);
-        assert!(watch.continues(f64::MAX, true));
+        assert!(watch.goes_on(f64::MAX, true));
         // An operator that stopped is not seen by the watch.
         assert!(watch.ended(true).1 && !watch.ended(false).1);
-        assert!(!watch.continues(0.0, false) && watch.ended(false) == (None, true));
+        assert!(!watch.goes_on(0.0, false) && watch.ended(false) == (None, true));
     }
 }

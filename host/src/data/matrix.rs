@@ -256,6 +256,15 @@ pub(crate) const fn spare<T>() -> usize {
     LINE / size_of::<T>()
 }
 
+/// Zeros for `rows × cols` values, with the room of [`spare`]; none where they do not fit in
+/// memory.
+pub(super) fn zeros<T: Clone + Default>(rows: usize, cols: usize) -> Option<Vec<T>> {
+    let (len, mut out) = (rows.checked_mul(cols)?, Vec::new());
+    out.try_reserve_exact(len.saturating_add(spare::<T>())).ok()?;
+    out.resize(len, T::default());
+    Some(out)
+}
+
 /// Gives back what is reserved behind the values, but for [`spare`].
 pub(crate) fn shrink<T>(values: &mut Vec<T>) {
     values.shrink_to(values.len() + spare::<T>());

@@ -263,17 +263,17 @@ struct Both {
 
 impl Both {
     fn new(planted: &BTreeMap<usize, f32>, recovered: &BTreeMap<usize, f32>) -> Self {
-        let part = |of: &BTreeMap<usize, f32>, other: &BTreeMap<usize, f32>, shared: bool| {
+        let subset = |of: &BTreeMap<usize, f32>, other: &BTreeMap<usize, f32>, shared: bool| {
             of.iter()
                 .filter(|(i, _)| other.contains_key(i) == shared)
                 .map(|(&i, &v)| (i, v))
                 .collect()
         };
         Self {
-            planted: part(planted, recovered, true),
-            recovered: part(recovered, planted, true),
-            missing: part(planted, recovered, false),
-            extra: part(recovered, planted, false),
+            planted: subset(planted, recovered, true),
+            recovered: subset(recovered, planted, true),
+            missing: subset(planted, recovered, false),
+            extra: subset(recovered, planted, false),
         }
     }
 
