@@ -11,14 +11,17 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// ```
 /// use tamis_host::Error;
-/// let error = Error::new("not an idx file").at("train.gz").expected("magic 0x00000803").got("0x89504e47")
+/// let error = Error::new("not an idx file")
+///     .at("train.gz")
+///     .expected("magic 0x00000803")
+///     .got("0x89504e47")
 ///     .help("pass a file in idx format, or .npy, .npz or .csv");
 /// assert!(error.to_string().contains("train.gz"));
 /// ```
 #[derive(Debug)]
 pub struct Error(Box<Report>);
 
-/// Kept behind a pointer, so that a `Result` stays small.
+/// Behind a pointer, so that a `Result` stays small.
 #[derive(Debug)]
 struct Report {
     what: String,
@@ -56,10 +59,14 @@ impl Error {
 
     /// The same, and where it was ended.
     pub(crate) fn interrupted_in(place: impl fmt::Display) -> Self {
-        let mut error = Self::new(format!("ended {place}"))
-            .help("give it more time, or ask for smaller --hidden, --nnz or --batch");
-        error.0.end = End::Interrupted;
-        error
+        Self::new(format!("ended {place}"))
+            .help("give it more time, or ask for smaller --hidden, --nnz or --batch")
+            .ending(End::Interrupted)
+    }
+
+    fn ending(mut self, end: End) -> Self {
+        self.0.end = end;
+        self
     }
 
     /// Whether the work was ended on request, and nothing went wrong.
@@ -70,16 +77,12 @@ impl Error {
 
     /// Nothing failed, but something is more than it may be, or other than it should be.
     pub(crate) fn over_limit(what: impl Into<String>) -> Self {
-        let mut error = Self::new(what);
-        error.0.end = End::OverLimit;
-        error
+        Self::new(what).ending(End::OverLimit)
     }
 
     /// Settings that do not go together.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
-        let mut error = Self::new(what);
-        error.0.end = End::Usage;
-        error
+        Self::new(what).ending(End::Usage)
     }
 
     /// Whether settings do not go together, found before any work was done.
@@ -100,10 +103,10 @@ impl Error {
         Self::new(doing).at(path).source(source)
     }
 
-    /// Says of which part of the work the error is.
+    /// Says of which step of the work the error is.
     #[must_use]
-    pub(crate) fn of(mut self, part: impl fmt::Display) -> Self {
-        self.0.what = format!("{part}: {}", self.0.what);
+    pub(crate) fn of(mut self, step: impl fmt::Display) -> Self {
+        self.0.what = format!("{step}: {}", self.0.what);
         self
     }
 
@@ -145,21 +148,18 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.what)?;
-        if let Some(place) = &self.0.place {
+        let Report { what, place, expected, got, help, source, .. } = &*self.0;
+        f.write_str(what)?;
+        if let Some(place) = place {
             write!(f, ": {}", place.display())?;
         }
-        if let Some(source) = &self.0.source {
+        if let Some(source) = source {
             write!(f, ": {source}")?;
         }
-        if let Some(expected) = &self.0.expected {
-            write!(f, "\n  expected: {expected}")?;
-        }
-        if let Some(got) = &self.0.got {
-            write!(f, "\n       got: {got}")?;
-        }
-        if let Some(help) = &self.0.help {
-            write!(f, "\n      help: {help}")?;
+        for (name, text) in [("expected", expected), ("got", got), ("help", help)] {
+            if let Some(text) = text {
+                write!(f, "\n{name:>10}: {text}")?;
+            }
         }
         Ok(())
     }
@@ -178,7 +178,10 @@ impl From<tamis::Error> for Error {
             tamis::Error::Diverged { step } => Self::new(format!("diverged at step {step}"))
                 .expected("numbers within the range of 32-bit floats")
                 .got("sums or steps beyond it")
-                .help("scale inputs and labels to about 1, or choose --step normalised or a smaller step"),
+                .help(
+                    "scale inputs and labels to about 1, or choose --step normalised or a \
+                    smaller step",
+                ),
             error => Self::new(error.to_string()),
         }
     }

@@ -29,7 +29,7 @@ pub type Writer<'a> = BufWriter<&'a mut File>;
 
 /// Writes the file at `path` with `fill`, all of it or none of it.
 ///
-/// Links are followed, and the permissions of a file that was already there are kept.
+/// Links are followed, and an existing file keeps its permissions.
 ///
 /// # Errors
 /// The folder is missing or may not be written to, `path` is a folder, the disk is full, or `fill`
@@ -51,7 +51,7 @@ pub fn write(
 
 /// Writes several files: all of them or none of them.
 ///
-/// Plain files are kept under temporary names until `fill` returns `Ok`; devices and streams take
+/// Plain files have temporary names until `fill` returns `Ok`; devices and streams take
 /// their bytes at once.
 ///
 /// # Errors
@@ -153,10 +153,10 @@ pub fn check_distinct<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Pa
     let Ok(output) = output.canonicalize() else { return Ok(()) };
     for input in inputs {
         let whole = input.to_string_lossy();
-        let parts = whole.split(',').map(|part| part.split('#').next().unwrap_or(part));
-        if parts
+        let names = whole.split(',').map(|name| name.split('#').next().unwrap_or(name));
+        if names
             .chain([whole.as_ref()])
-            .any(|part| Path::new(part).canonicalize().is_ok_and(|p| p == output))
+            .any(|name| Path::new(name).canonicalize().is_ok_and(|p| p == output))
         {
             return Err(Error::new("the output is also an input")
                 .at(input)
@@ -179,7 +179,7 @@ pub fn check_folder(path: impl AsRef<Path>) -> Result<()> {
 
 /// Writes several files into the folder `path`, made if missing: all of them or none of them.
 ///
-/// Every [`Folder::write`] is kept under a temporary name until `fill` returns `Ok`; files of the
+/// Every [`Folder::write`] has a temporary name until `fill` returns `Ok`; files of the
 /// folder that are not written again stay.
 ///
 /// # Errors

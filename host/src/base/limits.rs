@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::base::Stop;
 
-/// When a run ends that would go on: the steps until then give the result, as if there were no
+/// Time and pass limits: the steps until then give the result, as if there were no
 /// more.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     /// After so much time of this run.
     pub time: Option<Duration>,
-    /// After so many passes over all rows, the work of products on fewer rows counted in parts, and
-    /// that of the parts that a search went on from counted too.
+    /// After so many passes over all rows, the work of products on fewer rows counted as fractions, and
+    /// that of the runs that a search was resumed from counted too.
     pub passes: Option<f64>,
 }
 
@@ -22,13 +22,13 @@ impl Limits {
     pub const NONE: Self = Self { time: None, passes: None };
 }
 
-/// Looks after every step whether a run goes on.
+/// Decides after every step whether a run continues.
 #[derive(Debug)]
 pub(crate) struct Watch<'s> {
     limits: Limits,
     began: Instant,
     stop: &'s Stop,
-    /// Whether the run has begun and goes on, as far as the operator may know.
+    /// Whether the run has begun and continues, as far as the operator may know.
     begun: Arc<AtomicBool>,
     /// The limit that ended the run.
     limit: Option<&'static str>,
@@ -41,24 +41,17 @@ pub(crate) struct Watch<'s> {
 impl<'s> Watch<'s> {
     /// Time counts from now on.
     pub(crate) fn new(limits: Limits, stop: &'s Stop) -> Self {
-        Self {
-            limits,
-            began: Instant::now(),
-            stop,
-            begun: Arc::default(),
-            limit: None,
-            interrupted: false,
-            resumed: false,
-        }
+        let (began, begun) = (Instant::now(), Arc::default());
+        Self { limits, began, stop, begun, limit: None, interrupted: false, resumed: false }
     }
 
-    /// The same for a run that goes on from a checkpoint, if it is one: its first step was shown
+    /// The same for a run resumed from a checkpoint, if it is one: its first step was shown
     /// before, and is not again.
     pub(crate) fn resumed(self, resumed: bool) -> Self {
         Self { resumed, ..self }
     }
 
-    /// Shows a step to the observer; whether the run goes on.
+    /// Shows a step to the observer; whether the run continues.
     pub(crate) fn show(&mut self, passes: f64, observe: impl FnOnce() -> bool) -> bool {
         let observed = std::mem::take(&mut self.resumed) || observe();
         self.goes_on(passes, observed)
@@ -74,7 +67,7 @@ impl<'s> Watch<'s> {
         )
     }
 
-    /// Whether the run goes on after so many passes and what the observer wishes.
+    /// Whether the run continues after so many passes and what the observer wishes.
     pub(crate) fn goes_on(&mut self, passes: f64, observed: bool) -> bool {
         let Limits { time, passes: most } = self.limits;
         if self.limit.is_none() && time.is_some_and(|limit| self.began.elapsed() >= limit) {

@@ -1,12 +1,13 @@
 //! A model as source code (a Rust module or C99, tables in the model's own encoding or code without
 //! tables), or as the dense layers of other programs: ONNX and safetensors.
 //!
-//! What is written needs no parsing on the part, and predicts to the bits of the model file:
-//! integers by the same sums and factors, floats by the same additions in the same order. A text
-//! follows from the model alone. Other programs add up in orders of their own.
+//! Source code needs no parsing on the device, and its predictions are bit-identical to those of the
+//! model file: the same sums and factors of integers, the same additions of floats in the same
+//! order. The text is a function of the model. Other programs add up in orders of their own.
 
 mod c;
 mod dense;
+mod head;
 mod kernels;
 mod rust;
 mod straight;
@@ -14,13 +15,13 @@ mod table;
 
 use serde::Serialize;
 use tamis::infer::model;
-use tamis::infer::quantised;
 use tamis::store::wire;
 
 use crate::data::Task;
 use crate::model::file::Opened;
 use crate::model::{Encodings, ModelFile, Score};
 use crate::{Error, Result};
+use head::{Classes, Head, Network};
 
 /// The most weights of code without tables: each takes a line and about ten bytes of flash.
 const MOST_LINES: usize = 1 << 16;
@@ -49,9 +50,6 @@ pub enum ExportForm {
     /// The model with its layers in these encodings: of integers any, of floats rows or blocks.
     Tamis(Encodings),
 }
-
-/// Endings and contents of files.
-type Files = Vec<(&'static str, Vec<u8>)>;
 
 /// What was written; the fields are the keys of the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -84,49 +82,6 @@ pub struct Exported {
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// What they are.
     pub report: ExportReport,
-}
-
-/// Numbers of a model.
-#[derive(Debug, Clone, Copy)]
-enum Network<'a> {
-    Integers(&'a quantised::Model<'a>),
-    Floats(&'a model::Model<'a>),
-}
-
-/// How a class follows from the outputs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Classes {
-    /// Outputs are numbers.
-    None,
-    /// 1 from here on.
-    From(f32),
-    /// The place of the largest.
-    Largest,
-}
-
-/// What every form says of a model.
-#[derive(Debug)]
-struct Head {
-    inputs: usize,
-    outputs: usize,
-    nnz: usize,
-    checksum: String,
-    classes: Classes,
-}
-
-impl Head {
-    /// What it is, in one line.
-    fn title(&self, network: Network<'_>) -> String {
-        let of = match network {
-            Network::Integers(_) => "8-bit integers",
-            Network::Floats(_) => "floats",
-        };
-        let s = if self.outputs == 1 { "" } else { "s" };
-        format!(
-            "A model of {of}: {} inputs, {} output{s}, {} weights, checksum {}.",
-            self.inputs, self.outputs, self.nnz, self.checksum
-        )
-    }
 }
 
 /// Writes a model as source code or as dense layers.
@@ -169,7 +124,9 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
         ExportForm::Rust => rust::module(network, &head)?,
         ExportForm::StraightLine => (straight::module(network, &head), 0),
         ExportForm::C { name, header } => c::files(network, &head, name, header)?,
-        ExportForm::Onnx | ExportForm::Safetensors => dense::files(network, model, form)?,
+        ExportForm::Onnx | ExportForm::Safetensors => {
+            dense::files(network, model, *form == ExportForm::Onnx)?
+        }
         ExportForm::Tamis(_) => (vec![("tamis", model.bytes().to_vec())], model.bytes().len()),
     };
     let is_dense = matches!(form, ExportForm::Onnx | ExportForm::Safetensors);

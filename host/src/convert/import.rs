@@ -20,14 +20,13 @@ use crate::train::Budget;
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::{Error, Result, base::file};
 
-/// Which weights are kept.
+/// Which weights the model has.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Cut {
     /// All that are not 0.
     #[default]
     None,
-    /// The largest over all layers, as many as are asked for, biases and what hands them on among
-    /// them.
+    /// The largest over all layers, to this budget, which includes biases and what hands them on.
     Size(Budget),
     /// Those of at least this absolute value.
     Threshold(f32),
@@ -41,7 +40,7 @@ pub struct ImportOptions {
     /// The least output that is class 1 of a binary task; none for what the file says, or else 0,
     /// where outputs are log-odds.
     pub class_from: Option<f32>,
-    /// Which weights are kept.
+    /// Which weights the model has.
     pub cut: Cut,
     /// Layers of a file of named arrays, in order; none for all.
     pub layers: Option<Vec<String>>,
@@ -60,7 +59,7 @@ pub struct ImportedLayer {
     pub outputs: usize,
     /// Weights and biases that are not 0 in the file.
     pub nnz_before: usize,
-    /// Those of them that are kept.
+    /// Those of them that the model has.
     pub nnz: usize,
     /// Biases that are not 0.
     pub biases: usize,
@@ -93,7 +92,7 @@ pub struct ImportReport {
     pub handed_on: usize,
     /// The layers.
     pub layers: Vec<ImportedLayer>,
-    /// What was left out or folded.
+    /// What was skipped or folded.
     pub notes: Vec<String>,
 }
 
@@ -158,7 +157,7 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
     Ok(("onnx", onnx::read(bytes, &mut |name| beside.open(name))?))
 }
 
-/// Files of weights in the folder of a model, the last of them kept.
+/// Files of weights in the folder of a model; the last one stays open.
 struct Beside {
     folder: PathBuf,
     last: Option<(String, Bytes)>,
@@ -184,7 +183,10 @@ impl Beside {
         let bytes = opened.map_err(|error| {
             Error::new("the model keeps its weights in another file, which cannot be read")
                 .source(error)
-                .help("put the file of weights beside the model, or export it with its weights inside")
+                .help(
+                    "put the file of weights beside the model, or export it with its weights \
+                    inside",
+                )
         })?;
         self.last = Some((name.to_owned(), bytes.clone()));
         Ok(bytes)
@@ -206,10 +208,7 @@ fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
             "a .tamis model",
             "it needs no import: pass it to predict, eval, inspect or finetune",
         )),
-        [0x89, b'H', b'D', b'F', ..] => Some((
-            "HDF5, as Keras saves it",
-            "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")",
-        )),
+        [0x89, b'H', b'D', b'F', ..] => Some(("HDF5, as Keras saves it", KERAS)),
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some((
             "NPY, a single array",
             "save all arrays with numpy.savez: weights, biases, layer by layer",
@@ -220,12 +219,9 @@ fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
         )),
         [b'P', b'K', ..] if ["pt", "pth", "bin", "ckpt"].contains(&ending) => Some((
             "a pickle of PyTorch, which could run any program",
-            "save its weights with safetensors.torch.save_file(model.state_dict(), \"m.safetensors\")",
+            "save its weights: safetensors.torch.save_file(model.state_dict(), \"m.safetensors\")",
         )),
-        [b'P', b'K', ..] if ending == "keras" => Some((
-            "an archive of Keras",
-            "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")",
-        )),
+        [b'P', b'K', ..] if ending == "keras" => Some(("an archive of Keras", KERAS)),
         [_, _, _, _, b'T', b'F', b'L', b'3', ..] => {
             Some(("a TFLite model", "export the network as ONNX before it becomes TFLite"))
         }
@@ -233,6 +229,8 @@ fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
         _ => None,
     }
 }
+
+const KERAS: &str = "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")";
 
 /// The model of a network.
 fn convert(
@@ -247,28 +245,26 @@ fn convert(
     let ones = layers.iter().any(|layer| !layer.bias.is_empty());
     let sum = ends_in_sum(&mut layers, meta.as_ref())?;
     let dense_nnz = layers.iter().map(|layer| layer.weights.len() + layer.bias.len()).sum();
-    let before: Vec<usize> = layers.iter().map(nonzeros).collect();
-    let shapes: Vec<_> = layers
-        .iter()
-        .zip(&before)
-        .map(|(layer, &nnz_before)| ImportedLayer {
-            name: layer.name.clone(),
-            inputs: layer.inputs,
-            outputs: layer.outputs,
-            nnz_before,
-            nnz: 0,
-            biases: layer.bias.iter().filter(|&&b| b != 0.0).count(),
-        })
-        .collect();
+    let nnz_before: Vec<usize> = layers.iter().map(nonzeros).collect();
     // Layers up to the last one with biases take the 1, and those before it hand it on.
     let last_biased = layers.iter().rposition(|layer| !layer.bias.is_empty());
     let handed_on = last_biased.unwrap_or(0);
     let requested_nnz = cut(&mut layers, options.cut, handed_on, dense_nnz)?;
-    let kept: Vec<usize> = layers.iter().map(nonzeros).collect();
-    if kept.iter().all(|&nnz| nnz == 0) {
+    let of_layer = |(layer, &nnz_before): (&Dense, &usize)| ImportedLayer {
+        name: layer.name.clone(),
+        inputs: layer.inputs,
+        outputs: layer.outputs,
+        nnz_before,
+        nnz: nonzeros(layer),
+        biases: layer.bias.iter().filter(|&&b| b != 0.0).count(),
+    };
+    let report_layers: Vec<_> = layers.iter().zip(&nnz_before).map(of_layer).collect();
+    let nnz_before = nnz_before.iter().sum();
+    let nnz: usize = report_layers.iter().map(|layer| layer.nnz).sum();
+    if nnz == 0 {
         return Err(Error::new("the model would have no weights")
             .expected("a weight or bias that is kept")
-            .got(format_args!("{} in the file that are not 0", before.iter().sum::<usize>()))
+            .got(format_args!("{nnz_before} in the file that are not 0"))
             .help("choose a smaller --threshold, or check what wrote the file"));
     }
     let mut sparse: Vec<SparseLayer> = Vec::new();
@@ -277,23 +273,16 @@ fn convert(
         let hands_on = last_biased.is_some_and(|last| l < last);
         sparse.push(sparse_layer(layer, takes, hands_on)?);
     }
-    if let Some(meta) = meta.as_ref() {
-        for (layer, &requested) in sparse.iter_mut().zip(&meta.requested) {
-            layer.requested = layer.requested.max(requested);
-        }
+    let requested = meta.iter().flat_map(|meta| &meta.requested);
+    for (layer, &requested) in sparse.iter_mut().zip(requested) {
+        layer.requested = layer.requested.max(requested);
     }
-    let report_layers: Vec<_> =
-        shapes.into_iter().zip(&kept).map(|(layer, &nnz)| ImportedLayer { nnz, ..layer }).collect();
-    let end = match &sum {
-        Some(signs) => End::Sum(signs),
-        None => End::Layer,
-    };
+    let end = sum.as_deref().map_or(End::Layer, End::Sum);
     let model = encode_layers(&sparse, end, task.map(|(task, from)| stored(task, from)))?;
     if ones {
-        notes.push(
-            "biases are weights of one more input, the last: pass rows with a last column of 1"
-                .to_owned(),
-        );
+        let note =
+            "biases are weights of one more input, the last: pass rows with a last column of 1";
+        notes.push(note.to_owned());
     }
     let report = ImportReport {
         format,
@@ -303,9 +292,9 @@ fn convert(
         outputs,
         ones_input: ones,
         dense_nnz,
-        nnz_before: before.iter().sum(),
+        nnz_before,
         requested_nnz,
-        nnz: kept.iter().sum::<usize>() + handed_on,
+        nnz: nnz + handed_on,
         handed_on,
         layers: report_layers,
         notes,
@@ -373,20 +362,17 @@ fn stored(task: Task, from: f32) -> wire::Task {
 fn ends_in_sum(layers: &mut Vec<Dense>, meta: Option<&Meta>) -> Result<Option<Vec<u32>>> {
     let count = layers.len();
     let Some(last) = layers.last() else { return Ok(None) };
-    if last.relu {
-        return if last.outputs == 1 {
-            Ok(Some(vec![0]))
-        } else {
-            Err(Error::new(format!("there is a Relu behind the last layer, {}", last.name))
-                .expected(
-                    "outputs that are sums: no Relu at the end of a network of several outputs",
-                )
-                .got(format_args!("Relu of {} outputs", last.outputs))
-                .help("export the network without its last Relu"))
-        };
+    let is_one = last.outputs == 1;
+    if last.relu && is_one {
+        return Ok(Some(vec![0]));
     }
-    let signs =
-        last.outputs == 1 && last.bias.is_empty() && last.weights.iter().all(|w| w.abs() == 1.0);
+    if last.relu {
+        return Err(Error::new(format!("there is a Relu behind the last layer, {}", last.name))
+            .expected("outputs that are sums: no Relu at the end of a network of several outputs")
+            .got(format_args!("Relu of {} outputs", last.outputs))
+            .help("export the network without its last Relu"));
+    }
+    let signs = is_one && last.bias.is_empty() && last.weights.iter().all(|w| w.abs() == 1.0);
     if !signs || count < 2 || meta.is_some_and(|meta| !meta.sum) {
         return Ok(None);
     }
@@ -404,10 +390,9 @@ fn nonzeros(layer: &Dense) -> usize {
     layer.weights.iter().chain(&layer.bias).filter(|&&w| w != 0.0).count()
 }
 
-/// Sets weights to 0 that are not kept; the nonzeros asked for, of all layers. Biases are kept.
+/// Sets the smaller weights to 0, never biases; the nonzeros asked for, of all layers.
 fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result<Option<usize>> {
-    let biases: usize =
-        layers.iter().map(|layer| layer.bias.iter().filter(|&&b| b != 0.0).count()).sum();
+    let biases = layers.iter().flat_map(|layer| &layer.bias).filter(|&&b| b != 0.0).count();
     let fixed = biases + handed_on;
     let size = match cut {
         Cut::None => return Ok(None),
@@ -424,18 +409,13 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
         }
         Cut::Size(size) => size.count(dense, 1)?,
     };
-    let mut sizes: Vec<u32> = layers
-        .iter()
-        .flat_map(|layer| &layer.weights)
-        .filter(|&&w| w != 0.0)
-        .map(|w| w.abs().to_bits())
-        .collect();
+    let weights = layers.iter().flat_map(|layer| &layer.weights).filter(|&&w| w != 0.0);
+    let mut sizes: Vec<u32> = weights.map(|w| w.abs().to_bits()).collect();
     let most = sizes.len() + fixed;
     if size > most || size < fixed.max(1) {
-        let what = if fixed > 0 {
-            format!(", of which {fixed} are biases and what hands them on, which are kept")
-        } else {
-            String::new()
+        let what = match fixed {
+            0 => String::new(),
+            _ => format!(", of which {fixed} are biases and what hands them on, which are kept"),
         };
         return Err(Error::new("the model cannot have as many nonzeros as asked for")
             .expected(format_args!("{} to {most} nonzeros{what}", fixed.max(1)))
@@ -444,8 +424,7 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
     }
     let keep = size - fixed;
     if keep < sizes.len() {
-        // The absolute value of the first weight that is dropped; of equal ones the first in the
-        // file are kept.
+        // The absolute value of the first weight to go; of equal ones the first in the file stay.
         let (larger, &mut edge, _) = sizes.select_nth_unstable_by(keep, |a, b| b.cmp(a));
         let mut equal = larger.iter().filter(|&&w| w == edge).count();
         for w in layers.iter_mut().flat_map(|layer| &mut layer.weights) {

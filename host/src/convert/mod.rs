@@ -78,13 +78,13 @@ pub struct Network {
     pub layers: Vec<Dense>,
     /// What the end of the file's network decides.
     pub decision: Option<Decision>,
-    /// What was left out or folded, as lines for the user.
+    /// What was skipped or folded, as lines for the user.
     pub notes: Vec<String>,
     /// What [`Meta`] a file of `tamis export` holds.
     pub meta: Option<Meta>,
 }
 
-/// What a model says beside its weights; kept in the metadata of exported files under the key
+/// What a model says beside its weights, in the metadata of exported files under the key
 /// [`Meta::KEY`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
@@ -134,11 +134,8 @@ impl Network {
                 .got(self.layers.len())
                 .help("choose layers with --layers, or make a smaller network"));
         }
-        for pair in self.layers.windows(2) {
-            if let [before, after] = pair {
-                before.fits(after)?;
-            }
-        }
+        let mut pairs = self.layers.iter().zip(self.layers.iter().skip(1));
+        pairs.try_for_each(|(layer, next)| layer.fits(next))?;
         self.layers.iter().try_for_each(Dense::check)
     }
 }
@@ -146,22 +143,18 @@ impl Network {
 impl Dense {
     fn fits(&self, after: &Self) -> Result<()> {
         if self.outputs != after.inputs {
-            return Err(Error::new(format!(
-                "layer {} does not take what the layer before it gives",
-                after.name
-            ))
-            .expected(format_args!("{} inputs, the outputs of {}", self.outputs, self.name))
-            .got(format_args!("{} inputs", after.inputs))
-            .help("name the layers in the order in which they run with --layers"));
+            let what = format!("layer {} does not take what the layer before it gives", after.name);
+            return Err(Error::new(what)
+                .expected(format_args!("{} inputs, the outputs of {}", self.outputs, self.name))
+                .got(format_args!("{} inputs", after.inputs))
+                .help("name the layers in the order in which they run with --layers"));
         }
         if !self.relu {
-            return Err(Error::new(format!(
-                "there is no Relu between layers {} and {}",
-                self.name, after.name
-            ))
-            .expected("Relu behind every layer but the last")
-            .got("two linear layers in a row")
-            .help("multiply their weights into one layer before the export"));
+            let (own, next) = (&self.name, &after.name);
+            return Err(Error::new(format!("there is no Relu between layers {own} and {next}"))
+                .expected("Relu behind every layer but the last")
+                .got("two linear layers in a row")
+                .help("multiply their weights into one layer before the export"));
         }
         Ok(())
     }
@@ -181,14 +174,10 @@ impl Dense {
                 .got(format_args!("{} weights, {} biases", self.weights.len(), self.bias.len())));
         }
         match self.weights.iter().chain(&self.bias).find(|value| !value.is_finite()) {
-            Some(value) => Err(Error::new(format!(
-                "layer {name} has a weight or bias that is not finite"
-            ))
-            .expected("numbers within the range of 32-bit floats")
-            .got(value)
-            .help(
-                "the training of the network has diverged, or its file is damaged: save it again",
-            )),
+            Some(value) => {
+                Err(not_finite(format!("layer {name} has a weight or bias that is not finite"))
+                    .got(value))
+            }
             None => Ok(()),
         }
     }
@@ -196,11 +185,8 @@ impl Dense {
 
 /// A name out of a file, as errors show it: short and on one line.
 fn shown(name: &str) -> String {
-    let mut text: String = name.chars().take(80).flat_map(char::escape_debug).collect();
-    if name.chars().nth(80).is_some() {
-        text.push('…');
-    }
-    text
+    let more = if name.chars().nth(80).is_some() { "…" } else { "" };
+    name.chars().take(80).flat_map(char::escape_debug).chain(more.chars()).collect()
 }
 
 /// Axes as errors show them.
@@ -222,19 +208,20 @@ fn floats<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Vec<f
 
 /// The first value that is not finite is an error that says where it is.
 fn check_finite(name: &str, values: &[f32]) -> Result<()> {
-    match values.iter().position(|value| !value.is_finite()) {
-        Some(at) => Err(Error::new(format!(
-            "{} holds a value that is not a finite 32-bit float",
-            shown(name)
-        ))
-        .expected("numbers within the range of 32-bit floats")
-        .got(format_args!(
-            "{} at place {at} (counted from 0)",
-            values.get(at).copied().unwrap_or(f32::NAN)
-        ))
-        .help("the training of the network has diverged, or its file is damaged: save it again")),
+    let name = shown(name);
+    match values.iter().enumerate().find(|(_, value)| !value.is_finite()) {
+        Some((at, value)) => {
+            Err(not_finite(format!("{name} holds a value that is not a finite 32-bit float"))
+                .got(format_args!("{value} at place {at} (counted from 0)")))
+        }
         None => Ok(()),
     }
+}
+
+fn not_finite(what: String) -> Error {
+    Error::new(what)
+        .expected("numbers within the range of 32-bit floats")
+        .help("the training of the network has diverged, or its file is damaged: save it again")
 }
 
 #[cfg(test)]

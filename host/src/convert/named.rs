@@ -1,8 +1,8 @@
 //! Layers out of arrays that have names: which are weights, which biases, which belong together,
 //! and which way they lie.
 //!
-//! A name is parted at its last word that says what the array is (`weight`, `kernel`, `coefs`, `W`,
-//! or `bias`, `intercepts`, `b`); what is left is the layer: `fc1.weight` and `fc1.bias` are layer
+//! A name is split at its last word that says what the array is (`weight`, `kernel`, `coefs`, `W`,
+//! or `bias`, `intercepts`, `b`); the other words are the layer: `fc1.weight` and `fc1.bias` are layer
 //! `fc1`, `coefs_0` and `intercepts_0` layer `0`. Where no name says anything, arrays with two axes
 //! are weights and those with one are biases, in their order. Numbers in names count as numbers:
 //! layer 10 is behind layer 9.
@@ -86,13 +86,11 @@ fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
             if by_layer.contains_key(&Natural(name.clone())) { name.clone() } else { role(name).1 };
         let Some(arrays) = by_layer.remove(&Natural(layer)) else {
             let names: Vec<_> = by_layer.keys().take(20).map(|layer| shown(&layer.0)).collect();
-            return Err(Error::new(format!(
-                "the file has no layer {}, or it is named twice",
-                shown(name)
-            ))
-            .expected("layers of the file, such as fc1 for fc1.weight")
-            .got(format_args!("the file has {}", names.join(", ")))
-            .help("name each layer once, in the order in which they run: --layers fc1,fc2"));
+            let name = shown(name);
+            return Err(Error::new(format!("the file has no layer {name}, or it is named twice"))
+                .expected("layers of the file, such as fc1 for fc1.weight")
+                .got(format_args!("the file has {}", names.join(", ")))
+                .help("name each layer once, in the order in which they run: --layers fc1,fc2"));
         };
         pairs.push(pair(name, arrays)?);
     }
@@ -105,17 +103,13 @@ fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
     let (weights, biases): (Vec<_>, Vec<_>) =
         tensors.into_iter().partition(|tensor| tensor.dims.len() == 2);
     if weights.is_empty() || ![0, weights.len()].contains(&biases.len()) {
-        let (names, other): (Vec<_>, _) =
-            (biases.iter().take(8).map(|tensor| shown(&tensor.name)).collect(), biases.len());
+        let names: Vec<_> = biases.iter().take(8).map(|tensor| shown(&tensor.name)).collect();
+        let (matrices, others, names) = (weights.len(), biases.len(), names.join(", "));
         return Err(Error::new("the arrays are not the weights and biases of layers")
             .expected(
                 "an array with two axes for each layer, and one with one axis for each or for none",
             )
-            .got(format_args!(
-                "{} with two axes, {other} others: {}",
-                weights.len(),
-                names.join(", ")
-            ))
+            .got(format_args!("{matrices} with two axes, {others} others: {names}"))
             .help("name them fc1.weight, fc1.bias and so on, or choose layers with --layers"));
     }
     let mut biases = biases.into_iter();
@@ -130,22 +124,18 @@ fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
 fn pair(layer: &str, arrays: Vec<(Role, Tensor)>) -> Result<Pair> {
     let (mut biases, mut weights): (Vec<_>, Vec<_>) =
         arrays.into_iter().partition(|(role, _)| *role == Role::Biases);
-    let (matrix, bias) = (weights.pop(), biases.pop().map(|(_, tensor)| tensor));
-    match matrix {
-        Some((role, weights_of)) if weights.is_empty() && biases.is_empty() => {
-            Ok(Pair { name: shown(layer), weights: weights_of, bias, role })
+    let (name, counts) = (shown(layer), (weights.len(), biases.len()));
+    match (weights.pop(), biases.pop().map(|(_, tensor)| tensor)) {
+        (Some((role, weights)), bias) if counts.0 == 1 && counts.1 <= 1 => {
+            Ok(Pair { name, weights, bias, role })
         }
-        _ => {
-            let count = |others: usize, one: bool| others + usize::from(one);
-            let (weights, biases) =
-                (count(weights.len(), matrix.is_some()), count(biases.len(), bias.is_some()));
-            Err(Error::new(format!("layer {} is not one of weights and perhaps biases", shown(layer)))
-                .expected("one array of weights, and one of biases or none")
-                .got(format_args!("{weights} of weights, {biases} of biases"))
-                .help(
-                    "choose the layers of the MLP with --layers; normalisation and others are not supported",
-                ))
-        }
+        _ => Err(Error::new(format!("layer {name} is not one of weights and perhaps biases"))
+            .expected("one array of weights, and one of biases or none")
+            .got(format_args!("{} of weights, {} of biases", counts.0, counts.1))
+            .help(
+                "choose the layers of the MLP with --layers; normalisation and others are not \
+                 supported",
+            )),
     }
 }
 
@@ -154,16 +144,21 @@ impl Pair {
     fn axes(&self) -> Result<[usize; 2]> {
         match self.weights.dims[..] {
             [a, b] if self.weights.values.is_some() && elements(&[a, b]).is_some() => Ok([a, b]),
-            _ => Err(Error::new(format!("the weights of layer {} are no matrix of floats", self.name))
-                .expected("two axes, and floats of 16, 32 or 64 bits")
-                .got(format_args!(
-                    "axes {}{}",
-                    shape(&self.weights.dims),
-                    if self.weights.values.is_none() { ", of another type" } else { "" }
-                ))
-                .help(
-                    "choose the layers of the MLP with --layers; convolutions and others are not supported",
-                )),
+            _ => Err(Error::new(format!(
+                "the weights of layer {} are no matrix of \
+                floats",
+                self.name
+            ))
+            .expected("two axes, and floats of 16, 32 or 64 bits")
+            .got(format_args!(
+                "axes {}{}",
+                shape(&self.weights.dims),
+                if self.weights.values.is_none() { ", of another type" } else { "" }
+            ))
+            .help(
+                "choose the layers of the MLP with --layers; convolutions and others are not \
+                    supported",
+            )),
         }
     }
 
@@ -186,13 +181,11 @@ impl Pair {
         let biases = self.biases()?;
         let (outputs, inputs) = if in_out { (cols, rows) } else { (rows, cols) };
         if let Some(n) = biases.filter(|&n| n != outputs) {
-            return Err(Error::new(format!(
-                "the biases of layer {} do not fit its weights",
-                self.name
-            ))
-            .expected(format_args!("{outputs} biases"))
-            .got(format_args!("{n}, with weights {}", shape(&self.weights.dims)))
-            .help("pass --layout in-out or out-in if the weights lie the other way"));
+            let what = format!("the biases of layer {} do not fit its weights", self.name);
+            return Err(Error::new(what)
+                .expected(format_args!("{outputs} biases"))
+                .got(format_args!("{n}, with weights {}", shape(&self.weights.dims)))
+                .help("pass --layout in-out or out-in if the weights lie the other way"));
         }
         let values = self.weights.values.unwrap_or_default();
         let weights = if in_out { onnx::transposed(&values, rows, cols) } else { values };
@@ -218,13 +211,8 @@ fn is_in_out(pairs: &[Pair], layout: Layout) -> Result<(bool, Option<String>)> {
         }
         Ok(true)
     };
-    let forced = match layout {
-        Layout::Auto => None,
-        Layout::OutIn => Some(false),
-        Layout::InOut => Some(true),
-    };
-    if let Some(in_out) = forced {
-        return Ok((in_out, None));
+    if layout != Layout::Auto {
+        return Ok((layout == Layout::InOut, None));
     }
     let all = |role: Role| !pairs.is_empty() && pairs.iter().all(|pair| pair.role == role);
     let said = match (all(Role::Weights), all(Role::Kernel)) {
@@ -232,21 +220,22 @@ fn is_in_out(pairs: &[Pair], layout: Layout) -> Result<(bool, Option<String>)> {
         (_, true) => Some(true),
         _ => None,
     };
-    let told = |in_out| if in_out { "inputs × outputs" } else { "outputs × inputs" };
     match (fits(false)?, fits(true)?, said) {
         (true, true, Some(in_out)) => Ok((in_out, None)),
         (true, true, None) => Err(Error::new("the weights fit both ways round")
-            .expected("arrays whose sizes or names say whether they are outputs × inputs or inputs × outputs")
+            .expected(
+                "arrays whose sizes or names say whether they are outputs × inputs or inputs \
+                × outputs",
+            )
             .got(format_args!(
                 "square or single weights, such as layer {:?}",
                 pairs.first().map_or("", |pair| &pair.name)
             ))
             .help("pass --layout out-in (PyTorch) or --layout in-out (Keras, scikit-learn)")),
         (out_in, in_out, said) if out_in != in_out => {
-            let note = said
-                .filter(|said| *said != in_out)
-                .map(|_| format!("weights were read as {}: the sizes fit no other way", told(in_out)));
-            Ok((in_out, note))
+            let way = if in_out { "inputs × outputs" } else { "outputs × inputs" };
+            let note = format!("weights were read as {way}: the sizes fit no other way");
+            Ok((in_out, said.filter(|said| *said != in_out).map(|_| note)))
         }
         // Neither: the checks of the layers say where, in the way that the names say.
         (_, _, said) => Ok((said.unwrap_or(false), None)),
@@ -255,20 +244,13 @@ fn is_in_out(pairs: &[Pair], layout: Layout) -> Result<(bool, Option<String>)> {
 
 /// What the name of an array says: what it is, and which layer it is of.
 fn role(name: &str) -> (Role, String) {
-    let mut words = Vec::new();
-    let mut start = None;
-    for (at, c) in name.char_indices().chain([(name.len(), '.')]) {
-        match (start, c.is_alphabetic()) {
-            (None, true) => start = Some(at),
-            (Some(from), false) => {
-                words.push((from, at));
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    for (from, to) in words.into_iter().rev() {
-        let role = match name.get(from..to).unwrap_or("").to_ascii_lowercase().as_str() {
+    let mut end = name.len();
+    for word in name.rsplit(|c: char| !c.is_alphabetic()) {
+        let (from, to) = (end - word.len(), end);
+        // The next word ends before the separator.
+        let separator = name.get(..from).and_then(|head| head.char_indices().next_back());
+        end = separator.map_or(0, |(at, _)| at);
+        let role = match word.to_ascii_lowercase().as_str() {
             "weight" | "weights" => Role::Weights,
             "kernel" | "coef" | "coefs" => Role::Kernel,
             "w" => Role::Matrix,

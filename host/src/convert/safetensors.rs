@@ -21,7 +21,8 @@ const HEADER_LIMIT: u64 = 1 << 20;
 ///
 /// ```
 /// use tamis_host::convert::{Dense, safetensors};
-/// let layer = Dense { name: "0".into(), inputs: 2, outputs: 1, weights: vec![0.5, 2.0], bias: vec![], relu: false };
+/// let (name, weights) = ("0".to_owned(), vec![0.5, 2.0]);
+/// let layer = Dense { name, inputs: 2, outputs: 1, weights, bias: vec![], relu: false };
 /// let bytes = safetensors::write(&[layer], None).unwrap();
 /// let (tensors, meta) = safetensors::read(&bytes).unwrap();
 /// assert_eq!((tensors[0].name.as_str(), tensors[0].dims.as_slice()), ("0.weight", &[1, 2][..]));

@@ -61,7 +61,8 @@ pub(crate) fn check_known(labels: &[f32], keep: Option<&[f32]>, classes: usize) 
             .expected(format_args!("{classes} labels, each at the place of its class"))
             .got(format_args!("{} labels, of which {} would be class 0", keep.len(), keep[0]))
             .help(
-                "name all labels that the model was trained with, in their order, or leave --keep-labels out",
+                "name all labels that the model was trained with, in their order, or leave \
+                    --keep-labels out",
             ));
     }
     match labels.iter().position(|&label| label as usize >= classes) {

@@ -221,10 +221,8 @@ impl<R: Read> Lines<Source<R>> {
 
     fn not_a_number(&self, cell: &str, column: usize, names: Option<&[String]>) -> Error {
         let shown: String = cell.chars().take(40).collect();
-        let name = names
-            .and_then(|names| names.get(column))
-            .map(|name| format!(" ({name})"))
-            .unwrap_or_default();
+        let name = names.and_then(|names| names.get(column));
+        let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
         let what =
             if cell.trim().is_empty() { "a cell is empty" } else { "a cell is not a number" };
         Error::new(what)
@@ -240,14 +238,11 @@ impl<R: Read> Lines<Source<R>> {
     fn check_distinct(&self, names: &[String]) -> Result<()> {
         let mut first = std::collections::HashMap::new();
         for (column, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-            if let Some(before) = first.insert(name, column) {
+            if let Some(earlier) = first.insert(name, column) {
+                let (place, column) = (self.place(earlier), column + 1);
                 return Err(Error::new("two columns have the same name")
                     .expected("a name of its own for every column")
-                    .got(format_args!(
-                        "{name:?} in {} and column {}",
-                        self.place(before),
-                        column + 1
-                    ))
+                    .got(format_args!("{name:?} in {place} and column {column}"))
                     .help("rename one of them in the first line"));
             }
         }
@@ -315,10 +310,7 @@ fn delimiter(head: &[u8]) -> u8 {
                 end = i;
                 break;
             }
-            _ => DELIMITERS
-                .iter()
-                .zip(&mut seen)
-                .for_each(|(delimiter, seen)| *seen |= delimiter == byte),
+            _ => DELIMITERS.iter().zip(&mut seen).for_each(|(own, seen)| *seen |= own == byte),
         }
     }
     match DELIMITERS.iter().zip(seen).find(|(_, seen)| *seen) {
@@ -339,14 +331,11 @@ fn are_numbers(line: &[u8]) -> bool {
 /// Whether the cells of a first line are names: one is no number and no mark of a missing one, and
 /// those that are numbers are counts, as where columns are named 0, 1, 2.
 fn is_header(cells: &[String], decimal_comma: bool) -> bool {
-    let count = |cell: &str| cell.bytes().all(|b| b.is_ascii_digit());
-    let mut names =
-        cells.iter().map(|cell| cell.trim()).filter(|cell| number(cell, decimal_comma).is_none());
-    names.any(|cell| !is_missing(cell))
-        && cells
-            .iter()
-            .map(|cell| cell.trim())
-            .all(|cell| number(cell, decimal_comma).is_none() || count(cell))
+    let is_count = |cell: &str| cell.bytes().all(|b| b.is_ascii_digit());
+    let is_number = |cell: &str| number(cell, decimal_comma).is_some();
+    let cells = || cells.iter().map(|cell| cell.trim());
+    cells().any(|cell| !is_number(cell) && !is_missing(cell))
+        && cells().all(|cell| !is_number(cell) || is_count(cell))
 }
 
 /// The names in a header; numpy marks its headers with `#`.

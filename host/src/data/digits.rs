@@ -20,7 +20,8 @@ use rayon::prelude::*;
 use tamis::base::math;
 use tamis::base::rng::{Rng, stream};
 
-use super::{Matrix, Values, spare};
+use super::matrix::zeros;
+use super::{Matrix, Values};
 
 /// Number of classes: the digits 0 to 9.
 pub const CLASSES: usize = 10;
@@ -48,8 +49,13 @@ pub const MAX_SIDE: usize = 64;
 pub fn generate(samples: usize, side: usize, seed: u64) -> Result<(Matrix, Vec<u8>)> {
     check_side(side)?;
     let cols = side * side;
-    let mut pixels = zeros(samples, cols)?;
-    let mut labels = zeros(samples, 1)?;
+    let too_many = || {
+        Error::new("the digits do not fit in memory")
+            .got(format!("{samples} images of {cols} bytes"))
+            .help("ask for fewer samples")
+    };
+    let mut pixels = zeros(samples, cols).ok_or_else(too_many)?;
+    let mut labels = zeros(samples, 1).ok_or_else(too_many)?;
     pixels.par_chunks_exact_mut(cols).zip(labels.par_iter_mut()).enumerate().for_each(
         |(i, (image, label))| {
             *label = label_of(seed, i as u64);
@@ -67,7 +73,7 @@ pub(crate) fn check_side(side: usize) -> Result<()> {
     Err(Error::new("digits cannot be drawn at this size")
         .expected(format!("a side (--side) of {MIN_SIDE} to {MAX_SIDE} pixels"))
         .got(side)
-        .help("8 and 28 are the usual sides"))
+        .help("8 and 28 are common sides"))
 }
 
 /// Streams of the order of the labels, one per ten images.
@@ -195,20 +201,6 @@ impl Hand {
 
 fn bernstein(t: f32) -> [f32; 3] {
     [(1.0 - t) * (1.0 - t), 2.0 * t * (1.0 - t), t * t]
-}
-
-fn zeros(rows: usize, cols: usize) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let fits = rows
-        .checked_mul(cols)
-        .filter(|&len| out.try_reserve_exact(len.saturating_add(spare::<u8>())).is_ok());
-    let len = fits.ok_or_else(|| {
-        Error::new("the digits do not fit in memory")
-            .got(format!("{rows} images of {cols} bytes"))
-            .help("ask for fewer samples")
-    })?;
-    out.resize(len, 0);
-    Ok(out)
 }
 
 /// The label of image `index`: ten images in a row hold every digit once, shuffled.

@@ -1,7 +1,7 @@
 //! The numbers of binary files, streamed into a matrix.
 //!
 //! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is
-//! never a second copy. Rows that are not kept are decoded and checked, but take no room.
+//! never a second copy. Rows that are not chosen are decoded and checked, but take no room.
 
 use std::io::Read;
 
@@ -71,7 +71,7 @@ impl Layout {
         let bytes = self.bytes(rows, cols)?;
         source.expect(bytes)?;
         into.announce(rows, cols, self.element.is_byte())?;
-        // Taken out for the loop, so that `into` can be asked which rows it keeps.
+        // Taken out for the loop, so that `into` can say which rows are chosen.
         let mut values = std::mem::replace(&mut into.matrix.values, Values::U8(Vec::new()));
         match &mut values {
             Values::U8(out) => self.stream(&mut source, into, out, shape, |chunk, out| {
@@ -120,7 +120,7 @@ impl Layout {
             .help("the header is damaged or was edited: write the file again")
     }
 
-    /// Reads all values and puts those of kept rows into `out`, which has room for them.
+    /// Reads all values and puts those of chosen rows into `out`, which has room for them.
     fn stream<T: Number, R: Read>(
         &self,
         source: &mut Source<R>,
@@ -133,10 +133,10 @@ impl Layout {
         let scatter =
             if self.fortran && cols > 1 { Some(Scatter::new(into, rows, out.len())) } else { None };
         if scatter.is_some() {
-            out.resize(out.len() + into.kept(rows) * cols, T::ZERO);
+            out.resize(out.len() + into.kept(rows) * cols, T::default());
         }
         let mut buffer = vec![0; 1 << 16];
-        let mut part = Vec::new();
+        let mut piece = Vec::new();
         let mut done = 0;
         while done < total {
             let want = (buffer.len() / size).min(total - done);
@@ -146,20 +146,20 @@ impl Layout {
                 let bytes = (total * size) as u64;
                 return Err(truncated(bytes, format_args!("{} bytes", done * size + got)));
             }
-            part.clear();
-            decode(chunk, &mut part);
-            self.finite(&part, chunk, done, Shape { rows, cols })?;
+            piece.clear();
+            decode(chunk, &mut piece);
+            self.finite(&piece, chunk, done, Shape { rows, cols })?;
             match &scatter {
                 Some(scatter) => {
-                    for (k, &value) in part.iter().enumerate() {
+                    for (k, &value) in piece.iter().enumerate() {
                         let (row, column) = self.place(done + k, rows, cols);
                         if let Some(at) = scatter.row(row) {
                             out[at * cols + column + scatter.start] = value;
                         }
                     }
                 }
-                None if into.chooses() => append_kept(&part, done, cols, into, out),
-                None => out.extend_from_slice(&part),
+                None if into.chooses() => append_chosen(&piece, done, cols, into, out),
+                None => out.extend_from_slice(&piece),
             }
             done += want;
         }
@@ -192,7 +192,8 @@ impl Layout {
         first: usize,
         Shape { rows, cols }: Shape,
     ) -> Result<()> {
-        let Some(at) = values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
+        let is_finite = |&value: &T| Into::<f64>::into(value).is_finite();
+        let Some(at) = values.iter().position(|value| !is_finite(value)) else { return Ok(()) };
         let (row, column) = self.place(first + at, rows, cols);
         let place = format_args!("row {row}, column {column} (counted from 0)");
         Err(match self.double(chunk, at) {
@@ -212,7 +213,7 @@ impl Layout {
 struct Scatter {
     /// Values that were there before.
     start: usize,
-    /// Number of each row among those that are kept, where some are left out.
+    /// Number of each row among the chosen ones, where not all are.
     ranks: Option<Vec<Option<usize>>>,
 }
 
@@ -229,23 +230,21 @@ impl Scatter {
     }
 }
 
-/// Appends those of `part`, values `first` and on in C order, that lie in kept rows.
-fn append_kept<T: Copy>(
-    part: &[T],
-    first: usize,
+/// Appends those of `piece`, values `at` and on in C order, that lie in chosen rows.
+fn append_chosen<T: Copy>(
+    mut piece: &[T],
+    mut at: usize,
     cols: usize,
     into: &Incoming<'_>,
     out: &mut Vec<T>,
 ) {
-    let mut rest = part;
-    let mut at = first;
-    while !rest.is_empty() {
-        let (row, left) = rest.split_at(rest.len().min(cols - at % cols));
+    while !piece.is_empty() {
+        let (row, rest) = piece.split_at(piece.len().min(cols - at % cols));
         if into.keeps(at / cols) {
             out.extend_from_slice(row);
         }
         at += row.len();
-        rest = left;
+        piece = rest;
     }
 }
 
@@ -257,27 +256,11 @@ pub(super) fn not_finite(value: impl std::fmt::Display, place: impl std::fmt::Di
         .help("remove NaN and infinite values; scale those that are beyond 32-bit floats")
 }
 
-/// What a matrix holds.
-trait Number: Copy + std::fmt::Display {
-    const ZERO: Self;
-    fn is_finite(self) -> bool;
-}
+/// What a matrix holds: bytes or floats.
+trait Number: Copy + Default + Into<f64> + std::fmt::Display {}
 
-impl Number for f32 {
-    const ZERO: Self = 0.0;
-
-    fn is_finite(self) -> bool {
-        f32::is_finite(self)
-    }
-}
-
-impl Number for u8 {
-    const ZERO: Self = 0;
-
-    fn is_finite(self) -> bool {
-        true
-    }
-}
+impl Number for f32 {}
+impl Number for u8 {}
 
 fn decode_bytes(element: Element, chunk: &[u8], out: &mut Vec<u8>) {
     match element {

@@ -17,7 +17,8 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use tamis_host::data::{Source, Values, idx};
-/// let file = [0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4]; // one image of 2 × 2 pixels
+/// // One image of 2 × 2 pixels.
+/// let file = [0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4];
 /// let matrix = idx::read(Source::bytes(&file)).unwrap();
 /// assert_eq!((matrix.rows, matrix.cols, matrix.values), (1, 4, Values::U8(vec![1, 2, 3, 4])));
 /// ```

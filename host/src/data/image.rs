@@ -17,7 +17,8 @@ use rayon::prelude::*;
 use tamis::base::math;
 use tamis::base::rng::{Rng, stream};
 
-use super::{Matrix, Values, spare};
+use super::matrix::zeros;
+use super::{Matrix, Values};
 use crate::{Error, Result, base::file};
 
 /// Stream of the frequencies.
@@ -70,11 +71,8 @@ impl Picture {
                 .help("scale the picture down"));
         }
         let mut bytes = Vec::new();
-        source
-            .by_ref()
-            .take(MAX_FILE)
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::io("cannot read", path, e))?;
+        let read = source.by_ref().take(MAX_FILE).read_to_end(&mut bytes);
+        read.map_err(|e| Error::io("cannot read", path, e))?;
         Self::read(&bytes).map_err(|error| error.at(path))
     }
 
@@ -126,7 +124,8 @@ impl Picture {
     ///
     /// ```
     /// use tamis_host::data::image::{Fourier, Picture};
-    /// let picture = Picture { rows: 2, cols: 3, channels: 1, values: vec![0, 51, 102, 153, 204, 255] };
+    /// let values = vec![0, 51, 102, 153, 204, 255];
+    /// let picture = Picture { rows: 2, cols: 3, channels: 1, values };
     /// let fourier = Fourier { features: 8, deviation: 2.0, channel_deviation: 0.0, seed: 0 };
     /// let (samples, labels) = picture.samples(&fourier)?;
     /// assert_eq!((samples.rows, samples.cols, labels[1], labels[5]), (6, 8, 0.2, 1.0));
@@ -140,16 +139,11 @@ impl Picture {
         let mut rng = Rng::new(fourier.seed, FREQUENCIES);
         let frequencies: Vec<f64> =
             (0..k * axes).map(|i| deviations[i % axes] * f64::from(rng.normal())).collect();
-        let mut values = Vec::new();
-        let len = n
-            .checked_mul(d)
-            .filter(|&len| values.try_reserve_exact(len.saturating_add(spare::<f32>())).is_ok());
-        let len = len.ok_or_else(|| {
+        let mut values = zeros::<f32>(n, d).ok_or_else(|| {
             Error::new("the samples of the picture do not fit in memory")
                 .got(format_args!("{n} rows of {d} numbers"))
                 .help("take a smaller picture, or fewer features")
         })?;
-        values.resize(len, 0.0_f32);
         values.par_chunks_mut(d).enumerate().for_each(|(i, row)| {
             let (pixel, channel) = (i / self.channels, i % self.channels);
             let place = [pixel / self.cols, pixel % self.cols, channel].map(|at| at as f64);

@@ -76,7 +76,8 @@ pub fn load_labelled(
 /// let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
 /// std::fs::write(&x, "10\n20\n30\n").unwrap();
 /// std::fs::write(&y, "7\n1\n0\n").unwrap();
-/// let (x, y) = data::load_chosen(&x, &y, |labels| select::rows_with(labels, &[0.0, 7.0]).map(Some)).unwrap();
+/// let choose = |labels: &[f32]| select::rows_with(labels, &[0.0, 7.0]).map(Some);
+/// let (x, y) = data::load_chosen(&x, &y, choose).unwrap();
 /// assert_eq!((x.values, &y[..]), (Values::F32(vec![10.0, 30.0]), &[7.0, 0.0][..]));
 /// ```
 pub fn load_chosen(
@@ -136,7 +137,7 @@ pub fn load_beside(
     if chosen.is_sorted() {
         return Ok((matrix, values));
     }
-    // The kept rows are in the order of the files.
+    // The rows read are in the order of the files.
     let ranks = keep.iter().scan(0, |kept, &keep| {
         let rank = *kept;
         *kept += usize::from(keep);
@@ -149,32 +150,32 @@ pub fn load_beside(
 /// Appends the rows of all files that `path` names: the column names.
 fn append_all(path: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let mut names = None;
-    for part in parts(path)? {
-        let found = append(&part, rows).map_err(|e| e.at(&part))?;
+    for file in files(path)? {
+        let found = append(&file, rows).map_err(|e| e.at(&file))?;
         names = names.or(found);
     }
     Ok(names)
 }
 
-/// The files that `path` names, in order.
-fn parts(path: &Path) -> Result<Vec<PathBuf>> {
+/// The files that a list with commas names, in order.
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let text = path.to_str().filter(|text| text.contains(',') && !path.exists());
     let Some(text) = text else { return Ok(vec![path.to_owned()]) };
-    let parts: Vec<_> = text.split(',').map(|part| PathBuf::from(part.trim())).collect();
-    if parts.iter().any(|part| part.as_os_str().is_empty()) {
+    let files: Vec<_> = text.split(',').map(|file| PathBuf::from(file.trim())).collect();
+    if files.iter().any(|file| file.as_os_str().is_empty()) {
         return Err(Error::new("a file name is empty")
             .expected("file names separated by commas")
             .got(text)
             .help("take out the comma that has no name beside it"));
     }
-    Ok(parts)
+    Ok(files)
 }
 
-/// The file that `part` names, and the array in it.
-fn member(part: &Path) -> (PathBuf, Option<String>) {
-    match part.to_str().and_then(|text| text.rsplit_once('#')) {
-        Some((file, member)) if !part.exists() => (file.into(), Some(member.to_owned())),
-        _ => (part.to_owned(), None),
+/// The file that `X.npz#NAME` means, and the name of the array in it.
+fn member(name: &Path) -> (PathBuf, Option<String>) {
+    match name.to_str().and_then(|text| text.rsplit_once('#')) {
+        Some((file, member)) if !name.exists() => (file.into(), Some(member.to_owned())),
+        _ => (name.to_owned(), None),
     }
 }
 
@@ -182,8 +183,8 @@ fn member(part: &Path) -> (PathBuf, Option<String>) {
 const HEAD: usize = 8;
 
 /// Appends the rows of one file: the column names.
-fn append(part: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
-    let (path, member) = member(part);
+fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
+    let (path, member) = member(name);
     let (mut file, len) = file::open(&path)?;
     let head = head(&mut file)?;
     file.rewind().map_err(|e| Error::new("cannot read").source(e))?;

@@ -101,7 +101,8 @@ impl Matrix {
                 .expected("1 column")
                 .got(format_args!("{} columns", self.cols))
                 .help(
-                    "pass the file of labels, or name the column of the data that holds them with --target",
+                    "pass the file of labels, or name the column of the data that holds them with \
+                    --target",
                 ));
         }
         Ok(self.values.into_f32())
@@ -167,14 +168,14 @@ impl Matrix {
     }
 }
 
-/// Rows of files on their way into a matrix: all of them, or those that are kept, in the order of
+/// Rows of files on their way into a matrix: all of them, or those that are chosen, in the order of
 /// the files.
 #[derive(Debug)]
 pub(super) struct Incoming<'a> {
     pub(super) matrix: Matrix,
-    /// Rows that came so far, kept or not.
+    /// Rows that came so far, chosen or not.
     pub(super) seen: usize,
-    /// Whether a row is kept, by its number among all that come; those beyond are not.
+    /// Whether a row is chosen, by its number among all that come; those beyond are not.
     keep: Option<&'a [bool]>,
 }
 
@@ -185,17 +186,17 @@ impl<'a> Incoming<'a> {
         Self { matrix, seen: 0, keep }
     }
 
-    /// Whether rows may be left out.
+    /// Whether not all rows are chosen.
     pub(super) fn chooses(&self) -> bool {
         self.keep.is_some()
     }
 
-    /// Whether the row `ahead` rows after those seen is kept.
+    /// Whether the row `ahead` rows after those seen is chosen.
     pub(super) fn keeps(&self, ahead: usize) -> bool {
         self.keep.is_none_or(|keep| keep.get(self.seen + ahead).copied().unwrap_or(false))
     }
 
-    /// How many of the next `rows` rows are kept.
+    /// How many of the next `rows` rows are chosen.
     pub(super) fn kept(&self, rows: usize) -> usize {
         match self.keep {
             None => rows,
@@ -203,7 +204,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Appends one row of floats, if it is kept.
+    /// Appends one row of floats, if it is chosen.
     pub(super) fn push(&mut self, row: &[f32]) -> Result<()> {
         if self.keeps(0) {
             let values = self.matrix.floats();
@@ -253,6 +254,15 @@ pub(crate) const LINE: usize = 64;
 /// begins.
 pub(crate) const fn spare<T>() -> usize {
     LINE / size_of::<T>()
+}
+
+/// Zeros for `rows × cols` values, with the room of [`spare`]; none where they do not fit in
+/// memory.
+pub(super) fn zeros<T: Clone + Default>(rows: usize, cols: usize) -> Option<Vec<T>> {
+    let (len, mut out) = (rows.checked_mul(cols)?, Vec::new());
+    out.try_reserve_exact(len.saturating_add(spare::<T>())).ok()?;
+    out.resize(len, T::default());
+    Some(out)
 }
 
 /// Gives back what is reserved behind the values, but for [`spare`].

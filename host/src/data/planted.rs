@@ -53,7 +53,8 @@ impl Planted {
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
 pub fn network(dims: Dims, signs: Signs, seed: u64) -> Result<Planted> {
-    plant(dims, signs, seed, relu)
+    dims.check()?;
+    label(samples(&dims, seed)?, dims, signs, seed, relu)
 }
 
 /// `y = w · x` with one block: the Gaussian sensing problem.
@@ -61,7 +62,9 @@ pub fn network(dims: Dims, signs: Signs, seed: u64) -> Result<Planted> {
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
 pub fn linear(samples: usize, inputs: usize, nnz: usize, seed: u64) -> Result<Planted> {
-    plant(Dims::new(samples, inputs, 1, nnz), Signs::Positive, seed, |z, _| z)
+    let dims = Dims::new(samples, inputs, 1, nnz);
+    dims.check()?;
+    label(self::samples(&dims, seed)?, dims, Signs::Positive, seed, |z, _| z)
 }
 
 /// The network of [`network`] on rows of the caller's: the weights depend on the seed and the sizes
@@ -148,17 +151,9 @@ pub fn factored(dims: Dims, outputs: usize, seed: u64) -> Result<PlantedNet> {
     let data = samples(&w, seed)?;
     let (index, value) = draw_weights(&w, seed, WEIGHTS);
     let (out_index, out_value) = draw_weights(&wt, seed, OUTPUTS);
-    let hidden = m;
-    let mut planted = PlantedNet {
-        data,
-        labels: vec![0.0; n * outputs],
-        index,
-        value,
-        out_index,
-        out_value,
-        hidden,
-        outputs,
-    };
+    let (labels, hidden) = (vec![0.0; n * outputs], m);
+    let mut planted =
+        PlantedNet { data, labels, index, value, out_index, out_value, hidden, outputs };
     let mut labels = std::mem::take(&mut planted.labels);
     let net = planted.net()?;
     labels.par_chunks_mut(outputs).enumerate().for_each(|(row, labels)| {
@@ -169,9 +164,7 @@ pub fn factored(dims: Dims, outputs: usize, seed: u64) -> Result<PlantedNet> {
                 sums[k] += a * f64::from(v);
             }
         }
-        for (label, sum) in labels.iter_mut().zip(sums) {
-            *label = sum as f32;
-        }
+        labels.iter_mut().zip(sums).for_each(|(label, sum)| *label = sum as f32);
     });
     Ok(PlantedNet { labels, ..planted })
 }
@@ -220,11 +213,11 @@ pub fn deep(
     if outputs > 1 {
         widths.push(outputs);
     }
-    let parts = widths.len() - 1;
+    let count = widths.len() - 1;
     tamis::base::error::range("hidden layers", hidden.len(), 1, 64)?;
-    let mut layers = Vec::with_capacity(parts);
+    let mut layers = Vec::with_capacity(count);
     for (l, pair) in widths.windows(2).enumerate() {
-        let dims = Dims::new(samples_n, pair[0], pair[1], share(nnz, parts, l));
+        let dims = Dims::new(samples_n, pair[0], pair[1], share(nnz, count, l));
         dims.check()?;
         layers.push(draw_weights(&dims, seed, DEEP + l as u64));
     }
@@ -261,9 +254,8 @@ fn answers(
     widths: &[usize],
     outputs: usize,
 ) -> Result<Vec<f32>> {
-    let weights = layers.iter().zip(widths.windows(2));
-    let weights =
-        weights.map(|((index, value), pair)| Weights::new(pair[0], pair[1], index, value));
+    let layers = layers.iter().zip(widths.windows(2));
+    let weights = layers.map(|((index, value), pair)| Weights::new(pair[0], pair[1], index, value));
     let weights = weights.collect::<Result<Vec<_>>>()?;
     let mut labels = vec![0.0; data.rows * outputs];
     labels.par_chunks_mut(outputs).enumerate().for_each(|(row, labels)| {
@@ -288,16 +280,6 @@ fn answers(
 
 fn relu(z: f64, sign: f64) -> f64 {
     sign * (sign * z).max(0.0)
-}
-
-fn plant(
-    dims: Dims,
-    signs: Signs,
-    seed: u64,
-    unit: impl Fn(f64, f64) -> f64 + Sync,
-) -> Result<Planted> {
-    dims.check()?;
-    label(samples(&dims, seed)?, dims, signs, seed, unit)
 }
 
 /// n×d standard normal samples.

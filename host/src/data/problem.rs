@@ -26,11 +26,7 @@ impl Task {
     /// As `--task` calls it.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Regression => "regression",
-            Self::Binary => "binary",
-            Self::Multiclass => "multiclass",
-        }
+        ["regression", "binary", "multiclass"][self as usize]
     }
 
     /// What a model file says of a binary task whose output is the log-odds of class 1.
@@ -104,18 +100,20 @@ impl DataFiles {
                 .got(format_args!("{} labels", keep.len()))
                 .help("name two labels, or use --task regression"));
         }
-        let (data, mut labels) = self.read(task)?;
-        let several = labels.len() > data.rows;
-        let task =
-            task.unwrap_or_else(|| if several { Task::Regression } else { self.guess(&labels) });
-        match task {
-            Task::Regression => {}
-            Task::Binary => labels = self.classes(labels)?,
-            Task::Multiclass => {
-                labels = classes::labels(labels, self.keep.as_deref())
-                    .map_err(|error| error.at(self.labels_file()))?;
-            }
-        }
+        let (data, labels) = self.read(task)?;
+        let two = self.keep.as_ref().is_some_and(|keep| keep.len() == 2);
+        let is_binary = labels.len() == data.rows && (two || labels.iter().all(is_class));
+        let task = task.unwrap_or(if is_binary { Task::Binary } else { Task::Regression });
+        let keep = self.keep.as_deref();
+        let labels = match task {
+            Task::Regression => Ok(labels),
+            Task::Binary => match keep {
+                Some(keep) => select::class_indices(&labels, keep),
+                None => check_binary(&labels).map(|()| labels),
+            },
+            Task::Multiclass => classes::labels(labels, keep),
+        };
+        let labels = labels.map_err(|error| error.at(self.labels_file()))?;
         Ok(Problem { data, labels, task })
     }
 
@@ -156,25 +154,18 @@ impl DataFiles {
 
     /// Checks that rows of several labels can be taken as asked.
     fn check_several(&self, columns: usize) -> Result<()> {
-        let refused = |what: &str, got: String, help: &str| {
-            Err(Error::new(what).expected("labels of one column").got(got).help(help))
-        };
         if self.labels_file() == self.data {
-            let what = "the samples are given as their own labels";
-            return refused(
-                what,
-                format!("the samples, {columns} columns"),
-                "pass the file of labels",
-            );
+            return Err(Error::new("the samples are given as their own labels")
+                .expected("labels of one column")
+                .got(format_args!("the samples, {columns} columns"))
+                .help("pass the file of labels"));
         }
         if self.keep.is_some() || self.rows_per_label.is_some() {
             let flag = if self.keep.is_some() { "--keep-labels" } else { "--rows-per-label" };
-            let help = format!("leave {flag} out: rows are chosen by one label each");
-            return refused(
-                "rows cannot be chosen by several labels",
-                format!("{columns} columns"),
-                &help,
-            );
+            return Err(Error::new("rows cannot be chosen by several labels")
+                .expected("labels of one column")
+                .got(format_args!("{columns} columns"))
+                .help(format!("leave {flag} out: rows are chosen by one label each")));
         }
         Ok(())
     }
@@ -195,29 +186,16 @@ impl DataFiles {
         let chosen = select::occurrences(&labels, range.clone())?;
         Ok(Some(chosen.into_iter().map(|at| kept[at]).collect()))
     }
+}
 
-    fn guess(&self, labels: &[f32]) -> Task {
-        let two = self.keep.as_ref().is_some_and(|keep| keep.len() == 2);
-        if two || labels.iter().all(|&label| is_class(label)) {
-            Task::Binary
-        } else {
-            Task::Regression
-        }
-    }
-
-    /// Labels as 0 and 1.
-    fn classes(&self, labels: Vec<f32>) -> Result<Vec<f32>> {
-        if let Some(keep) = &self.keep {
-            return select::class_indices(&labels, keep);
-        }
-        match labels.iter().position(|&label| !is_class(label)) {
-            None => Ok(labels),
-            Some(row) => Err(Error::new("a label is outside the binary task")
-                .at(self.labels_file())
-                .expected("0 or 1")
-                .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
-                .help("name the two classes with --keep-labels A,B, or use --task regression")),
-        }
+/// Checks that labels are 0 and 1.
+fn check_binary(labels: &[f32]) -> Result<()> {
+    match labels.iter().position(|label| !is_class(label)) {
+        None => Ok(()),
+        Some(row) => Err(Error::new("a label is outside the binary task")
+            .expected("0 or 1")
+            .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
+            .help("name the two classes with --keep-labels A,B, or use --task regression")),
     }
 }
 
@@ -237,7 +215,7 @@ impl Table {
     /// No such column, several of that name, or no other column.
     pub fn target(self, name: &str) -> Result<Problem> {
         let (data, labels) = self.split(name)?;
-        let is_binary = labels.iter().all(|&label| is_class(label));
+        let is_binary = labels.iter().all(is_class);
         Ok(Problem { data, labels, task: if is_binary { Task::Binary } else { Task::Regression } })
     }
 }
@@ -251,16 +229,13 @@ impl Problem {
         if task != Task::Regression {
             self.labels = classes::labels(self.labels, None)?;
         }
-        if task == Task::Binary && self.labels.iter().any(|&label| !is_class(label)) {
-            return Err(Error::new("a label is outside the binary task")
-                .expected("0 or 1")
-                .help("take Task::Multiclass for more classes"));
+        if task == Task::Binary {
+            check_binary(&self.labels)?;
         }
         Ok(Self { task, ..self })
     }
 
-    /// This share of the rows, in a random order that the seed fixes, and the others: to train on
-    /// and to test on.
+    /// Splits the rows at random, by a seed: this share to train on, the others to test on.
     ///
     /// # Errors
     /// A share that leaves either side without rows.
@@ -284,8 +259,8 @@ impl Problem {
                 .help("0.8 trains on four fifths"));
         }
         let order = Permutation::new(seed, stream::ROWS, rows);
-        let part = |range: Range<usize>| self.rows(range.map(|k| order.get(k)).collect());
-        Ok((part(0..first)?, part(first..rows)?))
+        let subset = |range: Range<usize>| self.rows(range.map(|k| order.get(k)).collect());
+        Ok((subset(0..first)?, subset(first..rows)?))
     }
 
     /// The data set of these rows, in this order.
@@ -411,8 +386,8 @@ fn too_large<'a>(
         .help("divide the column by its largest magnitude, or take out the row if it is wrong")
 }
 
-fn is_class(label: f32) -> bool {
-    label == 0.0 || label == 1.0
+fn is_class(label: &f32) -> bool {
+    [0.0, 1.0].contains(label)
 }
 
 #[cfg(test)]

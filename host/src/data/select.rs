@@ -22,9 +22,12 @@ use crate::{Error, Result};
 /// ```
 pub fn keep_labels(matrix: Matrix, labels: &[f32], keep: &[f32]) -> Result<(Matrix, Vec<f32>)> {
     check_counts(&matrix, labels)?;
-    let rows = rows_with(labels, keep)?;
-    let labels = labels_of(labels, &rows);
-    Ok((gather(matrix, rows)?, labels))
+    gather_labelled(matrix, labels, rows_with(labels, keep)?)
+}
+
+fn gather_labelled(m: Matrix, labels: &[f32], rows: Vec<usize>) -> Result<(Matrix, Vec<f32>)> {
+    let labels = rows.iter().map(|&row| labels[row]).collect();
+    Ok((gather(m, rows)?, labels))
 }
 
 /// The rows whose label is one of `keep`, rising.
@@ -40,11 +43,6 @@ pub fn rows_with(labels: &[f32], keep: &[f32]) -> Result<Vec<usize>> {
             .help("keep labels that are there"));
     }
     Ok((0..labels.len()).filter(|&row| keep.contains(&labels[row])).collect())
-}
-
-/// The labels of `rows`.
-pub(super) fn labels_of(labels: &[f32], rows: &[usize]) -> Vec<f32> {
-    rows.iter().map(|&row| labels[row]).collect()
 }
 
 /// Labels as positions in `classes`: the first class becomes 0, the second 1, and so on.
@@ -85,9 +83,7 @@ pub fn rows_per_label(
     range: Range<usize>,
 ) -> Result<(Matrix, Vec<f32>)> {
     check_counts(&matrix, labels)?;
-    let rows = occurrences(labels, range)?;
-    let labels = labels_of(labels, &rows);
-    Ok((gather(matrix, rows)?, labels))
+    gather_labelled(matrix, labels, occurrences(labels, range)?)
 }
 
 /// The rows that [`rows_per_label`] keeps, in its order.
@@ -116,16 +112,17 @@ pub fn occurrences(labels: &[f32], range: Range<usize>) -> Result<Vec<usize>> {
 /// # Errors
 /// A row is named twice or does not exist.
 pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
-    let kept = rows.len();
-    let order = complete(rows, matrix.rows)?;
-    fn kept_of<T: Copy>(values: &mut Vec<T>, cols: usize, kept: usize, order: &[usize]) {
-        permute(values, cols, order.len(), |place| order[place]);
+    fn first<T>(values: &mut Vec<T>, cols: usize, kept: usize, order: &[usize]) {
+        permute(values, cols, order.len(), Way::There, |place| order[place]);
         values.truncate(kept * cols);
         shrink(values);
     }
+    let chosen = mask(&rows, matrix.rows)?;
+    let (kept, mut order) = (rows.len(), rows);
+    order.extend((0..matrix.rows).filter(|&row| !chosen[row]));
     match &mut matrix.values {
-        Values::F32(v) => kept_of(v, matrix.cols, kept, &order),
-        Values::U8(v) => kept_of(v, matrix.cols, kept, &order),
+        Values::F32(v) => first(v, matrix.cols, kept, &order),
+        Values::U8(v) => first(v, matrix.cols, kept, &order),
     }
     matrix.rows = kept;
     Ok(matrix)
@@ -134,35 +131,27 @@ pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
 /// The rows of `matrix`, and the labels of each, in the order `from`: at place `i` the row
 /// `from(i)`, a permutation.
 pub(crate) fn reorder(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
-    let (rows, cols) = (matrix.rows, matrix.cols);
-    match &mut matrix.values {
-        Values::F32(v) => permute(v, cols, rows, &from),
-        Values::U8(v) => permute(v, cols, rows, &from),
-    }
-    permute(labels, labels.len() / rows.max(1), rows, &from);
+    permute_rows(matrix, Way::There, &from);
+    permute(labels, labels.len() / matrix.rows.max(1), matrix.rows, Way::There, &from);
 }
 
 /// The way back of [`reorder`] with the same order: the row at place `i`, and its labels, go to
 /// place `from(i)`.
 pub(crate) fn restore(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
-    let (rows, cols) = (matrix.rows, matrix.cols);
-    match &mut matrix.values {
-        Values::F32(v) => unpermute(v, cols, rows, &from),
-        Values::U8(v) => unpermute(v, cols, rows, &from),
-    }
-    restore_labels(labels, rows, &from);
+    permute_rows(matrix, Way::Back, &from);
+    restore_labels(labels, matrix.rows, &from);
 }
 
 /// [`restore`] for the labels of so many rows alone.
 pub(crate) fn restore_labels(labels: &mut [f32], rows: usize, from: impl Fn(usize) -> usize) {
-    unpermute(labels, labels.len() / rows.max(1), rows, &from);
+    permute(labels, labels.len() / rows.max(1), rows, Way::Back, &from);
 }
 
-/// `rows`, followed by all other rows below `n`.
-fn complete(mut rows: Vec<usize>, n: usize) -> Result<Vec<usize>> {
-    let seen = mask(&rows, n)?;
-    rows.extend((0..n).filter(|&row| !seen[row]));
-    Ok(rows)
+fn permute_rows(matrix: &mut Matrix, way: Way, from: impl Fn(usize) -> usize) {
+    match &mut matrix.values {
+        Values::F32(v) => permute(v, matrix.cols, matrix.rows, way, from),
+        Values::U8(v) => permute(v, matrix.cols, matrix.rows, way, from),
+    }
 }
 
 /// Which of `n` rows are among `rows`.
@@ -180,50 +169,32 @@ pub(super) fn mask(rows: &[usize], n: usize) -> Result<Vec<bool>> {
     Ok(seen)
 }
 
-/// Puts row `from(i)` of `values`, rows of `cols`, at place `i` for every `i` below `rows`, cycle
-/// by cycle, in place; `from` is a permutation. Takes a bit per row.
-fn permute<T: Copy>(values: &mut [T], cols: usize, rows: usize, from: impl Fn(usize) -> usize) {
-    let mut saved = Vec::with_capacity(cols);
-    let mut done = vec![0_u64; rows.div_ceil(64)];
-    for start in 0..rows {
-        if done[start / 64] >> (start % 64) & 1 == 1 {
-            continue;
-        }
-        saved.clear();
-        saved.extend_from_slice(&values[start * cols..][..cols]);
-        let mut place = start;
-        loop {
-            done[place / 64] |= 1 << (place % 64);
-            let source = from(place);
-            if source == start {
-                break;
-            }
-            values.copy_within(source * cols..(source + 1) * cols, place * cols);
-            place = source;
-        }
-        values[place * cols..][..cols].copy_from_slice(&saved);
-    }
+/// Which way rows are permuted.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// Row `from(i)` goes to place `i`.
+    There,
+    /// Row `i` goes to place `from(i)`.
+    Back,
 }
 
-/// Puts row `i` of `values` at place `to(i)`: what [`permute`] did with the same permutation is
-/// undone.
-fn unpermute<T: Copy>(values: &mut [T], cols: usize, rows: usize, to: impl Fn(usize) -> usize) {
-    let mut carried = Vec::with_capacity(cols);
+/// Permutes rows of `cols` values in place, cycle by cycle; `from` is a permutation. Takes a bit
+/// per row.
+fn permute<T>(values: &mut [T], cols: usize, rows: usize, way: Way, from: impl Fn(usize) -> usize) {
     let mut done = vec![0_u64; rows.div_ceil(64)];
     for start in 0..rows {
-        if done[start / 64] >> (start % 64) & 1 == 1 {
-            continue;
-        }
-        carried.clear();
-        carried.extend_from_slice(&values[start * cols..][..cols]);
         let mut place = start;
-        loop {
+        while done[place / 64] >> (place % 64) & 1 == 0 {
             done[place / 64] |= 1 << (place % 64);
-            place = to(place);
-            carried.swap_with_slice(&mut values[place * cols..][..cols]);
-            if place == start {
-                break;
+            let next = from(place);
+            // There the row of the start moves along the cycle, back it stays and takes each row
+            // to its place.
+            let other = if way == Way::There { place } else { start };
+            if next != start {
+                let (low, high) = values.split_at_mut(next.max(other) * cols);
+                low[next.min(other) * cols..][..cols].swap_with_slice(&mut high[..cols]);
             }
+            place = next;
         }
     }
 }
@@ -248,14 +219,10 @@ fn check_distinct(labels: &[f32]) -> Result<()> {
     match (0..labels.len()).find(|&i| labels[..i].contains(&labels[i])) {
         Some(i) => Err(Error::new(format!("label {} is in the list twice", labels[i]))
             .expected("different labels")
-            .got(list_as_given(labels))
+            .got(labels.iter().map(f32::to_string).collect::<Vec<_>>().join(","))
             .help("name every label once")),
         None => Ok(()),
     }
-}
-
-fn list_as_given(labels: &[f32]) -> String {
-    labels.iter().map(f32::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The first distinct labels, sorted, as errors show them.

@@ -217,9 +217,15 @@ impl From<TooFar> for Error {
     fn from(too_far: TooFar) -> Self {
         let TooFar { limit, bytes } = too_far;
         Self::new(too_far.to_string())
-            .expected(format_args!("at most {limit} bytes: {EXPANSION} times what is compressed, or 64 MiB"))
+            .expected(format_args!(
+                "at most {limit} bytes: {EXPANSION} times what is compressed, \
+                or 64 MiB"
+            ))
             .got(format_args!("{bytes} bytes or more"))
-            .help("if you trust the file, decompress it first: gzip -d, or numpy.savez in place of savez_compressed")
+            .help(
+                "if you trust the file, decompress it first: gzip -d, or numpy.savez in place of \
+                savez_compressed",
+            )
     }
 }
 
@@ -231,7 +237,10 @@ pub(super) fn unreadable(e: io::Error) -> Error {
         return Error::new("bytes follow the end of the compressed data")
             .expected("the end of the file, or more data in gzip format")
             .got(trailing)
-            .help("something was appended to the file: copy or download it again, or compress it again");
+            .help(
+                "something was appended to the file: copy or download it again, or compress it \
+                again",
+            );
     }
     Error::new("cannot read the bytes").source(e).help(COPY_AGAIN)
 }

@@ -74,8 +74,8 @@ pub struct ShapeReport {
     /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds,
     /// one thread; null where the matrix would take more than a few megabytes.
     pub products_over_gram: Option<f64>,
-    /// Outputs and gates of a network of which one neuron has changed, all computed over what is
-    /// kept from before, in seconds, one thread.
+    /// Outputs and gates of a network of which one neuron has changed: all computed anew over those
+    /// that reuse the activations held, in seconds, one thread.
     pub anew_over_kept: f64,
 }
 
@@ -91,7 +91,7 @@ pub fn run(options: &BenchOptions) -> Result<BenchReport> {
         return Err(Error::new("there is nothing to measure")
             .expected("--rounds 1 or more")
             .got(0)
-            .help("15 rounds are usual"));
+            .help("15 is the default"));
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut shapes = Vec::new();
@@ -117,34 +117,27 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
     let layout = Layout::new(m, d);
     let mut blocked = Blocked::new(problem.data.clone(), m, s, layout)?;
     // Activations on all rows, however many they are.
-    let activations = Layout {
-        activations: n.div_ceil(Layout::GROUPS).next_multiple_of(layout.tile) * m,
-        ..layout
-    };
-    let mut kept = Blocked::new(
-        problem.data.clone(),
-        m,
-        s,
-        Layout { gram: layout.with_gram(s).gram, ..activations },
-    )?;
+    let activations = n.div_ceil(Layout::GROUPS).next_multiple_of(layout.tile) * m;
+    let activations = Layout { activations, ..layout };
+    let all_held = Layout { gram: layout.with_gram(s).gram, ..activations };
+    let mut cached = Blocked::new(problem.data.clone(), m, s, all_held)?;
     let (mut changed, mut outputs, mut round) = (w.value().to_vec(), vec![0.0; n], 1);
-    let mut evaluate = |blocked: &mut Blocked, times: &mut Vec<f64>| -> Result<()> {
+    let mut evaluate = |blocked: &mut Blocked| -> tamis::Result<f64> {
         round += 1;
         changed[0] += 1e-3;
         let w = Weights::new(d, m, w.index(), &changed)?;
         let gates = Gates::of(w, Signs::Positive, Default::default(), options.seed, round);
-        times.push(timed(|| {
+        timed(|| {
             blocked.forward(gates, w, &mut outputs)?;
             blocked.hold(gates, w.index()).map(|_| ())
-        })?);
-        Ok(())
+        })
     };
     // The product takes what the gradient takes: all neurons that have weights, at the panel's
     // width.
     let columns = w.blocks().count();
     let right: Vec<f32> = (0..n * columns).map(|at| labels[at / columns]).collect();
     let mut many = vec![0.0; s];
-    let (mut panel, mut product, mut normal) =
+    let (mut panel, mut product, mut restricted) =
         (vec![0.0; m * d], vec![0.0; d * columns], vec![0.0; s]);
 
     let mut products = |blocked: &mut Blocked| -> tamis::Result<f64> {
@@ -152,39 +145,42 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         timed(|| (0..PRODUCTS).try_for_each(|_| blocked.normal_at(gates, w, &mut many, &mut [])))
     };
     let (one, two) = (pool(1)?, pool(2)?);
-    let mut times = Times::default();
+    // Seconds of the fastest round.
+    let [mut gemm, mut gradient, mut pair, mut normal, mut many_products, mut gram] =
+        [f64::INFINITY; 6];
+    let [mut anew, mut reused] = [f64::INFINITY; 2];
     for _ in 0..options.rounds {
-        times.gemm.push(seconds(|| whole_product(&rows, &right, &mut product, n, d, columns)));
-        let gradient =
+        let product = || {
+            whole_product(&rows, &right, &mut product, n, d, columns);
+            Ok(())
+        };
+        gemm = gemm.min(timed(product)?);
+        let all =
             |blocked: &mut Blocked, panel: &mut [f32]| blocked.gradient(gates, labels, 0..m, panel);
-        times.gradient.push(one.install(|| timed(|| gradient(&mut blocked, &mut panel)))?);
+        gradient = gradient.min(one.install(|| timed(|| all(&mut blocked, &mut panel)))?);
         if threads > 1 {
-            times.pair.push(two.install(|| timed(|| gradient(&mut blocked, &mut panel)))?);
+            pair = pair.min(two.install(|| timed(|| all(&mut blocked, &mut panel)))?);
         }
-        times.normal.push(one.install(|| {
+        normal = normal.min(one.install(|| {
             let gates = blocked.hold(gates, w.index())?;
-            timed(|| blocked.normal_at(gates, w, &mut normal, &mut []))
+            timed(|| blocked.normal_at(gates, w, &mut restricted, &mut []))
         })?);
-        times.products.push(one.install(|| products(&mut blocked))?);
-        times.gram.push(one.install(|| products(&mut kept))?);
-        one.install(|| evaluate(&mut blocked, &mut times.anew))?;
-        // Once untimed, so that what is kept is of the weights before.
-        one.install(|| {
-            evaluate(&mut kept, &mut Vec::new()).and_then(|()| evaluate(&mut kept, &mut times.kept))
-        })?;
+        many_products = many_products.min(one.install(|| products(&mut blocked))?);
+        gram = gram.min(one.install(|| products(&mut cached))?);
+        anew = anew.min(one.install(|| evaluate(&mut blocked))?);
+        // Once untimed, so that the activations held are of the previous weights.
+        let again = || evaluate(&mut cached).and_then(|_| evaluate(&mut cached));
+        reused = reused.min(one.install(again)?);
     }
-    // The reference operator is slower by orders of magnitude: a part of the rows, once.
-    let part = (n / 50).max(1);
+    // The reference operator is slower by orders of magnitude: a fraction of the rows, once.
+    let few = (n / 50).max(1);
     let mut memory = vec![0.0; budget::gated_words(d, m)];
-    let mut reference = Gated::new(Rows::new(&rows[..part * d], d)?, m, m, &mut memory)?;
-    let reference = timed(|| reference.gradient(gates, &labels[..part], 0..m, &mut panel))?
+    let mut reference = Gated::new(Rows::new(&rows[..few * d], d)?, m, m, &mut memory)?;
+    let reference = timed(|| reference.gradient(gates, &labels[..few], 0..m, &mut panel))?
         * n as f64
-        / part as f64;
+        / few as f64;
 
     let work = 2.0 * (n * d * columns) as f64;
-    let Times { gemm, gradient, pair, normal, products, gram, anew, kept } = &times;
-    let [gemm, gradient, pair, normal, products, gram, anew, kept] =
-        [gemm, gradient, pair, normal, products, gram, anew, kept].map(|times| fastest(times));
     Ok(ShapeReport {
         samples: n,
         inputs: d,
@@ -196,8 +192,8 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         two_threads_over_one: (threads > 1).then_some(gradient / pair),
         blocked_over_reference: reference / gradient,
         normal_gmacs: 2.0 * (n * s) as f64 / normal / 1e9,
-        products_over_gram: (layout.with_gram(s).gram > 0).then_some(products / gram),
-        anew_over_kept: anew / kept,
+        products_over_gram: (layout.with_gram(s).gram > 0).then_some(many_products / gram),
+        anew_over_kept: anew / reused,
     })
 }
 
@@ -234,19 +230,6 @@ impl fmt::Display for BenchReport {
         }
         Ok(())
     }
-}
-
-/// Seconds of each round.
-#[derive(Default)]
-struct Times {
-    gemm: Vec<f64>,
-    gradient: Vec<f64>,
-    pair: Vec<f64>,
-    normal: Vec<f64>,
-    products: Vec<f64>,
-    gram: Vec<f64>,
-    anew: Vec<f64>,
-    kept: Vec<f64>,
 }
 
 /// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the
@@ -287,20 +270,10 @@ fn whole_product(
     }
 }
 
-fn seconds(work: impl FnOnce()) -> f64 {
-    let start = Instant::now();
-    work();
-    start.elapsed().as_secs_f64()
-}
-
 fn timed(work: impl FnOnce() -> tamis::Result<()>) -> tamis::Result<f64> {
     let start = Instant::now();
     work()?;
     Ok(start.elapsed().as_secs_f64())
-}
-
-fn fastest(times: &[f64]) -> f64 {
-    times.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
 fn cannot_open(path: &Path, e: io::Error) -> Error {
     let help = match e.kind() {
         ErrorKind::NotFound => "check the name and the folder it is in",
-        ErrorKind::NotADirectory => "a part of the path is a file: check the folders",
+        ErrorKind::NotADirectory => "a folder of the path is a file: check the folders",
         ErrorKind::PermissionDenied => "ask for the right to read it, or run as its owner",
         _ => return Error::io("cannot open", path, e),
     };

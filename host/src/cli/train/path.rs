@@ -135,11 +135,17 @@ fn picture(report: &PathReport) -> String {
     };
     let (own, held) = (points(&|point| Some(point.loss)), points(&|point| point.cv_loss));
     let above = points(&|point| Some(point.cv_loss? + point.cv_error?));
-    let line = |label, points, colour, dashed| Line { label, points, colour, dashed };
-    let mut all = vec![line("rows trained on", own.as_slice(), 0, false)];
-    if !held.is_empty() {
-        all.push(line("rows left out", &held, 1, false));
-        all.push(line("with a standard error", &above, 1, true));
+    let line = |label: &str, points, colour, dashed| Line {
+        label: label.to_owned(),
+        points,
+        colour,
+        dashed,
+    };
+    let has_validation = !held.is_empty();
+    let mut all = vec![line("rows trained on", own, 0, false)];
+    if has_validation {
+        all.push(line("rows left out", held, 1, false));
+        all.push(line("with a standard error", above, 1, true));
     }
     let title = report
         .chosen_nnz

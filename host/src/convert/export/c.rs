@@ -1,14 +1,14 @@
 //! C99: a header, and one file with the tables and the kernels that they need.
 
 use tamis::infer::model::{self, Activation};
-use tamis::infer::quantised::{self, Weights};
+use tamis::infer::quantised;
 
-use super::rust::unknown_layer;
+use super::head::{Classes, Files, Head, Network, unknown_layer};
+use super::kernels;
 use super::table::{self, Table, c_float, c_integer};
-use super::{Classes, Files, Head, Network, kernels};
 use crate::{Error, Result};
 
-/// With products and sums fused the last bits of floats would differ; GCC asks for a pragma of its
+/// With fused products and sums floats would not be bit-identical; GCC asks for a pragma of its
 /// own.
 const UNFUSED: &str = "
 #if defined(__clang__)
@@ -21,11 +21,20 @@ const UNFUSED: &str = "
 /// The file being written.
 #[derive(Default)]
 struct Source {
+    /// Names of the kernels that the body calls.
     kernels: Vec<&'static str>,
     tables: String,
     bytes: usize,
     /// Statements of the prediction.
     body: String,
+}
+
+/// What functions and macros are called, and the types of outputs and inputs.
+struct Names<'a> {
+    name: &'a str,
+    upper: String,
+    number: &'static str,
+    of: &'static str,
 }
 
 /// The texts of `.c` and `.h`, and the bytes of the tables.
@@ -35,8 +44,7 @@ pub(super) fn files(
     name: &str,
     header: &str,
 ) -> Result<(Files, usize)> {
-    let header_is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
-    if !header.chars().all(header_is_plain) {
+    if !header.chars().all(|c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c)) {
         return Err(Error::new("the header would have a name that C cannot include everywhere")
             .expected("letters, digits and _ - . +")
             .got(format_args!("{header:?}"))
@@ -55,34 +63,30 @@ pub(super) fn files(
     };
     let upper = name.to_uppercase();
     let title = head.title(network);
+    let unfused = if number == "float" { UNFUSED } else { "" };
     let mut text = format!(
-        "/*\n * {title}\n *\n * Exported by tamis: export it again rather than edit it. C99, without libraries and without a heap.\n */\n\
-         #include \"{header}.h\"\n"
+        "/*\n * {title}\n *\n * Exported by tamis: export it again rather than edit it. C99, \
+         without libraries and without a heap.\n */\n#include \"{header}.h\"\n{unfused}"
     );
-    if let Network::Floats(_) = network {
-        text += UNFUSED;
-    }
-    let wanted = |kernel: &&str| source.kernels.contains(kernel);
     // The type of pairs stands before the tables, functions behind them.
-    for kernel in
-        kernels::ALL.iter().copied().filter(wanted).filter(|kernel| *kernel == kernels::PAIR)
-    {
-        text += kernel;
+    for (name, kernel) in kernels::all() {
+        if name == "zeros" {
+            text += &format!("\n{}", source.tables);
+            text += kernels::all().find(|(name, _)| *name == "alone").map_or("", |(_, text)| text);
+        }
+        if source.kernels.contains(&name) {
+            text += kernel;
+        }
     }
-    text.push('\n');
-    text += &source.tables;
-    text += kernels::ALONE;
-    for kernel in
-        kernels::ALL.iter().copied().filter(wanted).filter(|kernel| *kernel != kernels::PAIR)
-    {
-        text += kernel;
-    }
+    let names = Names { name, upper, number, of };
+    let Names { upper, .. } = &names;
     text += &format!(
-        "\nvoid {name}_predict(const {of} x[{upper}_INPUTS], {number} y[{upper}_OUTPUTS])\n{{\n{}}}\n",
+        "\nvoid {name}_predict(const {of} x[{upper}_INPUTS], {number} y[{upper}_OUTPUTS])\n\
+         {{\n{}}}\n",
         source.body
     );
-    text += &classify(head, name, &upper, number, of);
-    let header = header_text(network, head, name, &upper, &title, number, of);
+    text += &classify(head, &names);
+    let header = header_text(network, head, &names, &title);
     let files = vec![("c", text.into_bytes()), ("h", header.into_bytes())];
     Ok((files, source.bytes))
 }
@@ -97,15 +101,8 @@ fn hidden<'m, 'a>(model: &'m model::Model<'a>) -> &'m [model::Layer<'a>] {
     model.layers().split_last().map_or(&[], |(_, hidden)| hidden)
 }
 
-fn header_text(
-    network: Network<'_>,
-    head: &Head,
-    name: &str,
-    upper: &str,
-    title: &str,
-    number: &str,
-    of: &str,
-) -> String {
+fn header_text(network: Network<'_>, head: &Head, names: &Names<'_>, title: &str) -> String {
+    let Names { name, upper, number, of } = names;
     let mut out = format!(
         "/*\n * {title}\n *\n * Exported by tamis: export it again rather than edit it.\n */\n\
          #ifndef {upper}_H\n#define {upper}_H\n\n#include <stdint.h>\n\n\
@@ -116,8 +113,9 @@ fn header_text(
     if let Network::Integers(model) = network {
         let scales = model.scales();
         out += &format!(
-            "/* A byte q of an input stands for INPUT_SCALE * (q - INPUT_ZERO), an output y for OUTPUT_SCALE * y. */\n\
-             #define {upper}_INPUT_SCALE {}\n#define {upper}_INPUT_ZERO {}\n#define {upper}_OUTPUT_SCALE {}\n",
+            "/* A byte q of an input stands for INPUT_SCALE * (q - INPUT_ZERO), an output y for \
+             OUTPUT_SCALE * y. */\n#define {upper}_INPUT_SCALE {}\n\
+             #define {upper}_INPUT_ZERO {}\n#define {upper}_OUTPUT_SCALE {}\n",
             c_float(scales.input()),
             scales.zero,
             c_float(scales.output())
@@ -128,9 +126,8 @@ fn header_text(
             Network::Integers(model) => c_integer(model.scales().threshold),
             Network::Floats(_) => format!("({})", c_float(threshold)),
         };
-        out += &format!(
-            "/* The least output that is class 1. */\n#define {upper}_THRESHOLD {threshold}\n"
-        );
+        out += "/* The least output that is class 1. */\n";
+        out += &format!("#define {upper}_THRESHOLD {threshold}\n");
     }
     out += &format!(
         "\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n\
@@ -138,14 +135,13 @@ fn header_text(
          void {name}_predict(const {of} x[{upper}_INPUTS], {number} y[{upper}_OUTPUTS]);\n"
     );
     if head.classes != Classes::None {
-        out += &format!(
-            "\n/* The class of one row. */\nuint32_t {name}_classify(const {of} x[{upper}_INPUTS]);\n"
-        );
+        out += "\n/* The class of one row. */\n";
+        out += &format!("uint32_t {name}_classify(const {of} x[{upper}_INPUTS]);\n");
     }
     out + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 }
 
-fn classify(head: &Head, name: &str, upper: &str, number: &str, of: &str) -> String {
+fn classify(head: &Head, Names { name, upper, number, of }: &Names<'_>) -> String {
     let class = match head.classes {
         Classes::None => return String::new(),
         Classes::From(_) => format!("    return y[0] >= {upper}_THRESHOLD ? 1u : 0u;\n"),
@@ -156,14 +152,17 @@ fn classify(head: &Head, name: &str, upper: &str, number: &str, of: &str) -> Str
         ),
     };
     format!(
-        "\nuint32_t {name}_classify(const {of} x[{upper}_INPUTS])\n{{\n    {number} y[{upper}_OUTPUTS];\n\
-         \x20   {name}_predict(x, y);\n{class}}}\n"
+        "\nuint32_t {name}_classify(const {of} x[{upper}_INPUTS])\n\
+         {{\n    {number} y[{upper}_OUTPUTS];\n    {name}_predict(x, y);\n{class}}}\n"
     )
 }
 
 impl Source {
-    fn need(&mut self, kernel: &'static str) {
+    /// Adds a statement, which calls a kernel.
+    fn call(&mut self, kernel: &'static str, statement: &str) {
+        debug_assert!(kernels::all().any(|(name, _)| name == kernel), "no kernel {kernel}");
         self.kernels.push(kernel);
+        self.body += &format!("    {statement};\n");
     }
 
     /// Adds a table; its name.
@@ -191,61 +190,41 @@ impl Source {
             let to = if at < hidden { "sums" } else { "y" };
             let n = layer.outputs();
             if layer.bias().is_empty() {
-                self.need(kernels::ZEROS);
-                self.body += &format!("    zeros({to}, {n});\n");
+                self.call("zeros", &format!("zeros({to}, {n})"));
             } else {
-                self.need(kernels::START);
                 let biases = self.table("biases", at + 1, Table::I32(layer.bias()));
-                self.body += &format!("    start({to}, {biases}, {n});\n");
+                self.call("start", &format!("start({to}, {biases}, {n})"));
             }
-            self.weights(at + 1, layer, from, to);
+            let weights = table::weights(layer.weights());
+            let tables = weights.tables.into_iter();
+            let tables: Vec<_> = tables.map(|(name, own)| self.table(name, at + 1, own)).collect();
+            let (inputs, tables) = (layer.inputs(), tables.join(", "));
+            let (kernel, beside) = match weights.kind {
+                "Dense" => ("dense", None),
+                "Mask" => ("mask", Some("lowest")),
+                _ => ("blocks", Some("pair")),
+            };
+            self.kernels.extend(beside);
+            self.kernels.push("product");
+            self.call(kernel, &format!("{kernel}({from}, {inputs}, {tables}, {to}, {n})"));
             let step = usize::from(layer.rescale().len() > 1);
             if !layer.rescale().is_empty() {
-                self.need(kernels::SCALED);
+                self.kernels.push("scaled");
                 let factors = self.table("factors", at + 1, Table::U32(layer.rescale()));
-                let call = if at < hidden {
-                    self.need(kernels::CUT);
-                    format!("    cut(sums, {factors}, {step}, bytes, {n});\n")
+                if at < hidden {
+                    self.call("cut", &format!("cut(sums, {factors}, {step}, bytes, {n})"));
                 } else {
-                    self.need(kernels::SCALE);
-                    format!("    scale(y, {factors}, {step}, {n});\n")
-                };
-                self.body += &call;
+                    self.call("scale", &format!("scale(y, {factors}, {step}, {n})"));
+                }
             }
             if at >= hidden && layer.activation() == Activation::Relu {
-                self.need(kernels::RELU);
-                self.body += &format!("    relu(y, {n});\n");
+                self.call("relu", &format!("relu(y, {n})"));
             }
         }
         if let Some(sum) = model.sum() {
-            self.need(kernels::SUM);
             let signs = self.table("signs", model.layers().len() + 1, Table::U32(sum.signs()));
-            self.body += &format!("    y[0] = signed_sum({signs}, bytes, {});\n", sum.inputs());
+            self.call("sum", &format!("y[0] = signed_sum({signs}, bytes, {})", sum.inputs()));
         }
-    }
-
-    /// The tables of a layer, and the call of its kernel.
-    fn weights(&mut self, number: usize, layer: &quantised::Layer<'_>, from: &str, to: &str) {
-        let weights = layer.weights();
-        let tables: Vec<_> = table::weights(weights)
-            .into_iter()
-            .map(|(name, table)| self.table(name, number, table))
-            .collect();
-        let (inputs, tables) = (layer.inputs(), tables.join(", "));
-        let (kernel, call) = match weights {
-            Weights::Dense(_) => (kernels::DENSE, format!("dense({from}, {inputs}, {tables}")),
-            Weights::Mask(_) => {
-                self.need(kernels::LOWEST);
-                (kernels::MASK, format!("mask({from}, {inputs}, {tables}"))
-            }
-            _ => {
-                self.need(kernels::PAIR);
-                (kernels::BLOCKS, format!("blocks({from}, {inputs}, {tables}"))
-            }
-        };
-        self.need(kernels::PRODUCT);
-        self.need(kernel);
-        self.body += &format!("    {call}, {to}, {});\n", layer.outputs());
     }
 
     fn floats(&mut self, model: &model::Model<'_>) -> Result<()> {
@@ -258,21 +237,17 @@ impl Source {
             let to = if at + 1 == last { "y".into() } else { format!("h_{}", at + 1) };
             match layer {
                 model::Layer::Csr(csr) => {
-                    self.need(kernels::FLOAT_ROWS);
-                    let tables =
-                        table::rows(csr).map(|(name, table)| self.table(name, at + 1, table));
-                    let n = csr.outputs();
-                    self.body += &format!("    rows({from}, {}, {to}, {n});\n", tables.join(", "));
+                    let tables = table::rows(csr).map(|(name, own)| self.table(name, at + 1, own));
+                    let (n, tables) = (csr.outputs(), tables.join(", "));
+                    self.call("float_rows", &format!("rows({from}, {tables}, {to}, {n})"));
                     if csr.activation() == Activation::Relu {
-                        self.need(kernels::FLOAT_RELU);
-                        self.body += &format!("    relu({to}, {n});\n");
+                        self.call("float_relu", &format!("relu({to}, {n})"));
                     }
                 }
                 model::Layer::Sum(sum) => {
-                    self.need(kernels::FLOAT_SUM);
                     let signs = self.table("signs", at + 1, Table::U32(sum.signs()));
-                    self.body +=
-                        &format!("    y[0] = signed_sum({signs}, {from}, {});\n", sum.inputs());
+                    let n = sum.inputs();
+                    self.call("float_sum", &format!("y[0] = signed_sum({signs}, {from}, {n})"));
                 }
                 _ => return Err(unknown_layer()),
             }

@@ -3,31 +3,27 @@
 use tamis::infer::model::{Activation, Layer};
 use tamis::store::wire;
 
-use super::rust::unknown_layer;
-use super::{ExportForm, Files, Network};
+use super::head::{Files, Network, unknown_layer};
 use crate::base::room_for;
 use crate::convert::{Dense, Meta, onnx, safetensors};
 use crate::model::ModelFile;
 use crate::{Error, Result};
 
-/// The file, and the bytes of its weights.
+/// The file, of ONNX or safetensors, and the bytes of its weights.
 pub(super) fn files(
     network: Network<'_>,
     file: &ModelFile,
-    form: &ExportForm,
+    is_onnx: bool,
 ) -> Result<(Files, usize)> {
     let Network::Floats(model) = network else { return Ok((Vec::new(), 0)) };
     let numbers = model.layers().iter().map(|layer| layer.inputs() as u64 * layer.outputs() as u64);
     let bytes = numbers.fold(0_u64, u64::saturating_add).saturating_mul(4);
     // The matrices, and two times their bytes on the way to the file.
-    room_for(
-        "dense weights",
-        bytes.saturating_mul(3),
-        "export the model as rust or c, which stay sparse",
-    )?;
+    let help = "export the model as rust or c, which stay sparse";
+    room_for("dense weights", bytes.saturating_mul(3), help)?;
     let layers = model.layers().iter().map(dense).collect::<Result<Vec<_>>>()?;
     let meta = meta(model.layers(), file)?;
-    let (ending, written) = if *form == ExportForm::Onnx {
+    let (ending, written) = if is_onnx {
         ("onnx", onnx::write(&layers, Some(&meta))?)
     } else {
         chain(model.layers())?;
@@ -66,11 +62,11 @@ fn dense(layer: &Layer<'_>) -> Result<Dense> {
 
 /// Named weights alone do not say where relu is: it must be where every reader takes it to be.
 fn chain(layers: &[Layer<'_>]) -> Result<()> {
-    let usual = |(l, layer): (usize, &Layer<'_>)| match layer {
+    let is_readable = |(l, layer): (usize, &Layer<'_>)| match layer {
         Layer::Csr(csr) => (csr.activation() == Activation::Relu) == (l + 1 < layers.len()),
         _ => true,
     };
-    if layers.iter().enumerate().all(usual) {
+    if layers.iter().enumerate().all(is_readable) {
         return Ok(());
     }
     Err(Error::new("the model cannot be written as safetensors, which does not say where relu is")

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use tamis::infer::model::{self, Activation};
-use tamis::infer::quantised::{self, Scales, Weights};
+use tamis::infer::quantised::{self, Scales};
 
+use super::head::{Classes, Files, Head, Network, unknown_layer};
 use super::table::{self, Table, float};
-use super::{Classes, Files, Head, Network};
-use crate::{Error, Result};
+use crate::Result;
 
 /// The module being written.
 #[derive(Default)]
@@ -24,9 +24,10 @@ struct Module {
 /// The text, and the bytes of its tables.
 pub(super) fn module(network: Network<'_>, head: &Head) -> Result<(Files, usize)> {
     let mut module = Module::default();
+    let title = head.title(network);
     let text = match network {
-        Network::Integers(model) => module.integers(model, head, network),
-        Network::Floats(model) => module.floats(model, head, network)?,
+        Network::Integers(model) => module.integers(model, head, &title),
+        Network::Floats(model) => module.floats(model, head, &title)?,
     };
     Ok((vec![("rs", text.into_bytes())], module.bytes))
 }
@@ -54,12 +55,15 @@ impl Module {
         format!("checked(Sum::new({}, {signs}))", sum.inputs())
     }
 
-    /// Imports and tables.
-    fn front(&self, title: &str) -> String {
-        let mut out = format!("//! {title}\n");
-        out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the crate `tamis`, no heap and no file.\n";
-        out += "//! The compiler checks the tables, and links the kernels that they need and no check.\n\n";
-        out += "#![allow(dead_code, long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]\n\n";
+    /// The module: what stands before the tables, those, the layers and the model, made by the
+    /// compiler, and the functions.
+    fn text(&self, head: &str, constants: &str, scratch: usize, chain: &str, end: &str) -> String {
+        let mut out = format!("//! {head}\n");
+        out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the \
+            crate \
+                `tamis`, no heap and no file.\n//! The compiler checks the tables, and links the \
+                kernels that they need and no check.\n\n#![allow(dead_code, \
+                long_running_const_eval, missing_docs, unreachable_pub, clippy::all)]\n\n";
         for (from, names) in [("infer::model", &self.model), ("infer::quantised", &self.quantised)]
         {
             match names.iter().copied().collect::<Vec<_>>().as_slice() {
@@ -68,16 +72,24 @@ impl Module {
                 many => out += &format!("use tamis::{from}::{{{}}};\n", many.join(", ")),
             }
         }
-        out.push('\n');
+        out += &format!(
+            "\n{constants}/// Numbers between layers.\nconst SCRATCH: usize = {scratch};\n\n{}\n\
+             const LAYERS: [Layer<'static>; {}] = [\n",
+            self.tables,
+            self.layers.len()
+        );
+        for layer in &self.layers {
+            out += &format!("    {layer},\n");
+        }
+        out += &format!(
+            "];\n\n/// The model, with the kernels that its layers need.\n\
+             pub static MODEL: Chain<'static, {{ Chain::kernels(&LAYERS) }}> =\n    \
+             checked(Chain::new({chain}));\n{CHECKED}{end}"
+        );
         out
     }
 
-    fn integers(
-        &mut self,
-        model: &quantised::Model<'_>,
-        head: &Head,
-        network: Network<'_>,
-    ) -> String {
+    fn integers(&mut self, model: &quantised::Model<'_>, head: &Head, title: &str) -> String {
         self.model.insert("zeros");
         self.quantised.extend(["Chain", "Layer", "Scales", "Weights"]);
         for (at, layer) in model.layers().iter().enumerate() {
@@ -87,51 +99,24 @@ impl Module {
             Some(sum) => format!("Some({})", self.sum(sum, model.layers().len() + 1)),
             None => "None".into(),
         };
-        let scales = model.scales();
-        let mut out = self.front(&head.title(network));
-        out += &scaled(head, scales);
         let threshold = if let Classes::From(_) = head.classes { "THRESHOLD" } else { "0" };
-        out += &format!(
-            "/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n",
-            model.scratch_len()
+        let chain = format!(
+            "&LAYERS, {sum}, \
+             checked(Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, {threshold}))"
         );
-        out += &self.tables;
-        out += &self.chain(&format!(
-            "&LAYERS, {sum}, checked(Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, {threshold}))"
-        ));
-        out += &predict("u8", "i32", ["zeros()", "zeros::<_, SCRATCH>()"]);
+        let mut end = predict("u8", "i32", ["zeros()", "zeros::<_, SCRATCH>()"]);
         if head.classes != Classes::None {
-            out += &classify("MODEL.class(&predict(x))", "u8");
+            end += &classify("MODEL.class(&predict(x))", "u8");
         }
-        out
-    }
-
-    /// The layers and the model, made by the compiler.
-    fn chain(&self, arguments: &str) -> String {
-        let mut out = format!("\nconst LAYERS: [Layer<'static>; {}] = [\n", self.layers.len());
-        for layer in &self.layers {
-            out += &format!("    {layer},\n");
-        }
-        out += &format!(
-            "];\n\n/// The model, with the kernels that its layers need.\n\
-             pub static MODEL: Chain<'static, {{ Chain::kernels(&LAYERS) }}> =\n    checked(Chain::new({arguments}));\n"
-        );
-        out + CHECKED
+        self.text(title, &scaled(head, model.scales()), model.scratch_len(), &chain, &end)
     }
 
     fn integer_layer(&mut self, number: usize, layer: &quantised::Layer<'_>) {
-        let weights = layer.weights();
         let (inputs, outputs) = (layer.inputs(), layer.outputs());
-        let tables: Vec<_> = table::weights(weights)
-            .into_iter()
-            .map(|(name, table)| self.table(name, number, table))
-            .collect();
-        let tables = tables.join(", ");
-        let (kind, arguments) = match weights {
-            Weights::Dense(_) => ("Dense", format!("{inputs}, {outputs}, {tables}")),
-            Weights::Mask(_) => ("Mask", format!("{inputs}, {outputs}, {tables}")),
-            _ => ("Blocks", format!("{inputs}, {outputs}, {tables}")),
-        };
+        let table::WeightTables { kind, tables } = table::weights(layer.weights());
+        let tables: Vec<_> =
+            tables.into_iter().map(|(name, own)| self.table(name, number, own)).collect();
+        let arguments = format!("{inputs}, {outputs}, {}", tables.join(", "));
         self.quantised.insert(kind);
         let factors = self.table("factors", number, Table::U32(layer.rescale()));
         let biases = self.table("biases", number, Table::I32(layer.bias()));
@@ -142,59 +127,44 @@ impl Module {
         ));
     }
 
-    fn floats(
-        &mut self,
-        model: &model::Model<'_>,
-        head: &Head,
-        network: Network<'_>,
-    ) -> Result<String> {
+    fn floats(&mut self, model: &model::Model<'_>, head: &Head, title: &str) -> Result<String> {
         self.model.extend(["Chain", "Layer"]);
         for (at, layer) in model.layers().iter().enumerate() {
             let number = at + 1;
-            let made = match layer {
+            let (kind, sizes, tables, activation) = match layer {
                 model::Layer::Csr(csr) => {
-                    self.model.insert("Csr");
-                    let tables =
-                        table::rows(csr).map(|(name, table)| self.table(name, number, table));
-                    let activation = self.activation(csr.activation());
-                    let (inputs, tables) = (csr.inputs(), tables.join(", "));
-                    format!("Layer::Csr(checked(Csr::new({inputs}, {tables}, {activation})))")
+                    ("Csr", csr.inputs().to_string(), table::rows(csr), csr.activation())
                 }
                 model::Layer::Blocks(blocks) => {
-                    self.model.insert("Blocks");
-                    let tables =
-                        table::windows(blocks).map(|(name, table)| self.table(name, number, table));
-                    let activation = self.activation(blocks.activation());
-                    let (inputs, outputs, tables) =
-                        (blocks.inputs(), blocks.outputs(), tables.join(", "));
-                    format!(
-                        "Layer::Blocks(checked(Blocks::new({inputs}, {outputs}, {tables}, {activation})))"
-                    )
+                    let sizes = format!("{}, {}", blocks.inputs(), blocks.outputs());
+                    ("Blocks", sizes, table::windows(blocks), blocks.activation())
                 }
-                model::Layer::Sum(sum) => format!("Layer::Sum({})", self.sum(sum, number)),
+                model::Layer::Sum(sum) => {
+                    let sum = self.sum(sum, number);
+                    self.layers.push(format!("Layer::Sum({sum})"));
+                    continue;
+                }
                 _ => return Err(unknown_layer()),
             };
-            self.layers.push(made);
+            self.model.insert(kind);
+            let tables = tables.map(|(name, own)| self.table(name, number, own)).join(", ");
+            let activation = self.activation(activation);
+            self.layers.push(format!(
+                "Layer::{kind}(checked({kind}::new({sizes}, {tables}, {activation})))"
+            ));
         }
-        let mut out = self.front(&head.title(network));
-        out += &constants(head);
+        let mut constants = constants(head);
         if let Classes::From(threshold) = head.classes {
-            out += "/// The least output that is class 1.\n";
-            out += &format!("pub const THRESHOLD: f32 = {};\n", float(threshold));
+            constants += "/// The least output that is class 1.\n";
+            constants += &format!("pub const THRESHOLD: f32 = {};\n", float(threshold));
         }
-        out += &format!(
-            "/// Numbers between layers.\nconst SCRATCH: usize = {};\n\n",
-            model.scratch_len()
-        );
-        out += &self.tables;
-        out += &self.chain("&LAYERS");
-        out += &predict("f32", "f32", ["[0.0; OUTPUTS]", "[0.0; SCRATCH]"]);
-        out += &match head.classes {
-            Classes::None => String::new(),
-            Classes::From(_) => classify("usize::from(predict(x)[0] >= THRESHOLD)", "f32"),
-            Classes::Largest => classify("tamis::learn::loss::best(&predict(x))", "f32"),
-        };
-        Ok(out)
+        let end = predict("f32", "f32", ["[0.0; OUTPUTS]", "[0.0; SCRATCH]"])
+            + &match head.classes {
+                Classes::None => String::new(),
+                Classes::From(_) => classify("usize::from(predict(x)[0] >= THRESHOLD)", "f32"),
+                Classes::Largest => classify("tamis::learn::loss::best(&predict(x))", "f32"),
+            };
+        Ok(self.text(title, &constants, model.scratch_len(), "&LAYERS", &end))
     }
 }
 
@@ -231,13 +201,9 @@ fn predict(of: &str, to: &str, [outputs, scratch]: [&str; 2]) -> String {
 /// The function that gives the class.
 fn classify(class: &str, of: &str) -> String {
     format!(
-        "\n/// The class of one row.\n#[must_use]\npub fn classify(x: &[{of}; INPUTS]) -> usize {{\n    {class}\n}}\n"
+        "\n/// The class of one row.\n#[must_use]\npub fn classify(x: &[{of}; INPUTS]) -> usize \
+            {{\n    {class}\n}}\n"
     )
-}
-
-/// A layer of a later version.
-pub(super) fn unknown_layer() -> Error {
-    Error::new("the model has a layer that this program cannot export").help("update tamis")
 }
 
 /// Inputs and outputs, as every module has them.

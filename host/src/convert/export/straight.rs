@@ -7,8 +7,8 @@
 use tamis::infer::model::Activation;
 use tamis::infer::quantised::{Layer, Model};
 
+use super::head::{Classes, Files, Head, Network};
 use super::rust::scaled;
-use super::{Classes, Files, Head, Network};
 
 /// Weights of a row that the compiler may put into another order, to load many inputs before it
 /// adds: of all of a row it would have as many on the stack. What keeps them apart is no
@@ -50,7 +50,8 @@ fn add(sum: i32, x: u8, weight: i32) -> i32 {
 pub(super) fn module(network: Network<'_>, head: &Head) -> Files {
     let Network::Integers(model) = network else { return Vec::new() };
     let mut out = format!("//! {}\n", head.title(network));
-    out += "//!\n//! Exported by tamis as code: export it again rather than edit it. It needs no crate.\n\n";
+    out += "//!\n//! Exported by tamis as code: export it again rather than edit it. It needs no \
+        crate.\n\n";
     out += "#![allow(dead_code, missing_docs, unreachable_pub, unused_variables, clippy::all)]\n\n";
     out += &scaled(head, model.scales());
     out += &predict(model);
@@ -58,13 +59,15 @@ pub(super) fn module(network: Network<'_>, head: &Head) -> Files {
         Classes::None => "",
         Classes::From(_) => {
             "\n/// The class of one row.\n#[must_use]\n\
-             pub fn classify(x: &[u8; INPUTS]) -> usize {\n    usize::from(predict(x)[0] >= THRESHOLD)\n}\n"
+             pub fn classify(x: &[u8; INPUTS]) -> usize {\n\
+             \x20   usize::from(predict(x)[0] >= THRESHOLD)\n}\n"
         }
         Classes::Largest => {
             "\n/// The class of one row.\n#[must_use]\n\
              pub fn classify(x: &[u8; INPUTS]) -> usize {\n    let mut best = (0, i32::MIN);\n\
              \x20   for (class, score) in predict(x).into_iter().enumerate() {\n\
-             \x20       if score > best.1 {\n            best = (class, score);\n        }\n    }\n    best.0\n}\n"
+             \x20       if score > best.1 {\n\
+             \x20           best = (class, score);\n        }\n    }\n    best.0\n}\n"
         }
     };
     let hidden = model.layers().len() - usize::from(model.sum().is_none());
@@ -93,7 +96,8 @@ pub(super) fn scratch_bytes(model: &Model<'_>) -> usize {
 
 fn predict(model: &Model<'_>) -> String {
     let mut out = String::from(
-        "\n/// The outputs on one row.\n#[must_use]\npub fn predict(x: &[u8; INPUTS]) -> [i32; OUTPUTS] {\n",
+        "\n/// The outputs on one row.\n#[must_use]\n\
+         pub fn predict(x: &[u8; INPUTS]) -> [i32; OUTPUTS] {\n",
     );
     let layers = model.layers().len();
     for number in 1..=layers {
@@ -146,7 +150,8 @@ fn whole(number: usize, layer: &Layer<'_>, hidden: bool) -> String {
     for (j, row) in rows.iter().enumerate().filter(|(_, row)| !row.is_empty()) {
         let bias = layer.bias().get(j).copied().unwrap_or(0);
         out += &format!(
-            "\n#[inline(never)]\nfn row_{number}_{j}(x: &[u8; {inputs}]) -> i32 {{\n    let sum = {bias};\n"
+            "\n#[inline(never)]\nfn row_{number}_{j}(x: &[u8; {inputs}]) -> i32 {{\n\
+             \x20   let sum = {bias};\n"
         );
         for (at, (column, weight)) in row.iter().enumerate() {
             if at > 0 && at % TOGETHER == 0 {

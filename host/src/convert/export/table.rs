@@ -53,7 +53,7 @@ impl Table<'_> {
             Table::U32(values) => ("u32", texts(values)),
             Table::I8(values) => ("i8", texts(values)),
             Table::I32(values) => ("i32", texts(values)),
-            Table::F32(values) => ("f32", values.iter().map(|value| float(*value)).collect()),
+            Table::F32(values) => ("f32", values.iter().copied().map(float).collect()),
             Table::Pairs(values) => {
                 ("[u8; 2]", values.iter().map(|[a, w]| format!("[{a}, {w}]")).collect())
             }
@@ -71,12 +71,8 @@ impl Table<'_> {
                 ("uint32_t", "0u", values.iter().map(|value| format!("{value}u")).collect())
             }
             Table::I8(values) => ("int8_t", "0", texts(values)),
-            Table::I32(values) => {
-                ("int32_t", "0", values.iter().map(|value| c_integer(*value)).collect())
-            }
-            Table::F32(values) => {
-                ("float", "0.0f", values.iter().map(|value| c_float(*value)).collect())
-            }
+            Table::I32(values) => ("int32_t", "0", values.iter().copied().map(c_integer).collect()),
+            Table::F32(values) => ("float", "0.0f", values.iter().copied().map(c_float).collect()),
             Table::Pairs(values) => {
                 let pair = |&[index, weight]: &[u8; 2]| format!("{{{index}, {}}}", weight as i8);
                 ("struct pair", "{0, 0}", values.iter().map(pair).collect())
@@ -112,32 +108,35 @@ fn lines(texts: &[String]) -> String {
     let (mut out, mut line) = (String::new(), String::from("   "));
     for text in texts {
         if line.len() + text.len() + 2 > WIDE {
-            out += &line;
-            out.push('\n');
-            line = String::from("   ");
+            out += &(std::mem::replace(&mut line, String::from("   ")) + "\n");
         }
         line += &format!(" {text},");
     }
-    if !texts.is_empty() {
-        out += &line;
-        out.push('\n');
-    }
-    out
+    if texts.is_empty() { out } else { out + &line + "\n" }
 }
 
-/// The tables of the weights of a layer of integers, in the order in which their constructor takes
-/// them.
-pub(super) fn weights<'a>(weights: &Weights<'a>) -> Vec<(&'static str, Table<'a>)> {
-    match weights {
-        Weights::Dense(dense) => vec![("values", Table::I8(dense.values()))],
+/// The weights of a layer of integers.
+pub(super) struct WeightTables<'a> {
+    /// Their type in the crate `tamis`.
+    pub(super) kind: &'static str,
+    /// In the order in which its constructor takes them.
+    pub(super) tables: Vec<(&'static str, Table<'a>)>,
+}
+
+pub(super) fn weights<'a>(weights: &Weights<'a>) -> WeightTables<'a> {
+    let (kind, tables) = match weights {
+        Weights::Dense(dense) => ("Dense", vec![("values", Table::I8(dense.values()))]),
         Weights::Mask(mask) => {
-            vec![("bits", Table::U32(mask.bits())), ("values", Table::I8(mask.values()))]
+            let bits = ("bits", Table::U32(mask.bits()));
+            ("Mask", vec![bits, ("values", Table::I8(mask.values()))])
         }
         Weights::Blocks(blocks) => {
-            vec![("counts", Table::U8(blocks.counts())), ("pairs", Table::Pairs(blocks.pairs()))]
+            let counts = ("counts", Table::U8(blocks.counts()));
+            ("Blocks", vec![counts, ("pairs", Table::Pairs(blocks.pairs()))])
         }
-        _ => Vec::new(),
-    }
+        _ => ("Blocks", Vec::new()),
+    };
+    WeightTables { kind, tables }
 }
 
 /// The tables of a layer of floats.

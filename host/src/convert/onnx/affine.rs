@@ -57,6 +57,11 @@ impl Op {
     }
 }
 
+/// Number `j` of a list, whose only number is of all j.
+fn at<T: Copy + Default>(list: &[T], j: usize) -> T {
+    list.get(if list.len() == 1 { 0 } else { j }).copied().unwrap_or_default()
+}
+
 /// A constant that is one number for each of the last axis, or one for all: `[]`, `[n]`, `[1, n]`.
 pub(super) fn vector(array: &Array) -> Option<&[f32]> {
     let (_, before) = array.dims.split_last().unwrap_or((&1, &[]));
@@ -86,12 +91,10 @@ impl Affine {
                 .expected(format_args!("1 or {} numbers", self.scale.len()))
                 .got(constant.len()));
         }
-        let wide = |list: &[f64]| if list.len() == 1 { list.repeat(width) } else { list.to_vec() };
+        let wide = |list: &[f64]| (0..width).map(|j| at(list, j)).collect::<Vec<f64>>();
         let (mut scale, mut shift) = (wide(&self.scale), wide(&self.shift));
         for (j, (scale, shift)) in scale.iter_mut().zip(&mut shift).enumerate() {
-            let c = f64::from(
-                constant.get(if constant.len() == 1 { 0 } else { j }).copied().unwrap_or(0.0),
-            );
+            let c = f64::from(at(constant, j));
             (*scale, *shift) = (op.factor(*scale, c), op.apply(*shift, c));
         }
         *self = Self { scale, shift, nodes: std::mem::take(&mut self.nodes) };
@@ -107,17 +110,11 @@ impl Affine {
             return Ok(());
         }
         if self.scale.len() != 1 && self.scale.len() != sums.inputs {
-            return Err(Error::new(format!(
-                "layer {} does not fit {}",
-                sums.name,
-                self.nodes.join(", ")
-            ))
-            .expected(format_args!("{} inputs", self.scale.len()))
-            .got(sums.inputs));
+            let (name, nodes) = (&sums.name, self.nodes.join(", "));
+            return Err(Error::new(format!("layer {name} does not fit {nodes}"))
+                .expected(format_args!("{} inputs", self.scale.len()))
+                .got(sums.inputs));
         }
-        let at = |list: &[f64], j: usize| {
-            list.get(if list.len() == 1 { 0 } else { j }).copied().unwrap_or(0.0)
-        };
         for (row, bias) in sums.weights.chunks_exact_mut(sums.inputs.max(1)).zip(&mut sums.bias) {
             for (j, weight) in row.iter_mut().enumerate() {
                 let w = f64::from(*weight);
@@ -142,9 +139,7 @@ impl Sums {
         }
         let rows = self.weights.chunks_exact_mut(self.inputs.max(1)).zip(&mut self.bias);
         for (i, (row, bias)) in rows.enumerate() {
-            let c = f64::from(
-                constant.get(if constant.len() == 1 { 0 } else { i }).copied().unwrap_or(0.0),
-            );
+            let c = f64::from(at(constant, i));
             *bias = op.apply(*bias, c);
             if !matches!(op, Op::Add | Op::Sub) {
                 row.iter_mut().for_each(|w| *w = op.factor(f64::from(*w), c) as f32);

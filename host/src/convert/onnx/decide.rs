@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::node::{attribute, integer, unsupported};
+use super::node::{attribute, input, integer, require, unsupported};
 use super::proto::Node;
 use super::tensor::{Constant, is_float};
 use crate::convert::{Decision, shown};
@@ -37,23 +37,20 @@ pub(super) struct End {
 impl End {
     /// The end that begins with `node`, of a layer of `outputs`.
     pub(super) fn new(node: &Node, outputs: usize, notes: &mut Vec<String>) -> Result<Self> {
+        let is_sigmoid = node.op_type == "Sigmoid";
         let axis = integer(node, "axis", if node.op_type == "ArgMax" { 0 } else { 1 });
-        if node.op_type != "Sigmoid" && ![1, -1].contains(&axis) {
-            return Err(unsupported("the last axis: 1 or -1", format_args!("axis {axis}")));
-        }
-        let several = if node.op_type == "Sigmoid" { outputs == 1 } else { outputs > 1 };
-        if !several && node.op_type != "Sigmoid" {
-            return Err(unsupported(
-                "two outputs or more",
-                format_args!("{outputs}, which always gives class 0"),
-            ));
-        }
+        let got = format_args!("axis {axis}");
+        require(is_sigmoid || [1, -1].contains(&axis), "the last axis: 1 or -1", got)?;
+        let got = format_args!("{outputs}, which always gives class 0");
+        require(is_sigmoid || outputs > 1, "two outputs or more", got)?;
         let mut end =
             Self { op: node.op_type.clone(), outputs, values: HashMap::new(), notes: Vec::new() };
-        let value = if node.op_type == "ArgMax" { end.argmax(node)? } else { Value::Scores };
+        let value = if node.op_type == "ArgMax" { argmax(node)? } else { Value::Scores };
         notes.push(match node.op_type.as_str() {
             "Sigmoid" => {
-                "Sigmoid left out: the output is the log-odds of class 1, which is the class from 0 on".into()
+                "Sigmoid left out: the output is the log-odds of class 1, which is the class from \
+                    0 on"
+                    .into()
             }
             op => format!("{op} left out: the class is that of the largest output"),
         });
@@ -83,16 +80,14 @@ impl End {
             ("Cast", &[Value::Class]) => Value::Class,
             ("Cast", &[value]) if is_float(integer(node, "to", 0)) => value,
             ("ArgMax", [Value::Scores | Value::Pair]) => {
-                if ![1, -1].contains(&integer(node, "axis", 0)) {
-                    return Err(unsupported("axis 1 or -1", "another"));
-                }
-                if values == [Value::Scores] && self.outputs == 1 {
-                    return Err(unsupported("two classes or more", "one, which is always class 0"));
-                }
-                self.argmax(node)?
+                let is_last = [1, -1].contains(&integer(node, "axis", 0));
+                require(is_last, "axis 1 or -1", "another")?;
+                let several = values != [Value::Scores] || self.outputs > 1;
+                require(several, "two classes or more", "one, which is always class 0")?;
+                argmax(node)?
             }
             ("Sub", [Value::Scores]) if self.op == "Sigmoid" && self.outputs == 1 => {
-                self.complement(node, constants)?
+                complement(constants.get(input(node, 0)))?
             }
             ("Concat", [Value::Other, Value::Scores]) => Value::Pair,
             ("ZipMap", [_]) => {
@@ -100,45 +95,20 @@ impl End {
                 Value::Class
             }
             ("ArrayFeatureExtractor", [Value::Class]) => {
-                let classes = node.input.first().and_then(|name| constants.get(name.as_str()));
+                let classes = constants.get(input(node, 0));
                 self.labels(classes.and_then(|classes| classes.integers().ok()).as_deref());
                 Value::Class
             }
             (op, _) => {
                 return Err(unsupported(
-                    "behind the decision: ArgMax, ZipMap, ArrayFeatureExtractor, Cast, Reshape, Identity",
+                    "behind the decision: ArgMax, ZipMap, ArrayFeatureExtractor, Cast, Reshape, \
+                    Identity",
                     shown(op),
                 ));
             }
         };
         self.give(node, value);
         Ok(())
-    }
-
-    fn argmax(&mut self, node: &Node) -> Result<Value> {
-        if integer(node, "select_last_index", 0) != 0 {
-            return Err(unsupported(
-                "the first of equal outputs",
-                "the last: select_last_index = 1",
-            ));
-        }
-        Ok(Value::Class)
-    }
-
-    /// `1 - p`
-    fn complement(
-        &mut self,
-        node: &Node,
-        constants: &HashMap<&str, Constant<'_>>,
-    ) -> Result<Value> {
-        let one = node.input.first().and_then(|name| constants.get(name.as_str()));
-        let one = one
-            .map(|one| one.floats(&mut |_| Err(unsupported("1", "a file of its own"))))
-            .transpose()?;
-        match one {
-            Some(one) if one.values == [1.0] => Ok(Value::Other),
-            _ => Err(unsupported("1 - p", "another difference")),
-        }
     }
 
     /// Notes what the classes are called, where that is not 0, 1, ….
@@ -151,12 +121,8 @@ impl End {
                 return;
             }
             Some(classes) => {
-                let names: Vec<_> = classes
-                    .iter()
-                    .take(10)
-                    .enumerate()
-                    .map(|(i, label)| format!("{i} is {label}"))
-                    .collect();
+                let names = classes.iter().take(10).enumerate();
+                let names: Vec<_> = names.map(|(i, label)| format!("{i} is {label}")).collect();
                 format!("the classes have other labels in the file: {}", names.join(", "))
             }
             None => {
@@ -187,4 +153,19 @@ impl End {
     pub(super) fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
+}
+
+fn argmax(node: &Node) -> Result<Value> {
+    let is_first = integer(node, "select_last_index", 0) == 0;
+    require(is_first, "the first of equal outputs", "the last: select_last_index = 1")?;
+    Ok(Value::Class)
+}
+
+/// `1 - p`
+fn complement(one: Option<&Constant<'_>>) -> Result<Value> {
+    let floats =
+        |one: &Constant<'_>| one.floats(&mut |_| Err(unsupported("1", "a file of its own")));
+    let one = one.map(floats).transpose()?;
+    require(one.is_some_and(|one| one.values == [1.0]), "1 - p", "another difference")?;
+    Ok(Value::Other)
 }

@@ -7,10 +7,10 @@ use tamis::infer::model::MAX_LAYERS;
 
 use super::affine::{Affine, Op, Sums, no_vector, vector};
 use super::decide::End;
-use super::node::{attribute, integer, unsupported};
+use super::node::{attribute, input, integer, require, unsupported};
 use super::proto::{Graph, Node};
 use super::tensor::{Array, Beside, Constant, define, is_float, is_single, transposed};
-use crate::convert::{Dense, Network, shape, shown};
+use crate::convert::{Dense, Network, elements, shape, shown};
 use crate::{Error, Result};
 
 /// What the numbers of a row are at the moment.
@@ -71,7 +71,7 @@ pub(super) fn network(graph: &Graph, len: usize, beside: &mut Beside<'_>) -> Res
     for tensor in &graph.initializer {
         define(&mut constants, &tensor.name, Constant { tensor, transposed: false })?;
     }
-    let (value, input) = input(graph, &constants)?;
+    let (value, input) = rows_of(graph, &constants)?;
     let mut walk = Walk {
         constants,
         beside,
@@ -90,7 +90,7 @@ pub(super) fn network(graph: &Graph, len: usize, beside: &mut Beside<'_>) -> Res
 }
 
 /// The only input that is no constant.
-fn input<'g>(
+fn rows_of<'g>(
     graph: &'g Graph,
     constants: &HashMap<&str, Constant<'_>>,
 ) -> Result<(&'g str, Input)> {
@@ -105,14 +105,12 @@ fn input<'g>(
     };
     let kind = only.kind.as_ref().and_then(|kind| kind.tensor_type.as_ref());
     let dims = kind.and_then(|kind| kind.shape.as_ref()).map(|shape| &shape.dim);
-    let lengths = dims.and_then(|dims| {
-        let behind =
-            dims.iter().skip(1).map(|dim| dim.dim_value.and_then(|n| usize::try_from(n).ok()));
-        behind.collect::<Option<Vec<_>>>().and_then(|behind| crate::convert::elements(&behind))
-    });
     let rank = dims.map(Vec::len);
+    let width = dims.filter(|dims| dims.len() != 1).and_then(|dims| {
+        let lengths = dims.iter().skip(1).map(|dim| usize::try_from(dim.dim_value?).ok());
+        elements(&lengths.collect::<Option<Vec<_>>>()?)
+    });
     let rows = dims.and_then(|dims| dims.first()?.dim_value);
-    let width = lengths.filter(|_| rank != Some(1));
     Ok((&only.name, Input { name: shown(&only.name), width, rows, rank, flat: false }))
 }
 
@@ -128,16 +126,11 @@ fn called(node: &Node) -> String {
 impl<'g> Walk<'g, '_, '_> {
     fn step(&mut self, node: &'g Node) -> Result<()> {
         let op = node.op_type.as_str();
-        if !["", "ai.onnx", "ai.onnx.ml"].contains(&node.domain.as_str()) {
-            return Err(unsupported(
-                "operators of ONNX itself",
-                format_args!("domain {}", shown(&node.domain)),
-            ));
-        }
-        let known: Vec<&str> =
-            node.input.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-        let data: Vec<&str> =
-            known.iter().copied().filter(|name| !self.constants.contains_key(name)).collect();
+        let is_known = ["", "ai.onnx", "ai.onnx.ml"].contains(&node.domain.as_str());
+        let domain = format_args!("domain {}", shown(&node.domain));
+        require(is_known, "operators of ONNX itself", domain)?;
+        let named = node.input.iter().map(String::as_str).filter(|name| !name.is_empty());
+        let data: Vec<&str> = named.filter(|name| !self.constants.contains_key(name)).collect();
         if data.is_empty() {
             return self.constant(node);
         }
@@ -154,7 +147,7 @@ impl<'g> Walk<'g, '_, '_> {
         }
         let output = node.output.first().map_or("", String::as_str);
         match op {
-            "MatMul" => self.matmul(node)?,
+            "MatMul" => self.layer(node, 1.0, false)?,
             "Gemm" => self.gemm(node)?,
             "Add" | "Sub" | "Mul" | "Div" => self.arithmetic(node)?,
             "Scaler" => self.scaler(node)?,
@@ -172,7 +165,8 @@ impl<'g> Walk<'g, '_, '_> {
             }
             _ => {
                 return Err(unsupported(
-                    "Gemm, MatMul, Add, Relu; Flatten, Reshape, Cast, Identity, Dropout; at the end Softmax, ArgMax, Sigmoid",
+                    "Gemm, MatMul, Add, Relu; Flatten, Reshape, Cast, Identity, Dropout; at the \
+                    end Softmax, ArgMax, Sigmoid",
                     shown(op),
                 ));
             }
@@ -184,7 +178,7 @@ impl<'g> Walk<'g, '_, '_> {
     /// A node of constants alone.
     fn constant(&mut self, node: &'g Node) -> Result<()> {
         let Some(output) = node.output.first() else { return Ok(()) };
-        let of = node.input.first().and_then(|name| self.constants.get(name.as_str())).copied();
+        let of = self.constants.get(input(node, 0)).copied();
         let constant = match (node.op_type.as_str(), of) {
             ("Constant", _) => {
                 let tensor = attribute(node, "value").and_then(|attribute| attribute.t.as_ref());
@@ -198,10 +192,8 @@ impl<'g> Walk<'g, '_, '_> {
                 Constant { transposed: constant.transposed != (order == [1, 0]), ..constant }
             }
             (op, _) => {
-                return Err(unsupported(
-                    "Constant, Identity, Cast or Transpose of constants",
-                    shown(op),
-                ));
+                let expected = "Constant, Identity, Cast or Transpose of constants";
+                return Err(unsupported(expected, shown(op)));
             }
         };
         define(&mut self.constants, output, constant)
@@ -209,12 +201,10 @@ impl<'g> Walk<'g, '_, '_> {
 
     /// Input `at` of a node, which must be constant.
     fn operand(&mut self, node: &Node, at: usize) -> Result<Array> {
-        let name = node.input.get(at).map_or("", String::as_str);
+        let name = input(node, at);
         let constant = self.constants.get(name).copied().ok_or_else(|| {
-            unsupported(
-                "weights that are constants of the file",
-                format_args!("{}, which is not", shown(name)),
-            )
+            let got = format_args!("{}, which is not", shown(name));
+            unsupported("weights that are constants of the file", got)
         })?;
         // One with fewer values than its axes say is refused as that, whatever they say.
         self.charge(constant.len().min(constant.stored().unwrap_or(usize::MAX)))?;
@@ -222,12 +212,9 @@ impl<'g> Walk<'g, '_, '_> {
     }
 
     fn charge(&mut self, numbers: usize) -> Result<()> {
-        self.left = self.left.checked_sub(numbers).ok_or_else(|| {
-            unsupported(
-                "constants that are used once or a few times",
-                "large ones that are used over and over",
-            )
-        })?;
+        let expected = "constants that are used once or a few times";
+        require(numbers <= self.left, expected, "large ones that are used over and over")?;
+        self.left -= numbers;
         Ok(())
     }
 
@@ -236,51 +223,39 @@ impl<'g> Walk<'g, '_, '_> {
         let affine = match &mut self.stage {
             Stage::Numbers(affine) => std::mem::replace(affine, Affine::new()),
             Stage::Sums(sums) => {
-                return Err(unsupported(
-                    &format!("Relu behind layer {}", sums.name),
-                    "another layer at once: multiply the weights of the two into one",
-                ));
+                let got = "another layer at once: multiply the weights of the two into one";
+                return Err(unsupported(&format!("Relu behind layer {}", sums.name), got));
             }
             Stage::Ended(_) => {
                 return Err(unsupported("the end of the network", "a layer behind the decision"));
             }
         };
-        if node.input.first().is_none_or(|name| name != self.value) {
-            return Err(unsupported(
-                "rows times weights",
-                "weights times columns, or the square of the numbers",
-            ));
-        }
-        if self.layers.len() == MAX_LAYERS {
-            return Err(unsupported(&format!("at most {MAX_LAYERS} layers"), "more"));
-        }
+        let got = "weights times columns, or the square of the numbers";
+        require(input(node, 0) == self.value, "rows times weights", got)?;
+        let expected = format!("at most {MAX_LAYERS} layers");
+        require(self.layers.len() < MAX_LAYERS, &expected, "more")?;
         let b = self.operand(node, 1)?;
         let [rows, cols] = b.dims[..] else {
-            return Err(unsupported(
-                "weights with two axes",
-                format_args!("axes {}", shape(&b.dims)),
-            ));
+            let got = format_args!("axes {}", shape(&b.dims));
+            return Err(unsupported("weights with two axes", got));
         };
-        let name = node.input.get(1).map_or("", String::as_str);
-        if !self.used.insert(name) && b.values.len() > SHARED {
-            return Err(unsupported(
-                "weights of their own for each layer",
-                "one large array in several layers",
-            ));
-        }
+        let name = input(node, 1);
+        let is_first = self.used.insert(name);
+        let expected = "weights of their own for each layer";
+        let is_small = b.values.len() <= SHARED;
+        require(is_first || is_small, expected, "one large array in several layers")?;
         let (inputs, outputs) = if is_rows { (cols, rows) } else { (rows, cols) };
         let mut weights = if is_rows { b.values } else { transposed(&b.values, rows, cols) };
         if alpha != 1.0 {
             weights.iter_mut().for_each(|w| *w = (f64::from(*w) * alpha) as f32);
         }
         self.check_input(inputs)?;
-        let mut sums =
-            Sums { weights, inputs, outputs, bias: vec![0.0; outputs], name: shown(name) };
+        let (bias, name) = (vec![0.0; outputs], shown(name));
+        let mut sums = Sums { weights, inputs, outputs, bias, name };
         affine.fold(&mut sums)?;
         if !affine.is_none() {
-            let nodes = affine.nodes.join(", ");
-            self.notes
-                .push(format!("{nodes} folded into layer {}, each weight rounded once", sums.name));
+            let (nodes, name) = (affine.nodes.join(", "), &sums.name);
+            self.notes.push(format!("{nodes} folded into layer {name}, each weight rounded once"));
         }
         self.stage = Stage::Sums(sums);
         Ok(())
@@ -288,52 +263,32 @@ impl<'g> Walk<'g, '_, '_> {
 
     /// The first layer takes what the graph says of its input.
     fn check_input(&self, inputs: usize) -> Result<()> {
+        let got = format_args!("for {inputs}");
         if let Some(before) = self.layers.last() {
-            return if before.outputs == inputs {
-                Ok(())
-            } else {
-                Err(unsupported(
-                    &format!("weights for {} numbers", before.outputs),
-                    format_args!("for {inputs}"),
-                ))
-            };
+            let expected = format!("weights for {} numbers", before.outputs);
+            return require(before.outputs == inputs, &expected, got);
         }
-        let Input { name, width, rank, flat, .. } = &self.input;
-        if rank.is_some_and(|rank| rank != 2) && !flat {
-            return Err(unsupported(
-                &format!("rows: two axes of the input {name}, or Flatten behind it"),
-                format_args!("{} axes", rank.unwrap_or(0)),
-            ));
-        }
-        match width {
-            Some(width) if *width != inputs => Err(unsupported(
-                &format!("weights for the {width} numbers of a row of {name}"),
-                format_args!("for {inputs}"),
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn matmul(&mut self, node: &'g Node) -> Result<()> {
-        self.layer(node, 1.0, false)
+        let Input { name, rank, flat, .. } = &self.input;
+        let rank = rank.unwrap_or(2);
+        let expected = format!("rows: two axes of the input {name}, or Flatten behind it");
+        require(rank == 2 || *flat, &expected, format_args!("{rank} axes"))?;
+        let width = self.input.width.unwrap_or(inputs);
+        let expected = format!("weights for the {width} numbers of a row of {name}");
+        require(width == inputs, &expected, got)
     }
 
     fn gemm(&mut self, node: &'g Node) -> Result<()> {
-        if integer(node, "transA", 0) != 0 {
-            return Err(unsupported("transA = 0", "transA = 1, which mixes rows"));
-        }
+        let is_plain = integer(node, "transA", 0) == 0;
+        require(is_plain, "transA = 0", "transA = 1, which mixes rows")?;
         let factor = |name| attribute(node, name).map_or(1.0, |attribute| f64::from(attribute.f));
         let (alpha, beta) = (factor("alpha"), factor("beta"));
         self.layer(node, alpha, integer(node, "transB", 0) != 0)?;
-        if node.input.get(2).is_none_or(String::is_empty) || beta == 0.0 {
+        if input(node, 2).is_empty() || beta == 0.0 {
             return Ok(());
         }
         let c = self.operand(node, 2)?;
         let c = vector(&c).ok_or_else(|| no_vector("Gemm", &c))?;
         let Stage::Sums(sums) = &mut self.stage else { return Ok(()) };
-        if beta == 1.0 {
-            return sums.then(Op::Add, c, "its bias");
-        }
         let scaled: Vec<f32> = c.iter().map(|&c| (f64::from(c) * beta) as f32).collect();
         sums.then(Op::Add, &scaled, "its bias")
     }
@@ -347,10 +302,8 @@ impl<'g> Walk<'g, '_, '_> {
             ("Sub", true) => Op::SubFrom,
             (_, false) => Op::Div,
             (_, true) => {
-                return Err(unsupported(
-                    "numbers divided by a constant",
-                    "a constant divided by them",
-                ));
+                let expected = "numbers divided by a constant";
+                return Err(unsupported(expected, "a constant divided by them"));
             }
         };
         let array = self.operand(node, usize::from(!second))?;
@@ -361,10 +314,9 @@ impl<'g> Walk<'g, '_, '_> {
     /// `ai.onnx.ml.Scaler`: `(x - offset) scale`.
     fn scaler(&mut self, node: &Node) -> Result<()> {
         for (name, op) in [("offset", Op::Sub), ("scale", Op::Mul)] {
-            if let Some(list) =
-                attribute(node, name).map(|attribute| &attribute.floats).filter(|l| !l.is_empty())
-            {
-                self.affine(op, list, node)?;
+            match attribute(node, name) {
+                Some(list) if !list.floats.is_empty() => self.affine(op, &list.floats, node)?,
+                _ => {}
             }
         }
         Ok(())
@@ -393,21 +345,17 @@ impl<'g> Walk<'g, '_, '_> {
             }
             // A second relu changes nothing, and numbers are above 0 then.
             Stage::Numbers(affine) if affine.is_none() && !self.layers.is_empty() => Ok(()),
-            _ => Err(unsupported(
-                "Relu behind a layer",
-                "Relu of the inputs, of scaled numbers or behind the end",
-            )),
+            _ => {
+                let got = "Relu of the inputs, of scaled numbers or behind the end";
+                Err(unsupported("Relu behind a layer", got))
+            }
         }
     }
 
     fn cast(&mut self, node: &Node) -> Result<()> {
         let to = integer(node, "to", 0);
-        if !is_float(to) {
-            return Err(unsupported(
-                "a cast to floats",
-                format_args!("element type {to}, which rounds or cuts"),
-            ));
-        }
+        let got = format_args!("element type {to}, which rounds or cuts");
+        require(is_float(to), "a cast to floats", got)?;
         if !is_single(to) {
             self.notes.push(format!("{} left out: predictions are of 32-bit floats", called(node)));
         }
@@ -426,27 +374,15 @@ impl<'g> Walk<'g, '_, '_> {
             "Flatten" => integer(node, "axis", 1) == 1,
             "Squeeze" => outputs == Some(1) && matches!(self.stage, Stage::Sums(_)),
             _ => {
-                let name = node.input.get(1).map_or("", String::as_str);
-                let constant = self.constants.get(name).copied();
-                let constant = constant.ok_or_else(|| {
-                    unsupported(
-                        "a constant shape",
-                        "one that is computed; use Flatten in its place",
-                    )
-                })?;
+                let constant = self.constants.get(input(node, 1)).copied();
+                let got = "one that is computed; use Flatten in its place";
+                let constant = constant.ok_or_else(|| unsupported("a constant shape", got))?;
                 keeps_rows(&constant.integers()?, self.input.rows, width)
             }
         };
-        if !keeps {
-            return Err(unsupported(
-                "rows that stay rows: Flatten of axis 1, Reshape to [-1, numbers of a row]",
-                "another shape",
-            ));
-        }
-        if before {
-            self.input.flat = true;
-        }
-        Ok(())
+        self.input.flat |= before;
+        let expected = "rows that stay rows: Flatten of axis 1, Reshape to [-1, numbers of a row]";
+        require(keeps, expected, "another shape")
     }
 
     /// The last layer: no relu follows.
@@ -483,12 +419,11 @@ impl<'g> Walk<'g, '_, '_> {
             let known =
                 name == last || matches!(&self.stage, Stage::Ended(end) if end.knows(&[name]));
             if !known {
-                return Err(Error::new(
-                    "the graph has an output that is not the end of the network",
-                )
-                .expected(format_args!("{}, or what is decided by it", shown(last)))
-                .got(shown(name))
-                .help("export the network with its last output alone"));
+                let what = "the graph has an output that is not the end of the network";
+                return Err(Error::new(what)
+                    .expected(format_args!("{}, or what is decided by it", shown(last)))
+                    .got(shown(name))
+                    .help("export the network with its last output alone"));
             }
         }
         if let Stage::Ended(end) = &mut self.stage {

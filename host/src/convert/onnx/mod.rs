@@ -37,7 +37,8 @@ pub use write::write;
 ///
 /// ```
 /// use tamis_host::convert::{Dense, onnx};
-/// let layer = Dense { name: "0".into(), inputs: 2, outputs: 1, weights: vec![0.5, 2.0], bias: vec![], relu: false };
+/// let (name, weights) = ("0".to_owned(), vec![0.5, 2.0]);
+/// let layer = Dense { name, inputs: 2, outputs: 1, weights, bias: vec![], relu: false };
 /// let file = onnx::write(&[layer], None)?;
 /// let network = onnx::read(file, &mut |_| unreachable!("its weights are in the file"))?;
 /// assert_eq!(network.layers[0].weights, [0.5, 2.0]);
@@ -47,12 +48,14 @@ pub fn read(bytes: impl Into<Bytes>, beside: &mut Beside<'_>) -> Result<Network>
     let bytes = bytes.into();
     let len = bytes.len();
     let model = proto::decode(bytes)?;
-    let graph = model.graph.as_ref().ok_or_else(|| {
-        Error::new("the ONNX file holds no graph")
+    let graph =
+        model.graph.as_ref().ok_or_else(|| {
+            Error::new("the ONNX file holds no graph")
             .expected("a ModelProto message with a graph")
             .got("none")
-            .help("this may be another file of protobuf, or one that is empty: export the network again")
-    })?;
+            .help("this may be another file of protobuf, or one that is empty: export the network \
+                again")
+        })?;
     let mut network = graph::network(graph, len, beside)?;
     let meta = model.metadata_props.iter().find(|entry| entry.key == Meta::KEY);
     network.meta = meta.and_then(|entry| Meta::from_text(&entry.value));

@@ -1,16 +1,26 @@
 //! Attributes of a node, and the error for one that no MLP has.
 
 use super::proto::{Attribute, Node};
-use crate::Error;
+use crate::{Error, Result};
 
 /// The attribute of a name.
 pub(super) fn attribute<'g>(node: &'g Node, name: &str) -> Option<&'g Attribute> {
     node.attribute.iter().find(|attribute| attribute.name == name)
 }
 
-/// An integer attribute, or what it is where it is not there.
-pub(super) fn integer(node: &Node, name: &str, usual: i64) -> i64 {
-    attribute(node, name).map_or(usual, |attribute| attribute.i)
+/// An integer attribute, or its default.
+pub(super) fn integer(node: &Node, name: &str, default: i64) -> i64 {
+    attribute(node, name).map_or(default, |attribute| attribute.i)
+}
+
+/// Input `at` of a node; empty where there is none.
+pub(super) fn input(node: &Node, at: usize) -> &str {
+    node.input.get(at).map_or("", String::as_str)
+}
+
+/// Refuses what is not supported.
+pub(super) fn require(is_fine: bool, expected: &str, got: impl std::fmt::Display) -> Result<()> {
+    if is_fine { Ok(()) } else { Err(unsupported(expected, got)) }
 }
 
 /// An operator, or a use of one, that no MLP of Tamis has.

@@ -249,7 +249,7 @@ fn weigh(mut bytes: &[u8], kind: Kind, left: &mut usize) -> Result<()> {
 
 fn charge(left: &mut usize, by: usize) -> Result<()> {
     *left = left.checked_sub(by).ok_or_else(|| {
-        Error::new("the ONNX file has too many parts for an MLP")
+        Error::new("the ONNX file has too many fields for an MLP")
             .expected(format_args!("at most {MOST_FIELDS} fields and bytes of integer lists"))
             .got("more")
             .help("export the layers of the MLP alone")
@@ -280,8 +280,11 @@ fn take<'a>(bytes: &mut &'a [u8], len: u64) -> Result<&'a [u8]> {
 pub(super) fn malformed() -> Error {
     Error::new("the ONNX file is malformed")
         .expected("a ModelProto message of ONNX, whole")
-        .got("bytes that are none, or a part of one")
-        .help("the file is cut off, damaged or of another format: copy it again, or export the network again")
+        .got("bytes that are none, or a piece of one")
+        .help(
+            "the file is cut off, damaged or of another format: copy it again, or export the \
+            network again",
+        )
 }
 
 #[cfg(test)]
@@ -295,7 +298,7 @@ mod tests {
         let mut file = vec![0x3a];
         prost::encoding::encode_varint(graph.len() as u64, &mut file);
         file.extend(graph);
-        assert!(decode(file.into()).unwrap_err().to_string().contains("too many parts"));
+        assert!(decode(file.into()).unwrap_err().to_string().contains("too many fields"));
     }
 
     #[test]

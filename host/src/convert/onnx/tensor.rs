@@ -44,7 +44,7 @@ pub(super) struct Array {
     pub(super) values: Vec<f32>,
 }
 
-/// Whether values of an element type are floats; their name else.
+/// Whether values of an element type are floats.
 pub(super) fn is_float(kind: i64) -> bool {
     [element::FLOAT, element::FLOAT16, element::DOUBLE, element::BFLOAT16]
         .map(i64::from)
@@ -102,21 +102,16 @@ impl Constant<'_> {
             (tensor.data_location == EXTERNAL).then(|| self.external(beside)).transpose()?;
         let raw = external.as_ref().unwrap_or(&tensor.raw_data);
         let is_raw = !raw.is_empty();
+        let halves = || tensor.int32_data.iter().map(|&bits| bits as u16);
         let values = match tensor.data_type {
             element::FLOAT if is_raw => floats(raw, f32::from_le_bytes),
             element::FLOAT => tensor.float_data.clone(),
             element::DOUBLE if is_raw => floats(raw, |bytes| f64::from_le_bytes(bytes) as f32),
             element::DOUBLE => tensor.double_data.iter().map(|&value| value as f32).collect(),
             element::FLOAT16 if is_raw => floats(raw, |bytes| f16::from_le_bytes(bytes).to_f32()),
-            element::FLOAT16 => {
-                tensor.int32_data.iter().map(|&bits| f16::from_bits(bits as u16).to_f32()).collect()
-            }
+            element::FLOAT16 => halves().map(|bits| f16::from_bits(bits).to_f32()).collect(),
             element::BFLOAT16 if is_raw => floats(raw, |bytes| bf16::from_le_bytes(bytes).to_f32()),
-            element::BFLOAT16 => tensor
-                .int32_data
-                .iter()
-                .map(|&bits| bf16::from_bits(bits as u16).to_f32())
-                .collect(),
+            element::BFLOAT16 => halves().map(|bits| bf16::from_bits(bits).to_f32()).collect(),
             other => {
                 return Err(Error::new(format!("the constant {} is not of floats", self.name()))
                     .expected("element type 1 (float), 10 (float16), 11 (double) or 16 (bfloat16)")
@@ -126,11 +121,12 @@ impl Constant<'_> {
         };
         self.check_len(&dims, values.len())?;
         check_finite(&tensor.name, &values)?;
-        if self.transposed {
-            Ok(Array { dims, values }.transpose())
-        } else {
-            Ok(Array { dims, values })
-        }
+        // The axes are exchanged already: what lies in memory is `cols × rows`.
+        let values = match dims[..] {
+            [rows, cols] if self.transposed => transposed(&values, cols, rows),
+            _ => values,
+        };
+        Ok(Array { dims, values })
     }
 
     /// Its integers.
@@ -145,18 +141,15 @@ impl Constant<'_> {
                 .expected(format_args!("at most {MOST_INTEGERS} integers"))
                 .got(self.len()));
         }
+        let raw = &tensor.raw_data;
         let values = match tensor.data_type {
             element::INT64 if is_raw => {
-                tensor.raw_data.as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect()
+                raw.as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect()
             }
             element::INT64 => tensor.int64_data.clone(),
-            element::INT32 if is_raw => tensor
-                .raw_data
-                .as_chunks()
-                .0
-                .iter()
-                .map(|&b| i64::from(i32::from_le_bytes(b)))
-                .collect(),
+            element::INT32 if is_raw => {
+                raw.as_chunks().0.iter().map(|&b| i32::from_le_bytes(b).into()).collect()
+            }
             element::INT32 => tensor.int32_data.iter().map(|&value| value.into()).collect(),
             other => {
                 return Err(Error::new(format!("the constant {} is not of integers", self.name()))
@@ -172,39 +165,32 @@ impl Constant<'_> {
         if elements(dims) == Some(len) {
             return Ok(());
         }
-        Err(Error::new(format!(
-            "the constant {} has more or fewer values than its axes say",
-            self.name()
-        ))
-        .expected(shape(dims))
-        .got(format_args!("{len} values"))
-        .help("the file is damaged: export the network again"))
+        let name = self.name();
+        Err(Error::new(format!("the constant {name} has more or fewer values than its axes say"))
+            .expected(shape(dims))
+            .got(format_args!("{len} values"))
+            .help("the file is damaged: export the network again"))
     }
 
     /// The bytes of a tensor that lies in a file beside the model.
     fn external(&self, beside: &mut Beside<'_>) -> Result<Bytes> {
         let entry = |key: &str| self.tensor.external_data.iter().find(|entry| entry.key == key);
-        let place = |key: &str| match entry(key) {
-            Some(entry) => {
-                entry.value.parse::<usize>().map(Some).map_err(|_| self.misplaced(&entry.value))
-            }
-            None => Ok(None),
+        let place = |key: &str| {
+            let number = |value: &str| value.parse::<usize>().map_err(|_| self.misplaced(value));
+            entry(key).map(|entry| number(&entry.value)).transpose()
         };
         let location = entry("location").map_or("", |entry| &entry.value);
         // A name alone: nothing outside the model's folder is read.
-        if location.is_empty()
-            || location.contains(['/', '\\', ':', '\0'])
-            || location.starts_with("..")
-        {
-            return Err(Error::new(format!(
-                "the values of {} are in a file that is not opened",
-                self.name()
-            ))
-            .expected("the name of a file in the folder of the model")
-            .got(format_args!("{:?}", shown(location)))
-            .help(
-                "export the network with its weights in the file (PyTorch: external_data=False)",
-            ));
+        let is_path = location.contains(['/', '\\', ':', '\0']) || location.starts_with("..");
+        if location.is_empty() || is_path {
+            let what = format!("the values of {} are in a file that is not opened", self.name());
+            return Err(Error::new(what)
+                .expected("the name of a file in the folder of the model")
+                .got(format_args!("{:?}", shown(location)))
+                .help(
+                    "export the network with its weights in the file (PyTorch: \
+                    external_data=False)",
+                ));
         }
         let file = beside(location)?;
         let start = place("offset")?.unwrap_or(0);
@@ -238,15 +224,6 @@ pub(super) fn define<'g>(
             .expected("a name for each initializer and each constant")
             .got(format_args!("{} twice", shown(name)))
             .help("the file is damaged: export the network again")),
-    }
-}
-
-impl Array {
-    /// Rows become columns; one axis or none stays as it is.
-    fn transpose(self) -> Self {
-        // The axes are exchanged already: what lies in memory is `cols × rows`.
-        let [rows, cols] = self.dims[..] else { return self };
-        Self { values: transposed(&self.values, cols, rows), dims: self.dims }
     }
 }
 

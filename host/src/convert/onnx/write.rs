@@ -44,7 +44,7 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
     let mut value = String::from("input");
     for (l, layer) in layers.iter().enumerate() {
         let is_last = l + 1 == layers.len();
-        let name = |part: &str| format!("{}.{part}", 2 * l);
+        let name = |what: &str| format!("{}.{what}", 2 * l);
         let mut node = Node {
             input: vec![value, name("weight")],
             output: vec![if is_last && !layer.relu { "output".into() } else { name("sums") }],

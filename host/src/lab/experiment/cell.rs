@@ -40,12 +40,8 @@ impl Cell {
             value.map_or(String::new(), |v| format!("-{name}{v}"))
         };
         let variant = variant.as_ref().map_or(String::new(), |name| format!("-{name}"));
-        format!(
-            "{part}-{}-m{m}-s{s}{}{}{variant}-seed{seed}",
-            method.name(),
-            axis("n", n),
-            axis("d", d)
-        )
+        let (method, n, d) = (method.name(), axis("n", n), axis("d", d));
+        format!("{part}-{method}-m{m}-s{s}{n}{d}{variant}-seed{seed}")
     }
 
     /// Its sizes, in its part.
@@ -114,13 +110,11 @@ fn cells(part: &Part) -> Vec<Cell> {
         let variant =
             part.variants.get(at.variant).map(|of| of.name.clone()).filter(|name| !name.is_empty());
         for &seed in &part.seeds {
-            let of = |&method: &Method| Cell {
-                n,
-                d,
-                variant: variant.clone(),
-                ..cell(method, at.m, at.s, seed)
-            };
-            cells.extend(part.methods.iter().filter(|&&of| !fixed(of)).map(of));
+            let methods = part.methods.iter().filter(|&&method| !fixed(method));
+            cells.extend(methods.map(|&method| {
+                let variant = variant.clone();
+                Cell { n, d, variant, ..cell(method, at.m, at.s, seed) }
+            }));
         }
     }
     cells
@@ -151,7 +145,7 @@ impl Shard {
         let Some((index, of)) = text.split_once('/') else { return Ok(None) };
         match (index.trim().parse(), of.trim().parse()) {
             (Ok(index), Ok(of)) if (1..=of).contains(&index) => Ok(Some(Self { index, of })),
-            _ => Err(Error::new("no part of the cells has this number")
+            _ => Err(Error::new("no shard of the cells has this number")
                 .expected("--cell I/N with I from 1 to N, such as 1/8")
                 .got(text)
                 .help("number the tasks of an array from 1 on")),

@@ -3,7 +3,7 @@
 use super::record::Solved;
 use crate::base::HeapPeak;
 
-/// Most points of a curve that are kept.
+/// Most points of a curve.
 const POINTS: usize = 64;
 
 /// What is noted from step to step: a curve of at most [`POINTS`] points, and the peak of the heap.
@@ -26,10 +26,10 @@ impl Course {
         self.peak = self.heap.bytes();
         if self.steps.is_multiple_of(self.every) && loss.is_finite() {
             if self.curve.len() == POINTS {
-                let mut kept = 0;
+                let mut odd = false;
                 self.curve.retain(|_| {
-                    kept += 1;
-                    kept % 2 == 1
+                    odd = !odd;
+                    odd
                 });
                 self.every *= 2;
             }

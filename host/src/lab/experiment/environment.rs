@@ -60,13 +60,8 @@ pub fn commit() -> Option<String> {
         return None;
     }
     let mut git = std::process::Command::new("git");
-    git.arg("-C").arg(sources).args([
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=12",
-        "--exclude=*",
-    ]);
+    let describe = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"];
+    git.arg("-C").arg(sources).args(describe);
     let output = git.stdin(std::process::Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())

@@ -41,7 +41,10 @@ impl Value {
     ///
     /// ```
     /// use tamis_host::lab::experiment::{Method, known::Value};
-    /// let of = |more| Value { method: Method::Paper, m: 10, s: 10, value: 41.0, more, seconds: None, mb: None, note: None };
+    /// let text = "method = 'paper'\nm = 10\ns = 10\nvalue = 41.0";
+    /// let one: Value = toml::from_str(text).unwrap();
+    /// let of = |more| Value { more, ..one.clone() };
+    /// assert_eq!(one.method, Method::Paper);
     /// assert_eq!(of(vec![29.1, 19.9]).median(), 29.1);
     /// assert!(of(vec![f64::NAN, f64::NAN]).median().is_nan());
     /// ```
@@ -61,12 +64,10 @@ impl Value {
     /// What else there is to know.
     #[must_use]
     pub fn about(&self) -> String {
-        let seeds: Vec<String> = self
-            .all()
-            .map(|v| if v.is_nan() { "diverged".into() } else { v.to_string() })
-            .collect();
-        let seeds = (seeds.len() > 1)
-            .then(|| format!("seeds 0 to {}: {}", seeds.len() - 1, seeds.join(", ")));
+        let text = |v: f64| if v.is_nan() { "diverged".into() } else { v.to_string() };
+        let seeds: Vec<String> = self.all().map(text).collect();
+        let (last, list) = (seeds.len() - 1, seeds.join(", "));
+        let seeds = (last > 0).then(|| format!("seeds 0 to {last}: {list}"));
         [self.note.clone(), seeds].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }
@@ -106,7 +107,8 @@ impl Known {
     /// ```
     /// use tamis_host::lab::experiment::{Method, known::Known};
     /// let known = Known::of("runtimes", "classes")?;
-    /// assert_eq!(Known::find(&known.published, Method::Paper, 10, 1000).map(|known| known.value), Some(0.8873));
+    /// let accuracy = Known::find(&known.published, Method::Paper, 10, 1000).unwrap();
+    /// assert_eq!(accuracy.value, 0.8873);
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
     pub fn of(experiment: &str, part: &str) -> Result<Self> {

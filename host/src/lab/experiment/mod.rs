@@ -14,9 +14,9 @@
 //! | [`cell`] | one training: figure, method, m, s, seed; a name that never changes |
 //! | [`problem`] | the data of a cell, from a seed or from files |
 //! | `planted`, `compare` | rows of other distributions and noise; whether the network found is the planted one |
-//! | [`solve`] | one way to call the library's runs for every method, and what is kept of each |
+//! | [`solve`] | one way to call the library's runs for every method, and what is recorded of each |
 //! | [`theory`] | what the checks of the theory measure in place of a training |
-//! | [`record`], [`environment`] | what is kept of a cell, and of the machine |
+//! | [`record`], [`environment`] | the record of a cell, and the machine |
 //! | [`store`] | a results folder: a small file per cell, written whole or not at all |
 //! | [`runner`] | which cells are missing, and a process of its own for each |
 //! | [`known`] | published figures, and those that were measured of the authors' code |

@@ -22,7 +22,7 @@ const MNIST_TRAIN: usize = 5000;
 /// Images of each digit in the test part of MNIST, at most.
 const MNIST_TEST: usize = 1000;
 
-/// What a cell trains on and is tested on.
+/// The data set of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Set {
     /// Rows to train on.
@@ -95,19 +95,20 @@ pub fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
             continue;
         }
         let help = if name.starts_with("mnist") {
-            "get the four files of the MNIST database of handwritten digits (LeCun, Cortes and Burges) and keep them, as \
+            "get the four files of the MNIST database of handwritten digits (LeCun, Cortes and \
+                Burges) and keep them, as \
              gzip or not, in DIR/mnist; or pass --digits to take drawn digits instead"
         } else {
-            "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files image0.png, image1.png, … in \
+            "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files \
+                image0.png, image1.png, … in \
              DIR/cifar; or pass --digits to take drawn digits instead"
         };
         let error = Error::new("a data set is missing")
-            .expected(format_args!("--data-dir DIR with {name} in DIR"));
+            .expected(format_args!("--data-dir DIR with {name} in DIR"))
+            .help(help);
         return Err(match path {
-            Some(path) => error.at(path).got("no such file").help(help),
-            None => {
-                error.got(format_args!("no folder of data, and no {FOLDER_VARIABLE}")).help(help)
-            }
+            Some(path) => error.at(path).got("no such file"),
+            None => error.got(format_args!("no folder of data, and no {FOLDER_VARIABLE}")),
         });
     }
     Ok(())
@@ -125,12 +126,12 @@ pub fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
         Data::Planted { .. } => plant(part, cell, folder),
         Data::Mnist { classes, train, test, official } => {
             let images = |files, rows| mnist(folder, files, classes, rows).load_to_learn(task);
-            let (own, held) = if *official {
-                (MnistFiles::Train, (MnistFiles::Test, 0..*test))
+            let (own, other, tested) = if *official {
+                (MnistFiles::Train, MnistFiles::Test, 0..*test)
             } else {
-                (MnistFiles::Both, (MnistFiles::Both, *train..train + test))
+                (MnistFiles::Both, MnistFiles::Both, *train..train + test)
             };
-            let test = (*test > 0).then(|| images(held.0, held.1)).transpose()?;
+            let test = (*test > 0).then(|| images(other, tested)).transpose()?;
             Ok(Set::new(images(own, 0..*train)?, test))
         }
         Data::Digits { side, classes, train, test } => drawn(*side, classes, *train, *test, task),
@@ -141,13 +142,9 @@ pub fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
                 .help("its data are made where it is measured"))
         }
         Data::Image { from, index, features, deviation, channel_deviation } => {
+            let (features, deviation, seed) = (*features, *deviation, cell.seed);
             let channel_deviation = channel_deviation.unwrap_or(0.0);
-            let fourier = Fourier {
-                features: *features,
-                deviation: *deviation,
-                channel_deviation,
-                seed: cell.seed,
-            };
+            let fourier = Fourier { features, deviation, channel_deviation, seed };
             let index = part.variant(cell.point(part)).picture.unwrap_or(*index);
             let picture = picture(*from, index, folder)?;
             let (data, labels) = picture.samples(&fourier)?;
@@ -169,11 +166,8 @@ fn plant(part: &Part, cell: &Cell, folder: &Path) -> Result<Set> {
     let n = train + test;
     let dims = Dims::new(n, inputs, at.m, at.s);
     let numbers = (n as u64).saturating_mul((inputs as u64).saturating_add(outputs as u64));
-    room_for(
-        "the planted data",
-        numbers.saturating_mul(4),
-        "choose fewer data.samples in the spec",
-    )?;
+    let help = "choose fewer data.samples in the spec";
+    room_for("the planted data", numbers.saturating_mul(4), help)?;
     let mut planted = None;
     let (mut data, mut labels) = if (part.hidden, outputs) == (1, 1) {
         let signs = if variant.negative == Some(true) { Signs::Balanced } else { Signs::Positive };
@@ -195,30 +189,27 @@ fn plant(part: &Part, cell: &Cell, folder: &Path) -> Result<Set> {
     };
     let noise = variant.noise.map(|sigma| rows::add_noise(&mut labels, sigma, seed));
     let noise = noise.map(|noise| mean_square(&noise[train * outputs..]));
-    let held = labels.split_off(train * outputs);
-    let rest = split(&mut data, train);
-    // Nothing of what was only there to be split is held while a cell trains.
+    let test_labels = labels.split_off(train * outputs);
+    let test_data = split(&mut data, train);
+    // A cell trains without the memory that the rows to test on had.
     labels.shrink_to_fit();
     let problem = |data, labels| Problem { data, labels, task: Task::Regression };
-    let test = (test > 0).then(|| problem(rest, held));
+    let test = (test > 0).then(|| problem(test_data, test_labels));
     Ok(Set { planted, noise, ..Set::new(problem(data, labels), test) })
 }
 
 /// Takes the rows from `at` on out of a matrix.
 fn split(data: &mut Matrix, at: usize) -> Matrix {
+    fn take<T>(values: &mut Vec<T>, at: usize) -> Vec<T> {
+        let taken = values.split_off(at);
+        shrink(values);
+        taken
+    }
     let (rows, cols) = (data.rows - at, data.cols);
     data.rows = at;
     let values = match &mut data.values {
-        Values::F32(values) => {
-            let rest = Values::F32(values.split_off(at * cols));
-            shrink(values);
-            rest
-        }
-        Values::U8(values) => {
-            let rest = Values::U8(values.split_off(at * cols));
-            shrink(values);
-            rest
-        }
+        Values::F32(values) => Values::F32(take(values, at * cols)),
+        Values::U8(values) => Values::U8(take(values, at * cols)),
     };
     Matrix { rows, cols, values }
 }
@@ -263,8 +254,8 @@ fn drawn(side: usize, classes: &[u8], train: usize, test: usize, task: Task) -> 
         let (data, labels) = select::rows_per_label(images, &labels, rows)?;
         Ok(Problem { data, labels: select::class_indices(&labels, &keep)?, task })
     };
-    let held = (test > 0).then(|| of(train..train + test)).transpose()?;
-    Ok(Set::new(of(0..train)?, held))
+    let tested = (test > 0).then(|| of(train..train + test)).transpose()?;
+    Ok(Set::new(of(0..train)?, tested))
 }
 
 fn picture(from: Pictures, index: usize, folder: &Path) -> Result<Picture> {
@@ -287,24 +278,19 @@ fn picture(from: Pictures, index: usize, folder: &Path) -> Result<Picture> {
             square(image, 28, 1)
         }
         Pictures::Digits => {
-            let (images, _) = digits::generate(
-                index.checked_add(1).ok_or_else(|| beyond(usize::MAX))?,
-                28,
-                DIGITS_SEED,
-            )?;
+            let count = index.checked_add(1).ok_or_else(|| beyond(usize::MAX))?;
+            let (images, _) = digits::generate(count, 28, DIGITS_SEED)?;
             square(select::gather(images, vec![index])?, 28, 1)
         }
         Pictures::ColourDigits => {
-            let first = index
-                .checked_mul(3)
-                .filter(|&first| first < 1 << 20)
-                .ok_or_else(|| beyond((1 << 20) / 3))?;
+            let first = index.checked_mul(3).filter(|&first| first < 1 << 20);
+            let first = first.ok_or_else(|| beyond((1 << 20) / 3))?;
             let (images, _) = digits::generate(first + 3, 32, DIGITS_SEED)?;
             let planes = select::gather(images, (first..first + 3).collect())?;
             let picture = square(planes, 32, 3)?;
             // Plane by plane to pixel by pixel.
-            let values =
-                (0..32 * 32 * 3).map(|i| picture.values[i % 3 * 32 * 32 + i / 3]).collect();
+            let value = |i: usize| picture.values[i % 3 * 32 * 32 + i / 3];
+            let values = (0..32 * 32 * 3).map(value).collect();
             Ok(Picture { values, ..picture })
         }
     }
@@ -343,7 +329,8 @@ mod tests {
     fn a_variant_changes_planted_rows_and_labels() {
         let text = "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\nm=[3]\ns=[6]\nn=[40]\nepochs=1\nbatch=0\n\
                     methods=['recipe']\nseeds=[3]\nmetric='psnr'\nrange=[0,1]\n\
-                    variants=[{name='clean'}, {name='noisy', noise=0.5}, {name='small', rows='ternary'}]\n\
+                    variants=[{name='clean'}, {name='noisy', noise=0.5}, {name='small', \
+                    rows='ternary'}]\n\
                     data={kind='planted',samples=9,inputs=5,outputs=1,test=300}\n";
         let spec = Spec::parse(text, None).unwrap();
         let [clean, noisy, small] =

@@ -1,4 +1,4 @@
-//! What is kept of a cell.
+//! The record of a cell.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ pub struct Solved {
     pub state_bytes: Option<u64>,
     /// All else of the training; by formula.
     pub workspace_bytes: Option<u64>,
-    /// What a usual dense implementation takes, activations of a batch included; by formula, for
+    /// What a typical dense implementation takes, activations of a batch included; by formula, for
     /// IMP.
     pub dense_bytes: Option<u64>,
     /// The `.tamis` file.
@@ -90,17 +90,11 @@ impl Status {
     /// As the results call it.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Skipped => "skipped",
-            Self::Failed => "failed",
-            Self::Timeout => "timeout",
-            Self::Crashed => "crashed",
-        }
+        ["done", "skipped", "failed", "timeout", "crashed"][self as usize]
     }
 }
 
-/// All that is kept of a cell.
+/// The record of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Its name.
@@ -126,16 +120,8 @@ impl Record {
     /// Of a cell that ended in some way, with threads and commit.
     #[must_use]
     pub fn new(cell: &Cell, status: Status, threads: usize, commit: Option<String>) -> Self {
+        let (id, cell) = (cell.id(), cell.clone());
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self {
-            id: cell.id(),
-            cell: cell.clone(),
-            status,
-            reason: None,
-            solved: None,
-            threads,
-            version,
-            commit,
-        }
+        Self { id, cell, status, reason: None, solved: None, threads, version, commit }
     }
 }

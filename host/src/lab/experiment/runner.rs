@@ -25,7 +25,7 @@ use crate::{Error, Result};
 pub const WATCH_VARIABLE: &str = "TAMIS_WATCH_PARENT";
 /// The longest time from one look at a process to the next.
 const LOOK: Duration = Duration::from_millis(20);
-/// Bytes of the error of a process that are kept.
+/// Most bytes of the error of a process in its record.
 const ERROR_BYTES: u64 = 4000;
 
 /// Which cells to run, and how.
@@ -245,7 +245,7 @@ fn cannot_run(cell: &Cell, text: &str) -> Error {
     let said = text.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     Error::new(format!("cell {} cannot be run", cell.id()))
         .got(if said.is_empty() { "no reason: perhaps the disk is full" } else { &said })
-        .help("mend the cause and run the same command again: it goes on with what is missing")
+        .help("mend the cause and run the same command again: it resumes with what is missing")
 }
 
 /// Waits for a process; ends it after the limit, or when it is to be given up.
@@ -286,7 +286,7 @@ fn last_words(said: &mut std::fs::File) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-/// Runs one cell in this process and keeps it. An interrupted cell leaves nothing.
+/// Runs one cell in this process and writes its record. An interrupted cell leaves nothing.
 ///
 /// # Errors
 /// The data are missing, the record cannot be written, or the cell was interrupted. What goes wrong

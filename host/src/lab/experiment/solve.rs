@@ -1,5 +1,5 @@
 //! One way to train a cell by any method: the library's runs, their settings from the part, and
-//! what is kept of each.
+//! what is recorded of each.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -56,9 +56,8 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     let Set { train, test, planted, noise, picture: shape } = set;
     let data_bytes = train.bytes() as u64;
     let goal = f64::from(lm::Params::DEFAULT.exact) * mean_square(&train.labels);
-    let shown = shape
-        .filter(|_| part.seeds.first() == Some(&cell.seed))
-        .map(|shape| (shape, train.clone()));
+    let is_first = part.seeds.first() == Some(&cell.seed);
+    let shown = shape.filter(|_| is_first).map(|shape| (shape, train.clone()));
     let mut solved = match cell.method {
         Method::Zero | Method::Mean => constant(cell.method, &train, test.as_ref()),
         // The spec refuses them on data to train on.
@@ -69,19 +68,16 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
     };
     solved.data_bytes = data_bytes;
     if let Some(model) = solved.model.take() {
-        solved.test = test
-            .as_ref()
-            .map(|test| score_model(&model, test).map(|score| quality(&score)))
-            .transpose()?;
+        let score = test.as_ref().map(|test| score_model(&model, test)).transpose()?;
+        solved.test = score.as_ref().map(quality);
         if matches!(part.data, Data::Planted { .. }) {
             let exact = solved.train.is_some_and(|train| train.loss <= goal);
             solved.measured = compare::measure(&model, planted.as_deref(), exact)?;
             if let (Some(score), Some(test)) = (solved.test, &test) {
                 let recovered = score.loss <= RECOVERED * mean_square(&test.labels);
                 solved.measured.insert(Metric::Success, f64::from(u8::from(recovered)));
-                solved
-                    .measured
-                    .extend(noise.map(|noise| (Metric::LossOverNoise, score.loss / noise)));
+                let over_noise = noise.map(|noise| score.loss / noise);
+                solved.measured.extend(over_noise.map(|ratio| (Metric::LossOverNoise, ratio)));
             }
         }
         if let Some((shape, train)) = shown {
@@ -176,28 +172,28 @@ impl Work<'_> {
     fn own_recipe(&self, recipe: Recipe) -> Recipe {
         let of = &self.variant;
         match recipe {
-            Recipe::Lm(usual) => Recipe::Lm(LmOptions {
+            Recipe::Lm(default) => Recipe::Lm(LmOptions {
                 params: lm::Params {
-                    kicks: of.kicks.unwrap_or(usual.params.kicks),
-                    products: of.products.unwrap_or(usual.params.products),
-                    spare: of.spare.unwrap_or(usual.params.spare),
-                    ..usual.params
+                    kicks: of.kicks.unwrap_or(default.params.kicks),
+                    products: of.products.unwrap_or(default.params.products),
+                    spare: of.spare.unwrap_or(default.params.spare),
+                    ..default.params
                 },
                 signs: of.free_signs.map(|free| if free { Signs::Free } else { Signs::Positive }),
-                turns: of.turns.unwrap_or(usual.turns),
-                ..usual
+                turns: of.turns.unwrap_or(default.turns),
+                ..default
             }),
-            Recipe::Anneal(usual) => Recipe::Anneal(AnnealOptions {
+            Recipe::Anneal(default) => Recipe::Anneal(AnnealOptions {
                 params: anneal::Params {
-                    epochs: of.epochs.unwrap_or(usual.params.epochs),
-                    start_factor: of.start_factor.unwrap_or(usual.params.start_factor),
-                    drop: of.drop.unwrap_or(usual.params.drop),
-                    rate: of.rate.unwrap_or(usual.params.rate),
-                    ..usual.params
+                    epochs: of.epochs.unwrap_or(default.params.epochs),
+                    start_factor: of.start_factor.unwrap_or(default.params.start_factor),
+                    drop: of.drop.unwrap_or(default.params.drop),
+                    rate: of.rate.unwrap_or(default.params.rate),
+                    ..default.params
                 },
-                validation: of.validation.unwrap_or(usual.validation),
-                batch: of.batch.or(usual.batch),
-                ..usual
+                validation: of.validation.unwrap_or(default.validation),
+                batch: of.batch.or(default.batch),
+                ..default
             }),
             recipe => recipe,
         }
@@ -205,9 +201,9 @@ impl Work<'_> {
 
     fn paper(&self, train: &Problem) -> PaperOptions {
         let method = self.cell.method;
-        // Random starts: those that are usual where the method has them.
+        // Random starts: the default ones where the method has them.
         let trials =
-            |usual: Trials| if method == Method::PaperTrials { usual } else { Trials::NONE };
+            |default: Trials| if method == Method::PaperTrials { default } else { Trials::NONE };
         let schedule = PaperOptions::published(self.part.epochs, self.part.batch);
         PaperOptions {
             schedule: Schedule { trials: trials(Trials::DEFAULT), ..schedule },
@@ -225,16 +221,16 @@ impl Work<'_> {
     fn imp(&self, train: &Problem) -> ImpSettings {
         let part = self.part;
         let published = self.cell.method == Method::ImpPublished;
-        let usual = ImpSettings::default();
+        let default = ImpSettings::default();
         ImpSettings {
             // As the sparse networks: for one output the sum of the neurons.
             head: if train.has_several_outputs() { Head::Weights } else { Head::Sum },
             epochs: if published { part.epochs } else { part.imp.epochs },
             batch: if published { part.batch } else { part.imp.batch },
             rates: (!published).then(|| Rates::constant(part.imp.rate as f32)),
-            prune: if published { usual.prune } else { part.imp.prune },
+            prune: if published { default.prune } else { part.imp.prune },
             raw: published,
-            ..usual
+            ..default
         }
     }
 

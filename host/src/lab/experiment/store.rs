@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A run that is killed leaves whole files only, and perhaps one whose name begins with a point,
-//! which nobody reads. A folder without `cells` but with `results.jsonl` can be reported, and gone
-//! on with.
+//! which nobody reads. A folder without `cells` but with `results.jsonl` can be reported and
+//! resumed.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -87,15 +87,11 @@ impl Store {
             spec.part_of(cell).ok().map(|part| part.behind(cell.method, cell.variant.as_deref()))
         };
         let all = spec.cells();
-        let mut removed = 0;
-        let mut lines = Vec::new();
-        for record in old.records()? {
-            let cell = &record.cell;
-            if all.contains(cell) && settings(&old.spec, cell) == settings(spec, cell) {
-                lines.push(to_json(&record)?);
-                continue;
-            }
-            removed += 1;
+        let (valid, others): (Vec<Record>, Vec<Record>) =
+            old.records()?.into_iter().partition(|Record { cell, .. }| {
+                all.contains(cell) && settings(&old.spec, cell) == settings(spec, cell)
+            });
+        for record in &others {
             let file = old.cell_file(&record.id);
             if file::exists(&file)? {
                 std::fs::remove_file(&file).map_err(|error| {
@@ -104,27 +100,30 @@ impl Store {
                 })?;
             }
         }
-        file::write(path.join("results.jsonl"), |w| {
-            lines.iter().try_for_each(|line| writeln!(w, "{line}"))
-        })?;
+        old.write_records(&valid)?;
         let folder = Folder { profile: spec.resolved.clone(), spec: spec.hash(), ..folder };
         let about = to_json(&folder)?;
         // The spec comes last, and also where the update was killed before it: prepare() writes it.
         file::write(path.join("folder.json"), |w| writeln!(w, "{about}"))?;
         let store = Self::open(path, spec)?;
         store.heal()?;
-        Ok((store, removed))
+        Ok((store, others.len()))
     }
 
-    /// Makes the folder ready for a run of many cells: takes merged results apart into cells where
-    /// these were left out, and removes what a killed run has left half written, or a killed update
-    /// unwritten.
+    /// Makes the folder ready for a run of many cells: writes the cells of merged results that are
+    /// missing, and repairs what a killed run or a killed update has left.
     ///
     /// # Errors
     /// The merged results cannot be read, or a cell or the spec cannot be written.
     pub fn prepare(&self) -> Result<()> {
         self.heal()?;
-        self.unpack()?;
+        let cells = self.spec.cells().into_iter();
+        let known: BTreeMap<String, Cell> = cells.map(|cell| (cell.id(), cell)).collect();
+        for (id, record) in self.merged()? {
+            if known.get(&id) == Some(&record.cell) && !file::exists(&self.cell_file(&id))? {
+                self.keep(&record)?;
+            }
+        }
         self.sweep();
         Ok(())
     }
@@ -182,7 +181,7 @@ impl Store {
         self.path.join("cells").join(format!("{id}.json"))
     }
 
-    /// What is kept of a cell, if it is done.
+    /// The record of a cell, if it is done.
     ///
     /// # Errors
     /// The file cannot be read, or something else has changed it.
@@ -203,7 +202,7 @@ impl Store {
             .help("remove the file: the cell is run again"))
     }
 
-    /// Keeps a cell: the whole file or none.
+    /// Writes a cell: the whole file or none.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -218,13 +217,9 @@ impl Store {
     /// One cannot be read.
     pub fn records(&self) -> Result<Vec<Record>> {
         let mut merged = self.merged()?;
-        let found = self.spec.cells().into_iter().map(|cell| {
-            Ok(match self.cell(&cell)? {
-                Some(record) => Some(record),
-                None => merged.remove(&cell.id()),
-            })
-        });
-        found.filter_map(Result::transpose).collect()
+        let cells = self.spec.cells().into_iter();
+        let records = cells.map(|cell| Ok(self.cell(&cell)?.or_else(|| merged.remove(&cell.id()))));
+        records.filter_map(Result::transpose).collect()
     }
 
     /// Writes `results.jsonl` from the cells that are done, and removes what killed cells have left
@@ -239,12 +234,16 @@ impl Store {
         // Not every file system can lock; the cells stay in any case.
         let _ = lock.lock();
         let records = self.records()?;
+        self.write_records(&records)?;
+        self.sweep();
+        Ok(records.len())
+    }
+
+    fn write_records(&self, records: &[Record]) -> Result<()> {
         let lines = records.iter().map(to_json).collect::<Result<Vec<_>>>()?;
         file::write(self.path.join("results.jsonl"), |w| {
             lines.iter().try_for_each(|line| writeln!(w, "{line}"))
-        })?;
-        self.sweep();
-        Ok(records.len())
+        })
     }
 
     fn make(path: &Path, spec: &Spec) -> Result<Self> {
@@ -293,25 +292,12 @@ impl Store {
             return Ok(BTreeMap::new());
         }
         let text = file::read_text(&path)?;
-        let records = text.lines().enumerate().map(|(line, text)| {
+        let record = |(line, text): (usize, &str)| {
             let record: Record =
                 serde_json::from_str(text).map_err(|error| damaged(&path, line + 1, error))?;
             Ok((record.id.clone(), record))
-        });
-        records.collect()
-    }
-
-    /// Makes cells of merged results that have none, so that a folder that was copied without them
-    /// can be gone on with.
-    fn unpack(&self) -> Result<()> {
-        let known: BTreeMap<String, Cell> =
-            self.spec.cells().into_iter().map(|cell| (cell.id(), cell)).collect();
-        for (id, record) in self.merged()? {
-            if known.get(&id) == Some(&record.cell) && !file::exists(&self.cell_file(&id))? {
-                self.keep(&record)?;
-            }
-        }
-        Ok(())
+        };
+        text.lines().enumerate().map(record).collect()
     }
 
     /// Removes what a killed run has left half written.
@@ -342,7 +328,10 @@ impl Folder {
                 .at(path)
                 .expected(format_args!("tamis {version}"))
                 .got(format_args!("tamis {}", self.version))
-                .help("run into another folder, so that results of two versions are not mixed; tamis report reads either"));
+                .help(
+                    "run into another folder, so that results of two versions are not mixed; \
+                    tamis report reads either",
+                ));
         }
         Ok(())
     }
@@ -350,11 +339,18 @@ impl Folder {
     fn check(&self, path: &Path, spec: &Spec) -> Result<()> {
         self.check_run(path)?;
         if self.spec != spec.hash() {
+            let state = |name: &str, profile: &str, hash: &str| {
+                format!("{name}, profile {profile}, hash {hash}")
+            };
             return Err(Error::new("the folder holds results of another spec")
                 .at(path)
-                .expected(format_args!("{}, profile {}, hash {}", spec.name, spec.resolved, spec.hash()))
-                .got(format_args!("{}, profile {}, hash {}", self.name, self.profile, self.spec))
-                .help("choose another folder with -o, or the spec, profile and --digits of these results; --update keeps the cells whose settings are the same, where the spec was changed"));
+                .expected(state(&spec.name, &spec.resolved, &spec.hash()))
+                .got(state(&self.name, &self.profile, &self.spec))
+                .help(
+                    "choose another folder with -o, or the spec, profile and --digits of these \
+                    results; --update keeps the cells whose settings are the same, where the spec \
+                    was changed",
+                ));
         }
         Ok(())
     }

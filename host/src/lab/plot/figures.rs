@@ -21,11 +21,32 @@ const MOST_POINTS: usize = 1500;
 const DOTTED: usize = 40;
 
 pub(super) fn loss(area: &Area<'_>, title: &str, time: &str, series: &[Series<'_>]) -> Drawn {
-    let values = || series.iter().flat_map(|s| s.values.iter().copied());
-    let low = values().filter(|v| *v <= 0.0 && v.is_finite()).count();
-    let lost = values().filter(|v| !v.is_finite()).count();
+    let low = values(series).filter(|v| *v <= 0.0 && v.is_finite()).count();
+    let y = Axis::log("loss (log scale)", values(series), low > 0);
+    curves(area, title, time, series, y, low)
+}
+
+/// Counts against `time` on a linear axis from 0.
+fn counts(area: &Area<'_>, title: &str, time: &str, series: &[Series<'_>]) -> Drawn {
+    let y = Axis::linear("count", values(series).chain([0.0]));
+    curves(area, title, time, series, y, 0)
+}
+
+fn values<'s>(series: &'s [Series<'_>]) -> impl Iterator<Item = f32> + 's {
+    series.iter().flat_map(|s| s.values.iter().copied())
+}
+
+/// Series against `time`, of which `low` values lie on the line 0 of a logarithmic axis.
+fn curves(
+    area: &Area<'_>,
+    title: &str,
+    time: &str,
+    series: &[Series<'_>],
+    y: Axis,
+    low: usize,
+) -> Drawn {
+    let lost = values(series).filter(|v| !v.is_finite()).count();
     let ends = series.iter().filter(|s| !s.values.is_empty()).flat_map(ends);
-    let y = Axis::log("loss (log scale)", values(), low > 0);
     let key = |(i, s): (usize, &Series<'_>)| Key::new(curve_mark(&y, s), series_colour(i), s.label);
     let frame = Frame {
         title,
@@ -33,27 +54,7 @@ pub(super) fn loss(area: &Area<'_>, title: &str, time: &str, series: &[Series<'_
         x: Axis::count(time, ends),
         y,
         notes: notes([(low, "not above 0, drawn on the line 0"), (lost, "not finite, left out")]),
-        empty: values().count() == lost,
-    };
-    frame.draw(area, |chart| {
-        series.iter().enumerate().try_for_each(|(i, s)| curve(chart, &frame.y, s, series_colour(i)))
-    })
-}
-
-/// Counts against `time` on a linear axis from 0.
-pub(super) fn counts(area: &Area<'_>, title: &str, time: &str, series: &[Series<'_>]) -> Drawn {
-    let values = || series.iter().flat_map(|s| s.values.iter().copied());
-    let lost = values().filter(|v| !v.is_finite()).count();
-    let ends = series.iter().filter(|s| !s.values.is_empty()).flat_map(ends);
-    let y = Axis::linear("count", values().chain([0.0]));
-    let key = |(i, s): (usize, &Series<'_>)| Key::new(curve_mark(&y, s), series_colour(i), s.label);
-    let frame = Frame {
-        title,
-        keys: series.iter().enumerate().map(key).collect(),
-        x: Axis::count(time, ends),
-        y,
-        notes: notes([(lost, "not finite, left out")]),
-        empty: values().count() == lost,
+        empty: values(series).count() == lost,
     };
     frame.draw(area, |chart| {
         series.iter().enumerate().try_for_each(|(i, s)| curve(chart, &frame.y, s, series_colour(i)))
@@ -262,17 +263,17 @@ struct Both {
 
 impl Both {
     fn new(planted: &BTreeMap<usize, f32>, recovered: &BTreeMap<usize, f32>) -> Self {
-        let part = |of: &BTreeMap<usize, f32>, other: &BTreeMap<usize, f32>, shared: bool| {
+        let subset = |of: &BTreeMap<usize, f32>, other: &BTreeMap<usize, f32>, shared: bool| {
             of.iter()
                 .filter(|(i, _)| other.contains_key(i) == shared)
                 .map(|(&i, &v)| (i, v))
                 .collect()
         };
         Self {
-            planted: part(planted, recovered, true),
-            recovered: part(recovered, planted, true),
-            missing: part(planted, recovered, false),
-            extra: part(recovered, planted, false),
+            planted: subset(planted, recovered, true),
+            recovered: subset(recovered, planted, true),
+            missing: subset(planted, recovered, false),
+            extra: subset(recovered, planted, false),
         }
     }
 

@@ -41,26 +41,9 @@ pub(super) fn draw(map: &Heat<'_>) -> String {
         if map.values.iter().flatten().any(|v| v.is_finite()) {
             cells(&table, map)?;
         } else {
-            let (wide, high) = table.dim_in_pixel();
-            let style = page::letters(page::TEXT, page::FAINT);
-            page::write(&table, "no data", &style, HPos::Center, wide as i32 / 2, high as i32 / 2)?;
+            page::no_data(&table)?;
         }
-        if starred {
-            let note = page::fit(
-                &format!("* {}", map.star),
-                page::NOTE,
-                page::WIDTH as i32 - 2 * page::SIDE,
-            );
-            page::write(
-                &notes,
-                &note,
-                &page::letters(page::NOTE, page::FAINT),
-                HPos::Left,
-                page::SIDE,
-                4,
-            )?;
-        }
-        Ok(())
+        if starred { page::note(&notes, &format!("* {}", map.star), 4) } else { Ok(()) }
     });
     with_hover(svg, map)
 }
@@ -76,7 +59,8 @@ fn with_hover(mut svg: String, map: &Heat<'_>) -> String {
         let wide = table.across(column + 1) - 2 - x;
         let text = page::escape(text);
         format!(
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\" fill=\"none\" pointer-events=\"all\">\n\
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\" fill=\"none\" \
+                pointer-events=\"all\">\n\
              <title>{text}</title>\n</rect>\n",
             CELL - 2
         )
@@ -125,13 +109,10 @@ fn bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
     x += page::width_of(&low, page::TEXT) + 8;
     for step in 0..STEPS {
         let at = |step: i32| x + step.min(STEPS) * BAR_WIDTH / STEPS;
-        let part = step as f32 / (STEPS - 1) as f32;
+        let fill = colour(step as f32 / (STEPS - 1) as f32).filled();
         // Each step reaches under the next one: rectangles side by side show the ground between
         // them where the picture is scaled.
-        area.draw(&Rectangle::new(
-            [(at(step), y - 8), (at(step + 2), y + 8)],
-            colour(part).filled(),
-        ))?;
+        area.draw(&Rectangle::new([(at(step), y - 8), (at(step + 2), y + 8)], fill))?;
     }
     x += BAR_WIDTH + 8;
     page::write(area, &high, &ink, HPos::Left, x, y)?;
@@ -156,14 +137,14 @@ fn cells(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
             let at = row * columns + column;
             let value = map.values.get(at).copied().flatten().filter(|value| value.is_finite());
             let Some(value) = value else { continue };
-            let part = part(value, map.range.0, map.range.1);
+            let fraction = fraction(value, map.range.0, map.range.1);
             let place = [(across(column), down(row)), (across(column + 1) - 2, down(row + 1) - 2)];
-            area.draw(&Rectangle::new(place, colour(part).filled()))?;
+            area.draw(&Rectangle::new(place, colour(fraction).filled()))?;
             let star = if map.starred.get(at).copied().unwrap_or(false) { "*" } else { "" };
             let text = format!("{}{star}", number(value, map.digits));
             let text = page::fit(&text, page::NOTE, across(column + 1) - across(column) - 2);
             let style =
-                ("sans-serif", f64::from(page::NOTE) * 1.24).into_font().color(&letters(part));
+                ("sans-serif", f64::from(page::NOTE) * 1.24).into_font().color(&letters(fraction));
             let x = i32::midpoint(across(column), across(column + 1) - 2);
             page::write(area, &text, &style, HPos::Center, x, middle(row) - 1)?;
         }
@@ -194,13 +175,13 @@ fn number(value: f32, digits: usize) -> String {
 }
 
 /// Where a value lies between the ends, 0 to 1.
-fn part(value: f32, low: f32, high: f32) -> f32 {
-    let part = (f64::from(value) - f64::from(low)) / (f64::from(high) - f64::from(low));
-    if part.is_finite() { part.clamp(0.0, 1.0) as f32 } else { 0.5 }
+fn fraction(value: f32, low: f32, high: f32) -> f32 {
+    let fraction = (f64::from(value) - f64::from(low)) / (f64::from(high) - f64::from(low));
+    if fraction.is_finite() { fraction.clamp(0.0, 1.0) as f32 } else { 0.5 }
 }
 
-fn colour(part: f32) -> RGBColor {
-    let at = part.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f32;
+fn colour(fraction: f32) -> RGBColor {
+    let at = fraction.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f32;
     let first = (at as usize).min(COLOURS.len() - 2);
     let (a, b, t) = (COLOURS[first], COLOURS[first + 1], at - first as f32);
     let mix = |a: u8, b: u8| (f32::from(a) + (f32::from(b) - f32::from(a)) * t).round() as u8;
@@ -208,8 +189,8 @@ fn colour(part: f32) -> RGBColor {
 }
 
 /// Letters that can be read on the colour.
-fn letters(part: f32) -> RGBColor {
-    let contrast = |letters| page::contrast(letters, colour(part));
+fn letters(fraction: f32) -> RGBColor {
+    let contrast = |letters| page::contrast(letters, colour(fraction));
     if contrast(DARK_LETTERS) > contrast(LIGHT_LETTERS) { DARK_LETTERS } else { LIGHT_LETTERS }
 }
 
@@ -221,11 +202,11 @@ mod tests {
     fn lightness_rises_and_letters_stand_out_on_every_colour() {
         let mut last = 0.0;
         for step in 0..=100 {
-            let part = step as f32 / 100.0;
-            let light = page::contrast(colour(part), DARK_LETTERS);
-            assert!(light > last, "{part}");
+            let fraction = step as f32 / 100.0;
+            let light = page::contrast(colour(fraction), DARK_LETTERS);
+            assert!(light > last, "{fraction}");
             last = light;
-            assert!(page::contrast(letters(part), colour(part)) >= 4.5, "{part}");
+            assert!(page::contrast(letters(fraction), colour(fraction)) >= 4.5, "{fraction}");
         }
     }
 
@@ -270,10 +251,10 @@ mod tests {
 
     #[test]
     fn values_are_clamped_to_the_colours() {
-        assert_eq!((part(-50.0, -20.0, 160.0), part(500.0, -20.0, 160.0)), (0.0, 1.0));
-        assert_eq!(part(70.0, -20.0, 160.0), 0.5);
-        assert_eq!(part(f32::MAX, f32::MIN, f32::MAX), 1.0);
-        assert_eq!(part(1.0, 2.0, 2.0), 0.5);
+        assert_eq!((fraction(-50.0, -20.0, 160.0), fraction(500.0, -20.0, 160.0)), (0.0, 1.0));
+        assert_eq!(fraction(70.0, -20.0, 160.0), 0.5);
+        assert_eq!(fraction(f32::MAX, f32::MIN, f32::MAX), 1.0);
+        assert_eq!(fraction(1.0, 2.0, 2.0), 0.5);
         assert_eq!((colour(0.0), colour(1.0)), (COLOURS[0], COLOURS[4]));
     }
 

@@ -12,12 +12,12 @@ pub struct Series<'a> {
 }
 
 /// A named line through places.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line<'a> {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
     /// Name in the legend; a line without one stands in no legend.
-    pub label: &'a str,
+    pub label: String,
     /// Places (x, y), in the order in which they are joined.
-    pub points: &'a [(f64, f64)],
+    pub points: Vec<(f64, f64)>,
     /// Which colour, counted round after six: what belongs together shares one.
     pub colour: usize,
     /// Whether it is what theory says, drawn with dashes and without dots.

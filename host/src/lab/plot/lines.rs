@@ -11,12 +11,7 @@ use super::page::{self, Area, Drawn, Frame};
 /// Lines up to this length have a dot at each place.
 const DOTTED: usize = 24;
 
-pub(super) fn draw(
-    area: &Area<'_>,
-    title: &str,
-    axes: [Measure<'_>; 2],
-    lines: &[Line<'_>],
-) -> Drawn {
+pub(super) fn draw(area: &Area<'_>, title: &str, axes: [Measure<'_>; 2], lines: &[Line]) -> Drawn {
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let finite = |(x, y): &(f64, f64)| (*x as f32).is_finite() && (*y as f32).is_finite();
     let lost = points().filter(|at| !finite(at)).count();
@@ -28,16 +23,16 @@ pub(super) fn draw(
             Axis::linear(axis.name, values())
         }
     };
-    let mark = |line: &Line<'_>| match (line.dashed, line.points.len()) {
+    let mark = |line: &Line| match (line.dashed, line.points.len()) {
         (true, _) => Mark::Dashed,
         (_, 0..=DOTTED) => Mark::Dotted,
         _ => Mark::Line,
     };
-    let colour = |line: &Line<'_>| page::SERIES[line.colour % page::SERIES.len()];
+    let colour = |line: &Line| page::SERIES[line.colour % page::SERIES.len()];
     let named = lines.iter().filter(|line| !line.label.is_empty());
     let frame = Frame {
         title,
-        keys: named.map(|line| Key::new(mark(line), colour(line), line.label)).collect(),
+        keys: named.map(|line| Key::new(mark(line), colour(line), &line.label)).collect(),
         x: axis(axes[0], |at| at.0),
         y: axis(axes[1], |at| at.1),
         notes: if lost > 0 { vec![format!("{lost} not finite, left out")] } else { Vec::new() },

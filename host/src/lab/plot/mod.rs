@@ -42,14 +42,18 @@ pub fn loss_curve(title: &str, time: &str, series: &[Series<'_>]) -> String {
 ///
 /// ```
 /// use tamis_host::lab::plot::{Line, Measure, lines};
-/// let measured = Line { label: "gamma", points: &[(100.0, 0.2), (1000.0, 0.3)], colour: 0, dashed: false };
-/// let limit = Line { label: "limit", points: &[(100.0, 0.33), (1000.0, 0.33)], colour: 0, dashed: true };
-/// let axes = [Measure { name: "n, rows", log: true }, Measure { name: "fraction of the rows", log: false }];
-/// let svg = lines("Gates", axes, &[measured, limit]);
+/// let line = |label: &str, ends: [f64; 2], dashed| {
+///     let points = vec![(100.0, ends[0]), (1000.0, ends[1])];
+///     Line { label: label.to_owned(), points, colour: 0, dashed }
+/// };
+/// let rows = Measure { name: "n, rows", log: true };
+/// let axes = [rows, Measure { name: "fraction of the rows", log: false }];
+/// let lines_of = [line("gamma", [0.2, 0.3], false), line("limit", [0.33, 0.33], true)];
+/// let svg = lines("Gates", axes, &lines_of);
 /// assert!(svg.contains("n, rows") && svg.contains("limit"));
 /// ```
 #[must_use]
-pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line<'_>]) -> String {
+pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line]) -> String {
     page::page(title, page::FIGURE_HEIGHT, |area| lines::draw(area, title, axes, lines))
 }
 
@@ -60,7 +64,8 @@ pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line<'_>]) -> String 
 /// Entries come in any order; of two with one index the later counts.
 ///
 /// ```
-/// let svg = tamis_host::lab::plot::weights("Weights", &[(3, 1.0), (9, -2.0)], &[(3, 0.99), (40, 0.1)]);
+/// use tamis_host::lab::plot::weights;
+/// let svg = weights("Weights", &[(3, 1.0), (9, -2.0)], &[(3, 0.99), (40, 0.1)]);
 /// assert!(svg.contains("1 of 2 planted weights found, 1 missing, 1 extra"));
 /// ```
 #[must_use]
@@ -123,7 +128,7 @@ pub fn course(
 ///     star: "ended by the time limit",
 ///     hover: &[],
 /// });
-/// assert!(svg.contains("160") && svg.contains("32*") && svg.contains("* ended by the time limit"));
+/// assert!(["160", "32*", "* ended by the time limit"].iter().all(|text| svg.contains(text)));
 /// ```
 #[must_use]
 pub fn heat(heat: &Heat<'_>) -> String {

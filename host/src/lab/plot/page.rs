@@ -121,7 +121,7 @@ pub(super) struct Frame<'a> {
     pub(super) keys: Vec<Key>,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// What the reader has to know, such as what was left out.
+    /// What the reader has to know, such as what is not drawn.
     pub(super) notes: Vec<String>,
     /// Whether there is nothing to draw.
     pub(super) empty: bool,
@@ -145,30 +145,12 @@ impl Frame<'_> {
         let (middle, bottom) = rest.split_vertically(height);
         let mut chart = self.chart(&middle)?;
         if self.empty {
-            let (wide, high) = middle.dim_in_pixel();
-            write(
-                &middle,
-                "no data",
-                &letters(TEXT, FAINT),
-                HPos::Center,
-                wide as i32 / 2,
-                high as i32 / 2,
-            )?;
+            no_data(&middle)?;
         } else {
             plot(&mut chart)?;
         }
-        for (row, note) in self.notes.iter().enumerate() {
-            let note = fit(note, NOTE, WIDTH as i32 - 2 * SIDE);
-            write(
-                &bottom,
-                &note,
-                &letters(NOTE, FAINT),
-                HPos::Left,
-                SIDE,
-                row as i32 * ROW as i32 + 8,
-            )?;
-        }
-        Ok(())
+        let mut notes = self.notes.iter().zip((8..).step_by(ROW as usize));
+        notes.try_for_each(|(text, y)| note(&bottom, text, y))
     }
 
     fn chart<'a, 'b>(
@@ -195,6 +177,19 @@ impl Frame<'_> {
             .draw()?;
         Ok(chart)
     }
+}
+
+/// A figure without data.
+pub(super) fn no_data(area: &Area<'_>) -> Drawn {
+    let (wide, high) = area.dim_in_pixel();
+    let (x, y) = (wide as i32 / 2, high as i32 / 2);
+    write(area, "no data", &letters(TEXT, FAINT), HPos::Center, x, y)
+}
+
+/// A line under a figure.
+pub(super) fn note(area: &Area<'_>, text: &str, y: i32) -> Drawn {
+    let text = fit(text, NOTE, WIDTH as i32 - 2 * SIDE);
+    write(area, &text, &letters(NOTE, FAINT), HPos::Left, SIDE, y)
 }
 
 /// A title on its own strip.

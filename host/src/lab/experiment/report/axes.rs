@@ -1,6 +1,7 @@
 //! The axes along which the cells of a part differ.
 
 use super::super::spec::{Data, Part, Point};
+use super::table::{Item, listed};
 
 /// One axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +16,8 @@ pub(super) enum Axis {
 impl Axis {
     const ALL: [Self; 5] = [Self::M, Self::S, Self::N, Self::D, Self::Variant];
 
-    /// Those that tables of a part have a column for: of a training m and s, of a check all that it
-    /// has, and what else varies.
+    /// The axes that tables have a column for: m and s of a training, all that a check has, and
+    /// those that vary.
     pub(super) fn of(part: &Part) -> Vec<Self> {
         let points = part.points();
         let varies = |axis: Self| points.iter().any(|&at| axis.at(at) != axis.at(points[0]));
@@ -27,6 +28,16 @@ impl Axis {
             _ => varies(*axis),
         };
         Self::ALL.into_iter().filter(has).collect()
+    }
+
+    /// The heads of these columns.
+    pub(super) fn heads(part: &Part) -> Vec<String> {
+        Self::of(part).into_iter().map(|axis| axis.name().to_owned()).collect()
+    }
+
+    /// The cells of a point in these columns.
+    pub(super) fn items(part: &Part, at: Point) -> Vec<Item> {
+        Self::of(part).into_iter().map(|axis| Item::from(axis.text(part, at))).collect()
     }
 
     /// Where a point is along it.
@@ -41,7 +52,7 @@ impl Axis {
     }
 
     /// The same in words.
-    pub(super) fn text(self, part: &Part, point: Point) -> String {
+    fn text(self, part: &Part, point: Point) -> String {
         match self {
             Self::Variant => part.variant(point).title().to_owned(),
             _ => self.at(point).to_string(),
@@ -49,13 +60,7 @@ impl Axis {
     }
 
     pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::M => "m",
-            Self::S => "s",
-            Self::N => "n",
-            Self::D => "d",
-            Self::Variant => "variant",
-        }
+        ["m", "s", "n", "d", "variant"][self as usize]
     }
 
     /// What is counted along it.
@@ -77,44 +82,63 @@ impl Axis {
     pub(super) fn title(self, part: &Part) -> String {
         format!("{}, {}", self.name(), self.noun(part))
     }
+
+    /// A value along it, such as `m = 10`.
+    pub(super) fn equals(self, point: Point) -> String {
+        format!("{} = {}", self.name(), self.at(point))
+    }
 }
 
 /// A point in words, such as `m = 10, s = 50`.
 pub(super) fn place(part: &Part, point: Point) -> String {
-    let axes = Axis::of(part).into_iter();
-    let one = |axis: Axis| match axis {
+    listed(Axis::of(part).into_iter().map(|axis| match axis {
         Axis::Variant => axis.text(part, point),
-        _ => format!("{} = {}", axis.name(), axis.text(part, point)),
-    };
-    axes.map(one).collect::<Vec<_>>().join(", ")
+        _ => axis.equals(point),
+    }))
 }
 
-/// What a map of the part has down and across, and their values in that order; none where there is
-/// no grid.
-pub(super) fn grid(part: &Part) -> Option<[(Axis, Vec<usize>); 2]> {
-    if part.variants.len() > 1 || !part.sizes.is_empty() {
-        return None;
-    }
-    let several = |axis: Axis| Axis::of(part).contains(&axis) && values(part, axis).len() > 1;
-    let axes = match (part.data.is_check(), several(Axis::N)) {
-        (true, true) if several(Axis::S) && matches!(part.data, Data::Gaussian { .. }) => {
-            [Axis::N, Axis::S]
-        }
-        (true, _) => return None,
-        (false, true) if !(several(Axis::S) && several(Axis::M)) => {
-            [if several(Axis::S) { Axis::S } else { Axis::M }, Axis::N]
-        }
-        (false, true) => return None,
-        (false, false) => [Axis::M, Axis::S],
-    };
-    let mut axes = axes.map(|axis| (axis, values(part, axis)));
-    if axes[0].0 == Axis::N {
-        axes[0].1.reverse();
-    }
-    Some(axes)
+/// The axes of a map, down and across, and their values in that order.
+pub(super) struct Grid {
+    pub(super) down: (Axis, Vec<usize>),
+    pub(super) across: (Axis, Vec<usize>),
 }
 
-/// The values of a part along an axis, rising; those of sizes that cannot be included.
+impl Grid {
+    /// None where the part is no grid.
+    pub(super) fn of(part: &Part) -> Option<Self> {
+        if part.variants.len() > 1 || !part.sizes.is_empty() {
+            return None;
+        }
+        let several = |axis: Axis| Axis::of(part).contains(&axis) && values(part, axis).len() > 1;
+        let [down, across] = match (part.data.is_check(), several(Axis::N)) {
+            (true, true) if several(Axis::S) && matches!(part.data, Data::Gaussian { .. }) => {
+                [Axis::N, Axis::S]
+            }
+            (false, true) if !(several(Axis::S) && several(Axis::M)) => {
+                [if several(Axis::S) { Axis::S } else { Axis::M }, Axis::N]
+            }
+            (true, _) | (false, true) => return None,
+            (false, false) => [Axis::M, Axis::S],
+        };
+        let mut rows = values(part, down);
+        if down == Axis::N {
+            rows.reverse();
+        }
+        Some(Self { down: (down, rows), across: (across, values(part, across)) })
+    }
+
+    /// The points, row by row; none where the part has no such cell.
+    pub(super) fn points(&self, part: &Part) -> Vec<Vec<Option<Point>>> {
+        let points = part.points();
+        let ((down, rows), (across, columns)) = (&self.down, &self.across);
+        let find = |a: usize, b: usize| {
+            points.iter().copied().find(|&at| (down.at(at), across.at(at)) == (a, b))
+        };
+        rows.iter().map(|&a| columns.iter().map(|&b| find(a, b)).collect()).collect()
+    }
+}
+
+/// The values of a part along an axis, rising; those of impossible sizes included.
 fn values(part: &Part, axis: Axis) -> Vec<usize> {
     let mut values = match axis {
         Axis::M => part.axes()[0].clone(),

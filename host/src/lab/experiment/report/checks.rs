@@ -5,57 +5,51 @@ use super::super::median::median;
 use super::super::record::Record;
 use super::super::spec::{Data, Directions, Method, Metric, Point};
 use super::axes::Axis;
-use super::table::{Item, Table};
-use super::view::{View, number};
+use super::table::{Item, Table, listed};
+use super::view::{View, number, spread};
 use crate::lab::plot::{self, Line, Measure};
 
-/// Most pictures of one kind, and most lines of loss in one.
+/// Most pictures of one kind, and most lines in one.
 const MOST: usize = 3;
 const CURVES: usize = 6;
 
 /// The axes of a part that have several values, the longest first.
 fn axes(view: &View) -> Vec<Axis> {
     let part = &view.part;
-    let mut axes = [(Axis::N, &part.n), (Axis::D, &part.d), (Axis::M, &part.m), (Axis::S, &part.s)]
-        .into_iter()
-        .filter(|(_, values)| values.len() > 1)
-        .collect::<Vec<_>>();
+    let all = [(Axis::N, &part.n), (Axis::D, &part.d), (Axis::M, &part.m), (Axis::S, &part.s)];
+    let mut axes: Vec<_> = all.into_iter().filter(|(_, values)| values.len() > 1).collect();
     axes.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
     axes.into_iter().map(|(axis, _)| axis).collect()
 }
 
-/// The points of a part by all axes but the first one: a name such as `s = 4`, and the points along
-/// the first axis, rising.
-fn families(view: &View, axes: &[Axis]) -> Vec<(String, Vec<Point>)> {
-    let mut families: Vec<(String, Vec<Point>)> = Vec::new();
+/// Points that differ along the first axis only, rising.
+struct Family {
+    /// Such as `s = 4`.
+    name: String,
+    points: Vec<Point>,
+}
+
+fn families(view: &View, axes: &[Axis]) -> Vec<Family> {
+    let mut families: Vec<Family> = Vec::new();
     for point in view.part.points() {
-        let rest = axes.iter().skip(1).map(|axis| format!("{} = {}", axis.name(), axis.at(point)));
-        let name = rest.collect::<Vec<_>>().join(", ");
-        match families.iter_mut().find(|(own, _)| *own == name) {
-            Some((_, points)) => points.push(point),
-            None => families.push((name, vec![point])),
+        let name = listed(axes.iter().skip(1).map(|axis| axis.equals(point)));
+        match families.iter_mut().find(|family| family.name == name) {
+            Some(family) => family.points.push(point),
+            None => families.push(Family { name, points: vec![point] }),
         }
     }
     if let Some(first) = axes.first() {
-        families.iter_mut().for_each(|(_, points)| points.sort_by_key(|&point| first.at(point)));
+        families.iter_mut().for_each(|of| of.points.sort_by_key(|&point| first.at(point)));
     }
     families
-}
-
-/// The first, a middle and the last.
-fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
-    let (len, last) = (all.len(), all.len().saturating_sub(1));
-    let chosen: Vec<usize> =
-        (0..most.min(len)).map(|k| k * last / (most.min(len) - 1).max(1)).collect();
-    all.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)).map(|(_, one)| one).collect()
 }
 
 /// The median over seeds, of what is recovered the mean. A seed that never gets as far has
 /// infinitely many steps; none where that is the median.
 pub(super) fn value(view: &View, method: Method, at: Point, metric: Metric) -> Option<f64> {
     let measured = |record: &Record| {
-        let found = record.solved.as_ref()?.measured.get(&metric).copied();
-        found.or((metric == Metric::Steps).then_some(f64::INFINITY))
+        let measured = record.solved.as_ref()?.measured.get(&metric).copied();
+        measured.or((metric == Metric::Steps).then_some(f64::INFINITY))
     };
     let values: Vec<f64> = view.records_of(method, at).filter_map(measured).collect();
     if metric == Metric::Success && !values.is_empty() {
@@ -64,65 +58,42 @@ pub(super) fn value(view: &View, method: Method, at: Point, metric: Metric) -> O
     median(values).filter(|value| value.is_finite())
 }
 
-/// A line of a picture.
-struct Path {
-    label: String,
-    points: Vec<(f64, f64)>,
-    colour: usize,
-    dashed: bool,
-}
-
-impl Path {
-    fn line(&self) -> Line<'_> {
-        let Self { label, points, colour, dashed } = self;
-        Line { label, points, colour: *colour, dashed: *dashed }
-    }
-}
-
-/// What one picture shows: metrics that were measured, and those that stand beside them in dashes
-/// with their colour.
+/// What one picture shows: metrics that were measured, and the theory's in dashes beside them.
 struct Group {
     name: &'static str,
     unit: &'static str,
     log: bool,
     measured: &'static [Metric],
-    /// Each with the place of the metric that it stands beside.
-    beside: &'static [(Metric, usize)],
+    /// Each with the place of the measured metric whose colour it has.
+    theory: &'static [(Metric, usize)],
 }
 
 fn groups(view: &View, method: Method) -> Vec<Group> {
-    let group = |name, unit, log, measured, beside| Group { name, unit, log, measured, beside };
+    use Metric::{
+        Alpha, AlphaAligned, AlphaIndependent, Beta, BetaAligned, BetaForm, BetaIndependent,
+        GammaLimit,
+    };
+    let group = |name, unit, log, measured, theory| Group { name, unit, log, measured, theory };
     let gates = matches!(view.part.data, Data::Gates { .. });
+    let (fraction, eigenvalue) = ("fraction of the rows", "eigenvalue");
     match method {
         Method::Assumption => vec![
-            group(
-                "gamma",
-                "fraction of the rows",
-                false,
-                &[Metric::Gamma],
-                &[(Metric::GammaLimit, 0)],
-            ),
-            group("eps", "fraction of the rows", false, &[Metric::Eps], &[]),
+            group("gamma", fraction, false, &[Metric::Gamma], &[(GammaLimit, 0)]),
+            group("eps", fraction, false, &[Metric::Eps], &[]),
         ],
+        Method::Curvature if gates => vec![group(
+            "curvature",
+            eigenvalue,
+            true,
+            &[Alpha, Beta, AlphaAligned, BetaAligned],
+            &[(AlphaIndependent, 0), (BetaIndependent, 1), (GammaLimit, 2), (BetaForm, 3)],
+        )],
         Method::Curvature => vec![group(
             "curvature",
-            "eigenvalue",
+            eigenvalue,
             true,
-            if gates {
-                &[Metric::Alpha, Metric::Beta, Metric::AlphaAligned, Metric::BetaAligned]
-            } else {
-                &[Metric::Alpha, Metric::Beta]
-            },
-            if gates {
-                &[
-                    (Metric::AlphaIndependent, 0),
-                    (Metric::BetaIndependent, 1),
-                    (Metric::GammaLimit, 2),
-                    (Metric::BetaForm, 3),
-                ]
-            } else {
-                &[(Metric::AlphaIndependent, 0), (Metric::BetaIndependent, 1)]
-            },
+            &[Alpha, Beta],
+            &[(AlphaIndependent, 0), (BetaIndependent, 1)],
         )],
         _ if gates => {
             vec![group("steps", "steps", true, &[Metric::Steps], &[(Metric::StepsForm, 0)])]
@@ -138,9 +109,10 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
         if matches!(view.part.data, Data::Gates { .. }) && method.is_iterative() {
             pictures.extend(losses(view, method));
         }
-        let Some(&along) = axes(view).first() else { continue };
-        for group in groups(view, method) {
-            pictures.extend(over(view, method, along, &group));
+        if let Some(&along) = axes(view).first() {
+            for group in groups(view, method) {
+                pictures.extend(over(view, method, along, &group));
+            }
         }
     }
     pictures
@@ -148,50 +120,43 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
 
 /// One picture for all families where one metric is measured, else one for each.
 fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String, String)> {
-    let families = families(view, &axes(view));
+    let part = &view.part;
     let shared = group.measured.len() == 1;
-    let families = spread(families, if shared { CURVES } else { MOST });
-    let path = |points: &[Point], metric: Metric| -> Vec<(f64, f64)> {
+    let families = spread(families(view, &axes(view)), if shared { CURVES } else { MOST });
+    let values: Vec<f64> = part.points().iter().map(|&point| along.at(point) as f64).collect();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let log = values.iter().copied().fold(0.0, f64::max) >= 8.0 * low;
+    let name = along.title(part);
+    let scales = [Measure { name: &name, log }, Measure { name: group.unit, log: group.log }];
+    let line = |family: &Family, metric: Metric, label: &str, colour: usize, dashed: bool| {
         let at =
             |&point: &Point| Some((along.at(point) as f64, value(view, method, point, metric)?));
-        points.iter().filter_map(at).collect()
+        let points = family.points.iter().filter_map(at).collect();
+        Line { label: label.to_owned(), points, colour, dashed }
     };
-    let values: Vec<f64> = view.part.points().iter().map(|&point| along.at(point) as f64).collect();
-    let ends =
-        values.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &v| (low.min(v), high.max(v)));
-    let name = along.title(&view.part);
-    let scales = [
-        Measure { name: &name, log: ends.1 >= 8.0 * ends.0 },
-        Measure { name: group.unit, log: group.log },
-    ];
-    let draw = |families: &[(String, Vec<Point>)], place: &str| {
-        let mut paths = Vec::new();
-        for (at, (name, points)) in families.iter().enumerate() {
+    let draw = |families: &[Family], place: &str| {
+        let mut lines = Vec::new();
+        for (at, family) in families.iter().enumerate() {
+            let colour = |k: usize| if shared { at } else { k };
             for (k, &metric) in group.measured.iter().enumerate() {
-                let label = if shared && !name.is_empty() {
-                    name.clone()
-                } else {
-                    metric.title().to_owned()
-                };
-                let colour = if shared { at } else { k };
-                paths.push(Path { label, points: path(points, metric), colour, dashed: false });
+                let is_named = shared && !family.name.is_empty();
+                let label = if is_named { &family.name } else { metric.title() };
+                lines.push(line(family, metric, label, colour(k), false));
             }
-            for &(metric, k) in group.beside {
+            for &(metric, k) in group.theory {
                 // Where several families have one, the first stands for all.
-                let label = if at == 0 { metric.title().to_owned() } else { String::new() };
-                let colour = if shared { at } else { k };
-                paths.push(Path { label, points: path(points, metric), colour, dashed: true });
+                let label = if at == 0 { metric.title() } else { "" };
+                lines.push(line(family, metric, label, colour(k), true));
             }
         }
-        paths.retain(|path| !path.points.is_empty());
+        lines.retain(|line| !line.points.is_empty());
         // In the legend what was measured comes first.
-        paths.sort_by_key(|path| path.dashed);
-        let lines: Vec<Line<'_>> = paths.iter().map(Path::line).collect();
+        lines.sort_by_key(|line| line.dashed);
         let what: Vec<&str> = group.measured.iter().take(2).map(|metric| metric.title()).collect();
         let what = what.join(" and ");
         // A title has room for one of the two; the axis has its name in any case.
-        let title = match view.part.methods.len() {
-            1 => format!("{what} over the {}{place}", along.noun(&view.part)),
+        let title = match part.methods.len() {
+            1 => format!("{what} over the {}{place}", along.noun(part)),
             _ => format!("{}: {what}{place}", method.title()),
         };
         plot::lines(&title, scales, &lines)
@@ -200,29 +165,27 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
     if shared {
         return vec![(name, draw(&families, ""))];
     }
-    let one = |family: &(String, Vec<Point>)| {
-        let place = if family.0.is_empty() { String::new() } else { format!(", {}", family.0) };
-        let file = family.0.replace(" = ", "").replace(", ", "-");
-        let file = if file.is_empty() { name.clone() } else { format!("{name}-{file}") };
-        (file, draw(std::slice::from_ref(family), &place))
+    let one = |family: &Family| {
+        let own = std::slice::from_ref(family);
+        if family.name.is_empty() {
+            return (name.clone(), draw(own, ""));
+        }
+        let file = family.name.replace(" = ", "").replace(", ", "-");
+        (format!("{name}-{file}"), draw(own, &format!(", {}", family.name)))
     };
     families.iter().map(one).collect()
 }
 
 /// The losses of the first seed, step by step, each with its line of least squares.
-fn losses(view: &View, method: Method) -> Vec<(String, String)> {
-    let chosen = spread(view.part.points(), CURVES);
+fn losses(view: &View, method: Method) -> Option<(String, String)> {
     let axes = axes(view);
-    let mut paths = Vec::new();
-    for (colour, point) in chosen.into_iter().enumerate() {
-        let record =
-            view.records_of(method, point).find(|record| record.cell.seed == view.part.seeds[0]);
-        let Some(solved) = record.and_then(|record| record.solved.as_ref()) else { continue };
+    let mut lines = Vec::new();
+    for (colour, point) in spread(view.part.points(), CURVES).into_iter().enumerate() {
+        let Some(solved) = view.first_seed(method, point) else { continue };
         let Some(&(_, first)) = solved.curve.first() else { continue };
         let points: Vec<(f64, f64)> =
             solved.curve.iter().map(|(step, loss)| (*step, loss / first)).collect();
-        let name = axes.iter().rev().map(|axis| format!("{} = {}", axis.name(), axis.at(point)));
-        let mut label = name.collect::<Vec<_>>().join(", ");
+        let mut label = listed(axes.iter().rev().map(|axis| axis.equals(point)));
         if let Some(rate) = solved.measured.get(&Metric::Rate) {
             let straight = solved.measured.get(&Metric::Straight).copied().unwrap_or(0.0);
             label += &format!(": {} decades a step, r² {}", number(*rate, 3), number(straight, 3));
@@ -233,20 +196,15 @@ fn losses(view: &View, method: Method) -> Vec<(String, String)> {
                 above.fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / n, sum.1 + y.log10() / n));
             let end = points.last().map_or(0.0, |(step, _)| *step);
             let fitted = [0.0, end].map(|step| (step, 10.0_f64.powf(y - rate * (step - x))));
-            paths.push(Path {
-                label: String::new(),
-                points: fitted.to_vec(),
-                colour,
-                dashed: true,
-            });
+            let points = fitted.to_vec();
+            lines.push(Line { label: String::new(), points, colour, dashed: true });
         }
-        paths.push(Path { label, points, colour, dashed: false });
+        lines.push(Line { label, points, colour, dashed: false });
     }
-    let lines: Vec<Line<'_>> = paths.iter().map(Path::line).collect();
     let scales =
         [Measure { name: "step", log: false }, Measure { name: "loss over its start", log: true }];
     let svg = plot::lines(&format!("{}: loss and fitted line", method.title()), scales, &lines);
-    if lines.is_empty() { Vec::new() } else { vec![(format!("{}-loss", method.name()), svg)] }
+    (!lines.is_empty()).then(|| (format!("{}-loss", method.name()), svg))
 }
 
 /// The settings in words.
@@ -266,16 +224,14 @@ pub(super) fn settings(view: &View) -> String {
     let fixed = part.points().first().map_or(String::new(), |&at| {
         let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];
         let one = axes.iter().filter(|(axis, len)| *len < 2 && axis.at(at) > 0);
-        one.map(|(axis, _)| format!("; {} = {}", axis.name(), axis.at(at))).collect()
+        one.map(|(axis, _)| format!("; {}", axis.equals(at))).collect()
     });
     let steps =
         if part.epochs > 0 { format!("; at most {} steps", part.epochs) } else { String::new() };
     let inflation =
         part.inflation.map_or(String::new(), |times| format!("; iterates of {times} s nonzeros"));
     let draws = part.draws.map_or(String::new(), |draws| format!("; {draws} draws"));
-    let seeds = part.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-    let word = if part.seeds.len() == 1 { "seed" } else { "seeds" };
-    format!("{what}{fixed}{steps}{inflation}{draws}; {word} {seeds}")
+    format!("{what}{fixed}{steps}{inflation}{draws}; {}", view.seeds())
 }
 
 /// All that was measured, a row per size and method.
@@ -285,28 +241,24 @@ pub(super) fn table(view: &View) -> Table {
     let columns: Vec<Metric> = Metric::all()
         .filter(|metric| methods.iter().any(|method| method.measures(&part.data).contains(metric)))
         .collect();
-    let sizes = Axis::of(part);
-    let mut head: Vec<String> = sizes.iter().map(|axis| axis.name().to_owned()).collect();
+    let mut head = Axis::heads(part);
     head.push("method".into());
     head.extend(columns.iter().map(|metric| metric.title().to_owned()));
     head.push("seconds".into());
     let row = |at: Point, method: Method| {
-        let mut row: Vec<Item> = sizes.iter().map(|axis| Item::from(axis.text(part, at))).collect();
-        row.push(Item::from(method.title().to_owned()));
-        let text = |metric: &Metric| {
-            let found = value(view, method, at, *metric)?;
-            Some(shown(found, metric.digits().1))
-        };
-        row.extend(columns.iter().map(|metric| Item::from(text(metric).unwrap_or_default())));
-        let seconds =
-            view.records_of(method, at).filter_map(|record| Some(record.solved.as_ref()?.seconds));
-        let seconds = median(seconds.collect()).map_or(String::new(), |seconds| number(seconds, 2));
-        row.push(Item::from(seconds));
+        let mut row = Axis::items(part, at);
+        row.push(method.title().into());
+        row.extend(columns.iter().map(|metric| {
+            let measured = value(view, method, at, *metric);
+            Item::from(measured.map_or(String::new(), |value| shown(value, metric.digits().1)))
+        }));
+        let seconds = median(view.solved(method, at).map(|solved| solved.seconds).collect());
+        row.push(seconds.map_or(String::new(), |seconds| number(seconds, 2)).into());
         row
     };
-    let rows =
-        part.points().into_iter().flat_map(|at| methods.iter().map(move |&method| row(at, method)));
-    Table { title: "Measured".into(), note: note(view), head, rows: rows.collect() }
+    let points = part.points().into_iter();
+    let rows = points.flat_map(|at| methods.iter().map(move |&method| row(at, method)));
+    Table::new("Measured", note(view), head, rows.collect())
 }
 
 /// A number of either size in few letters.
@@ -322,27 +274,32 @@ fn shown(value: f64, digits: usize) -> String {
 fn note(view: &View) -> String {
     let about = |method: &Method| match (method, &view.part.data) {
         (Method::Assumption, _) => {
-            "eps is the fraction of the rows that the rarest gate is active on and comes to 1/2; gamma is the fraction of the rows on \
-             which the two nearest gates differ and comes to the smallest angle between generators over π."
+            "eps is the fraction of the rows that the rarest gate is active on and comes to 1/2; \
+             gamma is the fraction of the rows on which the two nearest gates differ and comes to \
+             the smallest angle between generators over π."
         }
         (Method::Curvature, Data::Gates { .. }) => {
-            "alpha and beta are extreme eigenvalues over random supports of s unit columns, and over supports of the columns \
-             of one input in random neurons. Beside them stand forms without the constants of a bound: (1 ∓ √(s/n))², where \
-             independent columns end, with n the active half of the rows; gamma for many rows, which alpha is no larger than \
-             once a support holds one input of the two nearest gates; and (s + 1)/2, the beta of one input where two gates \
-             share half of their rows."
+            "alpha and beta are extreme eigenvalues over random supports of s unit columns, and \
+             over supports of the columns of one input in random neurons. Beside them stand forms \
+             without the constants of a bound: (1 ∓ √(s/n))², where independent columns end, with \
+             n the active half of the rows; gamma for many rows, which alpha is no larger than \
+             once a support holds one input of the two nearest gates; and (s + 1)/2, the beta of \
+             one input where two gates share half of their rows."
         }
         (Method::Curvature, _) => {
-            "alpha and beta are extreme eigenvalues over random supports of s unit columns; independent ones end at \
-             (1 ∓ √(s/n))² (Marchenko and Pastur)."
+            "alpha and beta are extreme eigenvalues over random supports of s unit columns; \
+             independent ones end at (1 ∓ √(s/n))² (Marchenko and Pastur)."
         }
         (_, Data::Gates { .. }) => {
-            "alpha is taken over random supports of as many columns as iterate and planted network have together and stands beside \
-             that of one input, beta over both kinds. A network is recovered where the relative error is below 1e-3. Theorem 1 promises steps of the order of (β/α) ln(f(0)/eps), of which the form is \
-             shown without a constant, and asks for 32 (β/α)² s nonzeros."
+            "alpha is taken over random supports of as many columns as iterate and planted network \
+             have together and stands beside that of one input, beta over both kinds. A network \
+             is recovered where the relative error is below 1e-3. Theorem 1 promises steps of the \
+             order of (β/α) ln(f(0)/eps), of which the form is shown without a constant, and asks \
+             for 32 (β/α)² s nonzeros."
         }
         _ => {
-            "A vector is recovered where the relative error is below 1e-3; the error is the median of the draws."
+            "A vector is recovered where the relative error is below 1e-3; the error is the median \
+             of the draws."
         }
     };
     let mut notes: Vec<&str> = view.part.methods.iter().map(about).collect();

@@ -1,97 +1,75 @@
 //! Every number of every cell, a row each.
 
+use serde_json::Value;
+
 use super::super::known::Known;
 use super::super::record::Record;
 use super::super::spec::Metric;
+use super::table::one_line;
 use super::view::{Experiment, View};
 
-/// What stands before the columns of checks.
-const HEAD: &str = "experiment,profile,part,method,hidden,m,s,seed,status,reason,train_loss,train_psnr_db,train_accuracy,\
-test_loss,test_psnr_db,test_accuracy,nnz,live,seconds,passes,limit,heap_peak_bytes,rss_peak_bytes,data_bytes,state_bytes,\
-workspace_bytes,dense_bytes,model_bytes,threads,version,commit,published,published_seconds,reference,reference_seconds";
+/// The columns before those of checks. Most are fields of a record or of its result.
+const HEAD: &str = "experiment,profile,part,method,hidden,m,s,seed,status,reason,\
+train_loss,train_psnr_db,train_accuracy,test_loss,test_psnr_db,test_accuracy,nnz,live,seconds,\
+passes,limit,heap_peak_bytes,rss_peak_bytes,data_bytes,state_bytes,workspace_bytes,dense_bytes,\
+model_bytes,threads,version,commit,published,published_seconds,reference,reference_seconds,\
+n,d,variant";
 
 pub(super) fn csv(experiments: &[Experiment]) -> String {
-    let checks = Metric::all().filter(|metric| metric.is_measured()).map(Metric::name);
-    let names = ["n", "d", "variant"]
-        .into_iter()
-        .chain(checks)
-        .map(|name| format!(",{}", name.replace('-', "_")));
-    let mut text = format!("{HEAD}{}\n", names.collect::<String>());
+    let checks = Metric::all().filter(|metric| metric.is_measured());
+    let checks = checks.map(|metric| metric.name().replace('-', "_"));
+    let head: Vec<String> = HEAD.split(',').map(str::to_owned).chain(checks).collect();
+    let mut text = head.join(",") + "\n";
     for experiment in experiments {
         for view in &experiment.views {
             for record in &view.records {
-                let fields = [experiment.spec.name.clone(), experiment.spec.resolved.clone()];
-                let fields =
-                    fields.into_iter().chain(row(view, record)).map(|field| quoted(&field));
-                text += &fields.collect::<Vec<_>>().join(",");
-                text.push('\n');
+                let json = serde_json::to_value(record).unwrap_or_default();
+                let field = |name: &String| quoted(&field(experiment, view, record, &json, name));
+                text += &(head.iter().map(field).collect::<Vec<_>>().join(",") + "\n");
             }
         }
     }
     text
 }
 
-fn row(view: &View, record: &Record) -> Vec<String> {
-    fn text<T: ToString>(value: Option<T>) -> String {
-        value.map_or(String::new(), |value| value.to_string())
+fn field(own: &Experiment, view: &View, record: &Record, json: &Value, name: &str) -> String {
+    let cell = &record.cell;
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    let known = |values| Known::find(values, cell.method, cell.m, cell.s);
+    let (published, reference) = (&view.known.published, &view.known.reference);
+    match name {
+        "experiment" => own.spec.name.clone(),
+        "profile" => own.spec.resolved.clone(),
+        "hidden" => view.part.hidden.to_string(),
+        "published" => number(known(published).map(|known| known.value)),
+        "published_seconds" => number(known(published).and_then(|known| known.seconds)),
+        "reference" => number(known(reference).map(|known| known.value)),
+        "reference_seconds" => number(known(reference).and_then(|known| known.seconds)),
+        _ => {
+            let solved = &json["solved"];
+            let (rows, quality) = name.split_once('_').unwrap_or((name, ""));
+            let measured = &solved["measured"][name.replace('_', "-")];
+            let places = [&json[name], &solved[name], &solved[rows][quality], measured];
+            places.into_iter().find(|value| !value.is_null()).map_or(String::new(), text)
+        }
     }
-    let (cell, solved) = (&record.cell, record.solved.as_ref());
-    let quality = |quality: Option<super::super::record::Quality>| {
-        [
-            text(quality.map(|quality| quality.loss)),
-            text(quality.and_then(|quality| quality.psnr_db)),
-            text(quality.and_then(|quality| quality.accuracy)),
-        ]
-    };
-    let mut row = vec![
-        cell.part.clone(),
-        cell.method.name().into(),
-        view.part.hidden.to_string(),
-        cell.m.to_string(),
-        cell.s.to_string(),
-        cell.seed.to_string(),
-        record.status.name().into(),
-        record.reason.clone().unwrap_or_default(),
-    ];
-    row.extend(quality(solved.and_then(|solved| solved.train)));
-    row.extend(quality(solved.and_then(|solved| solved.test)));
-    row.extend([
-        text(solved.map(|solved| solved.nnz)),
-        text(
-            solved.map(|solved| {
-                solved.live.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
-            }),
-        ),
-        text(solved.map(|solved| solved.seconds)),
-        text(solved.map(|solved| solved.passes)),
-        text(solved.and_then(|solved| solved.limit.clone())),
-        text(solved.and_then(|solved| solved.heap_peak_bytes)),
-        text(solved.and_then(|solved| solved.rss_peak_bytes)),
-        text(solved.map(|solved| solved.data_bytes)),
-        text(solved.and_then(|solved| solved.state_bytes)),
-        text(solved.and_then(|solved| solved.workspace_bytes)),
-        text(solved.and_then(|solved| solved.dense_bytes)),
-        text(solved.and_then(|solved| solved.model_bytes)),
-        record.threads.to_string(),
-        record.version.clone(),
-        record.commit.clone().unwrap_or_default(),
-    ]);
-    for values in [&view.known.published, &view.known.reference] {
-        let known = Known::find(values, cell.method, cell.m, cell.s);
-        row.extend([
-            text(known.map(|known| known.value)),
-            text(known.and_then(|known| known.seconds)),
-        ]);
-    }
-    row.extend([text(cell.n), text(cell.d), cell.variant.clone().unwrap_or_default()]);
-    let checks = Metric::all().filter(|metric| metric.is_measured());
-    row.extend(checks.map(|metric| text(solved.and_then(|solved| solved.measured.get(&metric)))));
-    row
 }
 
-/// A field of one line; in quotes where it holds what parts fields.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(text).collect::<Vec<_>>().join(" "),
+        value => match (value.as_u64(), value.as_f64()) {
+            (Some(count), _) => count.to_string(),
+            (None, Some(number)) => number.to_string(),
+            (None, None) => String::new(),
+        },
+    }
+}
+
+/// A field of one line; in quotes where it holds a quote or a comma.
 fn quoted(field: &str) -> String {
-    let line = field.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    let line = one_line(field);
     if line.contains(['"', ',']) { format!("\"{}\"", line.replace('"', "\"\"")) } else { line }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `index.html` | all of it, without any other file |
 //! | `report.md` | the tables |
-//! | `results.csv` | a row per cell, with every number that was kept |
+//! | `results.csv` | a row per cell, with every number that was recorded |
 //! | `NAME-PART-METHOD.svg` | heat maps: m down, s across, means over seeds, in the published range of colours |
 //! | `NAME-PART-curve-M-S.svg` | the loss in the course of each training |
 //!
@@ -66,16 +66,11 @@ pub fn make(stores: &[Store]) -> Result<Report> {
 /// A record cannot be read, or no part names columns for such a table.
 pub fn summarise(stores: &[Store], name: &str) -> Result<Report> {
     let experiments = stores.iter().map(Experiment::read).collect::<Result<Vec<_>>>()?;
-    if experiments
-        .iter()
-        .flat_map(|experiment| &experiment.views)
-        .all(|view| view.part.columns.is_empty())
-    {
+    let mut views = experiments.iter().flat_map(|experiment| &experiment.views);
+    if views.all(|view| view.part.columns.is_empty()) {
         return Err(Error::new("the results have no summary table")
             .expected("a spec with columns = [...] in a part")
-            .got(
-                experiments.iter().map(|own| own.spec.name.as_str()).collect::<Vec<_>>().join(", "),
-            )
+            .got(table::listed(experiments.iter().map(|own| &own.spec.name)))
             .help("name a folder with -o, not a file NAME.md, for the whole report"));
     }
     let files = vec![(name.to_owned(), summary::markdown(&experiments))];
@@ -83,7 +78,7 @@ pub fn summarise(stores: &[Store], name: &str) -> Result<Report> {
 }
 
 fn cells(experiments: &[Experiment]) -> usize {
-    experiments.iter().flat_map(|experiment| &experiment.views).map(|view| view.records.len()).sum()
+    experiments.iter().map(|experiment| experiment.records().count()).sum()
 }
 
 impl Report {
@@ -104,18 +99,13 @@ impl Report {
 /// Names that are different even where two results are of one spec.
 fn name(experiments: &mut [Experiment]) {
     for at in 0..experiments.len() {
-        let (before, rest) = experiments.split_at_mut(at);
-        let own = &mut rest[0];
-        let taken = |name: &str| before.iter().any(|other| other.name == name);
+        let (earlier, [own, ..]) = experiments.split_at_mut(at) else { return };
+        let taken = |name: &str| earlier.iter().any(|other| other.name == name);
         if taken(&own.name) {
             let base = format!("{}-{}", own.name, own.spec.resolved);
-            let mut name = base.clone();
-            let mut number = 2;
-            while taken(&name) {
-                name = format!("{base}-{number}");
-                number += 1;
-            }
-            own.name = name;
+            let numbered = (2..).map(|number| format!("{base}-{number}"));
+            let mut names = std::iter::once(base.clone()).chain(numbered);
+            own.name = names.find(|name| !taken(name)).unwrap_or(base);
         }
     }
 }

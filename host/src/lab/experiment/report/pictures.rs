@@ -1,10 +1,9 @@
 //! Heat maps and curves of a part.
 
 use super::super::known::{Known, Value};
-use super::super::record::Solved;
 use super::super::spec::{Method, Metric, Point};
-use super::axes::{Axis, grid, place};
-use super::view::View;
+use super::axes::{Grid, place};
+use super::view::{View, spread};
 use super::{checks, tables};
 use crate::lab::plot::{self, Heat, Scale, Series};
 
@@ -26,48 +25,35 @@ pub(super) fn all(view: &View) -> Vec<(String, String)> {
 
 /// A map per method, and per source of known figures; none where there is no grid.
 pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
-    let Some(grid) = grid(&view.part) else { return Vec::new() };
-    let points = view.part.points();
-    let places: Vec<Option<Point>> = grid[0]
-        .1
-        .iter()
-        .flat_map(|&a| grid[1].1.iter().map(move |&b| (a, b)))
-        .map(|(a, b)| {
-            points.iter().copied().find(|&at| (grid[0].0.at(at), grid[1].0.at(at)) == (a, b))
-        })
-        .collect();
-    let own = view.part.methods.iter().map(|&method| {
-        let cells = places
-            .iter()
-            .map(|at| at.map_or_else(Heated::default, |at| of_method(view, method, at)));
-        (method.name().to_owned(), draw(view, &grid, method.title(), &cells.collect::<Vec<_>>()))
-    });
-    let sources = [
+    let Some(grid) = Grid::of(&view.part) else { return Vec::new() };
+    let points: Vec<Option<Point>> = grid.points(&view.part).into_iter().flatten().collect();
+    let map = |title: &str, cell: &dyn Fn(Point) -> Heated| {
+        let cells = points.iter().map(|at| at.map_or_else(Heated::default, cell));
+        draw(view, &grid, title, &cells.collect::<Vec<_>>())
+    };
+    let mut maps = Vec::new();
+    for &method in &view.part.methods {
+        let svg = map(method.title(), &|at| of_method(view, method, at));
+        maps.push((method.name().to_owned(), svg));
+    }
+    for (name, source, values) in [
         ("published", "printed in the paper", &view.known.published),
         ("authors-code", "authors' code, measured", &view.known.reference),
-    ];
-    let known = sources.into_iter().flat_map(|(name, source, values)| {
-        let (grid, places) = (&grid, &places);
-        [(Method::Paper, "IHT"), (Method::ImpPublished, "IMP")].into_iter().filter_map(
-            move |(method, title)| {
-                let of =
-                    |at: &Option<Point>| at.and_then(|at| Known::find(values, method, at.m, at.s));
-                let found: Vec<Option<&Value>> = places.iter().map(of).collect();
-                let cell = |value: &Option<&Value>| Heated {
-                    value: value.map(|value| value.value as f32),
-                    hover: value.map(Value::about).unwrap_or_default(),
-                    starred: false,
-                };
-                let cells: Vec<Heated> = found.iter().map(cell).collect();
-                let svg = || draw(view, grid, &format!("{title}, {source}"), &cells);
-                found
-                    .iter()
-                    .any(Option::is_some)
-                    .then(|| (format!("{}-{name}", method.name()), svg()))
-            },
-        )
-    });
-    own.chain(known).collect()
+    ] {
+        for (method, title) in [(Method::Paper, "IHT"), (Method::ImpPublished, "IMP")] {
+            let find = |at: Point| Known::find(values, method, at.m, at.s);
+            let cell = |at: Point| Heated {
+                value: find(at).map(|value| value.value as f32),
+                hover: find(at).map(Value::about).unwrap_or_default(),
+                starred: false,
+            };
+            if points.iter().flatten().any(|&at| find(at).is_some()) {
+                let svg = map(&format!("{title}, {source}"), &cell);
+                maps.push((format!("{}-{name}", method.name()), svg));
+            }
+        }
+    }
+    maps
 }
 
 /// A cell of a map.
@@ -93,15 +79,15 @@ fn of_method(view: &View, method: Method, at: Point) -> Heated {
     }
 }
 
-fn draw(view: &View, grid: &[(Axis, Vec<usize>); 2], title: &str, cells: &[Heated]) -> String {
+fn draw(view: &View, grid: &Grid, title: &str, cells: &[Heated]) -> String {
     let part = &view.part;
-    let labels = |at: usize| grid[at].1.iter().map(usize::to_string).collect::<Vec<_>>();
-    let names = [grid[0].0.title(part), grid[1].0.title(part)];
+    let labels = |values: &[usize]| values.iter().map(usize::to_string).collect::<Vec<_>>();
+    let ((down, rows), (across, columns)) = (&grid.down, &grid.across);
     plot::heat(&Heat {
         title,
         value: part.metric.title(),
-        rows: Scale { name: &names[0], labels: &labels(0) },
-        columns: Scale { name: &names[1], labels: &labels(1) },
+        rows: Scale { name: &down.title(part), labels: &labels(rows) },
+        columns: Scale { name: &across.title(part), labels: &labels(columns) },
         values: &cells.iter().map(|cell| cell.value).collect::<Vec<_>>(),
         range: (part.range[0] as f32, part.range[1] as f32),
         digits: part.metric.digits().0,
@@ -114,46 +100,31 @@ fn draw(view: &View, grid: &[(Axis, Vec<usize>); 2], title: &str, cells: &[Heate
 /// Losses over the course of each training, at the smallest, a middle and the largest size that
 /// have some.
 pub(super) fn curves(view: &View) -> Vec<(String, String)> {
-    if view.part.data.is_check() {
+    let part = &view.part;
+    if part.data.is_check() {
         return checks::curves(view);
     }
     let lines = |at: Point| -> Vec<(Method, Vec<f32>)> {
         let line = |method: Method| {
-            let curve = &first_seed(view, method, at)?.curve;
+            let curve = &view.first_seed(method, at)?.curve;
             (curve.len() > 1).then(|| (method, stretched(&smooth(curve))))
         };
         view.trained().filter_map(line).collect()
     };
     let draw = |at: Point| {
         let lines = lines(at);
-        let series: Vec<Series<'_>> = lines
-            .iter()
-            .map(|(method, values)| Series { label: method.title(), first: 0, values })
-            .collect();
-        let title = format!("Loss of training, {}", place(&view.part, at));
-        let variant = view.part.variants.get(at.variant).filter(|_| view.part.variants.len() > 1);
+        let series =
+            lines.iter().map(|(of, values)| Series { label: of.title(), first: 0, values });
+        let series: Vec<Series<'_>> = series.collect();
+        let title = format!("Loss of training, {}", place(part, at));
+        let variant = part.variants.get(at.variant).filter(|_| part.variants.len() > 1);
         let name = variant.map_or(String::new(), |variant| format!("-{}", variant.name));
-        let rows = if view.part.n.len() > 1 { format!("-n{}", at.n) } else { String::new() };
+        let rows = if part.n.len() > 1 { format!("-n{}", at.n) } else { String::new() };
         let name = format!("curve-{}-{}{rows}{name}", at.m, at.s);
         (name, plot::loss_curve(&title, "percent of the training", &series))
     };
-    chosen(view, |at| !lines(at).is_empty()).into_iter().map(draw).collect()
-}
-
-/// The smallest, a middle and the largest of the sizes for which something holds.
-fn chosen(view: &View, holds: impl Fn(Point) -> bool) -> Vec<Point> {
-    let points: Vec<Point> = view.part.points().into_iter().filter(|&at| holds(at)).collect();
-    let (count, last) = (CURVES.min(points.len()), points.len().saturating_sub(1));
-    let mut chosen: Vec<Point> =
-        (0..count).map(|k| points[k * last / count.saturating_sub(1).max(1)]).collect();
-    chosen.dedup();
-    chosen
-}
-
-/// What the first seed of a cell gave.
-fn first_seed(view: &View, method: Method, at: Point) -> Option<&Solved> {
-    let seed = view.part.seeds.first()?;
-    view.records_of(method, at).find(|record| record.cell.seed == *seed)?.solved.as_ref()
+    let points = part.points().into_iter().filter(|&at| !lines(at).is_empty()).collect();
+    spread(points, CURVES).into_iter().map(draw).collect()
 }
 
 /// Pictures and what the networks made of them: captions and PNG files in hexadecimal digits, at
@@ -161,27 +132,25 @@ fn first_seed(view: &View, method: Method, at: Point) -> Option<&Solved> {
 pub(super) fn reconstructions(view: &View) -> Vec<(String, &str)> {
     let own = |at: Point| {
         let one = move |method: Method| {
-            let solved = first_seed(view, method, at)?;
-            let db = solved
-                .train
-                .and_then(|train| train.psnr_db)
-                .map_or(String::new(), |db| format!(", {db:.1} dB"));
+            let solved = view.first_seed(method, at)?;
+            let db = solved.train.and_then(|train| train.psnr_db);
+            let db = db.map_or(String::new(), |db| format!(", {db:.1} dB"));
             let text = format!("{}, {}{db}", method.title(), place(&view.part, at));
             solved.picture.as_deref().map(|picture| (text, picture))
         };
         view.trained().filter_map(one).collect::<Vec<_>>()
     };
-    chosen(view, |at| !own(at).is_empty()).into_iter().flat_map(own).collect()
+    let points = view.part.points().into_iter().filter(|&at| !own(at).is_empty()).collect();
+    spread(points, CURVES).into_iter().flat_map(own).collect()
 }
 
 /// A curve that jumps up and down, as losses of batches and of pruned levels do, as running means
 /// over a tenth of it; any other as it is.
 fn smooth(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let jump = |pair: &[(f64, f64)]| {
-        if pair[1].1 > pair[0].1 { pair[1].1 / pair[0].1.max(f64::MIN_POSITIVE) } else { 1.0 }
+    let jumps = |pair: &&[(f64, f64)]| {
+        pair[1].1 > pair[0].1 && pair[1].1 / pair[0].1.max(f64::MIN_POSITIVE) > JUMP
     };
-    let jumps = curve.windows(2).filter(|pair| jump(pair) > JUMP).count();
-    if MANY * jumps < curve.len() {
+    if MANY * curve.windows(2).filter(jumps).count() < curve.len() {
         return curve.to_vec();
     }
     let reach = curve.len().div_ceil(20);

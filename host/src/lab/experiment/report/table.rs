@@ -15,13 +15,23 @@ pub(super) struct Item {
     pub(super) hover: String,
 }
 
-impl From<String> for Item {
-    fn from(text: String) -> Self {
-        Self { text, hover: String::new() }
+impl<T: Into<String>> From<T> for Item {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), hover: String::new() }
     }
 }
 
 impl Table {
+    pub(super) fn new(
+        title: impl Into<String>,
+        note: impl Into<String>,
+        head: impl IntoIterator<Item = impl Into<String>>,
+        rows: Vec<Vec<Item>>,
+    ) -> Self {
+        let head = head.into_iter().map(Into::into).collect();
+        Self { title: title.into(), note: note.into(), head, rows }
+    }
+
     /// Columns whose cells are words, which begin at the left; numbers end at the right.
     pub(super) fn words(&self) -> Vec<bool> {
         let is_word = |text: &str| {
@@ -29,10 +39,8 @@ impl Table {
         };
         let column = |at: usize| {
             let texts = self.rows.iter().filter_map(|row| Some(row.get(at)?.text.as_str()));
-            let (all, words) = texts
-                .filter(|text| !text.is_empty())
-                .fold((0, 0), |(all, words), text| (all + 1, words + usize::from(is_word(text))));
-            2 * words > all
+            let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+            2 * texts.iter().filter(|text| is_word(text)).count() > texts.len()
         };
         (0..self.head.len()).map(column).collect()
     }
@@ -52,6 +60,16 @@ impl Table {
 /// Without what Markdown takes for a column or a tag.
 pub(super) fn plain(text: &str) -> String {
     text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ")
+}
+
+/// A list in one line, with commas.
+pub(super) fn listed<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
+    all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A text of several lines in one.
+pub(super) fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::super::known::{Known, Value};
 use super::super::spec::{Method, Point};
 use super::axes::{self, Axis};
-use super::table::{Item, Table, plain};
+use super::table::{Item, Table, listed, one_line, plain};
 use super::view::{Experiment, Stats, View, number};
 use super::{checks, summary, verdicts};
 
@@ -19,33 +19,14 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
         tables.extend([time(view), passes(view), memory(view)]);
         tables
     };
-    tables.extend(lost(view));
+    tables.push(lost(view));
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
 
-/// The known figures of a cell, by what they are called.
-fn known(view: &View, method: Method, at: Point) -> [(&'static str, Option<&Value>); 2] {
-    [
-        ("published", Known::find(&view.known.published, method, at.m, at.s)),
-        ("authors' code, measured", Known::find(&view.known.reference, method, at.m, at.s)),
-    ]
-}
-
-/// Methods that something is known of, by source.
-fn known_columns(view: &View, of: fn(&Value) -> Option<f64>) -> Vec<(&'static str, usize, Method)> {
-    let sources = [("published", &view.known.published), ("authors' code", &view.known.reference)];
-    let columns = sources.into_iter().enumerate().flat_map(|(k, (name, values))| {
-        let pairs = view.part.pairs();
-        let known = move |method: &Method| {
-            values
-                .iter()
-                .any(|v| v.method == *method && of(v).is_some() && pairs.contains(&(v.m, v.s)))
-        };
-        let methods = view.part.methods.iter().copied().filter(known).collect::<Vec<_>>();
-        methods.into_iter().map(move |method| (name, k, method))
-    });
-    columns.collect()
+/// The sources of known figures, as heads of columns call them.
+fn sources(view: &View) -> [(&'static str, &[Value]); 2] {
+    [("published", &view.known.published), ("authors' code", &view.known.reference)]
 }
 
 /// The settings in words.
@@ -53,33 +34,49 @@ pub(super) fn settings(view: &View) -> String {
     if view.part.data.is_check() { checks::settings(view) } else { view.settings() }
 }
 
+/// A figure that tables show beside the known ones.
+struct Figure {
+    /// Of a known figure; none where it says nothing of it.
+    known: fn(&Value) -> Option<f64>,
+    digits: usize,
+}
+
 /// A row per size: a column per method, then one per known figure.
 fn grid(
     view: &View,
+    [title, note]: [&str; 2],
     methods: &[Method],
+    figure: &Figure,
     item: impl Fn(Method, &Stats, Point) -> Item,
-    of: fn(&Value) -> Option<f64>,
-    digits: usize,
-) -> (Vec<String>, Vec<Vec<Item>>) {
-    let columns = known_columns(view, of);
-    let sizes = Axis::of(&view.part);
-    let mut head: Vec<String> = sizes.iter().map(|axis| axis.name().to_owned()).collect();
+) -> Table {
+    let part = &view.part;
+    let &Figure { known, digits } = figure;
+    let pairs = part.pairs();
+    let columns: Vec<(String, &[Value], Method)> = sources(view)
+        .into_iter()
+        .flat_map(|(name, values)| part.methods.iter().map(move |&of| (name, values, of)))
+        .filter(|(_, values, method)| {
+            let is_shown = |v: &&Value| v.method == *method && pairs.contains(&(v.m, v.s));
+            values.iter().filter(is_shown).any(|value| known(value).is_some())
+        })
+        .map(|(name, values, method)| (format!("{}, {name}", short(method)), values, method))
+        .collect();
+    let mut head = Axis::heads(part);
+    let own = head.len()..head.len() + methods.len();
     head.extend(methods.iter().map(|method| method.title().to_owned()));
-    head.extend(columns.iter().map(|(name, _, method)| format!("{}, {name}", short(*method))));
-    let rows = view.part.points().into_iter().map(|at| {
-        let mut row: Vec<Item> =
-            sizes.iter().map(|axis| Item::from(axis.text(&view.part, at))).collect();
+    head.extend(columns.iter().map(|(name, ..)| name.clone()));
+    let rows = part.points().into_iter().map(|at| {
+        let mut row = Axis::items(part, at);
         row.extend(methods.iter().map(|&method| item(method, &view.stats(method, at), at)));
-        row.extend(columns.iter().map(|&(_, k, method)| {
-            let value = known(view, method, at)[k].1;
-            let text = value.and_then(of).map_or(String::new(), |value| number(value, digits));
+        row.extend(columns.iter().map(|&(_, values, method)| {
+            let value = Known::find(values, method, at.m, at.s);
+            let text = value.and_then(known).map_or(String::new(), |value| number(value, digits));
             Item { text, hover: value.map(Value::about).unwrap_or_default() }
         }));
         row
     });
-    let own = sizes.len()..sizes.len() + methods.len();
     let rows = rows.filter(|row| row[own.clone()].iter().any(|item| !item.text.is_empty()));
-    (head, rows.collect())
+    Table::new(title, note, head, rows.collect())
 }
 
 const fn short(method: Method) -> &'static str {
@@ -106,15 +103,11 @@ fn quality(view: &View) -> Table {
         };
         Item { text, hover: hover(view, method, at) }
     };
-    let (head, rows) = grid(view, &view.part.methods, item, |value| Some(value.value), digits);
-    Table {
-        title: format!("{} on the {}", upper(view.part.metric.title()), view.part.on.title()),
-        note: "Means over seeds, medians in brackets where there are several seeds; of seeds that have a result, with how many \
-               have none."
-            .into(),
-        head,
-        rows,
-    }
+    let title = format!("{} on the {}", upper(view.part.metric.title()), view.part.on.title());
+    let note = "Means over seeds, medians in brackets where there are several seeds; of seeds that \
+                have a result, with how many have none.";
+    let figure = Figure { known: |value| Some(value.value), digits };
+    grid(view, [&title, note], &view.part.methods, &figure, item)
 }
 
 fn time(view: &View) -> Table {
@@ -122,142 +115,112 @@ fn time(view: &View) -> Table {
     let item = |_: Method, stats: &Stats, _: Point| {
         Item::from(stats.seconds.map_or_else(|| stats.absent().to_owned(), duration))
     };
-    let (head, rows) = grid(view, &methods, item, |value| value.seconds, 1);
-    Table {
-        title: "Seconds".into(),
-        note: "Wall time of a training and of scoring its rows, medians over seeds; files are read before. The published \
-               times are those of a GPU, those of the authors' code of one core."
-            .into(),
-        head,
-        rows,
-    }
+    let note = "Wall time of a training and of scoring its rows, medians over seeds; files are \
+        read \
+                before. The published times are those of a GPU, those of the authors' code of one \
+                core.";
+    let figure = Figure { known: |value| value.seconds, digits: 1 };
+    grid(view, ["Seconds", note], &methods, &figure, item)
 }
 
 fn passes(view: &View) -> Table {
     let methods: Vec<Method> = view.trained().collect();
     let item = |_: Method, stats: &Stats, _: Point| {
-        Item::from(
-            stats.passes.map_or_else(|| stats.absent().to_owned(), |passes| number(passes, 0)),
-        )
+        let passes = stats.passes.map(|passes| number(passes, 0));
+        Item::from(passes.unwrap_or_else(|| stats.absent().to_owned()))
     };
-    let (head, rows) = grid(view, &methods, item, |_| None, 0);
-    Table {
-        title: "Data passes".into(),
-        note: "Passes over all rows, forwards or back, medians over seeds; a fraction of the rows counts as that fraction of a pass.".into(),
-        head,
-        rows,
-    }
+    let note = "Passes over all rows, forwards or back, medians over seeds; a fraction of the rows \
+                counts as that fraction of a pass.";
+    let figure = Figure { known: |_| None, digits: 0 };
+    grid(view, ["Data passes", note], &methods, &figure, item)
 }
 
 /// Peaks that were measured, what the formulas say, and whether the sparse training stays below the
 /// dense one.
 fn memory(view: &View) -> Table {
+    let part = &view.part;
     let methods: Vec<Method> = view.trained().collect();
-    let dense = methods.iter().copied().find(|method| *method == Method::ImpPublished);
     let has = |own: Method| methods.iter().copied().find(|method| *method == own);
+    let dense = has(Method::ImpPublished);
     let sparse = has(Method::PaperLeast).or(has(Method::Paper));
+    let stated: Vec<Method> = methods.iter().copied().filter(|method| !method.is_dense()).collect();
     let (mut below, mut below_usual, mut both, mut without) = (0, 0, 0, 0);
-    let sizes = Axis::of(&view.part);
-    let mut head: Vec<String> = sizes.iter().map(|axis| axis.name().to_owned()).collect();
+    let mut head = Axis::heads(part);
+    let sizes = head.len();
     head.extend(methods.iter().map(|method| format!("{}, measured", method.title())));
-    head.extend(
-        methods
-            .iter()
-            .filter(|method| !method.is_dense())
-            .map(|m| format!("{}, formula", m.title())),
-    );
-    head.extend([
-        "IMP, usual dense implementation, formula".to_owned(),
-        "IHT below IMP".to_owned(),
-    ]);
-    let rows: Vec<Vec<Item>> = view
-        .part
-        .points()
-        .into_iter()
-        .filter_map(|at| {
-            let stats = |method: Method| view.stats(method, at);
-            let bytes = |bytes: Option<u64>| Item::from(bytes.map_or(String::new(), kilobytes));
-            let mut row: Vec<Item> =
-                sizes.iter().map(|axis| Item::from(axis.text(&view.part, at))).collect();
-            row.extend(methods.iter().map(|&method| bytes(stats(method).heap)));
-            if row[sizes.len()..].iter().all(|item| item.text.is_empty()) {
-                return None;
+    head.extend(stated.iter().map(|method| format!("{}, formula", method.title())));
+    head.extend(["IMP, usual dense implementation, formula", "IHT below IMP"].map(str::to_owned));
+    let row = |at: Point| {
+        let stats = |method: Method| view.stats(method, at);
+        let bytes = |bytes: Option<u64>| Item::from(bytes.map_or(String::new(), kilobytes));
+        let mut row = Axis::items(part, at);
+        row.extend(methods.iter().map(|&method| bytes(stats(method).heap)));
+        if row[sizes..].iter().all(|item| item.text.is_empty()) {
+            return None;
+        }
+        row.extend(stated.iter().map(|&method| bytes(stats(method).budget)));
+        let usual = dense.and_then(|dense| stats(dense).dense);
+        row.push(bytes(usual));
+        let heap = |method: Option<Method>| method.and_then(|method| stats(method).heap);
+        row.push(Item::from(match (heap(sparse), heap(dense)) {
+            (Some(sparse), Some(dense)) => {
+                both += 1;
+                below += usize::from(sparse < dense);
+                below_usual += usize::from(usual.is_some_and(|usual| sparse < usual));
+                if sparse < dense { "yes" } else { "no" }
             }
-            row.extend(
-                methods.iter().filter(|of| !of.is_dense()).map(|&of| bytes(stats(of).budget)),
-            );
-            let usual = dense.and_then(|dense| stats(dense).dense);
-            row.push(bytes(usual));
-            let heap = |method: Option<Method>| method.and_then(|method| stats(method).heap);
-            row.push(match (heap(sparse), heap(dense)) {
-                (Some(sparse), Some(dense)) => {
-                    both += 1;
-                    below += usize::from(sparse < dense);
-                    below_usual += usize::from(usual.is_some_and(|usual| sparse < usual));
-                    Item::from(if sparse < dense { "yes" } else { "no" }.to_owned())
-                }
-                (None, Some(_)) => {
-                    without += 1;
-                    Item::from("no result".to_owned())
-                }
-                _ => Item::default(),
-            });
-            Some(row)
-        })
-        .collect();
-    let verdict = if both > 0 {
-        format!(
-            " The measured peak of {} is below that of IMP as published in {below} of {both} cells, and below what a usual \
-             dense implementation takes in {below_usual} of {both}.{}",
-            sparse.map_or("IHT", Method::title),
-            if without > 0 {
-                format!(" In {without} more it has no result, and so no peak.")
-            } else {
-                String::new()
+            (None, Some(_)) => {
+                without += 1;
+                "no result"
             }
-        )
-    } else {
-        String::new()
+            _ => "",
+        }));
+        Some(row)
     };
-    Table {
-        title: "Peak memory of training, KB".into(),
-        note: format!(
-            "Measured: the most bytes of the heap from the start of the training to its last step, above what was there \
-             before with the data loaded; the most of all seeds. Formula: what the run states before it starts. Our IMP runs \
-             tile by tile and so takes less than a usual dense implementation, which holds the activations of a batch.{verdict}"
-        ),
-        head,
-        rows,
+    let rows = part.points().into_iter().filter_map(row).collect();
+    let mut note = "Measured: the most bytes of the heap from the start of the training to its \
+        last \
+                    step, above what was there before with the data loaded; the most of all seeds. \
+                    Formula: what the run states before it starts. Our IMP runs tile by tile and \
+                    so \
+                    takes less than a usual dense implementation, which holds the activations of a \
+                    batch."
+        .to_owned();
+    if both > 0 {
+        note += &format!(
+            " The measured peak of {} is below that of IMP as published in {below} of {both} \
+                cells, \
+             and below what a usual dense implementation takes in {below_usual} of {both}.",
+            sparse.map_or("IHT", Method::title),
+        );
     }
+    if both > 0 && without > 0 {
+        note += &format!(" In {without} more it has no result, and so no peak.");
+    }
+    Table::new("Peak memory of training, KB", note, head, rows)
 }
 
 /// Cells without a result.
-fn lost(view: &View) -> Option<Table> {
+fn lost(view: &View) -> Table {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for record in view.records.iter().filter(|record| record.solved.is_none()) {
         let what = record.reason.as_deref().unwrap_or("no reason");
-        let what = what.lines().map(str::trim).collect::<Vec<_>>().join("; ");
-        let text = format!("{}: {what}", record.status.name());
+        let text = format!("{}: {}", record.status.name(), one_line(what));
         match reasons.iter_mut().find(|(reason, _)| *reason == text) {
             Some((_, ids)) => ids.push(record.id.clone()),
             None => reasons.push((text, vec![record.id.clone()])),
         }
     }
-    let row = |(reason, ids): &(String, Vec<String>)| {
-        let first = ids.first().cloned().unwrap_or_default();
-        let more =
-            if ids.len() > 1 { format!(" and {} more", ids.len() - 1) } else { String::new() };
-        let cells = Item { text: format!("{first}{more}"), hover: ids.join(" ") };
-        vec![Item::from(ids.len().to_string()), cells, Item::from(reason.clone())]
+    let row = |(reason, ids): (String, Vec<String>)| {
+        let more = match ids.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let cells = Item { text: format!("{}{more}", ids[0]), hover: ids.join(" ") };
+        vec![Item::from(ids.len().to_string()), cells, Item::from(reason)]
     };
-    let head = ["cells", "which", "why"].map(str::to_owned).to_vec();
-    let rows: Vec<_> = reasons.iter().map(row).collect();
-    (!rows.is_empty()).then(|| Table {
-        title: "Cells without a result".into(),
-        note: String::new(),
-        head,
-        rows,
-    })
+    let rows = reasons.into_iter().map(row).collect();
+    Table::new("Cells without a result", "", ["cells", "which", "why"], rows)
 }
 
 /// All that is known of a method at a size.
@@ -267,11 +230,9 @@ pub(super) fn hover(view: &View, method: Method, at: Point) -> String {
     let mut text = format!("{}, {}", method.title(), axes::place(&view.part, at));
     if let (Some(mean), Some(median)) = (stats.mean(), stats.median()) {
         text += &format!(": mean {}, median {}", number(mean, digits), number(median, digits));
-        let seeds = stats
-            .values
-            .iter()
-            .map(|(seed, value)| format!("seed {seed}: {}", number(*value, digits)));
-        text += &format!("; {}", seeds.collect::<Vec<_>>().join(", "));
+        let seeds = stats.values.iter();
+        let seeds = seeds.map(|(seed, value)| format!("seed {seed}: {}", number(*value, digits)));
+        text += &format!("; {}", listed(seeds));
     }
     for (seed, status) in &stats.lost {
         text += &format!("; seed {seed}: {}", status.name());
@@ -285,8 +246,9 @@ pub(super) fn hover(view: &View, method: Method, at: Point) -> String {
     if let Some(heap) = stats.heap {
         text += &format!("; peak {} KB", kilobytes(heap));
     }
-    for (name, value) in known(view, method, at) {
-        if let Some(value) = value {
+    let [(_, published), (_, reference)] = sources(view);
+    for (name, values) in [("published", published), ("authors' code, measured", reference)] {
+        if let Some(value) = Known::find(values, method, at.m, at.s) {
             text += &format!("; {name}: {}", value.text(digits));
         }
     }
@@ -303,9 +265,8 @@ fn kilobytes(bytes: u64) -> String {
 
 fn upper(text: &str) -> String {
     let mut letters = text.chars();
-    letters
-        .next()
-        .map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }
 
 /// The tables of all experiments.

@@ -6,10 +6,10 @@ use super::super::median::median;
 use super::super::record::{Record, Solved, Status};
 use super::super::spec::{Method, Metric, Point};
 use super::axes::place;
-use super::table::{Item, Table, plain};
+use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, View, number};
 
-/// From here on a fit in floats is exact: what is left is rounding.
+/// From here on a fit in floats is exact: the error is rounding.
 const EXACT_DB: f64 = 100.0;
 
 /// What a baseline that was trained should have above the zero predictor, and from how many
@@ -17,14 +17,16 @@ const EXACT_DB: f64 = 100.0;
 const ABOVE_ZERO_DB: f64 = 10.0;
 const FROM_NONZEROS: usize = 50;
 
-/// The part of a course that counts as its end, and the most that the loss falls by there where a
-/// training has ended.
+/// The fraction of a course that counts as its end, and the most that the loss falls by there where
+/// a training has ended.
 const LAST: f64 = 0.05;
 const STILL: f64 = 0.01;
 
+const EXACT: &str = "both exact, to the rounding of floats";
+
 /// The tables of a part.
-pub(super) fn tables(view: &View) -> Vec<Table> {
-    [beside_paper(view), beside_known(view), baseline(view)].into_iter().flatten().collect()
+pub(super) fn tables(view: &View) -> [Table; 3] {
+    [beside_paper(view), beside_known(view), baseline(view)]
 }
 
 /// How a value stands beside another one.
@@ -37,6 +39,8 @@ enum Standing {
 }
 
 impl Standing {
+    const ALL: [Self; 4] = [Self::Better, Self::Equal, Self::Exact, Self::Behind];
+
     /// Beyond what is printed of them.
     fn of(metric: Metric, own: f64, other: f64) -> Self {
         let (_, digits) = metric.digits();
@@ -52,20 +56,8 @@ impl Standing {
         }
     }
 
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Exact => "both exact",
-            other => other.title(),
-        }
-    }
-
     const fn title(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Equal => "equal",
-            Self::Exact => "both exact, to the rounding of floats",
-            Self::Behind => "behind",
-        }
+        ["better", "equal", EXACT, "behind"][self as usize]
     }
 }
 
@@ -85,79 +77,74 @@ fn standings(view: &View, other: Method) -> Vec<(Standing, Point)> {
     view.part.points().into_iter().filter(|_| is_compared).filter_map(standing).collect()
 }
 
-const ALL: [Standing; 4] = [Standing::Better, Standing::Equal, Standing::Exact, Standing::Behind];
-
 /// The methods that the default recipe is to be better than.
 const RIVALS: [Method; 3] = [Method::Paper, Method::ImpPublished, Method::Imp];
 
-/// Who wins: the default recipe beside its rivals, a row per part, and one for all.
+/// Who wins: the default recipe beside its rivals, a row per part.
 pub(super) struct Headline {
-    /// One sentence.
+    /// One sentence over all parts.
     pub(super) sentence: String,
     pub(super) table: Table,
 }
 
 impl Headline {
     pub(super) fn markdown(&self) -> String {
-        format!(
-            "# {}\n\n{}\n\n{}\n",
-            plain(&self.table.title),
-            plain(&self.sentence),
-            self.table.markdown()
-        )
+        let Self { sentence, table } = self;
+        format!("# {}\n\n{}\n\n{}\n", plain(&table.title), plain(sentence), table.markdown())
     }
 }
 
 /// None where nothing is compared.
 pub(super) fn headline(experiments: &[Experiment]) -> Option<Headline> {
     let views = || experiments.iter().flat_map(|own| own.views.iter().map(move |view| (own, view)));
-    let found = |rival: Method| -> Vec<Standing> {
-        views().flat_map(|(_, view)| only(view, rival)).collect()
+    let of = |view: &View, rival: Method| -> Vec<Standing> {
+        standings(view, rival).into_iter().map(|(standing, _)| standing).collect()
     };
-    let rivals: Vec<Method> =
-        RIVALS.into_iter().filter(|&rival| !found(rival).is_empty()).collect();
-    let sentences: Vec<String> =
-        rivals.iter().map(|&rival| sentence(rival, &found(rival))).collect();
+    let rivals = RIVALS.into_iter().filter_map(|rival| {
+        let all: Vec<Standing> = views().flat_map(|(_, view)| of(view, rival)).collect();
+        (!all.is_empty()).then_some((rival, all))
+    });
+    let rivals: Vec<(Method, Vec<Standing>)> = rivals.collect();
+    let sentences = rivals.iter().map(|(rival, all)| sentence(*rival, all)).collect::<Vec<_>>();
     let row = |(experiment, view): (&Experiment, &View)| {
-        let texts: Vec<String> = rivals.iter().map(|&rival| tally(&only(view, rival))).collect();
-        let named = std::iter::once(title(experiment, view)).chain(texts.iter().cloned());
-        texts.iter().any(|text| !text.is_empty()).then(|| named.map(Item::from).collect())
+        let texts: Vec<String> = rivals.iter().map(|(rival, _)| tally(&of(view, *rival))).collect();
+        let is_compared = texts.iter().any(|text| !text.is_empty());
+        let named = std::iter::once(title(experiment, view)).chain(texts);
+        is_compared.then(|| named.map(Item::from).collect())
     };
-    let head = rivals.iter().map(|rival| format!("beside {}", rival.title()));
+    let head = rivals.iter().map(|(rival, _)| format!("beside {}", rival.title()));
+    let note = "Medians over seeds in the digits that are printed; fits of 100 dB and more are \
+                exact to the rounding of floats.";
     (!rivals.is_empty()).then(|| Headline {
         sentence: format!("Tamis's default recipe is {}.", sentences.join("; ")),
-        table: Table {
-            title: "Who wins".into(),
-            note: "Medians over seeds in the digits that are printed; fits of 100 dB and more are exact to the rounding of floats."
-                .into(),
-            head: std::iter::once("cells of".to_owned()).chain(head).collect(),
-            rows: views().filter_map(row).collect(),
-        },
+        table: Table::new(
+            "Who wins",
+            note,
+            std::iter::once("cells of".to_owned()).chain(head),
+            views().filter_map(row).collect(),
+        ),
     })
 }
 
-fn only(view: &View, rival: Method) -> Vec<Standing> {
-    standings(view, rival).into_iter().map(|(standing, _)| standing).collect()
-}
-
-fn count(found: &[Standing], own: Standing) -> usize {
-    found.iter().filter(|standing| **standing == own).count()
+fn count(all: &[Standing], own: Standing) -> usize {
+    all.iter().filter(|standing| **standing == own).count()
 }
 
 /// Such as `better 19, both exact 10`.
-fn tally(found: &[Standing]) -> String {
-    let shown = ALL.into_iter().filter(|&own| count(found, own) > 0);
-    shown.map(|own| format!("{} {}", own.word(), count(found, own))).collect::<Vec<_>>().join(", ")
+fn tally(all: &[Standing]) -> String {
+    let shown = Standing::ALL.into_iter().filter(|&own| count(all, own) > 0);
+    listed(shown.map(|own| {
+        let word = if own == Standing::Exact { "both exact" } else { own.title() };
+        format!("{word} {}", count(all, own))
+    }))
 }
 
 fn sentence(rival: Method, found: &[Standing]) -> String {
     let (all, better, behind) =
         (found.len(), count(found, Standing::Better), count(found, Standing::Behind));
     let level = all - better - behind;
-    format!(
-        "better than {} in {better} of {all} cells, level in {level}, behind in {behind}",
-        rival.title()
-    )
+    let title = rival.title();
+    format!("better than {title} in {better} of {all} cells, level in {level}, behind in {behind}")
 }
 
 /// A part's title, with that of its experiment where it does not say it.
@@ -171,7 +158,7 @@ fn title(experiment: &Experiment, view: &View) -> String {
 }
 
 /// The default recipe beside the published method, cell by cell.
-fn beside_paper(view: &View) -> Option<Table> {
+fn beside_paper(view: &View) -> Table {
     let part = &view.part;
     let (_, digits) = part.metric.digits();
     let text = |(standing, at): &(Standing, Point)| {
@@ -181,11 +168,9 @@ fn beside_paper(view: &View) -> Option<Table> {
         match (standing, own, other) {
             (Standing::Behind, Some(own), Some(other)) => {
                 cell += &format!(" {} to {}", number(own, digits), number(other, digits));
-                cell += if fits_better(view, *at) {
-                    ", with less loss on the training rows"
-                } else {
-                    ""
-                };
+                if fits_better(view, *at) {
+                    cell += ", with less loss on the training rows";
+                }
             }
             (Standing::Better, _, None) => cell += ", where the published steps diverge",
             _ => {}
@@ -193,91 +178,73 @@ fn beside_paper(view: &View) -> Option<Table> {
         cell
     };
     let standings = standings(view, Method::Paper);
-    let all = standings.len();
     let row = |standing: Standing| {
         let cells: Vec<String> =
             standings.iter().filter(|own| own.0 == standing).map(text).collect();
-        let (few, text) = (standing == Standing::Behind || cells.len() <= 6, cells.join(", "));
-        let shown = if few {
-            text.clone()
+        let hover = cells.join(", ");
+        let text = if standing == Standing::Behind || cells.len() <= 6 {
+            hover.clone()
         } else {
             format!("{} and {} more", cells[..3].join(", "), cells.len() - 3)
         };
-        let items =
-            [standing.title().to_owned(), format!("{} of {all}", cells.len())].map(Item::from);
-        (!cells.is_empty())
-            .then(|| items.into_iter().chain([Item { text: shown, hover: text }]).collect())
+        let count = format!("{} of {}", cells.len(), standings.len());
+        let row = vec![standing.title().into(), count.into(), Item { text, hover }];
+        (!cells.is_empty()).then_some(row)
     };
-    let rows: Vec<Vec<Item>> = ALL.into_iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| Table {
-        title: format!("{} beside {}", Method::Recipe.title(), Method::Paper.title()),
-        note: format!(
+    Table::new(
+        format!("{} beside {}", Method::Recipe.title(), Method::Paper.title()),
+        format!(
             "{} on the {}, medians over seeds, in the digits that are printed.",
             part.metric.title(),
             part.on.title()
         ),
-        head: ["the recipe is", "cells", "(m, s)"].map(str::to_owned).to_vec(),
-        rows,
-    })
+        ["the recipe is", "cells", "(m, s)"],
+        Standing::ALL.into_iter().filter_map(row).collect(),
+    )
 }
 
 /// Whether the recipe has the lower median loss on the rows trained on.
 fn fits_better(view: &View, at: Point) -> bool {
     let loss = |method: Method| {
-        let losses = view
-            .records_of(method, at)
-            .filter_map(|record| Some(record.solved.as_ref()?.train?.loss));
-        median(losses.collect())
+        median(view.solved(method, at).filter_map(|solved| Some(solved.train?.loss)).collect())
     };
     matches!((loss(Method::Recipe), loss(Method::Paper)), (Some(own), Some(other)) if own < other)
 }
 
 /// The published method and its variants beside what the paper prints and what was measured of its
 /// authors' code.
-fn beside_known(view: &View) -> Option<Table> {
+fn beside_known(view: &View) -> Table {
     let part = &view.part;
-    if part.seeds.len() < 2 {
-        // Seeds differ by more than methods: one says little.
-        return None;
-    }
-    let ours: Vec<Method> =
-        part.methods.iter().copied().filter(|method| method.is_published()).collect();
+    let ours = part.methods.iter().copied().filter(|method| method.is_published());
+    let ours: Vec<Method> = ours.collect();
     let (_, digits) = part.metric.digits();
+    let points = part.points();
     let mut rows = Vec::new();
     for (source, values) in
         [("published", &view.known.published), ("authors' code", &view.known.reference)]
     {
-        for known in values.iter().filter(|known| known.method == Method::Paper) {
+        // Seeds differ by more than methods: one says little.
+        let is_shown = part.seeds.len() > 1;
+        for known in values.iter().filter(|known| is_shown && known.method == Method::Paper) {
             let (m, s) = (known.m, known.s);
-            let Some(at) = part.points().into_iter().find(|at| (at.m, at.s) == (m, s)) else {
-                continue;
-            };
-            let figure = known.median();
-            let mut row: Vec<Item> =
-                [m.to_string(), s.to_string(), source.to_owned()].map(Item::from).to_vec();
-            row.push(Item { text: known.text(digits), hover: known.about() });
+            let Some(&at) = points.iter().find(|at| (at.m, at.s) == (m, s)) else { continue };
+            let mut row: Vec<Item> = vec![m.to_string().into(), s.to_string().into()];
+            row.extend([source.into(), Item { text: known.text(digits), hover: known.about() }]);
             let mut best: Option<Reach> = None;
             for &method in &ours {
                 let stats = view.stats(method, at);
-                row.push(Item::from(stats.spread(digits)));
-                let reach = Reach::of(part.metric, stats.median(), stats.most(), figure);
-                best = best.max(reach);
+                row.push(stats.spread(digits).into());
+                let (median, most) = (stats.median(), stats.most());
+                best = best.max(Reach::of(part.metric, median, most, known.median()));
             }
-            row.push(Item::from(best.map_or("", Reach::title).to_owned()));
+            row.push(best.map_or("", Reach::title).into());
             rows.push(row);
         }
     }
-    let mut head: Vec<String> = ["m", "s", "source", "figure"].map(str::to_owned).to_vec();
-    head.extend(ours.iter().map(|method| method.title().to_owned()));
-    head.push("the best of ours".into());
-    (!rows.is_empty()).then(|| Table {
-        title: "Beside the known figures".into(),
-        note: "Medians over seeds, in brackets the least and the most. Where a known figure is of several seeds it is their median, \
-               and says which it is when it is pointed at."
-            .into(),
-        head,
-        rows,
-    })
+    let head = ["m", "s", "source", "figure"].into_iter().chain(ours.iter().map(|of| of.title()));
+    let note = "Medians over seeds, in brackets the least and the most. Where a known figure is of \
+                several seeds it is their median, and says which it is when it is pointed at.";
+    Table::new("Beside the known figures", note, head.chain(["the best of ours"]), rows)
 }
 
 /// How a median stands to a known figure.
@@ -304,81 +271,64 @@ impl Reach {
     }
 
     const fn title(self) -> &'static str {
-        match self {
-            Self::Behind => "behind",
-            Self::WithinSeeds => "within its seeds",
-            Self::Exact => "both exact, to the rounding of floats",
-            Self::Reached => "reached",
-        }
+        ["behind", "within its seeds", EXACT, "reached"][self as usize]
     }
 }
 
 /// Where the baseline that is trained to its end is little better than the zero predictor, and why.
-fn baseline(view: &View) -> Option<Table> {
+fn baseline(view: &View) -> Table {
     let part = &view.part;
-    if part.metric != Metric::Psnr || !part.methods.contains(&Method::Imp) {
-        return None;
-    }
     let mut rows = Vec::new();
-    for at in part.points().into_iter().filter(|at| at.s >= FROM_NONZEROS) {
-        let zero = view.stats(Method::Zero, at);
+    let is_shown = part.metric == Metric::Psnr && part.methods.contains(&Method::Imp);
+    for at in part.points().into_iter().filter(|at| is_shown && at.s >= FROM_NONZEROS) {
+        let zero = view.stats(Method::Zero, at).values;
         for record in view.records_of(Method::Imp, at) {
             let Some(solved) = &record.solved else { continue };
+            let seed = record.cell.seed;
             // Where the zero predictor is the same for all cells it has one seed.
-            let base = zero
-                .values
-                .iter()
-                .find(|(seed, _)| *seed == record.cell.seed)
-                .or(zero.values.first());
+            let base = zero.iter().find(|(own, _)| *own == seed).or(zero.first());
             let (Some(own), Some(&(_, zero))) = (view.value(solved), base) else { continue };
             if own < zero + ABOVE_ZERO_DB {
-                let live: Vec<String> = solved.live.iter().map(usize::to_string).collect();
-                let row = [
-                    at.m.to_string(),
-                    at.s.to_string(),
-                    record.cell.seed.to_string(),
-                    number(own - zero, 2),
-                    live.join(", "),
-                    why(solved, record),
-                ];
-                rows.push(row.map(Item::from).to_vec());
+                let sizes = [at.m.to_string(), at.s.to_string(), seed.to_string()];
+                let why = [number(own - zero, 2), listed(&solved.live), why(solved, record)];
+                rows.push(sizes.into_iter().chain(why).map(Item::from).collect());
             }
         }
     }
-    (!rows.is_empty()).then(|| Table {
-        title: format!("{} less than {ABOVE_ZERO_DB:.0} dB above the {}", Method::Imp.title(), Method::Zero.title()),
-        note: format!("Cells of {FROM_NONZEROS} nonzeros and more. Neurons count that inputs reach and that reach the output."),
-        head: ["m", "s", "seed", "dB above zero", "neurons", "why"].map(str::to_owned).to_vec(),
+    let [imp, zero] = [Method::Imp, Method::Zero].map(Method::title);
+    Table::new(
+        format!("{imp} less than {ABOVE_ZERO_DB:.0} dB above the {zero}"),
+        format!(
+            "Cells of {FROM_NONZEROS} nonzeros and more. Neurons count that inputs reach and that \
+             reach the output."
+        ),
+        ["m", "s", "seed", "dB above zero", "neurons", "why"],
         rows,
-    })
+    )
 }
 
-/// Why a baseline ended where it did, from what is kept of it.
+/// Why a baseline ended where it did, from its record.
 fn why(solved: &Solved, record: &Record) -> String {
     if solved.live.contains(&0) {
         return format!(
-            "the {} weights of the largest magnitude are no path from the inputs to the output: pruning over all layers has \
-             emptied one, and no training can mend that",
+            "the {} weights of the largest magnitude are no path from the inputs to the output: \
+             pruning over all layers has emptied one, and no training can mend that",
             record.cell.s
         );
     }
     let Some(&(end, last)) = solved.curve.last() else { return String::new() };
-    let before = solved.curve.iter().rev().find(|(at, _)| *at <= end - LAST * solved.passes);
-    let Some(&(at, loss)) = before.filter(|(_, loss)| *loss > 0.0) else { return String::new() };
+    let earlier = solved.curve.iter().rev().find(|(at, _)| *at <= end - LAST * solved.passes);
+    let Some(&(at, loss)) = earlier.filter(|(_, loss)| *loss > 0.0) else { return String::new() };
     let fell = 1.0 - last / loss;
-    let (passes, part) = (end - at, 100.0 * fell.abs());
+    let (passes, percent) = (end - at, 100.0 * fell.abs());
+    let way = if fell < -STILL { "rose" } else { "fell" };
+    let what = format!("over its last {passes:.0} passes the loss {way} by {percent:.1} %");
     if fell < -STILL {
-        format!(
-            "over its last {passes:.0} passes the loss rose by {part:.1} %: steps of this rate are too long for what is left to learn"
-        )
+        format!("{what}: steps of this rate are too long for what is left to learn")
     } else if fell < STILL {
-        format!(
-            "the last level has ended: over its last {passes:.0} passes the loss fell by {part:.1} %; the kept weights can do no more"
-        )
+        format!("the last level has ended: {what}; the kept weights can do no more")
     } else {
-        format!(
-            "over its last {passes:.0} passes the loss fell by {part:.1} %: it would gain from more epochs"
-        )
+        format!("{what}: it would gain from more epochs")
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::median::median;
 use super::super::record::{Record, Solved, Status};
 use super::super::spec::{Method, Metric, Part, Point, Rows, Spec};
 use super::super::store::Store;
+use super::table::listed;
 use crate::Result;
 
 /// The results of a spec.
@@ -23,20 +24,23 @@ impl Experiment {
         let spec = store.spec().clone();
         let records = store.records()?;
         let view = |part: &Part| {
-            let records =
-                records.iter().filter(|record| record.cell.part == part.name).cloned().collect();
-            Ok(View { part: part.clone(), records, known: Known::of(&spec.name, &part.name)? })
+            let records = records.iter().filter(|record| record.cell.part == part.name);
+            let known = Known::of(&spec.name, &part.name)?;
+            Ok(View { part: part.clone(), records: records.cloned().collect(), known })
         };
         let views = spec.part.iter().map(view).collect::<Result<Vec<_>>>()?;
         let (version, environment) = (store.version().to_owned(), store.environment().clone());
         Ok(Self { name: spec.name.clone(), spec, version, environment, views })
     }
 
+    pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
+        self.views.iter().flat_map(|view| &view.records)
+    }
+
     /// The commits of the records, each once.
     pub(super) fn commits(&self) -> String {
-        let records = self.views.iter().flat_map(|view| &view.records);
         let mut commits: Vec<&str> =
-            records.filter_map(|record| record.commit.as_deref()).collect();
+            self.records().filter_map(|record| record.commit.as_deref()).collect();
         commits.sort_unstable();
         commits.dedup();
         if commits.is_empty() { "unknown".into() } else { commits.join(", ") }
@@ -44,29 +48,24 @@ impl Experiment {
 
     /// The most threads of a cell, in words.
     pub(super) fn threads(&self) -> String {
-        let threads =
-            self.views.iter().flat_map(|view| &view.records).map(|record| record.threads).max();
-        match threads.unwrap_or(0) {
+        match self.records().map(|record| record.threads).max().unwrap_or(0) {
             1 => "one thread a cell".into(),
             threads => format!("at most {threads} threads a cell"),
         }
     }
 
     /// What was run, where and by what.
-    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn facts(&self) -> [(&'static str, String); 4] {
         let env = &self.environment;
         let memory = env.memory_bytes.map_or(String::new(), |bytes| {
             format!(", {:.0} GiB", bytes as f64 / (1u64 << 30) as f64)
         });
         let cpu = env.cpu.as_deref().unwrap_or("processor unknown");
-        let threads = self.threads();
-        vec![
+        let (version, commits, threads) = (&self.version, self.commits(), self.threads());
+        [
             ("published settings", self.spec.source.clone()),
             ("profile", format!("{}, hash {}", self.spec.resolved, self.spec.hash())),
-            (
-                "made by",
-                format!("tamis {}, commit {}, {}", self.version, self.commits(), env.toolchain),
-            ),
+            ("made by", format!("tamis {version}, commit {commits}, {}", env.toolchain)),
             ("machine", format!("{cpu}, {} cores{memory}, {}, {threads}", env.cores, env.system)),
         ]
     }
@@ -101,43 +100,45 @@ impl View {
     /// The settings of a training in words.
     pub(super) fn settings(&self) -> String {
         let part = &self.part;
-        let batch = if part.batch == 0 {
-            "all rows at once".into()
-        } else {
-            format!("batches of {}", part.batch)
+        let batch = |rows: usize| match rows {
+            0 => "all rows at once".to_owned(),
+            rows => format!("batches of {rows}"),
         };
-        let imp_batch = if part.imp.batch == 0 {
-            "all rows at once".into()
-        } else {
-            format!("batches of {}", part.imp.batch)
-        };
-        let outputs = match part.data.outputs() {
-            1 => "one output".to_owned(),
-            outputs => format!("{outputs} outputs"),
-        };
-        let layers = if part.hidden == 1 {
-            "one hidden layer".into()
-        } else {
-            format!("{} hidden layers", part.hidden)
+        let several = |count: usize, what: &str| match count {
+            1 => format!("one {what}"),
+            count => format!("{count} {what}s"),
         };
         let passes = part.passes.map_or(String::new(), |passes| {
             format!("; the default recipe ends after {passes} passes at the latest")
         });
-        let imp = format!(
-            "; IMP trained properly: {} epochs a level, {imp_batch}, {:.0} % of the weights pruned a round",
-            part.imp.epochs,
-            100.0 * part.imp.prune
-        );
-        let imp = if part.methods.contains(&Method::Imp) { imp } else { String::new() };
+        let imp = if part.methods.contains(&Method::Imp) {
+            format!(
+                "; IMP trained properly: {} epochs a level, {}, {:.0} % of the weights pruned a \
+                    round",
+                part.imp.epochs,
+                batch(part.imp.batch),
+                100.0 * part.imp.prune
+            )
+        } else {
+            String::new()
+        };
         format!(
-            "{} inputs, {outputs}, {layers}; {} epochs, {batch}, as published{imp}{passes}; {} {}; {} on the {}",
+            "{} inputs, {}, {}; {} epochs, {}, as published{imp}{passes}; {}; {} on the {}",
             part.data.inputs(),
+            several(part.data.outputs(), "output"),
+            several(part.hidden, "hidden layer"),
             part.epochs,
-            if part.seeds.len() == 1 { "seed" } else { "seeds" },
-            part.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+            batch(part.batch),
+            self.seeds(),
             part.metric.title(),
             part.on.title()
         )
+    }
+
+    /// The seeds in words.
+    pub(super) fn seeds(&self) -> String {
+        let seeds = &self.part.seeds;
+        format!("{} {}", if seeds.len() == 1 { "seed" } else { "seeds" }, listed(seeds))
     }
 
     pub(super) fn records_of(&self, method: Method, at: Point) -> impl Iterator<Item = &Record> {
@@ -149,16 +150,27 @@ impl View {
         self.records.iter().filter(own)
     }
 
+    /// The results of the seeds that have one.
+    pub(super) fn solved(&self, method: Method, at: Point) -> impl Iterator<Item = &Solved> {
+        self.records_of(method, at).filter_map(|record| record.solved.as_ref())
+    }
+
+    /// The result of the first seed.
+    pub(super) fn first_seed(&self, method: Method, at: Point) -> Option<&Solved> {
+        let seed = self.part.seeds.first()?;
+        self.records_of(method, at).find(|record| record.cell.seed == *seed)?.solved.as_ref()
+    }
+
+    /// The metric of the part.
     pub(super) fn value(&self, solved: &Solved) -> Option<f64> {
-        let metric = self.part.metric;
+        self.metric(solved, self.part.on, self.part.metric)
+    }
+
+    /// A metric; PSNR or accuracy on some rows.
+    pub(super) fn metric(&self, solved: &Solved, on: Rows, metric: Metric) -> Option<f64> {
         if metric.is_measured() {
             return solved.measured.get(&metric).copied();
         }
-        self.quality(solved, self.part.on, metric)
-    }
-
-    /// PSNR or accuracy on some rows.
-    pub(super) fn quality(&self, solved: &Solved, on: Rows, metric: Metric) -> Option<f64> {
         let quality = match on {
             Rows::Train => solved.train,
             Rows::Test => solved.test,
@@ -168,18 +180,17 @@ impl View {
 
     pub(super) fn stats(&self, method: Method, at: Point) -> Stats {
         let records: Vec<&Record> = self.records_of(method, at).collect();
-        let solved = || records.iter().filter_map(|record| Some((record, record.solved.as_ref()?)));
-        let most =
-            |of: fn(&Solved) -> Option<u64>| solved().filter_map(|(_, solved)| of(solved)).max();
+        let solved = || records.iter().filter_map(|record| record.solved.as_ref());
+        let most = |of: fn(&Solved) -> Option<u64>| solved().filter_map(of).max();
+        let value =
+            |record: &&Record| Some((record.cell.seed, self.value(record.solved.as_ref()?)?));
         let lost = records.iter().filter(|record| record.solved.is_none());
         Stats {
-            values: solved()
-                .filter_map(|(record, solved)| Some((record.cell.seed, self.value(solved)?)))
-                .collect(),
+            values: records.iter().filter_map(value).collect(),
             lost: lost.map(|record| (record.cell.seed, record.status)).collect(),
-            limited: solved().any(|(_, solved)| solved.limit.is_some()),
-            seconds: median(solved().map(|(_, solved)| solved.seconds).collect()),
-            passes: median(solved().map(|(_, solved)| solved.passes).collect()),
+            limited: solved().any(|solved| solved.limit.is_some()),
+            seconds: median(solved().map(|solved| solved.seconds).collect()),
+            passes: median(solved().map(|solved| solved.passes).collect()),
             heap: most(|solved| solved.heap_peak_bytes),
             budget: most(|solved| Some(solved.state_bytes? + solved.workspace_bytes?)),
             dense: most(|solved| solved.dense_bytes),
@@ -193,25 +204,28 @@ impl View {
 }
 
 impl Stats {
+    fn numbers(&self) -> impl Iterator<Item = f64> {
+        self.values.iter().map(|(_, value)| *value)
+    }
+
     pub(super) fn mean(&self) -> Option<f64> {
         let n = self.values.len();
-        (n > 0).then(|| self.values.iter().map(|(_, value)| value).sum::<f64>() / n as f64)
+        (n > 0).then(|| self.numbers().sum::<f64>() / n as f64)
     }
 
     pub(super) fn median(&self) -> Option<f64> {
-        median(self.values.iter().map(|(_, value)| *value).collect())
+        median(self.numbers().collect())
     }
 
     pub(super) fn most(&self) -> Option<f64> {
-        self.values.iter().map(|(_, value)| *value).reduce(f64::max)
+        self.numbers().reduce(f64::max)
     }
 
     /// The median, and from the least to the most where there are several seeds; and what became of
     /// the others.
     pub(super) fn spread(&self, digits: usize) -> String {
         let number = |value: f64| number(value, digits);
-        let least = self.values.iter().map(|(_, value)| *value).reduce(f64::min);
-        let text = match (self.median(), least, self.most()) {
+        let text = match (self.median(), self.numbers().reduce(f64::min), self.most()) {
             (Some(median), Some(least), Some(most)) if self.values.len() > 1 => {
                 format!("{} ({} to {})", number(median), number(least), number(most))
             }
@@ -238,6 +252,14 @@ impl Stats {
 /// A number with so many digits behind the point.
 pub(super) fn number(value: f64, digits: usize) -> String {
     format!("{value:.digits$}")
+}
+
+/// At most so many of a list: the first, the last and what lies evenly between.
+pub(super) fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    let (count, last) = (most.min(all.len()), all.len().saturating_sub(1));
+    let chosen: Vec<usize> =
+        (0..count).map(|k| k * last / count.saturating_sub(1).max(1)).collect();
+    all.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)).map(|(_, one)| one).collect()
 }
 
 #[cfg(test)]

@@ -1,12 +1,23 @@
-//! Parts that check the theory: their axes, and what can be wrong with them.
+//! What can be wrong with a part of a spec: of trainings, and of checks of the theory.
 
-use super::kinds::{Data, Directions, Imp, Method, Rows};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use super::kinds::{Data, Directions, Imp, Impossible, Method, Pictures, Rows};
 use super::metric::Metric;
-use super::part::{LONGEST, MOST, Part, Point};
-use crate::Result;
+use super::part::{Part, Point};
+use super::variant::Distribution;
+use crate::data::{Task, digits, image};
+use crate::{Error, Result};
+
+/// The largest number of a grid, of epochs and of rows: enough for any machine, and safe to
+/// multiply.
+const MOST: usize = 100_000_000;
+/// The most entries of a list.
+const LONGEST: usize = 1000;
 
 impl Method {
-    /// What it measures on such data, with what stands beside it.
+    /// What it measures on such data, with the theory's value beside it.
     #[must_use]
     pub const fn measures(self, data: &Data) -> &'static [Metric] {
         use Metric::{
@@ -16,14 +27,9 @@ impl Method {
         };
         match (self, data) {
             (Self::Assumption, Data::Gates { .. }) => &[Eps, Gamma, GammaLimit],
+            #[rustfmt::skip]
             (Self::Curvature, Data::Gates { .. }) => &[
-                Alpha,
-                Beta,
-                AlphaAligned,
-                BetaAligned,
-                GammaLimit,
-                BetaForm,
-                AlphaIndependent,
+                Alpha, Beta, AlphaAligned, BetaAligned, GammaLimit, BetaForm, AlphaIndependent,
                 BetaIndependent,
             ],
             (Self::Curvature, Data::Gaussian { .. }) => {
@@ -32,104 +38,280 @@ impl Method {
             (Self::Theory | Self::Normalised | Self::Paper, Data::Gaussian { .. }) => {
                 &[Success, Error]
             }
+            #[rustfmt::skip]
             (Self::Theory | Self::Normalised | Self::Paper, Data::Gates { .. }) => &[
-                Success,
-                Error,
-                LossLeft,
-                Steps,
-                StepsForm,
-                Rate,
-                RateForm,
-                Straight,
-                Alpha,
-                AlphaAligned,
-                Beta,
-                Inflation,
+                Success, Error, LossLeft, Steps, StepsForm, Rate, RateForm, Straight, Alpha,
+                AlphaAligned, Beta, Inflation,
             ],
             _ => &[],
         }
     }
+}
 
-    /// Whether it depends on s.
-    const fn has_support(self) -> bool {
-        !matches!(self, Self::Assumption)
-    }
+/// A number, where it is not within a range.
+fn outside(value: usize, range: RangeInclusive<usize>) -> Option<usize> {
+    (!range.contains(&value)).then_some(value)
+}
+
+/// A number, where it is not above 0 and at most `most`.
+fn not_positive(value: f64, most: f64) -> Option<f64> {
+    (!(value > 0.0 && value <= most)).then_some(value)
+}
+
+/// The first entry that stands in a list twice.
+fn twice<T: PartialEq + Copy>(list: &[T]) -> Option<T> {
+    (1..list.len()).find(|&i| list[..i].contains(&list[i])).map(|i| list[i])
 }
 
 impl Part {
-    /// What a training does not have.
-    pub(super) fn refuse_theory(&self) -> Result<()> {
-        if let Some(method) = self.methods.iter().find(|method| method.is_check()) {
-            let expected =
-                "ways to train, or data of kind gates or gaussian to check the theory on";
-            return Err(self.out_of_bounds("methods", expected, method.name()));
+    /// Checks every key, and every cell.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.data.is_check() { self.check_theory() } else { self.check_training() }
+    }
+
+    pub(super) fn out_of_bounds(&self, key: &str, expected: &str, got: impl Display) -> Error {
+        Error::new(format!("a key of part {} of the spec is out of bounds: {key}", self.name))
+            .expected(expected)
+            .got(got)
+            .help("docs/experiments.md describes every key")
+    }
+
+    /// Refuses the value of a key, where there is a wrong one.
+    fn refuse(&self, key: &str, expected: &str, wrong: Option<impl Display>) -> Result<()> {
+        wrong.map_or(Ok(()), |got| Err(self.out_of_bounds(key, expected, got)))
+    }
+
+    /// Refuses keys that are set and mean nothing here.
+    fn refuse_set(&self, expected: &str, keys: &[(&str, bool)]) -> Result<()> {
+        let key = keys.iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
+        key.map_or(Ok(()), |key| Err(self.out_of_bounds(key, expected, "one")))
+    }
+
+    fn check_training(&self) -> Result<()> {
+        let check = self.methods.iter().find(|method| method.is_check()).map(|of| of.name());
+        let expected = "ways to train, or data of kind gates or gaussian to check the theory on";
+        self.refuse("methods", expected, check)?;
+        let metric = Some(self.metric).filter(|metric| !metric.is_of_training());
+        self.refuse("metric", "one of a training", metric.map(Metric::title))?;
+        let has_rows = !self.n.is_empty() && self.data.samples() == 0;
+        self.refuse_set("none but for planted data", &[("n", has_rows)])?;
+        self.refuse_set(
+            "none: it is for data of kind gates or gaussian",
+            &[
+                ("d", !self.d.is_empty()),
+                ("draws", self.draws.is_some()),
+                ("inflation", self.inflation.is_some()),
+            ],
+        )?;
+        self.check_grid()?;
+        self.check_settings()?;
+        self.check_data()?;
+        self.check_variants()?;
+        let all = self.m.iter().flat_map(|&m| self.s.iter().map(move |&s| (m, s)));
+        let mut all = all.chain(self.sizes.iter().map(|&[m, s]| (m, s)));
+        if self.impossible == Impossible::Refuse
+            && let Some((m, s, why)) = all.find_map(|(m, s)| Some((m, s, self.refusal(m, s)?)))
+        {
+            let name = &self.name;
+            return Err(Error::new(format!("a cell of part {name} cannot be: m = {m}, s = {s}"))
+                .expected("s within the parameters of the network")
+                .got(why)
+                .help("take the pair out, or set impossible = \"skip\""));
         }
-        if !self.metric.is_of_training() {
-            return Err(self.out_of_bounds("metric", "one of a training", self.metric.title()));
+        self.refuse("m and s", "a pair that can be", self.pairs().is_empty().then_some("none"))
+    }
+
+    fn check_grid(&self) -> Result<()> {
+        let pairs = !self.sizes.is_empty();
+        let keys = [("m", !self.m.is_empty()), ("s", !self.s.is_empty()), ("sizes", pairs)];
+        let set: Vec<&str> = keys.iter().filter(|(_, is_set)| *is_set).map(|(k, _)| *k).collect();
+        let got = if set.is_empty() { "none of them".into() } else { set.join(" and ") };
+        let is_wrong = set != ["m", "s"] && set != ["sizes"];
+        let expected = "m and s, or sizes, with one number or more";
+        self.refuse("m, s and sizes", expected, is_wrong.then_some(got))?;
+        let lists = [self.m.len(), self.s.len(), self.n.len(), self.sizes.len(), self.seeds.len()];
+        let long = lists.into_iter().find(|&len| len > LONGEST);
+        self.refuse("m, s, n, sizes and seeds", &format!("at most {LONGEST} entries"), long)?;
+        let mut numbers =
+            self.m.iter().chain(&self.s).chain(&self.n).chain(self.sizes.iter().flatten());
+        let wrong = numbers.find_map(|&number| outside(number, 1..=MOST));
+        self.refuse("m, s and n", &format!("1 to {MOST}"), wrong)?;
+        let repeated = [&self.m, &self.s, &self.n].into_iter().find_map(|list| twice(list));
+        self.refuse("m, s and n", "every number once", repeated)?;
+        let pair = twice(&self.sizes).map(|pair| format!("{pair:?}"));
+        self.refuse("sizes", "every pair once", pair)?;
+        self.refuse("hidden", "1 to 5 layers", outside(self.hidden, 1..=5))
+    }
+
+    fn check_settings(&self) -> Result<()> {
+        let stepped = |method: &Method| method.is_published() || *method == Method::ImpPublished;
+        let least = usize::from(self.methods.iter().any(stepped));
+        let epochs = outside(self.epochs as usize, least..=MOST);
+        self.refuse("epochs", &format!("{least} to {MOST}"), epochs)?;
+        let batch = outside(self.batch.max(self.imp.batch), 0..=MOST);
+        self.refuse("batch", &format!("0 for all rows, or up to {MOST}"), batch)?;
+        let Imp { epochs, rate, prune, .. } = self.imp;
+        self.refuse("imp.epochs", &format!("1 to {MOST}"), outside(epochs as usize, 1..=MOST))?;
+        self.refuse("imp.rate", "above 0", not_positive(rate, f64::MAX))?;
+        self.refuse("imp.prune", "above 0 and at most 1", not_positive(prune, 1.0))?;
+        let passes = self.passes.and_then(|passes| not_positive(passes, f64::MAX));
+        self.refuse("passes", "above 0", passes)?;
+        let seconds = self.seconds.and_then(|seconds| not_positive(seconds, 1e6));
+        self.refuse("seconds", "above 0, at most 1000000", seconds)?;
+        self.check_range()?;
+        self.check_lists()?;
+        let is_wrong = self.methods.contains(&Method::PaperSafe) && self.data.outputs() == 1;
+        let expected = "paper-safe for several outputs only";
+        self.refuse("methods", expected, is_wrong.then_some("one output"))
+    }
+
+    fn check_range(&self) -> Result<()> {
+        let [low, high] = self.range;
+        let is_wrong = !(low < high && low.is_finite() && high.is_finite());
+        let expected = "two numbers, the second above the first";
+        self.refuse("range", expected, is_wrong.then(|| format!("{:?}", self.range)))
+    }
+
+    /// Seeds and methods, each one or more and all different.
+    fn check_lists(&self) -> Result<()> {
+        let is_large = |&seed: &u64| i64::try_from(seed).is_err();
+        let (seeds, methods) = (&self.seeds, &self.methods);
+        let is_wrong = seeds.is_empty() || twice(seeds).is_some() || seeds.iter().any(is_large);
+        let got = is_wrong.then(|| format!("{seeds:?}"));
+        self.refuse("seeds", "one or more, every seed once", got)?;
+        let is_wrong = methods.is_empty() || twice(methods).is_some();
+        let got = is_wrong.then(|| format!("{methods:?}"));
+        self.refuse("methods", "one or more, every method once", got)
+    }
+
+    fn check_data(&self) -> Result<()> {
+        let rows = |name: &str, n: usize, least: usize| {
+            let wrong = outside(n, least..=MOST);
+            self.refuse(&format!("data.{name}"), &format!("{least} to {MOST}"), wrong)
+        };
+        match &self.data {
+            Data::Planted { samples, inputs, outputs, test } => {
+                rows("samples", *samples, 1)?;
+                rows("test", *test, 0)?;
+                rows("inputs", *inputs, 1)?;
+                rows("outputs", *outputs, 1)?;
+            }
+            Data::Mnist { classes, train, test, .. }
+            | Data::Digits { classes, train, test, .. } => {
+                rows("train", *train, 1)?;
+                rows("test", *test, 0)?;
+                let is_wrong =
+                    classes.len() < 2 || twice(classes).is_some() || classes.iter().any(|&c| c > 9);
+                let got = is_wrong.then(|| format!("{classes:?}"));
+                self.refuse("data.classes", "two digits or more, 0 to 9, every one once", got)?;
+                if let Data::Digits { side, .. } = self.data {
+                    let expected = format!("{} to {} pixels", digits::MIN_SIDE, digits::MAX_SIDE);
+                    let wrong = digits::check_side(side).is_err().then_some(side);
+                    self.refuse("data.side", &expected, wrong)?;
+                }
+            }
+            // Their keys are those of a check.
+            Data::Gates { .. } | Data::Gaussian { .. } => {}
+            &Data::Image { ref from, features, deviation, channel_deviation, .. } => {
+                let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
+                let grey = "none, for grey pictures";
+                let expected = if colours { "a number, for pictures in colours" } else { grey };
+                let is_wrong = colours != channel_deviation.is_some();
+                let got = || channel_deviation.map_or("none".into(), |value| value.to_string());
+                self.refuse("data.channel_deviation", expected, is_wrong.then(got))?;
+                let channel_deviation = channel_deviation.unwrap_or(0.0);
+                let fourier = image::Fourier { features, deviation, channel_deviation, seed: 0 };
+                rows("features", features, 2)?;
+                let expected = "an even number of features, deviations of 0 or more";
+                let wrong = fourier.check().is_err().then(|| format!("{fourier:?}"));
+                self.refuse("data", expected, wrong)?;
+            }
         }
-        if !self.n.is_empty() && self.data.samples() == 0 {
-            return Err(self.out_of_bounds("n", "none but for planted data", "one"));
+        let (key, expected, got) = match (self.metric, self.data.task(), self.on) {
+            (Metric::Accuracy, Task::Regression, _) => {
+                ("metric", "psnr, as the labels are numbers", "accuracy")
+            }
+            (Metric::Psnr, Task::Multiclass, _) => {
+                ("metric", "accuracy, as the labels are classes", "psnr")
+            }
+            (_, _, Rows::Test) if !self.data.has_test() => {
+                ("on", "train, as there are no rows to test on", "test")
+            }
+            _ => return Ok(()),
+        };
+        Err(self.out_of_bounds(key, expected, got))
+    }
+
+    fn check_variants(&self) -> Result<()> {
+        let count = self.variants.len();
+        self.refuse("variants", &format!("at most {LONGEST}"), outside(count, 0..=LONGEST))?;
+        let is_plain = matches!(self.data, Data::Planted { .. })
+            && self.hidden == 1
+            && self.data.outputs() == 1;
+        for (at, variant) in self.variants.iter().enumerate() {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let name = &variant.name;
+            let is_wrong = self.variants[..at].iter().any(|other| other.name == *name)
+                || name.is_empty() && count > 1
+                || !name.chars().all(plain);
+            let expected = "names of small letters, digits and dashes, every one once";
+            self.refuse("variants", expected, is_wrong.then(|| format!("{name:?}")))?;
+            let noise = variant.noise.filter(|noise| !(*noise >= 0.0 && noise.is_finite()));
+            self.refuse("variants.noise", "0 or more", noise)?;
+            let fraction = variant.validation.filter(|fraction| !(0.0..1.0).contains(fraction));
+            self.refuse("variants.validation", "0 up to but not 1", fraction)?;
+            let is_picture = matches!(self.data, Data::Image { .. });
+            let wrong = (variant.picture.is_some() && !is_picture).then_some(name);
+            self.refuse("variants", "no picture but for data of kind image", wrong)?;
+            let wrong = (variant.is_of_data() && !is_plain).then_some(name);
+            let expected = "no rows, noise or negative but for planted data of one hidden layer \
+                            and one output";
+            self.refuse("variants", expected, wrong)?;
         }
-        let keys = [("d", !self.d.is_empty())];
-        let keys = keys.into_iter().chain([("draws", self.draws.is_some())]);
-        match keys.chain([("inflation", self.inflation.is_some())]).find(|(_, there)| *there) {
-            Some((key, _)) => Err(self.out_of_bounds(
-                key,
-                "none: it is for data of kind gates or gaussian",
-                "one",
-            )),
-            None => Ok(()),
-        }
+        let pixels = self.variants.iter().any(|variant| variant.rows == Some(Distribution::Pixels));
+        let wrong = outside(self.data.inputs(), 0..=784).filter(|_| pixels);
+        self.refuse("data.inputs", "at most 784 pixels", wrong)
     }
 
     /// Checks every key of a check, and every cell.
-    pub(super) fn check_theory(&self) -> Result<()> {
+    fn check_theory(&self) -> Result<()> {
+        let entries = format!("at most {LONGEST} entries");
+        self.refuse("seeds", &entries, outside(self.seeds.len(), 0..=LONGEST))?;
         self.check_range()?;
         self.check_lists()?;
         self.check_axes()?;
-        let not_here = self.methods.iter().find(|method| method.measures(&self.data).is_empty());
-        if let Some(method) = not_here {
-            let expected = "curvature, theory, normalised or paper; with gates also assumption";
-            return Err(self.out_of_bounds("methods", expected, method.name()));
-        }
-        if self.methods.iter().any(|method| !method.measures(&self.data).contains(&self.metric)) {
-            let names = |method: &Method| {
-                let titles = method.measures(&self.data).iter().map(|metric| metric.name());
-                titles.collect::<Vec<_>>().join(", ")
-            };
-            let expected = format!("what all methods measure: {}", names(&self.methods[0]));
-            return Err(self.out_of_bounds("metric", &expected, self.metric.name()));
-        }
+        let unknown = self.methods.iter().find(|method| method.measures(&self.data).is_empty());
+        let expected = "curvature, theory, normalised or paper; with gates also assumption";
+        self.refuse("methods", expected, unknown.map(|method| method.name()))?;
+        let measured = |method: &Method| method.measures(&self.data).contains(&self.metric);
+        let names = self.methods[0].measures(&self.data).iter().map(|metric| metric.name());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let wrong = (!self.methods.iter().all(measured)).then(|| self.metric.name());
+        self.refuse("metric", &format!("what all methods measure: {names}"), wrong)?;
         let iterative = self.methods.iter().any(|method| method.is_iterative());
-        if iterative != (self.epochs > 0) || self.epochs as usize > MOST {
-            let expected = if iterative {
-                format!("1 to {MOST} steps")
-            } else {
-                "none: nothing is iterated".into()
-            };
-            return Err(self.out_of_bounds("epochs", &expected, self.epochs));
-        }
-        if let Some(draws) = self.draws.filter(|draws| !(1..=LONGEST as u32).contains(draws)) {
-            return Err(self.out_of_bounds("draws", &format!("1 to {LONGEST}"), draws));
-        }
-        if let Some(inflation) = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation))
-        {
-            return Err(self.out_of_bounds("inflation", "1 to 1000000", inflation));
-        }
-        let unused = [
-            ("hidden", self.hidden != 1),
-            ("sizes", !self.sizes.is_empty()),
-            ("batch", self.batch != 0),
-            ("passes", self.passes.is_some()),
-            ("seconds", self.seconds.is_some()),
-            ("on", self.on != Rows::Train),
-            ("imp", self.imp != Imp::default()),
-            ("variants", !self.variants.is_empty()),
-        ];
-        if let Some((key, _)) = unused.iter().find(|(_, used)| *used) {
-            return Err(self.out_of_bounds(key, "none: nothing is trained", "one"));
-        }
-        match self.points().iter().find_map(|&point| Some((point, self.impossible_point(point)?))) {
+        let steps = format!("1 to {MOST} steps");
+        let expected = if iterative { &steps } else { "none: nothing is iterated" };
+        let range = if iterative { 1..=MOST } else { 0..=0 };
+        self.refuse("epochs", expected, outside(self.epochs as usize, range))?;
+        let draws = self.draws.and_then(|draws| outside(draws as usize, 1..=LONGEST));
+        self.refuse("draws", &format!("1 to {LONGEST}"), draws)?;
+        let inflation = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation));
+        self.refuse("inflation", "1 to 1000000", inflation)?;
+        self.refuse_set(
+            "none: nothing is trained",
+            &[
+                ("hidden", self.hidden != 1),
+                ("sizes", !self.sizes.is_empty()),
+                ("batch", self.batch != 0),
+                ("passes", self.passes.is_some()),
+                ("seconds", self.seconds.is_some()),
+                ("on", self.on != Rows::Train),
+                ("imp", self.imp != Imp::default()),
+                ("variants", !self.variants.is_empty()),
+            ],
+        )?;
+        let points = self.points();
+        match points.iter().find_map(|&point| Some((point, self.impossible_point(point)?))) {
             Some((Point { m, s, n, d, .. }, expected)) => {
                 let got = format!("m = {m}, s = {s}, n = {n}, d = {d}");
                 Err(self.out_of_bounds("the sizes", &expected, got))
@@ -139,49 +321,29 @@ impl Part {
     }
 
     fn check_axes(&self) -> Result<()> {
-        if self.seeds.len() > LONGEST {
-            return Err(self.out_of_bounds(
-                "seeds",
-                &format!("at most {LONGEST} entries"),
-                self.seeds.len(),
-            ));
-        }
         // Counted before they are made.
-        if self.sizes() > LONGEST * LONGEST {
-            let expected =
-                format!("at most {} pairs, triples or fours of sizes", LONGEST * LONGEST);
-            return Err(self.out_of_bounds("m, s, n and d", &expected, self.sizes()));
-        }
+        let most = LONGEST * LONGEST;
+        let expected = format!("at most {most} pairs, triples or fours of sizes");
+        self.refuse("m, s, n and d", &expected, outside(self.sizes(), 0..=most))?;
         for (name, axis) in [("m", &self.m), ("s", &self.s), ("n", &self.n), ("d", &self.d)] {
-            if axis.len() > LONGEST {
-                return Err(self.out_of_bounds(
-                    name,
-                    &format!("at most {LONGEST} entries"),
-                    axis.len(),
-                ));
-            }
-            if let Some(wrong) = axis.iter().find(|value| !(1..=MOST).contains(*value)) {
-                return Err(self.out_of_bounds(name, &format!("1 to {MOST}"), wrong));
-            }
-            if let Some(at) = (1..axis.len()).find(|&at| axis[..at].contains(&axis[at])) {
-                return Err(self.out_of_bounds(name, "every number once", axis[at]));
-            }
+            let long = outside(axis.len(), 0..=LONGEST);
+            self.refuse(name, &format!("at most {LONGEST} entries"), long)?;
+            let wrong = axis.iter().find_map(|&value| outside(value, 1..=MOST));
+            self.refuse(name, &format!("1 to {MOST}"), wrong)?;
+            self.refuse(name, "every number once", twice(axis))?;
         }
         let random = matches!(self.data, Data::Gates { generators: Directions::Gaussian, .. });
-        if random == self.m.is_empty() {
-            let expected = match self.data {
-                _ if random => "how many random generators there are",
-                Data::Gaussian { .. } => "none: there are no gates",
-                _ => "none: all patterns are taken",
-            };
-            return Err(self.out_of_bounds("m", expected, format_args!("{:?}", self.m)));
-        }
-        let supports = self.methods.iter().any(|method| method.has_support());
-        if supports == self.s.is_empty() {
-            let expected = if supports { "nonzeros" } else { "none: nothing depends on it" };
-            return Err(self.out_of_bounds("s", expected, format_args!("{:?}", self.s)));
-        }
-        Ok(())
+        let expected = match self.data {
+            _ if random => "how many random generators there are",
+            Data::Gaussian { .. } => "none: there are no gates",
+            _ => "none: all patterns are taken",
+        };
+        let got = (random == self.m.is_empty()).then(|| format!("{:?}", self.m));
+        self.refuse("m", expected, got)?;
+        let supports = self.methods.iter().any(|method| *method != Method::Assumption);
+        let expected = if supports { "nonzeros" } else { "none: nothing depends on it" };
+        let got = (supports == self.s.is_empty()).then(|| format!("{:?}", self.s));
+        self.refuse("s", expected, got)
     }
 
     /// What sizes have to be, where these are not.
@@ -215,7 +377,8 @@ mod tests {
 
     fn spec(changes: &[(&str, &str)]) -> Result<Spec> {
         let mut text =
-            "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\ns=[2]\nn=[50, 90]\nepochs=9\n\
+            "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\ns=[2]\nn=[50, \
+                90]\nepochs=9\n\
                         methods=['theory']\nseeds=[0]\nmetric='error'\nrange=[0,1]\n\
                         data={kind='gates',samples=40,inputs=5,generators='patterns',weights=2}\n"
                 .to_owned();

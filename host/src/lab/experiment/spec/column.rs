@@ -20,9 +20,9 @@ pub struct Column {
 /// What is shown of the seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
-    /// How many seeds have it, of how many; the usual one where a cell has it or has it not.
+    /// How many seeds have it, of how many; the default of metrics that are yes or no.
     Count,
-    /// The median; the usual one elsewhere.
+    /// The median; the default of the others.
     Median,
     /// The mean.
     Mean,
@@ -36,7 +36,7 @@ pub enum Statistic {
     Reaches(f64),
 }
 
-/// What is kept of a cell.
+/// What is recorded of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// A metric; PSNR and accuracy on the rows of the part.
@@ -44,12 +44,12 @@ pub enum Quantity {
     /// PSNR or accuracy on the test rows.
     Test(Metric),
     /// A number of [`Solved`](crate::lab::experiment::record::Solved), or its recipe, by its name
-    /// in `KEPT`.
-    Kept(&'static str),
+    /// in specs.
+    Recorded(&'static str),
 }
 
-/// What is kept of a cell beside metrics: its name in specs, in tables, and its digits.
-static KEPT: [(&str, &str, usize); 10] = [
+/// What is recorded of a cell beside metrics: its name in specs, in tables, and its digits.
+static RECORDED: [(&str, &str, usize); 10] = [
     ("recipe", "recipe", 0),
     ("seconds", "seconds", 2),
     ("passes", "passes", 0),
@@ -70,10 +70,13 @@ const STATISTICS: [(&str, Statistic); 5] = [
 ];
 
 impl Quantity {
+    /// The recipe, the one quantity that is no number.
+    pub const RECIPE: Self = Self::Recorded("recipe");
+
     fn parse(name: &str) -> Option<Self> {
         let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
-        match (KEPT.iter().find(|(own, ..)| *own == name), name.strip_prefix("test-")) {
-            (Some((own, ..)), _) => Some(Self::Kept(own)),
+        match (RECORDED.iter().find(|(own, ..)| *own == name), name.strip_prefix("test-")) {
+            (Some((own, ..)), _) => Some(Self::Recorded(own)),
             (None, Some(name)) => {
                 metric(name).filter(|metric| !metric.is_measured()).map(Self::Test)
             }
@@ -85,7 +88,7 @@ impl Quantity {
         match self {
             Self::Of(metric) => metric.name().into(),
             Self::Test(metric) => format!("test-{}", metric.name()),
-            Self::Kept(name) => name.into(),
+            Self::Recorded(name) => name.into(),
         }
     }
 
@@ -95,12 +98,26 @@ impl Quantity {
         match self {
             Self::Of(metric) => (metric.title().into(), metric.digits().1),
             Self::Test(metric) => (format!("{} on test rows", metric.title()), metric.digits().1),
-            Self::Kept(name) => {
-                let (_, title, digits) =
-                    KEPT.iter().find(|(own, ..)| *own == name).unwrap_or(&KEPT[0]);
-                ((*title).to_owned(), *digits)
+            Self::Recorded(name) => {
+                let own = RECORDED.iter().find(|(own, ..)| *own == name);
+                own.map_or((name.into(), 0), |(_, title, digits)| ((*title).into(), *digits))
             }
         }
+    }
+
+    /// What is shown of the seeds where a column does not say it.
+    fn default_statistic(self) -> Statistic {
+        match self {
+            Self::Of(metric) if metric.is_yes_or_no() => Statistic::Count,
+            _ => Statistic::Median,
+        }
+    }
+}
+
+impl Statistic {
+    /// As columns call it.
+    fn name(self) -> &'static str {
+        STATISTICS.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
     }
 }
 
@@ -112,24 +129,11 @@ impl Column {
         match self.statistic {
             Statistic::Count => title,
             Statistic::Reaches(least) => format!("{title} ≥ {least}"),
-            Statistic::Median
-                if self.quantity == Quantity::Kept("recipe") || title.ends_with("bytes") =>
-            {
+            Statistic::Median if self.quantity == Quantity::RECIPE || title.ends_with("bytes") => {
                 title
             }
             Statistic::Each => format!("{title}, every seed"),
-            other => {
-                let name =
-                    STATISTICS.iter().find(|(_, own)| *own == other).map_or("", |(name, _)| name);
-                format!("{title}, {name}")
-            }
-        }
-    }
-
-    fn usual(quantity: Quantity) -> Statistic {
-        match quantity {
-            Quantity::Of(metric) if metric.is_yes_or_no() => Statistic::Count,
-            _ => Statistic::Median,
+            other => format!("{title}, {}", other.name()),
         }
     }
 }
@@ -141,9 +145,10 @@ impl TryFrom<String> for Column {
         let wrong = || {
             let names: Vec<&str> = Metric::all().map(Metric::name).collect();
             format!(
-                "{text:?} is no column: [median|mean|least|most|each] QUANTITY or QUANTITY >= NUMBER, where QUANTITY is \
+                "{text:?} is no column: [median|mean|least|most|each] QUANTITY or QUANTITY >= \
+                    NUMBER, where QUANTITY is \
                  {}, test-psnr, test-accuracy, {}",
-                KEPT.map(|(name, ..)| name).join(", "),
+                RECORDED.map(|(name, ..)| name).join(", "),
                 names.join(", ")
             )
         };
@@ -160,7 +165,7 @@ impl TryFrom<String> for Column {
             None => (None, text.as_str()),
         };
         let quantity = Quantity::parse(name).ok_or_else(wrong)?;
-        Ok(Self { statistic: statistic.unwrap_or_else(|| Self::usual(quantity)), quantity })
+        Ok(Self { statistic: statistic.unwrap_or_else(|| quantity.default_statistic()), quantity })
     }
 }
 
@@ -175,12 +180,8 @@ impl fmt::Display for Column {
         let name = self.quantity.name();
         match self.statistic {
             Statistic::Reaches(least) => write!(f, "{name} >= {least}"),
-            own if own == Self::usual(self.quantity) => f.write_str(&name),
-            own => {
-                let word =
-                    STATISTICS.iter().find(|(_, other)| *other == own).map_or("", |(word, _)| word);
-                write!(f, "{word} {name}")
-            }
+            own if own == self.quantity.default_statistic() => f.write_str(&name),
+            own => write!(f, "{} {name}", own.name()),
         }
     }
 }

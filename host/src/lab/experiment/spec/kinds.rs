@@ -220,7 +220,7 @@ pub enum Rows {
     /// Those trained on.
     #[default]
     Train,
-    /// Those held back.
+    /// Those of the test set.
     Test,
 }
 
@@ -242,7 +242,7 @@ pub enum Impossible {
     /// The spec is refused.
     #[default]
     Refuse,
-    /// They are left out, as in the published figures.
+    /// They are skipped, as in the published figures.
     Skip,
 }
 

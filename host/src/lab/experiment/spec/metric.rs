@@ -64,7 +64,7 @@ pub enum Metric {
     /// Mean squared error on the test rows, in units of the noise of their labels: the planted
     /// network itself has 1.
     LossOverNoise,
-    /// Fraction right of the rows that a recipe holds back from the training rows.
+    /// Accuracy on the validation set of a recipe.
     ValidationAccuracy,
 }
 

@@ -217,7 +217,10 @@ impl Spec {
             cells => Err(Error::new("the number of cells is out of bounds")
                 .expected(format_args!("1 to {MOST_CELLS}"))
                 .got(cells)
-                .help("choose another grid: with impossible = \"skip\" cells that cannot be are left out")),
+                .help(
+                    "choose another grid: with impossible = \"skip\" cells that cannot be are \
+                    left out",
+                )),
         }
     }
 }
@@ -318,7 +321,8 @@ mod tests {
     #[test]
     fn a_profile_changes_all_parts_and_then_one() {
         let text = include_str!("../../../../specs/runtimes.toml");
-        let change = "[profile.paper]\nparts = ['binary', 'planted']\nall = { epochs = 7 }\npart.planted = { epochs = 9 }\n";
+        let change = "[profile.paper]\nparts = ['binary', 'planted']\nall = { epochs = 7 \
+            }\npart.planted = { epochs = 9 }\n";
         let spec = Spec::parse(
             &text.replace("[profile.smoke]\n", &format!("{change}[profile.smoke]\n")),
             None,

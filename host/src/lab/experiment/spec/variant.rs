@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a variant changes; what it leaves out is as always.
+/// What a variant changes; other settings stay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Variant {
     /// Its name in cells and tables, of small letters, digits and dashes; the one variant of a part
     /// may have none.
     pub name: String,
-    /// How it is called in tables; its name where that is left out.
+    /// How it is called in tables; its name without it.
     pub title: Option<String>,
     /// Planted data: the distribution of the rows.
     pub rows: Option<Distribution>,
@@ -28,9 +28,9 @@ pub struct Variant {
     pub products: Option<u32>,
     /// `lm`: weights above s that the search has, in percent of s.
     pub spare: Option<u32>,
-    /// `lm`: most turns of published steps after a search without an exact fit.
+    /// `lm`: most rounds of published steps after a search without an exact fit.
     pub turns: Option<u32>,
-    /// `anneal`: fraction of the training rows that is held back as validation set.
+    /// `anneal`: fraction of the training rows in the validation set.
     pub validation: Option<f64>,
     /// `anneal`: size of the first support over s.
     pub start_factor: Option<f32>,
@@ -75,16 +75,5 @@ impl Variant {
     #[must_use]
     pub const fn is_of_data(&self) -> bool {
         self.rows.is_some() || self.noise.is_some() || self.negative.is_some()
-    }
-
-    /// The key that is out of bounds, and what it has to be.
-    pub(super) fn wrong(&self) -> Option<(&'static str, &'static str)> {
-        let not =
-            |fine: Option<bool>, key, expected| fine.filter(|fine| !fine).map(|_| (key, expected));
-        not(self.noise.map(|v| v >= 0.0 && v.is_finite()), "noise", "0 or more").or(not(
-            self.validation.map(|v| (0.0..1.0).contains(&v)),
-            "validation",
-            "0 up to but not 1",
-        ))
     }
 }

@@ -1,4 +1,4 @@
-//! Assumption 2: no gate is open on too few rows, and no two gates on too much the same rows.
+//! Assumption 2: no gate is active on too few rows, and no two gates on nearly the same rows.
 
 use rayon::prelude::*;
 use tamis::network::gates::Gates;
@@ -30,7 +30,7 @@ pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumpti
     };
     let n = data.rows;
     let words = n.div_ceil(64);
-    let open = |i: usize| {
+    let active = |i: usize| {
         let gate = gates.gate(i);
         let mut bits = vec![0_u64; words];
         for (k, row) in values.chunks_exact(data.cols.max(1)).enumerate() {
@@ -40,7 +40,7 @@ pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumpti
         }
         bits
     };
-    let bits: Vec<Vec<u64>> = (0..count).into_par_iter().map(open).collect();
+    let bits: Vec<Vec<u64>> = (0..count).into_par_iter().map(active).collect();
     let rows = |bits: &[u64]| bits.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
     let differ = |a: &[u64], b: &[u64]| {
         a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).sum::<u64>()
@@ -51,8 +51,8 @@ pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumpti
         .enumerate()
         .filter_map(|(i, own)| bits[..i].iter().map(|other| differ(own, other)).min());
     let nearest = nearest.min().unwrap_or(n as u64);
-    let part = |count: u64| count as f64 / n.max(1) as f64;
-    Ok(Assumption { eps: part(least), gamma: part(nearest) })
+    let fraction = |count: u64| count as f64 / n.max(1) as f64;
+    Ok(Assumption { eps: fraction(least), gamma: fraction(nearest) })
 }
 
 /// What gamma comes to on ever more standard normal rows: the smallest angle between two

@@ -83,7 +83,7 @@ impl Generators {
         Ok(Weights::new(self.inputs, self.len(), &self.index, &self.value)?)
     }
 
-    /// Their gates: open where `x · h_i > 0`. Assumption 2 has `>= 0`, which normal rows tell apart
+    /// Their gates: active where `x · h_i > 0`. Assumption 2 has `>= 0`, which normal rows tell apart
     /// with probability 0.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Generators {
         (&self.index[own.clone()], &self.value[own])
     }
 
-    /// The angle between two of them, in units of π: the part of all normal rows on which their
+    /// The angle between two of them, in units of π: the fraction of all normal rows on which their
     /// gates differ.
     #[must_use]
     pub fn angle(&self, a: usize, b: usize) -> f64 {

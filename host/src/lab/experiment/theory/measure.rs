@@ -31,7 +31,7 @@ const DRAW: u64 = stream::USER + (0x7e03 << 32);
 
 /// A relative error below which a vector counts as recovered.
 const RECOVERED: f64 = 1e-3;
-/// The loss, in parts of that of w = 0, that steps are counted to.
+/// The loss, as a fraction of that of w = 0, that steps are counted to.
 const GOAL: f64 = 1e-8;
 
 /// Measures a cell.
@@ -89,18 +89,16 @@ impl Work<'_> {
             Method::Assumption => {
                 let found = assumption::measure(&data, gates, own.len())?;
                 let limit = assumption::limit(&own);
-                let measured = [
-                    (Metric::Eps, found.eps),
-                    (Metric::Gamma, found.gamma),
-                    (Metric::GammaLimit, limit),
-                ];
+                let gamma = [(Metric::Gamma, found.gamma), (Metric::GammaLimit, limit)];
+                let mut measured = Measured::from(gamma);
+                measured.insert(Metric::Eps, found.eps);
                 course.see(0.0, f64::NAN);
-                Solved { measured: measured.into(), ..course.ended(None) }
+                Solved { measured, ..course.ended(None) }
             }
             Method::Curvature => {
                 let mut operator = Blocked::new(data, m, s, Layout::new(m, d))?;
                 operator.heed(Some(self.stop.clone()));
-                // Half the rows are open for a gate.
+                // A gate is active on half of the rows.
                 let mut solved = self.curvature(&mut operator, gates, n as f64 / 2.0, course)?;
                 solved.measured.insert(Metric::GammaLimit, assumption::limit(&own));
                 if s <= m {
@@ -184,15 +182,10 @@ impl Work<'_> {
     }
 
     fn params(&self, beta: f64) -> Params<'static> {
+        let plain = |step| Params { step, refine: Refine::None, must_keep: &[] };
         match self.cell.method {
-            Method::Theory => Params {
-                step: Step::Theory { beta: beta as f32 },
-                refine: Refine::None,
-                must_keep: &[],
-            },
-            Method::Normalised => {
-                Params { step: Step::Normalised, refine: Refine::None, must_keep: &[] }
-            }
+            Method::Theory => plain(Step::Theory { beta: beta as f32 }),
+            Method::Normalised => plain(Step::Normalised),
             _ => Params::PAPER,
         }
     }
@@ -215,14 +208,8 @@ impl Work<'_> {
             course.see(step, loss);
             step += 1.0;
         };
-        let found = recovery::recover(
-            sensing,
-            gates,
-            planted,
-            &Attempt { params, budget, steps: self.part.epochs },
-            self.stop,
-            see,
-        )?;
+        let attempt = Attempt { params, budget, steps: self.part.epochs };
+        let found = recovery::recover(sensing, gates, planted, &attempt, self.stop, see)?;
         let condition = beta / alpha;
         let mut measured = Measured::from([
             (Metric::Success, f64::from(u8::from(found.error < RECOVERED))),
@@ -271,15 +258,9 @@ impl Work<'_> {
             } else {
                 1.0
             };
-            let (params, steps) = (self.params(beta), self.part.epochs);
-            match recovery::recover(
-                &mut sensing,
-                gates,
-                &planted,
-                &Attempt { params, budget, steps },
-                self.stop,
-                |_| (),
-            ) {
+            let attempt = Attempt { params: self.params(beta), budget, steps: self.part.epochs };
+            let see = |_| ();
+            match recovery::recover(&mut sensing, gates, &planted, &attempt, self.stop, see) {
                 Ok(found) => Ok(Some(found)),
                 // With too few measurements steps may grow without end: nothing is recovered.
                 Err(_) if !self.stop.asked() => Ok(None),

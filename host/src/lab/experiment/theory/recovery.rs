@@ -16,8 +16,8 @@ use crate::operator::Stop;
 /// Stream of planted supports and values.
 const PLANTED: u64 = stream::USER + (0x7e01 << 32);
 
-/// The loss, in parts of that of w = 0, at which a recovery ends: in single precision a line goes
-/// on to about 1e-13.
+/// The loss, as a fraction of that of w = 0, at which a recovery ends: in single precision a line
+/// goes on to about 1e-13.
 const END: f64 = 1e-11;
 
 /// Planted weights: flat indices, rising, and a value each.
@@ -156,13 +156,13 @@ pub fn recover<S: HostSensing<Source = Infallible>>(
 }
 
 impl Recovery {
-    /// The first step at which the loss has fallen to `part` of that of w = 0.
+    /// The first step at which the loss has fallen to this fraction of that of w = 0.
     #[must_use]
-    pub fn steps_to(&self, part: f64) -> Option<usize> {
-        self.losses.iter().position(|loss| *loss <= part * self.losses[0])
+    pub fn steps_to(&self, fraction: f64) -> Option<usize> {
+        self.losses.iter().position(|loss| *loss <= fraction * self.losses[0])
     }
 
-    /// The loss at the end, in parts of that of w = 0.
+    /// The loss at the end, as a fraction of that of w = 0.
     #[must_use]
     pub fn left(&self) -> f64 {
         self.losses.last().map_or(1.0, |last| last / self.losses[0])

@@ -1,0 +1,56 @@
+//! What every form of an exported model says.
+
+use tamis::infer::{model, quantised};
+
+use crate::Error;
+
+/// Endings and contents of files.
+pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
+
+/// Numbers of a model.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Network<'a> {
+    Integers(&'a quantised::Model<'a>),
+    Floats(&'a model::Model<'a>),
+}
+
+/// How a class follows from the outputs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Classes {
+    /// Outputs are numbers.
+    None,
+    /// 1 from here on.
+    From(f32),
+    /// The place of the largest.
+    Largest,
+}
+
+/// Sizes of a model, and what its outputs mean.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    pub(super) nnz: usize,
+    pub(super) checksum: String,
+    pub(super) classes: Classes,
+}
+
+impl Head {
+    /// The model in one line.
+    pub(super) fn title(&self, network: Network<'_>) -> String {
+        let of = match network {
+            Network::Integers(_) => "8-bit integers",
+            Network::Floats(_) => "floats",
+        };
+        let s = if self.outputs == 1 { "" } else { "s" };
+        format!(
+            "A model of {of}: {} inputs, {} output{s}, {} weights, checksum {}.",
+            self.inputs, self.outputs, self.nnz, self.checksum
+        )
+    }
+}
+
+/// A layer of a later version.
+pub(super) fn unknown_layer() -> Error {
+    Error::new("the model has a layer that this program cannot export").help("update tamis")
+}
