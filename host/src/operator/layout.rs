@@ -1,11 +1,12 @@
 //! Sizes of the operator's buffers, and the bytes they add up to.
 
 use super::{Group, PAD, activations, buffer, gram};
+use serde::Serialize;
 use tamis::base::dims::Dims;
 
 /// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte
 /// of cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Layout {
     /// Rows of a tile.
     pub tile: usize,

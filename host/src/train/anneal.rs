@@ -79,14 +79,14 @@ impl<'a> AnnealSetup<'a> {
         let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
         let support = params.start(dims, outputs);
         let mut operator =
-            Blocked::new(data, dims.hidden, support, plan.layout())?.with_outputs(outputs);
+            Blocked::new(data, dims.hidden, support, plan.layout)?.with_outputs(outputs);
         let mut budget = params.budget(dims, outputs, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
         let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::anneal_bytes(&budget));
         let scales = size_of_val(&columns[..]);
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints, scales];
-        let plan = Plan::sum(plan.layout(), budget.state_bytes(), &workspace);
+        let plan = Plan::sum(plan.layout, budget.state_bytes(), &workspace);
         let mut watch = Watch::new(job.limits, stop).resumed(job.start.is_checkpoint());
         operator.heed(Some(watch.stop()));
         let passes = |rows_read: u64| rows_read as f64 / dims.samples as f64;

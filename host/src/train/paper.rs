@@ -70,7 +70,7 @@ impl<'a> PaperSetup<'a> {
         let stopwatch = Stopwatch::start(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let Self { sizes, plan, job, .. } = self;
-        let (dims, layout) = (sizes.dims, plan.layout());
+        let (dims, layout) = (sizes.dims, plan.layout);
         let mut schedule = plan::stripped(&self.schedule, layout);
         let budget = plan::budget(dims, &schedule, layout);
         // Batches and trials are runs of rows.

@@ -52,7 +52,7 @@ impl<'a> OutputsSetup<'a> {
         pinned::check(job.pinned, &sizes.dims, true)?;
         let schedule = schedule(problem.task, sizes, options, job);
         let plan = plan_for(sizes, frozen.are_bytes(problem), &schedule, job, frozen)?;
-        let schedule = Schedule { strip: plan.layout().strip(), ..schedule };
+        let schedule = Schedule { strip: plan.layout.strip(), ..schedule };
         Ok(Self { sizes, schedule, plan, job: *job })
     }
 
@@ -85,7 +85,7 @@ impl<'a> OutputsSetup<'a> {
         } else {
             Labels::Values(&labels)
         };
-        let layout = plan.layout();
+        let layout = plan.layout;
         let most = largest_support(*sizes, layout.panel);
         let mut operator = frozen.operator(data, dims.hidden, most, layout)?.with_outputs(c);
         let mut budget = schedule.budget(dims, c, operator.panel(), 0);

@@ -46,7 +46,7 @@ pub struct PathOptions {
 }
 
 /// One size in a report.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PathPoint {
     /// Nonzeros asked for, s.
     pub requested_nnz: usize,
@@ -374,10 +374,7 @@ fn point(size: usize, trained: &Trained, warm: bool) -> PathPoint {
         passes: report.passes,
         seconds: report.seconds,
         limit: report.limit,
-        fold_losses: Vec::new(),
-        cv_loss: None,
-        cv_error: None,
-        cv_accuracy: None,
+        ..PathPoint::default()
     }
 }
 
@@ -403,27 +400,7 @@ mod tests {
 
     fn with(losses: &[f64]) -> PathPoint {
         let (mean, error) = mean_and_error(losses);
-        let done = PathPoint { fold_losses: losses.to_vec(), ..empty() };
-        PathPoint { cv_loss: Some(mean), cv_error: Some(error), ..done }
-    }
-
-    fn empty() -> PathPoint {
-        PathPoint {
-            requested_nnz: 0,
-            nnz: 0,
-            live: 0,
-            loss: 0.0,
-            psnr_db: None,
-            accuracy: None,
-            warm: false,
-            passes: 0.0,
-            seconds: 0.0,
-            limit: None,
-            fold_losses: Vec::new(),
-            cv_loss: None,
-            cv_error: None,
-            cv_accuracy: None,
-        }
+        PathPoint { cv_loss: Some(mean), cv_error: Some(error), ..PathPoint::default() }
     }
 
     #[test]
@@ -437,6 +414,6 @@ mod tests {
         assert_eq!(choose(&points), Some(10));
         let points = sized([(5, &[9.0, 9.0]), (10, &[2.0, 2.0]), (20, &[2.5, 2.5])]);
         assert_eq!(choose(&points), Some(10));
-        assert_eq!(choose(&[empty()]), None);
+        assert_eq!(choose(&[PathPoint::default()]), None);
     }
 }

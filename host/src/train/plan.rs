@@ -23,22 +23,9 @@ const SMALL_PANEL: usize = 16;
 /// What training takes beside the data, known before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Neurons of a gradient panel, p.
-    pub panel: usize,
-    /// Rows of a tile of the operator.
-    pub tile: usize,
-    /// Whether gates are held between products, a bit per row and neuron.
-    pub hold: bool,
-    /// Entries of the largest support whose Gram matrix is kept, 0 for none.
-    pub gram: usize,
-    /// Floats of each group for activations that are kept from one evaluation to the next, 0 for
-    /// none.
-    pub activations: usize,
-    /// Groups of tiles, the most threads that take part.
-    pub groups: usize,
-    /// Whether a run goes through its batches in strips of a tile to each group, and holds no
-    /// residual of more rows.
-    pub strips: bool,
+    /// Panel, tiles and buffers of the operator.
+    #[serde(flatten)]
+    pub layout: Layout,
     /// Bytes that survive from step to step: 16 per nonzero.
     #[serde(skip)]
     pub state_bytes: u64,
@@ -111,29 +98,10 @@ impl Plan {
         room_for("training", self.total_bytes(), help)
     }
 
-    /// The operator's layout.
-    #[must_use]
-    pub const fn layout(&self) -> Layout {
-        let Self { panel, tile, hold, gram, activations, groups, strips, .. } = *self;
-        Layout { tile, panel, groups, hold, gram, activations, strips }
-    }
-
     /// A layout, the bytes of the state, and those of each part of the workspace.
     pub(crate) fn sum(layout: Layout, state: usize, workspace: &[usize]) -> Self {
         let add = |sum: u64, &bytes: &usize| sum.saturating_add(bytes as u64);
-        let Layout { tile, panel, groups, hold, gram, activations, strips } = layout;
-        let workspace_bytes = workspace.iter().fold(0, add);
-        Self {
-            panel,
-            tile,
-            hold,
-            gram,
-            activations,
-            groups,
-            strips,
-            state_bytes: state as u64,
-            workspace_bytes,
-        }
+        Self { layout, state_bytes: state as u64, workspace_bytes: workspace.iter().fold(0, add) }
     }
 }
 
@@ -277,7 +245,7 @@ mod tests {
         let mut last = 0;
         for ram in (needed..free.total_bytes() + 9973).step_by(9973) {
             let plan = plan(ram).unwrap();
-            assert!((1..=40).contains(&plan.panel) && plan.total_bytes() <= ram);
+            assert!((1..=40).contains(&plan.layout.panel) && plan.total_bytes() <= ram);
             last = plan.total_bytes();
         }
         assert_eq!(last, free.total_bytes(), "the largest budget lacks nothing");
@@ -295,14 +263,14 @@ mod tests {
             for memory in [Memory::Panel(7), Memory::Least] {
                 let plan = Plan::new(dims, bytes, &schedule, memory).unwrap();
                 assert_eq!(
-                    (plan.strips, plan.groups),
+                    (plan.layout.strips, plan.layout.groups),
                     if memory == Memory::Least { (true, 1) } else { (false, 8) }
                 );
                 let values =
                     if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
                 let operator =
-                    Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout()).unwrap();
-                let budget = budget(dims, &schedule, plan.layout());
+                    Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout).unwrap();
+                let budget = budget(dims, &schedule, plan.layout);
                 assert_eq!(budget.scratch, operator.scratch(budget.strip));
                 assert_eq!(budget.panel, operator.panel());
                 let workspace = budget.workspace_bytes() + operator.workspace_bytes();
@@ -316,7 +284,7 @@ mod tests {
     fn a_panel_is_at_most_all_neurons() {
         let dims = Dims::new(100, 5, 3, 4);
         let panel =
-            |p| Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.panel);
+            |p| Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.layout.panel);
         assert_eq!((panel(2).unwrap(), panel(100).unwrap()), (2, 3));
         assert!(panel(0).is_err());
     }

@@ -179,7 +179,7 @@ pub(crate) fn refit(
     let sizes = Sizes { dims, outputs: model.outputs };
     let plan = SearchPlan::new(sizes, None, data.is_bytes(), &params, &job, blocks)?;
     room_for("the fit", plan.plan.total_bytes(), "fit a smaller model or fewer rows")?;
-    let mut operator = Blocked::new(data, blocks, plan.budget.room(), plan.plan.layout())?;
+    let mut operator = Blocked::new(data, blocks, plan.budget.room(), plan.plan.layout)?;
     if model.outputs > 0 {
         operator = operator.with_outputs(model.outputs);
     }

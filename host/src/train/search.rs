@@ -199,7 +199,7 @@ impl SearchPlan {
             usual.with_gram(with(usual).budget.room()).with_activations(dims.samples, slots)
         };
         let plan = choose(job.memory, usual, slots, LESS, |layout| with(layout).plan)?;
-        Ok(with(plan.layout()))
+        Ok(with(plan.layout))
     }
 }
 
@@ -218,7 +218,7 @@ impl SearchSetup<'_> {
         let stopwatch = Stopwatch::start(&problem);
         let Problem { mut data, mut labels, task } = problem;
         shuffle(&mut data, &mut labels, params.seed);
-        let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
+        let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout)?;
         if let inner @ 1.. = inner_outputs(outputs, *second) {
             operator = operator.with_outputs(inner);
         }

@@ -309,10 +309,10 @@ mod tests {
                 let what = format!("{task:?}, {outputs} outputs, {memory:?}, bytes {bytes}");
                 let [behind_plan, stored_plan] =
                     [&behind, &stored].map(|trained| trained.report.plan.unwrap());
-                assert_eq!(behind_plan.layout(), stored_plan.layout(), "{what}");
+                assert_eq!(behind_plan.layout, stored_plan.layout, "{what}");
                 assert_eq!(behind.model.bytes(), stored.model.bytes(), "{what}");
                 assert_eq!(behind.report.loss, stored.report.loss, "{what}");
-                let more = more.unwrap().bytes(n, behind_plan.layout()) as u64;
+                let more = more.unwrap().bytes(n, behind_plan.layout) as u64;
                 assert_eq!(behind_plan.total_bytes(), stored_plan.total_bytes() + more, "{what}");
             }
         }

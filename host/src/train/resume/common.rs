@@ -34,13 +34,13 @@ pub(super) fn terms(
         Term::seed(seed),
     ];
     let last = [
-        Term::count("neurons of a panel (--panel or --ram)", plan.panel),
+        Term::count("neurons of a panel (--panel or --ram)", plan.layout.panel),
         Term::count(
             "rows of a tile, groups, strips, held gates and Gram matrix (--ram)",
-            (plan.tile * 256 + plan.groups) * 8
-                + usize::from(plan.strips) * 4
-                + usize::from(plan.hold) * 2
-                + usize::from(plan.gram > 0),
+            (plan.layout.tile * 256 + plan.layout.groups) * 8
+                + usize::from(plan.layout.strips) * 4
+                + usize::from(plan.layout.hold) * 2
+                + usize::from(plan.layout.gram > 0),
         ),
         Term::checksum("checksum of the samples", samples),
         Term::checksum("checksum of the labels", labels),
