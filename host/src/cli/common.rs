@@ -11,7 +11,7 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// Exit code of flags that do not go together, as of those that the parser refuses.
 pub(super) const USAGE: u8 = 2;
 
-/// Exit code of a model that takes more than a limit allows, and of a part that predicts otherwise.
+/// Exit code of a model above a limit, and of a device that predicts otherwise.
 pub(super) const OVER_LIMIT: u8 = 3;
 
 /// Flags of every verb.

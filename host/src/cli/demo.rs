@@ -259,15 +259,12 @@ fn opening(planted: usize, plan: &Plan, seed: u64) -> String {
                 planted,
                 DIMS.hidden,
                 DIMS.inputs,
-                count(DIMS.parameters() as u64)
+                count(DIMS.parameters())
             ),
         ),
         (
             "data",
-            format!(
-                "{} random samples and what the network makes of them",
-                count(DIMS.samples as u64)
-            ),
+            format!("{} random samples and what the network makes of them", count(DIMS.samples)),
         ),
         (
             "budget",
@@ -317,7 +314,7 @@ fn closing(
                 if object.budget_kept { "kept" } else { "NOT kept" }
             ),
         ),
-        ("saved", format!("{} ({}), read back", object.model, bytes(object.model_bytes as u64))),
+        ("saved", format!("{} ({}), read back", object.model, bytes(object.model_bytes))),
         (
             "predicted",
             format!(
@@ -349,12 +346,11 @@ fn verdict(recovered: bool, found: usize, error: f32) -> String {
 /// Planted and recovered weights side by side.
 fn comparison(truth: &Weights, found: &Weights) -> String {
     let number = |value: Option<f32>| value.map_or("-".into(), |value| format!("{value:.6}"));
-    let mut rows = vec![["neuron, input", "planted", "recovered"].map(String::from).to_vec()];
-    rows.extend(union(truth, found).map(|j| {
+    let row = |j: u32| {
         let place = format!("{}, {}", j as usize / DIMS.inputs, j as usize % DIMS.inputs);
         vec![place, number(truth.get(j)), number(found.get(j))]
-    }));
-    console::table(&rows)
+    };
+    console::table(&["neuron, input", "planted", "recovered"], union(truth, found).map(row))
 }
 
 fn draw(
@@ -370,7 +366,7 @@ fn draw(
         ("weights", format!("{} of {} found", object.support_match, DIMS.nnz)),
         ("largest error", format!("{:.1e}", object.max_error)),
         ("training memory", format!("{} of {}", bytes(used), bytes(object.budget_bytes))),
-        ("model file", bytes(object.model_bytes as u64)),
+        ("model file", bytes(object.model_bytes)),
         ("unseen samples", format!("PSNR {}", decibel(object.unseen.psnr_db))),
     ];
     plot::panel(&plot::Panel {

@@ -11,10 +11,11 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::Console;
 use super::console::{self, count};
-use super::{interrupt, parse, progress};
+use super::parse::{self, limit_above_zero};
+use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
 use crate::lab::experiment::runner::{self, RunOptions, Summary};
-use crate::lab::experiment::{Cell, Record, Shard, Spec, Store, figures, problem};
+use crate::lab::experiment::{Cell, Record, Shard, Spec, Store, figures, problem, spec};
 use crate::{Error, Result};
 
 /// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory,
@@ -141,17 +142,7 @@ impl Run {
     }
 
     fn options(&self, shard: Option<Shard>, common: &Common) -> Result<RunOptions> {
-        let time_limit = match self.time_limit {
-            Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => {
-                return Err(Error::new("a limit is out of bounds")
-                    .expected("--time-limit above 0")
-                    .got(seconds)
-                    .help("leave --time-limit out for no limit"));
-            }
-            seconds => {
-                seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
-            }
-        };
+        let time_limit = limit_above_zero("--time-limit", self.time_limit)?.map(parse::duration);
         let jobs = usize::from(self.jobs);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if common.threads() > 0 { common.threads() } else { cores() };
@@ -283,28 +274,22 @@ fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {
 }
 
 fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
-    let mut rows = vec![vec![
-        "part".into(),
-        "sizes".into(),
-        "seeds".into(),
-        "cells to run".into(),
-        "methods".into(),
-    ]];
-    for part in &spec.part {
+    let row = |part: &spec::Part| {
         let own = cells.iter().filter(|cell| cell.part == part.name).count();
         let methods: Vec<&str> = part.methods.iter().map(|method| method.name()).collect();
-        rows.push(vec![
+        vec![
             part.name.clone(),
-            count(part.sizes() as u64),
-            count(part.seeds.len() as u64),
-            count(own as u64),
+            count(part.sizes()),
+            count(part.seeds.len()),
+            count(own),
             methods.join(", "),
-        ]);
-    }
+        ]
+    };
+    let heading = ["part", "sizes", "seeds", "cells to run", "methods"];
     let mut lines = vec![
         format!("{}, profile {}, {}", spec.title, spec.resolved, spec.source),
-        console::table(&rows),
-        format!("  {} cells, {} of them done", count(plan.cells as u64), count(plan.before as u64)),
+        console::table(&heading, spec.part.iter().map(row)),
+        format!("  {} cells, {} of them done", count(plan.cells), count(plan.before)),
     ];
     lines.extend(
         plan.minutes.map(|minutes| format!("  about {minutes:.0} minutes in all on two cores")),
@@ -323,7 +308,7 @@ fn summary(object: &Object<'_>) -> String {
     let ended = if s.stopped { "Interrupted" } else { "Done" };
     let title =
         format!("{ended}: {}, profile {}, in {}", object.experiment, object.profile, object.folder);
-    let number = |n: usize| count(n as u64);
+    let number = |n: usize| count(n);
     let mut states = vec![format!("{} with a result", number(s.done))];
     let others = [
         (s.skipped, "skipped"),

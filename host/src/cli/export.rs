@@ -244,18 +244,13 @@ fn summary(object: &Object<'_>) -> String {
     let mut rows = vec![
         (
             "model",
-            format!(
-                "of {}, {} inputs, {} outputs",
-                r.numbers,
-                count(r.inputs as u64),
-                count(r.outputs as u64)
-            ),
+            format!("of {}, {} inputs, {} outputs", r.numbers, count(r.inputs), count(r.outputs)),
         ),
         (
             "weights",
             format!(
                 "{} as {}",
-                count(r.nnz as u64),
+                count(r.nnz),
                 if r.straight_line { "code".into() } else { r.encodings.join(", ") }
             ),
         ),
@@ -263,14 +258,14 @@ fn summary(object: &Object<'_>) -> String {
     if ["onnx", "safetensors"].contains(&r.format) {
         rows.push((
             "dense",
-            format!("{} with zeros; other programs run them all", bytes(r.table_bytes as u64)),
+            format!("{} with zeros; other programs run them all", bytes(r.table_bytes)),
         ));
     } else {
         if !r.straight_line {
             let what = if r.format == "tamis" { "file" } else { "tables" };
-            rows.push((what, bytes(r.table_bytes as u64)));
+            rows.push((what, bytes(r.table_bytes)));
         }
-        rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes as u64))));
+        rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes))));
     }
     rows.extend(
         object

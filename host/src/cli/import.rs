@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::console::Console;
 use super::console::{count, facts, percent};
@@ -13,6 +13,7 @@ use crate::Result;
 use crate::base::file::{self, Kind};
 use crate::convert::named::Layout;
 use crate::convert::{Cut, ImportOptions, ImportReport, import};
+use crate::data::Task;
 use crate::train::Budget;
 
 /// Make a model of one that another program has trained: ONNX, safetensors or NPZ.
@@ -36,7 +37,7 @@ pub(super) struct Import {
     output: PathBuf,
     /// What it predicts [default: what the file says; else it is not stored]
     #[arg(long, value_enum)]
-    task: Option<parse::TaskName>,
+    task: Option<Task>,
     /// The least output that is class 1 of --task binary [default: 0, for log-odds]
     #[arg(long, value_name = "Y", value_parser = parse::number)]
     class_from: Option<f64>,
@@ -54,29 +55,8 @@ pub(super) struct Import {
     #[arg(long, value_name = "A,B…", value_delimiter = ',')]
     layers: Option<Vec<String>>,
     /// Which way weights lie in safetensors or NPZ
-    #[arg(long, value_enum, default_value_t = LayoutName::Auto)]
-    layout: LayoutName,
-}
-
-/// `--layout`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LayoutName {
-    /// As the sizes fit; where both ways fit, as the names say
-    Auto,
-    /// Outputs × inputs, as PyTorch has them
-    OutIn,
-    /// Inputs × outputs, as Keras and scikit-learn have them
-    InOut,
-}
-
-impl From<LayoutName> for Layout {
-    fn from(name: LayoutName) -> Self {
-        match name {
-            LayoutName::Auto => Self::Auto,
-            LayoutName::OutIn => Self::OutIn,
-            LayoutName::InOut => Self::InOut,
-        }
-    }
+    #[arg(long, value_enum, default_value_t = Layout::Auto)]
+    layout: Layout,
 }
 
 impl Import {
@@ -89,11 +69,11 @@ impl Import {
             (None, None, None) => Cut::None,
         };
         let options = ImportOptions {
-            task: self.task.map(Into::into),
+            task: self.task,
             class_from: self.class_from.map(|from| from as f32),
             cut,
             layers: self.layers.clone(),
-            layout: self.layout.into(),
+            layout: self.layout,
         };
         let outcome = import(&self.file, &options)?;
         save(&self.output, &outcome.model)?;

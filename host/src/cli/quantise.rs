@@ -1,7 +1,6 @@
 //! `tamis quantize`
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tamis::infer::quantised::Encoding;
@@ -11,12 +10,13 @@ use tamis::store::wire::Choice;
 use super::common::Common;
 use super::console::Console;
 use super::console::{bytes, count, decibel, facts, percent};
+use super::interrupt;
+use super::parse::{self, at_least_zero};
 use super::progress::Bar;
 use super::saved::save;
 use super::saved::{Object, limit_fact};
-use super::{interrupt, parse};
-use crate::base::Limits;
 use crate::base::file::{self, Kind};
+use crate::base::{Limits, check_setting};
 use crate::data::{DataFiles, Labels, Problem};
 use crate::model::{
     Encodings, Granularity, ModelFile, QuantiseOptions, QuantiseReport, Score, TuneOptions,
@@ -122,12 +122,9 @@ impl From<EncodingName> for Encodings {
 
 impl Quantise {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        if let Some(part) = self.part.filter(|part| !(*part > 0.0 && *part <= 1.0)) {
-            return Err(Error::new("a setting is out of bounds")
-                .expected("--part above 0, at most 1")
-                .got(part)
-                .help("leave --part out for the best of several"));
-        }
+        let part = self.part.unwrap_or(1.0);
+        let help = "leave --part out for the best of several";
+        check_setting(part > 0.0 && part <= 1.0, "--part above 0, at most 1", part, help)?;
         let inputs =
             [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
         file::check(&self.output, Kind::MODEL, inputs)?;
@@ -180,24 +177,19 @@ impl Quantise {
                 .got("--tune alone")
                 .help("pass the labels of the rows, or leave --tune out"));
         }
-        for (flag, value) in [("--rate", self.rate), ("--time-limit", self.time_limit)] {
-            if let Some(value) = value.filter(|value| !(*value >= 0.0 && value.is_finite())) {
-                return Err(Error::new("a setting is out of bounds")
-                    .expected(format_args!("{flag} 0 or more"))
-                    .got(value)
-                    .help(format!("leave {flag} out")));
-            }
-        }
+        let rate = at_least_zero("--rate", self.rate)?;
+        let time = at_least_zero("--time-limit", self.time_limit)?;
         let usual = tune::Params::DEFAULT;
         let batch = match self.batch {
             Some(0) => usize::MAX,
             batch => batch.unwrap_or(usual.batch),
         };
-        let rate = self.rate.map_or(TuneOptions::RATE, |rate| rate as f32);
-        let time =
-            self.time_limit.map(|time| Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX));
+        let rate = rate.map_or(TuneOptions::RATE, |rate| rate as f32);
         let params = tune::Params { epochs, batch, rate, seed: common.seed };
-        Ok(Some(TuneOptions { params, limits: Limits { time, ..Limits::NONE } }))
+        Ok(Some(TuneOptions {
+            params,
+            limits: Limits { time: time.map(parse::duration), ..Limits::NONE },
+        }))
     }
 
     /// Rows alone, or a problem to score as well.
@@ -231,13 +223,9 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
     let mut rows = vec![
         (
             "model",
-            format!(
-                "{}, of floats {}",
-                bytes(object.model_bytes as u64),
-                bytes(r.model_bytes_before as u64)
-            ),
+            format!("{}, of floats {}", bytes(object.model_bytes), bytes(r.model_bytes_before)),
         ),
-        ("nonzeros", format!("{} of {}", count(r.nnz as u64), count(r.nnz_before as u64))),
+        ("nonzeros", format!("{} of {}", count(r.nnz), count(r.nnz_before))),
         (
             "inputs",
             if r.bytes_as_they_are {
@@ -250,15 +238,15 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
             "biases",
             match r.biases {
                 0 => "none".into(),
-                some => format!("{}, of a last input that is 1 in every row", count(some as u64)),
+                some => format!("{}, of a last input that is 1 in every row", count(some)),
             },
         ),
         ("outputs", format!("{} against those before", decibel(r.outputs_psnr_db))),
     ];
     for layer in &r.layers {
-        let shape = format!("{}→{}", count(layer.inputs as u64), count(layer.outputs as u64));
-        let held = format!("{} weights as {}", count(layer.nnz as u64), layer.encoding);
-        rows.push(("layer", format!("{shape}: {held}, {}", bytes(layer.flash_bytes as u64))));
+        let shape = format!("{}→{}", count(layer.inputs), count(layer.outputs));
+        let held = format!("{} weights as {}", count(layer.nnz), layer.encoding);
+        rows.push(("layer", format!("{shape}: {held}, {}", bytes(layer.flash_bytes))));
     }
     if let Some(tune) = &r.tune {
         let best = match tune.best_epoch {
@@ -291,7 +279,7 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
     if r.samples < FEW {
         let few = format!(
             "scales of so few rows ({}) are those of chance: pass {FEW} or more, better hundreds",
-            count(r.samples as u64)
+            count(r.samples)
         );
         rows.push(("warning", few));
     }

@@ -27,7 +27,7 @@ impl<'a, R> Object<'a, R> {
     /// The first line of a summary, of a run that was perhaps ended early on request.
     pub(super) fn title(&self, stopped: bool) -> String {
         let ended = if stopped { "Interrupted; saved" } else { "Saved" };
-        format!("{ended} {} ({})", self.model, bytes(self.model_bytes as u64))
+        format!("{ended} {} ({})", self.model, bytes(self.model_bytes))
     }
 }
 

@@ -18,5 +18,7 @@ pub use quantise::{
     TuneProgress, TuneReport, quantise, quantise_until,
 };
 pub use score::{MAX_PSNR_DB, Score};
-pub use target::{Limit, Limited, Needs, PARTS, Part, Target, TargetCost, WayNeeds};
+pub use target::{
+    DEVICES, DeployedBytes, Device, Limit, Limited, Needs, Target, TargetCost, WayNeeds,
+};
 pub use windows::Encodings;

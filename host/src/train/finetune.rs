@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde::Serialize;
 use tamis::infer::model::{Activation, Csr, Layer};
 use tamis::learn::deep::{Stack, tune};
@@ -20,14 +21,14 @@ use crate::train::trained::Stopwatch;
 use crate::{Error, Result};
 
 /// What fits the weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum FinetuneMethod {
-    /// Least squares where the model is one for it, else Adam.
+    /// Least squares where the model is one for it, else Adam
     #[default]
     Auto,
-    /// Levenberg-Marquardt steps on all rows, for one hidden layer and squared loss.
+    /// Levenberg-Marquardt steps on all rows, for one hidden layer and squared loss
     LeastSquares,
-    /// Adam in batches, for any number of layers and any loss.
+    /// Adam in batches, for any number of layers and any loss
     Adam,
 }
 

@@ -283,8 +283,9 @@ mod tests {
     #[test]
     fn a_panel_is_at_most_all_neurons() {
         let dims = Dims::new(100, 5, 3, 4);
-        let panel =
-            |p| Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.layout.panel);
+        let panel = |p| {
+            Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.layout.panel)
+        };
         assert_eq!((panel(2).unwrap(), panel(100).unwrap()), (2, 3));
         assert!(panel(0).is_err());
     }

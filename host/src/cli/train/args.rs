@@ -6,9 +6,10 @@ use clap::Args;
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::Rank;
 
-use super::super::parse::{self, EmptyName, OptimiserName, RecipeName, SignsName, TaskName, ToPin};
+use super::super::parse::{self, EmptyName, OptimiserName, RecipeName, SignsName, ToPin};
 use super::super::settings::Given;
 use super::super::source::SourceArgs;
+use crate::data::Task;
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
@@ -24,7 +25,7 @@ pub(crate) struct Train {
     pub(super) source: SourceArgs,
     /// regression; binary (two classes, 0 and 1); multiclass (0, 1, …)
     #[arg(long, value_name = "TASK", value_enum, hide_possible_values = true)]
-    pub(super) task: TaskName,
+    pub(super) task: Task,
     /// Hidden neurons; M1,M2,… for several layers
     #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,

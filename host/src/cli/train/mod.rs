@@ -22,7 +22,7 @@ use summary::summary;
 
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let task = Task::from(self.task);
+        let task = self.task;
         self.check_counts()?;
         let recipe = self.recipe_name(task)?;
         if let Some(sizes) = self.path_options() {

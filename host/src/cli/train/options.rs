@@ -1,7 +1,5 @@
 //! The flags of `tamis train` as options of the library.
 
-use std::time::Duration;
-
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::iht::Step;
 use tamis::learn::train::{OneOutput, Schedule, Trials};
@@ -9,7 +7,9 @@ use tamis::learn::{anneal, lm};
 
 use super::super::common::Common;
 use super::super::console::{first_given, say_error};
-use super::super::parse::{OptimiserName, RecipeName, SignsName, ToPin};
+use super::super::parse::{
+    self, OptimiserName, RecipeName, SignsName, ToPin, limit_above_zero,
+};
 use super::args::{LimitArgs, Train};
 use crate::base::Limits;
 use crate::data::{DataFiles, Labels, Problem, Task};
@@ -329,18 +329,7 @@ impl Train {
 
 impl LimitArgs {
     fn limits(&self) -> Result<Limits> {
-        let limit = |flag: &str, value: Option<f64>| match value {
-            Some(value) if !(value > 0.0 && value.is_finite()) => {
-                Err(Error::new("a limit is out of bounds")
-                    .expected(format_args!("{flag} above 0"))
-                    .got(value)
-                    .help(format!("leave {flag} out for no limit")))
-            }
-            value => Ok(value),
-        };
-        let seconds = limit("--time-limit", self.time_limit)?;
-        let time =
-            seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
-        Ok(Limits { time, passes: limit("--passes-limit", self.passes_limit)? })
+        let time = limit_above_zero("--time-limit", self.time_limit)?.map(parse::duration);
+        Ok(Limits { time, passes: limit_above_zero("--passes-limit", self.passes_limit)? })
     }
 }

@@ -164,8 +164,8 @@ fn summary(object: &Object<'_>) -> String {
         let start = if point.warm { "warm" } else { "cold" };
         format!(
             "{} nonzeros, {} neurons: loss {:.4e}, {fit}{held}; {:.2} s, {start}",
-            count(point.nnz as u64),
-            count(point.live as u64),
+            count(point.nnz),
+            count(point.live),
             point.loss,
             point.seconds
         )
@@ -174,9 +174,11 @@ fn summary(object: &Object<'_>) -> String {
         r.points.iter().map(|point| (name(point.requested_nnz), line(point))).collect();
     let mut rows: Vec<(&str, String)> =
         lines.iter().map(|(name, line)| (name.as_str(), line.clone())).collect();
-    rows.extend(r.chosen_nnz.map(|nnz| {
-        ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz as u64), r.folds))
-    }));
+    rows.extend(
+        r.chosen_nnz.map(|nnz| {
+            ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz), r.folds))
+        }),
+    );
     rows.push(("time", format!("{:.2} s, {}", r.seconds, several(r.trainings, "training"))));
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
     facts(&format!("{ended} {} in {}", several(r.points.len(), "model"), object.folder), &rows)
@@ -184,5 +186,5 @@ fn summary(object: &Object<'_>) -> String {
 
 /// So many, with an s where it takes one.
 fn several(number: usize, what: &str) -> String {
-    format!("{} {what}{}", count(number as u64), if number == 1 { "" } else { "s" })
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }

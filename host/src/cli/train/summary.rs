@@ -40,16 +40,16 @@ fn joined(values: impl Iterator<Item = String>) -> String {
 }
 
 fn nonzeros(r: &Report) -> Fact {
-    let (nnz, asked) = (count(r.nnz as u64), count(r.requested_nnz as u64));
+    let (nnz, asked) = (count(r.nnz), count(r.requested_nnz));
     let share = |all: usize| percent(r.nnz as f64 / all as f64);
-    let (hidden, inputs) = (r.hidden.first(), count(r.inputs as u64));
+    let (hidden, inputs) = (r.hidden.first(), count(r.inputs));
     let text = match &r.details {
         Details::Layers(layers) => {
-            let layers = joined(layers.layers.iter().map(|layer| count(layer.nnz as u64)));
+            let layers = joined(layers.layers.iter().map(|layer| count(layer.nnz)));
             format!("{nnz} of {asked} asked for; hidden layers {layers}")
         }
         Details::Imp(imp) => {
-            format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz as u64))
+            format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz))
         }
         details => {
             let (second, start) = match details {
@@ -60,10 +60,10 @@ fn nonzeros(r: &Report) -> Fact {
             // One output of signs has no weight.
             let (width, shape) = match second.unwrap_or(r.outputs) {
                 1 if second.is_none() && start.is_none() => (r.inputs, inputs),
-                outputs => (r.inputs + outputs, format!("({inputs} + {})", count(outputs as u64))),
+                outputs => (r.inputs + outputs, format!("({inputs} + {})", count(outputs))),
             };
-            let start = start.map(|start| format!(", from {} at the start", count(start as u64)));
-            let (share, m) = (share(hidden * width), count(hidden as u64));
+            let start = start.map(|start| format!(", from {} at the start", count(start)));
+            let (share, m) = (share(hidden * width), count(hidden));
             format!(
                 "{nnz} of {asked} asked for ({share} of {m} × {shape} weights){}",
                 start.unwrap_or_default()
@@ -115,7 +115,7 @@ fn loss(r: &Report, losses: &str) -> Fact {
 fn together(r: &Report, layers: &LayersDetails) -> Option<Fact> {
     let before = layers.untuned_loss?;
     let grown = if layers.grown_nnz > r.nnz {
-        format!(" with {} weights", count(layers.grown_nnz as u64))
+        format!(" with {} weights", count(layers.grown_nnz))
     } else {
         String::new()
     };
@@ -135,14 +135,14 @@ fn pinned(pinned: &[PinnedWeight]) -> Option<Fact> {
     let names = joined(pinned.iter().take(SHOWN).map(name));
     let more = match pinned.len().saturating_sub(SHOWN) {
         0 => String::new(),
-        more => format!(", and {} more, which --json lists", count(more as u64)),
+        more => format!(", and {} more, which --json lists", count(more)),
     };
     (!names.is_empty()).then(|| ("kept", format!("{names}{more}")))
 }
 
 fn search_split(search: &SearchDetails) -> Option<Fact> {
     let loss = search.validation_loss?;
-    let rows = count(search.validation_samples as u64);
+    let rows = count(search.validation_samples);
     let psnr = decibel(search.validation_psnr_db);
     let right = search.validation_accuracy.map(|share| format!(", accuracy {}", percent(share)));
     let right = right.unwrap_or_default();
@@ -151,7 +151,7 @@ fn search_split(search: &SearchDetails) -> Option<Fact> {
 
 fn anneal_split(anneal: &AnnealDetails) -> Option<Fact> {
     let (accuracy, loss) = anneal.validation_accuracy.zip(anneal.validation_loss)?;
-    let rows = count(anneal.validation_samples as u64);
+    let rows = count(anneal.validation_samples);
     Some(("held out", format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))))
 }
 

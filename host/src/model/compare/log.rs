@@ -1,4 +1,4 @@
-//! The lines of [`tamis::infer::trace`], read from what a part has printed.
+//! The lines of [`tamis::infer::trace`], read from what a device has printed.
 //!
 //! Lines without the prefix are not looked at, and what stands before it on a line, as a time, is
 //! left out. Nothing else is believed: numbers are counted, rows come one by one, and checksums
@@ -170,7 +170,7 @@ fn kind_of(text: &str) -> Option<Kind> {
     [Kind::Floats, Kind::Integers].into_iter().find(|kind| kind.name() == text)
 }
 
-/// A decimal number as the part writes it, without a sign.
+/// A decimal number as the device writes it, without a sign.
 fn whole(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -70,7 +70,10 @@ pub(crate) fn form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
     Form {
         kind: Kind::Paper,
         terms: terms(problem, sizes, seed, own, &setup.plan),
-        body: Checkpoint::form(&setup.schedule.budget(sizes.dims, setup.plan.layout.panel, 0), signs),
+        body: Checkpoint::form(
+            &setup.schedule.budget(sizes.dims, setup.plan.layout.panel, 0),
+            signs,
+        ),
     }
 }
 
