@@ -25,7 +25,7 @@ use self::scales::{
     InputScale, activations, by_largest, cuts, given, input_scale, mean_squares, part_cut,
     searched, spread,
 };
-pub use self::tune::{TuneOptions, TuneProgress, TuneReport};
+pub use self::tune::{EpochProgress, TuneOptions, TuneReport};
 use crate::base::file::Aligned;
 use crate::data::Matrix;
 use crate::data::Task;
@@ -161,7 +161,7 @@ pub fn quantise_until(
     labels: Option<(Task, &[f32])>,
     options: &QuantiseOptions,
     stop: &Stop,
-    observe: impl FnMut(&TuneProgress) -> bool,
+    observe: impl FnMut(&EpochProgress) -> bool,
 ) -> Result<QuantiseOutcome> {
     let model = &model.in_rows()?;
     let view = model.view()?;

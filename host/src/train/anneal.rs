@@ -9,11 +9,12 @@ use tamis::learn::start::{self, continue_if};
 use tamis::operator::factored::Factored;
 use tamis::operator::sensing::Sensing;
 
+use crate::base::check_setting;
 use crate::base::limits::Watch;
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::operator::{Blocked, Layout, Stop};
 use crate::train::budget::Memory;
-use crate::train::check::{Sizes, at_least_one, sizes, validation_rows};
+use crate::train::check::{Sizes, sizes, validation_rows};
 use crate::train::checkpoint;
 use crate::train::encode::encode;
 use crate::train::network::SparseNetwork;
@@ -161,28 +162,17 @@ fn share_right(held: Held) -> f64 {
     held.right as f64 / held.rows.max(1) as f64
 }
 
-/// What the core would refuse, in the words of the command line.
+/// Refuses what the core would refuse, in the words of the command line.
 fn check(params: &Params<'_>) -> Result<()> {
-    at_least_one("--epochs", params.epochs as usize, "leave --epochs out for 100")?;
-    if !(params.start_factor >= 1.0 && params.start_factor.is_finite()) {
-        return Err(Error::new("the first support is smaller than the last")
-            .expected("--start-factor 1 or more")
-            .got(params.start_factor)
-            .help("10 gives the best accuracy, 1 takes the least memory"));
-    }
-    if !(params.rate > 0.0 && params.rate.is_finite()) {
-        return Err(Error::new("the learning rate is out of bounds")
-            .expected("--rate above 0, such as 0.02")
-            .got(params.rate)
-            .help("leave --rate out for 0.02"));
-    }
-    if !(0.0..=1.0).contains(&params.drop) {
-        return Err(Error::new("the part that is dropped is out of bounds")
-            .expected("--drop 0 to 1")
-            .got(params.drop)
-            .help("leave --drop out for 0.3, or pass 0 to let nothing grow again"));
-    }
-    Ok(())
+    let &Params { epochs, start_factor, rate, drop, .. } = params;
+    check_setting(epochs > 0, "--epochs 1 or more", epochs, "leave --epochs out for 100")?;
+    let help = "10 gives the best accuracy, 1 takes the least memory";
+    let holds = start_factor >= 1.0 && start_factor.is_finite();
+    check_setting(holds, "--start-factor 1 or more", start_factor, help)?;
+    let holds = rate > 0.0 && rate.is_finite();
+    check_setting(holds, "--rate above 0, such as 0.02", rate, "leave --rate out for 0.02")?;
+    let help = "leave --drop out for 0.3, or pass 0 to let nothing grow again";
+    check_setting((0.0..=1.0).contains(&drop), "--drop 0 to 1", drop, help)
 }
 
 /// The power of two that brings the largest magnitude below 1. Columns of floats are scaled one by

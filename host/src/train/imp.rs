@@ -110,7 +110,7 @@ fn resolve(
         epochs: settings.epochs,
         batch: settings.batch,
         optimiser: settings.optimiser,
-        rates: rates.unwrap_or_else(|| Rates::constant(settings.optimiser.usual_rate())),
+        rates: rates.unwrap_or_else(|| Rates::constant(settings.optimiser.default_rate())),
         part: settings.prune,
         rewind: settings.rewind,
         input_scale: if bytes && !settings.raw { 1.0 / 256.0 } else { 1.0 },

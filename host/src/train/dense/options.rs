@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::optimiser::{Optimiser, Rates};
 use super::pass::{Engine, Goal, Measure, Set, labels_of};
 use super::shape::Shape;
+use crate::base::check_setting;
 use crate::data::{Matrix, Values};
 use crate::{Error, Result};
 
@@ -124,18 +125,12 @@ impl ImpOptions {
         self.optimiser.check()?;
         self.rates.check()?;
         let all = self.shape.weights();
-        if !(1..=all).contains(&self.nnz) {
-            return Err(Error::new("the number of nonzeros is out of bounds")
-                .expected(format_args!("--nnz 1 to {all}, the weights of the dense network"))
-                .got(self.nnz)
-                .help("choose a part of all weights, such as a tenth"));
-        }
-        if !(self.part > 0.0 && self.part <= 1.0) {
-            return Err(Error::new("the part that a round prunes is out of bounds")
-                .expected("--prune-part above 0 and at most 1")
-                .got(self.part)
-                .help("leave --prune-part out for 0.1, or pass --one-shot to prune once"));
-        }
+        let expected = format!("--nnz 1 to {all}, the weights of the dense network");
+        let help = "choose a fraction of all weights, such as a tenth";
+        check_setting((1..=all).contains(&self.nnz), expected, self.nnz, help)?;
+        let help = "leave --prune-part out for 0.1, or pass --one-shot to prune once";
+        let holds = self.part > 0.0 && self.part <= 1.0;
+        check_setting(holds, "--prune-part above 0 and at most 1", self.part, help)?;
         if self.rewind >= self.epochs {
             return Err(Error::new("the epoch to go back to leaves nothing to train")
                 .expected(format_args!(
