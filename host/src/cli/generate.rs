@@ -362,7 +362,7 @@ fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> R
 }
 
 /// Writes samples, labels and what `more` writes: all of them or none.
-fn save(
+pub(super) fn save(
     output: &Path,
     data: &Matrix,
     labels: &Array<'_>,
