@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::optimiser::{Optimiser, Rates};
-use super::pass::{Engine, Goal, Measure, Set, labels_of};
+use super::pass::{Engine, Measure, labels_of};
 use super::shape::Shape;
 use crate::base::check_setting;
-use crate::data::{Matrix, Values};
+use crate::data::{Matrix, Problem, Task, Values};
 use crate::{Error, Result};
 
 /// One level of a run.
@@ -28,7 +28,7 @@ pub struct ImpOptions {
     /// The dense network.
     pub shape: Shape,
     /// What is learnt.
-    pub goal: Goal,
+    pub task: Task,
     /// Weights that are left in the end, s, over all layers.
     pub nnz: usize,
     /// Epochs of each level.
@@ -57,10 +57,10 @@ impl ImpOptions {
     /// The published recipe of pruning, 10 % a round back to the initial weights, with Adam at
     /// 0.001 on all rows at once.
     #[must_use]
-    pub fn new(shape: Shape, goal: Goal, nnz: usize) -> Self {
+    pub fn new(shape: Shape, task: Task, nnz: usize) -> Self {
         Self {
             shape,
-            goal,
+            task,
             nnz,
             epochs: 15,
             batch: 0,
@@ -109,7 +109,7 @@ impl ImpOptions {
         let batch = self.rows(data.rows);
         let floats = matches!(data.values, Values::F32(_));
         let gather = !floats || batch < data.rows || self.input_scale != 1.0;
-        Engine::<f32>::bytes(&self.shape, self.goal, batch, gather)
+        Engine::<f32>::bytes(&self.shape, self.task, batch, gather)
     }
 
     /// Rows of a batch of a set.
@@ -144,9 +144,9 @@ impl ImpOptions {
     }
 
     /// Checks that rows and labels are such as the network takes.
-    pub(super) fn check_set(&self, set: Set<'_>) -> Result<()> {
+    pub(super) fn check_set(&self, set: &Problem) -> Result<()> {
         let (shape, rows) = (&self.shape, set.data.rows);
-        let width = labels_of(shape, self.goal);
+        let width = labels_of(shape, self.task);
         let wrong = |what: &str, expected: usize, got: usize| {
             let error = Error::new(format!("the {what} do not fit the network"))
                 .expected(expected)
@@ -159,7 +159,7 @@ impl ImpOptions {
         if set.labels.len() != rows * width {
             return wrong("labels", rows * width, set.labels.len());
         }
-        if self.goal == Goal::Classes
+        if self.task == Task::Multiclass
             && let Some(label) = set.labels.iter().find(|&&label| {
                 !(label >= 0.0
                     && label.fract() == 0.0
