@@ -39,7 +39,7 @@ impl Common {
         self.threads.map_or(0, usize::from)
     }
 
-    /// Runs `work` on a pool of the threads asked for.
+    /// Runs `work` on a pool of --threads.
     pub(super) fn on_pool<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         Ok(crate::train::pool(self.threads())?.install(work))
     }

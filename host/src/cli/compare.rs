@@ -137,7 +137,7 @@ fn summary(object: &Compared<'_>) -> String {
     };
     let layers = console::table(&heading, report.layers.iter().map(row));
     let first = report.first.as_ref().map_or_else(
-        || format!("All {} numbers agree, to the bit.", count(report.numbers)),
+        || format!("All {} numbers are bit-identical.", count(report.numbers)),
         |first| difference(report, first),
     );
     let warning =

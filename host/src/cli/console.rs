@@ -137,7 +137,7 @@ pub(super) fn psnr_fact(psnr: Option<f64>, zero: Option<f64>) -> (&'static str, 
     ("PSNR", decibel(psnr) + &beside)
 }
 
-/// A part of a whole.
+/// A fraction.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)
 }
@@ -147,7 +147,7 @@ pub(super) fn percent(part: f64) -> String {
 pub(super) fn cut_fact(inputs: Option<usize>) -> Option<(&'static str, String)> {
     let inputs = inputs.filter(|inputs| *inputs > 0)?;
     let text = format!(
-        "{} numbers of the data are beyond the range that the model was calibrated to, and cut to its ends; if that is usual, \
+        "{} numbers of the data are beyond the range that the model was calibrated to, and cut to its ends; if such rows are common, \
          quantize again on rows that hold such numbers",
         count(inputs)
     );

@@ -26,7 +26,7 @@ pub(super) struct Eval {
     #[command(flatten)]
     source: SourceArgs,
     /// What the labels are [default: what the model was trained for; where the file does not say,
-    /// multiclass for several outputs, binary if two labels are kept or all are 0 or 1, else
+    /// multiclass for several outputs, binary for two --keep-labels or where all are 0 or 1, else
     /// regression]
     #[arg(long)]
     task: Option<Task>,

@@ -47,7 +47,7 @@ pub(super) struct Finetune {
     /// Rows of a batch; 0 for all rows [default: 256]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     batch: Option<usize>,
-    /// The first step of a weight, in parts of the size of its layer's weights [default: 0.02]
+    /// The first step of a weight, relative to the size of its layer's weights [default: 0.02]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     rate: Option<f64>,
     /// Seconds after which the fit ends, looked at after every epoch
@@ -101,19 +101,19 @@ impl Finetune {
     }
 
     fn options(&self, common: &Common) -> Result<FinetuneOptions> {
-        let usual = tune::Params::DEFAULT;
+        let defaults = tune::Params::DEFAULT;
         let rate = at_least_zero("--rate", self.rate)?;
         let time = at_least_zero("--time-limit", self.time_limit)?;
         let batch = match self.batch {
             Some(0) => usize::MAX,
-            batch => batch.unwrap_or(usual.batch),
+            batch => batch.unwrap_or(defaults.batch),
         };
         Ok(FinetuneOptions {
             method: self.method(),
             params: tune::Params {
-                epochs: self.epochs.unwrap_or(usual.epochs),
+                epochs: self.epochs.unwrap_or(defaults.epochs),
                 batch,
-                rate: rate.map_or(usual.rate, |rate| rate as f32),
+                rate: rate.map_or(defaults.rate, |rate| rate as f32),
                 seed: common.seed,
             },
             steps: self.epochs.unwrap_or(STEPS),

@@ -18,7 +18,8 @@ use crate::train::Budget;
 
 /// Make a model of one that another program has trained: ONNX, safetensors or NPZ.
 ///
-/// Only nonzero weights are kept: all of them, or with --nnz, --density or --threshold the largest.
+/// Only nonzero weights are stored: all of them, or with --nnz, --density or --threshold the
+/// largest.
 /// Pruning so costs accuracy; tamis finetune fits the weights that are left. Biases become weights
 /// of one more input, the last, which must be 1 in every row.
 #[derive(Debug, Args)]
@@ -41,10 +42,10 @@ pub(super) struct Import {
     /// The least output that is class 1 of --task binary [default: 0, for log-odds]
     #[arg(long, value_name = "Y", value_parser = parse::number)]
     class_from: Option<f64>,
-    /// Nonzeros to keep: the largest over all layers; biases count, and are kept
+    /// Nonzeros of the model: the largest over all layers; biases count, and are never pruned
     #[arg(long, value_name = "S", value_parser = parse::whole::<usize>, conflicts_with_all = ["density", "threshold"])]
     nnz: Option<usize>,
-    /// The part of all weights and biases to keep, such as 0.05
+    /// The same as a fraction of all weights and biases, such as 0.05
     #[arg(long, value_name = "P", value_parser = parse::number, conflicts_with = "threshold")]
     density: Option<f64>,
     /// Keep weights of at least this absolute value
@@ -98,8 +99,8 @@ fn summary(object: &Object<'_, ImportReport>) -> String {
     ];
     let kept = r.nnz - r.handed_on;
     let mut nonzeros = count(r.nnz);
-    if let Some(asked) = r.requested_nnz {
-        nonzeros += &format!(" of {} asked for", count(asked));
+    if let Some(requested) = r.requested_nnz {
+        nonzeros += &format!(" of {} requested", count(requested));
     }
     let part = percent(kept as f64 / r.dense_nnz.max(1) as f64);
     nonzeros += &format!(": {} of {} weights and biases ({part})", count(kept), count(r.dense_nnz));
@@ -127,7 +128,7 @@ fn summary(object: &Object<'_, ImportReport>) -> String {
     if kept < r.nnz_before {
         rows.push((
             "next",
-            "weights were left out by size: tamis finetune fits those that are left".to_owned(),
+            "weights were pruned by size: tamis finetune fits the others".to_owned(),
         ));
     }
     facts(&title, &rows)

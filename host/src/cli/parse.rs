@@ -72,7 +72,7 @@ pub(super) enum RecipeName {
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
     /// The published settings for several outputs or classes, with epochs that diverge undone and
-    /// the best iterate kept
+    /// the best iterate as the result
     PaperSafe,
     /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense
     /// memory
@@ -82,7 +82,7 @@ pub(super) enum RecipeName {
 /// `--optimiser`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OptimiserName {
-    /// Adam with the usual betas
+    /// Adam with betas 0.9 and 0.999
     Adam,
     /// Stochastic gradient descent with momentum
     Sgd,
@@ -188,7 +188,7 @@ pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
     }
 }
 
-/// Weights to keep, as `--must-keep` names them.
+/// Weights to pin, as `--must-keep` names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ToPin {
     Weight(usize, usize),

@@ -24,7 +24,7 @@ use crate::model::{
 };
 use crate::{Error, Result, data};
 
-/// Make a model of 8-bit integers, for parts without a float unit, with scales from rows of data.
+/// Make a model of 8-bit integers, for devices without a float unit, with scales from rows of data.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -56,9 +56,9 @@ pub(super) struct Quantise {
     /// A scale for the weights of each neuron: finer, for 4 bytes a neuron
     #[arg(long)]
     per_neuron: bool,
-    /// Part of the activations above 0 that is not cut, such as 0.999 [default: the one with the
+    /// Fraction of the activations above 0 that is not cut, such as 0.999 [default: the one with the
     /// least error of the outputs]
-    #[arg(long, value_name = "PART", value_parser = parse::number)]
+    #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     part: Option<f64>,
     /// Train the weights as they are rounded, for so many passes over the rows, which need labels;
     /// of the states after each pass and the one before all, that with the least loss of integers
@@ -68,7 +68,7 @@ pub(super) struct Quantise {
     /// Rows of a batch of --tune; 0 for all rows [default: 256]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>, requires = "tune")]
     batch: Option<usize>,
-    /// The first step of a weight of --tune, in parts of the size of its layer's weights [default:
+    /// The first step of a weight of --tune, relative to the size of its layer's weights [default:
     /// 0.01]
     #[arg(long, value_name = "RATE", value_parser = parse::number, requires = "tune")]
     rate: Option<f64>,
@@ -87,7 +87,7 @@ const FAR: f64 = 25.0;
 /// Rows below which scales are those of chance.
 const FEW: usize = 32;
 
-/// Part of the activations that may be cut without a word.
+/// Fraction of the activations that may be cut without a warning.
 const MUCH: f64 = 0.0101;
 
 /// `--encoding`
@@ -162,14 +162,14 @@ impl Quantise {
         console.result(&object, || summary(&object))
     }
 
-    /// How to tune, if that is asked for.
+    /// How to tune, with `--tune`.
     fn tuning(&self, common: &Common) -> Result<Option<TuneOptions>> {
         let Some(epochs) = self.tune else { return Ok(None) };
         if epochs == 0 {
             return Err(Error::new("tuning needs an epoch")
                 .expected("--tune 1 or more")
                 .got(0)
-                .help("10 are usual; leave --tune out to round only"));
+                .help("pass --tune 10, or leave it out to round only"));
         }
         if self.labels.is_none() && self.target.is_none() {
             return Err(Error::new("tuning needs labels")
@@ -179,10 +179,10 @@ impl Quantise {
         }
         let rate = at_least_zero("--rate", self.rate)?;
         let time = at_least_zero("--time-limit", self.time_limit)?;
-        let usual = tune::Params::DEFAULT;
+        let defaults = tune::Params::DEFAULT;
         let batch = match self.batch {
             Some(0) => usize::MAX,
-            batch => batch.unwrap_or(usual.batch),
+            batch => batch.unwrap_or(defaults.batch),
         };
         let rate = rate.map_or(TuneOptions::RATE, |rate| rate as f32);
         let params = tune::Params { epochs, batch, rate, seed: common.seed };
@@ -198,7 +198,7 @@ impl Quantise {
             (Some(path), _) => Labels::File(path.clone()),
             (None, Some(column)) => Labels::Column(column.clone()),
             (None, None) if self.keep_labels.is_some() => {
-                return Err(Error::new("labels to keep need labels")
+                return Err(Error::new("--keep-labels needs labels")
                     .expected("--labels or --target")
                     .got("--keep-labels alone")
                     .help("pass the labels, or leave --keep-labels out"));

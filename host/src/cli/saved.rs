@@ -31,7 +31,7 @@ impl<'a, R> Object<'a, R> {
     }
 }
 
-/// Part of the training rows that is right.
+/// Fraction of the training rows whose class is right.
 pub(super) fn accuracy_fact(part: f64) -> (&'static str, String) {
     ("accuracy", format!("{} of the training rows", percent(part)))
 }

@@ -33,9 +33,9 @@ pub struct LayerCost {
     pub inputs: usize,
     /// Numbers that it gives.
     pub outputs: usize,
-    /// Outputs asked for in training; those without weights are not stored.
+    /// Requested outputs; those without weights are not stored.
     pub requested: usize,
-    /// Nonzeros as a part of the weights of the dense layer; 0 of a sum, which has none.
+    /// Nonzeros as a fraction of the weights of the dense layer; 0 of a sum, which has none.
     pub density: f64,
     /// Its cost.
     #[serde(flatten)]
@@ -85,7 +85,7 @@ pub struct ModelCost {
     pub inputs: usize,
     /// Numbers in one prediction.
     pub outputs: usize,
-    /// Neurons asked for in each hidden layer.
+    /// Requested neurons in each hidden layer.
     pub hidden: Vec<usize>,
     /// What it was trained for, as [`ModelFile::task`] says.
     pub task: Option<Task>,
@@ -255,7 +255,7 @@ impl ModelFile {
         }
     }
 
-    /// Scores predictions of the model by `task`, with the threshold of the file or else the usual
+    /// Scores predictions of the model by `task`, with the threshold of the file or else the default
     /// one.
     ///
     /// # Errors

@@ -316,7 +316,7 @@ pub struct TargetCost {
     pub deploy: &'static str,
     /// The model; instructions are those of the crate's kernels.
     pub model: Needs,
-    /// Dense layers of 8-bit integers of the shape asked for in training; where there is no such
+    /// Dense layers of 8-bit integers of the requested shape; where there is no such
     /// way, embedded.
     pub dense_int8: Needs,
     /// Dense layers of floats of that shape.
@@ -429,8 +429,8 @@ fn startup(target: &Target, what: Limited) -> u64 {
     if what == Limited::Flash { target.core.prices().startup.into() } else { 0 }
 }
 
-/// Inputs and outputs of the dense layers in the place of the model's, with the outputs asked for
-/// in training.
+/// Inputs and outputs of the dense layers in the place of the model's, with the requested
+/// outputs.
 fn dense_shape(cost: &ModelCost) -> Vec<[usize; 2]> {
     let layers = cost.layers.iter().scan(cost.inputs, |inputs, layer| {
         let shape = [*inputs, layer.requested];

@@ -199,13 +199,13 @@ fn fit<'a>(
     let batch = params.budget(dims, outputs, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
-    let usual = Layout { tile, hold: false, ..layout };
+    let default = Layout { tile, hold: false, ..layout };
     let memory = job.memory;
     let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {
         let params = Params { start_factor: factor, ..params };
         let with = |layout| plan_of(sizes, bytes, &params, layout, job.checkpoints);
-        match choose(memory, usual, dims.hidden, plan::LESS, with) {
+        match choose(memory, default, dims.hidden, plan::LESS, with) {
             Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => {
                 factor = (factor * SHRINK).max(1.0)
             }
@@ -275,9 +275,9 @@ mod tests {
             (30, false, None),
             (7, false, Some(270)),
         ] {
-            let usual = AnnealOptions::default();
-            let params = Params { epochs: 3, ..usual.params };
-            let options = AnnealOptions { params, batch, least_steps: 0, ..usual };
+            let default = AnnealOptions::default();
+            let params = Params { epochs: 3, ..default.params };
+            let options = AnnealOptions { params, batch, least_steps: 0, ..default };
             let job = |memory| Job { memory, checkpoints: bytes, ..Job::plain(20, 90) };
             let plan = |memory| {
                 AnnealSetup::new(&problem(outputs, bytes), &options, &job(memory))

@@ -85,7 +85,7 @@ fn resolve(
                 "at most {MAX_INPUTS} columns, and as many neurons of a layer (--hidden)"
             ))
             .got(wide)
-            .help("leave out columns, or choose fewer neurons; 10 to 1000 are usual"));
+            .help("leave out columns, or choose fewer neurons, such as 10 to 1000"));
     }
     if hidden.len() >= MAX_LAYERS {
         return Err(Error::new("too many layers for a model")

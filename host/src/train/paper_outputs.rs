@@ -116,7 +116,7 @@ impl<'a> OutputsSetup<'a> {
                 return Err(Error::new("the steps of the published method diverge")
                     .expected("a loss that stays finite")
                     .got(format_args!("an overflow in step {}", step + 1))
-                    .help("use --recipe paper-safe, which undoes such steps, a shorter --step fixed:ETA, or the usual recipe"));
+                    .help("use --recipe paper-safe, which undoes such steps, a shorter --step fixed:ETA, or the default recipe"));
             }
             done => done?,
         };
@@ -199,8 +199,8 @@ pub(crate) fn plan_for(
     frozen: &FrozenLayers,
 ) -> Result<Plan> {
     let Sizes { dims, outputs } = sizes;
-    let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
-    let plan = choose(job.memory, usual, dims.hidden, plan::LESS, |layout| {
+    let default = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
+    let plan = choose(job.memory, default, dims.hidden, plan::LESS, |layout| {
         let schedule = Schedule { strip: layout.strip(), ..*schedule };
         let mut budget = schedule.budget(dims, outputs, layout.panel, 0);
         budget.scratch = tamis::operator::factored::provided::scratch(budget.strip, dims.inputs);
@@ -226,5 +226,5 @@ fn nothing_found(dims: &Dims) -> Error {
     Error::new("training found no weight that explains the labels")
         .expected(format_args!("{} nonzeros", dims.nnz))
         .got("0")
-        .help("check that some column is not all zero, scale inputs and labels to about 1, or use the usual recipe")
+        .help("check that some column is not all zero, scale inputs and labels to about 1, or use the default recipe")
 }

@@ -89,7 +89,7 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
     } = setup.params;
     let own: [Term; LM_TERMS] = [
         Term::name("--signs", &SIGNS, signs_name(signs)),
-        Term::count("rows held out (--validation)", validation),
+        Term::count("rows of the validation split (--validation)", validation),
         count("--patience", validation_patience),
         Term::count("--search-rows", rows),
         count("--kicks", kicks),
@@ -138,15 +138,15 @@ pub(crate) fn anneal_form(problem: &Problem, setup: &AnnealSetup<'_>) -> Form {
     let own: [Term; ANNEAL_TERMS] = [
         count("--epochs", epochs),
         Term::count("rows of a batch (--batch)", batch),
-        Term::count("rows held out (--validation)", validation),
+        Term::count("rows of the validation split (--validation)", validation),
         count("--patience", patience),
         Term::float("first support (--start-factor or --ram)", start_factor),
         Term::float("--rate", rate),
         count("steps of warming up", warmup),
         count("steps between changes of the support", update_every),
         Term::float("--drop", drop),
-        Term::float("part of the run that shrinks the support", shrink),
-        Term::float("part of the run that settles the support", settle),
+        Term::float("fraction of the run that shrinks the support", shrink),
+        Term::float("fraction of the run on the final support", settle),
         Term::count("rows that growth looks at", growth_rows),
         Term::float("floor of the column scales", floor),
         Term::float("scale of the inputs", input_scale),

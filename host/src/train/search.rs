@@ -68,14 +68,14 @@ impl<'a> SearchSetup<'a> {
                     u32::MAX as usize / width
                 ))
                 .got(format_args!("{slots} for --hidden {}", dims.hidden))
-                .help("choose fewer neurons; 10 to 1000 are usual"));
+                .help("choose fewer neurons, such as 10 to 1000"));
         }
         let validation = validation_rows(rows, options.validation)?;
         if options.validation > 0.0 && validation == 0 {
-            return Err(Error::new("there are too few rows to hold some out")
-                .expected("a part that makes at least one row, with one left")
+            return Err(Error::new("there are too few rows for a validation split")
+                .expected("a fraction that gives at least one row, with one left to train on")
                 .got(format_args!("--validation {} of {rows} rows", options.validation))
-                .help("give more rows or a larger part, or leave --validation out"));
+                .help("give more rows or a larger fraction, or leave --validation out"));
         }
         let params = Params { signs, validation, seed: job.seed, ..options.params };
         let plan = SearchPlan::new(sizes, second, problem.data.is_bytes(), &params, job, slots)?;
@@ -125,7 +125,7 @@ fn check_second(
         )
         .expected(format_args!("--hidden M1,M2 with 1 to {} for M2", u16::MAX))
         .got(second)
-        .help("10 to 100 are usual"));
+        .help("choose 10 to 100"));
     }
     if outputs > 0 {
         return Err(Error::new("a search for two hidden layers is for labels of one column")
@@ -191,14 +191,14 @@ impl SearchPlan {
             let workspace = [operator, budget.workspace_bytes(), checkpoints];
             Self { plan: Plan::sum(layout, budget.state_bytes(), &workspace), budget, slots }
         };
-        let usual = Layout::new(slots, dims.inputs);
+        let default = Layout::new(slots, dims.inputs);
         // Products of several outputs are not by one Gram matrix.
-        let usual = if outputs > 0 {
-            usual
+        let default = if outputs > 0 {
+            default
         } else {
-            usual.with_gram(with(usual).budget.room()).with_activations(dims.samples, slots)
+            default.with_gram(with(default).budget.room()).with_activations(dims.samples, slots)
         };
-        let plan = choose(job.memory, usual, slots, LESS, |layout| with(layout).plan)?;
+        let plan = choose(job.memory, default, slots, LESS, |layout| with(layout).plan)?;
         Ok(with(plan.layout))
     }
 }

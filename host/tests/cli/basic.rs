@@ -31,7 +31,10 @@ fn what_the_demo_proposes_next_works() {
     for line in next {
         ok(folder.path(), line.trim().strip_prefix("tamis ").unwrap());
     }
-    assert!(text.contains("Recovered: all 50 weights") && text.contains("kept"), "{text}");
+    assert!(
+        text.contains("Recovered: all 50 weights") && text.contains("within the budget"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_device_that_gives_the_same_agrees() {
         assert_eq!(report["numbers_are"], json!(kind));
         assert_eq!(report["layers"].as_array().unwrap().len(), 2, "{report}");
         assert_eq!(report["numbers"], json!(number(&report["layers"][0], "numbers") as u64 + 4));
-        assert!(ok(folder.path(), &line).contains("agree, to the bit"));
+        assert!(ok(folder.path(), &line).contains("bit-identical"));
     }
     // The log says what predict says.
     ok(folder.path(), "predict m.tamis --data p/X.npy -o y.csv -q");

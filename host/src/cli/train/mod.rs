@@ -124,7 +124,7 @@ impl Train {
                 .at(path)
                 .expected("--resume, or the name of a file that there is not")
                 .got("a file of that name, which this run would overwrite")
-                .help("pass --resume to go on from it, or remove it to start anew")),
+                .help("pass --resume to continue from it, or remove it to start anew")),
             (true, false) => console
                 .say(format_args!("There is no {} yet: the run starts anew.", path.display())),
             _ => Ok(()),

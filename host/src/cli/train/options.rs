@@ -59,7 +59,7 @@ impl Train {
         let checkpoint = self.checkpoints.checkpoint.clone().map(|path| CheckpointOptions {
             resume: self.checkpoints.resume,
             on_error: |error| {
-                say_error(format_args!("warning: the run goes on without a checkpoint: {error}"));
+                say_error(format_args!("warning: the run continues without a checkpoint: {error}"));
             },
             ..CheckpointOptions::resume(path)
         });

@@ -136,9 +136,9 @@ fn picture(report: &PathReport) -> String {
     let (own, held) = (points(&|point| Some(point.loss)), points(&|point| point.cv_loss));
     let above = points(&|point| Some(point.cv_loss? + point.cv_error?));
     let line = |label, points, colour, dashed| Line { label, points, colour, dashed };
-    let mut all = vec![line("rows trained on", own.as_slice(), 0, false)];
+    let mut all = vec![line("training rows", own.as_slice(), 0, false)];
     if !held.is_empty() {
-        all.push(line("rows left out", &held, 1, false));
+        all.push(line("left-out folds", &held, 1, false));
         all.push(line("with a standard error", &above, 1, true));
     }
     let title = report
@@ -159,7 +159,7 @@ fn summary(object: &Object<'_>) -> String {
         let held = held.map_or_else(String::new, |(loss, error)| {
             let right =
                 point.cv_accuracy.map(|part| format!(", {}", percent(part))).unwrap_or_default();
-            format!("; left out {loss:.4e} ± {error:.1e}{right}")
+            format!("; cross-validation {loss:.4e} ± {error:.1e}{right}")
         });
         let start = if point.warm { "warm" } else { "cold" };
         format!(

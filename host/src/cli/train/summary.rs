@@ -40,13 +40,13 @@ fn joined(values: impl Iterator<Item = String>) -> String {
 }
 
 fn nonzeros(r: &Report) -> Fact {
-    let (nnz, asked) = (count(r.nnz), count(r.requested_nnz));
+    let (nnz, requested) = (count(r.nnz), count(r.requested_nnz));
     let share = |all: usize| percent(r.nnz as f64 / all as f64);
     let (hidden, inputs) = (r.hidden.first(), count(r.inputs));
     let text = match &r.details {
         Details::Layers(layers) => {
             let layers = joined(layers.layers.iter().map(|layer| count(layer.nnz)));
-            format!("{nnz} of {asked} asked for; hidden layers {layers}")
+            format!("{nnz} of {requested} requested; hidden layers {layers}")
         }
         Details::Imp(imp) => {
             format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz))
@@ -65,7 +65,7 @@ fn nonzeros(r: &Report) -> Fact {
             let start = start.map(|start| format!(", from {} at the start", count(start)));
             let (share, m) = (share(hidden * width), count(hidden));
             format!(
-                "{nnz} of {asked} asked for ({share} of {m} × {shape} weights){}",
+                "{nnz} of {requested} requested ({share} of {m} × {shape} weights){}",
                 start.unwrap_or_default()
             )
         }
@@ -137,7 +137,7 @@ fn pinned(pinned: &[PinnedWeight]) -> Option<Fact> {
         0 => String::new(),
         more => format!(", and {} more, which --json lists", count(more)),
     };
-    (!names.is_empty()).then(|| ("kept", format!("{names}{more}")))
+    (!names.is_empty()).then(|| ("pinned", format!("{names}{more}")))
 }
 
 fn search_split(search: &SearchDetails) -> Option<Fact> {
@@ -146,30 +146,31 @@ fn search_split(search: &SearchDetails) -> Option<Fact> {
     let psnr = decibel(search.validation_psnr_db);
     let right = search.validation_accuracy.map(|share| format!(", accuracy {}", percent(share)));
     let right = right.unwrap_or_default();
-    Some(("held out", format!("{rows} rows: {loss:.4e} mean squared error, {psnr}{right}")))
+    Some(("validation", format!("{rows} rows: {loss:.4e} mean squared error, {psnr}{right}")))
 }
 
 fn anneal_split(anneal: &AnnealDetails) -> Option<Fact> {
     let (accuracy, loss) = anneal.validation_accuracy.zip(anneal.validation_loss)?;
     let rows = count(anneal.validation_samples);
-    Some(("held out", format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))))
+    Some(("validation", format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))))
 }
 
 fn search_fact(search: &SearchDetails) -> Fact {
-    let found = match (search.exact, search.early) {
+    let ended = match (search.exact, search.early) {
         (true, _) => "exact",
-        (false, true) => "no better on the rows held out",
+        (false, true) => "early stopping on the validation split",
         (false, false) => "not exact",
     };
     let turns = match search.turns {
         0 => String::new(),
-        turns => format!(", {turns} turns of published steps"),
+        turns => format!(", {turns} alternations with published steps"),
     };
-    let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
+    let moves =
+        format!("{} of {} moves taken, {} perturbations", search.moves, search.tried, search.kicks);
     (
         "search",
         format!(
-            "{found}; {moves}{turns}, signs {}, {} rows first",
+            "{ended}; {moves}{turns}, signs {}, {} rows first",
             search.signs, search.search_rows
         ),
     )
@@ -188,7 +189,7 @@ fn test_fact(r: &Report, imp: &ImpDetails) -> Option<Fact> {
 fn time(r: &Report) -> Fact {
     let resumed = match r.resumed_steps {
         0 => String::new(),
-        steps => format!(", went on from step {}", count(steps)),
+        steps => format!(", resumed from step {}", count(steps)),
     };
     let (seconds, passes, epochs, threads) = (r.seconds, r.passes, r.epochs, r.threads);
     let ended = format!("{threads} threads{}{resumed}", limit_fact(r.limit));

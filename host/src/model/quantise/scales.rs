@@ -226,7 +226,7 @@ pub(super) fn cuts(activations: &[Vec<f32>], part: f64) -> Result<Vec<f32>> {
     activations.iter().enumerate().map(cut).collect()
 }
 
-/// Part of the activations above 0 that these scales cut.
+/// Fraction of the activations above 0 that these scales cut.
 pub(super) fn part_cut(activations: &[Vec<f32>], cuts: &[f32]) -> f64 {
     let above =
         |(sorted, cut): (&Vec<f32>, &f32)| sorted.len() - sorted.partition_point(|a| a <= cut);

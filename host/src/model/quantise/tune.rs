@@ -37,7 +37,7 @@ const GROUP: usize = 32;
 /// How to tune.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TuneOptions {
-    /// Epochs, batches, the first step in parts of the root mean square of a layer's weights, and
+    /// Epochs, batches, the first step relative to the root mean square of a layer's weights, and
     /// the seed of the order of rows.
     pub params: Params,
     /// Time, looked at after every step; passes are not limited.
@@ -45,7 +45,7 @@ pub struct TuneOptions {
 }
 
 impl TuneOptions {
-    /// The first step of a weight, in parts of the size of its layer's weights: shorter than that
+    /// The first step of a weight, relative to the size of its layer's weights: shorter than that
     /// of floats, which are not fitted yet.
     pub const RATE: f32 = 0.01;
 }
@@ -206,7 +206,7 @@ fn check(params: &Params) -> Result<()> {
                 "{} epochs, {} rows, rate {}",
                 params.epochs, params.batch, params.rate
             ))
-            .help("5 to 20 epochs are usual"));
+            .help("choose 5 to 20 epochs"));
     }
     Ok(())
 }

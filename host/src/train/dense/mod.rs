@@ -14,7 +14,7 @@
 //! | [`mod@imp`] | iterative magnitude pruning: train, prune, rewind, again |
 //! | `folder` | checkpoints in a folder, and the levels |
 //!
-//! **Parts.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each
+//! **Tiles.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each
 //! with a gradient of its own; the gradients are added in the order of the groups. So the number of
 //! threads changes no bit, and activations are held for a tile of each group only. The kernels of
 //! `gemm` differ from one kind of processor to another, and so do the last bits.

@@ -40,7 +40,7 @@ pub struct ImpOptions {
     pub optimiser: Optimiser,
     /// Step sizes and weight decay.
     pub rates: Rates,
-    /// Part of the weights that a round drops, rounded down, but at least one weight; 1 drops all
+    /// Fraction of the weights that a round drops, rounded down, but at least one weight; 1 drops all
     /// but s at once.
     pub part: f64,
     /// Epoch of the first level whose start the weights are set back to; later levels train from
@@ -86,7 +86,7 @@ impl ImpOptions {
         counts
     }
 
-    /// Bytes of a usual dense implementation of this training: weights, their gradient and moments,
+    /// Bytes of a common dense implementation of this training: weights, their gradient and moments,
     /// and the activations of all layers for a batch of `rows` at most, in 32-bit floats.
     #[must_use]
     pub fn dense_bytes(&self, rows: usize) -> u64 {
