@@ -382,11 +382,12 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
     let mut layers = Vec::new();
     for (at, layer) in model.layers().iter().enumerate() {
         let last = at + 1 == model.layers().len() && model.sum().is_none();
-        let dense_macs = dense_inputs.saturating_mul(layer.requested());
+        let (outputs, requested) = (layer.outputs(), layer.requested());
+        let dense_macs = dense_inputs.saturating_mul(requested);
         let cost = Bytes {
             nnz: layer.weights().nonzeros(),
             flash_bytes: wire::layer_len(layer, Choice::Keep),
-            ram_bytes: if last { 0 } else { 5 * layer.outputs() },
+            ram_bytes: if last { 0 } else { 5 * outputs },
             macs: match layer.weights() {
                 quantised::Weights::Dense(dense) => dense.values().len(),
                 weights => weights.nonzeros(),
@@ -394,29 +395,27 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
             dense_flash_bytes: 4 * dense_macs,
             dense_macs,
         };
-        dense_inputs = layer.requested();
+        dense_inputs = requested;
+        let kind = layer.weights().encoding().name();
         layers.push(LayerCost {
-            kind: layer.weights().encoding().name(),
-            activation: if layer.activation() == Activation::Relu { "relu" } else { "identity" },
+            kind,
+            activation: activation_name(layer.activation()),
             inputs: layer.inputs(),
-            outputs: layer.outputs(),
-            requested: layer.requested(),
+            outputs,
+            requested,
             density: density(&cost),
             cost,
         });
     }
     if let Some(sum) = model.sum() {
-        let cost = Bytes {
-            nnz: 0,
+        let cost = Cost {
             flash_bytes: Layer::Sum(*sum).flash_bytes(),
-            ram_bytes: 0,
             macs: sum.inputs(),
             dense_flash_bytes: 4 * dense_inputs,
             dense_macs: dense_inputs,
+            ..Cost::default()
         };
-        let (inputs, outputs) = (sum.inputs(), 1);
-        let (kind, activation, requested) = ("sum", "identity", 1);
-        layers.push(LayerCost { kind, activation, inputs, outputs, requested, density: 0.0, cost });
+        layers.push(layer_cost(&Layer::Sum(*sum), cost));
     }
     let sum = |of: fn(&Bytes) -> usize| layers.iter().map(|layer| of(&layer.cost)).sum();
     let total = Bytes {
@@ -452,21 +451,25 @@ impl From<Cost> for Bytes {
 
 fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
     let (kind, activation) = match layer {
-        Layer::Csr(csr) if csr.activation() == Activation::Relu => ("sparse", "relu"),
-        Layer::Blocks(blocks) if blocks.activation() == Activation::Relu => ("blocks", "relu"),
-        Layer::Blocks(_) => ("blocks", "identity"),
-        Layer::Sum(_) => ("sum", "identity"),
-        _ => ("sparse", "identity"),
+        Layer::Csr(csr) => ("sparse", csr.activation()),
+        Layer::Blocks(blocks) => ("blocks", blocks.activation()),
+        Layer::Sum(_) => ("sum", Activation::Identity),
+        _ => ("sparse", Activation::Identity),
     };
+    let cost = Bytes::from(cost);
     LayerCost {
         kind,
-        activation,
+        activation: activation_name(activation),
         inputs: layer.inputs(),
         outputs: layer.outputs(),
         requested: layer.requested(),
-        density: density(&cost.into()),
-        cost: Bytes::from(cost),
+        density: density(&cost),
+        cost,
     }
+}
+
+const fn activation_name(activation: Activation) -> &'static str {
+    if matches!(activation, Activation::Relu) { "relu" } else { "identity" }
 }
 
 fn density(cost: &Bytes) -> f64 {

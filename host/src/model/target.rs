@@ -107,12 +107,6 @@ impl Target {
         self.device.map_or_else(|| self.core.name().to_lowercase(), |device| device.name.into())
     }
 
-    /// The kind of processor.
-    #[must_use]
-    pub fn core(&self) -> Core {
-        self.core
-    }
-
     /// The device; none for a kind of processor.
     #[must_use]
     pub fn device(&self) -> Option<&'static Device> {

@@ -32,7 +32,6 @@ const TILE: usize = 256;
 /// By how much a smaller budget shrinks the first support from one try to the next.
 const SHRINK: f32 = 0.9;
 
-/// A run with its sizes, settings and memory.
 pub(crate) struct AnnealSetup<'a> {
     pub(crate) sizes: Sizes,
     pub(crate) params: Params<'a>,

@@ -13,6 +13,7 @@ use tamis::network::gates::Signs;
 use tamis::network::weights::Weights;
 
 use crate::data::{Matrix, Values};
+use crate::model::windows::rows_of;
 use crate::operator::Stop;
 use crate::train::encode::{End, SparseLayer};
 use crate::{Error, Result};
@@ -193,10 +194,10 @@ fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress)
 /// Adds a hidden layer of a model.
 pub(crate) fn push_layer(stack: &mut Stack<'_>, csr: &Csr<'_>) -> Result<()> {
     let width = csr.inputs();
-    let rows =
-        csr.counts().iter().enumerate().flat_map(|(i, &n)| core::iter::repeat_n(i, n.into()));
-    let flat: Vec<u32> =
-        rows.zip(csr.columns()).map(|(i, &j)| (i * width + usize::from(j)) as u32).collect();
+    let flat: Vec<u32> = rows_of(csr)
+        .zip(csr.columns())
+        .map(|(i, &j)| (i * width + usize::from(j)) as u32)
+        .collect();
     Ok(stack.push(Weights::new(width, csr.outputs(), &flat, csr.values())?, Signs::Positive)?)
 }
 
@@ -238,12 +239,7 @@ pub(crate) fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
         Layer::Sum(sum) => Ok(Ending { signs: sum.signs().to_vec(), weights: None }),
         Layer::Csr(csr) => {
             let outputs = csr.outputs();
-            let rows = csr
-                .counts()
-                .iter()
-                .enumerate()
-                .flat_map(|(k, &n)| core::iter::repeat_n(k, n.into()));
-            let mut entries: Vec<(u32, f32)> = rows
+            let mut entries: Vec<(u32, f32)> = rows_of(csr)
                 .zip(csr.columns().iter().zip(csr.values()))
                 .map(|(k, (&i, &v))| ((usize::from(i) * outputs + k) as u32, v))
                 .collect();

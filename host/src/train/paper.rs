@@ -30,7 +30,6 @@ use crate::{Error, Result};
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
 const EXTREMES: (u32, u32) = (8, 20);
 
-/// A run with its sizes, settings and memory.
 pub(crate) struct PaperSetup<'a> {
     pub(crate) sizes: Sizes,
     pub(crate) schedule: Schedule<'a, OneOutput>,
@@ -59,7 +58,6 @@ impl<'a> PaperSetup<'a> {
         Ok(Self { sizes, schedule, plan, job: *job })
     }
 
-    /// Runs on the current pool.
     pub(crate) fn train(
         self,
         problem: Problem,
@@ -108,7 +106,7 @@ impl<'a> PaperSetup<'a> {
             return Err(Error::interrupted());
         }
         if !network.is_live() && labels.iter().any(|&label| label != 0.0) {
-            return Err(nothing_found(&dims));
+            return Err(nothing_found(&dims, "use --step normalised"));
         }
         let model = encode(network, dims.hidden, task.stored())?;
         let network = SparseNetwork::new(network);
@@ -216,9 +214,12 @@ fn set_beta(
     Ok(Some(beta))
 }
 
-fn nothing_found(dims: &Dims) -> Error {
+/// The error of a run without weights, and what else may help.
+pub(crate) fn nothing_found(dims: &Dims, other: &str) -> Error {
     Error::new("training found no weight that explains the labels")
         .expected(format_args!("{} nonzeros", dims.nnz))
         .got("0")
-        .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised")
+        .help(format!(
+            "check that some column is not all zero, scale inputs and labels to about 1, or {other}"
+        ))
 }

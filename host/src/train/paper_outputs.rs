@@ -17,6 +17,7 @@ use crate::train::encode::encode;
 use crate::train::frozen::FrozenLayers;
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::OutputsOptions;
+use crate::train::paper::nothing_found;
 use crate::train::pinned;
 use crate::train::plan::{self, Plan, checkpoint_bytes, choose};
 use crate::train::progress::Observer;
@@ -25,7 +26,6 @@ use crate::train::returned::{ReturnedData, shuffle};
 use crate::train::trained::{Job, Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
-/// A run with its sizes, settings and memory.
 pub(crate) struct OutputsSetup<'a> {
     pub(crate) sizes: Sizes,
     pub(crate) schedule: Schedule<'a, SeveralOutputs>,
@@ -56,7 +56,6 @@ impl<'a> OutputsSetup<'a> {
         Ok(Self { sizes, schedule, plan, job: *job })
     }
 
-    /// Runs on the current pool.
     pub(crate) fn train(
         self,
         problem: Problem,
@@ -124,7 +123,11 @@ impl<'a> OutputsSetup<'a> {
         let info = trained.info;
         let (limit, stopped) = watch.ended(info.stopped);
         if !trained.network.is_live() {
-            return Err(if stopped { Error::interrupted() } else { nothing_found(&dims) });
+            return Err(if stopped {
+                Error::interrupted()
+            } else {
+                nothing_found(&dims, "use the default recipe")
+            });
         }
         let network = SparseNetwork::new(trained.network);
         let net = network.net(dims.hidden)?;
@@ -220,11 +223,4 @@ fn no_warm_start() -> Error {
         .expected("one output, or a run from nothing")
         .got("a network to start from")
         .help("start it anew, or choose --recipe lm")
-}
-
-fn nothing_found(dims: &Dims) -> Error {
-    Error::new("training found no weight that explains the labels")
-        .expected(format_args!("{} nonzeros", dims.nnz))
-        .got("0")
-        .help("check that some column is not all zero, scale inputs and labels to about 1, or use the default recipe")
 }

@@ -275,7 +275,6 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
     Ok(())
 }
 
-/// A path on its way.
 struct Path<'a> {
     options: &'a Options,
     path_options: &'a PathOptions,
@@ -283,7 +282,6 @@ struct Path<'a> {
     recipe: Recipe,
     pinned: &'a [u32],
     stop: &'a Stop,
-    /// Trainings done.
     training: usize,
     ended: bool,
 }

@@ -203,7 +203,6 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     })
 }
 
-/// A panel of no neuron.
 fn no_panel() -> Error {
     Error::new("a gradient panel needs a neuron")
         .expected("--panel 1 or more")

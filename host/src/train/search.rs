@@ -25,7 +25,6 @@ use crate::train::returned::{ReturnedData, shuffle};
 use crate::train::trained::{Job, Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
-/// A search with its sizes, settings and memory.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchSetup<'a> {
     /// With the outputs that weights lead to.
@@ -239,20 +238,15 @@ impl SearchSetup<'_> {
             _ => None,
         };
         let from = checkpoint.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let memory_of = &mut memory;
+        let (on, y, words) = (&mut operator, &labels[..], &mut memory);
+        let (one, several) = (Goal::one_output(dims), Goal::several_outputs(dims));
         let searched = match (*second, outputs) {
             (Some(second), _) => {
                 let goal = Goal::two_layers(dims, second);
-                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
+                lm::run(on, y, goal, from, params, words, observe)
             }
-            (None, 0) => {
-                let goal = Goal::one_output(dims);
-                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
-            }
-            (None, _) => {
-                let goal = Goal::several_outputs(dims);
-                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
-            }
+            (None, 0) => lm::run(on, y, one, from, params, words, observe),
+            (None, _) => lm::run(on, y, several, from, params, words, observe),
         };
         let lm::Trained { network: net, info } = match searched {
             Err(tamis::Error::Stopped) => return Err(Error::interrupted()),

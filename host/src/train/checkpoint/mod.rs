@@ -28,21 +28,17 @@ use crate::{Error, Result, base::file};
 use terms::Term;
 
 const VERSION: u32 = 2;
-/// Bytes of the magic.
 const MAGIC: usize = 8;
 /// Where the checksum is, and where that which it is of begins.
 const SUM: usize = 12;
 const SUMMED: usize = 16;
-/// Bytes of a term.
 const TERM: usize = 8;
-/// Bytes of a number.
 const WORD: usize = 4;
 /// Bytes read at a time.
 const PIECE: usize = 1 << 16;
 
 static CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
-/// Whether a checkpoint is being written, which a program that ends should wait for.
 static WRITING: AtomicBool = AtomicBool::new(false);
 
 /// Whether a checkpoint is being written, which a program that ends should wait for.
@@ -72,7 +68,6 @@ pub struct CheckpointFile {
     /// Whether it is newer than the file.
     fresh: bool,
     written: Instant,
-    /// Least time between two writes.
     every: Duration,
     stop: Option<Stop>,
     /// Hears of the first checkpoint that cannot be written.
@@ -327,17 +322,14 @@ pub(crate) fn lm_bytes(budget: &Recovery) -> usize {
     most_bytes(&lm::Checkpoint::form(budget, 0, Signs::Positive), terms::COMMON + LM_TERMS)
 }
 
-/// The longest checkpoint of a run of recipe `anneal`, in bytes.
 pub(crate) fn anneal_bytes(budget: &Annealing) -> usize {
     most_bytes(&anneal::Checkpoint::form(budget), terms::COMMON + ANNEAL_TERMS)
 }
 
-/// The longest checkpoint of the published method for one output, in bytes.
 pub(crate) fn paper_bytes(budget: &Training) -> usize {
     most_bytes(&train::Checkpoint::form(budget, Signs::Positive), terms::COMMON + PAPER_TERMS)
 }
 
-/// The same for several outputs.
 pub(crate) fn outputs_bytes(budget: &Outputs) -> usize {
     most_bytes(&train::Checkpoint::form_outputs(budget), terms::COMMON + OUTPUTS_TERMS)
 }

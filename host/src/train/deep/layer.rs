@@ -23,7 +23,6 @@ use crate::{Error, Result};
 /// Rows that go through the layers at a time.
 const CHUNK: usize = 256;
 
-/// A layer that was trained.
 pub(super) struct TrainedLayer {
     pub(super) trained: Trained,
     /// As [`crate::train::DeepLayer::mapped_bytes`].

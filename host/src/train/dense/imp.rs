@@ -100,7 +100,6 @@ pub fn imp(
     run.run(open.as_ref().map(|(folder, _)| folder), &mut observe)
 }
 
-/// A run on its way.
 struct Run<'a> {
     train: &'a Problem,
     test: Option<&'a Problem>,

@@ -116,7 +116,6 @@ impl State {
         Self { optimiser, first: vec![0.0; weights], second: vec![0.0; second], steps: 0 }
     }
 
-    /// Forgets everything.
     pub(super) fn reset(&mut self) {
         self.first.fill(0.0);
         self.second.fill(0.0);
