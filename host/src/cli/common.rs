@@ -24,7 +24,8 @@ pub(super) struct Common {
     #[arg(long, short, global = true, help_heading = "Common options")]
     pub(super) quiet: bool,
     /// Seed of everything that is drawn
-    #[arg(long, global = true, default_value_t = 0, value_name = "N", help_heading = "Common options",
+    #[arg(long, global = true, default_value_t = 0, value_name = "N",
+          help_heading = "Common options",
           value_parser = parse::whole::<u64>)]
     pub(super) seed: u64,
     /// Threads to use [default: one per core]; never changes a result

@@ -39,7 +39,8 @@ pub(super) struct Compare {
     #[arg(long, value_name = "LOG", required_unless_present = "dump", conflicts_with = "dump")]
     device: Option<PathBuf>,
     /// The row of the data, counted from 0, that is the first of the log
-    #[arg(long, value_name = "ROW", default_value_t = 0, value_parser = parse::whole::<usize>, conflicts_with = "dump")]
+    #[arg(long, value_name = "ROW", default_value_t = 0, value_parser = parse::whole::<usize>,
+          conflicts_with = "dump")]
     first: usize,
     /// Write what this program gives, in the same lines, and compare nothing
     #[arg(long, value_name = "FILE")]
@@ -149,7 +150,8 @@ fn difference(report: &Comparison, first: &Difference) -> String {
     let Difference { row, expected_bits, got_bits, .. } = first;
     let (Some(layer), Some(neuron)) = (first.layer, first.neuron) else {
         return format!(
-            "The device was given another row {row}: checksum {got_bits}, here {expected_bits}. Look at how the row reaches \
+            "The device was given another row {row}: checksum {got_bits}, here {expected_bits}. \
+             Look at how the row reaches \
              the model before looking at the model; {} of {} rows are others.",
             count(report.inputs_differ),
             count(report.rows)
@@ -158,7 +160,8 @@ fn difference(report: &Comparison, first: &Difference) -> String {
     let number =
         |value: Option<f64>| value.map_or("no finite number".into(), |value| value.to_string());
     format!(
-        "First difference: row {row}, layer {layer}, neuron {neuron}\n  host  {} ({expected_bits})\n  device  {} ({got_bits})",
+        "First difference: row {row}, layer {layer}, neuron {neuron}\n  host  {} \
+         ({expected_bits})\n  device  {} ({got_bits})",
         number(first.expected),
         number(first.got)
     )

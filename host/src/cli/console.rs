@@ -147,7 +147,8 @@ pub(super) fn percent(part: f64) -> String {
 pub(super) fn cut_fact(inputs: Option<usize>) -> Option<(&'static str, String)> {
     let inputs = inputs.filter(|inputs| *inputs > 0)?;
     let text = format!(
-        "{} numbers of the data are beyond the range that the model was calibrated to, and cut to its ends; if such rows are common, \
+        "{} numbers of the data are beyond the range that the model was calibrated to, and cut to \
+         its ends; if such rows are common, \
          quantize again on rows that hold such numbers",
         count(inputs)
     );

@@ -273,7 +273,8 @@ fn verdict(recovered: bool, matching: usize, error: f32) -> String {
         return format!("Recovered: all {matching} weights, the largest error is {error:.1e}.");
     }
     format!(
-        "Not recovered with this seed: {matching} of {} weights are in the right place; seed 0 recovers all of them.",
+        "Not recovered with this seed: {matching} of {} weights are in the right place; seed 0 \
+         recovers all of them.",
         DIMS.nnz
     )
 }

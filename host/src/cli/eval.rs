@@ -18,7 +18,8 @@ use crate::model::{ModelFile, Score};
 #[command(after_help = "\
 Examples:
   tamis eval model.tamis --data X.npy --labels y.npy
-  tamis eval zero-one.tamis --data t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz --keep-labels 0,1")]
+  tamis eval zero-one.tamis --data t10k-images-idx3-ubyte.gz \\
+    --labels t10k-labels-idx1-ubyte.gz --keep-labels 0,1")]
 pub(super) struct Eval {
     /// The model
     #[arg(value_name = "M.tamis")]

@@ -26,9 +26,9 @@ use crate::{Error, Result};
 /// missing; killed at any point, it loses the cells on their way. Seeds are those of the spec.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes, references,
-  theory-assumption, theory-curvature, theory-convergence, theory-sensing, recovery, lm-recipe, lm-vector, two-layers, paper-recipe, images,
-  binary, multiclass, memory
+Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left,
+  figure-3-right, figure-4, figure-5, runtimes, references, theory-assumption, theory-curvature, theory-convergence, theory-sensing,
+  recovery, lm-recipe, lm-vector, two-layers, paper-recipe, images, binary, multiclass, memory
 Examples:
   tamis run figure-3-right --profile smoke -o smoke
   tamis run figure-3-left --profile reduced --data-dir data -o results/figure-3-left --jobs 2
@@ -48,7 +48,8 @@ pub(super) struct Run {
     #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
     /// Cells to run at once; --threads are divided among them
-    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "J", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: u16,
     /// Say what would be run, and run nothing
     #[arg(long)]
@@ -297,7 +298,8 @@ fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
     if !plan.missing_files.is_empty() {
         let files = plan.missing_files.join(", ");
         lines.push(format!(
-            "  data that are not there: {files}; --data-dir names their folder, --digits goes without"
+            "  data that are not there: {files}; --data-dir names their folder, --digits goes \
+             without"
         ));
     }
     lines.join("\n")

@@ -19,9 +19,10 @@ use crate::{Error, Result};
 /// Write a model as source code (Rust without std, or C99), for other programs (ONNX, safetensors),
 /// or in other encodings.
 ///
-/// The code needs no heap, no file and no parsing, and its predictions are bit-identical to the model's. Tables
-/// are in the encoding of the model file, of C with floats in rows. The format tamis writes the
-/// model itself in the encodings of --encoding: of integers all, of floats rows and blocks.
+/// The code needs no heap, no file and no parsing, and its predictions are bit-identical to the
+/// model's. Tables are in the encoding of the model file, of C with floats in rows. The format
+/// tamis writes the model itself in the encodings of --encoding: of integers all, of floats rows
+/// and blocks.
 ///
 /// ONNX and safetensors are of models of floats, and dense: zeros take room there. The outputs of
 /// the graph are those of tamis predict, without softmax. tamis import reads both back bit for bit.

@@ -46,13 +46,15 @@ enum Kind {
         size: Sizes,
         /// Hidden neurons; several numbers are several hidden layers, among which the nonzero
         /// weights are split evenly
-        #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
+        #[arg(long, value_name = "M", value_delimiter = ',', required = true,
+              value_parser = parse::whole::<usize>)]
         hidden: Vec<usize>,
         /// Signs of the output weights
         #[arg(long, value_enum, default_value_t = SignsName::Positive)]
         signs: SignsName,
         /// Outputs, each a label of a row: half of the nonzero weights lead to them
-        #[arg(long, value_name = "C", conflicts_with = "signs", value_parser = parse::whole::<usize>)]
+        #[arg(long, value_name = "C", conflicts_with = "signs",
+              value_parser = parse::whole::<usize>)]
         outputs: Option<usize>,
     },
     /// Labels from sparse linear weights, y = X w, on standard normal samples
@@ -66,7 +68,8 @@ enum Kind {
         #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
         samples: usize,
         /// Pixels of a side
-        #[arg(long, value_name = "PIXELS", default_value_t = 8, value_parser = parse::whole::<usize>)]
+        #[arg(long, value_name = "PIXELS", default_value_t = 8,
+              value_parser = parse::whole::<usize>)]
         side: usize,
         /// The folder to write
         #[arg(short, long, value_name = "DIR")]

@@ -43,7 +43,8 @@ pub(super) struct Import {
     #[arg(long, value_name = "Y", value_parser = parse::number)]
     class_from: Option<f64>,
     /// Nonzeros of the model: the largest over all layers; biases count, and are never pruned
-    #[arg(long, value_name = "S", value_parser = parse::whole::<usize>, conflicts_with_all = ["density", "threshold"])]
+    #[arg(long, value_name = "S", value_parser = parse::whole::<usize>,
+          conflicts_with_all = ["density", "threshold"])]
     nnz: Option<usize>,
     /// The same as a fraction of all weights and biases, such as 0.05
     #[arg(long, value_name = "P", value_parser = parse::number, conflicts_with = "threshold")]

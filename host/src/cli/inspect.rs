@@ -44,7 +44,8 @@ pub(super) struct Inspect {
     /// Exit with code 3 if the model takes more on the target: flash, ram and stack in bytes,
     /// instructions of a prediction; K and M are 1024 and 1024² bytes, or 1000 and 1000²
     /// instructions
-    #[arg(long, value_name = "WHAT=N,…", value_delimiter = ',', requires = "target", value_parser = parse::limit)]
+    #[arg(long, value_name = "WHAT=N,…", value_delimiter = ',', requires = "target",
+          value_parser = parse::limit)]
     fail_above: Vec<(Limited, u64)>,
     /// List the targets
     #[arg(long, conflicts_with_all = ["model", "target", "deploy", "fail_above"])]
@@ -198,7 +199,8 @@ fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
         ]
     };
     format!(
-        "{}\n\n{layers}\n\n{}\n\n{}\n\n--target shows one of them, or a device (--targets), in full.",
+        "{}\n\n{layers}\n\n{}\n\n{}\n\n--target shows one of them, or a device (--targets), in \
+         full.",
         title(cost),
         verdict(&cost.total),
         console::table(&heading, targets.iter().map(row))
@@ -244,7 +246,8 @@ fn verdict(total: &Bytes) -> String {
         );
     }
     format!(
-        "Dense wins on flash here: sparse takes {:.1} times the bytes of dense f32 ({:.1} times fewer operations).",
+        "Dense wins on flash here: sparse takes {:.1} times the bytes of dense f32 ({:.1} times \
+         fewer operations).",
         ratio(total.flash_bytes, total.dense_flash_bytes),
         ratio(total.dense_macs, total.macs)
     )
@@ -393,7 +396,8 @@ fn notes(on: &TargetCost) -> String {
         ));
         let [least, most] = on.assumed_cycles_per_instruction;
         lines.push(format!(
-            "Times assume {} MHz, {least} to {most} cycles an instruction, and flash without wait states; only the instructions are measured.",
+            "Times assume {} MHz, {least} to {most} cycles an instruction, and flash without wait \
+             states; only the instructions are measured.",
             device.megahertz
         ));
         if !device.note.is_empty() {
@@ -401,17 +405,26 @@ fn notes(on: &TargetCost) -> String {
         }
     }
     lines.push(format!(
-        "The program's own code and data come on top, and {} for an input row where it lies in RAM.",
+        "The program's own code and data come on top, and {} for an input row where it lies in \
+         RAM.",
         long(on.model.row_bytes)
     ));
     if on.ways.iter().any(|way| way.bytes.is_bound) {
-        lines.push("Figures with <= are upper bounds, the others measured, within 8 %, RAM within 24 bytes where that is more.".into());
+        lines.push(
+            "Figures with <= are upper bounds, the others measured, within 8 %, RAM within \
+             24 bytes where that is more."
+                .into(),
+        );
     }
     if on.deploy == "straight" || on.deploy == "c" {
         lines.push("Instructions are those of the crate's kernels.".into());
     }
     if !on.has_float_unit && on.model_has_floats() {
-        lines.push("There is no float unit: instructions depend on the numbers, and integers (tamis quantize) are faster.".into());
+        lines.push(
+            "There is no float unit: instructions depend on the numbers, and integers \
+             (tamis quantize) are faster."
+                .into(),
+        );
     }
     lines.join("\n")
 }

@@ -200,7 +200,9 @@ pub(super) fn to_pin(text: &str) -> Parsed<ToPin> {
     match (text.strip_prefix('@'), train::parse_weight(text)) {
         (Some(path), _) if !path.is_empty() => Ok(ToPin::File(path.into())),
         (None, Some((neuron, input))) => Ok(ToPin::Weight(neuron, input)),
-        _ => Err("a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3, or @FILE with such names".into()),
+        _ => Err("a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3, or \
+             @FILE with such names"
+            .into()),
     }
 }
 

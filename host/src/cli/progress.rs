@@ -72,7 +72,8 @@ impl Search {
         let StepDetails::Lm { search_best, moves, kicks, .. } = progress.details else { return };
         self.say(|time| {
             format!(
-                "step {step}, loss {loss:.3e}, least {search_best:.3e}, {nnz} weights in {live} neurons, {moves} moves, {kicks} perturbations, {time:#}"
+                "step {step}, loss {loss:.3e}, least {search_best:.3e}, {nnz} weights in {live} \
+                 neurons, {moves} moves, {kicks} perturbations, {time:#}"
             )
         });
     }

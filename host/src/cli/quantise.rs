@@ -29,7 +29,8 @@ use crate::{Error, Result, data};
 #[command(after_help = "\
 Examples:
   tamis quantize model.tamis --data X.npy --labels y.npy -o small.tamis
-  tamis quantize digits.tamis --data train-images-idx3-ubyte.gz --per-neuron --encoding fastest -o digits-int8.tamis
+  tamis quantize digits.tamis --data train-images-idx3-ubyte.gz --per-neuron \\
+    --encoding fastest -o digits-int8.tamis
   tamis quantize model.tamis --data X.npy --labels y.npy --tune 10 -o small.tamis")]
 pub(super) struct Quantise {
     /// The model
@@ -56,8 +57,8 @@ pub(super) struct Quantise {
     /// A scale for the weights of each neuron: finer, for 4 bytes a neuron
     #[arg(long)]
     per_neuron: bool,
-    /// Fraction of the activations above 0 that is not cut, such as 0.999 [default: the one with the
-    /// least error of the outputs]
+    /// Fraction of the activations above 0 that is not cut, such as 0.999 [default: the one with
+    /// the least error of the outputs]
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     part: Option<f64>,
     /// Train the weights as they are rounded, for so many passes over the rows, which need labels;
@@ -290,8 +291,10 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
         ));
     }
     if r.tune.is_none() && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR) {
-        let far = "the outputs are far from those of the floats: the weights of a layer, or the inputs, differ too much in \
-                   size for 8 bits; try --per-neuron, or --tune 10 with labels, or bring the inputs to one unit and train again";
+        let far = "the outputs are far from those of the floats: the weights of a layer, or the \
+             inputs, differ too much in \
+                   size for 8 bits; try --per-neuron, or --tune 10 with labels, or bring the \
+                   inputs to one unit and train again";
         rows.push(("warning", far.into()));
     }
     facts(&title, &rows)

@@ -86,7 +86,8 @@ impl Comparison {
             None => Ok(()),
             Some(Difference { row, layer: Some(layer), neuron: Some(neuron), .. }) => {
                 Err(Error::over_limit(format!(
-                    "the device gives other numbers than the host, first in row {row}, layer {layer}, neuron {neuron}"
+                    "the device gives other numbers than the host, first in row {row}, layer \
+                     {layer}, neuron {neuron}"
                 )))
             }
             Some(Difference { row, .. }) => Err(Error::over_limit(format!(

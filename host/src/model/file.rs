@@ -188,14 +188,21 @@ impl ModelFile {
                     .got(format_args!("format version {got}"))
                     .help("update tamis, or train the model again with this one")
             }
-            tamis::Error::Removed { what, at, got } => Error::new("the model holds its integers in a way that is no longer read")
-                .at(&self.path)
-                .expected("dense layers, bitmasks or blocks")
-                .got(format_args!("{what} {got} at byte {at}"))
-                .help("quantize the model of floats again, or, with the tamis that wrote this file, tamis export --format tamis --encoding blocks"),
-            tamis::Error::Newer { .. } => {
-                Error::from(error).at(&self.path).help("update tamis, or train the model again with this one")
-            }
+            tamis::Error::Removed { what, at, got } => Error::new(
+                "the model holds its integers \
+                 in a way that is no longer read",
+            )
+            .at(&self.path)
+            .expected("dense layers, bitmasks or blocks")
+            .got(format_args!("{what} {got} at byte {at}"))
+            .help(
+                "quantize the model of floats again, or, with the tamis that wrote this \
+                     file, tamis export --format tamis --encoding blocks",
+            ),
+            tamis::Error::Newer { .. } => Error::from(error).at(&self.path).help(
+                "update tamis, or train the model again \
+                     with this one",
+            ),
             error => self.damaged(error).at(&self.path),
         })
     }
@@ -255,8 +262,8 @@ impl ModelFile {
         }
     }
 
-    /// Scores predictions of the model by `task`, with the threshold of the file or else the default
-    /// one.
+    /// Scores predictions of the model by `task`, with the threshold of the file or else the
+    /// default one.
     ///
     /// # Errors
     /// As [`view`](Self::view).
@@ -302,9 +309,11 @@ impl ModelFile {
                 .expected(format_args!("{inputs} columns"))
                 .got(format_args!("{} columns", data.cols))
                 .help(if data.cols + 1 == inputs {
-                    "pass the columns that the model was trained on; an import with biases wants a last column of 1"
+                    "pass the columns that the model was trained on; an import with biases wants \
+                     a last column of 1"
                 } else {
-                    "pass the columns that the model was trained on; name a column of labels with --target"
+                    "pass the columns that the model was trained on; name a column of labels with \
+                     --target"
                 }));
         }
         Ok(())

@@ -79,7 +79,8 @@ pub struct QuantiseReport {
     pub granularity: Granularity,
     /// Fraction of the activations that is not cut.
     pub part: f64,
-    /// Fraction of the activations above 0 that are cut, on the rows that the scales were chosen on.
+    /// Fraction of the activations above 0 that are cut, on the rows that the scales were chosen
+    /// on.
     pub part_cut: f64,
     /// What a step of an input byte stands for.
     pub input_scale: f32,

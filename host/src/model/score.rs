@@ -46,7 +46,8 @@ impl Score {
     /// use tamis_host::data::Task;
     /// let score = Score::new(Task::Binary, &[0.0, 1.0, 1.0, 1.0], &[0.5, 0.5, 1.0, 0.0]);
     /// assert_eq!(score.loss, 1.5 / 4.0);
-    /// assert_eq!((score.accuracy, score.confusion), (Some(0.5), Some(vec![vec![0, 1], vec![1, 2]])));
+    /// assert_eq!(score.accuracy, Some(0.5));
+    /// assert_eq!(score.confusion, Some(vec![vec![0, 1], vec![1, 2]]));
     /// ```
     #[must_use]
     pub fn new(task: Task, labels: &[f32], predictions: &[f32]) -> Self {

@@ -1,4 +1,5 @@
-//! Microcontrollers that models are made for, and what a model takes on one against dense layers in its place.
+//! Microcontrollers that models are made for, and what a model takes on one against dense layers in
+//! its place.
 
 use serde::Serialize;
 

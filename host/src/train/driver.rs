@@ -64,7 +64,8 @@ pub fn train(problem: &Problem, options: impl Into<Options>) -> Result<Trained> 
 /// let checkpoint = Some(CheckpointOptions::resume(folder.path().join("search")));
 /// let options = Options { checkpoint, ..Options::new(Budget::nnz(6)) };
 /// // Ended after five steps …
-/// train_with(problem.clone(), &options, Start::Zero, &Stop::new(), |progress| match progress.step {
+/// let stop = Stop::new();
+/// train_with(problem.clone(), &options, Start::Zero, &stop, |progress| match progress.step {
 ///     5.. => ControlFlow::Break(()),
 ///     _ => ControlFlow::Continue(()),
 /// })?;

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! search ──exact─────────────────────────────────────────────────────────────────────> its network
-//!    └─not exact─> published steps from there ─> search from there, no kicks ─┬─no better─> the best
-//!                          ^──────────────────────better──────────────────────┘
+//!    └─not exact─> published steps from there ─> search from there ─┬─no better─> the best
+//!                          ^──────────────────better─────────────────┘
 //! ```
 //!
 //! Where labels have an exact fit, moves of whole neurons find it. Where they have none, as those

@@ -56,8 +56,8 @@ pub struct CheckpointOptions {
     pub resume: bool,
     /// Least time between two writes.
     pub every: Duration,
-    /// Hears once of a checkpoint that cannot be written while the run continues; the last one is an
-    /// error of the run.
+    /// Hears once of a checkpoint that cannot be written while the run continues; the last one is
+    /// an error of the run.
     pub on_error: fn(&Error),
 }
 
@@ -130,7 +130,8 @@ impl Options {
         }
         let why = match recipe {
             Recipe::Lm(_) | Recipe::Auto => {
-                "its search moves, splits and merges neurons, so that NEURON:INPUT names no weight for long"
+                "its search moves, splits and merges neurons, so that NEURON:INPUT names no \
+                 weight for long"
             }
             Recipe::Imp(_) => {
                 "it prunes dense layers by magnitude alone, as the baseline that it is"
@@ -181,10 +182,11 @@ impl Recipe {
     ///
     /// ```
     /// use tamis_host::{Budget, Recipe, data::Task};
-    /// let auto = |task, hidden: &[usize], nnz| Recipe::auto(task, hidden, Budget::nnz(nnz), false).name();
-    /// assert_eq!(auto(Task::Binary, &[10], 100), "anneal");
-    /// assert_eq!(auto(Task::Binary, &[10], 1), "lm");
-    /// assert_eq!(auto(Task::Binary, &[1], 100), "lm");
+    /// let auto =
+    ///     |task, m, nnz| Recipe::auto(task, &[m], Budget::nnz(nnz), false).name();
+    /// assert_eq!(auto(Task::Binary, 10, 100), "anneal");
+    /// assert_eq!(auto(Task::Binary, 10, 1), "lm");
+    /// assert_eq!(auto(Task::Binary, 1, 100), "lm");
     /// ```
     #[must_use]
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {

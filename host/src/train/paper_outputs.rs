@@ -102,23 +102,19 @@ impl<'a> OutputsSetup<'a> {
             Start::Network(_) => return Err(no_warm_start()),
         };
         let start = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let trained = match core_train::run(
-            &mut operator,
-            goal,
-            s,
-            start,
-            schedule,
-            &mut memory,
-            observe,
-        ) {
-            Err(tamis::Error::Diverged { step }) => {
-                return Err(Error::new("the steps of the published method diverge")
-                    .expected("a loss that stays finite")
-                    .got(format_args!("an overflow in step {}", step + 1))
-                    .help("use --recipe paper-safe, which undoes such steps, a shorter --step fixed:ETA, or the default recipe"));
-            }
-            done => done?,
-        };
+        let trained =
+            match core_train::run(&mut operator, goal, s, start, schedule, &mut memory, observe) {
+                Err(tamis::Error::Diverged { step }) => {
+                    return Err(Error::new("the steps of the published method diverge")
+                        .expected("a loss that stays finite")
+                        .got(format_args!("an overflow in step {}", step + 1))
+                        .help(
+                            "use --recipe paper-safe, which undoes such steps, a shorter --step \
+                         fixed:ETA, or the default recipe",
+                        ));
+                }
+                done => done?,
+            };
         operator.heed(None);
         let info = trained.info;
         let (limit, stopped) = watch.ended(info.stopped);

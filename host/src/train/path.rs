@@ -141,7 +141,8 @@ impl PathOutcome {
 /// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
 /// let options = Options { hidden: vec![2], ..Options::new(Budget::nnz(6)) };
 /// let sizes = PathOptions { sizes: vec![3, 6, 9], warm: true, folds: 3 };
-/// let path = train_path(&problem, &options, &sizes, &Stop::new(), |_| std::ops::ControlFlow::Continue(()))?;
+/// let go = |_: &_| std::ops::ControlFlow::Continue(());
+/// let path = train_path(&problem, &options, &sizes, &Stop::new(), go)?;
 /// assert_eq!((path.models.len(), path.report.chosen_nnz), (3, Some(6)));
 /// # Ok::<(), tamis_host::Error>(())
 /// ```
@@ -230,10 +231,19 @@ fn check_recipe(recipe: &Recipe, hidden: &[usize]) -> Result<()> {
     match (recipe, hidden.len()) {
         (Recipe::Lm(_), 2) => Ok(()),
         (Recipe::Lm(_) | Recipe::Anneal(_) | Recipe::Paper(_), 1) => Ok(()),
-        (_, layers) => Err(Error::new("several sizes are for one hidden layer, or for two that recipe lm searches for together")
-            .expected("recipe lm, anneal, paper or paper-safe with one hidden layer, or lm with two")
-            .got(format_args!("recipe {} with {layers} hidden layers", recipe.name()))
-            .help("pass one number to --nnz; recipe imp saves every level that it comes through, in the folder of --checkpoint")),
+        (_, layers) => Err(Error::new(
+            "several sizes are for one hidden layer, or for two that \
+             recipe lm searches for together",
+        )
+        .expected(
+            "recipe lm, anneal, paper or paper-safe with one hidden layer, or lm with \
+                 two",
+        )
+        .got(format_args!("recipe {} with {layers} hidden layers", recipe.name()))
+        .help(
+            "pass one number to --nnz; recipe imp saves every level that it comes through, \
+                 in the folder of --checkpoint",
+        )),
     }
 }
 
@@ -269,7 +279,10 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
             return Err(Error::new("a class has too few rows for folds")
                 .expected("at least 2 rows of each class, so that no fold has all of them")
                 .got(format_args!("{} of class {class}", counts[class]))
-                .help("give more rows of this class, leave it out (--keep-labels), or leave --folds out"));
+                .help(
+                    "give more rows of this class, leave it out (--keep-labels), or leave \
+                     --folds out",
+                ));
         }
     }
     Ok(())

@@ -102,7 +102,10 @@ impl PinnedWeights {
                         .at(path)
                         .expected("NEURON:INPUT, two numbers from 0, such as 0:3")
                         .got(format_args!("{shown:?} in line {line}"))
-                        .help("name weights one in a line or with commas between them; # begins a comment"));
+                        .help(
+                            "name weights one in a line or with commas between them; # begins a \
+                             comment",
+                        ));
                 };
                 named.push(Named { neuron, input, place: Some((at, line)) });
             }
@@ -130,9 +133,15 @@ impl PinnedWeights {
                 return Ok(());
             }
             Err(Error::new(format!("a pinned weight is from {what} that does not exist"))
-                .expected(format_args!("--must-keep NEURON:INPUT with a neuron below {hidden} and an input below {inputs}"))
+                .expected(format_args!(
+                    "--must-keep NEURON:INPUT with a neuron below {hidden} and \
+                     an input below {inputs}"
+                ))
                 .got(self.name(named))
-                .help("neurons are counted from 0 up to --hidden, inputs from 0 in the order of the columns, without the labels"))
+                .help(
+                    "neurons are counted from 0 up to --hidden, inputs from 0 in the order of \
+                     the columns, without the labels",
+                ))
         };
         let mut all = Vec::with_capacity(self.named.len());
         for named in &self.named {

@@ -144,13 +144,17 @@ fn check_second(
         return Err(Error::new("a sum of the second layer's neurons is never below 0")
             .expected("labels of 0 or more for a search for two hidden layers")
             .got(label)
-            .help("search for one hidden layer, or train one size with --tune-epochs 20, layer by layer"));
+            .help(
+                "search for one hidden layer, or train one size with --tune-epochs 20, layer by \
+                 layer",
+            ));
     }
     Ok(())
 }
 
 /// How a search needs less memory.
-const LESS: &str = "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less";
+const LESS: &str = "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe \
+     paper, which needs less";
 
 /// The memory of a search, known before it starts.
 #[derive(Debug, Clone)]
@@ -392,11 +396,17 @@ impl SearchSetup<'_> {
                 .expected(format_args!("{} nonzeros", dims.nnz))
                 .got("0")
                 .help(match (outputs, dims.nnz) {
-                    (0, _) if !self.params.signs.both() && labels.iter().all(|&label| label <= 0.0) => {
+                    (0, _)
+                        if !self.params.signs.both()
+                            && labels.iter().all(|&label| label <= 0.0) =>
+                    {
                         "pass --signs free: with positive output weights no output is below 0"
                     }
                     (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",
-                    _ => "check that some column is not all zero, or scale inputs and labels to about 1",
+                    _ => {
+                        "check that some column is not all zero, or scale inputs and labels to \
+                         about 1"
+                    }
                 }));
         }
         if !score.loss.is_finite() {

@@ -26,23 +26,26 @@ pub(crate) struct Train {
     /// regression; binary (two classes, 0 and 1); multiclass (0, 1, …)
     #[arg(long, value_name = "TASK", value_enum, hide_possible_values = true)]
     pub(super) task: Task,
-    /// Hidden neurons; M1,M2,… for several layers
-    #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
+    /// Hidden neurons; M1,M2,… for several layers [default: one layer of about √S]
+    #[arg(long, value_name = "M", value_delimiter = ',', value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
     /// Nonzero weights of the model; S1,S2,… rising, for a model each
-    #[arg(long, value_name = "S", value_delimiter = ',', required_unless_present = "density", conflicts_with = "density", value_parser = parse::whole::<usize>)]
+    #[arg(long, value_name = "S", value_delimiter = ',', required_unless_present = "density",
+          conflicts_with = "density", value_parser = parse::whole::<usize>)]
     pub(super) nnz: Vec<usize>,
     /// The same as a fraction of all weights, above 0 and at most 1
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) density: Option<f64>,
     /// lm, anneal, paper, paper-safe, imp; auto: anneal for classes, else lm
-    #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true, default_value_t = RecipeName::Auto)]
+    #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true,
+          default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,
     /// Pinned weights, which are never pruned: 0:3 is the one from the fourth column to the
     /// first neuron; @FILE names them in a file, one in a line or several, with commas or blanks
     /// between them, and # begins a comment. They count in S. For one hidden layer and the recipes
     /// paper, paper-safe and anneal
-    #[arg(long, value_name = "NEURON:INPUT|@FILE", value_delimiter = ',', value_parser = parse::to_pin)]
+    #[arg(long, value_name = "NEURON:INPUT|@FILE", value_delimiter = ',',
+          value_parser = parse::to_pin)]
     pub(super) must_keep: Vec<ToPin>,
     /// The settings that were given and not every recipe takes.
     #[arg(skip)]
@@ -111,9 +114,8 @@ pub(super) struct ValidationArgs {
     /// 0.1]
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) validation: Option<f64>,
-    /// Early stopping after N perturbations of a search (lm) or epochs on the final support (anneal)
-    /// without a better loss on the validation split; 0 for never
-    /// [default: 0]
+    /// Early stopping after N perturbations of a search (lm) or epochs on the final support
+    /// (anneal) without a better loss on the validation split; 0 for never [default: 0]
     #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
     pub(super) patience: Option<u32>,
 }
@@ -137,8 +139,8 @@ pub(super) struct LimitArgs {
     /// End after so many seconds, with the model that was reached
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     pub(super) time_limit: Option<f64>,
-    /// End after so many passes over all rows, those before --resume included; a search can take some
-    /// hundred more to bring its network to S weights
+    /// End after so many passes over all rows, those before --resume included; a search can take
+    /// some hundred more to bring its network to S weights
     #[arg(long, value_name = "P", value_parser = parse::number)]
     pub(super) passes_limit: Option<f64>,
     /// Write one JSON object per step to this file, and a last one of the result; with --resume
@@ -159,8 +161,8 @@ pub(super) struct LmArgs {
     /// large models]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) search_rows: Option<usize>,
-    /// Perturbations: restarts of a search that found no better network, from its best one with some
-    /// neurons dropped [default: 40]
+    /// Perturbations: restarts of a search that found no better network, from its best one with
+    /// some neurons dropped [default: 40]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) kicks: Option<u32>,
     /// Perturbations without progress after which a search that is far from exact is given up
@@ -277,8 +279,8 @@ pub(super) struct LayersArgs {
     pub(super) tune_rate: Option<f64>,
     /// Weights that layers are trained to by lm and anneal, in units of s; all layers together are
     /// then brought down to s, level by level. Of several factors one after the other is tried
-    /// until the labels are fitted exactly, and the best network is the result [default: 3,2,4; 3 for
-    /// classes; 1 with --ram or --tune-epochs 0]
+    /// until the labels are fitted exactly, and the best network is the result [default: 3,2,4; 3
+    /// for classes; 1 with --ram or --tune-epochs 0]
     #[arg(long, value_name = "FACTOR", value_delimiter = ',', value_parser = parse::number)]
     pub(super) grow: Vec<f64>,
 }

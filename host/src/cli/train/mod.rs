@@ -33,7 +33,7 @@ impl Train {
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.
     fn check_counts(&self) -> Result<()> {
-        if let (1, Some(flag)) = (self.hidden.len(), self.layers_given()) {
+        if let (0 | 1, Some(flag)) = (self.hidden.len(), self.layers_given()) {
             return Err(Error::new("a setting is for networks of several hidden layers")
                 .expected("several numbers for --hidden, such as 64,32")
                 .got(flag)

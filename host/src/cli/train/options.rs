@@ -27,19 +27,19 @@ impl Train {
         let has_search = self.given.only_for(&[RecipeName::Lm]);
         let searched = has_search || self.signs.is_some() || self.hidden.len() > 1;
         // A search gives no weight a place that lasts.
-        let pinned = !self.must_keep.is_empty() && self.hidden.len() == 1 && !has_search;
+        let pinned = !self.must_keep.is_empty() && self.hidden.len() <= 1 && !has_search;
+        // By default there are two neurons or more.
+        let hidden: &[usize] = if self.hidden.is_empty() { &[2] } else { &self.hidden };
         let published = self.given.only_for(&[RecipeName::Paper, RecipeName::PaperSafe])
             || (pinned && self.signs.is_some());
         let recipe = match (self.recipe, task) {
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
             (RecipeName::Auto, Task::Binary) if searched => RecipeName::Lm,
-            (RecipeName::Auto, _) => {
-                match Recipe::auto(task, &self.hidden, self.budget(), pinned) {
-                    Recipe::Anneal(_) => RecipeName::Anneal,
-                    Recipe::Paper(_) => RecipeName::Paper,
-                    _ => RecipeName::Lm,
-                }
-            }
+            (RecipeName::Auto, _) => match Recipe::auto(task, hidden, self.budget(), pinned) {
+                Recipe::Anneal(_) => RecipeName::Anneal,
+                Recipe::Paper(_) => RecipeName::Paper,
+                _ => RecipeName::Lm,
+            },
             (recipe, _) => recipe,
         };
         check_recipe(recipe.name(), task)?;

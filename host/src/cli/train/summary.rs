@@ -197,7 +197,8 @@ fn time(r: &Report) -> Fact {
         Details::Imp(imp) => {
             let (rounds, steps) = (imp.rounds, count(r.steps));
             format!(
-                "{seconds:.3} s, {rounds} rounds of pruning, {epochs} epochs each training, {steps} steps, {ended}"
+                "{seconds:.3} s, {rounds} rounds of pruning, {epochs} epochs each training, \
+                 {steps} steps, {ended}"
             )
         }
         Details::Layers(_) => {
@@ -229,7 +230,8 @@ fn memory(r: &Report) -> Fact {
         Details::Layers(layers) => {
             let mapped = bytes(layers.mapped_bytes);
             format!(
-                "data {data} and {mapped} between layers, state {state}, workspace {workspace}{peak}"
+                "data {data} and {mapped} between layers, state {state}, workspace \
+                 {workspace}{peak}"
             )
         }
         _ => format!("data {data}, state {state}, workspace {workspace}{peak}"),

@@ -69,7 +69,10 @@ impl TraceLog {
             return Err(Error::new("there is no trace in the log")
                 .expected(format_args!("a line such as \"{PREFIX} {VERSION} floats 0123abcd\""))
                 .got(format_args!("{} lines that start with {PREFIX}", lines.len()))
-                .help("record what a program prints that predicts through tamis::infer::trace::Trace, from its start on"));
+                .help(
+                    "record what a program prints that predicts through \
+                     tamis::infer::trace::Trace, from its start on",
+                ));
         };
         read(lines[start], &lines[start + 1..])
     }
@@ -192,7 +195,8 @@ mod tests {
         for (row, bits) in [(0, 5), (1, 9)] {
             let sum = trace::checksum(numbers(bits));
             text += &format!(
-                "@tamis row {row} 3 89abcdef\n@tamis 0 0 {bits:08x}\nother\n@tamis 1 0 00000007\n@tamis end 2 {sum:08x}\n"
+                "@tamis row {row} 3 89abcdef\n@tamis 0 0 {bits:08x}\nother\n@tamis 1 0 \
+                 00000007\n@tamis end 2 {sum:08x}\n"
             );
         }
         text + "@tamis done 2\n"

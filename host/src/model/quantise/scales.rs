@@ -151,7 +151,10 @@ pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputS
                 used.iter().filter(|used| **used).count(),
                 data.cols
             ))
-            .help("leave out or rescale the columns with the largest weights, or pass rows in which they are not 0"));
+            .help(
+                "leave out or rescale the columns with the largest weights, or pass rows in \
+                 which they are not 0",
+            ));
     }
     if !scale.is_normal() {
         return Err(Error::new("the inputs have no scale")

@@ -2,10 +2,11 @@
 //! they have.
 //!
 //! Weights and biases stay floats. Every step rounds them and predicts with the integers, as a
-//! device would, to the bit; the loss of those predictions moves the floats, with derivatives straight
-//! through the rounding (`tamis::infer::quantised::straight`). Scales stay as the calibration has
-//! chosen them, and weights stay within them. After each epoch the model of integers is made as it
-//! would be saved and scored on all rows; the best one is the result, the untuned one included.
+//! device would, to the bit; the loss of those predictions moves the floats, with derivatives
+//! straight through the rounding (`tamis::infer::quantised::straight`). Scales stay as the
+//! calibration has chosen them, and weights stay within them. After each epoch the model of
+//! integers is made as it would be saved and scored on all rows; the best one is the result, the
+//! untuned one included.
 //!
 //! The gradients of the rows of a step are added in groups of a fixed size and in order, so threads
 //! change no bit.

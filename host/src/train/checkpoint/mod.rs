@@ -383,19 +383,24 @@ impl Kind {
     /// Checks magic and version, as far as they were read.
     fn check_magic(self, bytes: &[u8]) -> Result<()> {
         if !bytes.starts_with(self.magic()) {
-            return Err(match Self::MAGICS.iter().find(|(magic, _)| bytes.starts_with(&magic[..])) {
-                Some((_, name)) if *name == self.name() => {
-                    Error::new("the checkpoint is of a run on other data or with other settings")
-                        .expected("labels for as many outputs as the run began with")
-                        .got("one output in place of several, or several in place of one")
-                        .help("resume with the same data and settings, or name another file to start anew")
-                }
-                Some((_, name)) => other_recipe(self.name(), name),
-                None => Error::new("not a checkpoint of a run")
-                    .expected("a file that --checkpoint wrote")
-                    .got("other bytes at its beginning")
-                    .help("name another file"),
-            });
+            return Err(
+                match Self::MAGICS.iter().find(|(magic, _)| bytes.starts_with(&magic[..])) {
+                    Some((_, name)) if *name == self.name() => Error::new(
+                        "the checkpoint is of a run on other data or with other settings",
+                    )
+                    .expected("labels for as many outputs as the run began with")
+                    .got("one output in place of several, or several in place of one")
+                    .help(
+                        "resume with the same data and settings, or name another file to \
+                             start anew",
+                    ),
+                    Some((_, name)) => other_recipe(self.name(), name),
+                    None => Error::new("not a checkpoint of a run")
+                        .expected("a file that --checkpoint wrote")
+                        .got("other bytes at its beginning")
+                        .help("name another file"),
+                },
+            );
         }
         match word(bytes, MAGIC) {
             Some(VERSION) => Ok(()),

@@ -217,7 +217,8 @@ impl<'a> Run<'a> {
             let found = &trained.report;
             if found.stopped && layer + 1 < count {
                 return Err(Error::interrupted_in(format_args!(
-                    "in hidden layer {} of {count}, and only a run whose last layer has begun gives a model: nothing is saved",
+                    "in hidden layer {} of {count}, and only a run whose last layer has begun \
+                     gives a model: nothing is saved",
                     layer + 1
                 )));
             }

@@ -250,8 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_behind_others_is_the_same_whether_what_they_make_is_stored_and_rows_come_back_in_order()
-     {
+    fn a_layer_is_the_same_on_stored_activations() {
         let (n, d, m) = (700, 11, 9);
         let (mut index, mut value) = ([0; 99], [0.0; 99]);
         let mut stack = Stack::new(d, &mut index, &mut value);

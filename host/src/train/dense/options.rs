@@ -40,8 +40,8 @@ pub struct ImpOptions {
     pub optimiser: Optimiser,
     /// Step sizes and weight decay.
     pub rates: Rates,
-    /// Fraction of the weights that a round drops, rounded down, but at least one weight; 1 drops all
-    /// but s at once.
+    /// Fraction of the weights that a round drops, rounded down, but at least one weight; 1 drops
+    /// all but s at once.
     pub part: f64,
     /// Epoch of the first level whose start the weights are set back to; later levels train from
     /// there on. 0 is the initial weights.
@@ -86,8 +86,8 @@ impl ImpOptions {
         counts
     }
 
-    /// Bytes of a common dense implementation of this training: weights, their gradient and moments,
-    /// and the activations of all layers for a batch of `rows` at most, in 32-bit floats.
+    /// Bytes of a common dense implementation of this training: weights, their gradient and
+    /// moments, and the activations of all layers for a batch of `rows` at most, in 32-bit floats.
     #[must_use]
     pub fn dense_bytes(&self, rows: usize) -> u64 {
         let weights = self.shape.weights() as u64 * (2 + self.optimiser.moments() as u64);

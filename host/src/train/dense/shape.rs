@@ -60,7 +60,8 @@ impl Shape {
         if hidden.is_empty() || widths.contains(&0) {
             return Err(Error::new("a layer of the network is empty")
                 .expected(
-                    "one or more hidden layers (--hidden M,…), each of 1 or more neurons; inputs and outputs",
+                    "one or more hidden layers (--hidden M,…), each of 1 or more neurons; inputs \
+                     and outputs",
                 )
                 .got(format_args!("widths {widths:?} from the inputs to the outputs"))
                 .help("choose 10 to 1000 neurons"));
