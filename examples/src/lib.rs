@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `1_recover_planted` | find the weights of a sparse network again from its answers |
 //! | `2_train_on_csv` | a table in, a model file out, and predictions from the file |
-//! | `3_fit_a_byte_budget` | the largest network that a part's RAM can train, and training within exactly those bytes |
+//! | `3_fit_a_byte_budget` | the largest network that fits a device's RAM, and training within those bytes |
 //! | `4_deploy` | a model into the firmware of `examples/firmware/deploy` |
-//! | `5_firmware` | a network of integers for the firmware of four chips, `examples/firmware/chips` |
+//! | `5_firmware` | integers for the firmware of four chips, `examples/firmware/chips` |
 //!
 //! Run one with `cargo run --release -p tamis-examples --example 1_recover_planted`. This library
 //! holds the data that examples 3 and 4 share.

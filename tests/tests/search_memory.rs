@@ -165,12 +165,12 @@ impl Case {
 fn headers(dims: Dims, plan: &Plan) -> usize {
     let buffer = size_of::<Vec<f32>>() + size_of::<usize>();
     let group = 11 * buffer + 3 * size_of::<usize>();
-    let gram = if plan.gram > 0 { 4 * 3 * size_of::<Vec<f32>>() } else { 0 };
+    let gram = if plan.layout.gram > 0 { 4 * 3 * size_of::<Vec<f32>>() } else { 0 };
     groups(dims, plan) * group + gram
 }
 
 fn groups(dims: Dims, plan: &Plan) -> usize {
-    dims.samples.div_ceil(plan.tile).min(plan.groups)
+    dims.samples.div_ceil(plan.layout.tile).min(plan.layout.groups)
 }
 
 /// What a thread of the pool takes, its queue and the marks by which it is asked to end, which no
@@ -216,8 +216,8 @@ fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
     assert!(per < per_nonzero, "{case:?}: {per} bytes of state a nonzero");
     let gates = |plan: &Plan, hidden| {
         let (tiles, held) =
-            (case.dims.samples.div_ceil(plan.tile) + 1, lm::slots(hidden, Signs::Positive));
-        if plan.hold { 4 * held * (tiles * plan.tile.div_ceil(32) + 1) } else { 0 }
+            (case.dims.samples.div_ceil(plan.layout.tile) + 1, lm::slots(hidden, Signs::Positive));
+        if plan.layout.hold { 4 * held * (tiles * plan.layout.tile.div_ceil(32) + 1) } else { 0 }
     };
     // The numbers themselves, and 41 bytes that say where a neuron's are; supports are of one
     // length.
@@ -225,8 +225,8 @@ fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
         let Dims { samples, inputs, nnz, .. } = case.dims;
         let room = Recovery::new(Dims::new(samples, inputs, hidden, nnz), 16, 0, false).room();
         let neurons = lm::slots(hidden, Signs::Positive).min(room);
-        let floats = groups(case.dims, plan) * plan.activations.next_multiple_of(16);
-        if plan.activations > 0 { 4 * floats + 41 * neurons } else { 0 }
+        let floats = groups(case.dims, plan) * plan.layout.activations.next_multiple_of(16);
+        if plan.layout.activations > 0 { 4 * floats + 41 * neurons } else { 0 }
     };
     let without = [(few, 100), (many, 1000)]
         .map(|(held, hidden)| held.numbers - gates(&held.plan, hidden) - kept(&held.plan, hidden));

@@ -146,6 +146,19 @@ impl Error {
     }
 }
 
+/// Refuses a setting that is out of bounds; `expected` names its flag.
+pub(crate) fn check_setting(
+    holds: bool,
+    expected: impl fmt::Display,
+    got: impl fmt::Display,
+    help: &str,
+) -> Result<()> {
+    if holds {
+        return Ok(());
+    }
+    Err(Error::new("a setting is out of bounds").expected(expected).got(got).help(help))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { what, place, expected, got, help, source, .. } = &*self.0;

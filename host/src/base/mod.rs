@@ -6,6 +6,7 @@ pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod stop;
 
+pub(crate) use error::check_setting;
 pub use limits::Limits;
 pub(crate) use memory::room_for;
 pub use memory::{HeapPeak, peak_rss_bytes};

@@ -15,10 +15,12 @@ Example:
   tamis bench --rounds 21")]
 pub(super) struct Bench {
     /// Rows of the data
-    #[arg(long, value_name = "N", default_value_t = BenchOptions::default().samples, value_parser = parse::whole::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = BenchOptions::default().samples,
+          value_parser = parse::whole::<usize>)]
     samples: usize,
     /// Rounds; the fastest of each counts
-    #[arg(long, value_name = "R", default_value_t = BenchOptions::default().rounds, value_parser = parse::whole::<usize>)]
+    #[arg(long, value_name = "R", default_value_t = BenchOptions::default().rounds,
+          value_parser = parse::whole::<usize>)]
     rounds: usize,
 }
 

@@ -11,7 +11,7 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// Exit code of flags that do not go together, as of those that the parser refuses.
 pub(super) const USAGE: u8 = 2;
 
-/// Exit code of a model that takes more than a limit allows, and of a part that predicts otherwise.
+/// Exit code of a model above a limit, and of a device that predicts otherwise.
 pub(super) const OVER_LIMIT: u8 = 3;
 
 /// Flags of every verb.
@@ -24,7 +24,8 @@ pub(super) struct Common {
     #[arg(long, short, global = true, help_heading = "Common options")]
     pub(super) quiet: bool,
     /// Seed of everything that is drawn
-    #[arg(long, global = true, default_value_t = 0, value_name = "N", help_heading = "Common options",
+    #[arg(long, global = true, default_value_t = 0, value_name = "N",
+          help_heading = "Common options",
           value_parser = parse::whole::<u64>)]
     pub(super) seed: u64,
     /// Threads to use [default: one per core]; never changes a result
@@ -39,7 +40,7 @@ impl Common {
         self.threads.map_or(0, usize::from)
     }
 
-    /// Runs `work` on a pool of the threads asked for.
+    /// Runs `work` on a pool of --threads.
     pub(super) fn on_pool<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         Ok(crate::train::pool(self.threads())?.install(work))
     }

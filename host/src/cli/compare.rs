@@ -10,36 +10,37 @@ use super::console::Console;
 use super::console::{self, count};
 use super::{interrupt, parse};
 use crate::base::file::{self, Kind};
-use crate::model::{Comparison, Difference, ModelFile, TraceLog};
+use crate::model::{ComparedLayer, Comparison, Difference, ModelFile, TraceLog};
 use crate::{Error, Result, data};
 
-/// Find the first number of a layer that a part has otherwise than this program: exit code 3 if
+/// Find the first number of a layer that a device has otherwise than this program: exit code 3 if
 /// there is one.
 ///
-/// The part predicts through `tamis::infer::trace::Trace` and prints every number of every layer,
+/// The device predicts through `tamis::infer::trace::Trace` and prints every number of every layer,
 /// on semihosting, a serial port or any log; other lines may stand between. Its first row is row
 /// --first of the data, and so on.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tamis compare small.tamis --data test.npy --device part.log
-  tamis compare small.tamis --data test.npy --first 20 --device part.log --json
+  tamis compare small.tamis --data test.npy --device device.log
+  tamis compare small.tamis --data test.npy --first 20 --device device.log --json
   tamis compare small.tamis --data test.npy --rows 0..5 --dump host.log")]
 pub(super) struct Compare {
-    /// The model that the part has
+    /// The model that the device has
     #[arg(value_name = "M.tamis")]
     model: PathBuf,
-    /// The rows that the part predicts, in any format that train reads
+    /// The rows that the device predicts, in any format that train reads
     #[arg(long, value_name = "F[,F2…]")]
     data: PathBuf,
     /// A column of the data to leave out: the labels
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// What the part has printed
+    /// What the device has printed
     #[arg(long, value_name = "LOG", required_unless_present = "dump", conflicts_with = "dump")]
     device: Option<PathBuf>,
     /// The row of the data, counted from 0, that is the first of the log
-    #[arg(long, value_name = "ROW", default_value_t = 0, value_parser = parse::whole::<usize>, conflicts_with = "dump")]
+    #[arg(long, value_name = "ROW", default_value_t = 0, value_parser = parse::whole::<usize>,
+          conflicts_with = "dump")]
     first: usize,
     /// Write what this program gives, in the same lines, and compare nothing
     #[arg(long, value_name = "FILE")]
@@ -88,7 +89,7 @@ impl Compare {
                 format!(
                     "Saved {}: what the layers give on {} rows",
                     object.dump,
-                    count(object.rows as u64)
+                    count(object.rows)
                 )
             });
         }
@@ -125,46 +126,42 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 
 fn summary(object: &Compared<'_>) -> String {
     let report = object.report;
-    let title =
-        format!("{} and {}: {} rows", report.model, object.device, count(report.rows as u64));
+    let title = format!("{} and {}: {} rows", report.model, object.device, count(report.rows));
     let heading = ["layer", "numbers", "differ", "largest difference"];
-    let mut rows = vec![heading.map(String::from).to_vec()];
-    rows.extend(report.layers.iter().map(|layer| {
+    let row = |layer: &ComparedLayer| {
         let largest = match (layer.differ, layer.largest) {
             (0, _) => String::new(),
             (_, Some(largest)) => format!("{largest:e}"),
             (_, None) => "no number".into(),
         };
-        vec![
-            layer.layer.to_string(),
-            count(layer.numbers as u64),
-            count(layer.differ as u64),
-            largest,
-        ]
-    }));
+        vec![layer.layer.to_string(), count(layer.numbers), count(layer.differ), largest]
+    };
+    let layers = console::table(&heading, report.layers.iter().map(row));
     let first = report.first.as_ref().map_or_else(
-        || format!("All {} numbers agree, to the bit.", count(report.numbers as u64)),
+        || format!("All {} numbers are bit-identical.", count(report.numbers)),
         |first| difference(report, first),
     );
     let warning =
         console::cut_fact(object.inputs_cut).map(|(name, text)| format!("\n{name}: {text}"));
-    format!("{title}\n\n{}\n\n{first}{}", console::table(&rows), warning.unwrap_or_default())
+    format!("{title}\n\n{layers}\n\n{first}{}", warning.unwrap_or_default())
 }
 
 fn difference(report: &Comparison, first: &Difference) -> String {
     let Difference { row, expected_bits, got_bits, .. } = first;
     let (Some(layer), Some(neuron)) = (first.layer, first.neuron) else {
         return format!(
-            "The part was given another row {row}: checksum {got_bits}, here {expected_bits}. Look at how the row reaches \
+            "The device was given another row {row}: checksum {got_bits}, here {expected_bits}. \
+             Look at how the row reaches \
              the model before looking at the model; {} of {} rows are others.",
-            count(report.inputs_differ as u64),
-            count(report.rows as u64)
+            count(report.inputs_differ),
+            count(report.rows)
         );
     };
     let number =
         |value: Option<f64>| value.map_or("no finite number".into(), |value| value.to_string());
     format!(
-        "First difference: row {row}, layer {layer}, neuron {neuron}\n  host  {} ({expected_bits})\n  part  {} ({got_bits})",
+        "First difference: row {row}, layer {layer}, neuron {neuron}\n  host  {} \
+         ({expected_bits})\n  device  {} ({got_bits})",
         number(first.expected),
         number(first.got)
     )

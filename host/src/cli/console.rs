@@ -76,21 +76,21 @@ pub(super) fn facts(title: &str, facts: &[(&str, String)]) -> String {
     format!("{title}{}", lines.collect::<String>())
 }
 
-/// Rows of a table with a heading: the first column to the left, the others to the right.
-pub(super) fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+/// A table: the first column is aligned to the left, the others to the right.
+pub(super) fn table(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut all = vec![heading.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()];
+    all.extend(rows);
     let width = |c: usize| {
-        rows.iter().filter_map(|row| row.get(c)).map(|t| t.chars().count()).max().unwrap_or(0)
+        all.iter().filter_map(|row| row.get(c)).map(|t| t.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let cell = |(c, text): (usize, &String)| match c {
-        0 => format!("  {text:<0$}", widths[c]),
-        _ => format!("  {text:>0$}", widths[c]),
+    let widths: Vec<usize> = (0..heading.len()).map(width).collect();
+    let cell = |(text, &width): (&String, &usize)| format!("  {text:>width$}");
+    let line = |row: &Vec<String>| {
+        let first = row.first().map_or("", String::as_str);
+        let others: String = row.iter().zip(&widths).skip(1).map(cell).collect();
+        format!("  {first:<0$}{others}", widths[0]).trim_end().to_owned()
     };
-    rows.iter()
-        .map(|row| row.iter().enumerate().map(cell).collect::<String>().trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
+    all.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// A count with its thousands apart.
@@ -137,7 +137,7 @@ pub(super) fn psnr_fact(psnr: Option<f64>, zero: Option<f64>) -> (&'static str, 
     ("PSNR", decibel(psnr) + &beside)
 }
 
-/// A part of a whole.
+/// A fraction.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)
 }
@@ -147,9 +147,10 @@ pub(super) fn percent(part: f64) -> String {
 pub(super) fn cut_fact(inputs: Option<usize>) -> Option<(&'static str, String)> {
     let inputs = inputs.filter(|inputs| *inputs > 0)?;
     let text = format!(
-        "{} numbers of the data are beyond the range that the model was calibrated to, and cut to its ends; if that is usual, \
+        "{} numbers of the data are beyond the range that the model was calibrated to, and cut to \
+         its ends; if such rows are common, \
          quantize again on rows that hold such numbers",
-        count(inputs as u64)
+        count(inputs)
     );
     Some(("warning", text))
 }
@@ -173,8 +174,7 @@ mod tests {
 
     #[test]
     fn tables_align_whatever_the_letters() {
-        let rows = [vec!["ä".into(), "1".into()], vec!["long".into(), "1000".into()]];
-        assert_eq!(table(&rows), "  ä        1\n  long  1000");
-        assert_eq!(table(&[]), "");
+        let row = vec!["long".into(), "1000".into()];
+        assert_eq!(table(&["ä", "1"], [row]), "  ä        1\n  long  1000");
     }
 }

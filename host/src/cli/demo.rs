@@ -1,6 +1,7 @@
 //! `tamis demo`: everything once, on a problem whose answer is known.
 
-use std::ops::ControlFlow;
+use std::io::Write as _;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,22 +12,24 @@ use tamis::network::gates::Signs;
 use super::common::Common;
 use super::console::Console;
 use super::console::{self, bytes, count, decibel};
-use super::interrupt;
 use super::train::history::History;
+use super::{generate, interrupt};
 use crate::data::planted::{self, Planted};
-use crate::data::{Array, Matrix, Values, npy};
-use crate::data::{Problem, Task};
+use crate::data::{Array, Problem, Task};
 use crate::lab::plot::{self, Series};
 use crate::model::{ModelFile, Score};
-use crate::train;
-use crate::train::{Budget, LmOptions, Memory, Options, Plan, Recipe, Start, Trained, train_with};
+use crate::train::{
+    self, Budget, LmOptions, Memory, Options, Plan, Recipe, Report, SparseNetwork, Start, Trained,
+    train_with,
+};
 use crate::{Result, base::file};
 
-/// Rows to learn from, and rows held back to predict.
-const ROWS: (usize, usize) = (5000, 500);
+/// Rows to learn from, and unseen rows to predict.
+const TRAINED: usize = 5000;
+const UNSEEN: usize = 500;
 /// n, d, m and s of the planted network; the published method does not recover networks of this
 /// size.
-const DIMS: Dims = Dims::new(ROWS.0, 100, 10, 50);
+const DIMS: Dims = Dims::new(TRAINED, 100, 10, 50);
 /// Bytes that training may take beside the data.
 const BUDGET: u64 = 256 << 10;
 /// A weight counts as recovered when it is this close to the planted one.
@@ -47,43 +50,27 @@ pub(super) struct Demo {
 }
 
 #[derive(Serialize)]
-struct Object {
+struct Object<'a> {
     recovered: bool,
-    requested_nnz: usize,
-    nnz: usize,
     support_match: usize,
     max_error: f32,
-    loss: f64,
-    psnr_db: Option<f64>,
     unseen: Score,
     budget_bytes: u64,
-    budget_kept: bool,
-    state_bytes: u64,
-    workspace_bytes: u64,
-    data_bytes: u64,
-    peak_rss_bytes: Option<u64>,
-    exact: bool,
-    steps: u32,
-    moves: u32,
-    tried: u32,
-    kicks: u32,
-    passes: f64,
-    seconds: f64,
-    seed: u64,
+    within_budget: bool,
     model: String,
     model_bytes: usize,
     picture: String,
+    #[serde(flatten)]
+    report: &'a Report,
 }
 
 impl Demo {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         file::check_folder(&self.output)?;
-        let (planted, unseen) = plant(common)?;
+        let (truth, problem, unseen) = plant(common)?;
         let options = options(common);
-        let problem =
-            Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
         let plan = train::plan(&problem, &options)?;
-        console.say(opening(planted.index.len(), &plan, common.seed))?;
+        console.say(opening(truth.index.len(), &plan, common.seed))?;
 
         let mut history = History::losses_only();
         let trained = interrupt::training(|| {
@@ -93,25 +80,17 @@ impl Demo {
             })
         })?;
 
-        let truth = Weights { index: planted.index, value: planted.value };
-        let found = align(
-            &truth,
-            &Weights { index: trained.network.index.clone(), value: trained.network.value.clone() },
-        );
+        let SparseNetwork { index, value, .. } = trained.network.clone();
+        let learnt = align(&truth, &Weights { index, value });
         let model = self.save(&trained, &unseen)?;
         let predictions = common.on_pool(|| model.predict(&unseen.data))??;
-        let object = self.object(
-            &trained,
-            &truth,
-            &found,
-            Score::new(Task::Regression, &unseen.labels, &predictions),
-        );
-        let picture = draw(&object, &history, &truth, &found, &unseen.labels, &predictions);
-        let path = self.path("demo.svg");
+        let score = Score::new(Task::Regression, &unseen.labels, &predictions);
+        let object = self.object(&trained, &truth, &learnt, score);
+        let picture = draw(&object, &history, [&truth, &learnt], [&unseen.labels, &predictions]);
         interrupt::saving(|| {
-            file::write(&path, |w| std::io::Write::write_all(w, picture.as_bytes()))
+            file::write(Path::new(&object.picture), |w| w.write_all(picture.as_bytes()))
         })?;
-        console.result(&object, || closing(&object, &history, &truth, &found, &self.output))
+        console.result(&object, || closing(&object, &history, &truth, &learnt, &self.output))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -120,54 +99,36 @@ impl Demo {
 
     /// Writes the model and the unseen rows, and reads the model back.
     fn save(&self, trained: &Trained, unseen: &Problem) -> Result<ModelFile> {
-        let Values::F32(values) = &unseen.data.values else {
-            unreachable!("planted samples are floats")
-        };
-        let samples = Array::new(&[unseen.data.rows, unseen.data.cols], &values[..])?;
-        let labels = Array::new(&[unseen.labels.len()], &unseen.labels[..])?;
-        interrupt::saving(|| {
-            file::write_folder(&self.output, |folder| {
-                folder
-                    .write("demo.tamis", |w| std::io::Write::write_all(w, trained.model.bytes()))?;
-                folder.write("X.npy", |w| npy::write(w, &samples))?;
-                folder.write("y.npy", |w| npy::write(w, &labels))
-            })
+        let labels = Array::new(&[UNSEEN], &unseen.labels[..])?;
+        generate::save(&self.output, &unseen.data, &labels, |folder| {
+            folder.write("demo.tamis", |w| w.write_all(trained.model.bytes()))
         })?;
         ModelFile::load(self.path("demo.tamis"))
     }
 
-    fn object(&self, trained: &Trained, truth: &Weights, found: &Weights, unseen: Score) -> Object {
-        let (report, search) = (&trained.report, trained.report.search());
-        let support_match = found.index.iter().filter(|j| truth.get(**j).is_some()).count();
-        let errors = union(truth, found)
-            .map(|j| (truth.get(j).unwrap_or(0.0) - found.get(j).unwrap_or(0.0)).abs());
+    fn object<'a>(
+        &self,
+        trained: &'a Trained,
+        truth: &Weights,
+        learnt: &Weights,
+        unseen: Score,
+    ) -> Object<'a> {
+        let report = &trained.report;
+        let support_match = learnt.index.iter().filter(|j| truth.get(**j).is_some()).count();
+        let errors = union(truth, learnt)
+            .map(|j| (truth.get(j).unwrap_or(0.0) - learnt.get(j).unwrap_or(0.0)).abs());
         let max_error = errors.fold(0.0, f32::max);
         Object {
             recovered: support_match == DIMS.nnz && max_error < CLOSE,
-            requested_nnz: report.requested_nnz,
-            nnz: report.nnz,
             support_match,
             max_error,
-            loss: report.loss,
-            psnr_db: report.psnr_db,
             unseen,
             budget_bytes: BUDGET,
-            budget_kept: report.total_bytes() <= BUDGET,
-            state_bytes: report.state_bytes,
-            workspace_bytes: report.workspace_bytes,
-            data_bytes: report.data_bytes,
-            peak_rss_bytes: report.peak_rss_bytes,
-            exact: search.is_some_and(|search| search.exact),
-            steps: report.epochs,
-            moves: search.map_or(0, |search| search.moves),
-            tried: search.map_or(0, |search| search.tried),
-            kicks: search.map_or(0, |search| search.kicks),
-            passes: report.passes,
-            seconds: report.seconds,
-            seed: report.seed,
+            within_budget: report.total_bytes() <= BUDGET,
             model: self.path("demo.tamis").display().to_string(),
             model_bytes: trained.model.bytes().len(),
             picture: self.path("demo.svg").display().to_string(),
+            report,
         }
     }
 }
@@ -199,18 +160,14 @@ fn union(a: &Weights, b: &Weights) -> impl Iterator<Item = u32> + use<> {
     all.into_iter()
 }
 
-/// The planted problem to learn from, and the rows held back.
-fn plant(common: &Common) -> Result<(Planted, Problem)> {
-    let dims = Dims::new(ROWS.0 + ROWS.1, DIMS.inputs, DIMS.hidden, DIMS.nnz);
-    let mut all = common.on_pool(|| planted::network(dims, Signs::Positive, common.seed))??;
-    let labels = all.labels.split_off(ROWS.0);
-    let Values::F32(values) = &mut all.data.values else {
-        unreachable!("planted samples are floats")
-    };
-    let unseen = values.split_off(ROWS.0 * DIMS.inputs);
-    all.data.rows = ROWS.0;
-    let data = Matrix::new(ROWS.1, DIMS.inputs, Values::F32(unseen))?;
-    Ok((all, Problem { data, labels, task: Task::Regression }))
+/// The planted weights, the problem to learn them from, and unseen rows.
+fn plant(common: &Common) -> Result<(Weights, Problem, Problem)> {
+    let dims = Dims::new(TRAINED + UNSEEN, DIMS.inputs, DIMS.hidden, DIMS.nnz);
+    let planted = common.on_pool(|| planted::network(dims, Signs::Positive, common.seed))??;
+    let Planted { data, labels, index, value, .. } = planted;
+    let all = Problem { data, labels, task: Task::Regression };
+    let rows = |rows: Range<usize>| all.rows(rows.collect());
+    Ok((Weights { index, value }, rows(0..TRAINED)?, rows(TRAINED..TRAINED + UNSEEN)?))
 }
 
 fn options(common: &Common) -> Options {
@@ -226,9 +183,9 @@ fn options(common: &Common) -> Options {
 
 /// The recovered weights with their neurons in the order of the planted ones: a sum does not know
 /// the order of its terms, so any order is right. The closest pair of neurons first.
-fn align(truth: &Weights, found: &Weights) -> Weights {
+fn align(truth: &Weights, learnt: &Weights) -> Weights {
     let distance = |a: usize, b: usize| -> f32 {
-        (0..DIMS.inputs).map(|j| (truth.at(a, j) - found.at(b, j)).powi(2)).sum()
+        (0..DIMS.inputs).map(|j| (truth.at(a, j) - learnt.at(b, j)).powi(2)).sum()
     };
     let all = 0..DIMS.hidden;
     let mut pairs: Vec<_> = all.clone().flat_map(|a| all.clone().map(move |b| (a, b))).collect();
@@ -244,133 +201,106 @@ fn align(truth: &Weights, found: &Weights) -> Weights {
         (place[b].unwrap_or(b) * DIMS.inputs + input) as u32
     };
     let mut entries: Vec<(u32, f32)> =
-        found.index.iter().map(moved).zip(found.value.iter().copied()).collect();
+        learnt.index.iter().map(moved).zip(learnt.value.iter().copied()).collect();
     entries.sort_by_key(|entry| entry.0);
     let (index, value) = entries.into_iter().unzip();
     Weights { index, value }
 }
 
 fn opening(planted: usize, plan: &Plan, seed: u64) -> String {
+    let Dims { samples, inputs, hidden, .. } = DIMS;
+    let all = count(DIMS.parameters());
+    let [state, workspace, total] =
+        [plan.state_bytes, plan.workspace_bytes, plan.total_bytes()].map(bytes);
     let facts = [
         (
             "planted",
             format!(
-                "{} weights other than zero, of {} hidden neurons × {} inputs = {}",
-                planted,
-                DIMS.hidden,
-                DIMS.inputs,
-                count(DIMS.parameters() as u64)
+                "{planted} nonzeros of {hidden} hidden neurons × {inputs} inputs = {all} weights"
             ),
         ),
-        (
-            "data",
-            format!(
-                "{} random samples and what the network makes of them",
-                count(DIMS.samples as u64)
-            ),
-        ),
+        ("data", format!("{} random samples, and the network's outputs on them", count(samples))),
         (
             "budget",
             format!("{} for state and workspace of training, beside the data", bytes(BUDGET)),
         ),
-        (
-            "plan",
-            format!(
-                "state {} + workspace {} = {}",
-                bytes(plan.state_bytes),
-                bytes(plan.workspace_bytes),
-                bytes(plan.total_bytes())
-            ),
-        ),
+        ("plan", format!("state {state} + workspace {workspace} = {total}")),
     ];
     console::facts(&format!("Recover a sparse network from what it computes (seed {seed})"), &facts)
 }
 
 fn closing(
-    object: &Object,
+    object: &Object<'_>,
     history: &History,
     truth: &Weights,
-    found: &Weights,
+    learnt: &Weights,
     folder: &Path,
 ) -> String {
+    let r = object.report;
     let verdict = verdict(object.recovered, object.support_match, object.max_error);
     let dir = folder.display();
-    let used = object.state_bytes + object.workspace_bytes;
+    let moves = r
+        .search()
+        .map_or_else(String::new, |s| format!("{} of {} moves taken, ", s.moves, s.tried));
+    let within = if object.within_budget { "within the budget" } else { "ABOVE the budget" };
     let facts = [
         (
             "training",
             format!(
-                "{:.3} s, {} steps, {} of {} moves taken, {:.0} passes over the data",
-                object.seconds, object.steps, object.moves, object.tried, object.passes
+                "{:.3} s, {} steps, {moves}{:.0} passes over the data",
+                r.seconds, r.epochs, r.passes
             ),
         ),
-        (
-            "loss",
-            format!("{}  to {:.1e}, PSNR {}", history.line(), object.loss, decibel(object.psnr_db)),
-        ),
-        (
-            "memory",
-            format!(
-                "{} used of {}: {}",
-                bytes(used),
-                bytes(object.budget_bytes),
-                if object.budget_kept { "kept" } else { "NOT kept" }
-            ),
-        ),
-        ("saved", format!("{} ({}), read back", object.model, bytes(object.model_bytes as u64))),
+        ("loss", format!("{}  to {:.1e}, PSNR {}", history.line(), r.loss, decibel(r.psnr_db))),
+        ("memory", format!("{} of {}: {within}", bytes(r.total_bytes()), bytes(BUDGET))),
+        ("saved", format!("{} ({}), read back", object.model, bytes(object.model_bytes))),
         (
             "predicted",
-            format!(
-                "{} samples it has not seen, PSNR {}",
-                object.unseen.n,
-                decibel(object.unseen.psnr_db)
-            ),
+            format!("{} unseen samples, PSNR {}", object.unseen.n, decibel(object.unseen.psnr_db)),
         ),
         ("drawn", object.picture.clone()),
     ];
     format!(
-        "\n{}\n\n{}\n\n{verdict}\n\nTry next:\n  tamis inspect {dir}/demo.tamis\n  tamis eval {dir}/demo.tamis --data \
-         {dir}/X.npy --labels {dir}/y.npy\n  tamis train --help",
+        "\n{}\n\n{}\n\n{verdict}\n\nTry next:\n  tamis inspect {dir}/demo.tamis\n  tamis eval \
+         {dir}/demo.tamis --data {dir}/X.npy --labels {dir}/y.npy\n  tamis train --help",
         console::facts("Trained by hard thresholding with Levenberg-Marquardt steps", &facts),
-        comparison(truth, found)
+        comparison(truth, learnt)
     )
 }
 
-fn verdict(recovered: bool, found: usize, error: f32) -> String {
+fn verdict(recovered: bool, matching: usize, error: f32) -> String {
     if recovered {
-        return format!("Recovered: all {found} weights, the largest error is {error:.1e}.");
+        return format!("Recovered: all {matching} weights, the largest error is {error:.1e}.");
     }
     format!(
-        "Not recovered with this seed: {found} of {} weights are in the right place; seed 0 recovers all of them.",
+        "Not recovered with this seed: {matching} of {} weights are in the right place; seed 0 \
+         recovers all of them.",
         DIMS.nnz
     )
 }
 
 /// Planted and recovered weights side by side.
-fn comparison(truth: &Weights, found: &Weights) -> String {
+fn comparison(truth: &Weights, learnt: &Weights) -> String {
     let number = |value: Option<f32>| value.map_or("-".into(), |value| format!("{value:.6}"));
-    let mut rows = vec![["neuron, input", "planted", "recovered"].map(String::from).to_vec()];
-    rows.extend(union(truth, found).map(|j| {
+    let row = |j: u32| {
         let place = format!("{}, {}", j as usize / DIMS.inputs, j as usize % DIMS.inputs);
-        vec![place, number(truth.get(j)), number(found.get(j))]
-    }));
-    console::table(&rows)
+        vec![place, number(truth.get(j)), number(learnt.get(j))]
+    };
+    console::table(&["neuron, input", "planted", "recovered"], union(truth, learnt).map(row))
 }
 
 fn draw(
-    object: &Object,
+    object: &Object<'_>,
     history: &History,
-    truth: &Weights,
-    found: &Weights,
-    labels: &[f32],
-    predictions: &[f32],
+    [truth, learnt]: [&Weights; 2],
+    [labels, predictions]: [&[f32]; 2],
 ) -> String {
-    let used = object.state_bytes + object.workspace_bytes;
+    let memory = format!("{} of {}", bytes(object.report.total_bytes()), bytes(BUDGET));
     let facts = [
-        ("weights", format!("{} of {} found", object.support_match, DIMS.nnz)),
+        ("weights", format!("{} of {} recovered", object.support_match, DIMS.nnz)),
         ("largest error", format!("{:.1e}", object.max_error)),
-        ("training memory", format!("{} of {}", bytes(used), bytes(object.budget_bytes))),
-        ("model file", bytes(object.model_bytes as u64)),
+        ("training memory", memory),
+        ("model file", bytes(object.model_bytes)),
         ("unseen samples", format!("PSNR {}", decibel(object.unseen.psnr_db))),
     ];
     plot::panel(&plot::Panel {
@@ -379,7 +309,7 @@ fn draw(
         time: "step",
         losses: &[Series { label: "outer steps", first: 1, values: history.losses() }],
         planted: &truth.points(),
-        recovered: &found.points(),
+        recovered: &learnt.points(),
         labels,
         predictions,
     })

@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::Console;
 use super::console::{self, count};
-use super::parse::TaskName;
 use super::source::SourceArgs;
 use crate::Result;
 use crate::data::Task;
@@ -19,7 +18,8 @@ use crate::model::{ModelFile, Score};
 #[command(after_help = "\
 Examples:
   tamis eval model.tamis --data X.npy --labels y.npy
-  tamis eval zero-one.tamis --data t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz --keep-labels 0,1")]
+  tamis eval zero-one.tamis --data t10k-images-idx3-ubyte.gz \\
+    --labels t10k-labels-idx1-ubyte.gz --keep-labels 0,1")]
 pub(super) struct Eval {
     /// The model
     #[arg(value_name = "M.tamis")]
@@ -27,10 +27,10 @@ pub(super) struct Eval {
     #[command(flatten)]
     source: SourceArgs,
     /// What the labels are [default: what the model was trained for; where the file does not say,
-    /// multiclass for several outputs, binary if two labels are kept or all are 0 or 1, else
+    /// multiclass for several outputs, binary for two --keep-labels or where all are 0 or 1, else
     /// regression]
     #[arg(long)]
-    task: Option<TaskName>,
+    task: Option<Task>,
 }
 
 /// The most classes whose confusion matrix is printed; `--json` has it always.
@@ -58,16 +58,15 @@ enum TaskFrom {
 
 impl Eval {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let asked = self.task.map(Task::from);
         let model = ModelFile::load(&self.model)?;
         let stored = model.task()?;
-        let task_from = match (asked, stored) {
+        let task_from = match (self.task, stored) {
             (Some(_), _) => TaskFrom::Option,
             (None, Some(_)) => TaskFrom::Model,
             (None, None) => TaskFrom::Labels,
         };
         let source = self.source.source();
-        let problem = source.load(asked.or(stored))?;
+        let problem = source.load(self.task.or(stored))?;
         model.check_fit(&source, &problem)?;
         let predictions = common.on_pool(|| model.predict(&problem.data))??;
         let score = model.score(problem.task, &problem.labels, &predictions)?;
@@ -80,9 +79,9 @@ impl Eval {
 
 fn summary(object: &Object) -> String {
     let score = &object.score;
-    let title = format!("{} on {} rows", object.model, count(score.n as u64));
+    let title = format!("{} on {} rows", object.model, count(score.n));
     let from = match object.task_from {
-        TaskFrom::Option => "as asked",
+        TaskFrom::Option => "as --task says",
         TaskFrom::Model => "as the model says",
         TaskFrom::Labels => "guessed from the labels: the model does not say",
     };
@@ -102,13 +101,10 @@ fn summary(object: &Object) -> String {
 fn confusion(rows: &[Vec<usize>]) -> String {
     let name =
         |k: usize| if rows.len() == 2 { format!("predicted {k}") } else { format!("as {k}") };
-    let heading = std::iter::once(String::new()).chain((0..rows.len()).map(name)).collect();
+    let heading: Vec<String> = (0..rows.len()).map(name).collect();
+    let heading = [""].into_iter().chain(heading.iter().map(String::as_str));
     let line = |(label, row): (usize, &Vec<usize>)| {
-        std::iter::once(format!("label {label}"))
-            .chain(row.iter().map(|&n| count(n as u64)))
-            .collect()
+        [format!("label {label}")].into_iter().chain(row.iter().map(|&n| count(n))).collect()
     };
-    console::table(
-        &std::iter::once(heading).chain(rows.iter().enumerate().map(line)).collect::<Vec<_>>(),
-    )
+    console::table(&heading.collect::<Vec<_>>(), rows.iter().enumerate().map(line))
 }

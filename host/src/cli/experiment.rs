@@ -11,10 +11,11 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::Console;
 use super::console::{self, count};
-use super::{interrupt, parse, progress};
+use super::parse::{self, limit_above_zero};
+use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
 use crate::lab::experiment::runner::{self, RunOptions, Summary};
-use crate::lab::experiment::{Cell, Record, Shard, Spec, Store, figures, problem};
+use crate::lab::experiment::{Cell, Record, Shard, Spec, Store, figures, problem, spec};
 use crate::{Error, Result};
 
 /// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory,
@@ -25,9 +26,9 @@ use crate::{Error, Result};
 /// missing; killed at any point, it loses the cells on their way. Seeds are those of the spec.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left, figure-3-right, figure-4, figure-5, runtimes, references,
-  theory-assumption, theory-curvature, theory-convergence, theory-sensing, recovery, lm-recipe, lm-vector, two-layers, paper-recipe, images,
-  binary, multiclass, memory
+Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left,
+  figure-3-right, figure-4, figure-5, runtimes, references, theory-assumption, theory-curvature, theory-convergence, theory-sensing,
+  recovery, lm-recipe, lm-vector, two-layers, paper-recipe, images, binary, multiclass, memory
 Examples:
   tamis run figure-3-right --profile smoke -o smoke
   tamis run figure-3-left --profile reduced --data-dir data -o results/figure-3-left --jobs 2
@@ -47,7 +48,8 @@ pub(super) struct Run {
     #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
     /// Cells to run at once; --threads are divided among them
-    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "J", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: u16,
     /// Say what would be run, and run nothing
     #[arg(long)]
@@ -141,17 +143,7 @@ impl Run {
     }
 
     fn options(&self, shard: Option<Shard>, common: &Common) -> Result<RunOptions> {
-        let time_limit = match self.time_limit {
-            Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => {
-                return Err(Error::new("a limit is out of bounds")
-                    .expected("--time-limit above 0")
-                    .got(seconds)
-                    .help("leave --time-limit out for no limit"));
-            }
-            seconds => {
-                seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
-            }
-        };
+        let time_limit = limit_above_zero("--time-limit", self.time_limit)?.map(parse::duration);
         let jobs = usize::from(self.jobs);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if common.threads() > 0 { common.threads() } else { cores() };
@@ -283,28 +275,22 @@ fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {
 }
 
 fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
-    let mut rows = vec![vec![
-        "part".into(),
-        "sizes".into(),
-        "seeds".into(),
-        "cells to run".into(),
-        "methods".into(),
-    ]];
-    for part in &spec.part {
+    let row = |part: &spec::Part| {
         let own = cells.iter().filter(|cell| cell.part == part.name).count();
         let methods: Vec<&str> = part.methods.iter().map(|method| method.name()).collect();
-        rows.push(vec![
+        vec![
             part.name.clone(),
-            count(part.sizes() as u64),
-            count(part.seeds.len() as u64),
-            count(own as u64),
+            count(part.sizes()),
+            count(part.seeds.len()),
+            count(own),
             methods.join(", "),
-        ]);
-    }
+        ]
+    };
+    let heading = ["part", "sizes", "seeds", "cells to run", "methods"];
     let mut lines = vec![
         format!("{}, profile {}, {}", spec.title, spec.resolved, spec.source),
-        console::table(&rows),
-        format!("  {} cells, {} of them done", count(plan.cells as u64), count(plan.before as u64)),
+        console::table(&heading, spec.part.iter().map(row)),
+        format!("  {} cells, {} of them done", count(plan.cells), count(plan.before)),
     ];
     lines.extend(
         plan.minutes.map(|minutes| format!("  about {minutes:.0} minutes in all on two cores")),
@@ -312,7 +298,8 @@ fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
     if !plan.missing_files.is_empty() {
         let files = plan.missing_files.join(", ");
         lines.push(format!(
-            "  data that are not there: {files}; --data-dir names their folder, --digits goes without"
+            "  data that are not there: {files}; --data-dir names their folder, --digits goes \
+             without"
         ));
     }
     lines.join("\n")
@@ -323,7 +310,7 @@ fn summary(object: &Object<'_>) -> String {
     let ended = if s.stopped { "Interrupted" } else { "Done" };
     let title =
         format!("{ended}: {}, profile {}, in {}", object.experiment, object.profile, object.folder);
-    let number = |n: usize| count(n as u64);
+    let number = |n: usize| count(n);
     let mut states = vec![format!("{} with a result", number(s.done))];
     let others = [
         (s.skipped, "skipped"),

@@ -19,12 +19,13 @@ use crate::{Error, Result};
 /// Write a model as source code (Rust without std, or C99), for other programs (ONNX, safetensors),
 /// or in other encodings.
 ///
-/// The code needs no heap, no file and no parsing, and predicts to the bits of the model. Tables
-/// are in the encoding of the model file, of C with floats in rows. The format tamis writes the
-/// model itself in the encodings of --encoding: of integers all, of floats rows and blocks.
+/// The code needs no heap, no file and no parsing, and its predictions are bit-identical to the
+/// model's. Tables are in the encoding of the model file, of C with floats in rows. The format
+/// tamis writes the model itself in the encodings of --encoding: of integers all, of floats rows
+/// and blocks.
 ///
 /// ONNX and safetensors are of models of floats, and dense: zeros take room there. The outputs of
-/// the graph are those of tamis predict, without softmax. tamis import reads both back to the bit.
+/// the graph are those of tamis predict, without softmax. tamis import reads both back bit for bit.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -72,6 +73,19 @@ enum Format {
     Tamis,
 }
 
+impl Format {
+    /// The ending of its file, of C of the first of two, and what the file is.
+    const fn file(self) -> (&'static str, Kind) {
+        match self {
+            Self::Rust => ("rs", Kind::RUST),
+            Self::C => ("c", Kind::C),
+            Self::Onnx => ("onnx", Kind::ONNX),
+            Self::Safetensors => ("safetensors", Kind::SAFETENSORS),
+            Self::Tamis => ("tamis", Kind::MODEL),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Object<'a> {
     files: Vec<String>,
@@ -86,31 +100,22 @@ struct Object<'a> {
 struct Place {
     /// A folder that may have to be made.
     folder: Option<PathBuf>,
-    /// The file or files without their ending, or the file as it is.
+    /// The file, of C both files without their ending.
     path: PathBuf,
 }
 
 impl Export {
     pub(super) fn run(&self, console: &Console) -> Result<()> {
-        if let Some(encoding) = self.encoding.filter(|_| self.format != Format::Tamis) {
-            return Err(Error::new("only the format tamis has a choice of encodings")
-                .expected("--encoding with --format tamis")
-                .got(format_args!(
-                    "--encoding {}",
-                    encoding.to_possible_value().map_or_else(String::new, |v| v.get_name().into())
-                ))
-                .help("write the model with --format tamis first, and export what it gives"));
-        }
+        self.check_flags()?;
         let (form, place) = match self.format {
-            Format::Rust => self.rust()?,
             Format::C => self.c()?,
-            Format::Onnx => self.dense(ExportForm::Onnx, "onnx", Kind::ONNX)?,
-            Format::Safetensors => {
-                self.dense(ExportForm::Safetensors, "safetensors", Kind::SAFETENSORS)?
-            }
+            Format::Rust if self.straight_line => self.file(ExportForm::StraightLine)?,
+            Format::Rust => self.file(ExportForm::Rust)?,
+            Format::Onnx => self.file(ExportForm::Onnx)?,
+            Format::Safetensors => self.file(ExportForm::Safetensors)?,
             Format::Tamis => {
                 let encoding = self.encoding.unwrap_or(EncodingName::Smallest);
-                self.dense(ExportForm::Tamis(encoding.into()), "tamis", Kind::MODEL)?
+                self.file(ExportForm::Tamis(encoding.into()))?
             }
         };
         if let Some(folder) = &place.folder {
@@ -118,75 +123,73 @@ impl Export {
         }
         let model = ModelFile::load(&self.model)?;
         let made = export(&model, &form)?;
-        let paths: Vec<PathBuf> = match self.format {
-            Format::Rust | Format::Onnx | Format::Safetensors | Format::Tamis => {
-                vec![place.path.clone()]
-            }
-            // Not with_extension: that would cut a name with dots.
-            Format::C => {
-                made.files.iter().map(|(ending, _)| with_ending(&place.path, ending)).collect()
-            }
+        let path = |ending: &str| match self.format {
+            Format::C => with_ending(&place.path, ending),
+            _ => place.path.clone(),
         };
+        let paths: Vec<PathBuf> = made.files.iter().map(|(ending, _)| path(ending)).collect();
         paths.iter().try_for_each(|path| file::check_distinct(path, [self.model.as_path()]))?;
-        let texts = made.files.iter().map(|(_, text)| text);
+        let mut files = paths.iter().zip(made.files.iter().map(|(_, text)| text));
         interrupt::saving(|| match &place.folder {
             Some(folder) => file::write_folder(folder, |folder| {
-                paths.iter().zip(texts).try_for_each(|(path, text)| {
+                files.try_for_each(|(path, text)| {
                     let name = path.file_name().unwrap_or_default().to_string_lossy();
                     folder.write(&name, |w| w.write_all(text))
                 })
             }),
-            None => file::write_files(|files| {
-                paths
-                    .iter()
-                    .zip(texts)
-                    .try_for_each(|(path, text)| files.write(path, |w| w.write_all(text)))
+            None => file::write_files(|out| {
+                files.try_for_each(|(path, text)| out.write(path, |w| w.write_all(text)))
             }),
         })?;
         let object = Object {
             files: paths.iter().map(|path| path.display().to_string()).collect(),
             bytes: made.files.iter().map(|(_, text)| text.len()).sum(),
-            name: match &form {
-                ExportForm::C { name, .. } => Some(name),
-                _ => None,
-            },
+            name: if let ExportForm::C { name, .. } = &form { Some(name) } else { None },
             report: &made.report,
         };
         console.result(&object, || summary(&object))
     }
 
-    fn rust(&self) -> Result<(ExportForm, Place)> {
-        let form = if self.straight_line { ExportForm::StraightLine } else { ExportForm::Rust };
-        self.file(form, "rs", Kind::RUST)
+    /// Refuses flags of another format.
+    fn check_flags(&self) -> Result<()> {
+        let flags = [
+            (
+                self.encoding.is_some(),
+                "--encoding",
+                Format::Tamis,
+                "write that format first, and export what it gives",
+            ),
+            (self.straight_line, "--straight-line", Format::Rust, "leave --straight-line out"),
+            (
+                self.name.is_some(),
+                "--name",
+                Format::C,
+                "leave --name out: a module of Rust is named by its file",
+            ),
+        ];
+        let name = |format: Format| match format {
+            Format::Rust => "rust",
+            other => other.file().0,
+        };
+        match flags.into_iter().find(|(given, _, format, _)| *given && self.format != *format) {
+            None => Ok(()),
+            Some((_, flag, format, help)) => {
+                let format = name(format);
+                Err(Error::new(format!("only the format {format} takes {flag}"))
+                    .expected(format_args!("{flag} with --format {format}"))
+                    .got(format_args!("{flag} with --format {}", name(self.format)))
+                    .help(help))
+            }
+        }
     }
 
-    fn dense(&self, form: ExportForm, ending: &str, kind: Kind) -> Result<(ExportForm, Place)> {
-        if self.straight_line {
-            return Err(Error::new("code without tables is written as Rust")
-                .expected("--straight-line with --format rust")
-                .got(format_args!("--format {ending}"))
-                .help("leave --straight-line out"));
-        }
-        self.file(form, ending, kind)
-    }
-
-    /// A form that is one file with this ending, or none.
-    fn file(&self, form: ExportForm, ending: &str, kind: Kind) -> Result<(ExportForm, Place)> {
-        if let Some(name) = &self.name {
-            return Err(Error::new(
-                "only functions of C are named; a module of Rust is named by its file",
-            )
-            .expected("--name with --format c")
-            .got(format_args!("--name {name}"))
-            .help("leave --name out"));
-        }
+    /// A form that is one file with the ending of the format, or none.
+    fn file(&self, form: ExportForm) -> Result<(ExportForm, Place)> {
+        let (ending, kind) = self.format.file();
         match self.output.extension() {
             Some(other) if other != ending => {
-                return Err(wrong_ending(
-                    &self.output,
-                    other,
-                    &format!("a name that ends in .{ending}"),
-                ));
+                let expected = format!("a name that ends in .{ending}");
+                return Err(wrong_ending(&self.output, other, &expected));
             }
             _ => file::check(&self.output, kind, [self.model.as_path()])?,
         }
@@ -194,12 +197,6 @@ impl Export {
     }
 
     fn c(&self) -> Result<(ExportForm, Place)> {
-        if self.straight_line {
-            return Err(Error::new("code without tables is written as Rust")
-                .expected("--straight-line with --format rust")
-                .got("--format c")
-                .help("leave --straight-line out, or call the module from C by extern \"C\""));
-        }
         let stem =
             |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let is_folder = self.output.is_dir() || self.output.extension().is_none();
@@ -207,23 +204,22 @@ impl Export {
         {
             return Err(wrong_ending(&self.output, ending, "a name that ends in .c, or a folder"));
         }
+        let default = stem(if is_folder { &self.model } else { &self.output });
+        let name = self.name.clone().unwrap_or_else(|| default.clone());
+        check_name(&name)?;
         if is_folder {
-            let name = self.name.clone().unwrap_or_else(|| stem(&self.model));
-            check_name(&name)?;
             let place = Place { folder: Some(self.output.clone()), path: self.output.join(&name) };
             return Ok((ExportForm::C { header: name.clone(), name }, place));
         }
-        let header = stem(&self.output);
-        let name = self.name.clone().unwrap_or_else(|| header.clone());
-        check_name(&name)?;
         let path = self.output.with_extension("");
         ["c", "h"].iter().try_for_each(|ending| {
             file::check(with_ending(&path, ending), Kind::C, [self.model.as_path()])
         })?;
-        Ok((ExportForm::C { name, header }, Place { folder: None, path }))
+        Ok((ExportForm::C { name, header: default }, Place { folder: None, path }))
     }
 }
 
+/// The path with an ending behind it; `with_extension` would cut a name with dots.
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -241,36 +237,23 @@ fn wrong_ending(path: &Path, ending: &OsStr, expected: &str) -> Error {
 
 fn summary(object: &Object<'_>) -> String {
     let r = object.report;
+    let held = if r.straight_line { "code".into() } else { r.encodings.join(", ") };
+    let (inputs, outputs) = (count(r.inputs), count(r.outputs));
     let mut rows = vec![
-        (
-            "model",
-            format!(
-                "of {}, {} inputs, {} outputs",
-                r.numbers,
-                count(r.inputs as u64),
-                count(r.outputs as u64)
-            ),
-        ),
-        (
-            "weights",
-            format!(
-                "{} as {}",
-                count(r.nnz as u64),
-                if r.straight_line { "code".into() } else { r.encodings.join(", ") }
-            ),
-        ),
+        ("model", format!("of {}, {inputs} inputs, {outputs} outputs", r.numbers)),
+        ("weights", format!("{} as {held}", count(r.nnz))),
     ];
     if ["onnx", "safetensors"].contains(&r.format) {
         rows.push((
             "dense",
-            format!("{} with zeros; other programs run them all", bytes(r.table_bytes as u64)),
+            format!("{} with zeros; other programs run them all", bytes(r.table_bytes)),
         ));
     } else {
         if !r.straight_line {
             let what = if r.format == "tamis" { "file" } else { "tables" };
-            rows.push((what, bytes(r.table_bytes as u64)));
+            rows.push((what, bytes(r.table_bytes)));
         }
-        rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes as u64))));
+        rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes))));
     }
     rows.extend(
         object

@@ -1,13 +1,12 @@
 //! `tamis finetune`
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tamis::learn::deep::tune;
 
 use super::console::{bytes, count, decibel, facts, percent};
-use super::parse;
+use super::parse::{self, at_least_zero};
 use super::progress::Bar;
 use super::saved::{Object, limit_fact, peak_fact, save};
 use super::source::SourceArgs;
@@ -39,8 +38,8 @@ pub(super) struct Finetune {
     output: PathBuf,
     /// What fits: auto is least-squares for one hidden layer and squared errors, which is exact and
     /// quick, else adam
-    #[arg(long, value_enum, default_value_t = Method::Auto)]
-    method: Method,
+    #[arg(long, value_enum, default_value_t = FinetuneMethod::Auto)]
+    method: FinetuneMethod,
     /// Passes over all batches, of least squares steps at the most; the result is the best of them,
     /// or the model as it was [default: 20; least-squares: 100]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
@@ -48,7 +47,7 @@ pub(super) struct Finetune {
     /// Rows of a batch; 0 for all rows [default: 256]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     batch: Option<usize>,
-    /// The first step of a weight, in parts of the size of its layer's weights [default: 0.02]
+    /// The first step of a weight, relative to the size of its layer's weights [default: 0.02]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     rate: Option<f64>,
     /// Seconds after which the fit ends, looked at after every epoch
@@ -59,33 +58,12 @@ pub(super) struct Finetune {
 /// Steps of least squares at the most, unless it is said.
 const STEPS: u32 = 100;
 
-/// What fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Method {
-    /// Least-squares where it can be, else adam.
-    Auto,
-    /// Levenberg-Marquardt steps on all rows, until they win no more.
-    LeastSquares,
-    /// Adam in batches.
-    Adam,
-}
-
-impl From<Method> for FinetuneMethod {
-    fn from(method: Method) -> Self {
-        match method {
-            Method::Auto => Self::Auto,
-            Method::LeastSquares => Self::LeastSquares,
-            Method::Adam => Self::Adam,
-        }
-    }
-}
-
 impl Finetune {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let options = self.options(common)?;
         let batches =
             first_given(&[(self.batch.is_some(), "--batch"), (self.rate.is_some(), "--rate")]);
-        if let (Method::LeastSquares, Some(flag)) = (self.method, batches) {
+        if let (FinetuneMethod::LeastSquares, Some(flag)) = (self.method, batches) {
             return Err(Error::new("a setting does not belong to the method")
                 .expected("settings of least squares: --epochs and --time-limit")
                 .got(flag)
@@ -115,41 +93,31 @@ impl Finetune {
     /// With a setting that only Adam has, Adam is meant.
     fn method(&self) -> FinetuneMethod {
         match self.method {
-            Method::Auto if self.batch.is_some() || self.rate.is_some() => FinetuneMethod::Adam,
-            method => method.into(),
+            FinetuneMethod::Auto if self.batch.is_some() || self.rate.is_some() => {
+                FinetuneMethod::Adam
+            }
+            method => method,
         }
     }
 
     fn options(&self, common: &Common) -> Result<FinetuneOptions> {
-        let usual = tune::Params::DEFAULT;
-        let bound = |flag: &str, value: Option<f64>, usual: f64| match value {
-            Some(value) if !(value >= 0.0 && value.is_finite()) => {
-                Err(Error::new("a setting is out of bounds")
-                    .expected(format_args!("{flag} 0 or more"))
-                    .got(value)
-                    .help(format!("leave {flag} out for {usual}")))
-            }
-            value => Ok(value),
-        };
-        let rate = bound("--rate", self.rate, usual.rate.into())?;
-        let time = bound("--time-limit", self.time_limit, f64::INFINITY)?;
+        let defaults = tune::Params::DEFAULT;
+        let rate = at_least_zero("--rate", self.rate)?;
+        let time = at_least_zero("--time-limit", self.time_limit)?;
         let batch = match self.batch {
             Some(0) => usize::MAX,
-            batch => batch.unwrap_or(usual.batch),
+            batch => batch.unwrap_or(defaults.batch),
         };
         Ok(FinetuneOptions {
             method: self.method(),
             params: tune::Params {
-                epochs: self.epochs.unwrap_or(usual.epochs),
+                epochs: self.epochs.unwrap_or(defaults.epochs),
                 batch,
-                rate: rate.map_or(usual.rate, |rate| rate as f32),
+                rate: rate.map_or(defaults.rate, |rate| rate as f32),
                 seed: common.seed,
             },
             steps: self.epochs.unwrap_or(STEPS),
-            limits: Limits {
-                time: time.map(|time| Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX)),
-                ..Limits::NONE
-            },
+            limits: Limits { time: time.map(parse::duration), ..Limits::NONE },
             threads: common.threads(),
         })
     }
@@ -158,7 +126,7 @@ impl Finetune {
 fn summary(object: &Object<'_, FinetuneReport>) -> String {
     let r = object.report;
     let mut rows = vec![
-        ("nonzeros", count(r.nnz as u64)),
+        ("nonzeros", count(r.nnz)),
         ("loss", format!("{:.4e} mean {}, {:.4e} before", r.loss, r.loss_kind, r.loss_before)),
     ];
     rows.extend(r.psnr_db.map(|_| {

@@ -12,8 +12,8 @@ use super::console::count;
 use super::interrupt;
 use super::parse::{self, SignsName};
 use crate::base::file::{self, Folder};
-use crate::base::room_for;
-use crate::data::planted::{self, Planted};
+use crate::base::{check_setting, room_for};
+use crate::data::planted::{self, Planted, PlantedDeep, PlantedNet};
 use crate::data::{Array, Matrix, Values, digits, npy, npz};
 use crate::train::check_dims;
 use crate::{Error, Result};
@@ -46,13 +46,15 @@ enum Kind {
         size: Sizes,
         /// Hidden neurons; several numbers are several hidden layers, among which the nonzero
         /// weights are split evenly
-        #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
+        #[arg(long, value_name = "M", value_delimiter = ',', required = true,
+              value_parser = parse::whole::<usize>)]
         hidden: Vec<usize>,
         /// Signs of the output weights
         #[arg(long, value_enum, default_value_t = SignsName::Positive)]
         signs: SignsName,
         /// Outputs, each a label of a row: half of the nonzero weights lead to them
-        #[arg(long, value_name = "C", conflicts_with = "signs", value_parser = parse::whole::<usize>)]
+        #[arg(long, value_name = "C", conflicts_with = "signs",
+              value_parser = parse::whole::<usize>)]
         outputs: Option<usize>,
     },
     /// Labels from sparse linear weights, y = X w, on standard normal samples
@@ -66,7 +68,8 @@ enum Kind {
         #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
         samples: usize,
         /// Pixels of a side
-        #[arg(long, value_name = "PIXELS", default_value_t = 8, value_parser = parse::whole::<usize>)]
+        #[arg(long, value_name = "PIXELS", default_value_t = 8,
+              value_parser = parse::whole::<usize>)]
         side: usize,
         /// The folder to write
         #[arg(short, long, value_name = "DIR")]
@@ -116,31 +119,106 @@ struct Object {
     files: Vec<String>,
 }
 
+/// An array of weights.npz.
+enum Stored {
+    Indices(Vec<u32>),
+    Values(Vec<f32>),
+    Signs(Vec<i8>),
+}
+
+impl Stored {
+    /// Rows and columns of a matrix of weights.
+    fn shape(shape: [usize; 2]) -> Self {
+        Self::Indices(shape.map(|len| len as u32).to_vec())
+    }
+
+    fn array(&self) -> Result<Array<'_>> {
+        match self {
+            Self::Indices(list) => Array::new(&[list.len()], list),
+            Self::Values(list) => Array::new(&[list.len()], list),
+            Self::Signs(list) => Array::new(&[list.len()], list),
+        }
+    }
+}
+
+/// A data set, and the weights that labelled it.
+struct Drawn {
+    data: Matrix,
+    labels: Vec<f32>,
+    /// By name.
+    weights: Vec<(String, Stored)>,
+}
+
+impl Drawn {
+    fn signed(planted: Planted) -> Self {
+        let Planted { data, labels, index, value, hidden, signs } = planted;
+        let signs: Vec<i8> = (0..hidden).map(|i| signs.sign(i) as i8).collect();
+        let weights = vec![
+            ("index".into(), Stored::Indices(index)),
+            ("value".into(), Stored::Values(value)),
+            ("shape".into(), Stored::shape([hidden, data.cols])),
+            ("signs".into(), Stored::Signs(signs)),
+        ];
+        Self { data, labels, weights }
+    }
+
+    fn several_outputs(planted: PlantedNet) -> Self {
+        let PlantedNet { data, labels, hidden, outputs, .. } = planted;
+        let weights = vec![
+            ("index".into(), Stored::Indices(planted.index)),
+            ("value".into(), Stored::Values(planted.value)),
+            ("shape".into(), Stored::shape([hidden, data.cols])),
+            ("out_index".into(), Stored::Indices(planted.out_index)),
+            ("out_value".into(), Stored::Values(planted.out_value)),
+            ("out_shape".into(), Stored::shape([hidden, outputs])),
+        ];
+        Self { data, labels, weights }
+    }
+
+    fn layers(planted: PlantedDeep) -> Self {
+        let PlantedDeep { data, labels, layers, widths } = planted;
+        let layer = |((at, (index, value)), width): ((usize, (Vec<u32>, Vec<f32>)), &[usize])| {
+            [
+                (format!("index{at}"), Stored::Indices(index)),
+                (format!("value{at}"), Stored::Values(value)),
+                (format!("shape{at}"), Stored::shape([width[1], width[0]])),
+            ]
+        };
+        let weights = (1..).zip(layers).zip(widths.windows(2)).flat_map(layer).collect();
+        Self { data, labels, weights }
+    }
+}
+
 impl Generate {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let object = match &self.kind {
             Kind::Planted { size, hidden, signs, outputs } => match (hidden.as_slice(), outputs) {
                 (&[hidden], None) => {
                     let dims = size.check(hidden)?;
-                    size.make("planted", common, || {
-                        planted::network(dims, (*signs).into(), common.seed)
-                    })?
+                    let draw =
+                        || planted::network(dims, (*signs).into(), common.seed).map(Drawn::signed);
+                    size.make("planted", &[hidden], None, common, draw)?
                 }
-                (&[hidden], Some(outputs)) => size.make_factored(hidden, *outputs, common)?,
+                (&[hidden], Some(outputs)) => {
+                    let dims = size.check_outputs(hidden, *outputs)?;
+                    let draw = || planted::factored(dims, *outputs, common.seed);
+                    let draw = || draw().map(Drawn::several_outputs);
+                    size.make("planted", &[hidden], Some(*outputs), common, draw)?
+                }
                 (_, outputs) => size.make_deep(hidden, *signs, outputs.unwrap_or(1), common)?,
             },
             Kind::Gaussian { size } => {
                 size.check(1)?;
                 let linear = || planted::linear(size.samples, size.inputs, size.nnz, common.seed);
-                size.make("gaussian", common, linear)?
+                size.make("gaussian", &[1], None, common, || linear().map(Drawn::signed))?
             }
             Kind::Digits { samples, side, output } => make_digits(*samples, *side, output, common)?,
         };
         console.result(&object, || {
             format!(
                 "{} rows of {} inputs, seed {}\n  {}",
-                count(object.samples as u64),
-                count(object.inputs as u64),
+                count(object.samples),
+                count(object.inputs),
                 object.seed,
                 object.files.join("\n  ")
             )
@@ -156,60 +234,20 @@ impl Sizes {
         Ok(dims)
     }
 
-    /// A network of several outputs.
-    fn make_factored(&self, hidden: usize, outputs: usize, common: &Common) -> Result<Object> {
-        let dims = Dims::new(self.samples, self.inputs, hidden, self.nnz);
+    /// Checks the sizes of a network of several outputs.
+    fn check_outputs(&self, hidden: usize, outputs: usize) -> Result<Dims> {
         check_dims(&Dims::new(self.samples, self.inputs, hidden, 1))?;
-        let bounds = |what: &str, flag: &str, most: usize, got: usize, help: &str| {
-            if (1..=most).contains(&got) {
-                return Ok(());
-            }
-            Err(Error::new(format!("the number of {what} is out of bounds"))
-                .expected(format_args!("{flag} 1 to {most}"))
-                .got(got)
-                .help(help))
+        let bounds = |flag: &str, most: usize, got: usize, help: &str| {
+            check_setting((1..=most).contains(&got), format_args!("{flag} 1 to {most}"), got, help)
         };
-        let help = "choose fewer outputs, neurons or rows";
-        bounds(
-            "outputs",
-            "--outputs",
-            u32::MAX as usize / hidden.max(self.samples),
-            outputs,
-            help,
-        )?;
+        let most = u32::MAX as usize / hidden.max(self.samples);
+        bounds("--outputs", most, outputs, "choose fewer outputs, neurons or rows")?;
         // Half of the weights lie on either side.
         let most = 2 * hidden * self.inputs.min(outputs);
         let help = "half of them lead to the outputs: choose fewer, or more --hidden or --outputs";
-        bounds("nonzeros", "--nnz", most, self.nnz, help)?;
+        bounds("--nnz", most, self.nnz, help)?;
         self.check_room(hidden, outputs)?;
-        self.sigma()?;
-        file::check_folder(&self.output)?;
-        let mut made = common.on_pool(|| planted::factored(dims, outputs, common.seed))??;
-        planted::add_noise(&mut made.labels, self.sigma()?, common.seed);
-        let labels = Array::new(&[made.data.rows, outputs], &made.labels[..])?;
-        save(&self.output, &made.data, &labels, |folder| {
-            let shape = [hidden, made.data.cols].map(|len| len as u32);
-            let out_shape = [hidden, outputs].map(|len| len as u32);
-            let arrays = [
-                ("index", Array::new(&[made.index.len()], &made.index[..])?),
-                ("value", Array::new(&[made.value.len()], &made.value[..])?),
-                ("shape", Array::new(&[2], &shape[..])?),
-                ("out_index", Array::new(&[made.out_index.len()], &made.out_index[..])?),
-                ("out_value", Array::new(&[made.out_value.len()], &made.out_value[..])?),
-                ("out_shape", Array::new(&[2], &out_shape[..])?),
-            ];
-            folder.write("weights.npz", |w| npz::write(w, &arrays))
-        })?;
-        Ok(Object {
-            kind: "planted",
-            samples: self.samples,
-            inputs: self.inputs,
-            hidden: Some(vec![hidden]),
-            outputs: Some(outputs),
-            nnz: Some(self.nnz),
-            seed: common.seed,
-            files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
-        })
+        Ok(Dims::new(self.samples, self.inputs, hidden, self.nnz))
     }
 
     /// A network of several hidden layers.
@@ -232,85 +270,27 @@ impl Sizes {
             return Err(Error::new("a layer has no neurons")
                 .expected("at least one neuron in every layer, and one output")
                 .got(format_args!("--hidden {hidden:?} and {outputs} outputs"))
-                .help("10 neurons a layer are usual"));
+                .help("try 10 neurons a layer"));
         }
+        let (rows, inputs, nnz, seed) = (self.samples, self.inputs, self.nnz, common.seed);
         let end: &[usize] = if outputs > 1 { &[outputs] } else { &[] };
-        let widths = [&[self.inputs], hidden, end].concat();
+        let widths = [&[inputs], hidden, end].concat();
         let layers = widths.len() - 1;
         for (l, pair) in widths.windows(2).enumerate() {
-            let share = planted::share(self.nnz, layers, l);
+            let share = planted::share(nnz, layers, l);
             let most = pair[0].saturating_mul(pair[1]);
             if !(1..=most.min(u32::MAX as usize)).contains(&share) {
+                let shape = format!("layer {}, of {} × {}", l + 1, pair[1], pair[0]);
                 return Err(Error::new("the nonzero weights do not fit the layers")
-                    .expected(format_args!(
-                        "1 to {most} weights in layer {}, of {} × {}",
-                        l + 1,
-                        pair[1],
-                        pair[0]
-                    ))
-                    .got(format_args!(
-                        "{share}, of --nnz {} split evenly over {layers} layers",
-                        self.nnz
-                    ))
+                    .expected(format_args!("1 to {most} weights in {shape}"))
+                    .got(format_args!("{share}, of --nnz {nnz} split evenly over {layers} layers"))
                     .help("choose another --nnz, or more neurons"));
             }
         }
-        check_dims(&Dims::new(self.samples, self.inputs, 1, 1))?;
+        check_dims(&Dims::new(rows, inputs, 1, 1))?;
         self.check_room(hidden.iter().fold(0, |sum, m| sum.saturating_add(*m)), outputs)?;
-        let sigma = self.sigma()?;
-        file::check_folder(&self.output)?;
-        let (rows, inputs, nnz) = (self.samples, self.inputs, self.nnz);
-        let mut made =
-            common.on_pool(|| planted::deep(rows, inputs, hidden, outputs, nnz, common.seed))??;
-        if made.labels.iter().all(|&label| label == 0.0) {
-            return Err(Error::new("the planted network gives 0 for every row")
-                .expected("weights that lead from the inputs to the outputs")
-                .got(format_args!(
-                    "{nnz} weights at random places of {layers} layers, seed {}",
-                    common.seed
-                ))
-                .help("choose another --seed, more --nnz or fewer neurons"));
-        }
-        planted::add_noise(&mut made.labels, sigma, common.seed);
-        let shape = if outputs > 1 { vec![rows, outputs] } else { vec![rows] };
-        let labels = Array::new(&shape, &made.labels[..])?;
-        save(&self.output, &made.data, &labels, |folder| {
-            let shapes: Vec<[u32; 2]> =
-                made.widths.windows(2).map(|pair| [pair[1] as u32, pair[0] as u32]).collect();
-            let named: Vec<[String; 3]> = (1..=layers)
-                .map(|l| ["index", "value", "shape"].map(|name| format!("{name}{l}")))
-                .collect();
-            let mut arrays = Vec::new();
-            for (((index, value), shape), [of_index, of_value, of_shape]) in
-                made.layers.iter().zip(&shapes).zip(&named)
-            {
-                arrays.push((of_index.as_str(), Array::new(&[index.len()], &index[..])?));
-                arrays.push((of_value.as_str(), Array::new(&[value.len()], &value[..])?));
-                arrays.push((of_shape.as_str(), Array::new(&[2], &shape[..])?));
-            }
-            folder.write("weights.npz", |w| npz::write(w, &arrays))
-        })?;
-        Ok(Object {
-            kind: "planted",
-            samples: rows,
-            inputs,
-            hidden: Some(hidden.to_vec()),
-            outputs: (outputs > 1).then_some(outputs),
-            nnz: Some(nnz),
-            seed: common.seed,
-            files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
-        })
-    }
-
-    /// The noise of the labels.
-    fn sigma(&self) -> Result<f32> {
-        match self.noise.unwrap_or(0.0) {
-            sigma if sigma >= 0.0 && (sigma as f32).is_finite() => Ok(sigma as f32),
-            sigma => Err(Error::new("the noise is out of bounds")
-                .expected("--noise 0 or more")
-                .got(sigma)
-                .help("leave --noise out for labels without noise")),
-        }
+        let draw = || planted::deep(rows, inputs, hidden, outputs, nnz, seed).map(Drawn::layers);
+        self.make("planted", hidden, (outputs > 1).then_some(outputs), common, draw)
     }
 
     /// Checks that there is memory for samples, labels and weights.
@@ -322,25 +302,41 @@ impl Sizes {
         room_for("the planted weights", weights, "choose smaller --nnz or --hidden")
     }
 
+    /// Draws a data set, adds noise to its labels, and writes it with its weights.
     fn make(
         &self,
         kind: &'static str,
+        hidden: &[usize],
+        outputs: Option<usize>,
         common: &Common,
-        plant: impl FnOnce() -> tamis::Result<Planted> + Send,
+        draw: impl FnOnce() -> tamis::Result<Drawn> + Send,
     ) -> Result<Object> {
-        let sigma = self.sigma()?;
+        let sigma = self.noise.unwrap_or(0.0);
+        let holds = sigma >= 0.0 && (sigma as f32).is_finite();
+        check_setting(holds, "--noise 0 or more", sigma, "leave --noise out for no noise")?;
         file::check_folder(&self.output)?;
-        let mut made = common.on_pool(plant)??;
-        planted::add_noise(&mut made.labels, sigma, common.seed);
-        let labels = Array::new(&[made.labels.len()], &made.labels[..])?;
-        save(&self.output, &made.data, &labels, |folder| write_weights(folder, &made))?;
+        let Drawn { data, mut labels, weights } = common.on_pool(draw)??;
+        if hidden.len() > 1 && labels.iter().all(|&label| label == 0.0) {
+            return Err(Error::new("the planted network gives 0 for every row")
+                .expected("weights that lead from the inputs to the outputs")
+                .got(format_args!("{} weights at random places, seed {}", self.nnz, common.seed))
+                .help("choose another --seed, more --nnz or fewer neurons"));
+        }
+        planted::add_noise(&mut labels, sigma as f32, common.seed);
+        let shape = [&[data.rows][..], outputs.as_slice()].concat();
+        let labels = Array::new(&shape, &labels[..])?;
+        save(&self.output, &data, &labels, |folder| {
+            let arrays = weights.iter().map(|(name, stored)| Ok((name.as_str(), stored.array()?)));
+            let arrays = arrays.collect::<Result<Vec<_>>>()?;
+            folder.write("weights.npz", |w| npz::write(w, &arrays))
+        })?;
         Ok(Object {
             kind,
             samples: self.samples,
             inputs: self.inputs,
-            hidden: Some(vec![made.hidden]),
-            outputs: None,
-            nnz: Some(made.index.len()),
+            hidden: Some(hidden.to_vec()),
+            outputs,
+            nnz: Some(self.nnz),
             seed: common.seed,
             files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
         })
@@ -348,23 +344,14 @@ impl Sizes {
 }
 
 fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> Result<Object> {
-    if samples == 0 {
-        return Err(Error::new("a data set needs samples")
-            .expected("--samples 1 or more")
-            .got(0)
-            .help("pass the number of images to draw"));
-    }
+    check_setting(samples > 0, "--samples 1 or more", 0, "pass the number of images to draw")?;
     digits::check_side(side)?;
     let pixels = (samples as u64).saturating_mul((side as u64).saturating_mul(side as u64));
-    room_for(
-        "the images",
-        pixels.saturating_add(samples as u64),
-        "choose smaller --samples or --side",
-    )?;
+    let help = "choose smaller --samples or --side";
+    room_for("the images", pixels.saturating_add(samples as u64), help)?;
     file::check_folder(output)?;
     let (images, labels) = common.on_pool(|| digits::generate(samples, side, common.seed))??;
     save(output, &images, &Array::new(&[samples], &labels[..])?, |_| Ok(()))?;
-    let files = names(output, &["X.npy", "y.npy"]);
     Ok(Object {
         kind: "digits",
         samples,
@@ -373,12 +360,12 @@ fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> R
         outputs: None,
         nnz: None,
         seed: common.seed,
-        files,
+        files: names(output, &["X.npy", "y.npy"]),
     })
 }
 
-/// Samples, labels and what `more` writes: all of them or none.
-fn save(
+/// Writes samples, labels and what `more` writes: all of them or none.
+pub(super) fn save(
     output: &Path,
     data: &Matrix,
     labels: &Array<'_>,
@@ -396,18 +383,6 @@ fn save(
             more(folder)
         })
     })
-}
-
-fn write_weights(folder: &mut Folder, made: &Planted) -> Result<()> {
-    let shape = [made.hidden, made.data.cols].map(|len| len as u32);
-    let signs: Vec<i8> = (0..made.hidden).map(|i| made.signs.sign(i) as i8).collect();
-    let arrays = [
-        ("index", Array::new(&[made.index.len()], &made.index[..])?),
-        ("value", Array::new(&[made.value.len()], &made.value[..])?),
-        ("shape", Array::new(&[2], &shape[..])?),
-        ("signs", Array::new(&[signs.len()], &signs[..])?),
-    ];
-    folder.write("weights.npz", |w| npz::write(w, &arrays))
 }
 
 fn names(folder: &Path, files: &[&str]) -> Vec<String> {

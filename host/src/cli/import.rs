@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::console::Console;
 use super::console::{count, facts, percent};
@@ -13,11 +13,13 @@ use crate::Result;
 use crate::base::file::{self, Kind};
 use crate::convert::named::Layout;
 use crate::convert::{Cut, ImportOptions, ImportReport, import};
+use crate::data::Task;
 use crate::train::Budget;
 
 /// Make a model of one that another program has trained: ONNX, safetensors or NPZ.
 ///
-/// Only nonzero weights are kept: all of them, or with --nnz, --density or --threshold the largest.
+/// Only nonzero weights are stored: all of them, or with --nnz, --density or --threshold the
+/// largest.
 /// Pruning so costs accuracy; tamis finetune fits the weights that are left. Biases become weights
 /// of one more input, the last, which must be 1 in every row.
 #[derive(Debug, Args)]
@@ -36,14 +38,15 @@ pub(super) struct Import {
     output: PathBuf,
     /// What it predicts [default: what the file says; else it is not stored]
     #[arg(long, value_enum)]
-    task: Option<parse::TaskName>,
+    task: Option<Task>,
     /// The least output that is class 1 of --task binary [default: 0, for log-odds]
     #[arg(long, value_name = "Y", value_parser = parse::number)]
     class_from: Option<f64>,
-    /// Nonzeros to keep: the largest over all layers; biases count, and are kept
-    #[arg(long, value_name = "S", value_parser = parse::whole::<usize>, conflicts_with_all = ["density", "threshold"])]
+    /// Nonzeros of the model: the largest over all layers; biases count, and are never pruned
+    #[arg(long, value_name = "S", value_parser = parse::whole::<usize>,
+          conflicts_with_all = ["density", "threshold"])]
     nnz: Option<usize>,
-    /// The part of all weights and biases to keep, such as 0.05
+    /// The same as a fraction of all weights and biases, such as 0.05
     #[arg(long, value_name = "P", value_parser = parse::number, conflicts_with = "threshold")]
     density: Option<f64>,
     /// Keep weights of at least this absolute value
@@ -54,29 +57,8 @@ pub(super) struct Import {
     #[arg(long, value_name = "A,B…", value_delimiter = ',')]
     layers: Option<Vec<String>>,
     /// Which way weights lie in safetensors or NPZ
-    #[arg(long, value_enum, default_value_t = LayoutName::Auto)]
-    layout: LayoutName,
-}
-
-/// `--layout`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LayoutName {
-    /// As the sizes fit; where both ways fit, as the names say
-    Auto,
-    /// Outputs × inputs, as PyTorch has them
-    OutIn,
-    /// Inputs × outputs, as Keras and scikit-learn have them
-    InOut,
-}
-
-impl From<LayoutName> for Layout {
-    fn from(name: LayoutName) -> Self {
-        match name {
-            LayoutName::Auto => Self::Auto,
-            LayoutName::OutIn => Self::OutIn,
-            LayoutName::InOut => Self::InOut,
-        }
-    }
+    #[arg(long, value_enum, default_value_t = Layout::Auto)]
+    layout: Layout,
 }
 
 impl Import {
@@ -89,11 +71,11 @@ impl Import {
             (None, None, None) => Cut::None,
         };
         let options = ImportOptions {
-            task: self.task.map(Into::into),
+            task: self.task,
             class_from: self.class_from.map(|from| from as f32),
             cut,
             layers: self.layers.clone(),
-            layout: self.layout.into(),
+            layout: self.layout,
         };
         let outcome = import(&self.file, &options)?;
         save(&self.output, &outcome.model)?;
@@ -118,8 +100,8 @@ fn summary(object: &Object<'_, ImportReport>) -> String {
     ];
     let kept = r.nnz - r.handed_on;
     let mut nonzeros = count(r.nnz);
-    if let Some(asked) = r.requested_nnz {
-        nonzeros += &format!(" of {} asked for", count(asked));
+    if let Some(requested) = r.requested_nnz {
+        nonzeros += &format!(" of {} requested", count(requested));
     }
     let part = percent(kept as f64 / r.dense_nnz.max(1) as f64);
     nonzeros += &format!(": {} of {} weights and biases ({part})", count(kept), count(r.dense_nnz));
@@ -147,7 +129,7 @@ fn summary(object: &Object<'_, ImportReport>) -> String {
     if kept < r.nnz_before {
         rows.push((
             "next",
-            "weights were left out by size: tamis finetune fits those that are left".to_owned(),
+            "weights were pruned by size: tamis finetune fits the others".to_owned(),
         ));
     }
     facts(&title, &rows)

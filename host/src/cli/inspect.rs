@@ -12,11 +12,12 @@ use crate::Result;
 use crate::data::Task;
 use crate::model::cost::Way;
 use crate::model::{
-    Bytes, Limited, ModelCost, ModelFile, Needs, PARTS, Part, Score, Target, TargetCost,
+    Bytes, DEVICES, DeployedBytes, Device, LayerCost, Limited, ModelCost, ModelFile, Needs, Score,
+    Target, TargetCost, WayNeeds,
 };
 
-/// Show what a model holds and costs: flash, RAM, operations and instructions on a part, against
-/// dense networks in its place.
+/// Show what a model holds and costs: flash, RAM, operations and instructions on a
+/// microcontroller, against dense networks in its place.
 ///
 /// Bytes of the model are exact. Code, stack and instructions are sums of measured ones, for
 /// firmware at optimisation level 3; those with <= are upper bounds. Counted are instructions, not
@@ -33,9 +34,9 @@ pub(super) struct Inspect {
     /// The model
     #[arg(value_name = "M.tamis", required_unless_present = "targets")]
     model: Option<PathBuf>,
-    /// The part, or the kind of processor, that it is for; a part must have room for it [default:
-    /// all kinds of processors]
-    #[arg(long, value_name = "PART", value_parser = parse::target)]
+    /// The device, or the kind of processor, that it is for; a device must have room for it
+    /// [default: all kinds of processors]
+    #[arg(long, value_name = "DEVICE", value_parser = parse::target)]
     target: Option<Target>,
     /// How the program has the model; what is said of the target is of that
     #[arg(long, value_name = "WAY", value_enum, default_value_t = Deploy::Auto)]
@@ -43,7 +44,8 @@ pub(super) struct Inspect {
     /// Exit with code 3 if the model takes more on the target: flash, ram and stack in bytes,
     /// instructions of a prediction; K and M are 1024 and 1024² bytes, or 1000 and 1000²
     /// instructions
-    #[arg(long, value_name = "WHAT=N,…", value_delimiter = ',', requires = "target", value_parser = parse::limit)]
+    #[arg(long, value_name = "WHAT=N,…", value_delimiter = ',', requires = "target",
+          value_parser = parse::limit)]
     fail_above: Vec<(Limited, u64)>,
     /// List the targets
     #[arg(long, conflicts_with_all = ["model", "target", "deploy", "fail_above"])]
@@ -86,9 +88,9 @@ impl Deploy {
 struct Report<'a> {
     #[serde(flatten)]
     cost: &'a ModelCost,
-    /// On the target that was asked for.
+    /// On the target of --target.
     target: Option<&'a TargetCost>,
-    /// On every kind of processor, where none was asked for.
+    /// On every kind of processor, without --target.
     targets: &'a [TargetCost],
 }
 
@@ -96,7 +98,7 @@ struct Report<'a> {
 #[derive(Debug, Serialize)]
 struct Known {
     cores: Vec<String>,
-    parts: &'static [Part],
+    devices: &'static [Device],
 }
 
 impl Inspect {
@@ -110,33 +112,36 @@ impl Inspect {
             console.result(&report, || on_target(&cost, &on))?;
             return on.check();
         }
-        let kinds = Target::all().filter(|target| target.part().is_none());
-        let targets = kinds
-            .map(|target| model.on(&cost, &target, self.deploy.way(), &[]))
-            .collect::<Result<Vec<_>>>()?;
+        let on = |target: Target| model.on(&cost, &target, self.deploy.way(), &[]);
+        let targets = kinds().map(on).collect::<Result<Vec<_>>>()?;
         let report = Report { cost: &cost, target: None, targets: &targets };
         console.result(&report, || summary(&cost, &targets))
     }
 }
 
+/// The kinds of processors.
+fn kinds() -> impl Iterator<Item = Target> {
+    Target::all().filter(|target| target.device().is_none())
+}
+
 fn list(console: &Console) -> Result<()> {
-    let cores = Target::all().filter(|target| target.part().is_none()).map(|target| target.name());
-    let known = Known { cores: cores.collect(), parts: PARTS };
+    let cores = kinds().map(|target| target.name());
+    let known = Known { cores: cores.collect(), devices: DEVICES };
     console.result(&known, || {
-        let heading = ["part", "processor", "prices of", "flash", "RAM", "clock", ""];
-        let mut rows = vec![heading.map(String::from).to_vec()];
-        rows.extend(PARTS.iter().map(|part| {
+        let heading = ["device", "processor", "prices of", "flash", "RAM", "clock", ""];
+        let row = |device: &Device| {
             vec![
-                part.name.into(),
-                part.processor.into(),
-                part.core.name().to_lowercase(),
-                size(part.flash_bytes),
-                size(part.ram_bytes),
-                format!("{} MHz", part.megahertz),
-                part.note.into(),
+                device.name.into(),
+                device.processor.into(),
+                device.core.name().to_lowercase(),
+                size(device.flash_bytes),
+                size(device.ram_bytes),
+                format!("{} MHz", device.megahertz),
+                device.note.into(),
             ]
-        }));
-        format!("Kinds of processors: {}\n\n{}", known.cores.join(", "), console::table(&rows))
+        };
+        let devices = console::table(&heading, DEVICES.iter().map(row));
+        format!("Kinds of processors: {}\n\n{devices}", known.cores.join(", "))
     })
 }
 
@@ -149,14 +154,14 @@ fn size(bytes: usize) -> String {
 }
 
 fn title(cost: &ModelCost) -> String {
-    let asked: Vec<_> = cost.hidden.iter().map(|&m| count(m as u64)).collect();
+    let hidden: Vec<_> = cost.hidden.iter().map(|&m| count(m)).collect();
     format!(
         "{}: {}, {}, {} inputs, {} hidden, {} output{}, checksum {}",
         cost.model,
-        bytes(cost.file_bytes as u64),
+        bytes(cost.file_bytes),
         task(cost),
-        count(cost.inputs as u64),
-        asked.join(" and "),
+        count(cost.inputs),
+        hidden.join(" and "),
         cost.outputs,
         if cost.outputs == 1 { "" } else { "s" },
         cost.crc32
@@ -166,33 +171,47 @@ fn title(cost: &ModelCost) -> String {
 fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
     let heading =
         ["layer", "nonzeros", "flash", "RAM", "operations", "dense flash", "dense operations"];
-    let mut rows = vec![heading.map(String::from).to_vec()];
-    for (at, layer) in cost.layers.iter().enumerate() {
-        let shape = format!("{} {} {}→{}", at + 1, layer.kind, layer.inputs, layer.outputs);
-        rows.push(row(shape, &layer.cost));
-    }
-    rows.push(row("all of the file".into(), &cost.total));
+    let row = |name: String, cost: &Bytes| {
+        vec![
+            name,
+            count(cost.nnz),
+            long(cost.flash_bytes),
+            long(cost.ram_bytes),
+            count(cost.macs),
+            long(cost.dense_flash_bytes),
+            count(cost.dense_macs),
+        ]
+    };
+    let rows = (1..).zip(&cost.layers).map(|(at, layer)| row(name(at, layer), &layer.cost));
+    let layers = console::table(&heading, rows.chain([row(ALL.into(), &cost.total)]));
     let heading =
         ["processor", "deployed as", "flash", "RAM", "instructions", "dense int8", "dense f32"];
-    let mut kinds = vec![heading.map(String::from).to_vec()];
-    kinds.extend(targets.iter().map(|on| {
+    let row = |on: &TargetCost| {
+        let (model, bytes) = (&on.model, &on.model.bytes);
         vec![
             on.target.clone(),
             on.deploy.into(),
-            marked(on.model.is_bound, long(on.model.flash_bytes)),
-            marked(on.model.is_bound, long(on.model.ram_bytes)),
-            marked(on.model.instructions_are_bound, count(on.model.instructions)),
+            marked(bytes.is_bound, long(bytes.flash_bytes)),
+            marked(bytes.is_bound, long(bytes.ram_bytes)),
+            marked(model.instructions_are_bound, count(model.instructions)),
             count(on.dense_int8.instructions),
             count(on.dense_f32.instructions),
         ]
-    }));
+    };
     format!(
-        "{}\n\n{}\n\n{}\n\n{}\n\n--target shows one of them, or a part (--targets), in full.",
+        "{}\n\n{layers}\n\n{}\n\n{}\n\n--target shows one of them, or a device (--targets), in \
+         full.",
         title(cost),
-        console::table(&rows),
         verdict(&cost.total),
-        console::table(&kinds)
+        console::table(&heading, targets.iter().map(row))
     )
+}
+
+/// The row of a whole model.
+const ALL: &str = "all of the file";
+
+fn name(at: usize, layer: &LayerCost) -> String {
+    format!("{at} {} {}→{}", layer.kind, layer.inputs, layer.outputs)
 }
 
 /// What the model was trained for.
@@ -203,7 +222,7 @@ fn task(cost: &ModelCost) -> String {
         (Some(Task::Binary), threshold) => {
             format!("for two classes (1 from {} on)", threshold.unwrap_or(Score::THRESHOLD))
         }
-        (Some(Task::Multiclass), _) => format!("for {} classes", count(cost.outputs as u64)),
+        (Some(Task::Multiclass), _) => format!("for {} classes", count(cost.outputs)),
     }
 }
 
@@ -213,19 +232,7 @@ fn marked(is_bound: bool, text: String) -> String {
 }
 
 fn long(n: usize) -> String {
-    format!("{} B", count(n as u64))
-}
-
-fn row(name: String, cost: &Bytes) -> Vec<String> {
-    vec![
-        name,
-        count(cost.nnz as u64),
-        long(cost.flash_bytes),
-        long(cost.ram_bytes),
-        count(cost.macs as u64),
-        long(cost.dense_flash_bytes),
-        count(cost.dense_macs as u64),
-    ]
+    format!("{} B", count(n))
 }
 
 /// Which form is the smaller one.
@@ -239,65 +246,59 @@ fn verdict(total: &Bytes) -> String {
         );
     }
     format!(
-        "Dense wins on flash here: sparse takes {:.1} times the bytes of dense f32 ({:.1} times fewer operations).",
+        "Dense wins on flash here: sparse takes {:.1} times the bytes of dense f32 ({:.1} times \
+         fewer operations).",
         ratio(total.flash_bytes, total.dense_flash_bytes),
         ratio(total.dense_macs, total.macs)
     )
 }
 
 fn on_target(cost: &ModelCost, on: &TargetCost) -> String {
-    let place = match &on.part {
-        Some(part) => format!(
+    let place = match &on.device {
+        Some(device) => format!(
             "{} ({}, {} MHz, {} flash, {} RAM)",
-            part.name,
-            part.processor,
-            part.megahertz,
-            size(part.flash_bytes),
-            size(part.ram_bytes)
+            device.name,
+            device.processor,
+            device.megahertz,
+            size(device.flash_bytes),
+            size(device.ram_bytes)
         ),
         None => on.core.to_owned(),
     };
-    let mut parts =
-        vec![format!("{}\non {place}", title(cost)), layers(cost, on), ways(on), networks(on)];
-    parts.push(
-        [("int8", &on.dense_int8), ("f32", &on.dense_f32)]
-            .map(|(name, dense)| against(name, dense, &on.model))
-            .join("\n"),
-    );
-    parts.push(notes(on));
-    parts.join("\n\n")
+    let dense = [("int8", &on.dense_int8), ("f32", &on.dense_f32)];
+    let blocks = [
+        format!("{}\non {place}", title(cost)),
+        layers(cost, on),
+        ways(on),
+        networks(on),
+        dense.map(|(name, dense)| against(name, dense, &on.model)).join("\n"),
+        notes(on),
+    ];
+    blocks.join("\n\n")
 }
 
 fn layers(cost: &ModelCost, on: &TargetCost) -> String {
     let heading =
         ["layer", "nonzeros", "density", "flash", "RAM", "operations", "instructions", "time"];
-    let mut rows = vec![heading.map(String::from).to_vec()];
-    let time = |instructions| on.milliseconds(instructions).map_or_else(String::new, milliseconds);
-    for (at, (layer, &instructions)) in cost.layers.iter().zip(&on.layer_instructions).enumerate() {
-        let bytes = &layer.cost;
-        rows.push(vec![
-            format!("{} {} {}→{}", at + 1, layer.kind, layer.inputs, layer.outputs),
-            count(bytes.nnz as u64),
-            if bytes.nnz == 0 { String::new() } else { percent(layer.density) },
+    let row = |name: String, bytes: &Bytes, density: String, instructions: u64| {
+        vec![
+            name,
+            count(bytes.nnz),
+            density,
             long(bytes.flash_bytes),
             long(bytes.ram_bytes),
-            count(bytes.macs as u64),
+            count(bytes.macs),
             count(instructions),
-            time(instructions),
-        ]);
-    }
-    let total = &cost.total;
-    rows.push(vec![
-        "all of the file".into(),
-        count(total.nnz as u64),
-        String::new(),
-        long(total.flash_bytes),
-        long(total.ram_bytes),
-        count(total.macs as u64),
-        count(on.model.instructions),
-        time(on.model.instructions),
-    ]);
-    console::table(&rows)
+            on.milliseconds(instructions).map_or_else(String::new, milliseconds),
+        ]
+    };
+    let layers = (1..).zip(&cost.layers).zip(&on.layer_instructions);
+    let layers = layers.map(|((at, layer), &instructions)| {
+        let density = if layer.cost.nnz == 0 { String::new() } else { percent(layer.density) };
+        row(name(at, layer), &layer.cost, density, instructions)
+    });
+    let total = row(ALL.into(), &cost.total, String::new(), on.model.instructions);
+    console::table(&heading, layers.chain([total]))
 }
 
 /// From and to.
@@ -309,11 +310,25 @@ fn milliseconds([least, most]: [f64; 2]) -> String {
     }
 }
 
+/// Headings and cells of the bytes of a deployed network.
+const BYTES: [&str; 6] = ["flash", "model", "code", "RAM", "scratch, output", "stack"];
+
+fn cells(name: &str, bytes: &DeployedBytes) -> Vec<String> {
+    let of = |n| marked(bytes.is_bound, long(n));
+    vec![
+        name.into(),
+        of(bytes.flash_bytes),
+        long(bytes.model_bytes),
+        of(bytes.code_bytes),
+        of(bytes.ram_bytes),
+        long(bytes.scratch_bytes + bytes.output_bytes),
+        of(bytes.stack_bytes),
+    ]
+}
+
 /// The ways side by side.
 fn ways(on: &TargetCost) -> String {
-    let heading = ["deployed as", "flash", "model", "code", "RAM", "scratch, output", "stack"];
-    let mut rows = vec![heading.map(String::from).to_vec()];
-    rows.extend(on.ways.iter().map(|way| {
+    let row = |way: &WayNeeds| {
         let name = match way.way {
             "file" => "file: include_model!",
             "embedded" => "embedded: embed_model!, embed_quantised!",
@@ -321,119 +336,95 @@ fn ways(on: &TargetCost) -> String {
             "straight" => "straight: export --format rust --straight-line",
             _ => "c: export --format c (GCC, -O2)",
         };
-        let of = |bytes| marked(way.is_bound, long(bytes));
-        vec![
-            name.into(),
-            of(way.flash_bytes),
-            long(way.model_bytes),
-            of(way.code_bytes),
-            of(way.ram_bytes),
-            long(way.scratch_bytes + way.output_bytes),
-            of(way.stack_bytes),
-        ]
-    }));
-    console::table(&rows)
+        cells(name, &way.bytes)
+    };
+    console::table(&[&["deployed as"][..], &BYTES].concat(), on.ways.iter().map(row))
 }
 
 fn networks(on: &TargetCost) -> String {
     let deployed = format!("deployed as {}", on.deploy);
-    let heading = [
-        deployed.as_str(),
-        "flash",
-        "model",
-        "code",
-        "RAM",
-        "scratch, output",
-        "stack",
-        "instructions",
-    ];
-    let mut rows = vec![heading.map(String::from).to_vec()];
+    let heading = [&[deployed.as_str()][..], &BYTES, &["instructions"]].concat();
     let all =
         [("this model", &on.model), ("dense int8", &on.dense_int8), ("dense f32", &on.dense_f32)];
-    rows.extend(all.map(|(name, needs)| {
-        let of = |bytes| marked(needs.is_bound, long(bytes));
-        vec![
-            name.into(),
-            of(needs.flash_bytes),
-            long(needs.model_bytes),
-            of(needs.code_bytes),
-            of(needs.ram_bytes),
-            long(needs.scratch_bytes + needs.output_bytes),
-            of(needs.stack_bytes),
-            marked(needs.instructions_are_bound, count(needs.instructions)),
-        ]
-    }));
-    console::table(&rows)
+    let rows = all.map(|(name, needs)| {
+        let mut row = cells(name, &needs.bytes);
+        row.push(marked(needs.instructions_are_bound, count(needs.instructions)));
+        row
+    });
+    console::table(&heading, rows)
 }
 
 /// Who takes less of what, in words.
 fn against(name: &str, dense: &Needs, model: &Needs) -> String {
-    let both = [
-        ("flash", model.flash_bytes as u64, dense.flash_bytes as u64),
-        ("bytes of the model", model.model_bytes as u64, dense.model_bytes as u64),
-        ("RAM", model.ram_bytes as u64, dense.ram_bytes as u64),
-        ("instructions", model.instructions, dense.instructions),
-    ];
     let times = |more: u64, less: u64| match more as f64 / less as f64 {
         _ if less == 0 => "all of it".into(),
         ratio if ratio < 1.05 => "by less than a twentieth".into(),
         ratio => format!("{ratio:.1} times less"),
     };
-    let (mut sparse_wins, mut dense_wins) = (Vec::new(), Vec::new());
-    for (what, sparse, dense) in both {
-        if sparse < dense {
-            sparse_wins.push(format!("{what} ({})", times(dense, sparse)));
-        } else if dense < sparse {
-            dense_wins.push(format!("{what} ({})", times(sparse, dense)));
+    let names = ["flash", "bytes of the model", "RAM", "instructions"];
+    let both = || names.into_iter().zip(model.compared()).zip(dense.compared());
+    let wins = |dense_wins: bool| {
+        let one = both().filter_map(|((what, (_, sparse)), (_, dense))| {
+            let (less, more) = if dense_wins { (dense, sparse) } else { (sparse, dense) };
+            (less < more).then(|| format!("{what} ({})", times(more, less)))
+        });
+        one.collect::<Vec<_>>().join(", ")
+    };
+    match (wins(false), wins(true)) {
+        (sparse, dense) if sparse.is_empty() && dense.is_empty() => {
+            format!("Dense {name} takes the same.")
         }
-    }
-    match (sparse_wins.is_empty(), dense_wins.is_empty()) {
-        (true, true) => format!("Dense {name} takes the same."),
-        (false, true) => format!("Sparse wins against dense {name} on {}.", sparse_wins.join(", ")),
-        (true, false) => format!("Dense {name} wins on {}.", dense_wins.join(", ")),
-        (false, false) => {
-            format!(
-                "Dense {name} wins on {}; sparse on {}.",
-                dense_wins.join(", "),
-                sparse_wins.join(", ")
-            )
+        (sparse, dense) if dense.is_empty() => {
+            format!("Sparse wins against dense {name} on {sparse}.")
         }
+        (sparse, dense) if sparse.is_empty() => format!("Dense {name} wins on {dense}."),
+        (sparse, dense) => format!("Dense {name} wins on {dense}; sparse on {sparse}."),
     }
 }
 
 fn notes(on: &TargetCost) -> String {
     let mut lines = Vec::new();
-    if let (Some(part), Some(fits)) = (&on.part, on.fits) {
-        let flash = on.model.flash_bytes + on.startup_flash_bytes;
+    if let (Some(device), Some(fits)) = (&on.device, on.fits) {
+        let flash = on.model.bytes.flash_bytes + on.startup_flash_bytes;
         lines.push(format!(
             "{}: with start-up code {} of {} flash, {} of {} RAM.",
             if fits { "Fits" } else { "Does not fit" },
-            bytes(flash as u64),
-            size(part.flash_bytes),
-            bytes(on.model.ram_bytes as u64),
-            size(part.ram_bytes)
+            bytes(flash),
+            size(device.flash_bytes),
+            bytes(on.model.bytes.ram_bytes),
+            size(device.ram_bytes)
         ));
         let [least, most] = on.assumed_cycles_per_instruction;
         lines.push(format!(
-            "Times assume {} MHz, {least} to {most} cycles an instruction, and flash without wait states; only the instructions are measured.",
-            part.megahertz
+            "Times assume {} MHz, {least} to {most} cycles an instruction, and flash without wait \
+             states; only the instructions are measured.",
+            device.megahertz
         ));
-        if !part.note.is_empty() {
-            lines.push(format!("{}: {}.", part.name, part.note));
+        if !device.note.is_empty() {
+            lines.push(format!("{}: {}.", device.name, device.note));
         }
     }
     lines.push(format!(
-        "The program's own code and data come on top, and {} for an input row where it lies in RAM.",
+        "The program's own code and data come on top, and {} for an input row where it lies in \
+         RAM.",
         long(on.model.row_bytes)
     ));
-    if on.ways.iter().any(|way| way.is_bound) {
-        lines.push("Figures with <= are upper bounds, the others measured, within 8 %, RAM within 24 bytes where that is more.".into());
+    if on.ways.iter().any(|way| way.bytes.is_bound) {
+        lines.push(
+            "Figures with <= are upper bounds, the others measured, within 8 %, RAM within \
+             24 bytes where that is more."
+                .into(),
+        );
     }
     if on.deploy == "straight" || on.deploy == "c" {
         lines.push("Instructions are those of the crate's kernels.".into());
     }
     if !on.has_float_unit && on.model_has_floats() {
-        lines.push("There is no float unit: instructions depend on the numbers, and integers (tamis quantize) are faster.".into());
+        lines.push(
+            "There is no float unit: instructions depend on the numbers, and integers \
+             (tamis quantize) are faster."
+                .into(),
+        );
     }
     lines.join("\n")
 }

@@ -57,7 +57,8 @@ fn interrupted() {
         _ if train::is_writing() && before < 2 => {}
         TRAINING if before == 0 => {
             say_error(format_args!(
-                "\ninterrupted: ending, to save what the steps so far have reached; once more to end at once"
+                "\ninterrupted: ending, to save what the steps so far have reached; once more to \
+                 end at once"
             ));
         }
         SAVING if before < 2 => {}

@@ -2,7 +2,7 @@
 //!
 //! Results go to standard output, for people or with `--json` as one object; progress and notes go
 //! to standard error. Exit codes: 0 done; 1 failed, with one error; 2 wrong usage; 3 more than a
-//! limit (`inspect`), or other numbers on a part (`compare`); 130 interrupted (what training had
+//! limit (`inspect`), or other numbers on a device (`compare`); 130 interrupted (what training had
 //! reached is saved, if there was a step); 101 an internal error.
 
 mod bench;

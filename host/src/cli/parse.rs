@@ -2,39 +2,20 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
 
-use crate::data::Task;
+use crate::Result;
+use crate::base::check_setting;
 use crate::model::{Limited, Target};
 use crate::train;
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
-
-/// `--task`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum TaskName {
-    /// A number, or several; squared loss
-    Regression,
-    /// Two classes: squared loss to 0 and 1, class 1 from 0.5 on
-    Binary,
-    /// Classes 0, 1, …: cross-entropy of the softmax of one output per class
-    Multiclass,
-}
-
-impl From<TaskName> for Task {
-    fn from(name: TaskName) -> Self {
-        match name {
-            TaskName::Regression => Self::Regression,
-            TaskName::Binary => Self::Binary,
-            TaskName::Multiclass => Self::Multiclass,
-        }
-    }
-}
 
 /// `--signs`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,7 +72,7 @@ pub(super) enum RecipeName {
     /// The published settings; the random starts of --trials are ours, --trials 1 leaves them out
     Paper,
     /// The published settings for several outputs or classes, with epochs that diverge undone and
-    /// the best iterate kept
+    /// the best iterate as the result
     PaperSafe,
     /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense
     /// memory
@@ -101,7 +82,7 @@ pub(super) enum RecipeName {
 /// `--optimiser`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OptimiserName {
-    /// Adam with the usual betas
+    /// Adam with betas 0.9 and 0.999
     Adam,
     /// Stochastic gradient descent with momentum
     Sgd,
@@ -172,6 +153,25 @@ pub(super) fn whole<T: TryFrom<u64>>(text: &str) -> Parsed<T> {
     parsed.ok_or_else(|| format!("a whole number from 0 to {most} is expected here"))
 }
 
+/// So many seconds.
+pub(super) fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+/// A setting that is 0 or more.
+pub(super) fn at_least_zero(flag: &str, value: Option<f64>) -> Result<Option<f64>> {
+    let (got, help) = (value.unwrap_or(0.0), format!("leave {flag} out for the default"));
+    check_setting(got >= 0.0 && got.is_finite(), format_args!("{flag} 0 or more"), got, &help)?;
+    Ok(value)
+}
+
+/// A limit above 0.
+pub(super) fn limit_above_zero(flag: &str, value: Option<f64>) -> Result<Option<f64>> {
+    let (got, help) = (value.unwrap_or(1.0), format!("leave {flag} out for no limit"));
+    check_setting(got > 0.0 && got.is_finite(), format_args!("{flag} above 0"), got, &help)?;
+    Ok(value)
+}
+
 /// A number.
 pub(super) fn number(text: &str) -> Parsed<f64> {
     text.trim().parse().map_err(|_| "a number is expected here, such as 0.05".into())
@@ -188,7 +188,7 @@ pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
     }
 }
 
-/// Weights to keep, as `--must-keep` names them.
+/// Weights to pin, as `--must-keep` names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ToPin {
     Weight(usize, usize),
@@ -200,7 +200,9 @@ pub(super) fn to_pin(text: &str) -> Parsed<ToPin> {
     match (text.strip_prefix('@'), train::parse_weight(text)) {
         (Some(path), _) if !path.is_empty() => Ok(ToPin::File(path.into())),
         (None, Some((neuron, input))) => Ok(ToPin::Weight(neuron, input)),
-        _ => Err("a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3, or @FILE with such names".into()),
+        _ => Err("a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3, or \
+             @FILE with such names"
+            .into()),
     }
 }
 
@@ -208,7 +210,7 @@ pub(super) fn to_pin(text: &str) -> Parsed<ToPin> {
 pub(super) fn target(text: &str) -> Parsed<Target> {
     Target::find(text).map_err(|_| {
         let names: Vec<_> = Target::all().map(|target| target.name()).collect();
-        format!("one of {}; for another part take its kind of processor", names.join(", "))
+        format!("one of {}; for another device take its kind of processor", names.join(", "))
     })
 }
 

@@ -72,8 +72,7 @@ impl Predict {
         let (model, output) = (self.model.display().to_string(), self.output.display().to_string());
         let object = Object { model, n, outputs, columns, inputs_cut, output };
         console.result(&object, || {
-            let saved =
-                format!("Saved {}: predictions for {} rows", object.output, count(n as u64));
+            let saved = format!("Saved {}: predictions for {} rows", object.output, count(n));
             match cut_fact(inputs_cut) {
                 Some((name, text)) => format!("{saved}\n{name}: {text}"),
                 None => saved,

@@ -72,7 +72,8 @@ impl Search {
         let StepDetails::Lm { search_best, moves, kicks, .. } = progress.details else { return };
         self.say(|time| {
             format!(
-                "step {step}, loss {loss:.3e}, least {search_best:.3e}, {nnz} weights in {live} neurons, {moves} moves, {kicks} kicks, {time:#}"
+                "step {step}, loss {loss:.3e}, least {search_best:.3e}, {nnz} weights in {live} \
+                 neurons, {moves} moves, {kicks} perturbations, {time:#}"
             )
         });
     }
@@ -103,7 +104,7 @@ impl Watched {
         Self { bar: Bar::new(console), search: Search::new(console) }
     }
 
-    /// Shows a step, and goes on.
+    /// Shows a step.
     pub(super) fn update(&self, progress: &Progress) -> ControlFlow<()> {
         let &Progress { stage, step, steps, loss, details, .. } = progress;
         match details {

@@ -1,7 +1,6 @@
 //! `tamis quantize`
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tamis::infer::quantised::Encoding;
@@ -11,12 +10,13 @@ use tamis::store::wire::Choice;
 use super::common::Common;
 use super::console::Console;
 use super::console::{bytes, count, decibel, facts, percent};
+use super::interrupt;
+use super::parse::{self, at_least_zero};
 use super::progress::Bar;
 use super::saved::save;
 use super::saved::{Object, limit_fact};
-use super::{interrupt, parse};
-use crate::base::Limits;
 use crate::base::file::{self, Kind};
+use crate::base::{Limits, check_setting};
 use crate::data::{DataFiles, Labels, Problem};
 use crate::model::{
     Encodings, Granularity, ModelFile, QuantiseOptions, QuantiseReport, Score, TuneOptions,
@@ -24,12 +24,13 @@ use crate::model::{
 };
 use crate::{Error, Result, data};
 
-/// Make a model of 8-bit integers, for parts without a float unit, with scales from rows of data.
+/// Make a model of 8-bit integers, for devices without a float unit, with scales from rows of data.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis quantize model.tamis --data X.npy --labels y.npy -o small.tamis
-  tamis quantize digits.tamis --data train-images-idx3-ubyte.gz --per-neuron --encoding fastest -o digits-int8.tamis
+  tamis quantize digits.tamis --data train-images-idx3-ubyte.gz --per-neuron \\
+    --encoding fastest -o digits-int8.tamis
   tamis quantize model.tamis --data X.npy --labels y.npy --tune 10 -o small.tamis")]
 pub(super) struct Quantise {
     /// The model
@@ -56,9 +57,9 @@ pub(super) struct Quantise {
     /// A scale for the weights of each neuron: finer, for 4 bytes a neuron
     #[arg(long)]
     per_neuron: bool,
-    /// Part of the activations above 0 that is not cut, such as 0.999 [default: the one with the
-    /// least error of the outputs]
-    #[arg(long, value_name = "PART", value_parser = parse::number)]
+    /// Fraction of the activations above 0 that is not cut, such as 0.999 [default: the one with
+    /// the least error of the outputs]
+    #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     part: Option<f64>,
     /// Train the weights as they are rounded, for so many passes over the rows, which need labels;
     /// of the states after each pass and the one before all, that with the least loss of integers
@@ -68,7 +69,7 @@ pub(super) struct Quantise {
     /// Rows of a batch of --tune; 0 for all rows [default: 256]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>, requires = "tune")]
     batch: Option<usize>,
-    /// The first step of a weight of --tune, in parts of the size of its layer's weights [default:
+    /// The first step of a weight of --tune, relative to the size of its layer's weights [default:
     /// 0.01]
     #[arg(long, value_name = "RATE", value_parser = parse::number, requires = "tune")]
     rate: Option<f64>,
@@ -87,7 +88,7 @@ const FAR: f64 = 25.0;
 /// Rows below which scales are those of chance.
 const FEW: usize = 32;
 
-/// Part of the activations that may be cut without a word.
+/// Fraction of the activations that may be cut without a warning.
 const MUCH: f64 = 0.0101;
 
 /// `--encoding`
@@ -122,12 +123,9 @@ impl From<EncodingName> for Encodings {
 
 impl Quantise {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        if let Some(part) = self.part.filter(|part| !(*part > 0.0 && *part <= 1.0)) {
-            return Err(Error::new("a setting is out of bounds")
-                .expected("--part above 0, at most 1")
-                .got(part)
-                .help("leave --part out for the best of several"));
-        }
+        let part = self.part.unwrap_or(1.0);
+        let help = "leave --part out for the best of several";
+        check_setting(part > 0.0 && part <= 1.0, "--part above 0, at most 1", part, help)?;
         let inputs =
             [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
         file::check(&self.output, Kind::MODEL, inputs)?;
@@ -165,14 +163,14 @@ impl Quantise {
         console.result(&object, || summary(&object))
     }
 
-    /// How to tune, if that is asked for.
+    /// How to tune, with `--tune`.
     fn tuning(&self, common: &Common) -> Result<Option<TuneOptions>> {
         let Some(epochs) = self.tune else { return Ok(None) };
         if epochs == 0 {
             return Err(Error::new("tuning needs an epoch")
                 .expected("--tune 1 or more")
                 .got(0)
-                .help("10 are usual; leave --tune out to round only"));
+                .help("pass --tune 10, or leave it out to round only"));
         }
         if self.labels.is_none() && self.target.is_none() {
             return Err(Error::new("tuning needs labels")
@@ -180,24 +178,19 @@ impl Quantise {
                 .got("--tune alone")
                 .help("pass the labels of the rows, or leave --tune out"));
         }
-        for (flag, value) in [("--rate", self.rate), ("--time-limit", self.time_limit)] {
-            if let Some(value) = value.filter(|value| !(*value >= 0.0 && value.is_finite())) {
-                return Err(Error::new("a setting is out of bounds")
-                    .expected(format_args!("{flag} 0 or more"))
-                    .got(value)
-                    .help(format!("leave {flag} out")));
-            }
-        }
-        let usual = tune::Params::DEFAULT;
+        let rate = at_least_zero("--rate", self.rate)?;
+        let time = at_least_zero("--time-limit", self.time_limit)?;
+        let defaults = tune::Params::DEFAULT;
         let batch = match self.batch {
             Some(0) => usize::MAX,
-            batch => batch.unwrap_or(usual.batch),
+            batch => batch.unwrap_or(defaults.batch),
         };
-        let rate = self.rate.map_or(TuneOptions::RATE, |rate| rate as f32);
-        let time =
-            self.time_limit.map(|time| Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX));
+        let rate = rate.map_or(TuneOptions::RATE, |rate| rate as f32);
         let params = tune::Params { epochs, batch, rate, seed: common.seed };
-        Ok(Some(TuneOptions { params, limits: Limits { time, ..Limits::NONE } }))
+        Ok(Some(TuneOptions {
+            params,
+            limits: Limits { time: time.map(parse::duration), ..Limits::NONE },
+        }))
     }
 
     /// Rows alone, or a problem to score as well.
@@ -206,7 +199,7 @@ impl Quantise {
             (Some(path), _) => Labels::File(path.clone()),
             (None, Some(column)) => Labels::Column(column.clone()),
             (None, None) if self.keep_labels.is_some() => {
-                return Err(Error::new("labels to keep need labels")
+                return Err(Error::new("--keep-labels needs labels")
                     .expected("--labels or --target")
                     .got("--keep-labels alone")
                     .help("pass the labels, or leave --keep-labels out"));
@@ -231,13 +224,9 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
     let mut rows = vec![
         (
             "model",
-            format!(
-                "{}, of floats {}",
-                bytes(object.model_bytes as u64),
-                bytes(r.model_bytes_before as u64)
-            ),
+            format!("{}, of floats {}", bytes(object.model_bytes), bytes(r.model_bytes_before)),
         ),
-        ("nonzeros", format!("{} of {}", count(r.nnz as u64), count(r.nnz_before as u64))),
+        ("nonzeros", format!("{} of {}", count(r.nnz), count(r.nnz_before))),
         (
             "inputs",
             if r.bytes_as_they_are {
@@ -250,15 +239,15 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
             "biases",
             match r.biases {
                 0 => "none".into(),
-                some => format!("{}, of a last input that is 1 in every row", count(some as u64)),
+                some => format!("{}, of a last input that is 1 in every row", count(some)),
             },
         ),
         ("outputs", format!("{} against those before", decibel(r.outputs_psnr_db))),
     ];
     for layer in &r.layers {
-        let shape = format!("{}→{}", count(layer.inputs as u64), count(layer.outputs as u64));
-        let held = format!("{} weights as {}", count(layer.nnz as u64), layer.encoding);
-        rows.push(("layer", format!("{shape}: {held}, {}", bytes(layer.flash_bytes as u64))));
+        let shape = format!("{}→{}", count(layer.inputs), count(layer.outputs));
+        let held = format!("{} weights as {}", count(layer.nnz), layer.encoding);
+        rows.push(("layer", format!("{shape}: {held}, {}", bytes(layer.flash_bytes))));
     }
     if let Some(tune) = &r.tune {
         let best = match tune.best_epoch {
@@ -291,7 +280,7 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
     if r.samples < FEW {
         let few = format!(
             "scales of so few rows ({}) are those of chance: pass {FEW} or more, better hundreds",
-            count(r.samples as u64)
+            count(r.samples)
         );
         rows.push(("warning", few));
     }
@@ -302,8 +291,10 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
         ));
     }
     if r.tune.is_none() && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR) {
-        let far = "the outputs are far from those of the floats: the weights of a layer, or the inputs, differ too much in \
-                   size for 8 bits; try --per-neuron, or --tune 10 with labels, or bring the inputs to one unit and train again";
+        let far = "the outputs are far from those of the floats: the weights of a layer, or the \
+             inputs, differ too much in \
+                   size for 8 bits; try --per-neuron, or --tune 10 with labels, or bring the \
+                   inputs to one unit and train again";
         rows.push(("warning", far.into()));
     }
     facts(&title, &rows)

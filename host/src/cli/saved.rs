@@ -27,11 +27,11 @@ impl<'a, R> Object<'a, R> {
     /// The first line of a summary, of a run that was perhaps ended early on request.
     pub(super) fn title(&self, stopped: bool) -> String {
         let ended = if stopped { "Interrupted; saved" } else { "Saved" };
-        format!("{ended} {} ({})", self.model, bytes(self.model_bytes as u64))
+        format!("{ended} {} ({})", self.model, bytes(self.model_bytes))
     }
 }
 
-/// Part of the training rows that is right.
+/// Fraction of the training rows whose class is right.
 pub(super) fn accuracy_fact(part: f64) -> (&'static str, String) {
     ("accuracy", format!("{} of the training rows", percent(part)))
 }

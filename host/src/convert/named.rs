@@ -7,6 +7,7 @@
 //! are weights and those with one are biases, in their order. Numbers in names count as numbers:
 //! layer 10 is behind layer 9.
 
+use clap::ValueEnum;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -14,14 +15,14 @@ use super::{Dense, Network, Tensor, elements, onnx, shape, shown};
 use crate::{Error, Result};
 
 /// Which way weights lie in an array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Layout {
-    /// As the sizes of all layers and biases fit together; where both ways fit, as the names say.
+    /// As the sizes fit; where both ways fit, as the names say
     #[default]
     Auto,
-    /// `outputs × inputs`, as PyTorch has them.
+    /// Outputs × inputs, as PyTorch has them
     OutIn,
-    /// `inputs × outputs`, as Keras and scikit-learn have them.
+    /// Inputs × outputs, as Keras and scikit-learn have them
     InOut,
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::data::{self, Matrix, Table, Values, classes, select};
@@ -11,14 +12,14 @@ use tamis::base::rng::{Permutation, stream};
 use tamis::store::wire;
 
 /// What the output of the network stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Task {
-    /// A number; squared loss.
+    /// A number, or several; squared loss
     Regression,
-    /// Class 0 or 1: squared loss to these two numbers.
+    /// Two classes: squared loss to 0 and 1, or the log-odds of class 1
     Binary,
-    /// One of the classes 0, 1, …: cross-entropy of the softmax of one output per class.
+    /// Classes 0, 1, …: cross-entropy of the softmax of one output per class
     Multiclass,
 }
 

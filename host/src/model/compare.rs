@@ -1,4 +1,4 @@
-//! What the layers of a model give on the host, and the first number that a part has otherwise.
+//! What the layers of a model give on the host, and the first number that a device has otherwise.
 
 use std::io::Write;
 use std::ops::Range;
@@ -18,7 +18,7 @@ mod log;
 
 pub use log::{TraceLog, TracedRow};
 
-/// A number that a part has otherwise, or a row that went in otherwise.
+/// A number that a device has otherwise, or a row that went in otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     /// The row of the data, counted from 0.
@@ -30,11 +30,11 @@ pub struct Difference {
     pub neuron: Option<u32>,
     /// The number on the host.
     pub expected: Option<f64>,
-    /// The number on the part.
+    /// The number on the device.
     pub got: Option<f64>,
     /// The bits on the host; of the row its checksum.
     pub expected_bits: String,
-    /// The bits on the part.
+    /// The bits on the device.
     pub got_bits: String,
 }
 
@@ -62,7 +62,7 @@ pub struct Comparison {
     pub numbers_are: &'static str,
     /// Rows that were compared.
     pub rows: usize,
-    /// Rows that the part was given otherwise.
+    /// Rows that the device was given otherwise.
     pub inputs_differ: usize,
     /// Numbers that were compared.
     pub numbers: usize,
@@ -86,18 +86,19 @@ impl Comparison {
             None => Ok(()),
             Some(Difference { row, layer: Some(layer), neuron: Some(neuron), .. }) => {
                 Err(Error::over_limit(format!(
-                    "the part gives other numbers than the host, first in row {row}, layer {layer}, neuron {neuron}"
+                    "the device gives other numbers than the host, first in row {row}, layer \
+                     {layer}, neuron {neuron}"
                 )))
             }
             Some(Difference { row, .. }) => Err(Error::over_limit(format!(
-                "the part was given another row than the host, first row {row}"
+                "the device was given another row than the host, first row {row}"
             ))),
         }
     }
 }
 
 impl ModelFile {
-    /// Writes what every layer gives on these rows of the data, as a part does by
+    /// Writes what every layer gives on these rows of the data, as a device does by
     /// [`tamis::infer::trace`].
     ///
     /// # Errors
@@ -115,7 +116,7 @@ impl ModelFile {
         })
     }
 
-    /// Compares what a part has printed with what the layers give here: its rows are those of the
+    /// Compares what a device has printed with what the layers give here: its rows are those of the
     /// data from `first` on.
     ///
     /// # Errors
@@ -129,7 +130,7 @@ impl ModelFile {
                 .at(self.path())
                 .expected(format_args!("{} and checksum {own:08x}, as the file has", kind.name()))
                 .got(format_args!("{} and checksum {:08x}", log.kind.name(), log.checksum))
-                .help("pass the model that the part has, or flash this one"));
+                .help("pass the model that the device has, or flash this one"));
         }
         let rows = first..first.saturating_add(log.rows.len());
         self.check_rows(data, &rows)?;
@@ -151,8 +152,8 @@ impl ModelFile {
             first: None,
             layers: Vec::new(),
         };
-        for (k, (host, part)) in here.rows.iter().zip(&log.rows).enumerate() {
-            report.add(kind, first + k, k, host, part)?;
+        for (k, (host, device)) in here.rows.iter().zip(&log.rows).enumerate() {
+            report.add(kind, first + k, k, host, device)?;
         }
         Ok(report)
     }
@@ -174,7 +175,9 @@ impl ModelFile {
                     rows.end.saturating_sub(1)
                 ))
                 .got(format_args!("{} rows", data.rows))
-                .help("pass the rows that the part has predicted; --first says where they begin"));
+                .help(
+                    "pass the rows that the device has predicted; --first says where they begin",
+                ));
         }
         Ok(())
     }
@@ -220,13 +223,13 @@ impl Comparison {
         row: usize,
         at: usize,
         host: &TracedRow,
-        part: &TracedRow,
+        device: &TracedRow,
     ) -> Result<()> {
-        check_places(at, host, part)?;
-        if (host.len, host.input) != (part.len, part.input) {
+        check_places(at, host, device)?;
+        if (host.len, host.input) != (device.len, device.input) {
             self.inputs_differ += 1;
             let bits = |row: &TracedRow| format!("{:08x} of {} numbers", row.input, row.len);
-            let (expected_bits, got_bits) = (bits(host), bits(part));
+            let (expected_bits, got_bits) = (bits(host), bits(device));
             let (layer, neuron, expected, got) = (None, None, None, None);
             self.first.get_or_insert(Difference {
                 row,
@@ -238,7 +241,7 @@ impl Comparison {
                 got_bits,
             });
         }
-        for (&[layer, neuron, expected], &[_, _, got]) in host.numbers.iter().zip(&part.numbers) {
+        for (&[layer, neuron, expected], &[_, _, got]) in host.numbers.iter().zip(&device.numbers) {
             if self.layers.last().is_none_or(|last| last.layer < layer) {
                 self.layers.push(ComparedLayer {
                     layer,
@@ -273,9 +276,9 @@ impl Comparison {
 }
 
 /// Whether both rows have the same numbers of the same layers.
-fn check_places(at: usize, host: &TracedRow, part: &TracedRow) -> Result<()> {
+fn check_places(at: usize, host: &TracedRow, device: &TracedRow) -> Result<()> {
     let place = |&[layer, neuron, _]: &[u32; 3]| (layer, neuron);
-    let (mut here, mut there) = (host.numbers.iter().map(place), part.numbers.iter().map(place));
+    let (mut here, mut there) = (host.numbers.iter().map(place), device.numbers.iter().map(place));
     loop {
         let (expected, got) = (here.next(), there.next());
         if expected == got {
@@ -289,7 +292,7 @@ fn check_places(at: usize, host: &TracedRow, part: &TracedRow) -> Result<()> {
             None => "the end of the row".into(),
         };
         let missing =
-            expected.filter(|&(layer, _)| part.numbers.iter().all(|number| number[0] != layer));
+            expected.filter(|&(layer, _)| device.numbers.iter().all(|number| number[0] != layer));
         let what = match missing {
             Some((layer, _)) => format!("row {at} of the log has no number of layer {layer}"),
             None => format!("row {at} of the log has other numbers than the model"),

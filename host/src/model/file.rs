@@ -33,9 +33,9 @@ pub struct LayerCost {
     pub inputs: usize,
     /// Numbers that it gives.
     pub outputs: usize,
-    /// Outputs asked for in training; those without weights are not stored.
+    /// Requested outputs; those without weights are not stored.
     pub requested: usize,
-    /// Nonzeros as a part of the weights of the dense layer; 0 of a sum, which has none.
+    /// Nonzeros as a fraction of the weights of the dense layer; 0 of a sum, which has none.
     pub density: f64,
     /// Its cost.
     #[serde(flatten)]
@@ -85,7 +85,7 @@ pub struct ModelCost {
     pub inputs: usize,
     /// Numbers in one prediction.
     pub outputs: usize,
-    /// Neurons asked for in each hidden layer.
+    /// Requested neurons in each hidden layer.
     pub hidden: Vec<usize>,
     /// What it was trained for, as [`ModelFile::task`] says.
     pub task: Option<Task>,
@@ -188,14 +188,21 @@ impl ModelFile {
                     .got(format_args!("format version {got}"))
                     .help("update tamis, or train the model again with this one")
             }
-            tamis::Error::Removed { what, at, got } => Error::new("the model holds its integers in a way that is no longer read")
-                .at(&self.path)
-                .expected("dense layers, bitmasks or blocks")
-                .got(format_args!("{what} {got} at byte {at}"))
-                .help("quantize the model of floats again, or, with the tamis that wrote this file, tamis export --format tamis --encoding blocks"),
-            tamis::Error::Newer { .. } => {
-                Error::from(error).at(&self.path).help("update tamis, or train the model again with this one")
-            }
+            tamis::Error::Removed { what, at, got } => Error::new(
+                "the model holds its integers \
+                 in a way that is no longer read",
+            )
+            .at(&self.path)
+            .expected("dense layers, bitmasks or blocks")
+            .got(format_args!("{what} {got} at byte {at}"))
+            .help(
+                "quantize the model of floats again, or, with the tamis that wrote this \
+                     file, tamis export --format tamis --encoding blocks",
+            ),
+            tamis::Error::Newer { .. } => Error::from(error).at(&self.path).help(
+                "update tamis, or train the model again \
+                     with this one",
+            ),
             error => self.damaged(error).at(&self.path),
         })
     }
@@ -255,8 +262,8 @@ impl ModelFile {
         }
     }
 
-    /// Scores predictions of the model by `task`, with the threshold of the file or else the usual
-    /// one.
+    /// Scores predictions of the model by `task`, with the threshold of the file or else the
+    /// default one.
     ///
     /// # Errors
     /// As [`view`](Self::view).
@@ -302,9 +309,11 @@ impl ModelFile {
                 .expected(format_args!("{inputs} columns"))
                 .got(format_args!("{} columns", data.cols))
                 .help(if data.cols + 1 == inputs {
-                    "pass the columns that the model was trained on; an import with biases wants a last column of 1"
+                    "pass the columns that the model was trained on; an import with biases wants \
+                     a last column of 1"
                 } else {
-                    "pass the columns that the model was trained on; name a column of labels with --target"
+                    "pass the columns that the model was trained on; name a column of labels with \
+                     --target"
                 }));
         }
         Ok(())
@@ -382,11 +391,12 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
     let mut layers = Vec::new();
     for (at, layer) in model.layers().iter().enumerate() {
         let last = at + 1 == model.layers().len() && model.sum().is_none();
-        let dense_macs = dense_inputs.saturating_mul(layer.requested());
+        let (outputs, requested) = (layer.outputs(), layer.requested());
+        let dense_macs = dense_inputs.saturating_mul(requested);
         let cost = Bytes {
             nnz: layer.weights().nonzeros(),
             flash_bytes: wire::layer_len(layer, Choice::Keep),
-            ram_bytes: if last { 0 } else { 5 * layer.outputs() },
+            ram_bytes: if last { 0 } else { 5 * outputs },
             macs: match layer.weights() {
                 quantised::Weights::Dense(dense) => dense.values().len(),
                 weights => weights.nonzeros(),
@@ -394,29 +404,27 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
             dense_flash_bytes: 4 * dense_macs,
             dense_macs,
         };
-        dense_inputs = layer.requested();
+        dense_inputs = requested;
+        let kind = layer.weights().encoding().name();
         layers.push(LayerCost {
-            kind: layer.weights().encoding().name(),
-            activation: if layer.activation() == Activation::Relu { "relu" } else { "identity" },
+            kind,
+            activation: activation_name(layer.activation()),
             inputs: layer.inputs(),
-            outputs: layer.outputs(),
-            requested: layer.requested(),
+            outputs,
+            requested,
             density: density(&cost),
             cost,
         });
     }
     if let Some(sum) = model.sum() {
-        let cost = Bytes {
-            nnz: 0,
+        let cost = Cost {
             flash_bytes: Layer::Sum(*sum).flash_bytes(),
-            ram_bytes: 0,
             macs: sum.inputs(),
             dense_flash_bytes: 4 * dense_inputs,
             dense_macs: dense_inputs,
+            ..Cost::default()
         };
-        let (inputs, outputs) = (sum.inputs(), 1);
-        let (kind, activation, requested) = ("sum", "identity", 1);
-        layers.push(LayerCost { kind, activation, inputs, outputs, requested, density: 0.0, cost });
+        layers.push(layer_cost(&Layer::Sum(*sum), cost));
     }
     let sum = |of: fn(&Bytes) -> usize| layers.iter().map(|layer| of(&layer.cost)).sum();
     let total = Bytes {
@@ -452,21 +460,25 @@ impl From<Cost> for Bytes {
 
 fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
     let (kind, activation) = match layer {
-        Layer::Csr(csr) if csr.activation() == Activation::Relu => ("sparse", "relu"),
-        Layer::Blocks(blocks) if blocks.activation() == Activation::Relu => ("blocks", "relu"),
-        Layer::Blocks(_) => ("blocks", "identity"),
-        Layer::Sum(_) => ("sum", "identity"),
-        _ => ("sparse", "identity"),
+        Layer::Csr(csr) => ("sparse", csr.activation()),
+        Layer::Blocks(blocks) => ("blocks", blocks.activation()),
+        Layer::Sum(_) => ("sum", Activation::Identity),
+        _ => ("sparse", Activation::Identity),
     };
+    let cost = Bytes::from(cost);
     LayerCost {
         kind,
-        activation,
+        activation: activation_name(activation),
         inputs: layer.inputs(),
         outputs: layer.outputs(),
         requested: layer.requested(),
-        density: density(&cost.into()),
-        cost: Bytes::from(cost),
+        density: density(&cost),
+        cost,
     }
+}
+
+const fn activation_name(activation: Activation) -> &'static str {
+    if matches!(activation, Activation::Relu) { "relu" } else { "identity" }
 }
 
 fn density(cost: &Bytes) -> f64 {

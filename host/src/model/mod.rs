@@ -14,9 +14,11 @@ pub use compare::{ComparedLayer, Comparison, Difference, TraceLog, TracedRow};
 pub use file::{Bytes, IntegerScales, LayerCost, ModelCost, ModelFile};
 pub use predict::score_model;
 pub use quantise::{
-    Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer, TuneOptions,
-    TuneProgress, TuneReport, quantise, quantise_until,
+    EpochProgress, Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer,
+    TuneOptions, TuneReport, quantise, quantise_until,
 };
 pub use score::{MAX_PSNR_DB, Score};
-pub use target::{Limit, Limited, Needs, PARTS, Part, Target, TargetCost, WayNeeds};
+pub use target::{
+    DEVICES, DeployedBytes, Device, Limit, Limited, Needs, Target, TargetCost, WayNeeds,
+};
 pub use windows::Encodings;

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// Rows that a thread predicts at a time.
 const CHUNK: usize = 256;
 
-/// Scores predictions of a model, with its threshold or else the usual one.
+/// Scores predictions of a model, with its threshold or else the default one.
 pub(crate) fn score(
     stored: Option<wire::Task>,
     outputs: usize,

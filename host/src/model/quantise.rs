@@ -25,7 +25,7 @@ use self::scales::{
     InputScale, activations, by_largest, cuts, given, input_scale, mean_squares, part_cut,
     searched, spread,
 };
-pub use self::tune::{TuneOptions, TuneProgress, TuneReport};
+pub use self::tune::{EpochProgress, TuneOptions, TuneReport};
 use crate::base::file::Aligned;
 use crate::data::Matrix;
 use crate::data::Task;
@@ -34,7 +34,7 @@ use crate::model::{ModelFile, Score};
 use crate::operator::Stop;
 use crate::{Error, Result};
 
-/// Parts of the activations that are not cut, from which the best is chosen.
+/// Fractions of the activations that are not cut, from which the best is chosen.
 const PARTS: [f64; 6] = [1.0, 0.9999, 0.9995, 0.999, 0.995, 0.99];
 
 /// How to make integers of a model.
@@ -42,7 +42,7 @@ const PARTS: [f64; 6] = [1.0, 0.9999, 0.9995, 0.999, 0.995, 0.99];
 pub struct QuantiseOptions {
     /// Scales of the weights.
     pub granularity: Granularity,
-    /// Part of the activations that is not cut; none for the one with the least error of the
+    /// Fraction of the activations that is not cut; none for the one with the least error of the
     /// outputs.
     pub part: Option<f64>,
     /// How the weights are held.
@@ -77,9 +77,10 @@ pub struct QuantiseReport {
     pub samples: usize,
     /// Scales of the weights.
     pub granularity: Granularity,
-    /// Part of the activations that is not cut.
+    /// Fraction of the activations that is not cut.
     pub part: f64,
-    /// Part of the activations above 0 that are cut, on the rows that the scales were chosen on.
+    /// Fraction of the activations above 0 that are cut, on the rows that the scales were chosen
+    /// on.
     pub part_cut: f64,
     /// What a step of an input byte stands for.
     pub input_scale: f32,
@@ -161,7 +162,7 @@ pub fn quantise_until(
     labels: Option<(Task, &[f32])>,
     options: &QuantiseOptions,
     stop: &Stop,
-    observe: impl FnMut(&TuneProgress) -> bool,
+    observe: impl FnMut(&EpochProgress) -> bool,
 ) -> Result<QuantiseOutcome> {
     let model = &model.in_rows()?;
     let view = model.view()?;

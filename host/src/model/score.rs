@@ -24,7 +24,7 @@ pub struct Score {
     pub psnr_db: Option<f64>,
     /// What a prediction of 0 for every row has as [`Self::psnr_db`]; none where that is none.
     pub zero_psnr_db: Option<f64>,
-    /// Part of the rows whose class is right; none for regression.
+    /// Fraction of the rows whose class is right; none for regression.
     pub accuracy: Option<f64>,
     /// `confusion[label][prediction]` counts rows; none for regression.
     pub confusion: Option<Vec<Vec<usize>>>,
@@ -38,7 +38,7 @@ impl Score {
     /// A kind of loss.
     pub(crate) const SQUARED_ERROR: &'static str = "squared error";
 
-    /// The score of a whole set with the usual threshold. The shorter length counts. For several
+    /// The score of a whole set with the default threshold. The shorter length counts. For several
     /// classes there is one prediction per class and row; labels are below the number of classes.
     ///
     /// ```
@@ -46,7 +46,8 @@ impl Score {
     /// use tamis_host::data::Task;
     /// let score = Score::new(Task::Binary, &[0.0, 1.0, 1.0, 1.0], &[0.5, 0.5, 1.0, 0.0]);
     /// assert_eq!(score.loss, 1.5 / 4.0);
-    /// assert_eq!((score.accuracy, score.confusion), (Some(0.5), Some(vec![vec![0, 1], vec![1, 2]])));
+    /// assert_eq!(score.accuracy, Some(0.5));
+    /// assert_eq!(score.confusion, Some(vec![vec![0, 1], vec![1, 2]]));
     /// ```
     #[must_use]
     pub fn new(task: Task, labels: &[f32], predictions: &[f32]) -> Self {
@@ -90,7 +91,7 @@ impl fmt::Display for Score {
     }
 }
 
-/// Sums over rows, part by part.
+/// Sums over rows, chunk by chunk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
     task: Task,
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_add_up_to_the_whole() {
+    fn chunks_add_up_to_the_whole() {
         let labels: Vec<f32> = (0..10).map(|i| (i % 2) as f32).collect();
         let predictions: Vec<f32> = (0..10).map(|i| i as f32 / 10.0).collect();
         let mut tally = Tally::new(Task::Binary, Score::THRESHOLD);

@@ -1,4 +1,5 @@
-//! Parts that models are made for, and what a model takes on one against dense layers in its place.
+//! Microcontrollers that models are made for, and what a model takes on one against dense layers in
+//! its place.
 
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use crate::{Error, Result};
 
 /// A microcontroller, as its maker's data sheet has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub struct Device {
     /// Its name.
     pub name: &'static str,
     /// Its processor, as the maker calls it.
@@ -30,64 +31,46 @@ pub struct Part {
 const K: usize = 1 << 10;
 const M: usize = 1 << 20;
 
-const fn part(
+const fn device(
     name: &'static str,
     processor: &'static str,
     core: Core,
     [flash_bytes, ram_bytes]: [usize; 2],
     megahertz: u32,
-    note: &'static str,
-) -> Part {
-    Part { name, processor, core, flash_bytes, ram_bytes, megahertz, note }
+) -> Device {
+    Device { name, processor, core, flash_bytes, ram_bytes, megahertz, note: "" }
 }
 
-/// Well-known parts, by core.
-pub const PARTS: &[Part] = &[
-    part("SAMD21G18", "Cortex-M0+", Core::CortexM0, [256 * K, 32 * K], 48, ""),
-    part(
-        "RP2040",
-        "Cortex-M0+",
-        Core::CortexM0,
-        [2 * M, 264 * K],
-        133,
-        "flash: outside the chip, that of a Pico; of two cores one",
-    ),
-    part("STM32F103C8", "Cortex-M3", Core::CortexM3, [64 * K, 20 * K], 72, ""),
-    part("STM32F401RE", "Cortex-M4F", Core::CortexM4F, [512 * K, 96 * K], 84, ""),
-    part(
-        "STM32F407VG",
-        "Cortex-M4F",
-        Core::CortexM4F,
-        [M, 128 * K],
-        168,
-        "besides 64 KiB of core-coupled RAM",
-    ),
-    part("STM32L476RG", "Cortex-M4F", Core::CortexM4F, [M, 96 * K], 80, "besides 32 KiB of SRAM2"),
-    part("nRF52840", "Cortex-M4F", Core::CortexM4F, [M, 256 * K], 64, ""),
-    part(
-        "STM32H743ZI",
-        "Cortex-M7",
-        Core::CortexM7,
-        [2 * M, 512 * K],
-        480,
-        "AXI SRAM; besides tightly coupled and other RAM",
-    ),
-    part("GD32VF103CB", "Bumblebee (RV32IMAC)", Core::Rv32imac, [128 * K, 32 * K], 108, ""),
-    part(
-        "ESP32-C3",
-        "RV32IMC",
-        Core::Rv32imac,
-        [4 * M, 400 * K],
-        160,
-        "flash: of modules with 4 MiB; part of the RAM is cache",
-    ),
+impl Device {
+    const fn with_note(self, note: &'static str) -> Self {
+        Self { note, ..self }
+    }
+}
+
+/// Well-known microcontrollers, by core.
+pub const DEVICES: &[Device] = &[
+    device("SAMD21G18", "Cortex-M0+", Core::CortexM0, [256 * K, 32 * K], 48),
+    device("RP2040", "Cortex-M0+", Core::CortexM0, [2 * M, 264 * K], 133)
+        .with_note("flash: outside the chip, that of a Pico; of two cores one"),
+    device("STM32F103C8", "Cortex-M3", Core::CortexM3, [64 * K, 20 * K], 72),
+    device("STM32F401RE", "Cortex-M4F", Core::CortexM4F, [512 * K, 96 * K], 84),
+    device("STM32F407VG", "Cortex-M4F", Core::CortexM4F, [M, 128 * K], 168)
+        .with_note("besides 64 KiB of core-coupled RAM"),
+    device("STM32L476RG", "Cortex-M4F", Core::CortexM4F, [M, 96 * K], 80)
+        .with_note("besides 32 KiB of SRAM2"),
+    device("nRF52840", "Cortex-M4F", Core::CortexM4F, [M, 256 * K], 64),
+    device("STM32H743ZI", "Cortex-M7", Core::CortexM7, [2 * M, 512 * K], 480)
+        .with_note("AXI SRAM; besides tightly coupled and other RAM"),
+    device("GD32VF103CB", "Bumblebee (RV32IMAC)", Core::Rv32imac, [128 * K, 32 * K], 108),
+    device("ESP32-C3", "RV32IMC", Core::Rv32imac, [4 * M, 400 * K], 160)
+        .with_note("flash: of modules with 4 MiB; some of the RAM is cache"),
 ];
 
-/// A part, or a kind of processor without a size and a clock.
+/// A device, or a kind of processor without a size and a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
     core: Core,
-    part: Option<&'static Part>,
+    device: Option<&'static Device>,
 }
 
 fn core_name<S: serde::Serializer>(
@@ -98,10 +81,10 @@ fn core_name<S: serde::Serializer>(
 }
 
 impl Target {
-    /// Every kind of processor, then every part.
+    /// Every kind of processor, then every device.
     pub fn all() -> impl Iterator<Item = Self> {
-        let cores = Core::ALL.into_iter().map(|core| Self { core, part: None });
-        cores.chain(PARTS.iter().map(|part| Self { core: part.core, part: Some(part) }))
+        let cores = Core::ALL.into_iter().map(|core| Self { core, device: None });
+        cores.chain(DEVICES.iter().map(|device| Self { core: device.core, device: Some(device) }))
     }
 
     /// The target of a name, whatever its case.
@@ -115,26 +98,20 @@ impl Target {
             Error::new("there is no such target")
                 .expected(format_args!("one of {}", names.join(", ")))
                 .got(name)
-                .help("take the kind of processor for another part")
+                .help("take the kind of processor for another device")
         })
     }
 
     /// Its name; of a kind of processor in lower case.
     #[must_use]
     pub fn name(&self) -> String {
-        self.part.map_or_else(|| self.core.name().to_lowercase(), |part| part.name.into())
+        self.device.map_or_else(|| self.core.name().to_lowercase(), |device| device.name.into())
     }
 
-    /// The kind of processor.
+    /// The device; none for a kind of processor.
     #[must_use]
-    pub fn core(&self) -> Core {
-        self.core
-    }
-
-    /// The part; none for a kind of processor.
-    #[must_use]
-    pub fn part(&self) -> Option<&'static Part> {
-        self.part
+    pub fn device(&self) -> Option<&'static Device> {
+        self.device
     }
 
     /// Cycles an instruction, from and to, with flash that does not make the processor wait. That
@@ -148,81 +125,28 @@ impl Target {
         }
     }
 
-    /// Milliseconds of so many instructions at the part's clock, from and to.
+    /// Milliseconds of so many instructions at the device's clock, from and to.
     fn milliseconds(&self, instructions: u64) -> Option<[f64; 2]> {
-        self.part.map(|part| milliseconds(instructions, self.cycles(), part))
+        self.device.map(|device| milliseconds(instructions, self.cycles(), device))
     }
 }
 
-fn milliseconds(instructions: u64, cycles: [f64; 2], part: &Part) -> [f64; 2] {
-    cycles.map(|cycles| instructions as f64 * cycles / (1000.0 * f64::from(part.megahertz)))
+fn milliseconds(instructions: u64, cycles: [f64; 2], device: &Device) -> [f64; 2] {
+    cycles.map(|cycles| instructions as f64 * cycles / (1000.0 * f64::from(device.megahertz)))
 }
 
-/// What one network takes on a target; bytes as [`Estimate`] has them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Needs {
+/// Bytes of a network, deployed in one way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeployedBytes {
     /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %,
     /// RAM within 8 % or 24 bytes.
     pub is_bound: bool,
-    /// Instructions are an upper bound; otherwise measured, within 20 %.
-    pub instructions_are_bound: bool,
     /// Model and code.
     pub flash_bytes: usize,
-    /// The encoded model; of dense f32 the weights.
+    /// The encoded model, or its arrays and layers; of dense f32 the weights; 0 of code without
+    /// tables.
     pub model_bytes: usize,
     /// Code that predicts, and of a file that reads it in place.
-    pub code_bytes: usize,
-    /// Scratch, output and stack.
-    pub ram_bytes: usize,
-    /// Activations between layers.
-    pub scratch_bytes: usize,
-    /// The prediction.
-    pub output_bytes: usize,
-    /// The deepest stack.
-    pub stack_bytes: usize,
-    /// The input row, in no sum: it may lie in flash or RAM.
-    pub row_bytes: usize,
-    /// Multiplications with addition, and additions of a sum.
-    pub macs: usize,
-    /// Instructions of one prediction.
-    pub instructions: u64,
-    /// Time of one prediction at the part's clock, from and to; none for a kind of processor.
-    pub milliseconds: Option<[f64; 2]>,
-}
-
-impl Needs {
-    fn new(estimate: &Estimate, memory: &Memory, target: &Target) -> Self {
-        Self {
-            is_bound: memory.is_bound,
-            instructions_are_bound: estimate.is_bound,
-            flash_bytes: memory.flash_bytes(),
-            model_bytes: memory.model_bytes,
-            code_bytes: memory.code_bytes,
-            ram_bytes: memory.ram_bytes(),
-            scratch_bytes: memory.scratch_bytes,
-            output_bytes: memory.output_bytes,
-            stack_bytes: memory.stack_bytes,
-            row_bytes: estimate.row_bytes,
-            macs: estimate.macs,
-            instructions: estimate.instructions,
-            milliseconds: target.milliseconds(estimate.instructions),
-        }
-    }
-}
-
-/// What the model takes in one way of deploying it, in bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct WayNeeds {
-    /// `file`, `embedded`, `rust`, `straight` or `c`.
-    pub way: &'static str,
-    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %,
-    /// RAM within 8 % or 24 bytes.
-    pub is_bound: bool,
-    /// Model and code.
-    pub flash_bytes: usize,
-    /// The encoded model, or its arrays and layers; 0 of code without tables.
-    pub model_bytes: usize,
-    /// Code that predicts, and of a file that reads it.
     pub code_bytes: usize,
     /// Scratch, output and stack.
     pub ram_bytes: usize,
@@ -234,10 +158,9 @@ pub struct WayNeeds {
     pub stack_bytes: usize,
 }
 
-impl WayNeeds {
-    fn new(way: Way, memory: &Memory) -> Self {
+impl DeployedBytes {
+    fn new(memory: &Memory) -> Self {
         Self {
-            way: way.name(),
             is_bound: memory.is_bound,
             flash_bytes: memory.flash_bytes(),
             model_bytes: memory.model_bytes,
@@ -248,6 +171,64 @@ impl WayNeeds {
             stack_bytes: memory.stack_bytes,
         }
     }
+}
+
+/// What one network takes on a target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Needs {
+    /// Flash and RAM.
+    #[serde(flatten)]
+    pub bytes: DeployedBytes,
+    /// Instructions are an upper bound; otherwise measured, within 20 %.
+    pub instructions_are_bound: bool,
+    /// The input row, in no sum: it may lie in flash or RAM.
+    pub row_bytes: usize,
+    /// Multiplications with addition, and additions of a sum.
+    pub macs: usize,
+    /// Instructions of one prediction.
+    pub instructions: u64,
+    /// Time of one prediction at the device's clock, from and to; none for a kind of processor.
+    pub milliseconds: Option<[f64; 2]>,
+}
+
+impl Needs {
+    fn new(estimate: &Estimate, memory: &Memory, target: &Target) -> Self {
+        Self {
+            bytes: DeployedBytes::new(memory),
+            instructions_are_bound: estimate.is_bound,
+            row_bytes: estimate.row_bytes,
+            macs: estimate.macs,
+            instructions: estimate.instructions,
+            milliseconds: target.milliseconds(estimate.instructions),
+        }
+    }
+
+    /// Where a dense network may take less or more than a model, by the names in a report.
+    #[must_use]
+    pub const fn compared(&self) -> [(&'static str, u64); 4] {
+        [
+            ("flash_bytes", self.bytes.flash_bytes as u64),
+            ("model_bytes", self.bytes.model_bytes as u64),
+            ("ram_bytes", self.bytes.ram_bytes as u64),
+            ("instructions", self.instructions),
+        ]
+    }
+
+    /// What it takes less of than `other`.
+    fn wins(&self, other: &Self) -> Vec<&'static str> {
+        let both = self.compared().into_iter().zip(other.compared());
+        both.filter(|((_, own), (_, other))| own < other).map(|((name, _), _)| name).collect()
+    }
+}
+
+/// Bytes of the model in one way of deploying it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WayNeeds {
+    /// `file`, `embedded`, `rust`, `straight` or `c`.
+    pub way: &'static str,
+    /// Flash and RAM.
+    #[serde(flatten)]
+    pub bytes: DeployedBytes,
 }
 
 /// Something that a target or the user bounds.
@@ -281,9 +262,9 @@ impl Limited {
 
     fn of(self, needs: &Needs) -> u64 {
         match self {
-            Self::Flash => needs.flash_bytes as u64,
-            Self::Ram => needs.ram_bytes as u64,
-            Self::Stack => needs.stack_bytes as u64,
+            Self::Flash => needs.bytes.flash_bytes as u64,
+            Self::Ram => needs.bytes.ram_bytes as u64,
+            Self::Stack => needs.bytes.stack_bytes as u64,
             Self::Instructions => needs.instructions,
         }
     }
@@ -300,7 +281,7 @@ pub struct Limit {
     pub got: u64,
     /// Whether it is more.
     pub exceeded: bool,
-    /// `--fail-above`, or the part's name.
+    /// `--fail-above`, or the device's name.
     pub from: String,
 }
 
@@ -315,8 +296,8 @@ pub struct TargetCost {
     pub has_float_unit: bool,
     /// `floats` or `integers`: what the model computes with.
     pub numbers: &'static str,
-    /// The part; none for a kind of processor.
-    pub part: Option<Part>,
+    /// The device; none for a kind of processor.
+    pub device: Option<Device>,
     /// Cycles an instruction that times assume, from and to, without wait states.
     pub assumed_cycles_per_instruction: [f64; 2],
     /// Flash of a program that does nothing, which is in no sum.
@@ -330,7 +311,7 @@ pub struct TargetCost {
     pub deploy: &'static str,
     /// The model; instructions are those of the crate's kernels.
     pub model: Needs,
-    /// Dense layers of 8-bit integers of the shape asked for in training; where there is no such
+    /// Dense layers of 8-bit integers of the requested shape; where there is no such
     /// way, embedded.
     pub dense_int8: Needs,
     /// Dense layers of floats of that shape.
@@ -340,7 +321,7 @@ pub struct TargetCost {
     pub dense_int8_wins: Vec<&'static str>,
     /// The same for floats.
     pub dense_f32_wins: Vec<&'static str>,
-    /// Whether the part has the flash and the RAM, start-up code included; none for a kind of
+    /// Whether the device has the flash and the RAM, start-up code included; none for a kind of
     /// processor.
     pub fits: Option<bool>,
     /// Every bound.
@@ -349,7 +330,7 @@ pub struct TargetCost {
 
 impl ModelFile {
     /// What the model, whose costs are `cost`, takes on a target if it is deployed in one way, or
-    /// in the one with the least flash, held to bounds besides those of the part.
+    /// in the one with the least flash, held to bounds besides those of the device.
     ///
     /// # Errors
     /// As [`cost`](Self::cost), and where the model cannot be deployed so.
@@ -389,6 +370,10 @@ impl ModelFile {
                 .help("quantize the model first, or choose another way")
         })?;
         let model = Needs::new(&estimate, &memory, target);
+        let way_needs = |(way, memory): &(Way, Memory)| WayNeeds {
+            way: way.name(),
+            bytes: DeployedBytes::new(memory),
+        };
         let (dense_int8, dense_f32) = (dense(Numbers::Integers), dense(Numbers::Floats));
         let limits = bounds(target, limits).map(|(what, limit, from)| {
             let got = what.of(&model) + if from == FAIL_ABOVE { 0 } else { startup(target, what) };
@@ -401,15 +386,15 @@ impl ModelFile {
             core: core.name(),
             has_float_unit: core.has_floats(),
             numbers,
-            part: target.part.copied(),
+            device: target.device.copied(),
             assumed_cycles_per_instruction: target.cycles(),
             startup_flash_bytes: core.prices().startup as usize,
             layer_instructions: layers,
-            ways: ways.iter().map(|(way, memory)| WayNeeds::new(*way, memory)).collect(),
+            ways: ways.iter().map(way_needs).collect(),
             deploy: deploy.name(),
-            dense_int8_wins: wins(&dense_int8, &model),
-            dense_f32_wins: wins(&dense_f32, &model),
-            fits: target.part.map(|_| limits.iter().filter(own).all(|limit| !limit.exceeded)),
+            dense_int8_wins: dense_int8.wins(&model),
+            dense_f32_wins: dense_f32.wins(&model),
+            fits: target.device.map(|_| limits.iter().filter(own).all(|limit| !limit.exceeded)),
             model,
             dense_int8,
             dense_f32,
@@ -420,27 +405,27 @@ impl ModelFile {
 
 const FAIL_ABOVE: &str = "--fail-above";
 
-/// Those of the part, then the user's.
+/// Those of the device, then the user's.
 fn bounds<'a>(
     target: &'a Target,
     limits: &'a [(Limited, u64)],
 ) -> impl Iterator<Item = (Limited, u64, &'a str)> {
-    let part = target.part.into_iter().flat_map(|part| {
+    let device = target.device.into_iter().flat_map(|device| {
         [
-            (Limited::Flash, part.flash_bytes as u64, part.name),
-            (Limited::Ram, part.ram_bytes as u64, part.name),
+            (Limited::Flash, device.flash_bytes as u64, device.name),
+            (Limited::Ram, device.ram_bytes as u64, device.name),
         ]
     });
-    part.chain(limits.iter().map(|&(what, limit)| (what, limit, FAIL_ABOVE)))
+    device.chain(limits.iter().map(|&(what, limit)| (what, limit, FAIL_ABOVE)))
 }
 
-/// What every program takes of a part.
+/// What every program takes of a device.
 fn startup(target: &Target, what: Limited) -> u64 {
     if what == Limited::Flash { target.core.prices().startup.into() } else { 0 }
 }
 
-/// Inputs and outputs of the dense layers in the place of the model's, with the outputs asked for
-/// in training.
+/// Inputs and outputs of the dense layers in the place of the model's, with the requested
+/// outputs.
 fn dense_shape(cost: &ModelCost) -> Vec<[usize; 2]> {
     let layers = cost.layers.iter().scan(cost.inputs, |inputs, layer| {
         let shape = [*inputs, layer.requested];
@@ -450,23 +435,12 @@ fn dense_shape(cost: &ModelCost) -> Vec<[usize; 2]> {
     layers.collect()
 }
 
-/// What `dense` takes less of.
-fn wins(dense: &Needs, model: &Needs) -> Vec<&'static str> {
-    let both = [
-        ("flash_bytes", dense.flash_bytes as u64, model.flash_bytes as u64),
-        ("model_bytes", dense.model_bytes as u64, model.model_bytes as u64),
-        ("ram_bytes", dense.ram_bytes as u64, model.ram_bytes as u64),
-        ("instructions", dense.instructions, model.instructions),
-    ];
-    both.into_iter().filter(|(_, dense, model)| dense < model).map(|(name, ..)| name).collect()
-}
-
 impl TargetCost {
     /// Milliseconds of so many instructions, from and to; none for a kind of processor.
     #[must_use]
     pub fn milliseconds(&self, instructions: u64) -> Option<[f64; 2]> {
         let cycles = self.assumed_cycles_per_instruction;
-        self.part.map(|part| milliseconds(instructions, cycles, &part))
+        self.device.map(|device| milliseconds(instructions, cycles, &device))
     }
 
     /// Whether the model computes with floats.
@@ -498,7 +472,7 @@ impl TargetCost {
             .expected(list(&most))
             .got(list(&got))
             .help(format!(
-                "train it with fewer nonzeros or neurons, {}or take a larger part",
+                "train it with fewer nonzeros or neurons, {}or take a larger device",
                 if self.model_has_floats() { "make integers of it (tamis quantize), " } else { "" }
             )))
     }
@@ -524,14 +498,14 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_microcontrollers() {
-        for part in PARTS {
+        for device in DEVICES {
             assert!(
-                part.flash_bytes.is_multiple_of(K) && part.ram_bytes.is_multiple_of(4 * K),
-                "{part:?}"
+                device.flash_bytes.is_multiple_of(K) && device.ram_bytes.is_multiple_of(4 * K),
+                "{device:?}"
             );
             assert!(
-                (16..=600).contains(&part.megahertz) && part.flash_bytes > part.ram_bytes,
-                "{part:?}"
+                (16..=600).contains(&device.megahertz) && device.flash_bytes > device.ram_bytes,
+                "{device:?}"
             );
         }
     }

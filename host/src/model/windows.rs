@@ -41,8 +41,8 @@ enum Owned {
     Windows { counts: Vec<u8>, indices: Vec<u8> },
 }
 
-/// What a layer is made of again: its values are in the order that its encoding wants.
-struct Part {
+/// A sparse layer in its new encoding, with its values in the order of that.
+struct Held {
     inputs: usize,
     requested: usize,
     activation: Activation,
@@ -84,13 +84,13 @@ impl ModelFile {
 /// # Errors
 /// Another encoding is chosen, which floats do not have.
 fn floats(view: &View<'_>, encodings: Encodings) -> Result<Vec<u8>> {
-    let mut parts = Vec::new();
+    let mut held = Vec::new();
     for layer in view.model().layers() {
-        parts.push(part(layer, encodings)?);
+        held.push(encode(layer, encodings)?);
     }
     let mut chain = Vec::new();
-    for (layer, part) in view.model().layers().iter().zip(&parts) {
-        chain.push(part.as_ref().map_or(Ok(*layer), Part::layer)?);
+    for (layer, held) in view.model().layers().iter().zip(&held) {
+        chain.push(held.as_ref().map_or(Ok(*layer), Held::layer)?);
     }
     let made = View::new(Model::new(&chain)?);
     let made = if let Some(task) = view.task() { made.with_task(task)? } else { made };
@@ -100,16 +100,14 @@ fn floats(view: &View<'_>, encodings: Encodings) -> Result<Vec<u8>> {
 }
 
 /// A sparse layer anew; none for a sum and for one that stays as it is.
-fn part(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Part>> {
+fn encode(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Held>> {
     let (rows, columns, values, activation) = match layer {
-        Layer::Csr(csr) => {
-            let rows = csr
-                .counts()
-                .iter()
-                .enumerate()
-                .flat_map(|(row, &n)| std::iter::repeat_n(row, n.into()));
-            (rows.collect(), csr.columns().to_vec(), csr.values().to_vec(), csr.activation())
-        }
+        Layer::Csr(csr) => (
+            rows_of(csr).collect(),
+            csr.columns().to_vec(),
+            csr.values().to_vec(),
+            csr.activation(),
+        ),
         Layer::Blocks(blocks) => {
             let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
             blocks.entries(&mut |row, column, value| {
@@ -142,10 +140,16 @@ fn part(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Part>> {
         Some(made) => made,
         None => entries.in_rows()?,
     };
-    Ok(Some(Part { inputs, requested, activation, owned, values }))
+    Ok(Some(Held { inputs, requested, activation, owned, values }))
 }
 
-impl Part {
+/// The row of each entry.
+pub(crate) fn rows_of(csr: &Csr<'_>) -> impl Iterator<Item = usize> {
+    let counts = csr.counts().iter().enumerate();
+    counts.flat_map(|(row, &n)| std::iter::repeat_n(row, n.into()))
+}
+
+impl Held {
     fn layer(&self) -> Result<Layer<'_>> {
         let (inputs, values, activation) = (self.inputs, self.values.as_slice(), self.activation);
         Ok(match &self.owned {

@@ -1,8 +1,10 @@
 //! Sizes of the operator's buffers.
 
+use serde::Serialize;
+
 /// Sizes of the operator's buffers; the defaults suit data of any size on a machine with a megabyte
 /// of cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Layout {
     /// Rows of a tile.
     pub tile: usize,

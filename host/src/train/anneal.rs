@@ -9,11 +9,12 @@ use tamis::learn::start::{self, continue_if};
 use tamis::operator::factored::Factored;
 use tamis::operator::sensing::Sensing;
 
+use crate::base::check_setting;
 use crate::base::limits::Watch;
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::operator::{Blocked, Layout, Stop};
 use crate::train::budget::Memory;
-use crate::train::check::{Sizes, at_least_one, sizes, validation_rows};
+use crate::train::check::{Sizes, sizes, validation_rows};
 use crate::train::checkpoint;
 use crate::train::encode::encode;
 use crate::train::network::SparseNetwork;
@@ -31,7 +32,6 @@ const TILE: usize = 256;
 /// By how much a smaller budget shrinks the first support from one try to the next.
 const SHRINK: f32 = 0.9;
 
-/// A run with its sizes, settings and memory.
 pub(crate) struct AnnealSetup<'a> {
     pub(crate) sizes: Sizes,
     pub(crate) params: Params<'a>,
@@ -79,14 +79,14 @@ impl<'a> AnnealSetup<'a> {
         let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
         let support = params.start(dims, outputs);
         let mut operator =
-            Blocked::new(data, dims.hidden, support, plan.layout())?.with_outputs(outputs);
+            Blocked::new(data, dims.hidden, support, plan.layout)?.with_outputs(outputs);
         let mut budget = params.budget(dims, outputs, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
         let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::anneal_bytes(&budget));
         let scales = size_of_val(&columns[..]);
         let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints, scales];
-        let plan = Plan::sum(plan.layout(), budget.state_bytes(), &workspace);
+        let plan = Plan::sum(plan.layout, budget.state_bytes(), &workspace);
         let mut watch = Watch::new(job.limits, stop).resumed(job.start.is_checkpoint());
         operator.heed(Some(watch.stop()));
         let passes = |rows_read: u64| rows_read as f64 / dims.samples as f64;
@@ -161,28 +161,17 @@ fn share_right(held: Held) -> f64 {
     held.right as f64 / held.rows.max(1) as f64
 }
 
-/// What the core would refuse, in the words of the command line.
+/// Refuses what the core would refuse, in the words of the command line.
 fn check(params: &Params<'_>) -> Result<()> {
-    at_least_one("--epochs", params.epochs as usize, "leave --epochs out for 100")?;
-    if !(params.start_factor >= 1.0 && params.start_factor.is_finite()) {
-        return Err(Error::new("the first support is smaller than the last")
-            .expected("--start-factor 1 or more")
-            .got(params.start_factor)
-            .help("10 gives the best accuracy, 1 takes the least memory"));
-    }
-    if !(params.rate > 0.0 && params.rate.is_finite()) {
-        return Err(Error::new("the learning rate is out of bounds")
-            .expected("--rate above 0, such as 0.02")
-            .got(params.rate)
-            .help("leave --rate out for 0.02"));
-    }
-    if !(0.0..=1.0).contains(&params.drop) {
-        return Err(Error::new("the part that is dropped is out of bounds")
-            .expected("--drop 0 to 1")
-            .got(params.drop)
-            .help("leave --drop out for 0.3, or pass 0 to let nothing grow again"));
-    }
-    Ok(())
+    let &Params { epochs, start_factor, rate, drop, .. } = params;
+    check_setting(epochs > 0, "--epochs 1 or more", epochs, "leave --epochs out for 100")?;
+    let help = "10 gives the best accuracy, 1 takes the least memory";
+    let holds = start_factor >= 1.0 && start_factor.is_finite();
+    check_setting(holds, "--start-factor 1 or more", start_factor, help)?;
+    let holds = rate > 0.0 && rate.is_finite();
+    check_setting(holds, "--rate above 0, such as 0.02", rate, "leave --rate out for 0.02")?;
+    let help = "leave --drop out for 0.3, or pass 0 to let nothing grow again";
+    check_setting((0.0..=1.0).contains(&drop), "--drop 0 to 1", drop, help)
 }
 
 /// The power of two that brings the largest magnitude below 1. Columns of floats are scaled one by
@@ -209,13 +198,13 @@ fn fit<'a>(
     let batch = params.budget(dims, outputs, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
-    let usual = Layout { tile, hold: false, ..layout };
+    let default = Layout { tile, hold: false, ..layout };
     let memory = job.memory;
     let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {
         let params = Params { start_factor: factor, ..params };
         let with = |layout| plan_of(sizes, bytes, &params, layout, job.checkpoints);
-        match choose(memory, usual, dims.hidden, plan::LESS, with) {
+        match choose(memory, default, dims.hidden, plan::LESS, with) {
             Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => {
                 factor = (factor * SHRINK).max(1.0);
             }
@@ -285,9 +274,9 @@ mod tests {
             (30, false, None),
             (7, false, Some(270)),
         ] {
-            let usual = AnnealOptions::default();
-            let params = Params { epochs: 3, ..usual.params };
-            let options = AnnealOptions { params, batch, least_steps: 0, ..usual };
+            let default = AnnealOptions::default();
+            let params = Params { epochs: 3, ..default.params };
+            let options = AnnealOptions { params, batch, least_steps: 0, ..default };
             let job = |memory| Job { memory, checkpoints: bytes, ..Job::plain(20, 90) };
             let plan = |memory| {
                 AnnealSetup::new(&problem(outputs, bytes), &options, &job(memory))

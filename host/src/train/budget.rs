@@ -1,8 +1,9 @@
 //! How many weights a network may have, and how much memory its training may take.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::base::check_setting;
 
-/// How many weights stay.
+/// How many weights are nonzero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
     /// So many nonzeros, s.
@@ -28,13 +29,12 @@ impl Budget {
     pub(crate) fn count(self, all: usize, least: usize) -> Result<usize> {
         match self {
             Self::Nonzeros(nnz) => Ok(nnz),
-            Self::Density(share) if share > 0.0 && share <= 1.0 => {
+            Self::Density(share) => {
+                let help = "pass the fraction of all weights that may be nonzero, such as 0.05";
+                let holds = share > 0.0 && share <= 1.0;
+                check_setting(holds, "--density above 0 and at most 1", share, help)?;
                 Ok(((share * all as f64).round() as usize).max(least))
             }
-            Self::Density(share) => Err(Error::new("the density is out of bounds")
-                .expected("--density above 0 and at most 1")
-                .got(share)
-                .help("pass the part of all weights that may stay, such as 0.05")),
         }
     }
 }

@@ -7,6 +7,7 @@ use tamis::infer::model::MAX_INPUTS;
 use tamis::learn::train::Trials;
 use tamis::network::gates::Signs;
 
+use crate::base::check_setting;
 use crate::train::budget::Budget;
 use crate::{Error, Result};
 
@@ -46,12 +47,9 @@ const fn least(classes: usize) -> usize {
 
 /// Rows of the validation split, given their share of n rows.
 pub(crate) fn validation_rows(n: usize, share: f64) -> Result<usize> {
-    if !(0.0..1.0).contains(&share) {
-        return Err(Error::new("the part of the rows held out is out of bounds")
-            .expected("--validation 0 or more and less than 1")
-            .got(share)
-            .help("0.1 holds a tenth out, 0 none"));
-    }
+    let help = "0.1 is a tenth of the rows, 0 is no validation split";
+    let holds = (0.0..1.0).contains(&share);
+    check_setting(holds, "--validation 0 or more and less than 1", share, help)?;
     Ok(((n as f64 * share).round() as usize).min(n - 1))
 }
 
@@ -66,13 +64,7 @@ pub(crate) fn check_trials(trials: Trials) -> Result<()> {
 
 /// Refuses a setting of 0.
 pub(crate) fn at_least_one(flag: &str, value: usize, help: &str) -> Result<()> {
-    match value {
-        0 => Err(Error::new("a setting is out of bounds")
-            .expected(format_args!("{flag} 1 or more"))
-            .got(0)
-            .help(help)),
-        _ => Ok(()),
-    }
+    check_setting(value > 0, format_args!("{flag} 1 or more"), value, help)
 }
 
 /// Checks every size under the name of its flag, as [`Dims::check`] does without.
@@ -97,33 +89,16 @@ fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
             format!("{m} hidden × ({d} inputs + {classes} outputs)"),
         ),
     };
-    let within = |what: &str,
-                  flag: &str,
-                  value: usize,
-                  range: RangeInclusive<usize>,
-                  why: &str,
-                  help: &str| {
-        if range.contains(&value) {
-            return Ok(());
-        }
-        let error =
-            Error::new(format!("the number of {what} is out of bounds")).got(value).help(help);
-        Err(error.expected(format_args!("{flag} {} to {}{why}", range.start(), range.end())))
+    let within = |flag: &str, value: usize, range: RangeInclusive<usize>, why: &str, help: &str| {
+        let expected = format!("{flag} {} to {}{why}", range.start(), range.end());
+        check_setting(range.contains(&value), expected, value, help)
     };
-    within("samples", "--samples", n, 1..=most, "", "choose a number of rows within these bounds")?;
-    within(
-        "inputs",
-        "--inputs",
-        d,
-        1..=most,
-        "",
-        "choose a number of columns within these bounds",
-    )?;
+    within("--samples", n, 1..=most, "", "choose a number of rows within these bounds")?;
+    within("--inputs", d, 1..=most, "", "choose a number of columns within these bounds")?;
     let why = format!(" for {ends}: weights are counted in 32 bits");
-    let help = "choose fewer neurons; 10 to 1000 are usual";
-    within("hidden neurons", "--hidden", m, 1..=weights, &why, help)?;
-    let help = "choose a part of all weights, such as a tenth";
-    within("nonzeros", "--nnz", dims.nnz, least(classes)..=all, &format!(" ({shape})"), help)
+    within("--hidden", m, 1..=weights, &why, "choose fewer neurons, such as 10 to 1000")?;
+    let help = "choose a fraction of all weights, such as a tenth";
+    within("--nnz", dims.nnz, least(classes)..=all, &format!(" ({shape})"), help)
 }
 
 /// As `--signs` calls them.

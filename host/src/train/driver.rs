@@ -42,7 +42,7 @@ pub fn train(problem: &Problem, options: impl Into<Options>) -> Result<Trained> 
 ///
 /// `observe` is called after every step and ends the run by breaking; `stop` ends it within a step,
 /// in the time of a tile or a panel, and what that step did is dropped. What was reached until then
-/// is the outcome. Everything is allocated before the first step. Checkpoints are kept where
+/// is the outcome. Everything is allocated before the first step. Checkpoints are written where
 /// [`Options::checkpoint`] says, and a run that starts from zero resumes from the one that is there
 /// where it says so; they are for one hidden layer, for two that are searched for together, and for
 /// recipe `imp`.
@@ -64,7 +64,8 @@ pub fn train(problem: &Problem, options: impl Into<Options>) -> Result<Trained> 
 /// let checkpoint = Some(CheckpointOptions::resume(folder.path().join("search")));
 /// let options = Options { checkpoint, ..Options::new(Budget::nnz(6)) };
 /// // Ended after five steps …
-/// train_with(problem.clone(), &options, Start::Zero, &Stop::new(), |progress| match progress.step {
+/// let stop = Stop::new();
+/// train_with(problem.clone(), &options, Start::Zero, &stop, |progress| match progress.step {
 ///     5.. => ControlFlow::Break(()),
 ///     _ => ControlFlow::Continue(()),
 /// })?;
@@ -106,13 +107,13 @@ pub fn train_with(
     observer.checkpoint = file.as_mut();
     let trained = setup.train(problem, options.threads, stop, &mut observer);
     let Some(mut file) = file else { return trained };
-    // The last state is kept even where the run failed.
+    // The last state is saved even where the run failed.
     let unsaved = file.flush().err();
     match (trained, unsaved) {
         (Ok(trained), unsaved) => Ok(Trained { unsaved, ..trained }),
         (Err(_), Some(error)) => Err(error),
         (Err(error), None) if error.is_interrupted() => {
-            Err(error.help("--resume goes on from the checkpoint, where there is one"))
+            Err(error.help("--resume continues from the checkpoint, where there is one"))
         }
         (Err(error), None) => Err(error),
     }

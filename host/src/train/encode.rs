@@ -6,12 +6,12 @@ use tamis::store::wire;
 
 use crate::{Error, Result};
 
-/// A layer before it is part of a model.
+/// A layer that a model is made of.
 #[derive(Debug, Default)]
 pub(crate) struct SparseLayer {
     /// Numbers that it takes.
     pub(crate) inputs: usize,
-    /// Neurons asked for.
+    /// Requested neurons.
     pub(crate) requested: usize,
     /// (input, weight) of each neuron, inputs rising.
     pub(crate) neurons: Vec<Vec<(usize, f32)>>,
@@ -111,7 +111,7 @@ fn too_wide(got: usize) -> Error {
         .help("choose fewer --nnz, or fewer inputs")
 }
 
-/// The model of a network of one hidden layer, of `hidden` neurons asked for.
+/// The model of a network of one hidden layer, of `hidden` requested neurons.
 pub(crate) fn encode(network: Network<'_>, hidden: usize, task: wire::Task) -> Result<Vec<u8>> {
     let mut model = vec![0; wire::trained_len(network, Some(task))?];
     wire::encode(network, hidden, Some(task), &mut model)?;

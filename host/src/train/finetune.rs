@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde::Serialize;
 use tamis::infer::model::{Activation, Csr, Layer};
 use tamis::learn::deep::{Stack, tune};
 use tamis::store::wire::View;
 
-use crate::base::{Limits, peak_rss_bytes};
+use crate::base::{Limits, check_setting, peak_rss_bytes};
 use crate::data::{Problem, Task};
-use crate::model::{ModelFile, score_model};
+use crate::model::{EpochProgress, ModelFile, score_model};
 use crate::operator::Stop;
 use crate::train::encode::encode_layers;
 use crate::train::joint::{FitRows, Joint, ending, fit_together, layers_of, push_layer};
@@ -20,14 +21,14 @@ use crate::train::trained::Stopwatch;
 use crate::{Error, Result};
 
 /// What fits the weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum FinetuneMethod {
-    /// Least squares where the model is one for it, else Adam.
+    /// Least squares where the model is one for it, else Adam
     #[default]
     Auto,
-    /// Levenberg-Marquardt steps on all rows, for one hidden layer and squared loss.
+    /// Levenberg-Marquardt steps on all rows, for one hidden layer and squared loss
     LeastSquares,
-    /// Adam in batches, for any number of layers and any loss.
+    /// Adam in batches, for any number of layers and any loss
     Adam,
 }
 
@@ -45,18 +46,6 @@ pub struct FinetuneOptions {
     pub limits: Limits,
     /// Threads of the scores; the fit itself takes one.
     pub threads: usize,
-}
-
-/// Where a fit is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct FinetuneProgress {
-    /// Epochs done, or steps of least squares.
-    pub epoch: u32,
-    /// Epochs planned; least squares may need fewer.
-    pub epochs: u32,
-    /// The least loss so far.
-    pub best: f32,
 }
 
 /// What a fit did; the fields are the keys of the command line's JSON.
@@ -127,15 +116,11 @@ pub fn finetune(
     problem: Problem,
     options: &FinetuneOptions,
     stop: &Stop,
-    observe: impl FnMut(&FinetuneProgress) -> bool + Send,
+    observe: impl FnMut(&EpochProgress) -> bool + Send,
 ) -> Result<FinetuneOutcome> {
     problem.check()?;
-    if options.params.epochs == 0 || options.steps == 0 {
-        return Err(Error::new("a fit needs an epoch")
-            .expected("--epochs 1 or more")
-            .got(0)
-            .help("20 are usual"));
-    }
+    let holds = options.params.epochs > 0 && options.steps > 0;
+    check_setting(holds, "--epochs 1 or more", 0, "leave --epochs out for the default")?;
     plan::pool(options.threads)?.install(|| fit(model, problem, options, stop, observe))
 }
 
@@ -144,7 +129,7 @@ fn fit(
     problem: Problem,
     options: &FinetuneOptions,
     stop: &Stop,
-    mut observe: impl FnMut(&FinetuneProgress) -> bool,
+    mut observe: impl FnMut(&EpochProgress) -> bool,
 ) -> Result<FinetuneOutcome> {
     let start = Stopwatch::start(&problem);
     let before = model.predict(&problem.data)?;
@@ -170,28 +155,10 @@ fn fit(
     let done = match shallow {
         Some(shallow) => {
             let mut best = f32::INFINITY;
-            let fitted = refit(
-                shallow,
-                problem,
-                view.task(),
-                epochs,
-                options.limits,
-                stop,
-                |epoch, loss| {
-                    best = best.min(loss);
-                    observe(&FinetuneProgress { epoch, epochs, best })
-                },
-            );
-            let Refit { model, problem, steps, limit, stopped, state_bytes } = fitted?;
-            Done {
-                model,
-                problem,
-                method: "least-squares",
-                epochs: steps,
-                limit,
-                stopped,
-                state_bytes,
-            }
+            refit(shallow, problem, view.task(), epochs, options.limits, stop, |epoch, loss| {
+                best = best.min(loss);
+                observe(&EpochProgress { epoch, epochs, best })
+            })?
         }
         None if options.method == FinetuneMethod::LeastSquares => {
             return Err(Error::new("the model is not one for least squares")
@@ -233,18 +200,6 @@ fn fit(
     Ok(FinetuneOutcome { model: done.model, report })
 }
 
-/// A fit of either kind.
-struct Done {
-    model: Vec<u8>,
-    /// What it was fitted to, in some order of the rows.
-    problem: Problem,
-    method: &'static str,
-    epochs: u32,
-    limit: Option<&'static str>,
-    stopped: bool,
-    state_bytes: u64,
-}
-
 /// The joint fit of all layers.
 fn adam(
     view: &View<'_>,
@@ -252,8 +207,8 @@ fn adam(
     problem: Problem,
     options: &FinetuneOptions,
     stop: &Stop,
-    mut observe: impl FnMut(&FinetuneProgress) -> bool,
-) -> Result<Done> {
+    mut observe: impl FnMut(&EpochProgress) -> bool,
+) -> Result<Refit> {
     let layers = view.model().layers();
     let is_hidden = |layer: &Layer<'_>| matches!(layer, Layer::Csr(csr) if csr.activation() == Activation::Relu);
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
@@ -282,11 +237,11 @@ fn adam(
     let joint = Joint { shrink: None, tune: &options.params };
     let fitted = fit_together(&mut stack, rows, joint, left, stop, |progress| {
         let tune::Progress { epoch, epochs, best, .. } = *progress;
-        observe(&FinetuneProgress { epoch, epochs, best })
+        observe(&EpochProgress { epoch, epochs, best })
     })?;
     let (layers, end) = layers_of(&stack, &requested, &ending.signs);
     let bytes = encode_layers(&layers, end, view.task())?;
-    Ok(Done {
+    Ok(Refit {
         model: bytes,
         problem: Problem { data, labels, task },
         method: "adam",

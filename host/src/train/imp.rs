@@ -10,7 +10,7 @@ use crate::model::score_model;
 use crate::operator::Stop;
 use crate::train::check::at_least_one;
 use crate::train::dense::{
-    self, Goal, Head, Imp, ImpOptions, Keep, Level, Measure, Progress, Rates, Set, Shape,
+    self, Head, Imp, ImpOptions, Level, LevelFolder, Measure, Progress, Rates, Shape,
 };
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::train::network::SparseNetwork;
@@ -40,16 +40,16 @@ pub(crate) fn train(
     let needed = resolved.state_bytes().saturating_add(resolved.workspace_bytes(&problem.data));
     room_for("dense training", needed, "choose smaller --hidden or --batch")?;
     let stopwatch = Stopwatch::start(problem);
-    let keep = options.checkpoint.as_ref().map(|kept| Keep {
-        folder: kept.path.clone(),
-        resume: kept.resume,
+    let folder = options.checkpoint.as_ref().map(|checkpoint| LevelFolder {
+        folder: checkpoint.path.clone(),
+        resume: checkpoint.resume,
         levels: settings.keep_levels,
     });
     let observe = |progress: &Progress| {
         let count = |epochs: u64| u32::try_from(epochs).unwrap_or(u32::MAX);
         observer.epoch(count(progress.epoch), count(progress.epochs), progress.loss as f32)
     };
-    let done = dense::imp(set(problem), test.map(set), &resolved, keep.as_ref(), stop, observe)?;
+    let done = dense::imp(problem, test, &resolved, folder.as_ref(), stop, observe)?;
     let model = encode(&resolved, &done, problem.task)?;
     let score = score_model(&model, problem)?;
     let (shape, hidden) = (&resolved.shape, Neurons::Each(hidden.to_vec()));
@@ -70,10 +70,6 @@ pub(crate) fn train(
     Ok(Trained::new(&model, SparseNetwork::default(), report))
 }
 
-fn set(problem: &Problem) -> Set<'_> {
-    Set { data: &problem.data, labels: &problem.labels }
-}
-
 /// The settings for the data at hand, checked.
 fn resolve(
     problem: &Problem,
@@ -89,7 +85,7 @@ fn resolve(
                 "at most {MAX_INPUTS} columns, and as many neurons of a layer (--hidden)"
             ))
             .got(wide)
-            .help("leave out columns, or choose fewer neurons; 10 to 1000 are usual"));
+            .help("leave out columns, or choose fewer neurons, such as 10 to 1000"));
     }
     if hidden.len() >= MAX_LAYERS {
         return Err(Error::new("too many layers for a model")
@@ -99,23 +95,18 @@ fn resolve(
     }
     let shape = Shape::new(d, hidden, outputs, settings.head)?;
     let nnz = options.budget.count(shape.weights(), 1)?;
-    let goal = match problem.task {
-        Task::Regression => Goal::Regression,
-        Task::Binary => Goal::Binary,
-        Task::Multiclass => Goal::Classes,
-    };
     let bytes = problem.data.is_bytes();
     let rates = settings.rates.clone();
     let resolved = ImpOptions {
         epochs: settings.epochs,
         batch: settings.batch,
         optimiser: settings.optimiser,
-        rates: rates.unwrap_or_else(|| Rates::constant(settings.optimiser.usual_rate())),
+        rates: rates.unwrap_or_else(|| Rates::constant(settings.optimiser.default_rate())),
         part: settings.prune,
         rewind: settings.rewind,
         input_scale: if bytes && !settings.raw { 1.0 / 256.0 } else { 1.0 },
         seed: options.seed,
-        ..ImpOptions::new(shape, goal, nnz)
+        ..ImpOptions::new(shape, problem.task, nnz)
     };
     resolved.check()?;
     Ok(resolved)

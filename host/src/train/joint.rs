@@ -1,5 +1,4 @@
-//! All layers of a network together: the fit in the end, and the parts of a model that a stack is
-//! made of and makes.
+//! All layers of a network together: the fit in the end, and conversions between models and stacks.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use tamis::network::gates::Signs;
 use tamis::network::weights::Weights;
 
 use crate::data::{Matrix, Values};
+use crate::model::windows::rows_of;
 use crate::operator::Stop;
 use crate::train::encode::{End, SparseLayer};
 use crate::{Error, Result};
@@ -27,7 +27,7 @@ pub(crate) struct Joint<'a> {
     pub(crate) tune: &'a tune::Params,
 }
 
-/// A loss below this part of the labels' mean square is of an exact fit, up to rounding.
+/// A loss below this fraction of the labels' mean square is of an exact fit, up to rounding.
 pub(crate) const EXACT: f64 = 1e-9;
 /// Fits that such a network then has, each with a tenth of the steps of the one before.
 const FINER: i32 = 3;
@@ -56,8 +56,7 @@ pub(crate) struct Fitted {
     pub(crate) is_stopped: bool,
 }
 
-/// Part of the time in which a network is brought down; the rest is for the fit in the end, which
-/// needs it most.
+/// Fraction of the time for bringing a network down to s; the fit in the end needs more.
 const SHRINKING: f64 = 0.6;
 
 /// Who may end a fit: the clock, the observer, and the wish to end.
@@ -76,7 +75,7 @@ impl<O: FnMut(&tune::Progress) -> bool> Watch<'_, O> {
         self.is_stopped |= !(self.observe)(progress) || self.stop.asked();
     }
 
-    /// Whether a part of the time is over.
+    /// Whether a share of the time is over.
     fn is_over(&mut self, part: f64) -> bool {
         let is_over = self.left.is_some_and(|left| self.began.elapsed() >= left.mul_f64(part));
         self.is_late |= is_over;
@@ -88,7 +87,7 @@ impl<O: FnMut(&tune::Progress) -> bool> Watch<'_, O> {
         continue_if(!self.is_stopped && !self.is_over(1.0))
     }
 
-    /// The same while a network is brought down in so many levels, each with its part of the time.
+    /// The same while a network is brought down in so many levels, each with its share of the time.
     fn ends(&mut self, progress: &tune::Progress, level: u32, levels: u32) -> ControlFlow<Scope> {
         self.see(progress);
         if self.is_stopped || self.is_over(SHRINKING) {
@@ -195,10 +194,10 @@ fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress)
 /// Adds a hidden layer of a model.
 pub(crate) fn push_layer(stack: &mut Stack<'_>, csr: &Csr<'_>) -> Result<()> {
     let width = csr.inputs();
-    let rows =
-        csr.counts().iter().enumerate().flat_map(|(i, &n)| core::iter::repeat_n(i, n.into()));
-    let flat: Vec<u32> =
-        rows.zip(csr.columns()).map(|(i, &j)| (i * width + usize::from(j)) as u32).collect();
+    let flat: Vec<u32> = rows_of(csr)
+        .zip(csr.columns())
+        .map(|(i, &j)| (i * width + usize::from(j)) as u32)
+        .collect();
     Ok(stack.push(Weights::new(width, csr.outputs(), &flat, csr.values())?, Signs::Positive)?)
 }
 
@@ -240,12 +239,7 @@ pub(crate) fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
         Layer::Sum(sum) => Ok(Ending { signs: sum.signs().to_vec(), weights: None }),
         Layer::Csr(csr) => {
             let outputs = csr.outputs();
-            let rows = csr
-                .counts()
-                .iter()
-                .enumerate()
-                .flat_map(|(k, &n)| core::iter::repeat_n(k, n.into()));
-            let mut entries: Vec<(u32, f32)> = rows
+            let mut entries: Vec<(u32, f32)> = rows_of(csr)
                 .zip(csr.columns().iter().zip(csr.values()))
                 .map(|(k, (&i, &v))| ((usize::from(i) * outputs + k) as u32, v))
                 .collect();
@@ -258,7 +252,7 @@ pub(crate) fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
     }
 }
 
-/// The layers of a finished stack as the parts of a model, with the neurons asked for.
+/// The layers of a finished stack as those of a model, with the requested neurons.
 pub(crate) fn layers_of<'a>(
     stack: &Stack<'_>,
     hidden: &[usize],

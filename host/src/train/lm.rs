@@ -1,10 +1,10 @@
-//! The recovery recipe: a search; and where it ends without an exact fit, by turns steps of the
-//! published method and a search from where they end.
+//! The recovery recipe: a search; and where it ends without an exact fit, steps of the
+//! published method alternate with searches from where they end.
 //!
 //! ```text
 //! search ──exact─────────────────────────────────────────────────────────────────────> its network
-//!    └─not exact─> published steps from there ─> search from there, no kicks ─┬─no better─> the best
-//!                          ^──────────────────────better──────────────────────┘
+//!    └─not exact─> published steps from there ─> search from there ─┬─no better─> the best
+//!                          ^──────────────────better─────────────────┘
 //! ```
 //!
 //! Where labels have an exact fit, moves of whole neurons find it. Where they have none, as those
@@ -46,7 +46,7 @@ const STEPS: u32 = 50;
 /// Epochs of the published method from zero, as for its images.
 const EPOCHS: u32 = 100;
 
-/// What a turn must leave of the loss at most, for another one to follow.
+/// Most of the loss that an alternation may leave for another one to follow.
 const GAIN: f64 = 0.99;
 
 /// The limits of a search that something follows.
@@ -68,7 +68,7 @@ fn remaining(limits: Limits, start: &Stopwatch, passes: f64) -> Option<Limits> {
     (!is_over).then_some(Limits { time, passes })
 }
 
-/// A search and its turns, with what is noted before it.
+/// A search and its alternations with published steps.
 struct LmRun<'a> {
     setup: SearchSetup<'a>,
     turns: u32,
@@ -76,7 +76,7 @@ struct LmRun<'a> {
     stop: &'a Stop,
 }
 
-/// Searches, and takes turns where the search ended without an exact fit; on the current pool.
+/// Searches, and alternates with published steps where the fit is not exact; on the current pool.
 pub(crate) fn train(
     setup: SearchSetup<'_>,
     turns: u32,
@@ -95,12 +95,12 @@ pub(crate) fn train(
     Ok(run.improve(trained, returned, observer))
 }
 
-/// What a turn consists of.
+/// The steps of an alternation.
 #[derive(PartialEq)]
-enum TurnPart {
+enum Alternate {
     /// Published steps from the best network.
     Steps,
-    /// In the first turn, the published method from zero.
+    /// In the first alternation, the published method from zero.
     Anew,
     /// A search from the best network.
     Search,
@@ -116,8 +116,7 @@ impl LmRun<'_> {
         is_plain && params.validation == 0 && self.turns > 0
     }
 
-    /// The network that the search has found, or a better one that turns lead to from there, as far
-    /// as the limits go. What fails makes nothing worse.
+    /// The network of the search, or a better one that alternations lead to within the limits.
     fn improve(
         &self,
         mut best: Trained,
@@ -144,10 +143,10 @@ impl LmRun<'_> {
         best
     }
 
-    /// Turns until the fit is exact or a turn gains nothing.
+    /// Alternates until the fit is exact or nothing is gained.
     ///
     /// # Errors
-    /// The run was ended before the first step of a part; or that part failed.
+    /// The run was ended before the first step of a stage; or that stage failed.
     fn turns(
         &self,
         best: &mut Trained,
@@ -160,22 +159,22 @@ impl LmRun<'_> {
         let rows = sizes.dims.samples;
         for turn in 0..self.turns {
             let before = best.report.loss;
-            for part in [TurnPart::Steps, TurnPart::Anew, TurnPart::Search] {
-                if part == TurnPart::Anew && turn > 0 {
+            for stage in [Alternate::Steps, Alternate::Anew, Alternate::Search] {
+                if stage == Alternate::Anew && turn > 0 {
                     continue;
                 }
                 let limits = remaining(job.limits, &self.stopwatch, best.report.passes);
                 let Some(limits) = limits.filter(|_| is_open(&best.report)) else { return Ok(()) };
                 let problem = returned.shuffled();
-                let (found, again) = match part {
-                    TurnPart::Steps => {
+                let (found, again) = match stage {
+                    Alternate::Steps => {
                         self.published(problem, STEPS, Start::Network(best), limits)?
                     }
-                    TurnPart::Anew => self.published(problem, EPOCHS, Start::Zero, limits)?,
-                    TurnPart::Search => {
+                    Alternate::Anew => self.published(problem, EPOCHS, Start::Zero, limits)?,
+                    Alternate::Search => {
                         let done = best.report.clone();
                         let mut observe = |progress: &Progress<'_>| {
-                            // A run that is resumed goes on within the search before all turns.
+                            // A run is resumed within the search before all alternations.
                             progress.checkpoint.is_some()
                                 || observer.lm(&after(&done, *progress), rows)
                         };

@@ -39,9 +39,7 @@ pub(crate) use check::check_dims;
 pub(crate) use checkpoint::is_writing;
 pub use checkpoint::{Checkpoint, CheckpointFile};
 pub use driver::{checkpoint_file, plan, train, train_with, trains_layers};
-pub use finetune::{
-    FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneProgress, FinetuneReport, finetune,
-};
+pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;
 pub use options::{

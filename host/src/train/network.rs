@@ -75,7 +75,6 @@ pub(crate) struct Scored<'a> {
     pub(crate) task: Task,
     /// Whether the outputs are summed up: the label is then the sum of those that are active.
     pub(crate) is_summed: bool,
-    /// Labels of all rows.
     pub(crate) labels: &'a [f32],
     /// The rows to score, and how many of them at a time.
     pub(crate) rows: Range<usize>,

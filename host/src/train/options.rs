@@ -43,11 +43,11 @@ pub struct Options {
     pub threads: usize,
     /// Limits of time and passes; what was reached until then is the result.
     pub limits: Limits,
-    /// Where checkpoints are kept, if they are.
+    /// Where checkpoints are written, if they are.
     pub checkpoint: Option<CheckpointOptions>,
 }
 
-/// Where checkpoints are kept: a file, or for recipe `imp` a folder.
+/// Where checkpoints are written: a file, or for recipe `imp` a folder.
 #[derive(Debug, Clone)]
 pub struct CheckpointOptions {
     /// The file or folder.
@@ -56,8 +56,8 @@ pub struct CheckpointOptions {
     pub resume: bool,
     /// Least time between two writes.
     pub every: Duration,
-    /// Hears once of a checkpoint that cannot be written while the run goes on; the last one is an
-    /// error of the run.
+    /// Hears once of a checkpoint that cannot be written while the run continues; the last one is
+    /// an error of the run.
     pub on_error: fn(&Error),
 }
 
@@ -105,7 +105,7 @@ impl Options {
         Ok((hidden, recipe))
     }
 
-    /// About √s neurons, as is usual: a neuron then has as many weights as there are neurons.
+    /// About √s neurons: a neuron then has as many weights as there are neurons.
     fn default_hidden(&self, problem: &Problem) -> usize {
         let width = problem.data.cols + problem.classes().unwrap_or_else(|| problem.outputs());
         let hidden = match self.budget {
@@ -123,27 +123,25 @@ impl Options {
             return Ok(());
         }
         if layers > 1 {
-            return Err(Error::new("weights are kept in networks of one hidden layer only")
+            return Err(Error::new("weights are pinned in networks of one hidden layer only")
                 .expected("one number for --hidden with --must-keep")
                 .got(format_args!("{layers} hidden layers"))
                 .help("leave --must-keep out, or pass one number to --hidden"));
         }
         let why = match recipe {
             Recipe::Lm(_) | Recipe::Auto => {
-                "its search moves, splits and merges neurons, so that NEURON:INPUT names no weight for long"
+                "its search moves, splits and merges neurons, so that NEURON:INPUT names no \
+                 weight for long"
             }
             Recipe::Imp(_) => {
                 "it prunes dense layers by magnitude alone, as the baseline that it is"
             }
             Recipe::Paper(_) | Recipe::Anneal(_) => return Ok(()),
         };
-        Err(Error::new(format!(
-            "recipe {} cannot keep weights whatever their size: {why}",
-            recipe.name()
-        ))
-        .expected("--recipe paper, paper-safe or anneal with --must-keep")
-        .got(format_args!("recipe {}", recipe.name()))
-        .help("choose --recipe paper, or leave --must-keep out"))
+        Err(Error::new(format!("recipe {} cannot pin weights: {why}", recipe.name()))
+            .expected("--recipe paper, paper-safe or anneal with --must-keep")
+            .got(format_args!("recipe {}", recipe.name()))
+            .help("choose --recipe paper, or leave --must-keep out"))
     }
 }
 
@@ -184,10 +182,11 @@ impl Recipe {
     ///
     /// ```
     /// use tamis_host::{Budget, Recipe, data::Task};
-    /// let auto = |task, hidden: &[usize], nnz| Recipe::auto(task, hidden, Budget::nnz(nnz), false).name();
-    /// assert_eq!(auto(Task::Binary, &[10], 100), "anneal");
-    /// assert_eq!(auto(Task::Binary, &[10], 1), "lm");
-    /// assert_eq!(auto(Task::Binary, &[1], 100), "lm");
+    /// let auto =
+    ///     |task, m, nnz| Recipe::auto(task, &[m], Budget::nnz(nnz), false).name();
+    /// assert_eq!(auto(Task::Binary, 10, 100), "anneal");
+    /// assert_eq!(auto(Task::Binary, 10, 1), "lm");
+    /// assert_eq!(auto(Task::Binary, 1, 100), "lm");
     /// ```
     #[must_use]
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
@@ -227,7 +226,7 @@ pub struct LmOptions {
     /// Share of the rows of the validation split, which chooses the best network of at most s
     /// weights; from 0 up to but not 1.
     pub validation: f64,
-    /// Most turns of published steps and a search from where they end, after a search without an
+    /// Most alternations of published steps and a search from there, after a search without an
     /// exact fit: for one hidden layer and one output with positive signs, and no validation split.
     /// A share of the limits is left for them. 0 for none.
     pub turns: u32,
@@ -314,7 +313,7 @@ pub struct OutputsOptions {
     pub rank: Rank,
     /// When random values stand for blocks without weights.
     pub standin: Standin,
-    /// Random starts on the first rows, of which the best goes on.
+    /// Random starts on the first rows, of which the best continues.
     pub trials: Trials,
     /// Whether epochs that diverge are undone, with shorter steps, and the best iterate is the
     /// result.
@@ -351,7 +350,7 @@ pub struct ImpSettings {
     pub batch: usize,
     /// Adam or SGD.
     pub optimiser: Optimiser,
-    /// Step sizes; none for the optimiser's usual rate.
+    /// Step sizes; none for the optimiser's default rate.
     pub rates: Option<Rates>,
     /// Share of the weights that a round drops; 1 for all at once.
     pub prune: f64,
@@ -362,7 +361,7 @@ pub struct ImpSettings {
     pub raw: bool,
     /// Rows that are scored after every level.
     pub test: Option<Problem>,
-    /// Whether mask and weights of every level are kept in a file of their own, in the folder of
+    /// Whether mask and weights of every level are saved to a file of their own, in the folder of
     /// the checkpoints.
     pub keep_levels: bool,
 }

@@ -33,7 +33,6 @@ use crate::{Error, Result};
 const SUPPORTS: u32 = 8;
 const ITERATIONS: u32 = 20;
 
-/// A run with its sizes, settings and memory.
 pub(crate) struct PaperSetup<'a> {
     pub(crate) sizes: Sizes,
     pub(crate) schedule: Schedule<'a, OneOutput>,
@@ -62,7 +61,6 @@ impl<'a> PaperSetup<'a> {
         Ok(Self { sizes, schedule, plan, job: *job })
     }
 
-    /// Runs on the current pool.
     pub(crate) fn train(
         self,
         problem: Problem,
@@ -73,7 +71,7 @@ impl<'a> PaperSetup<'a> {
         let stopwatch = Stopwatch::start(&problem);
         let Problem { mut data, mut labels, task } = problem;
         let Self { sizes, plan, job, .. } = self;
-        let (dims, layout) = (sizes.dims, plan.layout());
+        let (dims, layout) = (sizes.dims, plan.layout);
         let mut schedule = plan::stripped(&self.schedule, layout);
         let budget = plan::budget(dims, &schedule, layout);
         // Batches and trials are runs of rows.
@@ -111,7 +109,7 @@ impl<'a> PaperSetup<'a> {
             return Err(Error::interrupted());
         }
         if !network.is_live() && labels.iter().any(|&label| label != 0.0) {
-            return Err(nothing_found(&dims));
+            return Err(nothing_found(&dims, "use --step normalised"));
         }
         let model = encode(network, dims.hidden, task.stored())?;
         let network = SparseNetwork::new(network);
@@ -219,9 +217,12 @@ fn set_beta(
     Ok(Some(beta))
 }
 
-fn nothing_found(dims: &Dims) -> Error {
+/// The error of a run without weights, and what else may help.
+pub(crate) fn nothing_found(dims: &Dims, other: &str) -> Error {
     Error::new("training found no weight that explains the labels")
         .expected(format_args!("{} nonzeros", dims.nnz))
         .got("0")
-        .help("check that some column is not all zero, scale inputs and labels to about 1, or use --step normalised")
+        .help(format!(
+            "check that some column is not all zero, scale inputs and labels to about 1, or {other}"
+        ))
 }

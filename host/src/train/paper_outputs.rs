@@ -17,6 +17,7 @@ use crate::train::encode::encode;
 use crate::train::frozen::FrozenLayers;
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::OutputsOptions;
+use crate::train::paper::nothing_found;
 use crate::train::pinned;
 use crate::train::plan::{self, Plan, checkpoint_bytes, choose};
 use crate::train::progress::Observer;
@@ -25,7 +26,6 @@ use crate::train::returned::{ReturnedData, shuffle};
 use crate::train::trained::{Job, Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
-/// A run with its sizes, settings and memory.
 pub(crate) struct OutputsSetup<'a> {
     pub(crate) sizes: Sizes,
     pub(crate) schedule: Schedule<'a, SeveralOutputs>,
@@ -52,11 +52,10 @@ impl<'a> OutputsSetup<'a> {
         pinned::check(job.pinned, &sizes.dims, true)?;
         let schedule = schedule(problem.task, sizes, options, job);
         let plan = plan_for(sizes, frozen.are_bytes(problem), &schedule, job, frozen)?;
-        let schedule = Schedule { strip: plan.layout().strip(), ..schedule };
+        let schedule = Schedule { strip: plan.layout.strip(), ..schedule };
         Ok(Self { sizes, schedule, plan, job: *job })
     }
 
-    /// Runs on the current pool.
     pub(crate) fn train(
         self,
         problem: Problem,
@@ -85,7 +84,7 @@ impl<'a> OutputsSetup<'a> {
         } else {
             Labels::Values(&labels)
         };
-        let layout = plan.layout();
+        let layout = plan.layout;
         let most = largest_support(*sizes, layout.panel);
         let mut operator = frozen.operator(data, dims.hidden, most, layout)?.with_outputs(c);
         let mut budget = schedule.budget(dims, c, operator.panel(), 0);
@@ -103,28 +102,28 @@ impl<'a> OutputsSetup<'a> {
             Start::Network(_) => return Err(no_warm_start()),
         };
         let start = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let trained = match core_train::run(
-            &mut operator,
-            goal,
-            s,
-            start,
-            schedule,
-            &mut memory,
-            observe,
-        ) {
-            Err(tamis::Error::Diverged { step }) => {
-                return Err(Error::new("the steps of the published method diverge")
-                    .expected("a loss that stays finite")
-                    .got(format_args!("an overflow in step {}", step + 1))
-                    .help("use --recipe paper-safe, which undoes such steps, a shorter --step fixed:ETA, or the usual recipe"));
-            }
-            done => done?,
-        };
+        let trained =
+            match core_train::run(&mut operator, goal, s, start, schedule, &mut memory, observe) {
+                Err(tamis::Error::Diverged { step }) => {
+                    return Err(Error::new("the steps of the published method diverge")
+                        .expected("a loss that stays finite")
+                        .got(format_args!("an overflow in step {}", step + 1))
+                        .help(
+                            "use --recipe paper-safe, which undoes such steps, a shorter --step \
+                         fixed:ETA, or the default recipe",
+                        ));
+                }
+                done => done?,
+            };
         operator.heed(None);
         let info = trained.info;
         let (limit, stopped) = watch.ended(info.stopped);
         if !trained.network.is_live() {
-            return Err(if stopped { Error::interrupted() } else { nothing_found(&dims) });
+            return Err(if stopped {
+                Error::interrupted()
+            } else {
+                nothing_found(&dims, "use the default recipe")
+            });
         }
         let network = SparseNetwork::new(trained.network);
         let net = network.net(dims.hidden)?;
@@ -199,8 +198,8 @@ pub(crate) fn plan_for(
     frozen: &FrozenLayers,
 ) -> Result<Plan> {
     let Sizes { dims, outputs } = sizes;
-    let usual = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
-    let plan = choose(job.memory, usual, dims.hidden, plan::LESS, |layout| {
+    let default = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
+    let plan = choose(job.memory, default, dims.hidden, plan::LESS, |layout| {
         let schedule = Schedule { strip: layout.strip(), ..*schedule };
         let mut budget = schedule.budget(dims, outputs, layout.panel, 0);
         budget.scratch = tamis::operator::factored::provided::scratch(budget.strip, dims.inputs);
@@ -220,11 +219,4 @@ fn no_warm_start() -> Error {
         .expected("one output, or a run from nothing")
         .got("a network to start from")
         .help("start it anew, or choose --recipe lm")
-}
-
-fn nothing_found(dims: &Dims) -> Error {
-    Error::new("training found no weight that explains the labels")
-        .expected(format_args!("{} nonzeros", dims.nnz))
-        .got("0")
-        .help("check that some column is not all zero, scale inputs and labels to about 1, or use the usual recipe")
 }

@@ -40,15 +40,14 @@ pub struct PathOptions {
     /// Whether each network starts from the one before, where the recipe can; otherwise each starts
     /// by itself.
     pub warm: bool,
-    /// Parts that the rows are cut into, each of which is left out once to choose a size; 0 for no
-    /// choice.
+    /// Folds of the cross-validation that chooses a size; 0 for no choice.
     pub folds: usize,
 }
 
 /// One size in a report.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PathPoint {
-    /// Nonzeros asked for, s.
+    /// Requested nonzeros, s.
     pub requested_nnz: usize,
     /// Nonzeros of the model.
     pub nnz: usize,
@@ -68,22 +67,22 @@ pub struct PathPoint {
     pub seconds: f64,
     /// Which limit ended it.
     pub limit: Option<&'static str>,
-    /// Loss on the rows that each fold left out.
+    /// Loss on each left-out fold.
     pub fold_losses: Vec<f64>,
     /// Their mean; none without folds.
     pub cv_loss: Option<f64>,
     /// The standard error of that mean.
     pub cv_error: Option<f64>,
-    /// Mean accuracy on the rows left out; none for regression.
+    /// Mean accuracy on the left-out folds; none for regression.
     pub cv_accuracy: Option<f64>,
 }
 
-/// What a path found; the fields are the keys of the command line's JSON.
+/// The report of a path; the fields are the keys of the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathReport {
     /// The recipe.
     pub recipe: &'static str,
-    /// Hidden neurons asked for.
+    /// Requested hidden neurons.
     pub hidden: usize,
     /// Each size that was trained on all rows.
     pub points: Vec<PathPoint>,
@@ -91,7 +90,7 @@ pub struct PathReport {
     pub folds: usize,
     /// Trainings done.
     pub trainings: usize,
-    /// The least size whose mean loss on the rows left out is within a standard error of the least
+    /// The least size whose mean loss on the left-out folds is within a standard error of the least
     /// mean; none without folds, and none where the path was ended before its end.
     pub chosen_nnz: Option<usize>,
     /// Whether the path was ended early on request.
@@ -142,7 +141,8 @@ impl PathOutcome {
 /// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
 /// let options = Options { hidden: vec![2], ..Options::new(Budget::nnz(6)) };
 /// let sizes = PathOptions { sizes: vec![3, 6, 9], warm: true, folds: 3 };
-/// let path = train_path(&problem, &options, &sizes, &Stop::new(), |_| std::ops::ControlFlow::Continue(()))?;
+/// let go = |_: &_| std::ops::ControlFlow::Continue(());
+/// let path = train_path(&problem, &options, &sizes, &Stop::new(), go)?;
 /// assert_eq!((path.models.len(), path.report.chosen_nnz), (3, Some(6)));
 /// # Ok::<(), tamis_host::Error>(())
 /// ```
@@ -217,7 +217,7 @@ pub fn train_path(
     Ok(PathOutcome { models, report })
 }
 
-/// The recipe with signs that suit all labels: parts of the rows may lack a sign.
+/// The recipe with signs that suit all labels: some folds may lack a sign.
 fn with_signs(problem: &Problem, recipe: Recipe) -> Recipe {
     match recipe {
         Recipe::Lm(inner @ LmOptions { signs: None, .. }) if problem.outputs() == 1 => {
@@ -231,10 +231,19 @@ fn check_recipe(recipe: &Recipe, hidden: &[usize]) -> Result<()> {
     match (recipe, hidden.len()) {
         (Recipe::Lm(_), 2) => Ok(()),
         (Recipe::Lm(_) | Recipe::Anneal(_) | Recipe::Paper(_), 1) => Ok(()),
-        (_, layers) => Err(Error::new("several sizes are for one hidden layer, or for two that recipe lm searches for together")
-            .expected("recipe lm, anneal, paper or paper-safe with one hidden layer, or lm with two")
-            .got(format_args!("recipe {} with {layers} hidden layers", recipe.name()))
-            .help("pass one number to --nnz; recipe imp saves every level that it comes through, in the folder of --checkpoint")),
+        (_, layers) => Err(Error::new(
+            "several sizes are for one hidden layer, or for two that \
+             recipe lm searches for together",
+        )
+        .expected(
+            "recipe lm, anneal, paper or paper-safe with one hidden layer, or lm with \
+                 two",
+        )
+        .got(format_args!("recipe {} with {layers} hidden layers", recipe.name()))
+        .help(
+            "pass one number to --nnz; recipe imp saves every level that it comes through, \
+                 in the folder of --checkpoint",
+        )),
     }
 }
 
@@ -255,7 +264,7 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
         return Err(Error::new("the number of folds is out of bounds")
             .expected(format_args!("--folds 2 to {}, one for each row at the most", MOST.min(rows)))
             .got(folds)
-            .help("5 or 10 are usual"));
+            .help("choose 5 or 10"));
     }
     if *folds > 0 && problem.task != Task::Regression {
         let mut counts: Vec<usize> = Vec::new();
@@ -264,19 +273,21 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
             counts.resize(counts.len().max(class + 1), 0);
             counts[class] += 1;
         }
-        // The parts have even numbers of each class, so that one has at least two where there are
+        // The folds have even numbers of each class, so that one has at least two where there are
         // two.
         if let Some(class) = counts.iter().position(|&count| count < 2) {
             return Err(Error::new("a class has too few rows for folds")
-                .expected("at least 2 rows of each class, so that no part has all of them")
+                .expected("at least 2 rows of each class, so that no fold has all of them")
                 .got(format_args!("{} of class {class}", counts[class]))
-                .help("give more rows of this class, leave it out (--keep-labels), or leave --folds out"));
+                .help(
+                    "give more rows of this class, leave it out (--keep-labels), or leave \
+                     --folds out",
+                ));
         }
     }
     Ok(())
 }
 
-/// A path on its way.
 struct Path<'a> {
     options: &'a Options,
     path_options: &'a PathOptions,
@@ -284,7 +295,6 @@ struct Path<'a> {
     recipe: Recipe,
     pinned: &'a [u32],
     stop: &'a Stop,
-    /// Trainings done.
     training: usize,
     ended: bool,
 }
@@ -351,7 +361,7 @@ fn cut(problem: &Problem, folds: usize, seed: u64, fold: usize) -> Result<(Probl
     let random = Permutation::new(seed, FOLDS, rows);
     let mut order: Vec<usize> = (0..rows).map(|at| random.get(at)).collect();
     if problem.task != Task::Regression {
-        // As many rows of a class in each part, or one more.
+        // As many rows of a class in each fold, or one more.
         order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
     }
     let is_held = |at: usize| at % folds == fold;
@@ -374,10 +384,7 @@ fn point(size: usize, trained: &Trained, warm: bool) -> PathPoint {
         passes: report.passes,
         seconds: report.seconds,
         limit: report.limit,
-        fold_losses: Vec::new(),
-        cv_loss: None,
-        cv_error: None,
-        cv_accuracy: None,
+        ..PathPoint::default()
     }
 }
 
@@ -403,27 +410,7 @@ mod tests {
 
     fn with(losses: &[f64]) -> PathPoint {
         let (mean, error) = mean_and_error(losses);
-        let done = PathPoint { fold_losses: losses.to_vec(), ..empty() };
-        PathPoint { cv_loss: Some(mean), cv_error: Some(error), ..done }
-    }
-
-    fn empty() -> PathPoint {
-        PathPoint {
-            requested_nnz: 0,
-            nnz: 0,
-            live: 0,
-            loss: 0.0,
-            psnr_db: None,
-            accuracy: None,
-            warm: false,
-            passes: 0.0,
-            seconds: 0.0,
-            limit: None,
-            fold_losses: Vec::new(),
-            cv_loss: None,
-            cv_error: None,
-            cv_accuracy: None,
-        }
+        PathPoint { cv_loss: Some(mean), cv_error: Some(error), ..PathPoint::default() }
     }
 
     #[test]
@@ -437,6 +424,6 @@ mod tests {
         assert_eq!(choose(&points), Some(10));
         let points = sized([(5, &[9.0, 9.0]), (10, &[2.0, 2.0]), (20, &[2.5, 2.5])]);
         assert_eq!(choose(&points), Some(10));
-        assert_eq!(choose(&[empty()]), None);
+        assert_eq!(choose(&[PathPoint::default()]), None);
     }
 }

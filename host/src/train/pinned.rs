@@ -10,7 +10,7 @@ use crate::train::network::SparseNetwork;
 use crate::{Error, Result, base::file};
 
 /// Weights that stay whatever their size, by their names, and from where these are: the command
-/// line, or lines of files. A run keeps the numbers of its neurons; a model numbers those that have
+/// line, or lines of files. A run does not renumber its neurons; a model numbers those that have
 /// weights, in the same order.
 ///
 /// A file has names `NEURON:INPUT`, both from 0, one in a line or several, with commas or blanks
@@ -73,7 +73,7 @@ impl PinnedWeights {
     pub fn read(&mut self, path: &Path) -> Result<()> {
         let (file, len) = file::open(path)?;
         if len > Self::MOST {
-            return Err(Error::new("the file of weights to keep is too large")
+            return Err(Error::new("the file of pinned weights is too large")
                 .at(path)
                 .expected(format_args!("at most {} bytes", Self::MOST))
                 .got(format_args!("{len} bytes"))
@@ -85,7 +85,7 @@ impl PinnedWeights {
             .map_err(|e| Error::io("cannot read", path, e))?;
         let text = std::str::from_utf8(&bytes).map_err(|e| {
             let line = 1 + bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
-            Error::new("the file of weights to keep is no text")
+            Error::new("the file of pinned weights is no text")
                 .at(path)
                 .expected("names NEURON:INPUT, such as 0:3")
                 .got(format_args!("bytes in line {line} that are no UTF-8"))
@@ -98,17 +98,20 @@ impl PinnedWeights {
             for name in names.split([',', ' ', '\t', '\r']).filter(|name| !name.is_empty()) {
                 let Some((neuron, input)) = parse_weight(name) else {
                     let shown: String = name.chars().take(40).collect();
-                    return Err(Error::new("a weight to keep cannot be read")
+                    return Err(Error::new("a pinned weight cannot be read")
                         .at(path)
                         .expected("NEURON:INPUT, two numbers from 0, such as 0:3")
                         .got(format_args!("{shown:?} in line {line}"))
-                        .help("name weights one in a line or with commas between them; # begins a comment"));
+                        .help(
+                            "name weights one in a line or with commas between them; # begins a \
+                             comment",
+                        ));
                 };
                 named.push(Named { neuron, input, place: Some((at, line)) });
             }
         }
         if named.is_empty() {
-            return Err(Error::new("the file names no weight to keep")
+            return Err(Error::new("the file names no weight to pin")
                 .at(path)
                 .expected("names NEURON:INPUT, such as 0:3")
                 .got(if bytes.is_empty() { "an empty file" } else { "blank lines and comments" })
@@ -129,10 +132,16 @@ impl PinnedWeights {
             if at < bound {
                 return Ok(());
             }
-            Err(Error::new(format!("a weight to keep is from {what} that there is not"))
-                .expected(format_args!("--must-keep NEURON:INPUT with a neuron below {hidden} and an input below {inputs}"))
+            Err(Error::new(format!("a pinned weight is from {what} that does not exist"))
+                .expected(format_args!(
+                    "--must-keep NEURON:INPUT with a neuron below {hidden} and \
+                     an input below {inputs}"
+                ))
                 .got(self.name(named))
-                .help("neurons are counted from 0 up to --hidden, inputs from 0 in the order of the columns, without the labels"))
+                .help(
+                    "neurons are counted from 0 up to --hidden, inputs from 0 in the order of \
+                     the columns, without the labels",
+                ))
         };
         let mut all = Vec::with_capacity(self.named.len());
         for named in &self.named {
@@ -163,7 +172,7 @@ impl PinnedWeights {
                         format!("{}, and in line {line}{of}", self.name(second))
                     }
                 };
-                Err(Error::new("a weight to keep is named twice")
+                Err(Error::new("a pinned weight is named twice")
                     .expected("every weight once in --must-keep")
                     .got(got)
                     .help("leave the second one out: it would count twice in --nnz"))
@@ -198,7 +207,7 @@ pub(crate) fn parse_weight(text: &str) -> Option<(usize, usize)> {
     Some((neuron.trim().parse().ok()?, input.trim().parse().ok()?))
 }
 
-/// A weight that had to be kept, in a report: its name, and what it came out as.
+/// A pinned weight in a report: its name and its value in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PinnedWeight {
     /// The neuron, by the number that it has in the run.
@@ -229,7 +238,7 @@ pub(crate) fn check(pinned: &[u32], dims: &Dims, outputs: bool) -> Result<()> {
         return Ok(());
     }
     let why = if outputs { ", of which one is left for a weight to an output" } else { "" };
-    Err(Error::new("more weights are to be kept than there may be")
+    Err(Error::new("there are more pinned weights than nonzeros")
         .expected(format_args!(
             "at most {most} in --must-keep: they count in --nnz {}{why}",
             dims.nnz

@@ -23,22 +23,9 @@ const SMALL_PANEL: usize = 16;
 /// What training takes beside the data, known before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Neurons of a gradient panel, p.
-    pub panel: usize,
-    /// Rows of a tile of the operator.
-    pub tile: usize,
-    /// Whether gates are held between products, a bit per row and neuron.
-    pub hold: bool,
-    /// Entries of the largest support whose Gram matrix is kept, 0 for none.
-    pub gram: usize,
-    /// Floats of each group for activations that are kept from one evaluation to the next, 0 for
-    /// none.
-    pub activations: usize,
-    /// Groups of tiles, the most threads that take part.
-    pub groups: usize,
-    /// Whether a run goes through its batches in strips of a tile to each group, and holds no
-    /// residual of more rows.
-    pub strips: bool,
+    /// Panel, tiles and buffers of the operator.
+    #[serde(flatten)]
+    pub layout: Layout,
     /// Bytes that survive from step to step: 16 per nonzero.
     #[serde(skip)]
     pub state_bytes: u64,
@@ -73,7 +60,7 @@ impl Plan {
     }
 
     /// The same with the memory of checkpoints, if they are taken, and of frozen layers; bytes held
-    /// beside all this count in the budget and are no part of the plan.
+    /// beside all this count in the budget and are not in the plan.
     pub(crate) fn of_run(
         dims: Dims,
         bytes: bool,
@@ -82,8 +69,8 @@ impl Plan {
         checkpoints: bool,
         frozen: &FrozenLayers,
     ) -> Result<Self> {
-        let usual = Layout::new(dims.hidden, dims.inputs);
-        let plan = choose(memory, usual, dims.hidden, LESS, |layout| {
+        let default = Layout::new(dims.hidden, dims.inputs);
+        let plan = choose(memory, default, dims.hidden, LESS, |layout| {
             let layout = Layout { strips: layout.strips && can_strip(schedule), ..layout };
             let budget = budget(dims, schedule, layout);
             let checkpoints = checkpoint_bytes(checkpoints, checkpoint::paper_bytes(&budget));
@@ -111,29 +98,10 @@ impl Plan {
         room_for("training", self.total_bytes(), help)
     }
 
-    /// The operator's layout.
-    #[must_use]
-    pub const fn layout(&self) -> Layout {
-        let Self { panel, tile, hold, gram, activations, groups, strips, .. } = *self;
-        Layout { tile, panel, groups, hold, gram, activations, strips }
-    }
-
-    /// A layout, the bytes of the state, and those of each part of the workspace.
+    /// A layout, the bytes of the state, and those of each item of the workspace.
     pub(crate) fn sum(layout: Layout, state: usize, workspace: &[usize]) -> Self {
         let add = |sum: u64, &bytes: &usize| sum.saturating_add(bytes as u64);
-        let Layout { tile, panel, groups, hold, gram, activations, strips } = layout;
-        let workspace_bytes = workspace.iter().fold(0, add);
-        Self {
-            panel,
-            tile,
-            hold,
-            gram,
-            activations,
-            groups,
-            strips,
-            state_bytes: state as u64,
-            workspace_bytes,
-        }
+        Self { layout, state_bytes: state as u64, workspace_bytes: workspace.iter().fold(0, add) }
     }
 }
 
@@ -143,7 +111,7 @@ pub(crate) const fn checkpoint_bytes(taken: bool, most: usize) -> usize {
     if taken { most.saturating_mul(2) } else { 0 }
 }
 
-/// The core's part of the memory for the blocked operator with this layout.
+/// The core's share of the memory for the blocked operator with this layout.
 pub(crate) fn budget(dims: Dims, schedule: &Schedule<'_, OneOutput>, layout: Layout) -> Training {
     let mut budget = stripped(schedule, layout).budget(dims, layout.panel, 0);
     budget.scratch = budget.strip + dims.inputs;
@@ -168,22 +136,22 @@ pub(crate) fn stripped<'k>(
 pub(crate) const LESS: &str =
     "raise --ram, or take fewer rows a step (--batch) or fewer nonzeros (--nnz)";
 
-/// The fastest plan that fits the memory, given the usual layout, the number of neurons, how to
+/// The fastest plan that fits the memory, given the default layout, the number of neurons, how to
 /// need less, and the plan of a layout.
 pub(crate) fn choose(
     memory: Memory,
-    usual: Layout,
+    default: Layout,
     hidden: usize,
     less: &'static str,
     with: impl Fn(Layout) -> Plan,
 ) -> Result<Plan> {
-    let plans = || layouts(usual).filter(|layout| usual.hold || !layout.hold).map(&with);
+    let plans = || layouts(default).filter(|layout| default.hold || !layout.hold).map(&with);
     // The smallest tile is not always the one that takes least: there is a padded row at its end.
-    let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(usual));
+    let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(default));
     match memory {
-        Memory::Auto => Ok(with(usual)),
+        Memory::Auto => Ok(with(default)),
         Memory::Panel(0) => Err(no_panel()),
-        Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(hidden), ..usual })),
+        Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(hidden), ..default })),
         Memory::Ram(ram) => plans()
             .find(|plan| plan.total_bytes() <= ram)
             .ok_or_else(|| too_small(&least(), ram, less)),
@@ -194,13 +162,13 @@ pub(crate) fn choose(
 /// Layouts from the fastest to the smallest. First the tile shrinks, then there is no Gram matrix,
 /// and tile and panel shrink, the panel to a vector; the same without held gates, then in strips;
 /// all that with half the groups, to one; with one, panels below a vector.
-fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
+fn layouts(default: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
-        std::iter::successors(Some(usual.tile), |&tile| {
+        std::iter::successors(Some(default.tile), |&tile| {
             (tile / 2 >= SMALLEST_TILE).then_some(tile / 2)
         })
     };
-    let vector = SMALL_PANEL.min(usual.panel);
+    let vector = SMALL_PANEL.min(default.panel);
     let with = move |groups: usize, panels: Range<usize>| {
         [(true, false), (false, false), (false, true)].into_iter().flat_map(
             move |(hold, strips)| {
@@ -220,11 +188,11 @@ fn layouts(usual: Layout) -> impl Iterator<Item = Layout> {
         )
     };
     let groups =
-        std::iter::successors(Some(usual.groups), |&groups| (groups > 1).then_some(groups / 2));
-    let wide = groups.flat_map(move |groups| with(groups, vector..usual.panel + 1));
+        std::iter::successors(Some(default.groups), |&groups| (groups > 1).then_some(groups / 2));
+    let wide = groups.flat_map(move |groups| with(groups, vector..default.panel + 1));
     let kept = tiles()
-        .map(move |tile| Layout { tile, ..usual })
-        .filter(move |_| usual.gram > 0 || usual.activations > 0);
+        .map(move |tile| Layout { tile, ..default })
+        .filter(move |_| default.gram > 0 || default.activations > 0);
     kept.chain(wide).chain(with(1, 1..vector))
 }
 
@@ -235,7 +203,6 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     })
 }
 
-/// A panel of no neuron.
 fn no_panel() -> Error {
     Error::new("a gradient panel needs a neuron")
         .expected("--panel 1 or more")
@@ -277,7 +244,7 @@ mod tests {
         let mut last = 0;
         for ram in (needed..free.total_bytes() + 9973).step_by(9973) {
             let plan = plan(ram).unwrap();
-            assert!((1..=40).contains(&plan.panel) && plan.total_bytes() <= ram);
+            assert!((1..=40).contains(&plan.layout.panel) && plan.total_bytes() <= ram);
             last = plan.total_bytes();
         }
         assert_eq!(last, free.total_bytes(), "the largest budget lacks nothing");
@@ -295,14 +262,14 @@ mod tests {
             for memory in [Memory::Panel(7), Memory::Least] {
                 let plan = Plan::new(dims, bytes, &schedule, memory).unwrap();
                 assert_eq!(
-                    (plan.strips, plan.groups),
+                    (plan.layout.strips, plan.layout.groups),
                     if memory == Memory::Least { (true, 1) } else { (false, 8) }
                 );
                 let values =
                     if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
                 let operator =
-                    Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout()).unwrap();
-                let budget = budget(dims, &schedule, plan.layout());
+                    Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout).unwrap();
+                let budget = budget(dims, &schedule, plan.layout);
                 assert_eq!(budget.scratch, operator.scratch(budget.strip));
                 assert_eq!(budget.panel, operator.panel());
                 let workspace = budget.workspace_bytes() + operator.workspace_bytes();
@@ -315,8 +282,9 @@ mod tests {
     #[test]
     fn a_panel_is_at_most_all_neurons() {
         let dims = Dims::new(100, 5, 3, 4);
-        let panel =
-            |p| Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.panel);
+        let panel = |p| {
+            Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.layout.panel)
+        };
         assert_eq!((panel(2).unwrap(), panel(100).unwrap()), (2, 3));
         assert!(panel(0).is_err());
     }

@@ -118,7 +118,7 @@ impl Observer<'_> {
         Observer { stage, checkpoint: None, tell: self.tell }
     }
 
-    /// Tells of an epoch; whether the run goes on.
+    /// Tells of an epoch; whether the run continues.
     pub(crate) fn epoch(&mut self, step: u32, steps: u32, loss: f32) -> bool {
         let details = StepDetails::Epoch;
         self.tell(Progress {

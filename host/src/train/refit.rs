@@ -146,15 +146,16 @@ fn signs_of(places: &[(usize, bool)]) -> Signs {
     if places.iter().any(|&(_, negative)| negative) { Signs::Balanced } else { Signs::Positive }
 }
 
-/// A fit that is done.
+/// A fit that is done, by least squares or by Adam.
 pub(crate) struct Refit {
+    pub(crate) method: &'static str,
     pub(crate) model: Vec<u8>,
-    /// What it was fitted to.
+    /// What it was fitted to, in some order of the rows.
     pub(crate) problem: Problem,
-    pub(crate) steps: u32,
+    pub(crate) epochs: u32,
     pub(crate) limit: Option<&'static str>,
     pub(crate) stopped: bool,
-    /// Bytes of the plan that survive from step to step.
+    /// Bytes that survive from step to step.
     pub(crate) state_bytes: u64,
 }
 
@@ -179,7 +180,7 @@ pub(crate) fn refit(
     let sizes = Sizes { dims, outputs: model.outputs };
     let plan = SearchPlan::new(sizes, None, data.is_bytes(), &params, &job, blocks)?;
     room_for("the fit", plan.plan.total_bytes(), "fit a smaller model or fewer rows")?;
-    let mut operator = Blocked::new(data, blocks, plan.budget.room(), plan.plan.layout())?;
+    let mut operator = Blocked::new(data, blocks, plan.budget.room(), plan.plan.layout)?;
     if model.outputs > 0 {
         operator = operator.with_outputs(model.outputs);
     }
@@ -199,32 +200,18 @@ pub(crate) fn refit(
                 progress.checkpoint.is_some() || tell(progress.step, progress.loss),
             ))
         };
-    let (start, memory) = (start::Start::Checkpoint(&from), &mut memory);
+    let (start, memory, on) = (start::Start::Checkpoint(&from), &mut memory, &mut operator);
+    let (y, one, several) = (&labels[..], Goal::one_output(dims), Goal::several_outputs(dims));
     let lm::Trained { network: net, info } = match model.outputs {
-        0 => lm::run(
-            &mut operator,
-            &labels[..],
-            Goal::one_output(dims),
-            start,
-            &params,
-            memory,
-            observe,
-        )?,
-        _ => lm::run(
-            &mut operator,
-            &labels[..],
-            Goal::several_outputs(dims),
-            start,
-            &params,
-            memory,
-            observe,
-        )?,
+        0 => lm::run(on, y, one, start, &params, memory, observe)?,
+        _ => lm::run(on, y, several, start, &params, memory, observe)?,
     };
     let (limit, stopped) = watch.ended(info.stopped);
     Ok(Refit {
+        method: "least-squares",
         model: model.encode(net, task)?,
         problem: Problem { data: operator.into_data(), labels, task: kind },
-        steps: info.steps,
+        epochs: info.steps,
         limit,
         stopped,
         state_bytes: plan.plan.state_bytes,

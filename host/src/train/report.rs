@@ -21,14 +21,14 @@ pub struct Report {
     pub inputs: usize,
     /// Outputs, c.
     pub outputs: usize,
-    /// Hidden neurons asked for; of a search for two layers those of the first.
+    /// Requested hidden neurons; of a search for two layers those of the first.
     pub hidden: Neurons,
-    /// Nonzeros asked for, s, over all layers.
+    /// Requested nonzeros, s, over all layers.
     pub requested_nnz: usize,
     /// Nonzeros of the model. Pinned weights count, and are in the model, where they are 0 too.
     pub nnz: usize,
-    /// The pinned weights, and what they came out as.
-    #[serde(rename = "kept", skip_serializing_if = "Vec::is_empty")]
+    /// The pinned weights and their values in the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<PinnedWeight>,
     /// Hidden neurons that have weights; of the dense baseline those that the output depends on.
     pub live: Neurons,
@@ -41,21 +41,21 @@ pub struct Report {
     pub zero_psnr_db: Option<f64>,
     /// As [`crate::model::Score::accuracy`], on these rows.
     pub accuracy: Option<f64>,
-    /// Epochs done, the last one perhaps in part; of a search its outer steps; of the dense
+    /// Epochs done, the last one perhaps not to its end; of a search its outer steps; of the dense
     /// baseline those of a level; of several layers those of the joint fit.
     pub epochs: u32,
     /// Steps done; 0 for several layers.
     pub steps: u64,
-    /// Random starts tried on a part of the rows.
+    /// Random starts tried on some of the rows.
     pub trials: u32,
-    /// Passes over all rows, the work of products on fewer rows counted in parts; 0 of the dense
+    /// Passes over all rows, products on fewer rows counted as fractions; 0 of the dense
     /// baseline, which counts steps.
     pub passes: f64,
     /// What the recipe adds.
     #[serde(flatten)]
     pub details: Details,
-    /// Steps of the earlier parts of a resumed run, those of trials included; 0 where it began
-    /// anew.
+    /// Steps before the run was resumed, those of trials included; 0 where it was not
+    /// resumed.
     pub resumed_steps: u32,
     /// Which limit ended the run, `time` or `passes`.
     pub limit: Option<&'static str>,
@@ -190,7 +190,7 @@ pub struct OutputsDetails {
 /// What a search adds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct SearchDetails {
-    /// Neurons asked for in the second hidden layer, where there is one.
+    /// Requested neurons in the second hidden layer, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_hidden: Option<usize>,
     /// Neurons of the second hidden layer that have weights, where there is one.
@@ -208,7 +208,7 @@ pub struct SearchDetails {
     pub moves: u32,
     /// Moves tried.
     pub tried: u32,
-    /// Perturbations: times that part of the best network was given up to search again.
+    /// Perturbations: restarts from the best network with some neurons dropped.
     pub kicks: u32,
     /// Neurons merged into others.
     pub merges: u32,
@@ -257,7 +257,7 @@ pub struct AnnealDetails {
 /// One hidden layer of several.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DeepLayer {
-    /// Neurons asked for.
+    /// Requested neurons.
     pub hidden: usize,
     /// Neurons that have weights in the model.
     pub live: usize,
@@ -337,6 +337,6 @@ pub struct ImpDetails {
     pub rounds: usize,
     /// The levels.
     pub levels: Vec<LevelReport>,
-    /// Bytes of a usual dense implementation: weights, gradient, moments, activations of a batch.
+    /// Bytes of a common dense implementation: weights, gradient, moments, activations of a batch.
     pub dense_bytes: u64,
 }

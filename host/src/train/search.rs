@@ -25,7 +25,6 @@ use crate::train::returned::{ReturnedData, shuffle};
 use crate::train::trained::{Job, Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
-/// A search with its sizes, settings and memory.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchSetup<'a> {
     /// With the outputs that weights lead to.
@@ -68,14 +67,14 @@ impl<'a> SearchSetup<'a> {
                     u32::MAX as usize / width
                 ))
                 .got(format_args!("{slots} for --hidden {}", dims.hidden))
-                .help("choose fewer neurons; 10 to 1000 are usual"));
+                .help("choose fewer neurons, such as 10 to 1000"));
         }
         let validation = validation_rows(rows, options.validation)?;
         if options.validation > 0.0 && validation == 0 {
-            return Err(Error::new("there are too few rows to hold some out")
-                .expected("a part that makes at least one row, with one left")
+            return Err(Error::new("there are too few rows for a validation split")
+                .expected("a fraction that gives at least one row, with one left to train on")
                 .got(format_args!("--validation {} of {rows} rows", options.validation))
-                .help("give more rows or a larger part, or leave --validation out"));
+                .help("give more rows or a larger fraction, or leave --validation out"));
         }
         let params = Params { signs, validation, seed: job.seed, ..options.params };
         let plan = SearchPlan::new(sizes, second, problem.data.is_bytes(), &params, job, slots)?;
@@ -125,7 +124,7 @@ fn check_second(
         )
         .expected(format_args!("--hidden M1,M2 with 1 to {} for M2", u16::MAX))
         .got(second)
-        .help("10 to 100 are usual"));
+        .help("choose 10 to 100"));
     }
     if outputs > 0 {
         return Err(Error::new("a search for two hidden layers is for labels of one column")
@@ -145,13 +144,17 @@ fn check_second(
         return Err(Error::new("a sum of the second layer's neurons is never below 0")
             .expected("labels of 0 or more for a search for two hidden layers")
             .got(label)
-            .help("search for one hidden layer, or train one size with --tune-epochs 20, layer by layer"));
+            .help(
+                "search for one hidden layer, or train one size with --tune-epochs 20, layer by \
+                 layer",
+            ));
     }
     Ok(())
 }
 
 /// How a search needs less memory.
-const LESS: &str = "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe paper, which needs less";
+const LESS: &str = "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe \
+     paper, which needs less";
 
 /// The memory of a search, known before it starts.
 #[derive(Debug, Clone)]
@@ -191,15 +194,15 @@ impl SearchPlan {
             let workspace = [operator, budget.workspace_bytes(), checkpoints];
             Self { plan: Plan::sum(layout, budget.state_bytes(), &workspace), budget, slots }
         };
-        let usual = Layout::new(slots, dims.inputs);
+        let default = Layout::new(slots, dims.inputs);
         // Products of several outputs are not by one Gram matrix.
-        let usual = if outputs > 0 {
-            usual
+        let default = if outputs > 0 {
+            default
         } else {
-            usual.with_gram(with(usual).budget.room()).with_activations(dims.samples, slots)
+            default.with_gram(with(default).budget.room()).with_activations(dims.samples, slots)
         };
-        let plan = choose(job.memory, usual, slots, LESS, |layout| with(layout).plan)?;
-        Ok(with(plan.layout()))
+        let plan = choose(job.memory, default, slots, LESS, |layout| with(layout).plan)?;
+        Ok(with(plan.layout))
     }
 }
 
@@ -218,7 +221,7 @@ impl SearchSetup<'_> {
         let stopwatch = Stopwatch::start(&problem);
         let Problem { mut data, mut labels, task } = problem;
         shuffle(&mut data, &mut labels, params.seed);
-        let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout())?;
+        let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout)?;
         if let inner @ 1.. = inner_outputs(outputs, *second) {
             operator = operator.with_outputs(inner);
         }
@@ -239,20 +242,15 @@ impl SearchSetup<'_> {
             _ => None,
         };
         let from = checkpoint.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let memory_of = &mut memory;
+        let (on, y, words) = (&mut operator, &labels[..], &mut memory);
+        let (one, several) = (Goal::one_output(dims), Goal::several_outputs(dims));
         let searched = match (*second, outputs) {
             (Some(second), _) => {
                 let goal = Goal::two_layers(dims, second);
-                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
+                lm::run(on, y, goal, from, params, words, observe)
             }
-            (None, 0) => {
-                let goal = Goal::one_output(dims);
-                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
-            }
-            (None, _) => {
-                let goal = Goal::several_outputs(dims);
-                lm::run(&mut operator, &labels[..], goal, from, params, memory_of, observe)
-            }
+            (None, 0) => lm::run(on, y, one, from, params, words, observe),
+            (None, _) => lm::run(on, y, several, from, params, words, observe),
         };
         let lm::Trained { network: net, info } = match searched {
             Err(tamis::Error::Stopped) => return Err(Error::interrupted()),
@@ -398,11 +396,17 @@ impl SearchSetup<'_> {
                 .expected(format_args!("{} nonzeros", dims.nnz))
                 .got("0")
                 .help(match (outputs, dims.nnz) {
-                    (0, _) if !self.params.signs.both() && labels.iter().all(|&label| label <= 0.0) => {
+                    (0, _)
+                        if !self.params.signs.both()
+                            && labels.iter().all(|&label| label <= 0.0) =>
+                    {
                         "pass --signs free: with positive output weights no output is below 0"
                     }
                     (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",
-                    _ => "check that some column is not all zero, or scale inputs and labels to about 1",
+                    _ => {
+                        "check that some column is not all zero, or scale inputs and labels to \
+                         about 1"
+                    }
                 }));
         }
         if !score.loss.is_finite() {

@@ -77,7 +77,7 @@ pub enum Start<'a> {
 }
 
 impl Start<'_> {
-    /// Steps of the earlier parts of the run.
+    /// Steps before the run was resumed.
     pub(crate) fn steps(&self) -> u32 {
         if let Self::Checkpoint(checkpoint) = self { checkpoint.steps() } else { 0 }
     }

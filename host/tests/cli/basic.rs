@@ -9,7 +9,7 @@ use tamis_host::model::ModelFile;
 fn demo_recovers_within_its_budget_and_draws() {
     let folder = tempfile::tempdir().unwrap();
     let report = json(folder.path(), "demo");
-    assert_eq!((&report["recovered"], &report["budget_kept"]), (&json!(true), &json!(true)));
+    assert_eq!((&report["recovered"], &report["within_budget"]), (&json!(true), &json!(true)));
     assert_eq!(report["support_match"], report["requested_nnz"]);
     assert!(number(&report, "max_error") < 1e-5 && number(&report, "psnr_db") > 100.0);
     let used = number(&report, "state_bytes") + number(&report, "workspace_bytes");
@@ -31,7 +31,10 @@ fn what_the_demo_proposes_next_works() {
     for line in next {
         ok(folder.path(), line.trim().strip_prefix("tamis ").unwrap());
     }
-    assert!(text.contains("Recovered: all 50 weights") && text.contains("kept"), "{text}");
+    assert!(
+        text.contains("Recovered: all 50 weights") && text.contains("within the budget"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -41,7 +44,7 @@ fn demo_reports_what_each_seed_came_to() {
         let report = json(folder.path(), &format!("demo --seed {seed}"));
         let all = report["support_match"] == report["requested_nnz"]
             && number(&report, "max_error") < 1e-4;
-        assert_eq!((&report["recovered"], &report["budget_kept"]), (&json!(all), &json!(true)));
+        assert_eq!((&report["recovered"], &report["within_budget"]), (&json!(all), &json!(true)));
         assert_eq!(report["seed"], json!(seed));
     }
 }

@@ -1,4 +1,4 @@
-//! What `tamis compare` says of a log of a part: agreement, the first difference and its exit code,
+//! What `tamis compare` says of a log of a device: agreement, the first difference and its exit code,
 //! and what is refused.
 
 use crate::common::*;
@@ -64,7 +64,7 @@ fn judged(folder: &Path, line: &str) -> (Option<i32>, Value, String) {
 }
 
 #[test]
-fn a_part_that_gives_the_same_agrees() {
+fn a_device_that_gives_the_same_agrees() {
     let folder = dumped();
     for (model, log, kind) in [("m.tamis", "m.log", "floats"), ("q.tamis", "q.log", "integers")] {
         let line = format!("compare {model} --data p/X.npy --device {log}");
@@ -76,7 +76,7 @@ fn a_part_that_gives_the_same_agrees() {
         assert_eq!(report["numbers_are"], json!(kind));
         assert_eq!(report["layers"].as_array().unwrap().len(), 2, "{report}");
         assert_eq!(report["numbers"], json!(number(&report["layers"][0], "numbers") as u64 + 4));
-        assert!(ok(folder.path(), &line).contains("agree, to the bit"));
+        assert!(ok(folder.path(), &line).contains("bit-identical"));
     }
     // The log says what predict says.
     ok(folder.path(), "predict m.tamis --data p/X.npy -o y.csv -q");

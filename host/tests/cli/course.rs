@@ -73,13 +73,13 @@ fn classes_are_logged_step_by_step_and_drawn() {
     let least =
         held.iter().map(|line| number(line, "validation_loss")).fold(f64::INFINITY, f64::min);
     assert!((least - number(&report, "validation_loss")).abs() < 1e-6, "{least} {report}");
-    for word in ["Training", "batch", "held out", "weights", "live neurons"] {
+    for word in ["Training", "batch", "validation", "weights", "live neurons"] {
         assert!(words.contains(word), "{word}: {words}");
     }
     let (_, lines, words) = told(folder.path(), &format!("{CLASSES} --epochs 4 --validation 0"));
     assert!(
         lines.iter().all(|line| line.get("validation_loss").is_none())
-            && !words.contains("held out")
+            && !words.contains("validation")
     );
 }
 

@@ -28,7 +28,7 @@ fn sizes_out_of_bounds() {
     assert!(train("--nnz 6", "--nnz 6 --epochs 0").contains("epoch"));
     assert!(train("--nnz 6", "--nnz 6 --panel 0").contains("panel"));
     for part in ["1", "-0.1", "nan"] {
-        assert!(train("--nnz 6", &format!("--nnz 6 --validation={part}")).contains("held out"));
+        assert!(train("--nnz 6", &format!("--nnz 6 --validation={part}")).contains("--validation"));
     }
     assert!(
         train("--nnz 6", "--nnz 6 --validation 0.0001").contains("too few rows to hold some out")
@@ -530,7 +530,7 @@ fn classes_that_cannot_be_learnt() {
         assert!(train("--nnz 8", &format!("--nnz 8 {flag}={wrong}")).contains(flag));
     }
     for part in ["1", "-0.1", "nan"] {
-        assert!(train("--nnz 8", &format!("--nnz 8 --validation={part}")).contains("held out"));
+        assert!(train("--nnz 8", &format!("--nnz 8 --validation={part}")).contains("--validation"));
     }
     assert!(train("--nnz 8", "--nnz 8 --ram 100").contains("bytes needed"));
     assert!(

@@ -1,4 +1,4 @@
-//! What `tamis inspect` says of a model on a part: text, JSON, limits and their exit code, and what
+//! What `tamis inspect` says of a model on a device: text, JSON, limits and their exit code, and what
 //! is refused.
 
 use crate::common::*;
@@ -26,7 +26,7 @@ fn judged(folder: &Path, line: &str) -> (Option<i32>, Value, String) {
 }
 
 #[test]
-fn a_model_on_a_part_is_shown_layer_by_layer_and_against_dense() {
+fn a_model_on_a_device_is_shown_layer_by_layer_and_against_dense() {
     let folder = prepared();
     let text = ok(folder.path(), "inspect m.tamis --target nrf52840");
     for words in [
@@ -48,7 +48,7 @@ fn a_model_on_a_part_is_shown_layer_by_layer_and_against_dense() {
         (&json!("Cortex-M4F"), &json!(true), &json!("floats"))
     );
     assert_eq!(
-        (&on["part"]["flash_bytes"], &on["part"]["megahertz"]),
+        (&on["device"]["flash_bytes"], &on["device"]["megahertz"]),
         (&json!(1 << 20), &json!(64))
     );
     for network in ["model", "dense_int8", "dense_f32"] {
@@ -100,7 +100,7 @@ fn without_a_target_every_kind_of_processor_is_shown() {
     assert!(cores.iter().all(|core| text.contains(core)), "{text}");
     let known = json(folder.path(), "inspect --targets");
     assert!(
-        known["parts"].as_array().unwrap().len() >= 10
+        known["devices"].as_array().unwrap().len() >= 10
             && known["cores"].as_array().unwrap().len() == 6
     );
     assert!(ok(folder.path(), "inspect --targets").contains("RP2040"));
@@ -248,7 +248,7 @@ fn the_way_with_the_least_flash_leads() {
 }
 
 #[test]
-fn a_model_that_its_part_cannot_hold_is_over_the_limit() {
+fn a_model_that_its_device_cannot_hold_is_over_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     full(&folder.path().join("large.tamis"), 784, 32);
     let (code, cost, err) =

@@ -1,4 +1,4 @@
-//! `train` with checkpoints and with rows held out.
+//! `train` with checkpoints and with rows of the validation split.
 
 use crate::common::*;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn a_search_goes_on_from_its_checkpoint() {
     // What ended by itself gives the same again, and says that it went on.
     let said = ok(folder.path(), &format!("{NOISY} --checkpoint k --resume -o again.tamis"));
     assert!(
-        said.contains("went on from step") && read("again.tamis") == read("whole.tamis"),
+        said.contains("resumed from step") && read("again.tamis") == read("whole.tamis"),
         "{said}"
     );
     let said = ok(folder.path(), &format!("{NOISY} --checkpoint other --resume -o n.tamis"));
@@ -70,7 +70,7 @@ fn a_checkpoint_is_lost_to_no_mistake() {
     let error = train("--checkpoint k --resume --seed 1");
     assert!(error.contains("--seed: 0, as the run began") && error.contains("got: 1"), "{error}");
     let error = train("--checkpoint k --resume --validation 0.1");
-    assert!(error.contains("rows held out") && error.contains("got: 40"), "{error}");
+    assert!(error.contains("rows of the validation split") && error.contains("got: 40"), "{error}");
     assert!(
         train("--checkpoint k --resume --signs balanced")
             .contains("--signs: free, as the run began")
@@ -206,7 +206,7 @@ fn runs_of_steps_go_on_from_their_checkpoints() {
         );
         let said = ok(folder.path(), &again);
         assert!(
-            said.contains("went on from step") && read("again.tamis") == read("whole.tamis"),
+            said.contains("resumed from step") && read("again.tamis") == read("whole.tamis"),
             "{said}"
         );
         assert_eq!(String::from_utf8(read("l.jsonl")).unwrap().lines().count(), 1);
@@ -336,7 +336,7 @@ fn rows_held_out_choose_the_network() {
     let both = 0.75 * number(&report, "loss") + 0.25 * number(&report, "validation_loss");
     assert!((both / number(&eval, "loss") - 1.0).abs() < 1e-5, "{both} {eval}");
     let said = ok(folder.path(), &format!("{NOISY} --validation 0.25 -o n.tamis"));
-    assert!(said.contains("held out") && said.contains("100 rows"), "{said}");
+    assert!(said.contains("validation") && said.contains("100 rows"), "{said}");
     let none = json(folder.path(), &format!("{NOISY} -o n.tamis"));
     assert_eq!((&none["validation_samples"], &none["validation_loss"]), (&json!(0), &Value::Null));
     // Without noise everything comes back.
@@ -354,7 +354,7 @@ fn rows_held_out_choose_the_network() {
     assert_eq!((&all["early"], &some["early"]), (&json!(false), &json!(true)));
     assert!(number(&some, "kicks") < number(&all, "kicks"), "{some} {all}");
     let said = ok(folder.path(), &format!("{long} --patience 2 -o n.tamis"));
-    assert!(said.contains("no better on the rows held out"), "{said}");
+    assert!(said.contains("early stopping on the validation split"), "{said}");
 }
 
 #[test]

@@ -218,8 +218,8 @@ fn a_file_names_them_and_the_report_lists_what_they_came_out_as() {
     let report = json(path, &format!("{line} --must-keep @k.txt,0:9 -o b.tamis"));
     let read = |name: &str| std::fs::read(path.join(name)).unwrap();
     assert_eq!(read("a.tamis"), read("b.tamis"));
-    assert_eq!(report["kept"], listed["kept"]);
-    let kept = report["kept"].as_array().unwrap();
+    assert_eq!(report["pinned"], listed["pinned"]);
+    let kept = report["pinned"].as_array().unwrap();
     let names: Vec<_> = kept.iter().map(|kept| (&kept["neuron"], &kept["input"])).collect();
     assert_eq!(names, [(&json!(0), &json!(1)), (&json!(0), &json!(7)), (&json!(0), &json!(9))]);
     // The values are those of the model.
@@ -233,16 +233,19 @@ fn a_file_names_them_and_the_report_lists_what_they_came_out_as() {
         assert_eq!(csr.values()[at], number(kept, "value") as f32, "{kept}");
     }
     let text = ok(path, &format!("{line} --must-keep @k.txt -o c.tamis"));
-    assert!(text.contains("kept") && text.contains("0:1 = ") && text.contains("0:7 = "), "{text}");
+    assert!(
+        text.contains("pinned") && text.contains("0:1 = ") && text.contains("0:7 = "),
+        "{text}"
+    );
     // Without such weights nothing is said of them.
-    assert!(json(path, &format!("{line} -o d.tamis")).get("kept").is_none());
+    assert!(json(path, &format!("{line} -o d.tamis")).get("pinned").is_none());
     // Classes by either recipe, and several sizes.
     ok(path, "generate digits --samples 600 --side 8 --seed 2 -o d -q");
     std::fs::write(path.join("c.txt"), "2:0\n5:0\n").unwrap();
     for recipe in ["anneal", "paper-safe"] {
         let line = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 8 --nnz 80 --epochs 5";
         let report = json(path, &format!("{line} --recipe {recipe} --must-keep @c.txt -o m.tamis"));
-        let kept = report["kept"].as_array().unwrap();
+        let kept = report["pinned"].as_array().unwrap();
         assert_eq!(
             (kept.len(), &kept[1]["neuron"], &kept[1]["input"]),
             (2, &json!(5), &json!(0)),

@@ -272,7 +272,7 @@ fn a_search_on_other_data_or_with_other_settings_is_told_what_differs() {
         });
     };
     changed("--signs", &|lm| lm.signs = Some(Signs::Balanced));
-    changed("rows held out", &|lm| lm.validation = 0.3);
+    changed("rows of the validation split", &|lm| lm.validation = 0.3);
     changed("--patience", &|lm| lm.params.validation_patience = 1);
     changed("--search-rows", &|lm| lm.params.rows = 81);
     changed("--kicks", &|lm| lm.params.kicks = 3);

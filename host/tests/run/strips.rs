@@ -38,7 +38,7 @@ fn the_least_memory_gives_the_same_network_and_does_not_grow_with_the_rows() {
         let (a, b) = (usual.report.loss, least.report.loss);
         assert!((a - b).abs() < 0.02 * a, "{a} {b}");
         let bytes = |outcome: &Trained| outcome.report.total_bytes();
-        let strips = |outcome: &Trained| outcome.report.plan.unwrap().strips;
+        let strips = |outcome: &Trained| outcome.report.plan.unwrap().layout.strips;
         assert!(strips(&least) && !strips(&usual));
         assert!(20 * bytes(&least) < bytes(&usual), "{} {}", bytes(&least), bytes(&usual));
         assert_eq!(bytes(&least), bytes(&train(6000, Memory::Least)));

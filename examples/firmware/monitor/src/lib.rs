@@ -1,12 +1,12 @@
-//! A vibration monitor for any part with a driver of `embedded-hal` 1.0: it samples an
+//! A vibration monitor for any device with a driver of `embedded-hal` 1.0: it samples an
 //! accelerometer on I²C, asks a sparse network of 8-bit integers what the machine does, and lets
 //! the machine run by a pin.
 //!
 //! ```text
-//! LIS3DH ──I²C──> Lis3dh ──96 bytes──> Classifier ──Class──> Monitor ──> pin: high while the machine may run
+//! LIS3DH ──I²C──> Lis3dh ──96 bytes──> Classifier ──Class──> Monitor ──> pin: the machine may run
 //!                                      Embedded: weights in the program, read by the compiler
 //!                                      Streamed: weights in a chip on SPI, read while predicting
-//!                                      Learner: weights that the part has learned, kept in NOR flash
+//!                                      Learner: weights learned on the device, in NOR flash
 //! ```
 //!
 //! The pin is low from the start, in every fault, and after a reset if the board pulls it down. The

@@ -6,9 +6,10 @@ use clap::Args;
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::Rank;
 
-use super::super::parse::{self, EmptyName, OptimiserName, RecipeName, SignsName, TaskName, ToPin};
+use super::super::parse::{self, EmptyName, OptimiserName, RecipeName, SignsName, ToPin};
 use super::super::settings::Given;
 use super::super::source::SourceArgs;
+use crate::data::Task;
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
@@ -24,24 +25,27 @@ pub(crate) struct Train {
     pub(super) source: SourceArgs,
     /// regression; binary (two classes, 0 and 1); multiclass (0, 1, …)
     #[arg(long, value_name = "TASK", value_enum, hide_possible_values = true)]
-    pub(super) task: TaskName,
-    /// Hidden neurons; M1,M2,… for several layers
-    #[arg(long, value_name = "M", value_delimiter = ',', required = true, value_parser = parse::whole::<usize>)]
+    pub(super) task: Task,
+    /// Hidden neurons; M1,M2,… for several layers [default: one layer of about √S]
+    #[arg(long, value_name = "M", value_delimiter = ',', value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
     /// Nonzero weights of the model; S1,S2,… rising, for a model each
-    #[arg(long, value_name = "S", value_delimiter = ',', required_unless_present = "density", conflicts_with = "density", value_parser = parse::whole::<usize>)]
+    #[arg(long, value_name = "S", value_delimiter = ',', required_unless_present = "density",
+          conflicts_with = "density", value_parser = parse::whole::<usize>)]
     pub(super) nnz: Vec<usize>,
-    /// The same as a share of all weights, above 0 and at most 1
-    #[arg(long, value_name = "SHARE", value_parser = parse::number)]
+    /// The same as a fraction of all weights, above 0 and at most 1
+    #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) density: Option<f64>,
     /// lm, anneal, paper, paper-safe, imp; auto: anneal for classes, else lm
-    #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true, default_value_t = RecipeName::Auto)]
+    #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true,
+          default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,
-    /// Pinned weights, which stay whatever their size: 0:3 is the one from the fourth column to the
+    /// Pinned weights, which are never pruned: 0:3 is the one from the fourth column to the
     /// first neuron; @FILE names them in a file, one in a line or several, with commas or blanks
     /// between them, and # begins a comment. They count in S. For one hidden layer and the recipes
     /// paper, paper-safe and anneal
-    #[arg(long, value_name = "NEURON:INPUT|@FILE", value_delimiter = ',', value_parser = parse::to_pin)]
+    #[arg(long, value_name = "NEURON:INPUT|@FILE", value_delimiter = ',',
+          value_parser = parse::to_pin)]
     pub(super) must_keep: Vec<ToPin>,
     /// The settings that were given and not every recipe takes.
     #[arg(skip)]
@@ -105,14 +109,13 @@ pub(super) struct PassArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Validation split (recipes lm and anneal)")]
 pub(super) struct ValidationArgs {
-    /// Share of the rows that no step looks at (validation split), chosen by the seed: the network
-    /// that is best on them is the result, of at most S weights; 0 for none [default: 0; anneal:
+    /// Fraction of the rows for the validation split, chosen by the seed: the network of at most S
+    /// weights that is best on it is the result; 0 for none [default: 0; anneal:
     /// 0.1]
-    #[arg(long, value_name = "PART", value_parser = parse::number)]
+    #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) validation: Option<f64>,
-    /// Early stopping after N rounds without a better loss on the validation split: perturbations
-    /// of a search on the same rows (lm), epochs on the final support (anneal); 0 for never
-    /// [default: 0]
+    /// Early stopping after N perturbations of a search (lm) or epochs on the final support
+    /// (anneal) without a better loss on the validation split; 0 for never [default: 0]
     #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
     pub(super) patience: Option<u32>,
 }
@@ -121,10 +124,10 @@ pub(super) struct ValidationArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Checkpoints")]
 pub(super) struct CheckpointArgs {
-    /// Keep checkpoints in this file (imp: folder), from which --resume goes on
+    /// Save checkpoints to this file (imp: folder), from which --resume continues
     #[arg(long, value_name = "PATH")]
     pub(super) checkpoint: Option<PathBuf>,
-    /// Resume from the checkpoint, where there is one, to the same bits
+    /// Resume from the checkpoint, where there is one; the result is bit-identical
     #[arg(long, requires = "checkpoint")]
     pub(super) resume: bool,
 }
@@ -136,8 +139,8 @@ pub(super) struct LimitArgs {
     /// End after so many seconds, with the model that was reached
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     pub(super) time_limit: Option<f64>,
-    /// End after so many passes over all rows, those before --resume included; bringing what a
-    /// search has found to S weights can take some hundred more
+    /// End after so many passes over all rows, those before --resume included; a search can take
+    /// some hundred more to bring its network to S weights
     #[arg(long, value_name = "P", value_parser = parse::number)]
     pub(super) passes_limit: Option<f64>,
     /// Write one JSON object per step to this file, and a last one of the result; with --resume
@@ -158,15 +161,15 @@ pub(super) struct LmArgs {
     /// large models]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) search_rows: Option<usize>,
-    /// Perturbations: times that a search that found nothing better gives part of the network up
-    /// and continues [default: 40]
+    /// Perturbations: restarts of a search that found no better network, from its best one with
+    /// some neurons dropped [default: 40]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) kicks: Option<u32>,
     /// Perturbations without progress after which a search that is far from exact is given up
     /// [default: 12]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) idle_kicks: Option<u32>,
-    /// Most turns of published steps, and a search from where they end, after a search that ended
+    /// Most alternations of steps of the published method and a search from there, after a search
     /// without an exact fit; 0 for none. For one output with positive signs and no validation
     /// split, and as long as they gain a hundredth of the loss. The search leaves a share of the
     /// limits for them [default: 10]
@@ -181,9 +184,9 @@ pub(super) struct AnnealArgs {
     /// Entries of the first support in units of S; --ram may lower it [default: 10]
     #[arg(long, value_name = "F", value_parser = parse::number)]
     pub(super) start_factor: Option<f64>,
-    /// Share of the support that the first change of it drops and grows again, from 0 to 1
+    /// Fraction of the support that the first change of it drops and grows again, from 0 to 1
     /// [default: 0.3]
-    #[arg(long, value_name = "PART", value_parser = parse::number)]
+    #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) drop: Option<f64>,
 }
 
@@ -219,8 +222,8 @@ pub(super) struct PaperArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Dense baseline (recipe imp)")]
 pub(super) struct ImpArgs {
-    /// Share of the weights that each round prunes by magnitude [default: 0.1]
-    #[arg(long, value_name = "PART", conflicts_with = "one_shot", value_parser = parse::number)]
+    /// Fraction of the weights that each round prunes by magnitude [default: 0.1]
+    #[arg(long, value_name = "FRACTION", conflicts_with = "one_shot", value_parser = parse::number)]
     pub(super) prune_part: Option<f64>,
     /// Prune to S weights in one round
     #[arg(long)]
@@ -233,7 +236,7 @@ pub(super) struct ImpArgs {
     #[arg(long, value_enum)]
     pub(super) optimiser: Option<OptimiserName>,
     /// Momentum of sgd [default: 0.9]
-    #[arg(long, value_name = "PART", value_parser = parse::number)]
+    #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) momentum: Option<f64>,
     /// Weight decay [default: 0]
     #[arg(long, value_name = "DECAY", value_parser = parse::number)]
@@ -251,13 +254,13 @@ pub(super) struct ImpArgs {
     /// Take bytes as 0 to 255, as published, and do not bring them to the unit range for training
     #[arg(long)]
     pub(super) raw_inputs: bool,
-    /// Rows that are scored after every training
+    /// Rows to score after every level
     #[arg(long, value_name = "F[,F2…]")]
     pub(super) test_data: Option<PathBuf>,
     /// Labels of --test-data; without it they are in its column --target
     #[arg(long, value_name = "F[,F2…]", requires = "test_data")]
     pub(super) test_labels: Option<PathBuf>,
-    /// Keep mask and weights of every training in a file of their own in the folder of --checkpoint
+    /// Save mask and weights of every level to a file of their own in the folder of --checkpoint
     #[arg(long, requires = "checkpoint")]
     pub(super) keep_levels: bool,
 }
@@ -276,8 +279,8 @@ pub(super) struct LayersArgs {
     pub(super) tune_rate: Option<f64>,
     /// Weights that layers are trained to by lm and anneal, in units of s; all layers together are
     /// then brought down to s, level by level. Of several factors one after the other is tried
-    /// until the labels are fitted exactly, and the best network is kept [default: 3,2,4; 3 for
-    /// classes; 1 with --ram or --tune-epochs 0]
+    /// until the labels are fitted exactly, and the best network is the result [default: 3,2,4; 3
+    /// for classes; 1 with --ram or --tune-epochs 0]
     #[arg(long, value_name = "FACTOR", value_delimiter = ',', value_parser = parse::number)]
     pub(super) grow: Vec<f64>,
 }
@@ -290,8 +293,8 @@ pub(super) struct PathArgs {
     /// (recipes lm, and paper for one output)
     #[arg(long)]
     pub(super) cold: bool,
-    /// Cut the rows into K parts, leave each out once, and choose the least size whose mean loss on
-    /// the rows left out is within a standard error of the least one; 0 for no choice [default: 0]
+    /// Folds of cross-validation: the least size whose mean loss is within a standard error of the
+    /// least one is chosen; 0 for no choice [default: 0]
     #[arg(long, value_name = "K", value_parser = parse::whole::<usize>)]
     pub(super) folds: Option<usize>,
 }

@@ -97,10 +97,14 @@ impl Line {
                     ("best of any support", Some(search_best)),
                     ("best of s weights", best),
                 ],
-                vec![live, ("moves taken", Some(moves as f32)), ("kicks", Some(kicks as f32))],
+                vec![
+                    live,
+                    ("moves taken", Some(moves as f32)),
+                    ("perturbations", Some(kicks as f32)),
+                ],
             ),
             StepDetails::Anneal { validation_loss, .. } => {
-                (vec![("batch", loss), ("held out", validation_loss)], vec![live])
+                (vec![("batch", loss), ("validation", validation_loss)], vec![live])
             }
             StepDetails::Paper { trial, .. } => {
                 (vec![("batch", loss)], vec![live, ("random start", Some(trial as f32))])
@@ -121,13 +125,13 @@ pub(crate) struct History {
     /// Steps from one line of the log to the next.
     every: u32,
     start: Instant,
-    /// The log of the part that this run resumes.
+    /// The log of the run that this one resumes.
     earlier: Vec<LogLine>,
-    /// Seconds of that part up to where this run resumes, once its first step says where that is.
+    /// Seconds of that run up to where this run resumes, once its first step says where that is.
     seconds: f64,
 }
 
-/// A line of the log of an earlier part.
+/// A line of the log of an earlier run.
 #[derive(Debug)]
 struct LogLine {
     step: u32,
@@ -144,8 +148,8 @@ struct Ending<'a, R> {
 }
 
 impl History {
-    /// For what the flags ask for; seconds count from now on. A run that resumes reads the log of
-    /// the part before it, where there is one.
+    /// For what the flags ask for; seconds count from now on. A run that resumes reads the
+    /// earlier log, where there is one.
     ///
     /// # Errors
     /// The file to log to is no log, which would be lost, or cannot be read.
@@ -202,9 +206,9 @@ impl History {
             _ => self.thin(progress.steps, 1),
         }
         if self.steps.is_empty() && !self.earlier.is_empty() {
-            // The part before may have gone further than its checkpoint.
-            let kept = self.earlier.iter().rposition(|line| line.step < progress.step);
-            self.earlier.truncate(kept.map_or(0, |last| last + 1));
+            // The earlier run may have gone further than its checkpoint.
+            let last = self.earlier.iter().rposition(|line| line.step < progress.step);
+            self.earlier.truncate(last.map_or(0, |last| last + 1));
             self.seconds = self.earlier.last().map_or(0.0, |line| line.seconds);
         }
         self.losses.push(progress.loss);
@@ -289,9 +293,8 @@ fn lines(path: &Path) -> Result<Vec<LogLine>> {
     }
     let mut lines = Vec::new();
     for (number, line) in (1..).zip(BufReader::new(file::open(path)?.0).lines()) {
-        let line = line.map_err(|error| {
-            Error::new("cannot read the log to go on with").at(path).source(error)
-        })?;
+        let line = line
+            .map_err(|error| Error::new("cannot read the log to resume").at(path).source(error))?;
         let parsed: Option<Stored> = serde_json::from_str(&line).ok();
         match parsed {
             Some(Stored { result: Some(true), .. }) => {}
@@ -299,7 +302,7 @@ fn lines(path: &Path) -> Result<Vec<LogLine>> {
                 lines.push(LogLine { step, seconds: seconds.unwrap_or(0.0), line });
             }
             _ => {
-                return Err(Error::new("the file to log to is not the log of a run to go on with")
+                return Err(Error::new("the file to log to is not the log of a run to resume")
                     .at(path)
                     .expected("a JSON object with a step on each line, as --log writes them")
                     .got(format_args!("something else on line {number}"))

@@ -22,7 +22,7 @@ use summary::summary;
 
 impl Train {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let task = Task::from(self.task);
+        let task = self.task;
         self.check_counts()?;
         let recipe = self.recipe_name(task)?;
         if let Some(sizes) = self.path_options() {
@@ -33,7 +33,7 @@ impl Train {
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.
     fn check_counts(&self) -> Result<()> {
-        if let (1, Some(flag)) = (self.hidden.len(), self.layers_given()) {
+        if let (0 | 1, Some(flag)) = (self.hidden.len(), self.layers_given()) {
             return Err(Error::new("a setting is for networks of several hidden layers")
                 .expected("several numbers for --hidden, such as 64,32")
                 .got(flag)
@@ -124,7 +124,7 @@ impl Train {
                 .at(path)
                 .expected("--resume, or the name of a file that there is not")
                 .got("a file of that name, which this run would overwrite")
-                .help("pass --resume to go on from it, or remove it to start anew")),
+                .help("pass --resume to continue from it, or remove it to start anew")),
             (true, false) => console
                 .say(format_args!("There is no {} yet: the run starts anew.", path.display())),
             _ => Ok(()),

@@ -1,7 +1,5 @@
 //! The flags of `tamis train` as options of the library.
 
-use std::time::Duration;
-
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::iht::Step;
 use tamis::learn::train::{OneOutput, Schedule, Trials};
@@ -9,9 +7,9 @@ use tamis::learn::{anneal, lm};
 
 use super::super::common::Common;
 use super::super::console::{first_given, say_error};
-use super::super::parse::{OptimiserName, RecipeName, SignsName, ToPin};
+use super::super::parse::{self, OptimiserName, RecipeName, SignsName, ToPin, limit_above_zero};
 use super::args::{LimitArgs, Train};
-use crate::base::Limits;
+use crate::base::{Limits, check_setting};
 use crate::data::{DataFiles, Labels, Problem, Task};
 use crate::train::dense::{Head, Optimiser, Rates};
 use crate::train::{
@@ -24,28 +22,24 @@ impl Train {
     /// The recipe that is meant, and not auto; one that does not suit the task and settings of
     /// another one are refused.
     pub(super) fn recipe_name(&self, task: Task) -> Result<RecipeName> {
-        if self.passes.epochs == Some(0) {
-            return Err(Error::new("training needs an epoch")
-                .expected("--epochs 1 or more")
-                .got(0)
-                .help("leave --epochs out for the usual number; recipe lm needs none"));
-        }
+        let help = "leave --epochs out for the default; recipe lm needs none";
+        check_setting(self.passes.epochs != Some(0), "--epochs 1 or more", 0, help)?;
         let has_search = self.given.only_for(&[RecipeName::Lm]);
         let searched = has_search || self.signs.is_some() || self.hidden.len() > 1;
         // A search gives no weight a place that lasts.
-        let pinned = !self.must_keep.is_empty() && self.hidden.len() == 1 && !has_search;
+        let pinned = !self.must_keep.is_empty() && self.hidden.len() <= 1 && !has_search;
+        // By default there are two neurons or more.
+        let hidden: &[usize] = if self.hidden.is_empty() { &[2] } else { &self.hidden };
         let published = self.given.only_for(&[RecipeName::Paper, RecipeName::PaperSafe])
             || (pinned && self.signs.is_some());
         let recipe = match (self.recipe, task) {
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
             (RecipeName::Auto, Task::Binary) if searched => RecipeName::Lm,
-            (RecipeName::Auto, _) => {
-                match Recipe::auto(task, &self.hidden, self.budget(), pinned) {
-                    Recipe::Anneal(_) => RecipeName::Anneal,
-                    Recipe::Paper(_) => RecipeName::Paper,
-                    _ => RecipeName::Lm,
-                }
-            }
+            (RecipeName::Auto, _) => match Recipe::auto(task, hidden, self.budget(), pinned) {
+                Recipe::Anneal(_) => RecipeName::Anneal,
+                Recipe::Paper(_) => RecipeName::Paper,
+                _ => RecipeName::Lm,
+            },
             (recipe, _) => recipe,
         };
         check_recipe(recipe.name(), task)?;
@@ -65,7 +59,7 @@ impl Train {
         let checkpoint = self.checkpoints.checkpoint.clone().map(|path| CheckpointOptions {
             resume: self.checkpoints.resume,
             on_error: |error| {
-                say_error(format_args!("warning: the run goes on without a checkpoint: {error}"));
+                say_error(format_args!("warning: the run continues without a checkpoint: {error}"));
             },
             ..CheckpointOptions::resume(path)
         });
@@ -112,54 +106,52 @@ impl Train {
     }
 
     fn lm_options(&self) -> Result<LmOptions> {
-        let (args, usual) = (&self.lm, LmOptions::default());
-        if args.search_rows == Some(0) {
-            return Err(Error::new("the search needs rows")
-                .expected("--search-rows 1 or more")
-                .got(0)
-                .help("leave --search-rows out for a number that suits --nnz"));
-        }
-        let validation = self.validation.validation.unwrap_or(usual.validation);
-        let patience = self.validation.patience.unwrap_or(usual.params.validation_patience);
+        let (args, defaults) = (&self.lm, LmOptions::default());
+        let help = "leave --search-rows out for a number that suits --nnz";
+        check_setting(args.search_rows != Some(0), "--search-rows 1 or more", 0, help)?;
+        let validation = self.validation.validation.unwrap_or(defaults.validation);
+        let patience = self.validation.patience.unwrap_or(defaults.params.validation_patience);
         if patience > 0 && validation == 0.0 {
-            return Err(Error::new("patience needs rows held out")
+            return Err(Error::new("patience needs a validation split")
                 .expected("--validation above 0, such as 0.1")
                 .got(format_args!("--patience {patience} without it"))
                 .help("pass --validation 0.1 too, or leave --patience out"));
         }
         let params = lm::Params {
-            rows: args.search_rows.unwrap_or(usual.params.rows),
-            kicks: args.kicks.unwrap_or(usual.params.kicks),
-            patience: args.idle_kicks.unwrap_or(usual.params.patience),
+            rows: args.search_rows.unwrap_or(defaults.params.rows),
+            kicks: args.kicks.unwrap_or(defaults.params.kicks),
+            patience: args.idle_kicks.unwrap_or(defaults.params.patience),
             validation_patience: patience,
             // As many steps as the kicks take: there are other limits.
-            steps: if args.kicks.is_some() { u32::MAX } else { usual.params.steps },
-            ..usual.params
+            steps: if args.kicks.is_some() { u32::MAX } else { defaults.params.steps },
+            ..defaults.params
         };
         Ok(LmOptions {
             params,
             signs: self.signs.map(Into::into),
             validation,
-            turns: args.turns.unwrap_or(usual.turns),
-            layer_kicks: args.kicks.unwrap_or(usual.layer_kicks),
+            turns: args.turns.unwrap_or(defaults.turns),
+            layer_kicks: args.kicks.unwrap_or(defaults.layer_kicks),
         })
     }
 
     fn anneal_options(&self) -> AnnealOptions {
-        let (args, usual) = (&self.anneal, AnnealOptions::default());
+        let (args, defaults) = (&self.anneal, AnnealOptions::default());
         let params = anneal::Params {
-            epochs: self.passes.epochs.unwrap_or(usual.params.epochs),
-            patience: self.validation.patience.unwrap_or(usual.params.patience),
-            start_factor: args.start_factor.map_or(usual.params.start_factor, |value| value as f32),
-            rate: self.passes.rate.map_or(usual.params.rate, |value| value as f32),
-            drop: args.drop.map_or(usual.params.drop, |value| value as f32),
-            ..usual.params
+            epochs: self.passes.epochs.unwrap_or(defaults.params.epochs),
+            patience: self.validation.patience.unwrap_or(defaults.params.patience),
+            start_factor: args
+                .start_factor
+                .map_or(defaults.params.start_factor, |value| value as f32),
+            rate: self.passes.rate.map_or(defaults.params.rate, |value| value as f32),
+            drop: args.drop.map_or(defaults.params.drop, |value| value as f32),
+            ..defaults.params
         };
         AnnealOptions {
             params,
-            validation: self.validation.validation.unwrap_or(usual.validation),
+            validation: self.validation.validation.unwrap_or(defaults.validation),
             batch: self.passes.batch,
-            least_steps: if self.passes.epochs.is_some() { 0 } else { usual.least_steps },
+            least_steps: if self.passes.epochs.is_some() { 0 } else { defaults.least_steps },
         }
     }
 
@@ -171,31 +163,31 @@ impl Train {
                 .got("free")
                 .help("choose --recipe lm"));
         }
-        let usual = PaperOptions::default();
-        let batch = self.passes.batch.unwrap_or(usual.schedule.batch);
-        let epochs = self.passes.epochs.unwrap_or(usual.schedule.epochs);
-        let trials = |usual: Trials| Trials {
-            count: args.trials.unwrap_or(usual.count),
-            rows: args.trial_rows.unwrap_or(usual.rows),
+        let defaults = PaperOptions::default();
+        let batch = self.passes.batch.unwrap_or(defaults.schedule.batch);
+        let epochs = self.passes.epochs.unwrap_or(defaults.schedule.epochs);
+        let trials = |defaults: Trials| Trials {
+            count: args.trials.unwrap_or(defaults.count),
+            rows: args.trial_rows.unwrap_or(defaults.rows),
         };
         let published = PaperOptions::published(epochs, batch);
         let head = OneOutput {
-            signs: self.signs.map_or(usual.schedule.head.signs, Into::into),
-            empty: args.empty.map_or(usual.schedule.head.empty, Into::into),
-            step: args.step.unwrap_or(usual.schedule.head.step),
-            refine: args.refine.unwrap_or(usual.schedule.head.refine),
+            signs: self.signs.map_or(defaults.schedule.head.signs, Into::into),
+            empty: args.empty.map_or(defaults.schedule.head.empty, Into::into),
+            step: args.step.unwrap_or(defaults.schedule.head.step),
+            refine: args.refine.unwrap_or(defaults.schedule.head.refine),
             ..published.head
         };
         Ok(PaperOptions {
-            schedule: Schedule { trials: trials(usual.schedule.trials), head, ..published },
+            schedule: Schedule { trials: trials(defaults.schedule.trials), head, ..published },
             outputs: OutputsOptions {
-                epochs: self.passes.epochs.unwrap_or(usual.outputs.epochs),
-                batch: self.passes.batch.unwrap_or(usual.outputs.batch),
+                epochs: self.passes.epochs.unwrap_or(defaults.outputs.epochs),
+                batch: self.passes.batch.unwrap_or(defaults.outputs.batch),
                 step_size: if let Some(Step::Fixed(eta)) = args.step { Some(eta) } else { None },
-                rank: args.rank.unwrap_or(usual.outputs.rank),
-                trials: trials(usual.outputs.trials),
+                rank: args.rank.unwrap_or(defaults.outputs.rank),
+                trials: trials(defaults.outputs.trials),
                 safe: recipe == RecipeName::PaperSafe,
-                ..usual.outputs
+                ..defaults.outputs
             },
         })
     }
@@ -230,7 +222,7 @@ impl Train {
     }
 
     fn imp_settings(&self) -> Result<ImpSettings> {
-        let (args, usual) = (&self.imp, ImpSettings::default());
+        let (args, defaults) = (&self.imp, ImpSettings::default());
         let optimiser = match args.optimiser.unwrap_or(OptimiserName::Adam) {
             OptimiserName::Adam if args.momentum.is_some() => {
                 return Err(Error::new("adam has no momentum to set")
@@ -245,16 +237,16 @@ impl Train {
             falls: args.rate_falls.clone().unwrap_or_default(),
             factor: args.rate_factor.unwrap_or(0.1) as f32,
             decay: args.weight_decay.unwrap_or(0.0) as f32,
-            ..Rates::constant(self.passes.rate.map_or(optimiser.usual_rate(), |rate| rate as f32))
+            ..Rates::constant(self.passes.rate.map_or(optimiser.default_rate(), |rate| rate as f32))
         };
         Ok(ImpSettings {
             head: if args.sum_output { Head::Sum } else { Head::Weights },
-            epochs: self.passes.epochs.unwrap_or(usual.epochs),
-            batch: self.passes.batch.unwrap_or(usual.batch),
+            epochs: self.passes.epochs.unwrap_or(defaults.epochs),
+            batch: self.passes.batch.unwrap_or(defaults.batch),
             optimiser,
             rates: Some(rates),
-            prune: if args.one_shot { 1.0 } else { args.prune_part.unwrap_or(usual.prune) },
-            rewind: args.rewind.unwrap_or(usual.rewind),
+            prune: if args.one_shot { 1.0 } else { args.prune_part.unwrap_or(defaults.prune) },
+            rewind: args.rewind.unwrap_or(defaults.rewind),
             raw: args.raw_inputs,
             test: None,
             keep_levels: args.keep_levels,
@@ -296,32 +288,24 @@ impl Train {
 
     /// None where no flag asks for layers one by one.
     fn layers_options(&self) -> Result<Option<LayersOptions>> {
-        let (args, usual) = (&self.layers, LayersOptions::default());
-        let rate = args.tune_rate.map_or(usual.tune.rate, |rate| rate as f32);
-        if !(rate.is_finite() && rate >= 0.0) {
-            return Err(Error::new("the rate of the joint fit is out of bounds")
-                .expected("--tune-rate 0 or more")
-                .got(rate)
-                .help("0.02 is usual"));
-        }
-        if let Some(grow) = args.grow.iter().find(|grow| !(grow.is_finite() && **grow >= 1.0)) {
-            return Err(Error::new(
-                "the layers cannot be trained to fewer weights than the network shall have",
-            )
-            .expected("--grow 1 or more")
-            .got(grow)
-            .help("3 is usual; 1 trains layers to their share of s"));
+        let (args, defaults) = (&self.layers, LayersOptions::default());
+        let rate = args.tune_rate.map_or(defaults.tune.rate, |rate| rate as f32);
+        let help = "leave --tune-rate out for 0.02";
+        check_setting(rate.is_finite() && rate >= 0.0, "--tune-rate 0 or more", rate, help)?;
+        for &grow in &args.grow {
+            let help = "leave --grow out for the default; 1 trains layers to their share of s";
+            check_setting(grow.is_finite() && grow >= 1.0, "--grow 1 or more", grow, help)?;
         }
         Ok(self.layers_given().map(|_| LayersOptions {
             grow: args.grow.clone(),
             shrink: shrink::Params {
-                tune: tune::Params { rate, ..usual.shrink.tune },
-                ..usual.shrink
+                tune: tune::Params { rate, ..defaults.shrink.tune },
+                ..defaults.shrink
             },
             tune: tune::Params {
-                epochs: args.tune_epochs.unwrap_or(usual.tune.epochs),
+                epochs: args.tune_epochs.unwrap_or(defaults.tune.epochs),
                 rate,
-                ..usual.tune
+                ..defaults.tune
             },
         }))
     }
@@ -329,18 +313,7 @@ impl Train {
 
 impl LimitArgs {
     fn limits(&self) -> Result<Limits> {
-        let limit = |flag: &str, value: Option<f64>| match value {
-            Some(value) if !(value > 0.0 && value.is_finite()) => {
-                Err(Error::new("a limit is out of bounds")
-                    .expected(format_args!("{flag} above 0"))
-                    .got(value)
-                    .help(format!("leave {flag} out for no limit")))
-            }
-            value => Ok(value),
-        };
-        let seconds = limit("--time-limit", self.time_limit)?;
-        let time =
-            seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
-        Ok(Limits { time, passes: limit("--passes-limit", self.passes_limit)? })
+        let time = limit_above_zero("--time-limit", self.time_limit)?.map(parse::duration);
+        Ok(Limits { time, passes: limit_above_zero("--passes-limit", self.passes_limit)? })
     }
 }

@@ -141,10 +141,10 @@ fn picture(report: &PathReport) -> String {
         colour,
         dashed,
     };
-    let has_validation = !held.is_empty();
-    let mut all = vec![line("rows trained on", own, 0, false)];
-    if has_validation {
-        all.push(line("rows left out", held, 1, false));
+    let has_folds = !held.is_empty();
+    let mut all = vec![line("training rows", own, 0, false)];
+    if has_folds {
+        all.push(line("validation folds", held, 1, false));
         all.push(line("with a standard error", above, 1, true));
     }
     let title = report
@@ -165,13 +165,13 @@ fn summary(object: &Object<'_>) -> String {
         let held = held.map_or_else(String::new, |(loss, error)| {
             let right =
                 point.cv_accuracy.map(|part| format!(", {}", percent(part))).unwrap_or_default();
-            format!("; left out {loss:.4e} ± {error:.1e}{right}")
+            format!("; cross-validation {loss:.4e} ± {error:.1e}{right}")
         });
         let start = if point.warm { "warm" } else { "cold" };
         format!(
             "{} nonzeros, {} neurons: loss {:.4e}, {fit}{held}; {:.2} s, {start}",
-            count(point.nnz as u64),
-            count(point.live as u64),
+            count(point.nnz),
+            count(point.live),
             point.loss,
             point.seconds
         )
@@ -180,9 +180,11 @@ fn summary(object: &Object<'_>) -> String {
         r.points.iter().map(|point| (name(point.requested_nnz), line(point))).collect();
     let mut rows: Vec<(&str, String)> =
         lines.iter().map(|(name, line)| (name.as_str(), line.clone())).collect();
-    rows.extend(r.chosen_nnz.map(|nnz| {
-        ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz as u64), r.folds))
-    }));
+    rows.extend(
+        r.chosen_nnz.map(|nnz| {
+            ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz), r.folds))
+        }),
+    );
     rows.push(("time", format!("{:.2} s, {}", r.seconds, several(r.trainings, "training"))));
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
     facts(&format!("{ended} {} in {}", several(r.points.len(), "model"), object.folder), &rows)
@@ -190,5 +192,5 @@ fn summary(object: &Object<'_>) -> String {
 
 /// So many, with an s where it takes one.
 fn several(number: usize, what: &str) -> String {
-    format!("{} {what}{}", count(number as u64), if number == 1 { "" } else { "s" })
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }

@@ -40,16 +40,16 @@ fn joined(values: impl Iterator<Item = String>) -> String {
 }
 
 fn nonzeros(r: &Report) -> Fact {
-    let (nnz, asked) = (count(r.nnz as u64), count(r.requested_nnz as u64));
+    let (nnz, requested) = (count(r.nnz), count(r.requested_nnz));
     let share = |all: usize| percent(r.nnz as f64 / all as f64);
-    let (hidden, inputs) = (r.hidden.first(), count(r.inputs as u64));
+    let (hidden, inputs) = (r.hidden.first(), count(r.inputs));
     let text = match &r.details {
         Details::Layers(layers) => {
-            let layers = joined(layers.layers.iter().map(|layer| count(layer.nnz as u64)));
-            format!("{nnz} of {asked} asked for; hidden layers {layers}")
+            let layers = joined(layers.layers.iter().map(|layer| count(layer.nnz)));
+            format!("{nnz} of {requested} requested; hidden layers {layers}")
         }
         Details::Imp(imp) => {
-            format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz as u64))
+            format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz))
         }
         details => {
             let (second, start) = match details {
@@ -60,12 +60,12 @@ fn nonzeros(r: &Report) -> Fact {
             // One output of signs has no weight.
             let (width, shape) = match second.unwrap_or(r.outputs) {
                 1 if second.is_none() && start.is_none() => (r.inputs, inputs),
-                outputs => (r.inputs + outputs, format!("({inputs} + {})", count(outputs as u64))),
+                outputs => (r.inputs + outputs, format!("({inputs} + {})", count(outputs))),
             };
-            let start = start.map(|start| format!(", from {} at the start", count(start as u64)));
-            let (share, m) = (share(hidden * width), count(hidden as u64));
+            let start = start.map(|start| format!(", from {} at the start", count(start)));
+            let (share, m) = (share(hidden * width), count(hidden));
             format!(
-                "{nnz} of {asked} asked for ({share} of {m} × {shape} weights){}",
+                "{nnz} of {requested} requested ({share} of {m} × {shape} weights){}",
                 start.unwrap_or_default()
             )
         }
@@ -115,7 +115,7 @@ fn loss(r: &Report, losses: &str) -> Fact {
 fn together(r: &Report, layers: &LayersDetails) -> Option<Fact> {
     let before = layers.untuned_loss?;
     let grown = if layers.grown_nnz > r.nnz {
-        format!(" with {} weights", count(layers.grown_nnz as u64))
+        format!(" with {} weights", count(layers.grown_nnz))
     } else {
         String::new()
     };
@@ -135,41 +135,42 @@ fn pinned(pinned: &[PinnedWeight]) -> Option<Fact> {
     let names = joined(pinned.iter().take(SHOWN).map(name));
     let more = match pinned.len().saturating_sub(SHOWN) {
         0 => String::new(),
-        more => format!(", and {} more, which --json lists", count(more as u64)),
+        more => format!(", and {} more, which --json lists", count(more)),
     };
-    (!names.is_empty()).then(|| ("kept", format!("{names}{more}")))
+    (!names.is_empty()).then(|| ("pinned", format!("{names}{more}")))
 }
 
 fn search_split(search: &SearchDetails) -> Option<Fact> {
     let loss = search.validation_loss?;
-    let rows = count(search.validation_samples as u64);
+    let rows = count(search.validation_samples);
     let psnr = decibel(search.validation_psnr_db);
     let right = search.validation_accuracy.map(|share| format!(", accuracy {}", percent(share)));
     let right = right.unwrap_or_default();
-    Some(("held out", format!("{rows} rows: {loss:.4e} mean squared error, {psnr}{right}")))
+    Some(("validation", format!("{rows} rows: {loss:.4e} mean squared error, {psnr}{right}")))
 }
 
 fn anneal_split(anneal: &AnnealDetails) -> Option<Fact> {
     let (accuracy, loss) = anneal.validation_accuracy.zip(anneal.validation_loss)?;
-    let rows = count(anneal.validation_samples as u64);
-    Some(("held out", format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))))
+    let rows = count(anneal.validation_samples);
+    Some(("validation", format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))))
 }
 
 fn search_fact(search: &SearchDetails) -> Fact {
-    let found = match (search.exact, search.early) {
+    let ended = match (search.exact, search.early) {
         (true, _) => "exact",
-        (false, true) => "no better on the rows held out",
+        (false, true) => "early stopping on the validation split",
         (false, false) => "not exact",
     };
     let turns = match search.turns {
         0 => String::new(),
-        turns => format!(", {turns} turns of published steps"),
+        turns => format!(", {turns} alternations with published steps"),
     };
-    let moves = format!("{} of {} moves taken, {} kicks", search.moves, search.tried, search.kicks);
+    let moves =
+        format!("{} of {} moves taken, {} perturbations", search.moves, search.tried, search.kicks);
     (
         "search",
         format!(
-            "{found}; {moves}{turns}, signs {}, {} rows first",
+            "{ended}; {moves}{turns}, signs {}, {} rows first",
             search.signs, search.search_rows
         ),
     )
@@ -188,7 +189,7 @@ fn test_fact(r: &Report, imp: &ImpDetails) -> Option<Fact> {
 fn time(r: &Report) -> Fact {
     let resumed = match r.resumed_steps {
         0 => String::new(),
-        steps => format!(", went on from step {}", count(steps)),
+        steps => format!(", resumed from step {}", count(steps)),
     };
     let (seconds, passes, epochs, threads) = (r.seconds, r.passes, r.epochs, r.threads);
     let ended = format!("{threads} threads{}{resumed}", limit_fact(r.limit));
@@ -196,7 +197,8 @@ fn time(r: &Report) -> Fact {
         Details::Imp(imp) => {
             let (rounds, steps) = (imp.rounds, count(r.steps));
             format!(
-                "{seconds:.3} s, {rounds} rounds of pruning, {epochs} epochs each training, {steps} steps, {ended}"
+                "{seconds:.3} s, {rounds} rounds of pruning, {epochs} epochs each training, \
+                 {steps} steps, {ended}"
             )
         }
         Details::Layers(_) => {
@@ -228,7 +230,8 @@ fn memory(r: &Report) -> Fact {
         Details::Layers(layers) => {
             let mapped = bytes(layers.mapped_bytes);
             format!(
-                "data {data} and {mapped} between layers, state {state}, workspace {workspace}{peak}"
+                "data {data} and {mapped} between layers, state {state}, workspace \
+                 {workspace}{peak}"
             )
         }
         _ => format!("data {data}, state {state}, workspace {workspace}{peak}"),

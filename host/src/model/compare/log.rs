@@ -1,4 +1,4 @@
-//! The lines of [`tamis::infer::trace`], read from what a part has printed.
+//! The lines of [`tamis::infer::trace`], read from what a device has printed.
 //!
 //! Lines without the prefix are not looked at, and what stands before it on a line, as a time, is
 //! left out. Nothing else is believed: numbers are counted, rows come one by one, and checksums
@@ -69,7 +69,10 @@ impl TraceLog {
             return Err(Error::new("there is no trace in the log")
                 .expected(format_args!("a line such as \"{PREFIX} {VERSION} floats 0123abcd\""))
                 .got(format_args!("{} lines that start with {PREFIX}", lines.len()))
-                .help("record what a program prints that predicts through tamis::infer::trace::Trace, from its start on"));
+                .help(
+                    "record what a program prints that predicts through \
+                     tamis::infer::trace::Trace, from its start on",
+                ));
         };
         read(lines[start], &lines[start + 1..])
     }
@@ -170,7 +173,7 @@ fn kind_of(text: &str) -> Option<Kind> {
     [Kind::Floats, Kind::Integers].into_iter().find(|kind| kind.name() == text)
 }
 
-/// A decimal number as the part writes it, without a sign.
+/// A decimal number as the device writes it, without a sign.
 fn whole(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -192,7 +195,8 @@ mod tests {
         for (row, bits) in [(0, 5), (1, 9)] {
             let sum = trace::checksum(numbers(bits));
             text += &format!(
-                "@tamis row {row} 3 89abcdef\n@tamis 0 0 {bits:08x}\nother\n@tamis 1 0 00000007\n@tamis end 2 {sum:08x}\n"
+                "@tamis row {row} 3 89abcdef\n@tamis 0 0 {bits:08x}\nother\n@tamis 1 0 \
+                 00000007\n@tamis end 2 {sum:08x}\n"
             );
         }
         text + "@tamis done 2\n"

@@ -26,7 +26,7 @@ impl Fixed {
         Self(if ones { vec![(last, 1.0)] } else { vec![] })
     }
 
-    /// Parts the weights of each row: column and value of those that depend on the data, and what
+    /// Divides the weights of each row: column and value of those that depend on the data, and what
     /// the others add.
     pub(super) fn part(&self, csr: &Csr<'_>) -> (Vec<Vec<(usize, f32)>>, Vec<f64>) {
         let mut entries = csr.columns().iter().zip(csr.values());

@@ -155,7 +155,8 @@ fn bits(layer: &Sparse<i8>) -> Vec<u32> {
 fn factor(factor: f32) -> Result<u32> {
     Rescale::near(factor).map(Rescale::bits).map_err(|error| {
         Error::from(error).got(format_args!("a factor of {factor:e} between two layers")).help(
-            "the sizes of weights and activations are too far apart for 8 bits: use the model of floats",
+            "the sizes of weights and activations are too far apart for 8 bits: use the model of \
+             floats",
         )
     })
 }

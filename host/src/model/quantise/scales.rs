@@ -151,7 +151,10 @@ pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputS
                 used.iter().filter(|used| **used).count(),
                 data.cols
             ))
-            .help("leave out or rescale the columns with the largest weights, or pass rows in which they are not 0"));
+            .help(
+                "leave out or rescale the columns with the largest weights, or pass rows in \
+                 which they are not 0",
+            ));
     }
     if !scale.is_normal() {
         return Err(Error::new("the inputs have no scale")
@@ -226,7 +229,7 @@ pub(super) fn cuts(activations: &[Vec<f32>], part: f64) -> Result<Vec<f32>> {
     activations.iter().enumerate().map(cut).collect()
 }
 
-/// Part of the activations above 0 that these scales cut.
+/// Fraction of the activations above 0 that these scales cut.
 pub(super) fn part_cut(activations: &[Vec<f32>], cuts: &[f32]) -> f64 {
     let above =
         |(sorted, cut): (&Vec<f32>, &f32)| sorted.len() - sorted.partition_point(|a| a <= cut);

@@ -1,11 +1,12 @@
 //! Training of weights that will be rounded (*quantisation-aware fine-tuning*), on the support that
 //! they have.
 //!
-//! Weights and biases stay floats. Every step rounds them and predicts with the integers, as a part
-//! would, to the bit; the loss of those predictions moves the floats, with derivatives straight
-//! through the rounding (`tamis::infer::quantised::straight`). Scales stay as the calibration has
-//! chosen them, and weights stay within them. After each epoch the model of integers is made as it
-//! would be saved and scored on all rows; the best one is the result, the untuned one included.
+//! Weights and biases stay floats. Every step rounds them and predicts with the integers, as a
+//! device would, to the bit; the loss of those predictions moves the floats, with derivatives
+//! straight through the rounding (`tamis::infer::quantised::straight`). Scales stay as the
+//! calibration has chosen them, and weights stay within them. After each epoch the model of
+//! integers is made as it would be saved and scored on all rows; the best one is the result, the
+//! untuned one included.
 //!
 //! The gradients of the rows of a step are added in groups of a fixed size and in order, so threads
 //! change no bit.
@@ -37,7 +38,7 @@ const GROUP: usize = 32;
 /// How to tune.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TuneOptions {
-    /// Epochs, batches, the first step in parts of the root mean square of a layer's weights, and
+    /// Epochs, batches, the first step relative to the root mean square of a layer's weights, and
     /// the seed of the order of rows.
     pub params: Params,
     /// Time, looked at after every step; passes are not limited.
@@ -45,20 +46,20 @@ pub struct TuneOptions {
 }
 
 impl TuneOptions {
-    /// The first step of a weight, in parts of the size of its layer's weights: shorter than that
+    /// The first step of a weight, relative to the size of its layer's weights: shorter than that
     /// of floats, which are not fitted yet.
     pub const RATE: f32 = 0.01;
 }
 
-/// Where a run is, after an epoch.
+/// Where a fit of a finished model is, after an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct TuneProgress {
-    /// Epochs done.
+pub struct EpochProgress {
+    /// Epochs done, or steps of least squares.
     pub epoch: u32,
-    /// Epochs planned.
+    /// Epochs planned; least squares may need fewer.
     pub epochs: u32,
-    /// The least loss of integers so far, on all rows.
+    /// The least loss so far; of a model of integers on all rows.
     pub best: f32,
 }
 
@@ -108,7 +109,7 @@ pub(super) fn tune(
     rows: Rows<'_>,
     options: &TuneOptions,
     stop: &Stop,
-    mut observe: impl FnMut(&TuneProgress) -> bool,
+    mut observe: impl FnMut(&EpochProgress) -> bool,
 ) -> Result<(Vec<u8>, TuneReport)> {
     let (began, params) = (Instant::now(), options.params);
     let Rows { data, task, labels } = rows;
@@ -189,7 +190,7 @@ pub(super) fn tune(
         if !is_over {
             report.epochs = epoch;
             report.stopped =
-                !observe(&TuneProgress { epoch, epochs: params.epochs, best: best.0 as f32 });
+                !observe(&EpochProgress { epoch, epochs: params.epochs, best: best.0 as f32 });
             is_over = report.stopped;
         }
     }
@@ -206,7 +207,7 @@ fn check(params: &Params) -> Result<()> {
                 "{} epochs, {} rows, rate {}",
                 params.epochs, params.batch, params.rate
             ))
-            .help("5 to 20 epochs are usual"));
+            .help("choose 5 to 20 epochs"));
     }
     Ok(())
 }

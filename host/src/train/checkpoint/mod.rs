@@ -28,21 +28,17 @@ use crate::{Error, Result, base::file};
 use terms::Term;
 
 const VERSION: u32 = 2;
-/// Bytes of the magic.
 const MAGIC: usize = 8;
 /// Where the checksum is, and where that which it is of begins.
 const SUM: usize = 12;
 const SUMMED: usize = 16;
-/// Bytes of a term.
 const TERM: usize = 8;
-/// Bytes of a number.
 const WORD: usize = 4;
 /// Bytes read at a time.
 const PIECE: usize = 1 << 16;
 
 static CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
-/// Whether a checkpoint is being written, which a program that ends should wait for.
 static WRITING: AtomicBool = AtomicBool::new(false);
 
 /// Whether a checkpoint is being written, which a program that ends should wait for.
@@ -72,7 +68,6 @@ pub struct CheckpointFile {
     /// Whether it is newer than the file.
     fresh: bool,
     written: Instant,
-    /// Least time between two writes.
     every: Duration,
     stop: Option<Stop>,
     /// Hears of the first checkpoint that cannot be written.
@@ -327,12 +322,10 @@ pub(crate) fn lm_bytes(budget: &Recovery) -> usize {
     most_bytes(&lm::Checkpoint::form(budget, 0, Signs::Positive), terms::COMMON + LM_TERMS)
 }
 
-/// The longest checkpoint of a run of recipe `anneal`, in bytes.
 pub(crate) fn anneal_bytes(budget: &Annealing) -> usize {
     most_bytes(&anneal::Checkpoint::form(budget), terms::COMMON + ANNEAL_TERMS)
 }
 
-/// The longest checkpoint of the published method for one output, in bytes.
 pub(crate) fn paper_bytes(budget: &Training) -> usize {
     most_bytes(&train::Checkpoint::form(budget, Signs::Positive), terms::COMMON + PAPER_TERMS)
 }
@@ -391,19 +384,24 @@ impl Kind {
     /// Checks magic and version, as far as they were read.
     fn check_magic(self, bytes: &[u8]) -> Result<()> {
         if !bytes.starts_with(self.magic()) {
-            return Err(match Self::MAGICS.iter().find(|(magic, _)| bytes.starts_with(&magic[..])) {
-                Some((_, name)) if *name == self.name() => {
-                    Error::new("the checkpoint is of a run on other data or with other settings")
-                        .expected("labels for as many outputs as the run began with")
-                        .got("one output in place of several, or several in place of one")
-                        .help("resume with the same data and settings, or name another file to start anew")
-                }
-                Some((_, name)) => other_recipe(self.name(), name),
-                None => Error::new("not a checkpoint of a run")
-                    .expected("a file that --checkpoint wrote")
-                    .got("other bytes at its beginning")
-                    .help("name another file"),
-            });
+            return Err(
+                match Self::MAGICS.iter().find(|(magic, _)| bytes.starts_with(&magic[..])) {
+                    Some((_, name)) if *name == self.name() => Error::new(
+                        "the checkpoint is of a run on other data or with other settings",
+                    )
+                    .expected("labels for as many outputs as the run began with")
+                    .got("one output in place of several, or several in place of one")
+                    .help(
+                        "resume with the same data and settings, or name another file to \
+                             start anew",
+                    ),
+                    Some((_, name)) => other_recipe(self.name(), name),
+                    None => Error::new("not a checkpoint of a run")
+                        .expected("a file that --checkpoint wrote")
+                        .got("other bytes at its beginning")
+                        .help("name another file"),
+                },
+            );
         }
         match word(bytes, MAGIC) {
             Some(VERSION) => Ok(()),

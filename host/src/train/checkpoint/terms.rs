@@ -58,7 +58,6 @@ impl Term {
         Self { name, value, shown: Shown::Checksum }
     }
 
-    /// As it is stored.
     pub(crate) const fn to_bytes(self) -> [u8; 8] {
         self.value.to_le_bytes()
     }

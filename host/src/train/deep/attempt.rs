@@ -95,9 +95,9 @@ impl<'a> Run<'a> {
         Self { job, pool, stop, most: Most::default(), passes: 0.0, attempts: 0, start }
     }
 
-    /// What the next of so many parts of an attempt may take of the time and the passes that are
-    /// left: an even part of them, of half of them where there are attempts behind this one. No
-    /// time at all is as little as there is.
+    /// What the next of so many stages of an attempt may take of the time and the passes that are
+    /// left: an even share of them, of half of them where there are attempts behind this one,
+    /// and at least a millisecond.
     fn share(&self, parts: usize) -> Limits {
         let is_last = self.attempts as usize >= self.job.sizes.grown.len();
         let parts = parts * if is_last { 1 } else { 2 };
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
         let mut done = Vec::new();
         for layer in 0..count {
             if layer > 0 {
-                // Neurons without weights were left out, and take room from the layer behind them.
+                // Neurons without weights were pruned, and take room from the layer behind them.
                 let ends = if layer + 1 == count { self.job.sizes.outputs } else { 0 };
                 let most =
                     self.job.hidden[layer].saturating_mul(stack.width().saturating_add(ends));
@@ -217,7 +217,8 @@ impl<'a> Run<'a> {
             let found = &trained.report;
             if found.stopped && layer + 1 < count {
                 return Err(Error::interrupted_in(format_args!(
-                    "in hidden layer {} of {count}, and only a run whose last layer has begun gives a model: nothing is saved",
+                    "in hidden layer {} of {count}, and only a run whose last layer has begun \
+                     gives a model: nothing is saved",
                     layer + 1
                 )));
             }

@@ -8,11 +8,9 @@ use crate::train::budget::Memory;
 use crate::train::options::{LayersOptions, Options, Recipe};
 use crate::{Error, Result};
 
-/// Several hidden layers to train.
 pub(super) struct DeepJob<'a> {
     pub(super) options: &'a Options,
     pub(super) hidden: &'a [usize],
-    /// What trains each layer.
     pub(super) recipe: Recipe,
     pub(super) shrink: shrink::Params,
     pub(super) tune: tune::Params,
@@ -47,7 +45,6 @@ impl<'a> DeepJob<'a> {
     }
 }
 
-/// Sizes that were checked.
 pub(super) struct DeepSizes {
     /// c, where weights lead to the outputs; 0 where they have signs.
     pub(super) outputs: usize,

@@ -23,7 +23,6 @@ use crate::{Error, Result};
 /// Rows that go through the layers at a time.
 const CHUNK: usize = 256;
 
-/// A layer that was trained.
 pub(super) struct TrainedLayer {
     pub(super) trained: Trained,
     /// As [`crate::train::DeepLayer::mapped_bytes`].
@@ -251,8 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_behind_others_is_the_same_whether_what_they_make_is_stored_and_rows_come_back_in_order()
-     {
+    fn a_layer_is_the_same_on_stored_activations() {
         let (n, d, m) = (700, 11, 9);
         let (mut index, mut value) = ([0; 99], [0.0; 99]);
         let mut stack = Stack::new(d, &mut index, &mut value);
@@ -309,10 +307,10 @@ mod tests {
                 let what = format!("{task:?}, {outputs} outputs, {memory:?}, bytes {bytes}");
                 let [behind_plan, stored_plan] =
                     [&behind, &stored].map(|trained| trained.report.plan.unwrap());
-                assert_eq!(behind_plan.layout(), stored_plan.layout(), "{what}");
+                assert_eq!(behind_plan.layout, stored_plan.layout, "{what}");
                 assert_eq!(behind.model.bytes(), stored.model.bytes(), "{what}");
                 assert_eq!(behind.report.loss, stored.report.loss, "{what}");
-                let more = more.unwrap().bytes(n, behind_plan.layout()) as u64;
+                let more = more.unwrap().bytes(n, behind_plan.layout) as u64;
                 assert_eq!(behind_plan.total_bytes(), stored_plan.total_bytes() + more, "{what}");
             }
         }

@@ -8,10 +8,11 @@
 use tamis::base::rng::{Permutation, stream};
 use tamis::network::top::Top;
 
-use super::keep::{Keep, Kept, Saved};
+use super::folder::{LevelFolder, OpenFolder, Saved};
 use super::optimiser::State;
 use super::options::{ImpOptions, Level};
-use super::pass::{Batch, Engine, Measure, Set};
+use super::pass::{Batch, Engine, Measure};
+use crate::data::Problem;
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -55,9 +56,9 @@ pub struct Imp {
 /// Trains a dense network and prunes it to s weights.
 ///
 /// `observe` is called after every epoch and ends the run by returning `false`; `stop` ends it
-/// within a step, in the time of a tile of rows, and what that step did is dropped. With `keep`
-/// every level is saved when it is done, and a run that was ended can go on from there to the same
-/// bits. Runs on the current rayon pool, whose size changes no bit.
+/// within a step, in the time of a tile of rows, and what that step did is dropped. With `folder`
+/// every level is saved when it is done, and a run that was ended can be resumed from there, bit
+/// for bit. Runs on the current rayon pool, whose size changes no bit.
 ///
 /// # Errors
 /// A setting out of bounds, rows or labels of other lengths, a run that diverges, a folder that
@@ -66,43 +67,42 @@ pub struct Imp {
 ///
 /// ```
 /// use tamis::{base::dims::Dims, network::gates::Signs};
-/// use tamis_host::data::planted;
-/// use tamis_host::train::dense::{Goal, Head, ImpOptions, Rates, Set, Shape, imp};
+/// use tamis_host::data::{Problem, Task, planted};
+/// use tamis_host::train::dense::{Head, ImpOptions, Rates, Shape, imp};
 /// use tamis_host::operator::Stop;
 ///
 /// let planted = planted::network(Dims::new(600, 8, 2, 4), Signs::Positive, 1)?;
-/// let set = Set { data: &planted.data, labels: &planted.labels };
+/// let problem = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
 /// let shape = Shape::new(8, &[4], 1, Head::Weights)?;
-/// let usual = ImpOptions::new(shape, Goal::Regression, 10);
+/// let usual = ImpOptions::new(shape, Task::Regression, 10);
 /// let options = ImpOptions { batch: 50, rates: Rates::constant(0.01), part: 0.2, ..usual };
-/// let pruned = imp(set, None, &options, None, &Stop::new(), |_| true)?;
+/// let pruned = imp(problem, None, &options, None, &Stop::new(), |_| true)?;
 /// assert_eq!(pruned.mask.iter().filter(|&&kept| kept).count(), 10);
 /// assert_eq!(pruned.levels.last().map(|level| level.nnz), Some(10));
 /// # Ok::<(), tamis_host::Error>(())
 /// ```
 pub fn imp(
-    train: Set<'_>,
-    test: Option<Set<'_>>,
+    train: &Problem,
+    test: Option<&Problem>,
     options: &ImpOptions,
-    keep: Option<&Keep>,
+    folder: Option<&LevelFolder>,
     stop: &Stop,
     mut observe: impl FnMut(&Progress) -> bool,
 ) -> Result<Imp> {
     options.check()?;
     options.check_set(train)?;
     test.map_or(Ok(()), |test| options.check_set(test))?;
-    let kept = keep.map(|keep| Kept::open(keep, &train, test.as_ref(), options)).transpose()?;
+    let open = folder.map(|folder| OpenFolder::open(folder, train, test, options)).transpose()?;
     let mut run = Run::new(train, test, options, stop);
-    if let Some(saved) = kept.as_ref().and_then(|(_, saved)| saved.as_ref()) {
+    if let Some(saved) = open.as_ref().and_then(|(_, saved)| saved.as_ref()) {
         run.resume(saved);
     }
-    run.run(kept.as_ref().map(|(kept, _)| kept), &mut observe)
+    run.run(open.as_ref().map(|(folder, _)| folder), &mut observe)
 }
 
-/// A run on its way.
 struct Run<'a> {
-    train: Set<'a>,
-    test: Option<Set<'a>>,
+    train: &'a Problem,
+    test: Option<&'a Problem>,
     options: &'a ImpOptions,
     counts: Vec<usize>,
     engine: Engine<f32>,
@@ -118,7 +118,12 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(train: Set<'a>, test: Option<Set<'a>>, options: &'a ImpOptions, stop: &'a Stop) -> Self {
+    fn new(
+        train: &'a Problem,
+        test: Option<&'a Problem>,
+        options: &'a ImpOptions,
+        stop: &'a Stop,
+    ) -> Self {
         let weights = options.shape.initial(options.seed);
         let batch = options.rows(train.data.rows);
         Self {
@@ -126,7 +131,7 @@ impl<'a> Run<'a> {
             test,
             options,
             counts: options.counts(),
-            engine: Engine::new(&options.shape, options.goal, batch, stop),
+            engine: Engine::new(&options.shape, options.task, batch, stop),
             state: State::new(options.optimiser, weights.len()),
             origin: weights.clone(),
             trained: weights.clone(),
@@ -149,7 +154,7 @@ impl<'a> Run<'a> {
 
     fn run(
         mut self,
-        kept: Option<&Kept>,
+        folder: Option<&OpenFolder>,
         observe: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<Imp> {
         while self.levels.len() < self.counts.len() {
@@ -167,8 +172,8 @@ impl<'a> Run<'a> {
                 }
                 done => done?,
             }
-            if let Some(kept) = kept {
-                kept.save(&self.weights, &self.origin, &self.mask, &self.levels)?;
+            if let Some(folder) = folder {
+                folder.save(&self.weights, &self.origin, &self.mask, &self.levels)?;
             }
         }
         Ok(self.finish(false))
@@ -223,7 +228,7 @@ impl<'a> Run<'a> {
         Ok(sum)
     }
 
-    fn measure(&mut self, set: Set<'_>) -> Result<Measure> {
+    fn measure(&mut self, set: &Problem) -> Result<Measure> {
         let batch =
             Batch { set, rows: 0..set.data.rows, order: None, scale: self.options.input_scale };
         let measure = self.engine.measure(&self.weights, &batch)?;

@@ -12,24 +12,24 @@
 //! | `pass` | losses and gradients of a batch, forwards and back |
 //! | [`optimiser`] | Adam and SGD with momentum, weight decay, rates that fall in steps |
 //! | [`mod@imp`] | iterative magnitude pruning: train, prune, rewind, again |
-//! | `keep` | a run in a folder, to go on with |
+//! | `folder` | checkpoints in a folder, and the levels |
 //!
-//! **Parts.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each
+//! **Tiles.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each
 //! with a gradient of its own; the gradients are added in the order of the groups. So the number of
 //! threads changes no bit, and activations are held for a tile of each group only. The kernels of
 //! `gemm` differ from one kind of processor to another, and so do the last bits.
 
+mod folder;
 pub mod imp;
-mod keep;
 pub mod optimiser;
 mod options;
 mod pass;
 mod product;
 mod shape;
 
+pub use folder::LevelFolder;
 pub use imp::{Imp, Progress, imp};
-pub use keep::Keep;
 pub use optimiser::{Optimiser, Rates};
 pub use options::{ImpOptions, Level};
-pub use pass::{Goal, Measure, Set};
+pub use pass::Measure;
 pub use shape::{Head, Layer, Shape};

@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::base::check_setting;
 
 /// Weights that a thread updates at a time.
 const CHUNK: usize = 1 << 14;
@@ -15,11 +16,11 @@ const EPSILON: f32 = 1e-8;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimiser {
-    /// Adam with the usual betas, 0.9 and 0.999.
+    /// Adam with betas 0.9 and 0.999.
     Adam,
     /// Stochastic gradient descent: `b <- momentum b + g`, `w <- w - rate b`.
     Sgd {
-        /// Part of the last step that goes on, from 0 up to but not 1.
+        /// Fraction of the last step that is added to the next, from 0 up to but not 1.
         momentum: f32,
     },
 }
@@ -58,35 +59,16 @@ impl Rates {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let out = |what: &str, expected: &str, got: f32, help: &str| {
-            Err(Error::new(format!("{what} is out of bounds"))
-                .expected(expected)
-                .got(got)
-                .help(help))
-        };
-        if !(self.rate > 0.0 && self.rate.is_finite()) {
-            let help = "leave --rate out for 0.001 with adam and 0.1 with sgd";
-            return out("the learning rate", "--rate above 0, such as 0.001", self.rate, help);
-        }
-        if !(self.factor > 0.0 && self.factor.is_finite()) {
-            let help = "leave --rate-factor out for 0.1";
-            return out(
-                "the factor of the rate",
-                "--rate-factor above 0, such as 0.1",
-                self.factor,
-                help,
-            );
-        }
-        if !(self.decay >= 0.0 && self.decay.is_finite()) {
-            let help = "leave --weight-decay out for none";
-            return out(
-                "the weight decay",
-                "--weight-decay 0 or more, such as 0.0001",
-                self.decay,
-                help,
-            );
-        }
-        Ok(())
+        let (rate, factor, decay) = (self.rate, self.factor, self.decay);
+        let help = "leave --rate out for 0.001 with adam and 0.1 with sgd";
+        let holds = rate > 0.0 && rate.is_finite();
+        check_setting(holds, "--rate above 0, such as 0.001", rate, help)?;
+        let help = "leave --rate-factor out for 0.1";
+        let holds = factor > 0.0 && factor.is_finite();
+        check_setting(holds, "--rate-factor above 0, such as 0.1", factor, help)?;
+        let help = "leave --weight-decay out for none";
+        let holds = decay >= 0.0 && decay.is_finite();
+        check_setting(holds, "--weight-decay 0 or more, such as 0.0001", decay, help)
     }
 }
 
@@ -100,9 +82,9 @@ impl Optimiser {
         }
     }
 
-    /// The usual rate.
+    /// The default rate.
     #[must_use]
-    pub const fn usual_rate(&self) -> f32 {
+    pub const fn default_rate(&self) -> f32 {
         match self {
             Self::Adam => 0.001,
             Self::Sgd { .. } => 0.1,
@@ -110,15 +92,10 @@ impl Optimiser {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        match *self {
-            Self::Sgd { momentum } if !(0.0..1.0).contains(&momentum) => {
-                Err(Error::new("the momentum is out of bounds")
-                    .expected("--momentum 0 or more and less than 1")
-                    .got(momentum)
-                    .help("leave --momentum out for 0.9"))
-            }
-            _ => Ok(()),
-        }
+        let Self::Sgd { momentum } = *self else { return Ok(()) };
+        let (expected, help) =
+            ("--momentum 0 or more and less than 1", "leave --momentum out for 0.9");
+        check_setting((0.0..1.0).contains(&momentum), expected, momentum, help)
     }
 }
 
@@ -139,7 +116,6 @@ impl State {
         Self { optimiser, first: vec![0.0; weights], second: vec![0.0; second], steps: 0 }
     }
 
-    /// Forgets everything.
     pub(super) fn reset(&mut self) {
         self.first.fill(0.0);
         self.second.fill(0.0);

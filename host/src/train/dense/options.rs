@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::optimiser::{Optimiser, Rates};
-use super::pass::{Engine, Goal, Measure, Set, labels_of};
+use super::pass::{Engine, Measure, labels_of};
 use super::shape::Shape;
-use crate::data::{Matrix, Values};
+use crate::base::check_setting;
+use crate::data::{Matrix, Problem, Task, Values};
 use crate::{Error, Result};
 
 /// One level of a run.
@@ -27,7 +28,7 @@ pub struct ImpOptions {
     /// The dense network.
     pub shape: Shape,
     /// What is learnt.
-    pub goal: Goal,
+    pub task: Task,
     /// Weights that are left in the end, s, over all layers.
     pub nnz: usize,
     /// Epochs of each level.
@@ -39,8 +40,8 @@ pub struct ImpOptions {
     pub optimiser: Optimiser,
     /// Step sizes and weight decay.
     pub rates: Rates,
-    /// Part of the weights that a round drops, rounded down, but at least one weight; 1 drops all
-    /// but s at once.
+    /// Fraction of the weights that a round drops, rounded down, but at least one weight; 1 drops
+    /// all but s at once.
     pub part: f64,
     /// Epoch of the first level whose start the weights are set back to; later levels train from
     /// there on. 0 is the initial weights.
@@ -56,10 +57,10 @@ impl ImpOptions {
     /// The published recipe of pruning, 10 % a round back to the initial weights, with Adam at
     /// 0.001 on all rows at once.
     #[must_use]
-    pub fn new(shape: Shape, goal: Goal, nnz: usize) -> Self {
+    pub fn new(shape: Shape, task: Task, nnz: usize) -> Self {
         Self {
             shape,
-            goal,
+            task,
             nnz,
             epochs: 15,
             batch: 0,
@@ -85,8 +86,8 @@ impl ImpOptions {
         counts
     }
 
-    /// Bytes of a usual dense implementation of this training: weights, their gradient and moments,
-    /// and the activations of all layers for a batch of `rows` at most, in 32-bit floats.
+    /// Bytes of a common dense implementation of this training: weights, their gradient and
+    /// moments, and the activations of all layers for a batch of `rows` at most, in 32-bit floats.
     #[must_use]
     pub fn dense_bytes(&self, rows: usize) -> u64 {
         let weights = self.shape.weights() as u64 * (2 + self.optimiser.moments() as u64);
@@ -108,7 +109,7 @@ impl ImpOptions {
         let batch = self.rows(data.rows);
         let floats = matches!(data.values, Values::F32(_));
         let gather = !floats || batch < data.rows || self.input_scale != 1.0;
-        Engine::<f32>::bytes(&self.shape, self.goal, batch, gather)
+        Engine::<f32>::bytes(&self.shape, self.task, batch, gather)
     }
 
     /// Rows of a batch of a set.
@@ -124,18 +125,12 @@ impl ImpOptions {
         self.optimiser.check()?;
         self.rates.check()?;
         let all = self.shape.weights();
-        if !(1..=all).contains(&self.nnz) {
-            return Err(Error::new("the number of nonzeros is out of bounds")
-                .expected(format_args!("--nnz 1 to {all}, the weights of the dense network"))
-                .got(self.nnz)
-                .help("choose a part of all weights, such as a tenth"));
-        }
-        if !(self.part > 0.0 && self.part <= 1.0) {
-            return Err(Error::new("the part that a round prunes is out of bounds")
-                .expected("--prune-part above 0 and at most 1")
-                .got(self.part)
-                .help("leave --prune-part out for 0.1, or pass --one-shot to prune once"));
-        }
+        let expected = format!("--nnz 1 to {all}, the weights of the dense network");
+        let help = "choose a fraction of all weights, such as a tenth";
+        check_setting((1..=all).contains(&self.nnz), expected, self.nnz, help)?;
+        let help = "leave --prune-part out for 0.1, or pass --one-shot to prune once";
+        let holds = self.part > 0.0 && self.part <= 1.0;
+        check_setting(holds, "--prune-part above 0 and at most 1", self.part, help)?;
         if self.rewind >= self.epochs {
             return Err(Error::new("the epoch to go back to leaves nothing to train")
                 .expected(format_args!(
@@ -149,9 +144,9 @@ impl ImpOptions {
     }
 
     /// Checks that rows and labels are such as the network takes.
-    pub(super) fn check_set(&self, set: Set<'_>) -> Result<()> {
+    pub(super) fn check_set(&self, set: &Problem) -> Result<()> {
         let (shape, rows) = (&self.shape, set.data.rows);
-        let width = labels_of(shape, self.goal);
+        let width = labels_of(shape, self.task);
         let wrong = |what: &str, expected: usize, got: usize| {
             let error = Error::new(format!("the {what} do not fit the network"))
                 .expected(expected)
@@ -164,7 +159,7 @@ impl ImpOptions {
         if set.labels.len() != rows * width {
             return wrong("labels", rows * width, set.labels.len());
         }
-        if self.goal == Goal::Classes
+        if self.task == Task::Multiclass
             && let Some(label) = set.labels.iter().find(|&&label| {
                 !(label >= 0.0
                     && label.fract() == 0.0

@@ -11,10 +11,11 @@ mod number;
 use rayon::prelude::*;
 
 use super::shape::Shape;
+use crate::data::Task;
 use crate::operator::Stop;
 use crate::{Error, Result};
+pub use batch::Measure;
 pub(super) use batch::{Batch, labels_of};
-pub use batch::{Goal, Measure, Set};
 use batch::{acts, widest};
 use group::{Group, Work};
 use number::Real;
@@ -32,7 +33,7 @@ const GROUPS: usize = 8;
 /// Computes losses and gradients of one network shape, in memory for batches of some size.
 pub(super) struct Engine<T> {
     shape: Shape,
-    goal: Goal,
+    task: Task,
     /// Rows of a tile.
     tile: usize,
     groups: Vec<Group<T>>,
@@ -41,20 +42,20 @@ pub(super) struct Engine<T> {
 
 impl<T: Real> Engine<T> {
     /// For batches of at most `batch` rows; `stop` ends a pass within a tile.
-    pub(super) fn new(shape: &Shape, goal: Goal, batch: usize, stop: &Stop) -> Self {
+    pub(super) fn new(shape: &Shape, task: Task, batch: usize, stop: &Stop) -> Self {
         let [tile, groups] = sizes(batch, shape.weights());
-        let groups = (0..groups).map(|_| Group::new(shape, goal, tile)).collect();
-        Self { shape: shape.clone(), goal, tile, groups, stop: stop.clone() }
+        let groups = (0..groups).map(|_| Group::new(shape, task, tile)).collect();
+        Self { shape: shape.clone(), task, tile, groups, stop: stop.clone() }
     }
 
     /// Bytes that the passes take; `gather` where rows are not used where they lie.
-    pub(super) fn bytes(shape: &Shape, goal: Goal, batch: usize, gather: bool) -> u64 {
+    pub(super) fn bytes(shape: &Shape, task: Task, batch: usize, gather: bool) -> u64 {
         let [tile, groups] = sizes(batch, shape.weights());
         let inputs = if gather { shape.inputs() } else { 0 };
         let widths = inputs + acts(shape).sum::<usize>() + 2 * widest(shape);
         let numbers = (tile as u64) * (widths as u64) + shape.weights() as u64;
         let labels =
-            tile * (4 * labels_of(shape, goal) + if goal == Goal::Classes { 2 } else { 0 });
+            tile * (4 * labels_of(shape, task) + if task == Task::Multiclass { 2 } else { 0 });
         groups as u64 * (numbers * size_of::<T>() as u64 + labels as u64)
     }
 
@@ -84,13 +85,13 @@ impl<T: Real> Engine<T> {
         let tile = self.tile;
         let tiles = rows.div_ceil(tile);
         let groups = tiles.min(self.groups.len()).max(1);
-        let terms = if self.goal == Goal::Classes { rows } else { rows * self.shape.outputs() };
+        let terms = if self.task == Task::Multiclass { rows } else { rows * self.shape.outputs() };
         // The square has the slope 2.
-        let slope = if self.goal == Goal::Classes { 1.0 } else { 2.0 };
+        let slope = if self.task == Task::Multiclass { 1.0 } else { 2.0 };
         let scale = back.then(|| T::of(-slope / terms.max(1) as f64));
         let work = Work {
             shape: &self.shape,
-            goal: self.goal,
+            task: self.task,
             weights,
             batch,
             tile,
@@ -113,7 +114,7 @@ impl<T: Real> Engine<T> {
         }
         let loss = done.iter().map(|group| group.loss).sum::<f64>() / terms.max(1) as f64;
         let right =
-            (self.goal != Goal::Regression).then(|| done.iter().map(|group| group.right).sum());
+            (self.task != Task::Regression).then(|| done.iter().map(|group| group.right).sum());
         Ok(Measure { rows, loss, right })
     }
 }
@@ -145,37 +146,39 @@ fn add_up<T: Real>(groups: &mut [Group<T>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Problem;
     use crate::data::{Matrix, Values};
     use crate::train::dense::shape::Head;
     use tamis::base::rng::Permutation;
 
-    const GOALS: [Goal; 3] = [Goal::Regression, Goal::Binary, Goal::Classes];
+    const TASKS: [Task; 3] = [Task::Regression, Task::Binary, Task::Multiclass];
 
-    /// Every goal with networks of one to three hidden layers, and both heads where there is one
+    /// Every task with networks of one to three hidden layers, and both heads where there is one
     /// output.
-    fn shapes() -> Vec<(Shape, Goal)> {
+    fn shapes() -> Vec<(Shape, Task)> {
         let mut all = Vec::new();
         for hidden in [&[6][..], &[5, 4], &[7, 3, 4]] {
-            for goal in GOALS {
-                let outputs = if goal == Goal::Binary { 1 } else { 3 };
-                all.push((Shape::new(5, hidden, outputs, Head::Weights).unwrap(), goal));
+            for task in TASKS {
+                let outputs = if task == Task::Binary { 1 } else { 3 };
+                all.push((Shape::new(5, hidden, outputs, Head::Weights).unwrap(), task));
             }
-            all.push((Shape::new(5, hidden, 1, Head::Sum).unwrap(), Goal::Regression));
+            all.push((Shape::new(5, hidden, 1, Head::Sum).unwrap(), Task::Regression));
         }
         all
     }
 
-    fn problem(rows: usize, shape: &Shape, goal: Goal) -> (Matrix, Vec<f32>) {
+    fn problem(rows: usize, shape: &Shape, task: Task) -> Problem {
         let noise = |e: usize| ((e * 7919 + e / 13 + 5) % 256) as u8;
         let values: Vec<f32> =
             (0..rows * shape.inputs()).map(|e| f32::from(noise(e)) / 100.0 - 1.27).collect();
-        let labels = (0..rows * labels_of(shape, goal)).map(|e| match goal {
-            Goal::Regression => f32::from(noise(e + 99)) / 64.0,
-            Goal::Binary => f32::from(noise(e) % 2),
-            Goal::Classes => f32::from(noise(e) % shape.outputs() as u8),
+        let labels = (0..rows * labels_of(shape, task)).map(|e| match task {
+            Task::Regression => f32::from(noise(e + 99)) / 64.0,
+            Task::Binary => f32::from(noise(e) % 2),
+            Task::Multiclass => f32::from(noise(e) % shape.outputs() as u8),
         });
         let labels = labels.collect();
-        (Matrix::new(rows, shape.inputs(), Values::F32(values)).unwrap(), labels)
+        let data = Matrix::new(rows, shape.inputs(), Values::F32(values)).unwrap();
+        Problem { data, labels, task: task }
     }
 
     fn weights(shape: &Shape) -> Vec<f64> {
@@ -186,18 +189,17 @@ mod tests {
     /// edge.
     #[test]
     fn gradients_are_the_slopes_of_the_loss() {
-        for (shape, goal) in shapes() {
+        for (shape, task) in shapes() {
             // Three tiles, and rows out of order.
-            let (data, labels) = problem(600, &shape, goal);
-            let set = Set { data: &data, labels: &labels };
+            let set = &problem(600, &shape, task);
             let order = Some(Permutation::new(1, 2, 600));
             let batch = Batch { set, rows: 3..600, order, scale: 0.5 };
-            let mut engine = Engine::new(&shape, goal, 600, &Stop::new());
+            let mut engine = Engine::new(&shape, task, 600, &Stop::new());
             let mut w = weights(&shape);
             let loss = engine.descend(&w, &batch).unwrap();
             let gradient = engine.gradient().to_vec();
             let largest = gradient.iter().fold(0.0_f64, |top, g| top.max(g.abs()));
-            assert!(loss > 0.01 && largest > 1e-3, "{shape:?} {goal:?}");
+            assert!(loss > 0.01 && largest > 1e-3, "{shape:?} {task:?}");
             let step = 1e-7;
             for (j, g) in gradient.iter().enumerate() {
                 let mut at = |value: f64| {
@@ -210,7 +212,7 @@ mod tests {
                 let slope = (up - down) / (2.0 * step);
                 assert!(
                     (slope - g).abs() < 1e-5 * largest.max(1.0),
-                    "{shape:?} {goal:?} {j}: {slope} {g}"
+                    "{shape:?} {task:?} {j}: {slope} {g}"
                 );
             }
         }
@@ -219,43 +221,37 @@ mod tests {
     /// Single precision takes other products and the core's losses.
     #[test]
     fn single_precision_agrees_with_double() {
-        for (shape, goal) in shapes() {
-            let (data, labels) = problem(700, &shape, goal);
-            let batch = Batch {
-                set: Set { data: &data, labels: &labels },
-                rows: 0..700,
-                order: None,
-                scale: 1.0,
-            };
+        for (shape, task) in shapes() {
+            let set = &problem(700, &shape, task);
+            let batch = Batch { set, rows: 0..700, order: None, scale: 1.0 };
             let double: Vec<f64> = weights(&shape);
             let single: Vec<f32> = double.iter().map(|&w| w as f32).collect();
-            let mut one = Engine::new(&shape, goal, 700, &Stop::new());
-            let mut two = Engine::new(&shape, goal, 700, &Stop::new());
+            let mut one = Engine::new(&shape, task, 700, &Stop::new());
+            let mut two = Engine::new(&shape, task, 700, &Stop::new());
             let losses =
                 (one.descend(&single, &batch).unwrap(), two.descend(&double, &batch).unwrap());
             assert!((losses.0 / losses.1 - 1.0).abs() < 1e-5, "{losses:?}");
             let largest = two.gradient().iter().fold(0.0_f64, |top, g| top.max(g.abs()));
             for (a, b) in one.gradient().iter().zip(two.gradient()) {
-                assert!((f64::from(*a) - b).abs() < 1e-5 * largest, "{shape:?} {goal:?} {a} {b}");
+                assert!((f64::from(*a) - b).abs() < 1e-5 * largest, "{shape:?} {task:?} {a} {b}");
             }
             let (one, two) =
                 (one.measure(&single, &batch).unwrap(), two.measure(&double, &batch).unwrap());
             assert_eq!((one.rows, one.right), (two.rows, two.right));
-            assert_eq!(one.right.is_some(), goal != Goal::Regression);
+            assert_eq!(one.right.is_some(), task != Task::Regression);
         }
     }
 
     #[test]
     fn threads_change_no_bit() {
         let shape = Shape::new(5, &[9, 4], 3, Head::Weights).unwrap();
-        let (data, labels) = problem(3000, &shape, Goal::Classes);
-        let set = Set { data: &data, labels: &labels };
+        let set = &problem(3000, &shape, Task::Multiclass);
         let weights = shape.initial(0);
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let order = Some(Permutation::new(1, 2, 3000));
-                let mut engine = Engine::new(&shape, Goal::Classes, 3000, &Stop::new());
+                let mut engine = Engine::new(&shape, Task::Multiclass, 3000, &Stop::new());
                 let loss = engine
                     .descend(&weights, &Batch { set, rows: 0..3000, order, scale: 1.0 })
                     .unwrap();
@@ -277,8 +273,8 @@ mod tests {
         let stop = Stop::new();
         let run = |values| {
             let data = Matrix::new(40, 5, values).unwrap();
-            let set = Set { data: &data, labels: &labels };
-            let mut engine = Engine::new(&shape, Goal::Binary, 40, &stop);
+            let set = &Problem { data, labels: labels.clone(), task: Task::Binary };
+            let mut engine = Engine::new(&shape, Task::Binary, 40, &stop);
             let loss = engine
                 .descend(&weights, &Batch { set, rows: 0..40, order: None, scale: 1.0 / 256.0 });
             (loss.map(f64::to_bits).ok(), engine.gradient().to_vec())

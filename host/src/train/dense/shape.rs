@@ -60,10 +60,11 @@ impl Shape {
         if hidden.is_empty() || widths.contains(&0) {
             return Err(Error::new("a layer of the network is empty")
                 .expected(
-                    "one or more hidden layers (--hidden M,…), each of 1 or more neurons; inputs and outputs",
+                    "one or more hidden layers (--hidden M,…), each of 1 or more neurons; inputs \
+                     and outputs",
                 )
                 .got(format_args!("widths {widths:?} from the inputs to the outputs"))
-                .help("10 to 1000 neurons are usual"));
+                .help("choose 10 to 1000 neurons"));
         }
         if head == Head::Sum && outputs != 1 {
             return Err(Error::new("a sum of the neurons is one output")
@@ -78,7 +79,7 @@ impl Shape {
             return Err(Error::new("the network has too many weights")
                 .expected(format_args!("at most {}: weights are counted in 32 bits", u32::MAX))
                 .got(format_args!("widths {widths:?} from the inputs to the outputs"))
-                .help("choose fewer neurons; 10 to 1000 are usual"));
+                .help("choose fewer neurons, such as 10 to 1000"));
         }
         Ok(Self { widths, head, layers })
     }

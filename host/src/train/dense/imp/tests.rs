@@ -1,8 +1,8 @@
 //! Whole runs: what is left, what comes back, and what is refused.
 
 use super::*;
-use crate::data::{Matrix, Values, planted};
-use crate::train::dense::{Goal, Head, Optimiser, Rates, Shape};
+use crate::data::{Matrix, Task, Values, planted};
+use crate::train::dense::{Head, Optimiser, Rates, Shape};
 use std::path::Path;
 use tamis::base::dims::Dims;
 use tamis::network::gates::Signs;
@@ -13,13 +13,13 @@ fn planted(rows: usize) -> planted::Planted {
 
 fn options() -> ImpOptions {
     let shape = Shape::new(10, &[6, 4], 1, Head::Weights).unwrap();
-    let usual = ImpOptions::new(shape, Goal::Regression, 11);
+    let usual = ImpOptions::new(shape, Task::Regression, 11);
     ImpOptions { epochs: 4, batch: 64, rewind: 1, rates: Rates::constant(0.01), ..usual }
 }
 
-fn train(options: &ImpOptions, keep: Option<&Keep>) -> Result<Imp> {
+fn train(options: &ImpOptions, keep: Option<&LevelFolder>) -> Result<Imp> {
     let planted = planted(300);
-    let set = Set { data: &planted.data, labels: &planted.labels };
+    let set = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
     imp(set, Some(set), options, keep, &Stop::new(), |_| true)
 }
 
@@ -31,7 +31,7 @@ fn count(mask: &[bool]) -> usize {
 fn rounds_drop_their_part_and_end_at_exactly_s() {
     let shape = Shape::new(10, &[10], 1, Head::Weights).unwrap();
     let counts = |nnz, part| {
-        ImpOptions { part, ..ImpOptions::new(shape.clone(), Goal::Regression, nnz) }.counts()
+        ImpOptions { part, ..ImpOptions::new(shape.clone(), Task::Regression, nnz) }.counts()
     };
     assert_eq!(counts(90, 0.1), [110, 99, 90]);
     assert_eq!(counts(95, 0.1), [110, 99, 95]);
@@ -50,7 +50,7 @@ fn the_mask_only_shrinks_and_the_result_has_exactly_s() {
     {
         let options = ImpOptions { optimiser, part, rates: Rates::constant(0.003), ..options() };
         let folder = tempfile::tempdir().unwrap();
-        let keep = Keep { folder: folder.path().into(), resume: false, levels: true };
+        let keep = LevelFolder { folder: folder.path().into(), resume: false, levels: true };
         let done = train(&options, Some(&keep)).unwrap();
         assert_eq!((count(&done.mask), done.levels.len()), (11, options.counts().len()));
         assert!(done.weights.iter().zip(&done.mask).all(|(&w, &kept)| (w != 0.0) == kept));
@@ -87,13 +87,13 @@ fn level_mask(folder: &Path, level: usize) -> Vec<u8> {
 
 #[test]
 fn threads_and_the_folder_change_no_bit() {
-    let run = |threads, keep: Option<&Keep>| {
+    let run = |threads, keep: Option<&LevelFolder>| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| train(&ImpOptions { batch: 0, ..options() }, keep)).unwrap()
     };
     let one = run(1, None);
     let folder = tempfile::tempdir().unwrap();
-    let keep = Keep { folder: folder.path().join("new/run"), resume: true, levels: false };
+    let keep = LevelFolder { folder: folder.path().join("new/run"), resume: true, levels: false };
     assert_eq!([run(3, None), run(2, Some(&keep))], [one.clone(), one]);
 }
 
@@ -102,9 +102,9 @@ fn a_run_goes_on_to_the_same_bits_from_every_level() {
     let options = options();
     let whole = train(&options, None).unwrap();
     let planted = planted(300);
-    let set = Set { data: &planted.data, labels: &planted.labels };
+    let set = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
     let folder = tempfile::tempdir().unwrap();
-    let keep = Keep { folder: folder.path().into(), resume: true, levels: false };
+    let keep = LevelFolder { folder: folder.path().into(), resume: true, levels: false };
     // Every call does a level and two epochs more, until all are done.
     let (mut calls, mut stopped) = (0, true);
     while stopped {
@@ -132,8 +132,8 @@ fn a_run_goes_on_to_the_same_bits_from_every_level() {
 #[test]
 fn other_settings_other_data_and_damaged_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let new = Keep { folder: folder.path().into(), resume: false, levels: false };
-    let keep = Keep { resume: true, ..new.clone() };
+    let new = LevelFolder { folder: folder.path().into(), resume: false, levels: false };
+    let keep = LevelFolder { resume: true, ..new.clone() };
     let whole = train(&options(), Some(&keep)).unwrap();
     let error = |options: &ImpOptions, keep| train(options, Some(keep)).unwrap_err().to_string();
     assert!(error(&options(), &new).contains("--resume"));
@@ -154,7 +154,7 @@ fn other_settings_other_data_and_damaged_files_are_refused() {
     }
     let mut planted = planted(300);
     planted.labels[7] += 1.0;
-    let set = Set { data: &planted.data, labels: &planted.labels };
+    let set = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
     let other =
         imp(set, None, &options(), Some(&keep), &Stop::new(), |_| true).unwrap_err().to_string();
     assert!(other.contains("expected: data"), "{other}");
@@ -177,7 +177,7 @@ fn other_settings_other_data_and_damaged_files_are_refused() {
 #[test]
 fn an_end_before_the_first_step_has_no_result_and_later_ones_have_s_weights() {
     let planted = planted(300);
-    let set = Set { data: &planted.data, labels: &planted.labels };
+    let set = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
     let stop = Stop::new();
     stop.ask();
     assert!(imp(set, None, &options(), None, &stop, |_| true).unwrap_err().is_interrupted());
@@ -198,7 +198,8 @@ fn weights_of_zero_survive_where_they_are_needed() {
     };
     let data = Matrix::new(4, 10, Values::U8(vec![0; 40])).unwrap();
     let stop = Stop::new();
-    let mut run = Run::new(Set { data: &data, labels: &[0.0; 4] }, None, &options, &stop);
+    let problem = Problem { data, labels: vec![0.0; 4], task: Task::Regression };
+    let mut run = Run::new(&problem, None, &options, &stop);
     run.weights.fill(0.0);
     run.weights[50] = -1.0;
     run.prune(11).unwrap();
@@ -230,6 +231,7 @@ fn sets_and_settings_out_of_bounds_are_refused() {
     let other = Shape::new(10, &[6], 2, Head::Weights).unwrap();
     assert!(refused(ImpOptions { shape: other.clone(), ..options() }).contains("labels"));
     assert!(
-        refused(ImpOptions { shape: other, goal: Goal::Classes, ..options() }).contains("classes")
+        refused(ImpOptions { shape: other, task: Task::Multiclass, ..options() })
+            .contains("classes")
     );
 }

@@ -5,37 +5,15 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use tamis::base::rng::Permutation;
 
-use crate::data::Matrix;
+use crate::data::{Problem, Task};
 use crate::train::dense::shape::{Head, Shape};
-
-/// What is learnt, and how it is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Goal {
-    /// Numbers: mean squared error over rows and outputs.
-    Regression,
-    /// Labels 0 and 1: the same, and right where the output is on the side of 0.5 of the label.
-    Binary,
-    /// Classes 0, 1, …: mean over rows of the cross-entropy of the softmax, and right where the
-    /// class's output is largest.
-    Classes,
-}
-
-/// Rows and their labels.
-#[derive(Debug, Clone, Copy)]
-pub struct Set<'a> {
-    /// n×d samples.
-    pub data: &'a Matrix,
-    /// n×c labels; for [`Goal::Classes`] n classes.
-    pub labels: &'a [f32],
-}
 
 /// How good a network is on a set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// Rows.
     pub rows: usize,
-    /// The mean that the [`Goal`] says.
+    /// Mean squared error over rows and outputs; of several classes mean cross-entropy over rows.
     pub loss: f64,
     /// Rows whose class is right; none for regression.
     pub right: Option<usize>,
@@ -52,7 +30,7 @@ impl Measure {
 /// Rows of a set, as a step takes them.
 #[derive(Clone)]
 pub(in crate::train::dense) struct Batch<'a> {
-    pub(in crate::train::dense) set: Set<'a>,
+    pub(in crate::train::dense) set: &'a Problem,
     /// Which rows, as positions in the order.
     pub(in crate::train::dense) rows: Range<usize>,
     /// Where the rows of these positions lie; none for the order of the set.
@@ -79,6 +57,6 @@ pub(super) fn widest(shape: &Shape) -> usize {
 }
 
 /// Labels of a row.
-pub(in crate::train::dense) fn labels_of(shape: &Shape, goal: Goal) -> usize {
-    if goal == Goal::Classes { 1 } else { shape.outputs() }
+pub(in crate::train::dense) fn labels_of(shape: &Shape, task: Task) -> usize {
+    if task == Task::Multiclass { 1 } else { shape.outputs() }
 }

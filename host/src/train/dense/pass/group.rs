@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::batch::{Batch, Goal, acts, labels_of, widest};
+use super::batch::{Batch, acts, labels_of, widest};
 use super::number::Real;
-use crate::data::Values;
+use crate::data::{Task, Values};
 use crate::operator::Stop;
 use crate::train::dense::product::{Mat, product};
 use crate::train::dense::shape::{Head, Shape};
@@ -29,7 +29,7 @@ pub(super) struct Group<T> {
 /// One pass, as every group sees it.
 pub(super) struct Work<'a, T> {
     pub(super) shape: &'a Shape,
-    pub(super) goal: Goal,
+    pub(super) task: Task,
     pub(super) weights: &'a [T],
     pub(super) batch: &'a Batch<'a>,
     pub(super) tile: usize,
@@ -119,15 +119,15 @@ fn forward<T: Real>(work: &Work<'_, T>, x: &[T], acts: &mut [Vec<T>], n: usize) 
 fn right<T: Real>(work: &Work<'_, T>, rows: Range<usize>, out: &[T]) -> usize {
     let mut count = 0;
     let outputs = work.shape.outputs();
-    match work.goal {
-        Goal::Regression => {}
-        Goal::Binary => {
+    match work.task {
+        Task::Regression => {}
+        Task::Binary => {
             let half = T::of(0.5);
             work.label_rows(rows, outputs, |at, label| {
                 count += usize::from((out[at] >= half) == (label[0] >= 0.5));
             });
         }
-        Goal::Classes => work.label_rows(rows, 1, |at, label| {
+        Task::Multiclass => work.label_rows(rows, 1, |at, label| {
             count += usize::from(T::best(&out[at * outputs..][..outputs]) == label[0] as usize);
         }),
     }
@@ -135,13 +135,13 @@ fn right<T: Real>(work: &Work<'_, T>, rows: Range<usize>, out: &[T]) -> usize {
 }
 
 impl<T: Real> Group<T> {
-    pub(super) fn new(shape: &Shape, goal: Goal, tile: usize) -> Self {
-        let classes = if goal == Goal::Classes { tile } else { 0 };
+    pub(super) fn new(shape: &Shape, task: Task, tile: usize) -> Self {
+        let classes = if task == Task::Multiclass { tile } else { 0 };
         Self {
             x: Vec::new(),
             acts: acts(shape).map(|width| vec![T::default(); tile * width]).collect(),
             back: [(); 2].map(|()| vec![T::default(); tile * widest(shape)]),
-            labels: vec![0.0; tile * labels_of(shape, goal)],
+            labels: vec![0.0; tile * labels_of(shape, task)],
             classes: vec![0; classes],
             gradient: vec![T::default(); shape.weights()],
             loss: 0.0,
@@ -183,12 +183,12 @@ impl<T: Real> Group<T> {
         if work.scale.is_none() {
             self.right += right(work, rows.clone(), out);
         }
-        self.loss += match work.goal {
-            Goal::Classes => {
+        self.loss += match work.task {
+            Task::Multiclass => {
                 work.label_rows(rows, 1, |at, row| self.classes[at] = row[0] as u16);
                 T::cross_entropy(&self.classes[..n], outputs, out)?
             }
-            Goal::Regression | Goal::Binary => {
+            Task::Regression | Task::Binary => {
                 let put = |at: usize, row: &[f32]| {
                     self.labels[at * outputs..][..outputs].copy_from_slice(row);
                 };

@@ -1,5 +1,4 @@
-//! A run in a folder: what goes on from one level to the next, in one file that is replaced as a
-//! whole.
+//! Checkpoints of the dense baseline in a folder: one file that is replaced as a whole.
 //!
 //! `imp.npz` holds the settings and the levels as JSON, the weights that the last level ended with,
 //! its mask, and the weights to go back to; the next round of pruning follows from these.
@@ -13,31 +12,30 @@ use flate2::Crc;
 use serde_json::{Map, Value, json};
 
 use super::options::{ImpOptions, Level};
-use super::pass::Set;
 use super::shape::Shape;
-use crate::data::{Array, Values, npz};
+use crate::data::{Array, Problem, Task, Values, npz};
 use crate::{Error, Result, base::file};
 
-/// The file that a run goes on from.
+/// The file that a run resumes from.
 const STATE: &str = "imp.npz";
-/// Rises when a run would go on otherwise than it would have then.
+/// Rises when a resumed run would differ from what it was when the file was written.
 const FORMAT: u32 = 1;
 
-/// Where a run keeps what it has reached.
+/// Where a run saves its levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keep {
+pub struct LevelFolder {
     /// The folder, which is made if it is missing.
     pub folder: PathBuf,
-    /// Go on with the run that the folder holds, if it holds one; else that is an error.
+    /// Resume the run that the folder holds, if it holds one; else that is an error.
     pub resume: bool,
-    /// Keep mask and weights of every level as well, each in a file of its own.
+    /// LevelFolder mask and weights of every level as well, each in a file of its own.
     pub levels: bool,
 }
 
 /// A folder that belongs to one run.
 #[derive(Debug)]
-pub(super) struct Kept {
-    keep: Keep,
+pub(super) struct OpenFolder {
+    own: LevelFolder,
     settings: String,
     shape: Shape,
 }
@@ -51,40 +49,37 @@ pub(super) struct Saved {
     pub(super) levels: Vec<Level>,
 }
 
-impl Kept {
+impl OpenFolder {
     /// The folder for this run, and what it holds of it.
     ///
     /// # Errors
-    /// The folder cannot be written, holds another run or a damaged one, or holds this one and it
-    /// is not to go on.
+    /// The folder cannot be written, holds another run or a damaged one, or holds this one and
+    /// it is not to be resumed.
     pub(super) fn open(
-        keep: &Keep,
-        train: &Set<'_>,
-        test: Option<&Set<'_>>,
+        own: &LevelFolder,
+        train: &Problem,
+        test: Option<&Problem>,
         options: &ImpOptions,
     ) -> Result<(Self, Option<Saved>)> {
-        file::check_folder(&keep.folder)?;
+        file::check_folder(&own.folder)?;
         let settings = settings(train, test, options);
-        let kept = Self {
-            keep: keep.clone(),
-            settings: settings.to_string(),
-            shape: options.shape.clone(),
-        };
-        let path = keep.folder.join(STATE);
+        let open =
+            Self { own: own.clone(), settings: settings.to_string(), shape: options.shape.clone() };
+        let path = own.folder.join(STATE);
         if !path.exists() {
-            return Ok((kept, None));
+            return Ok((open, None));
         }
-        if !keep.resume {
+        if !own.resume {
             return Err(Error::new("the folder holds a run already")
-                .at(&keep.folder)
-                .expected("a folder without one, or --resume to go on with it")
+                .at(&own.folder)
+                .expected("a folder without one, or --resume to resume it")
                 .got(STATE)
                 .help("pass --resume, or choose another folder"));
         }
-        file::sweep(&keep.folder);
+        file::sweep(&own.folder);
         let saved = Stored::read(&path).map_err(|error| error.at(&path))?;
         let saved = saved.check(&settings, options).map_err(|error| error.at(&path))?;
-        Ok((kept, Some(saved)))
+        Ok((open, Some(saved)))
     }
 
     /// Saves a level that is done.
@@ -95,7 +90,7 @@ impl Kept {
         mask: &[bool],
         levels: &[Level],
     ) -> Result<()> {
-        let mask: Vec<u8> = mask.iter().map(|&kept| u8::from(kept)).collect();
+        let mask: Vec<u8> = mask.iter().map(|&bit| u8::from(bit)).collect();
         let json = serde_json::to_string(levels)
             .map_err(|error| Error::new("cannot write the levels as JSON").source(error))?;
         let (settings, json) = (self.settings.as_bytes(), json.as_bytes());
@@ -106,8 +101,8 @@ impl Kept {
             ("origin", Array::new(&[origin.len()], origin)?),
             ("mask", Array::new(&[mask.len()], &mask)?),
         ];
-        file::write_folder(&self.keep.folder, |folder| {
-            if self.keep.levels {
+        file::write_folder(&self.own.folder, |folder| {
+            if self.own.levels {
                 let name = format!("level-{:03}.npz", levels.len().saturating_sub(1));
                 let mut own = Vec::new();
                 for (l, layer) in self.shape.layers().enumerate() {
@@ -125,10 +120,10 @@ impl Kept {
 }
 
 /// Everything that the result depends on. Rows are known by a checksum.
-fn settings(train: &Set<'_>, test: Option<&Set<'_>>, options: &ImpOptions) -> Value {
+fn settings(train: &Problem, test: Option<&Problem>, options: &ImpOptions) -> Value {
     let ImpOptions {
         shape,
-        goal,
+        task,
         nnz,
         epochs,
         batch,
@@ -145,7 +140,7 @@ fn settings(train: &Set<'_>, test: Option<&Set<'_>>, options: &ImpOptions) -> Va
         "hidden": shape.hidden(),
         "outputs": shape.outputs(),
         "head": shape.head(),
-        "goal": goal,
+        "goal": if *task == Task::Multiclass { "classes" } else { task.name() },
         "nnz": nnz,
         "epochs": epochs,
         "batch": batch,
@@ -162,13 +157,13 @@ fn settings(train: &Set<'_>, test: Option<&Set<'_>>, options: &ImpOptions) -> Va
 }
 
 /// CRC-32 of samples and labels, as hexadecimal digits.
-fn checksum(set: &Set<'_>) -> String {
+fn checksum(set: &Problem) -> String {
     let mut crc = Crc::new();
     match &set.data.values {
         Values::F32(values) => crc.update(bytemuck::cast_slice(values)),
         Values::U8(values) => crc.update(values),
     }
-    crc.update(bytemuck::cast_slice(set.labels));
+    crc.update(bytemuck::cast_slice(&set.labels));
     format!("{:08x}", crc.sum())
 }
 
@@ -220,15 +215,15 @@ impl Stored {
             return Err(damaged(format_args!("levels of {count:?} weights")));
         }
         let all = options.shape.weights();
-        let kept = self.mask.iter().filter(|&&kept| kept == 1).count();
-        let valid = self.mask.iter().all(|&kept| kept <= 1)
+        let nnz = self.mask.iter().filter(|&&bit| bit == 1).count();
+        let valid = self.mask.iter().all(|&bit| bit <= 1)
             && [self.mask.len(), self.weights.len(), self.origin.len()] == [all; 3]
-            && Some(&kept) == count.last()
-            && self.weights.iter().zip(&self.mask).all(|(&w, &kept)| kept == 1 || w == 0.0);
+            && Some(&nnz) == count.last()
+            && self.weights.iter().zip(&self.mask).all(|(&w, &bit)| bit == 1 || w == 0.0);
         if !valid {
-            return Err(damaged(format_args!("{kept} weights in the mask of {}", self.mask.len())));
+            return Err(damaged(format_args!("{nnz} weights in the mask of {}", self.mask.len())));
         }
-        let mask = self.mask.iter().map(|&kept| kept == 1).collect();
+        let mask = self.mask.iter().map(|&bit| bit == 1).collect();
         Ok(Saved { weights: self.weights, origin: self.origin, mask, levels })
     }
 }
@@ -243,7 +238,7 @@ fn array(file: &mut File, len: u64, name: &str) -> Result<Values> {
 }
 
 fn damaged(got: impl std::fmt::Display) -> Error {
-    Error::new("the file that the run would go on from is damaged")
+    Error::new("the file to resume from is damaged")
         .expected("a whole file of a run, as it was saved")
         .got(got)
         .help("choose another folder, or delete the file to start again")
